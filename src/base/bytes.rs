@@ -54,6 +54,24 @@ pub(crate) fn read_plain(path: &Path, cap: u64) -> io::Result<Bounded> {
     read_at_most(&mut file, cap, stat.len())
 }
 
+/// Gives a new file the owner and the group of the one that it stands in for, and says its mode.
+///
+/// Who owns a file and is not in its group cannot give another one to that group. Then the group is
+/// the owner's own, and what the file let its group do is let nobody do.
+fn kept_owner(file: &File, old: &fs::Metadata) -> io::Result<u32> {
+    let (new, mode) = (file.metadata()?, old.mode() & 0o777);
+    if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
+        return Ok(mode);
+    }
+    match std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid())) {
+        Ok(()) => Ok(mode),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && new.uid() == old.uid() => {
+            Ok(mode & !0o070)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Replaces or makes `path` so that any crash leaves the old file or the whole of the other one.
 ///
 /// A [`temporary`] file in the same folder, `fsync`, rename, `fsync` of the folder. Mode and owner
@@ -68,13 +86,10 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<(
     let mut file = temporary(folder)?;
     file.write_all(bytes)?;
     let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
-    if let Some(old) = &old {
-        let own = file.as_file().metadata()?;
-        if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
-            std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid()))?;
-        }
-    }
-    let mode = old.map_or(mode, |old| old.mode() & 0o777);
+    let mode = match &old {
+        Some(old) => kept_owner(file.as_file(), old)?,
+        None => mode,
+    };
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
@@ -99,11 +114,8 @@ pub(crate) fn replace_if(path: &Path, expected: &[u8], bytes: &[u8]) -> io::Resu
     let Some(old) = is_expected(path)? else { return Ok(false) };
     let mut file = temporary(folder)?;
     file.write_all(bytes)?;
-    let own = file.as_file().metadata()?;
-    if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
-        std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid()))?;
-    }
-    file.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
+    let mode = kept_owner(file.as_file(), &old)?;
+    file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     let exchange = |from: &Path, to: &Path| {
         let flags = rustix::fs::RenameFlags::EXCHANGE;

@@ -181,6 +181,10 @@ fn user(rye: &Rye) -> Row {
             help: Some(format!("close it: `chmod o-w {text}`")),
             ..row("user space", State::Bad, format!("{text} is writable by others"))
         },
+        Ok(_) if rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK).is_err() => Row {
+            help: Some(format!("nothing can be kept there; let yourself in: `chmod u+w {text}`")),
+            ..row("user space", State::Bad, format!("{text} cannot be written"))
+        },
         Ok(_) => row("user space", State::Good, text),
         Err(_) => row("user space", State::Note, format!("{text} is not there yet")),
     }

@@ -30,6 +30,7 @@ pub(crate) mod fuzz;
 mod git_settings;
 mod grants;
 mod http;
+mod import_hint;
 mod machine;
 mod matrix;
 mod mcp;

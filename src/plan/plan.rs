@@ -35,7 +35,7 @@ use crate::diagnostic::Failure;
 use crate::host::{ChildSandbox, Confinement, Host, ResolvedPath, Spawn, Vars};
 use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
-use crate::space::{ForeignGround, NotSearched, Searched};
+use crate::space::{ForeignGround, HeaderStyle, NotSearched, Searched};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
 use crate::verify::{Permit, Source, TrustStore};
@@ -135,6 +135,8 @@ impl PlanContext<'_> {
 /// known yet, so templates stay templates; [`Plan::spawn`] expands them once it is.
 pub(crate) struct Plan {
     item: Ref,
+    /// How the tool's own file declares things.
+    pub(super) header: HeaderStyle,
     pub(super) act: Act,
     pub(super) context: TemplateContext,
     pub(super) survey: Survey,
@@ -223,6 +225,7 @@ impl Plan {
         let content = Content::read(&act, &survey, machine);
         let plan = Self {
             item,
+            header: tool.source.header_style(),
             limit,
             act,
             context,

@@ -2,12 +2,13 @@
 //!
 //! Told by the words that programs say of a refusal, so it is help and never a decision.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::plan::Plan;
 use super::template::Named;
 use crate::base::text::escape_line;
 use crate::host::{Confinement, Net};
+use crate::space::HeaderStyle;
 
 /// Words of a refused write, a refused read and a refused connection.
 const WRITE: [&str; 4] = ["Read-only file system", "EROFS", "Permission denied", "EACCES"];
@@ -43,20 +44,53 @@ impl Plan {
                 "no sandbox lets a tool write `{kept}`; see `rye fetch knowledge:rye/sandbox`"
             ));
         }
-        let line = said.lines().find_map(|line| self.lack(held, line))?;
+        let lack = said.lines().find_map(|line| self.lack(held, line))?;
         let (level, item) = (held.level.as_str(), self.item());
-        Some(format!(
-            "its sandbox ({level}) does not let it; if it should, add `sandbox: {line}` to the item \
-             and sign it again, or let `rye learn {item}` propose what it needs"
-        ))
+        let propose = format!("let `rye learn {item}` propose what it needs");
+        Some(match self.declaration(&lack) {
+            Some(line) => format!(
+                "its sandbox ({level}) does not let it; if it should, add {line} and sign it again, \
+                 or {propose}"
+            ),
+            None => format!("its sandbox ({level}) does not let it write; {propose}"),
+        })
     }
 
-    fn lack(&self, held: &Confinement, line: &str) -> Option<String> {
+    /// What gives a tool what it lacks, in the language of its own file; `None` where what it
+    /// wanted is not known well enough.
+    fn declaration(&self, lack: &Lack) -> Option<String> {
+        let (key, value) = match lack {
+            Lack::Path(way, Some(path)) => (format!("fs.{way}"), format!("[\"{path}\"]")),
+            Lack::Path(_, None) => return None,
+            Lack::Net => ("net".to_owned(), "\"any\"".to_owned()),
+        };
+        let toml = format!("sandbox.{key} = {value}");
+        let block = |comment: &str| {
+            format!("`{comment} {toml}` at the head of its `{comment} /// rye` block")
+        };
+        Some(match &self.header {
+            HeaderStyle::Toml => format!("`{toml}` at the head of the item"),
+            HeaderStyle::Python => block("#"),
+            HeaderStyle::JavaScript | HeaderStyle::TypeScript => block("//"),
+            HeaderStyle::Block { comment } => block(comment.trim()),
+            HeaderStyle::Yaml | HeaderStyle::Markdown => match lack {
+                Lack::Path(way, _) => format!("`sandbox: {{fs: {{{way}: {value}}}}}` to the item"),
+                Lack::Net => "`sandbox: {net: any}` to the item".to_owned(),
+            },
+        })
+    }
+
+    fn lack(&self, held: &Confinement, line: &str) -> Option<Lack> {
         let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
         let policy = &held.policy;
         let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|a| path.starts_with(a));
         // A shell says its own script's name first.
         let words = line.split_once(": line ").map_or(line, |(_, words)| words);
+        // A program that was started by its path says that first.
+        let words = match words.split_once(": ") {
+            Some((program, rest)) if is_in(Path::new(program), &policy.base) => rest,
+            _ => words,
+        };
         let path = path_in(words);
         if let Some(path) = &path
             && says(&READ)
@@ -65,19 +99,34 @@ impl Plan {
             && !is_in(path, &policy.read)
             && !is_in(path, &policy.write)
         {
-            return Some(format!("{{fs: {{read: [\"{}\"]}}}}", self.as_template(path)));
+            return Some(Lack::Path("read", Some(self.as_template(path))));
         }
         if says(&WRITE) {
-            let path = match path {
-                Some(path) if is_in(&path, &policy.write) => return None,
-                Some(path) if is_in(&path, &policy.base) => return None,
-                Some(path) if path.is_dir() => path,
-                Some(path) => path.parent()?.to_owned(),
-                None => policy.read.first()?.clone(),
-            };
-            return Some(format!("{{fs: {{write: [\"{}\"]}}}}", self.as_template(&path)));
+            let path = path.or_else(|| {
+                let Named::Text(folder) = self.context.names.get("project_path")? else {
+                    return None;
+                };
+                Some(Path::new(folder).join(relative_in(words)?))
+            });
+            if path.as_ref().is_some_and(|p| is_in(p, &policy.write) || is_in(p, &policy.base)) {
+                return None;
+            }
+            return Some(Lack::Path("write", path.and_then(|path| self.to_write(&path, line))));
         }
-        (policy.net != Net::Any && says(&NET)).then(|| "{net: any}".to_owned())
+        (policy.net != Net::Any && says(&NET)).then_some(Lack::Net)
+    }
+
+    /// The narrowest grant with which this could have been written: a folder, also one that the
+    /// tool wanted to make, or the folder of a file.
+    fn to_write(&self, path: &Path, line: &str) -> Option<String> {
+        if path.is_dir() {
+            return Some(self.as_template(path));
+        }
+        let folder = path.parent().filter(|folder| folder.is_dir())?;
+        Some(match line.contains("directory") || line.contains("mkdir") {
+            true => format!("{}/", self.as_template(path)),
+            false => self.as_template(folder),
+        })
     }
 
     /// The path as an item would name it.
@@ -92,6 +141,13 @@ impl Plan {
         });
         below.unwrap_or_else(|| path.display().to_string())
     }
+}
+
+/// What a sandbox refused.
+enum Lack {
+    /// `read` or `write`, and the path as an item names it where that is known.
+    Path(&'static str, Option<String>),
+    Net,
 }
 
 /// What the level could not give of what the item declares, where a line tells of a refusal.
@@ -122,9 +178,42 @@ fn path_in(line: &str) -> Option<PathBuf> {
     (end > 1).then(|| PathBuf::from(&rest[..end]))
 }
 
+/// The relative path that a refused write names: between quotes, or before the words of the
+/// refusal.
+fn relative_in(line: &str) -> Option<&str> {
+    let is_quote = |c: char| "'\"`\u{2018}\u{2019}".contains(c);
+    let path = match line.split(is_quote).collect::<Vec<_>>()[..] {
+        [_, quoted, ..] => quoted,
+        _ => {
+            let at = WRITE.iter().filter_map(|word| line.find(word)).min()?;
+            line[..at].trim_end_matches([':', ' ']).rsplit(' ').next()?
+        }
+    };
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    Some(path).filter(|path| !path.is_empty() && Path::new(path).components().all(is_plain))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::path_in;
+    use super::{path_in, relative_in};
+
+    #[test]
+    fn the_relative_path_that_a_refusal_names_table() {
+        for (line, want) in [
+            ("OSError: [Errno 30] Read-only file system: 'build/out'", Some("build/out")),
+            ("sh: 1: cannot create build/out: Read-only file system", Some("build/out")),
+            ("bash: out.txt: Permission denied", Some("out.txt")),
+            (
+                "mkdir: cannot create directory \u{2018}build\u{2019}: Read-only file system",
+                Some("build"),
+            ),
+            ("Error: EROFS: read-only file system, open 'x'", Some("x")),
+            ("PermissionError: [Errno 13] Permission denied: '/p/x'", None),
+            ("Permission denied", None),
+        ] {
+            assert_eq!(relative_in(line), want, "{line}");
+        }
+    }
 
     #[test]
     fn the_path_that_a_refusal_names_table() {

@@ -8,6 +8,7 @@
     reason = "tests say what failed"
 )]
 
+mod advice;
 mod attacks;
 mod authoring;
 mod bounds;

@@ -404,7 +404,8 @@ fn a_python_function_answers_with_what_it_returns_or_with_its_exception() {
         if status == 1 {
             assert_eq!(got["data"]["success"], false, "{code}: {got}");
             assert_eq!(got["error"], got["data"]["error"], "{code}: {got}");
-            let raised = !code.contains("return {'success'");
+            // What rye says of a tool without a function has no line of the tool's to show.
+            let raised = !code.contains("return {'success'") && code != "execute = 7\n";
             let told = got["stderr_tail"].as_str().is_some_and(|tail| tail.contains("Traceback"));
             assert_eq!(told, raised, "{code}: {got}");
         }

@@ -260,17 +260,25 @@ fn a_tool_that_lacks_something_is_told_the_line_to_add() {
     fs::create_dir_all(world.home().join("data")).unwrap();
     fs::write(world.home().join("data/x"), "x").unwrap();
     doer(&world, "lacks", "");
+    fs::create_dir_all(world.project().join("build")).unwrap();
     let home = world.home().display().to_string();
     for level in levels("a_tool_that_lacks_something_is_told_the_line_to_add") {
         for (code, line) in [
-            ("open(os.getcwd() + '/new', 'w')".to_owned(), "{fs: {write: [\"{project_path}\"]}}"),
-            (format!("open('{home}/data/x')"), "{fs: {read: [\"{user_space}/data/x\"]}}"),
-            ("socket.create_connection(('127.0.0.1', 9))".to_owned(), "{net: any}"),
+            ("open(os.getcwd() + '/new', 'w')".to_owned(), "fs.write = [\"{project_path}\"]"),
+            ("open('new', 'w')".to_owned(), "fs.write = [\"{project_path}\"]"),
+            ("open('build/out.txt', 'w')".to_owned(), "fs.write = [\"{project_path}/build\"]"),
+            (format!("open('{home}/data/x')"), "fs.read = [\"{user_space}/data/x\"]"),
+            ("socket.create_connection(('127.0.0.1', 9))".to_owned(), "net = \"any\""),
         ] {
-            let (said, _) = does(&world, "lacks", level, &code);
+            let (said, status) = does(&world, "lacks", level, &code);
             let help = said["help"].as_str().unwrap_or_default();
-            assert!(help.contains(&format!("add `sandbox: {line}`")), "{level} {code}: {said}");
+            let want = format!("add `# sandbox.{line}` at the head of its `# /// rye` block");
+            assert!(status == 1 && help.contains(&want), "{level} {code}: {said}");
         }
+        // What is advised is what mends it.
+        doer(&world, "mended", "sandbox.fs.write = [\"{project_path}/build\"]");
+        let (said, status) = does(&world, "mended", level, "open('build/out.txt', 'w')");
+        assert_eq!(status, 0, "{level}: {said}");
         let code = "open(os.getcwd() + '/.ai/tools/new', 'w')";
         let (said, _) = does(&world, "lacks", level, code);
         let help = said["help"].as_str().unwrap_or_default();

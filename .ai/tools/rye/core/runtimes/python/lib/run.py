@@ -52,6 +52,45 @@ def pinned_modules(tool, root):
             place += 1
 
 
+def teller(tool):
+    """What prints a traceback as the author knows the files, without the frames of this one."""
+    import os
+    import sys
+
+    own, pin = __file__, os.environ["RYE_PIN"] + os.sep
+    item = os.environ.get("RYE_ITEM_PATH", tool)
+    project = os.environ.get("RYE_PROJECT", "") + os.sep
+
+    def named(path):
+        """The file that the author has: the private copies lie to each other as the files do."""
+        if not path or not path.startswith(pin) or path == own:
+            return path
+        beside = os.path.relpath(path, os.path.dirname(tool))
+        path = item if path == tool else os.path.normpath(os.path.join(os.path.dirname(item), beside))
+        return path[len(project) :] if path.startswith(project) else path
+
+    def tell(kind, error, trace):
+        import traceback
+
+        while trace and trace.tb_frame.f_code.co_filename == own:
+            trace = trace.tb_next
+        whole = traceback.TracebackException(kind, error, trace)
+        seen, todo = [], [whole]
+        while todo:
+            one = todo.pop()
+            if one is None or any(one is other for other in seen):
+                continue
+            seen.append(one)
+            for frame in one.stack:
+                frame.filename = named(frame.filename)
+            if isinstance(getattr(one, "filename", None), str):
+                one.filename = named(one.filename)
+            todo += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]
+        sys.stderr.write("".join(whole.format()))
+
+    return tell
+
+
 def read(path):
     with open(path, "rb") as file:
         return compile(file.read(), path, "exec", dont_inherit=True)
@@ -95,7 +134,6 @@ def answer_of(tool):
     import json
     import os
     import sys
-    import traceback
 
     # The real standard output is kept for the result alone; file descriptor 1 becomes 2.
     answer = os.fdopen(os.dup(1), "wb")
@@ -104,7 +142,7 @@ def answer_of(tool):
         text, failed = function(tool)
     except BaseException as error:
         sys.stdout.flush()
-        traceback.print_exc()
+        teller(tool)(type(error), error, error.__traceback__)
         message = type(error).__name__ + ": " + str(error)
         failure = {"success": False, "error": message}
         text, failed = json.dumps(failure, ensure_ascii=False), True
@@ -122,6 +160,7 @@ def main():
     pinned_modules(tool, root)
     if how == "function":
         answer_of(tool)
+    sys.excepthook = teller(tool)
     code = read(tool)
     program = sys.modules["__main__"].__dict__
     # The script starts with a clean sheet.

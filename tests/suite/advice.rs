@@ -1,0 +1,135 @@
+//! What rye says of a tool that failed: where, and what would mend it.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
+
+use crate::sandbox::levels;
+use crate::world::{MARKER_SH, World};
+
+/// A Python tool with lines in its header.
+fn python(runtime: &str, header: &str, code: &str) -> String {
+    format!(
+        "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/python/{runtime}\"\n\
+         # description = \"x\"\n{header}# ///\n{code}"
+    )
+}
+
+#[test]
+fn a_traceback_names_the_files_that_the_author_has() {
+    let world = World::new();
+    world.write(".ai/tools/stats/lib/words.py", "def count(text):\n    return {}[text]\n");
+    let code = "from lib import words\n\ndef execute(params):\n    return words.count('a')\n";
+    for (runtime, more) in [("function", ""), ("script", "\nexecute(1)\n")] {
+        let text = python(runtime, "# files = [\"lib/*.py\"]\n", &format!("{code}{more}"));
+        world.write(".ai/tools/stats/summary.py", text);
+        let said = world.rye(&["sign", "tool:stats/summary"]);
+        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye(&["run", "stats/summary"]);
+        assert_eq!(said.status, 1, "{said:?}");
+        let lines = said.stderr.lines().filter(|line| line.trim_start().starts_with("File "));
+        let trace: Vec<_> = lines.collect();
+        let last = trace.last().expect("a traceback");
+        assert!(last.contains("File \".ai/tools/stats/lib/words.py\", line 2"), "{said:?}");
+        assert!(trace[0].contains("File \".ai/tools/stats/summary.py\", line"), "{said:?}");
+        assert!(said.stderr.contains("return {}[text]"), "the lines are shown: {said:?}");
+        for own in ["run.py", "/pin/", "/rye/run"] {
+            assert!(!trace.iter().any(|line| line.contains(own)), "{own}: {said:?}");
+        }
+    }
+    world.signed(".ai/tools/stats/broken.py", &python("script", "", "import os\nos.nothing()\n"));
+    let said = world.rye(&["run", "stats/broken"]);
+    assert!(said.stderr.contains("File \".ai/tools/stats/broken.py\", line"), "{said:?}");
+}
+
+#[test]
+fn a_failed_import_says_what_rye_knows_of_the_files_beside_and_of_the_venv() {
+    let world = World::new();
+    world.write(".ai/tools/acme/lib/words.py", "COUNT = 1\n");
+    world.signed(".ai/tools/acme/count.py", &python("script", "", "from lib import words\n"));
+    let said = world.rye(&["run", "acme/count"]);
+    let parts =
+        ["`{project_path}/.ai/tools/acme/lib`", "`files = [\"lib/**\"]`", "`rye sign tool:"];
+    for part in parts {
+        assert!(said.stderr.contains(part), "{part}: {said:?}");
+    }
+    world.signed(".ai/tools/acme/count.py", &python("script", "", "import no_such_thing\n"));
+    let said = world.rye(&["run", "acme/count"]);
+    let want = "nothing that this tool may load has `no_such_thing`";
+    assert!(said.stderr.contains(want), "{said:?}");
+    let made = world.shell("python3 -m venv --without-pip .venv && echo made");
+    assert_eq!(made, "made\n");
+    let said = world.rye(&["run", "acme/count"]);
+    assert!(said.stderr.contains("which was passed over: "), "{said:?}");
+    assert!(said.stderr.contains("`rye trust allow-interpreter"), "{said:?}");
+}
+
+#[test]
+fn advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried() {
+    let world = World::new_beside_tmp().held();
+    let shell = |more: &str, make: &str| {
+        format!(
+            "#!/bin/sh\n# /// rye\n{more}# version = \"1.0.0\"\n\
+             # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n# ///\n\
+             {make} build && echo done\n"
+        )
+    };
+    let file = ".ai/tools/acme/make.sh";
+    for level in levels("advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried") {
+        world.signed(file, &shell("", "mkdir"));
+        let run = ["run", "acme/make", "--sandbox", level];
+        let said = world.rye(&run);
+        let line = "# sandbox.fs.write = [\"{project_path}/build/\"]";
+        let want = format!("add `{line}` at the head of its `# /// rye` block");
+        assert!(said.stderr.contains(&want), "{level}: {said:?}");
+        world.signed(file, &shell(&format!("{line}\n"), "mkdir -p"));
+        let said = world.rye(&run);
+        assert_eq!((said.status, said.stdout.as_str()), (0, "done\n"), "{level}: {said:?}");
+        std::fs::remove_dir(world.project().join("build")).unwrap();
+        world.signed(
+            ".ai/tools/acme/touch.yaml",
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+             config: {command: mkdir, args: [other]}\n",
+        );
+        let said = world.rye(&["run", "acme/touch", "--sandbox", level]);
+        let line = "add `sandbox: {fs: {write: [\"{project_path}/other/\"]}}` to the item";
+        assert!(said.stderr.contains(line), "{level}: {said:?}");
+    }
+}
+
+#[test]
+fn a_file_of_a_group_that_is_not_mine_can_be_signed() {
+    let world = World::new();
+    let path = world.write(".ai/tools/acme/hello.sh", MARKER_SH);
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o664)).unwrap();
+    // Whoever may give no file away is in the place of somebody who is not in the group.
+    let held = ["setpriv", "--bounding-set=-chown"];
+    let can = Command::new(held[0]).args([held[1], "true"]).output();
+    let is_given = std::os::unix::fs::chown(&path, None, Some(4242)).is_ok();
+    if !is_given || !can.is_ok_and(|output| output.status.success()) {
+        eprintln!("not root: a file of a foreign group is not tried");
+        return;
+    }
+    let said = world.rye_under(&held, &["sign", "acme/hello"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let stat = std::fs::metadata(&path).unwrap();
+    assert_eq!(stat.mode() & 0o777, 0o604, "the owner's own group gets nothing by it");
+    world.works("tool:acme/hello");
+}
+
+#[test]
+fn doctor_says_that_nothing_can_be_kept_in_a_home_that_cannot_be_written() {
+    let world = World::new();
+    assert_eq!(world.rye(&["doctor"]).status, 0);
+    let held = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
+    let can = Command::new(held[0]).args([held[1], "true"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        eprintln!("not root: a home that cannot be written is not tried");
+        return;
+    }
+    let folder = world.home().join(".ai");
+    let close = |mode| std::fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
+    close(0o555);
+    let said = world.rye_under(&held, &["doctor"]);
+    close(0o755);
+    assert!(said.stdout.contains("cannot be written") && said.status != 0, "{said:?}");
+}
