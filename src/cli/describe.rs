@@ -67,11 +67,22 @@ fn text(described: &Map<String, Value>, paint: Paint) -> String {
         }
     };
     part("inputs", list("parameters").map(parameter).collect());
+    let reach = described.get("reach").and_then(Value::as_object);
+    part("reach", reach.into_iter().flatten().map(reached).collect());
     let notes = field("notes").map(escape).unwrap_or_default();
     part("notes", notes.lines().map(str::to_owned).collect());
     part("examples", list("examples").map(|example| escape_line(&example.to_string())).collect());
     part("references", list("references").filter_map(Value::as_str).map(escape_line).collect());
     out
+}
+
+/// `net  any`
+fn reached((what, value): (&String, &Value)) -> String {
+    let one = |value: &Value| value.as_str().map(escape_line).unwrap_or_default();
+    let values = value
+        .as_array()
+        .map_or_else(|| one(value), |list| list.iter().map(one).collect::<Vec<_>>().join(", "));
+    format!("{what}  {values}")
 }
 
 /// `name  type, required, default …: what it is`

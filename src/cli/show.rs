@@ -54,14 +54,13 @@ fn text(described: &Described, paint: Paint) -> String {
         ("signed by", signer),
         ("sha256", detail.digest.to_string()),
         ("extends", texts(&data, "extends").collect::<Vec<_>>().join(" ")),
-        ("asks for", names(&data)),
-        (
-            "runs through",
-            data.get("executor_id").and_then(Value::as_str).unwrap_or_default().into(),
-        ),
     ];
     for (label, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
         let _ = writeln!(out, "{} {value}", paint.style(Style::Dim, &format!("{label:>12}")));
+    }
+    for (what, value) in described.item.reach().rows() {
+        let label = paint.style(Style::Dim, &format!("{what:>12}"));
+        let _ = writeln!(out, "{label} {}", escape_line(&value));
     }
     for place in &described.shadowed {
         let space = place.space.as_deref().unwrap_or_default();
@@ -70,12 +69,6 @@ fn text(described: &Described, paint: Paint) -> String {
     }
     out.push_str(&inputs(&data, paint));
     out
-}
-
-/// The host variables that the item asks for.
-fn names(data: &Map<String, Value>) -> String {
-    let named = texts(data, "secrets").chain(texts(data, "env_names"));
-    named.map(escape_line).collect::<Vec<_>>().join(" ")
 }
 
 /// The texts of a list.

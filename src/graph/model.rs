@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::Diagnostic;
 use crate::id::{Fingerprint, Kind, Ref, Space};
+use crate::parse::DeclaredReach;
 use crate::plan::Survey;
 use crate::rye::{ItemCopy, Reach, ReachedItem, SignedBy};
 
@@ -147,6 +148,8 @@ pub(super) struct Node {
     pub(super) signer: Option<Fingerprint>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reach: Option<DeclaredReach>,
     /// Why it is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) code: Option<&'static str>,
@@ -169,6 +172,7 @@ impl Node {
             digest: None,
             signer: None,
             owner: None,
+            reach: None,
             code: None,
             error: None,
             help: None,
@@ -310,6 +314,7 @@ impl Graph {
             digest: Some(detail.digest.to_string()),
             signer: detail.signer,
             owner: detail.owner.clone(),
+            reach: reached.reach.clone(),
             ..bare
         };
         let id = self.node(item_key(&detail.item, Some(detail.space)), node);

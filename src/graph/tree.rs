@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::model::{Edge, Graph, Node, Standing};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Paint, Style};
+use crate::parse::DeclaredReach;
 
 impl Graph {
     /// One tree a root. What was drawn with its parts before is not drawn with them again.
@@ -52,6 +53,14 @@ impl Drawn<'_> {
         };
         let verdict = format!("{} {}", node.standing.mark(), escape_line(&node.verdict()));
         let _ = write!(self.out, "  {}", paint.style(style, &verdict));
+        // What it runs through and with is drawn below it.
+        let rows = node.reach.iter().flat_map(DeclaredReach::rows);
+        let rows = rows.filter(|(what, _)| !matches!(*what, "through" | "with"));
+        let reach: Vec<_> =
+            rows.map(|(what, value)| escape_line(&format!("{what} {value}"))).collect();
+        if !reach.is_empty() {
+            let _ = write!(self.out, "  {}", paint.style(Style::Dim, &reach.join(" · ")));
+        }
         let edges = self.graph.uses(node.id);
         let again = !self.seen.insert(node.id) && !edges.is_empty();
         let _ = writeln!(self.out, "{}", if again { "  (as above)" } else { "" });

@@ -41,6 +41,16 @@ pub(crate) enum Net {
     Any,
 }
 
+impl Net {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Loopback => "loopback",
+            Self::Any => "any",
+        }
+    }
+}
+
 /// Limits of what a child may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Caps {

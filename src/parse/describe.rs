@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::directive::InputType;
 use super::item::Item;
+use super::reach::DeclaredReach;
 use super::tool::Tool;
 use crate::base::json::object;
 
@@ -174,6 +175,7 @@ impl Tool {
             "tags": self.tags, "notes": self.notes, "references": self.references,
             "effects": self.effects, "env_names": self.env_names, "secrets": self.secrets,
             "env": self.env.iter().map(|(name, _)| name).collect::<Vec<_>>(), "config": self.config,
+            "reach": DeclaredReach::of_tool(self),
         }))
     }
 

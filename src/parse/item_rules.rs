@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(of("description: x"), []);
         let long = messages(of(&format!("version: {}", "v".repeat(1 << 20)))).concat();
         assert!(long.starts_with("`/version`: `vvv") && long.chars().count() < 500, "{long}");
-        let text = "a: 1\nversion: v1\nchild_constraints: {min_version: one, max_version: '2', version: '>>1'}";
+        let text = "x-a: 1\nversion: v1\nchild_constraints: {min_version: one, max_version: '2', version: '>>1'}";
         let findings = of(text);
         assert_eq!(findings[0].position, Some(Position { line: 2, column: 10 }));
         assert_eq!(

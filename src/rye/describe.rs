@@ -138,6 +138,7 @@ impl Described {
             put("signer", json!(detail.signer));
             put("owner", json!(detail.owner));
             put("shadowed", json!(self.shadowed));
+            put("reach", json!(self.item.reach()));
             let data = self.item.to_json();
             for key in
                 ["title", "tags", "tool_type", "executor_id", "effects", "secrets", "env_names"]

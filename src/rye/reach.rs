@@ -13,7 +13,7 @@ use crate::base::parallel::parallel;
 use crate::chain::{Chain, Fetch, lineage};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::parse::Item;
+use crate::parse::{DeclaredReach, Item};
 use crate::plan::{Survey, dependencies};
 use crate::report::Detail;
 use crate::trace::Quiet;
@@ -39,6 +39,8 @@ pub(crate) struct ReachedItem {
     pub(crate) by: SignedBy,
     /// `runtime` or `primitive`, where it says so.
     pub(crate) role: Option<String>,
+    /// What it may touch, of what is not a link for others.
+    pub(crate) reach: Option<DeclaredReach>,
     /// The files that its signature covers.
     pub(crate) files: Vec<(String, Digest)>,
     /// What it names as the next link.
@@ -60,13 +62,14 @@ impl ReachedItem {
         let files =
             source.parts().iter().map(|part| (part.path.to_string(), part.digest)).collect();
         let by = by(source, trust);
-        Self { detail: Detail::new(source, item.version()), by, role, files, next }
+        let reach = role.is_none().then(|| item.reach());
+        Self { detail: Detail::new(source, item.version()), by, role, reach, files, next }
     }
 
     fn from_source(source: &Source, trust: &TrustStore<'_>) -> Self {
         let by = by(source, trust);
         let detail = Detail::new(source, None);
-        Self { detail, by, role: None, files: Vec::new(), next: None }
+        Self { detail, by, role: None, reach: None, files: Vec::new(), next: None }
     }
 }
 

@@ -1,12 +1,12 @@
 //! The promise: the same meaning, the same bytes outside of the header, and the same again.
 
-use super::{KNOWLEDGE_KEYS, TOOL_KEYS, directive, python, toml, yaml};
+use super::{KNOWLEDGE_KEYS, directive, python, toml, yaml};
 use crate::base::text::{lone_return, unfit};
 use crate::id::Kind;
 use crate::parse::directive::Directive;
 use crate::parse::error::{ParseError, ParseFault};
 use crate::parse::item::{Item, parse};
-use crate::parse::tool::header;
+use crate::parse::tool::{KEYS, header};
 use crate::resolve::Found;
 use crate::space::HeaderStyle;
 use crate::verify::{Scan, scan};
@@ -125,15 +125,13 @@ pub(super) fn read(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Meanin
 
 fn reshaped(kind: Kind, style: &HeaderStyle, text: &str) -> Result<String, String> {
     match (kind, style) {
-        (Kind::Tool, HeaderStyle::Yaml) => yaml::mapping(text, TOOL_KEYS),
-        (Kind::Tool, HeaderStyle::Toml) => toml::document(text, TOOL_KEYS),
-        (Kind::Tool, HeaderStyle::Python) => toml::block(&python::names(text)?, "#", TOOL_KEYS),
+        (Kind::Tool, HeaderStyle::Yaml) => yaml::mapping(text, KEYS),
+        (Kind::Tool, HeaderStyle::Toml) => toml::document(text, KEYS),
+        (Kind::Tool, HeaderStyle::Python) => toml::block(&python::names(text)?, "#", KEYS),
         (Kind::Tool, HeaderStyle::JavaScript | HeaderStyle::TypeScript) => {
-            toml::block(text, "//", TOOL_KEYS)
+            toml::block(text, "//", KEYS)
         }
-        (Kind::Tool, HeaderStyle::Block { comment }) => {
-            toml::block(text, comment.trim(), TOOL_KEYS)
-        }
+        (Kind::Tool, HeaderStyle::Block { comment }) => toml::block(text, comment.trim(), KEYS),
         (Kind::Directive, _) => directive::fence(text),
         (Kind::Knowledge, HeaderStyle::Markdown) => yaml::front_matter(text, KNOWLEDGE_KEYS),
         // Files of other forms have no header, so all of them is content.

@@ -22,46 +22,6 @@ mod yaml;
 
 pub(crate) use format::{FormattedHeader, formatted};
 
-/// The order of a tool's keys; others follow in the order that they are written in.
-const TOOL_KEYS: &[&str] = &[
-    "version",
-    "tool_type",
-    "executor_id",
-    "category",
-    "description",
-    "effects",
-    "eval_type",
-    "params",
-    "hook",
-    "phases",
-    "mode",
-    "match",
-    "order",
-    "replaces",
-    "compat",
-    "parameters",
-    "input_schema",
-    "config_schema",
-    "examples",
-    "inputs",
-    "outputs",
-    "env",
-    "secrets",
-    "env_config",
-    "config",
-    "exec",
-    "files_sha256",
-    "config_resolve",
-    "overridable",
-    "anchor",
-    "verify_deps",
-    "files",
-    "sandbox",
-    "child_constraints",
-    "allowed_threads",
-    "allowed_targets",
-];
-
 /// The order of the keys of front matter.
 const KNOWLEDGE_KEYS: &[&str] = &["title", "description", "tags"];
 

@@ -18,9 +18,9 @@ fn each_form_has_one_shape() {
             Kind::Tool,
             HeaderStyle::Yaml,
             "# About\n\ndescription:  'Says it'  # why\n\n\n# the type\ntool_type:   \"tool\"\n\
-             version: 1.0.0\nother: [1]\nconfig: \n  args:   [ ]\n# end\n",
+             version: 1.0.0\nx-other: [1]\nconfig: \n  args:   [ ]\n# end\n",
             "# About\n\nversion: \"1.0.0\"\n\n# the type\ntool_type: tool\n\
-             description: \"Says it\"  # why\nconfig:\n  args:   [ ]\nother: [1]\n# end\n",
+             description: \"Says it\"  # why\nconfig:\n  args:   [ ]\nx-other: [1]\n# end\n",
         ),
         (
             Kind::Tool,
@@ -86,7 +86,7 @@ fn what_cannot_be_promised_is_left_with_a_reason() {
     let rows = [
         (HeaderStyle::Yaml, "{version: '1', tool_type: tool}\n"),
         (HeaderStyle::Yaml, "tool_type: tool\n'version': '1'\n"),
-        (HeaderStyle::Yaml, "x: &a [1]\nversion: '1'\nconfig: {x: *a}\n"),
+        (HeaderStyle::Yaml, "x-a: &a [1]\nversion: '1'\nconfig: {x: *a}\n"),
         (HeaderStyle::Yaml, "description: |+\n  words\n\n\nversion: '1'\n"),
         (HeaderStyle::Yaml, "--- # one\nversion: '1'\n"),
     ];
@@ -126,7 +126,7 @@ fn pool(form: usize) -> (Kind, HeaderStyle, Vec<&'static str>, [&'static str; 2]
                 "env: [A,\n  B]\n",
                 "secrets:\n- A\n",
                 "config:\n    x:   {a: 1}\n  # inner\n",
-                "own_key:   1\n",
+                "x-own:   1\n",
                 "# words\n",
                 "\n",
                 "   # indented words\n",
@@ -144,7 +144,7 @@ fn pool(form: usize) -> (Kind, HeaderStyle, Vec<&'static str>, [&'static str; 2]
                 "category = 'a'\n",
                 "env = [ # e\n 'A',\n]\n",
                 "child_constraints.version='1'\n",
-                "own   =  {a=1}\n",
+                "x-own   =  {a=1}\n",
                 "# words\n",
                 "\n",
                 "[config]\nx   =1\n",

@@ -1,7 +1,6 @@
 //! Typed fields out of a header: each getter takes a key and says by pointer what is wrong.
 
 use serde_json::{Map, Value};
-use strsim::damerau_levenshtein;
 
 use crate::base::text::{escape_line, near};
 use crate::parse::data::kind;
@@ -130,25 +129,22 @@ impl<'m> Fields<'m> {
 
     /// Refuses unknown keys, because a typing error must not switch a check off.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), ParseFault> {
-        let Some(key) = self.map.keys().find(|key| !known.contains(&key.as_str())) else {
-            return Ok(());
-        };
+        let unknown = self.map.keys().find(|key| !known.contains(&key.as_str()));
+        unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
+    }
+
+    /// The same, where keys that begin with `x-` are free.
+    pub(super) fn only_or_x(&self, known: &[&str]) -> Result<(), ParseFault> {
+        let is_free = |key: &str| known.contains(&key) || key.starts_with("x-");
+        let unknown = self.map.keys().find(|key| !is_free(key.as_str()));
+        unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
+    }
+
+    fn unknown(&self, key: &str, known: &[&str]) -> ParseFault {
         let near = near(key, known.iter().copied(), 1).pop();
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let pointer = escape_line(&self.pointer(key));
-        Err(ParseFault::new(PARSE_METADATA, format!("`{pointer}` is not known here{near}")))
-    }
-
-    /// Refuses keys that are nearly one of these. Other unknown keys are passed over.
-    pub(super) fn no_slip_of(&self, known: &[&str]) -> Result<(), ParseFault> {
-        for key in self.map.keys().filter(|key| !known.contains(&key.as_str())) {
-            if let Some(meant) = known.iter().find(|known| damerau_levenshtein(key, known) == 1) {
-                let pointer = escape_line(&self.pointer(key));
-                let why = format!("`{pointer}` is not known here; did you mean `{meant}`?");
-                return Err(ParseFault::new(PARSE_METADATA, why));
-            }
-        }
-        Ok(())
+        ParseFault::new(PARSE_METADATA, format!("`{pointer}` is not known here{near}"))
     }
 
     /// Whether a key of the mapping can name an environment variable.

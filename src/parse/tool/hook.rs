@@ -97,7 +97,7 @@ impl Hook {
     }
 }
 
-const KEYS: [&str; 7] = ["hook", "phases", "mode", "match", "order", "compat", "replaces"];
+const KEYS: [&str; 2] = ["hook", "phases"];
 
 /// The hook keys of a header; `None` for a tool that is not a hook.
 ///
@@ -106,7 +106,7 @@ const KEYS: [&str; 7] = ["hook", "phases", "mode", "match", "order", "compat", "
 pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, ParseFault> {
     let is_hook = fields.string("tool_type")?.as_deref() == Some("hook");
     if !is_hook {
-        return match KEYS[..2].iter().find(|key| fields.get(key).is_some()) {
+        return match KEYS.iter().find(|key| fields.get(key).is_some()) {
             Some(key) => Err(bad(key, "is for `tool_type: hook` alone")),
             None => Ok(None),
         };
@@ -114,7 +114,6 @@ pub(super) fn hook(fields: &Fields<'_>) -> Result<Option<Hook>, ParseFault> {
     if fields.get("exec").is_none() {
         return Err(bad("exec", "is missing: it says what is asked"));
     }
-    fields.no_slip_of(&KEYS)?;
     let word = fields.string("hook")?.ok_or_else(|| bad("hook", "is missing"))?;
     let kinds = HookKind::ALL.map(HookKind::name);
     let kind = HookKind::ALL.into_iter().find(|kind| kind.name() == word);

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use serde_json::{Map, Value};
+use strsim::damerau_levenshtein;
 
 use crate::base::limits::PROGRAM_BYTES;
 use crate::base::text::{escape_line, position};
@@ -41,21 +42,34 @@ pub(super) struct Binding<V> {
     at: usize,
     /// The literal, where it is bound by one plain assignment at top level.
     value: Option<V>,
+    /// What is written there, where it is nearly the name.
+    slip: Option<String>,
 }
 
 impl<V> Binding<V> {
-    /// `None` for a name that is not metadata.
+    /// `None` for a name that is not metadata, nor nearly so in a plain assignment.
     pub(super) fn new(name: &str, at: usize, value: Option<V>) -> Option<Self> {
-        let (name, key) = NAMES.iter().find(|(known, _)| *known == name)?;
-        Some(Self { name, key, at, value })
+        if let Some((name, key)) = NAMES.iter().find(|(known, _)| *known == name) {
+            return Some(Self { name, key, at, value, slip: None });
+        }
+        let is_meant = |known: &str| value.is_some() && is_slip(name, known);
+        let (meant, key) = NAMES.iter().find(|(known, _)| is_meant(known))?;
+        Some(Self { name: meant, key, at, value: None, slip: Some(name.to_owned()) })
     }
+}
+
+/// Whether a name is so near to a known one that it cannot be a name of the program's own. The
+/// short known ones, such as `ENV`, have neighbours that programs use.
+fn is_slip(name: &str, known: &str) -> bool {
+    let is_long = known.starts_with("__") || known.contains('_');
+    is_long && name.len().abs_diff(known.len()) <= 2 && damerau_levenshtein(name, known) <= 2
 }
 
 /// The header that these bindings give.
 ///
 /// # Errors
 /// `parse.duplicate_metadata` for a name that is bound twice, `parse.metadata` for one that is
-/// bound in another way than by a plain assignment of a literal.
+/// bound in another way than by a plain assignment of a literal, or is misspelt.
 pub(super) fn header<V>(
     text: &str,
     mut bindings: Vec<Binding<V>>,
@@ -63,7 +77,12 @@ pub(super) fn header<V>(
 ) -> Result<Map<String, Value>, ParseFault> {
     bindings.sort_by_key(|binding| binding.at);
     let fault = |at: usize, code, why| Err(fault(text, at, code, why));
-    for (place, Binding { name, key, at, .. }) in bindings.iter().enumerate() {
+    for (place, Binding { name, key, at, slip, .. }) in bindings.iter().enumerate() {
+        if let Some(written) = slip {
+            let why =
+                format!("`{}` is not known here; did you mean `{name}`?", escape_line(written));
+            return fault(*at, PARSE_METADATA, why);
+        }
         if bindings[..place].iter().any(|earlier| earlier.key == *key) {
             return fault(
                 *at,
@@ -73,7 +92,7 @@ pub(super) fn header<V>(
         }
     }
     let mut map = Map::new();
-    for Binding { name, key, at, value } in bindings {
+    for Binding { name, key, at, value, .. } in bindings {
         let Some(value) = value else {
             let why = "must be bound at top level, by one plain assignment of a literal (in JavaScript `const`)";
             return fault(at, PARSE_METADATA, format!("`{name}` {why}"));

@@ -21,7 +21,52 @@ use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 use crate::parse::outline::texts;
 use crate::verify::{FileList, PartsRoot};
 
-/// What a tool's header declares. Keys that rye does not know are passed over.
+/// The keys of a header, in the order in which they are written. Any other is a fault, because a
+/// typing error must not switch anything off; keys that begin with `x-` are for others to read.
+pub(crate) const KEYS: &[&str] = &[
+    "version",
+    "tool_type",
+    "executor_id",
+    "category",
+    "description",
+    "effects",
+    "eval_type",
+    "params",
+    "hook",
+    "phases",
+    "mode",
+    "match",
+    "order",
+    "replaces",
+    "compat",
+    "parameters",
+    "input_schema",
+    "config_schema",
+    "examples",
+    "inputs",
+    "outputs",
+    "env",
+    "secrets",
+    "env_config",
+    "config",
+    "exec",
+    "files_sha256",
+    "config_resolve",
+    "overridable",
+    "anchor",
+    "verify_deps",
+    "files",
+    "sandbox",
+    "child_constraints",
+    "allowed_threads",
+    "allowed_targets",
+    "exec_files",
+    "tags",
+    "notes",
+    "references",
+];
+
+/// What a tool's header declares.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Tool {
     pub(crate) version: Option<String>,
@@ -102,6 +147,7 @@ impl Tool {
     /// `parse.duplicate_metadata` for parameters declared twice.
     pub(super) fn new(header: &Map<String, Value>) -> Result<Self, ParseFault> {
         let fields = Fields::new(header);
+        fields.only_or_x(KEYS)?;
         let env_config = fields.fields("env_config")?;
         let (env, interpreter) = match &env_config {
             Some(config) => {

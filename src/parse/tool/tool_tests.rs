@@ -24,7 +24,7 @@ tool_type: runtime
 executor_id: rye/core/primitives/execute
 category: acme
 description: runs things
-unknown: [kept, out]
+x-unknown: [kept, out]
 config_schema: {type: object, examples: [{a: 1}]}
 examples: [{a: 2}]
 env_config:

@@ -200,7 +200,7 @@ mod tests {
             (HeaderStyle::Yaml, "{version: '1', files: [a]}"),
             (HeaderStyle::Yaml, "version: '1'\n\"files\": [a]\n"),
             (HeaderStyle::Python, "FILES = ['a']\n"),
-            (HeaderStyle::Yaml, "x: &f [a]\nfiles: &g [a]\ny: *g\n"),
+            (HeaderStyle::Yaml, "x-a: &f [a]\nfiles: &g [a]\nx-b: *g\n"),
         ];
         for (style, text) in rows {
             assert!(filled(&style, text).is_err(), "{text}");

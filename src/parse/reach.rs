@@ -1,0 +1,205 @@
+//! What an item may touch, as its header says: for whoever decides whether they want it.
+
+use serde_json::Value;
+
+use super::item::{Item, parse};
+use super::tool::Tool;
+use crate::host::Net;
+use crate::id::Kind;
+use crate::space::HeaderStyle;
+use crate::verify::FileList;
+
+/// What an item asks for beyond its own files and inputs; templates are not filled in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct DeclaredReach {
+    /// The next link of its chain, which says what runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime: Option<String>,
+    /// The program that it names itself, with its arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// `none`, `loopback` or `any`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    net: Option<Net>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reads: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    writes: Vec<String>,
+    /// Names of host variables that are secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<String>,
+    /// Names of other host variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    env: Vec<String>,
+    /// The phases and the tools that it watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook: Option<String>,
+    /// Paths or patterns of the files that its signature covers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+    /// The permissions of a directive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    permissions: Vec<String>,
+}
+
+impl Item {
+    /// What the item may touch.
+    pub(crate) fn reach(&self) -> DeclaredReach {
+        match self {
+            Self::Tool(tool) => DeclaredReach::of_tool(tool),
+            Self::Directive(directive) => DeclaredReach {
+                permissions: directive.permissions.clone(),
+                ..DeclaredReach::default()
+            },
+            Self::Knowledge(_) | Self::Config(_) => DeclaredReach::default(),
+        }
+    }
+}
+
+impl DeclaredReach {
+    /// The same of a text that nobody has signed or verified, for a reader who decides about it;
+    /// `None` where it does not parse.
+    pub(crate) fn of_unverified(kind: Kind, text: &str, style: &HeaderStyle) -> Option<Self> {
+        parse(kind, style, text, String::new).ok().map(|item| item.reach())
+    }
+
+    pub(super) fn of_tool(tool: &Tool) -> Self {
+        let text = |key: &str| tool.config.get(key).and_then(Value::as_str).map(str::to_owned);
+        let args = tool.config.get("args").and_then(Value::as_array).into_iter().flatten();
+        let args = args.map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned));
+        let of_config = text("command")
+            .map(|command| std::iter::once(command).chain(args).collect::<Vec<_>>().join(" "));
+        let of_exec = tool.exec.as_ref().map(|exec| {
+            let args = exec.args.iter().map(|arg| arg.text.as_str());
+            std::iter::once(exec.command.as_str()).chain(args).collect::<Vec<_>>().join(" ")
+        });
+        let sandbox = tool.sandbox.as_ref();
+        let mut writes = sandbox.and_then(|s| s.write.clone()).unwrap_or_default();
+        let more = [
+            (sandbox.is_some_and(|s| s.adds_items), "new items"),
+            (sandbox.is_some_and(|s| s.writes_git), ".git"),
+        ];
+        writes.extend(more.iter().filter(|(is, _)| *is).map(|(_, what)| (*what).to_owned()));
+        Self {
+            runtime: tool.executor.as_ref().map(ToString::to_string),
+            program: of_exec.or(of_config),
+            url: text("url"),
+            net: sandbox.and_then(|s| s.net),
+            reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
+            writes,
+            secrets: tool.secrets.clone(),
+            env: tool.env_names.clone(),
+            hook: tool.hook.as_ref().map(|hook| {
+                let phases: Vec<_> = hook.phases.iter().map(|phase| phase.name()).collect();
+                let tools = match hook.patterns() {
+                    [] => "every tool".to_owned(),
+                    patterns => patterns.join(", "),
+                };
+                format!("{} of {tools}", phases.join(", "))
+            }),
+            files: tool.files.as_ref().map(names_of).unwrap_or_default(),
+            permissions: Vec::new(),
+        }
+    }
+
+    /// A word and what it is about, for each thing, the gravest first; not escaped.
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+        let list = |items: &[String]| (!items.is_empty()).then(|| items.join(", "));
+        let rows = [
+            ("is asked", self.hook.clone()),
+            ("secrets", list(&self.secrets)),
+            ("net", self.net.map(|net| net.as_str().to_owned())),
+            ("calls", self.url.clone()),
+            ("writes", list(&self.writes)),
+            ("reads", list(&self.reads)),
+            ("may", list(&self.permissions)),
+            ("variables", list(&self.env)),
+            ("starts", self.program.clone()),
+            ("with", few(&self.files)),
+            ("through", self.runtime.clone()),
+        ];
+        rows.into_iter().filter_map(|(what, value)| Some((what, value?))).collect()
+    }
+
+    /// The same, each as one phrase.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.rows().into_iter().map(|(what, value)| format!("{what} {value}")).collect()
+    }
+
+    /// What this one asks for and the other did not, in the same phrases.
+    pub(crate) fn beyond(&self, other: &Self) -> Vec<String> {
+        let more = |new: &[String], old: &[String]| {
+            new.iter().filter(|item| !old.contains(item)).cloned().collect::<Vec<_>>()
+        };
+        let other_than =
+            |new: &Option<String>, old: &Option<String>| new.clone().filter(|_| new != old);
+        let beyond = Self {
+            runtime: other_than(&self.runtime, &other.runtime),
+            program: other_than(&self.program, &other.program),
+            url: other_than(&self.url, &other.url),
+            net: self.net.filter(|net| *net > other.net.unwrap_or(Net::None)),
+            reads: more(&self.reads, &other.reads),
+            writes: more(&self.writes, &other.writes),
+            secrets: more(&self.secrets, &other.secrets),
+            env: more(&self.env, &other.env),
+            hook: other_than(&self.hook, &other.hook),
+            files: Vec::new(),
+            permissions: more(&self.permissions, &other.permissions),
+        };
+        beyond.words()
+    }
+}
+
+fn names_of(listed: &FileList) -> Vec<String> {
+    let patterns = listed.patterns.iter().map(|pattern| pattern.text().to_owned());
+    match listed.digests.is_empty() {
+        true => patterns.collect(),
+        false => listed.digests.keys().map(ToString::to_string).collect(),
+    }
+}
+
+/// The first of many names, and how many more there are.
+fn few(names: &[String]) -> Option<String> {
+    match names.len() {
+        0 => None,
+        1..=4 => Some(names.join(", ")),
+        many => Some(format!("{} and {} more files", names[..3].join(", "), many - 3)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DeclaredReach;
+    use crate::id::Kind;
+    use crate::space::HeaderStyle;
+
+    fn reach(text: &str) -> DeclaredReach {
+        DeclaredReach::of_unverified(Kind::Tool, text, &HeaderStyle::Yaml).expect("it parses")
+    }
+
+    #[test]
+    fn each_thing_that_a_header_asks_for_has_its_phrase() {
+        let all = reach(
+            "executor_id: a/b\nsecrets: [T]\nenv: [E]\nconfig: {command: curl, args: [-s, '{x}'], \
+             url: 'https://a.example'}\nsandbox: {net: any, git: write, fs: {read: [/r], write: [/w]}}",
+        );
+        let words = [
+            "secrets T",
+            "net any",
+            "calls https://a.example",
+            "writes /w, .git",
+            "reads /r",
+            "variables E",
+            "starts curl -s {x}",
+            "through a/b",
+        ];
+        assert_eq!(all.words(), words);
+        assert_eq!(all.beyond(&DeclaredReach::default()), words);
+        assert!(all.beyond(&all).is_empty());
+        let less = reach("executor_id: a/b\nsandbox: {net: loopback}");
+        assert!(less.beyond(&all).is_empty(), "what was taken away is not more");
+        assert_eq!(all.beyond(&less)[1], "net any");
+    }
+}
