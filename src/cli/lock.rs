@@ -101,6 +101,9 @@ fn show(row: &LockRow, args: &Args, out: &mut Out) {
         (Some(pin), None) | (None, Some(pin)) => out.line(&format!("  {}", pin_text(pin))),
         (None, None) => {}
     }
+    if row.change == Change::Gone && !args.update {
+        out.line(&format!("  kept; take it out with `rye lock --remove {}`", row.name));
+    }
     if let Change::Changed(rule) = &row.change {
         if let Some(rule) = rule {
             out.line(&format!("  {}", paint.style(Style::Error, rule_text(rule))));

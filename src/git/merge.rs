@@ -7,7 +7,8 @@ use super::error::GitError;
 use super::program::{Git, failed};
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
-use crate::id::{Kind, Ref};
+use crate::id::{Kind, Query, Ref};
+use crate::lock::{LOCK_FILE, MergedLock};
 use crate::space::{Comment, FileTypes, ai_folders};
 use crate::verify::line_range;
 
@@ -30,6 +31,8 @@ pub(crate) enum Merged {
     Kept,
     /// The text is new, so its signature line is gone; how many conflicts are left.
     Unsigned { item: Ref, conflicts: u8 },
+    /// It is a project's lock; the rows that both sides changed are those signed later.
+    Lock { later: Vec<Query> },
     /// It is no item, so it was merged like any other file.
     Plain { conflicts: u8 },
 }
@@ -43,6 +46,17 @@ pub(crate) fn merge(sides: &Sides<'_>, types: &FileTypes) -> Result<Merged, GitE
     let texts = [sides.ours, sides.base, sides.theirs].map(read);
     let [ours, base, theirs] = texts;
     let (ours, base, theirs) = (ours?, base?, theirs?);
+    if is_lock(sides.path)
+        && let (Some(ours), Some(base), Some(theirs)) = (&ours, &base, &theirs)
+    {
+        return match MergedLock::new(ours, base, theirs) {
+            Some(merged) => {
+                write(sides.ours, merged.text.as_bytes())?;
+                Ok(Merged::Lock { later: merged.later })
+            }
+            None => plainly(sides),
+        };
+    }
     let (Some((item, comment)), Some(ours), Some(base), Some(theirs)) = (known, ours, base, theirs)
     else {
         // An item that is too large is none; git knows what to do.
@@ -78,6 +92,12 @@ fn plainly(sides: &Sides<'_>) -> Result<Merged, GitError> {
     let (text, conflicts) = merge_file(&files, sides)?;
     write(sides.ours, &text)?;
     Ok(Merged::Plain { conflicts })
+}
+
+/// Whether a path is that of the lock of some project.
+fn is_lock(path: &str) -> bool {
+    let below = ai_folders(Path::new(path)).next_back();
+    below.is_some_and(|(_, below)| below == Path::new(LOCK_FILE))
 }
 
 /// The item that a path below some `.ai` names, and how its comments look.

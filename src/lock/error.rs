@@ -58,6 +58,8 @@ pub(crate) enum LockError {
     },
     #[error("the lock cannot be used: {}", escape_line(.why))]
     Malformed { place: Place, why: String },
+    #[error("the lock holds the marks of a merge that was not finished")]
+    Conflict { place: Place },
     #[error("the lock is of version {found}, and this rye reads version 1")]
     Version { place: Place, found: u64 },
     #[error("there is no project here whose lock could be used: you have not accepted it")]
@@ -116,7 +118,7 @@ impl Diagnose for LockError {
                 Broken::Differs(_) => LOCK_DIFFERS,
             },
             Self::NotListed { .. } => LOCK_NOT_LISTED,
-            Self::Malformed { .. } => LOCK_MALFORMED,
+            Self::Malformed { .. } | Self::Conflict { .. } => LOCK_MALFORMED,
             Self::Version { .. } => LOCK_VERSION,
             Self::NotAccepted => LOCK_NO_PROJECT,
             Self::Io { .. } => LOCK_IO,
@@ -145,6 +147,10 @@ impl Diagnose for LockError {
             Self::Malformed { .. } => format!(
                 "put `.ai/{LOCK_FILE}` back from version control, or mend the line; see `rye explain lock.malformed`"
             ),
+            Self::Conflict { .. } => format!(
+                "take one side (`git checkout --ours -- .ai/{LOCK_FILE}`), see what it lacks with \
+                 `rye lock --check`, and take what you want with `rye lock --update`"
+            ),
             Self::Version { .. } => "use the rye that wrote it, or a later one".into(),
             Self::NotAccepted => {
                 "look at it with `rye trust review`, then accept it with `rye trust project`".into()
@@ -159,7 +165,9 @@ impl Diagnose for LockError {
         match self {
             Self::Drift(drift) => Some(drift.place.clone()),
             Self::NotListed { place, .. } => place.clone(),
-            Self::Malformed { place, .. } | Self::Version { place, .. } => Some(place.clone()),
+            Self::Malformed { place, .. }
+            | Self::Conflict { place }
+            | Self::Version { place, .. } => Some(place.clone()),
             Self::Io { path, .. } => {
                 Some(Place { path: path.display().to_string(), ..Place::default() })
             }

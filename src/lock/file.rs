@@ -15,7 +15,7 @@ use crate::space::{Root, SpaceError};
 use crate::verify::Source;
 
 /// The file's name, below a project's `.ai`.
-pub(super) const LOCK_FILE: &str = "rye.lock";
+pub(crate) const LOCK_FILE: &str = "rye.lock";
 
 /// The rows of a lock, each by the name that [`Lock::name`] gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,12 +63,21 @@ impl Lock {
         match toml::from_str::<Self>(text) {
             Ok(lock) => Ok(Some(lock)),
             Err(error) => {
+                if let Some(line) = text.lines().position(|line| line.starts_with("<<<<<<< ")) {
+                    return Err(LockError::Conflict { place: place.line(line + 1) });
+                }
                 if let Some(found) = other_version(text) {
                     return Err(LockError::Version { place, found });
                 }
                 Err(malformed(error.span().map(|span| span.start), error.message().to_owned()))
             }
         }
+    }
+
+    /// The lock that a text holds, strictly.
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let is_sound = unfit(text).is_none() && !has_more_signs(text, LOCK_SIGNS);
+        toml::from_str(text).ok().filter(|_| is_sound)
     }
 
     /// Writes the lock: the old file or the whole of the other one, whatever happens.

@@ -11,15 +11,18 @@
 //! - A lock that cannot be read strictly is an error, never an empty lock.
 //! - The file is written whole or not at all, sorted, in one spelling.
 //!
-//! Start at `pin.rs`, which holds the rules; `file.rs` is the file, `form.rs` its spelling.
+//! Start at `pin.rs`, which holds the rules; `file.rs` is the file, `form.rs` its spelling,
+//! `merge.rs` what comes of two branches.
 
 mod error;
 mod file;
 mod form;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+mod merge;
 mod pin;
 
 pub(crate) use error::{CODES, LOCK_DIFFERS, LockError, refuses_with};
-pub(crate) use file::Lock;
+pub(crate) use file::{LOCK_FILE, Lock};
+pub(crate) use merge::MergedLock;
 pub(crate) use pin::{Broken, FoundItem, Pin};

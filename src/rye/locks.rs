@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call_policy::CallPolicy;
+use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
 use super::load::Loader;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
-use crate::id::{Kind, Query, Ref, Space};
+use crate::id::{Fingerprint, Kind, Query, Ref, Space};
 use crate::lock::{Broken, FoundItem, Lock, LockError, Pin};
 use crate::space::Root;
 use crate::trace::Quiet;
@@ -71,6 +71,16 @@ pub(crate) struct Locks<'a> {
 }
 
 impl<'a> Locks<'a> {
+    /// How many rows of the project's lock name this key.
+    ///
+    /// # Errors
+    /// Those of a lock that cannot be read.
+    pub(crate) fn signed_by(self, key: Fingerprint) -> Result<usize, Failure> {
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let lock = policy.lock()?;
+        Ok(lock.rows().filter(|(_, pin)| pin.signer == key).count())
+    }
+
     /// What locking these would do; without any, every tool and directive of the project and every
     /// row that is there. Nothing is written. Dev mode lets nothing into a lock.
     ///

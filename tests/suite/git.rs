@@ -466,6 +466,41 @@ fn a_merge_without_conflicts_is_checked_before_it_is_committed() {
 }
 
 #[test]
+fn a_lock_that_both_sides_changed_is_merged_row_by_row() {
+    let world = world();
+    world.signed(".ai/tools/acme/b.sh", MARKER_SH);
+    well(&world, "rye lock && git add -A && git commit -qm lock && git branch side");
+    // The two branches sign the same item again: a conflict for anything that merges lines.
+    for (branch, text, seconds) in [("main", "# ours\n", -20), ("side", "# theirs\n", -10)] {
+        well(&world, &format!("git checkout -q {branch}"));
+        signed_at(&world, &with(MARKER_SH, text), seconds);
+        well(&world, "rye lock --update acme/mark && git add -A && git commit -qm signed");
+    }
+    let got = git(&world, "git merge -q main");
+    assert!(got.contains("both sides signed `tool:acme/mark` again"), "{got}");
+    let lock = String::from_utf8(world.read(".ai/rye.lock")).unwrap();
+    assert!(!lock.contains("<<<<<<<") && lock.contains("[\"tool:acme/b\"]"), "{lock}");
+    let side = well(&world, "git show side:.ai/rye.lock");
+    assert_eq!(format!("{lock}status 0\n"), side, "the later signature is kept");
+}
+
+#[test]
+fn a_lock_with_conflict_marks_is_named_as_one() {
+    let world = world();
+    well(&world, "rye lock");
+    let lock = String::from_utf8(world.read(".ai/rye.lock")).unwrap();
+    let line = lock.lines().find(|line| line.starts_with("sha256")).unwrap();
+    let torn = format!("<<<<<<< ours\n{line}\n=======\n{line}\n>>>>>>> theirs");
+    world.write(".ai/rye.lock", lock.replacen(line, &torn, 1));
+    for verb in [&["lock"][..], &["lock", "--update"], &["execute", "tool:acme/mark"]] {
+        let (status, got) = world.json(verb);
+        assert_eq!((status, &got["code"]), (4, &json!("lock.malformed")), "{got}");
+        assert!(got["error"].as_str().unwrap().contains("marks of a merge"), "{got}");
+        assert!(got["help"].as_str().unwrap().contains("git checkout --ours"), "{got}");
+    }
+}
+
+#[test]
 fn what_is_no_item_is_merged_like_any_file() {
     let world = world();
     world.signed(".ai/tools/acme/b.sh", MARKER_SH);

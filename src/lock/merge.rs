@@ -1,0 +1,107 @@
+//! What comes of a lock that two branches changed, row by row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::file::Lock;
+use super::pin::Pin;
+use crate::id::Query;
+
+/// A lock in which every row is one side's.
+#[derive(Debug)]
+pub(crate) struct MergedLock {
+    pub(crate) text: String,
+    /// Rows that both sides changed. The later signature is kept, because nothing older than a row
+    /// runs.
+    pub(crate) later: Vec<Query>,
+}
+
+impl MergedLock {
+    /// Merges two versions of a lock that come of a third, which may be empty. `None` where one of
+    /// them is not a lock, or where a person has to choose: both sides changed a row to another
+    /// signer, another space or other bytes of the same second, or one of them took it out.
+    pub(crate) fn new(ours: &[u8], base: &[u8], theirs: &[u8]) -> Option<Self> {
+        let (ours, base, theirs) = (read(ours)?, read(base)?, read(theirs)?);
+        let names: BTreeSet<&Query> = [&ours, &base, &theirs]
+            .into_iter()
+            .flat_map(Lock::rows)
+            .map(|(name, _)| name)
+            .collect();
+        let (mut rows, mut later) = (BTreeMap::new(), Vec::new());
+        for name in names {
+            let (our, was, their) = (ours.get(name), base.get(name), theirs.get(name));
+            let row = match () {
+                () if our == their || their == was => our,
+                () if our == was => their,
+                () => {
+                    later.push(name.clone());
+                    Some(later_of(our?, their?)?)
+                }
+            };
+            rows.extend(row.map(|row| (name.clone(), row.clone())));
+        }
+        Some(Self { text: Lock::from_rows(rows).to_toml(), later })
+    }
+}
+
+/// The row whose signature is later, if the same key signed both for the same space.
+fn later_of<'a>(one: &'a Pin, other: &'a Pin) -> Option<&'a Pin> {
+    let is_alike = one.signer == other.signer && one.space == other.space;
+    let is_told = is_alike && one.signed_at != other.signed_at;
+    is_told.then(|| if one.signed_at > other.signed_at { one } else { other })
+}
+
+fn read(text: &[u8]) -> Option<Lock> {
+    let text = std::str::from_utf8(text).ok()?;
+    if text.is_empty() { Some(Lock::default()) } else { Lock::from_text(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MergedLock;
+
+    /// A lock with these rows: a name, the last digit of its digest, the hour of its signature.
+    fn lock(rows: &[(&str, u8, u8)]) -> String {
+        let mut text = "version = 1\n".to_owned();
+        for (name, digit, hour) in rows {
+            text.push_str(&format!(
+                "[\"tool:{name}\"]\nsha256 = \"{digit:064}\"\nsigner = \"{0:032}\"\n\
+                 signed_at = \"2026-01-01T{hour:02}:00:00Z\"\nspace = \"project\"\n",
+                0
+            ));
+        }
+        text
+    }
+
+    fn merged(ours: &str, base: &str, theirs: &str) -> Option<(String, usize)> {
+        let merged = MergedLock::new(ours.as_bytes(), base.as_bytes(), theirs.as_bytes())?;
+        // The spelling is that of a lock, so reading it again changes nothing.
+        let again = MergedLock::new(merged.text.as_bytes(), b"", merged.text.as_bytes())?;
+        assert_eq!(again.text, merged.text);
+        Some((merged.text, merged.later.len()))
+    }
+
+    #[test]
+    fn each_row_is_the_side_that_changed_it_or_the_later_signature() {
+        let base = lock(&[("a", 1, 1), ("b", 1, 1), ("c", 1, 1)]);
+        let ours = lock(&[("a", 2, 2), ("b", 2, 2), ("d", 1, 1)]);
+        let theirs = lock(&[("a", 1, 1), ("b", 3, 3), ("c", 1, 1), ("e", 1, 1)]);
+        let want = lock(&[("a", 2, 2), ("b", 3, 3), ("d", 1, 1), ("e", 1, 1)]);
+        let (want, _) = merged(&want, "", &want).unwrap();
+        assert_eq!(merged(&ours, &base, &theirs), Some((want.clone(), 1)));
+        assert_eq!(merged(&theirs, &base, &ours), Some((want, 1)));
+    }
+
+    #[test]
+    fn what_a_person_has_to_choose_is_not_merged() {
+        let base = lock(&[("a", 1, 1)]);
+        for (ours, theirs) in [
+            (lock(&[("a", 2, 2)]), lock(&[("a", 3, 2)])),
+            (lock(&[("a", 2, 2)]), lock(&[])),
+            (lock(&[("a", 2, 2)]), lock(&[("a", 3, 3)]).replace("\"project\"", "\"user\"")),
+            (lock(&[("a", 2, 2)]), lock(&[("a", 3, 3)]).replace(&"0".repeat(32), &"1".repeat(32))),
+            (lock(&[("a", 2, 2)]), "<<<<<<< ours\n".to_owned()),
+        ] {
+            assert_eq!(merged(&ours, &base, &theirs), None, "{ours} {theirs}");
+        }
+    }
+}
