@@ -94,9 +94,12 @@ pub(super) fn judged(rye: &Rye, name: &BundleName, key: Fingerprint) -> Result<V
     let identity = rye.spaces().project_identity();
     for item in &items {
         let scope = trust.out_of_scope(key, item, Space::System, false, identity);
-        let why = scope.unwrap_or(Some("your trust cannot be read"));
+        let why = match scope {
+            Ok(why) => why.map(|why| why.to_string()),
+            Err(_) => Some("your trust cannot be read".to_owned()),
+        };
         if let Some(why) = why {
-            let (item, why) = (item.clone(), why.to_owned());
+            let item = item.clone();
             return Err(BundleError::OutOfScope { key, item, why }.into());
         }
     }

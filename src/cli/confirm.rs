@@ -38,6 +38,25 @@ pub(super) fn confirm(
     if answer(&question).unwrap_or(false) { Ok(()) } else { Err(refused().into()) }
 }
 
+/// Asks before `what`, whoever typed the command.
+///
+/// # Errors
+/// `cli.not_confirmed`, also where nobody can be asked
+pub(super) fn confirm_always(
+    what: &str,
+    digest: &str,
+    context: &Context,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    if is_below_a_run() || context.common.yes {
+        return confirm(what, digest, context, out);
+    }
+    match ask(&format!("{}? [y/N] ", escape_line(what))) {
+        Some(true) => Ok(()),
+        _ => Err(CliError::NotConfirmed { what: what.to_owned() }.into()),
+    }
+}
+
 /// The person's answer to a question; `None` if nobody is at a terminal.
 pub(super) fn ask(question: &str) -> Option<bool> {
     can_ask().then(|| answer(question).ok()).flatten()

@@ -85,6 +85,9 @@ fn places(wanted: SetupAction, context: &Context, out: &mut Out) -> Result<Exit,
     }
     if wanted == SetupAction::In && kept.is_empty() && !out.is_json() {
         out.line("\neach commit is checked from here on; `.gitattributes` is for the others too: commit it");
+        if super::trust::is_unproposed(&rye) {
+            out.line("others who run what you sign here need your key: `rye trust propose`");
+        }
     }
     match kept.is_empty() {
         true => Ok(Exit::DONE),
@@ -202,6 +205,15 @@ fn drive(args: &Merge, context: &Context, out: &mut Out) -> Exit {
     };
     match merged {
         Merged::Kept | Merged::Plain { conflicts: 0 } => Exit::DONE,
+        Merged::Lock { later } => {
+            for row in later {
+                out.note(&format!(
+                    "rye: both sides signed `{row}` again; the lock keeps the later one: see \
+                     `rye lock --check`"
+                ));
+            }
+            Exit::DONE
+        }
         Merged::Plain { .. } => Exit::Status(1),
         Merged::Unsigned { item, conflicts } => {
             let path = escape_line(&args.path);

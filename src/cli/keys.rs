@@ -14,8 +14,11 @@ use super::out::Out;
 use super::trust::dev_keys;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
+use crate::id::{Fingerprint, Space};
 use crate::rye::Rye;
-use crate::verify::{EXAMPLE, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError, rotate};
+use crate::verify::{
+    EXAMPLE, KeyError, KeyPair, OwnKeys, Proposal, TrustDocument, TrustError, proposals, rotate,
+};
 
 /// Make, show, import, export and rotate your own key pair
 #[derive(clap::Args)]
@@ -65,6 +68,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         }
         Verb::Import { file, example } => {
             let text = read_private(file.as_ref(), &rye)?;
+            if text.matches("-----BEGIN ").count() > 1 {
+                let message = "what was given holds more than one PEM block".to_owned();
+                let help = Some("give the one key that you mean, in a file of its own".to_owned());
+                return Err(CliError::Usage { message, help }.into());
+            }
             let name = || "what was given".to_owned();
             let malformed = KeyError::Malformed { name: name(), what: "private key" };
             let pair = KeyPair::from_pem(&text).ok_or(malformed)?;
@@ -79,48 +87,60 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Export { document } => export(document.as_ref(), &keys, out)?,
         Verb::List => list(&keys, &rye, out)?,
         Verb::Show => show(&keys, out)?,
-        Verb::Rotate => {
-            let old = keys.pair()?.public().fingerprint();
-            confirm("replace your key pair", &old.to_string(), context, out)?;
-            let done = rotate(user, crate::rye::now())?;
-            if out.is_json() {
-                let (old, current) = (done.old, done.current);
-                out.success(
-                    json!({"old": old, "fingerprint": current, "documents": done.documents}),
-                );
-            } else {
-                out.line(&format!("your key is `{}` from here on", done.current));
-                out.line(&format!(
-                    "{} trust documents and records are signed again",
-                    done.documents
-                ));
-                if done.was_revoked {
-                    out.line("the old key was revoked: whom it trusted and what it accepted is not taken over");
-                }
-                match done.was_revoked {
-                    true => {
-                        out.line(
-                            "next: read what the old key signed, and sign what you still want",
-                        );
-                        out.line("      with `rye sign <ref>`: `rye sign --all` passes it over");
-                    }
-                    false => {
-                        out.line(
-                            "next: sign your items again with `rye sign --all`, in each project",
-                        );
-                        out.line(
-                            "      and with `--space user`; it passes over what others signed;",
-                        );
-                        out.line(&format!(
-                            "      then stop trusting the old key: `rye trust revoke {}`",
-                            done.old
-                        ));
-                    }
-                }
-            }
-        }
+        Verb::Rotate => replace(&keys, &rye, context, out)?,
     }
     Ok(Exit::DONE)
+}
+
+/// `rye keys rotate`.
+fn replace(keys: &OwnKeys<'_>, rye: &Rye, context: &Context, out: &mut Out) -> Result<(), Failure> {
+    let old = keys.pair()?.public().fingerprint();
+    confirm("replace your key pair", &old.to_string(), context, out)?;
+    let done = rotate(rye.spaces().user()?, crate::rye::now())?;
+    // What the new key says counts from here on.
+    let (rows, proposals) = left_by(done.old, &context.rye()?);
+    if out.is_json() {
+        let (old, current) = (done.old, done.current);
+        out.success(json!({
+            "old": old, "fingerprint": current, "documents": done.documents,
+            "lock_rows": rows, "proposals": proposals,
+        }));
+        return Ok(());
+    }
+    out.line(&format!("your key is `{}` from here on", done.current));
+    out.line(&format!("{} trust documents and records are signed again", done.documents));
+    if done.was_revoked {
+        out.line("the old key was revoked: whom it trusted and what it accepted is not taken over");
+        out.line("next: read what the old key signed, and sign what you still want");
+        out.line("      with `rye sign <ref>`: `rye sign --all` passes it over");
+        return Ok(());
+    }
+    out.line("next: sign your items again with `rye sign --all`, in each project");
+    out.line("      and with `--space user`; it passes over what others signed;");
+    if rows > 0 {
+        out.line(&format!("      {rows} rows of `.ai/rye.lock` here name the old key: then run"));
+        out.line("      `rye lock --update`;");
+    }
+    for path in &proposals {
+        let path = escape_line(path);
+        out.line(&format!("      `{path}`"));
+        out.line("      proposes the old key to others: run `rye trust propose`, and commit it;");
+    }
+    out.line("      tell those who trust your old key the new fingerprint;");
+    out.line(&format!("      then stop trusting the old key: `rye trust revoke {}`", done.old));
+    Ok(())
+}
+
+/// What of this project still names a key: how many rows of the lock, and which proposals.
+fn left_by(key: Fingerprint, rye: &Rye) -> (usize, Vec<String>) {
+    // A lock or a project that cannot be read is for those who use it to say.
+    let rows = rye.locks().signed_by(key).unwrap_or_default();
+    let proposed = rye.spaces().get(Space::Project).map(proposals).unwrap_or_default();
+    let names_it = |proposal: &Proposal| {
+        proposal.document.as_ref().is_ok_and(|document| document.fingerprint == key)
+    };
+    let named = proposed.into_iter().filter(names_it).map(|proposal| proposal.path);
+    (rows, named.collect())
 }
 
 fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, Failure> {

@@ -10,9 +10,10 @@ use super::named::Named;
 use super::out::{Out, Progress};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
-use crate::id::Query;
+use crate::id::{Query, Space};
 use crate::report::{SarifLevel, Warned, metadata, sarif};
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
+use crate::verify::VERIFY_PROJECT_NOT_ACCEPTED;
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
@@ -27,6 +28,11 @@ pub(super) struct Args {
     /// key signed does not count, and files that cannot be items count as failures
     #[arg(long)]
     ci: bool,
+    /// By these keys alone, in the place of what your user space says: PEM files, trust documents,
+    /// or whole fingerprints that the project proposes. Takes no key of one's own, nor an accepted
+    /// project
+    #[arg(long, value_name = "FILE|FINGERPRINT", requires = "ci", num_args = 1..)]
+    trust: Vec<String>,
     /// Each item must be what `.ai/rye.lock` lists, to the byte; without refs, every tool and
     /// directive of the project with its chain
     #[arg(long, conflicts_with = "all")]
@@ -74,6 +80,13 @@ impl Findings {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?.refusing_dev_keys(args.ci);
+    let rye = match args.trust.is_empty() {
+        true => rye,
+        false => {
+            let keys = super::trust::named_keys(&args.trust, &rye, out)?;
+            rye.judging_by(keys)
+        }
+    };
     if args.locked && args.items.is_empty() {
         let all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
         return Ok(chains(args, &all, &rye, out));
@@ -109,8 +122,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let odd = listing.odd;
     let mut exit = 0;
     let mut findings = Findings(args.sarif.then(Vec::new));
+    let strange = checked.iter().filter(|row| is_not_accepted(row)).count();
+    let mut is_told = false;
     for row in &checked {
-        exit = exit.max(judge(row, args.ci, &mut findings, out));
+        // One project is one finding for a person, however many items it holds.
+        let is_again = is_not_accepted(row) && std::mem::replace(&mut is_told, true);
+        exit = exit.max(judge(row, args.ci, is_again, &mut findings, out));
+        if is_not_accepted(row) && !is_again && strange > 1 && !out.is_json() && !args.sarif {
+            out.note(&format!("  the same goes for {} more items here", strange - 1));
+        }
     }
     for file in &odd {
         let level = if args.ci { SarifLevel::Error } else { SarifLevel::Warning };
@@ -134,8 +154,13 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(exit))
 }
 
-/// Shows a refusal, and gives the exit status of a row.
-fn judge(row: &CheckedItem, ci: bool, findings: &mut Findings, out: &mut Out) -> u8 {
+fn is_not_accepted(row: &CheckedItem) -> bool {
+    let ItemVerdict::Bad(failure) = &row.verdict else { return false };
+    failure.reason() == VERIFY_PROJECT_NOT_ACCEPTED
+}
+
+/// Shows a refusal unless it was told already, and gives the exit status of a row.
+fn judge(row: &CheckedItem, ci: bool, is_told: bool, findings: &mut Findings, out: &mut Out) -> u8 {
     match &row.verdict {
         ItemVerdict::Good(_, warnings) if warnings.is_empty() => 0,
         ItemVerdict::Good(_, warnings) => {
@@ -145,7 +170,7 @@ fn judge(row: &CheckedItem, ci: bool, findings: &mut Findings, out: &mut Out) ->
         }
         ItemVerdict::Bad(failure) => {
             findings.keep(SarifLevel::Error, || failure.diagnostic());
-            if !out.is_json() && !findings.is_asked_for() {
+            if !out.is_json() && !findings.is_asked_for() && !is_told {
                 let text = failure.diagnostic().to_text(out.paint_err());
                 out.note(text.trim_end());
             }
@@ -185,10 +210,19 @@ fn summary(
         out.paint().style(if bad + passed == 0 { Style::Good } else { Style::Error }, "verified");
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = checked.len() as f64 / seconds.max(1e-9);
+    let shipped = |row: &&CheckedItem| {
+        row.space == Space::System
+            && matches!(&row.verdict, ItemVerdict::Good(_, w) if w.is_empty())
+    };
+    let shipped = checked.iter().filter(shipped).count();
+    let of_rye = match shipped {
+        0 => String::new(),
+        count => format!(" and {count} that rye brings"),
+    };
     out.line(&format!(
-        "{good} {} of {} items, {} KiB, in {:.1} ms ({rate:.0} items/s)",
-        checked.len() - bad - passed,
-        checked.len(),
+        "{good} {} of {} items{of_rye}, {} KiB, in {:.1} ms ({rate:.0} items/s)",
+        checked.len() - bad - passed - shipped,
+        checked.len() - shipped,
         bytes >> 10,
         seconds * 1000.0,
     ));

@@ -119,6 +119,7 @@ impl RyeBuilder {
             types: FileTypes::default(),
             types_fault: None,
             dev: DevMode(false),
+            given: None,
             refuses_dev_keys: false,
             host: self.host,
             servers: self.servers,

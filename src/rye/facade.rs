@@ -26,7 +26,7 @@ use crate::host::Host;
 use crate::id::Space;
 use crate::search::SearchIndex;
 use crate::space::{FileTypes, Spaces, Where};
-use crate::verify::{DevMode, TrustError, TrustStore};
+use crate::verify::{DevMode, GivenTrust, TrustDocument, TrustError, TrustStore};
 
 /// One project as rye sees it: the three spaces and the machine.
 ///
@@ -54,6 +54,8 @@ pub struct Rye {
     /// Why registered file types could not be read; what runs or verifies stops there.
     pub(super) types_fault: Option<Arc<TrustError>>,
     pub(super) dev: DevMode,
+    /// Keys that the caller named for this check, in the place of what a user space says.
+    pub(super) given: Option<Arc<GivenTrust>>,
     /// What a dev key signed does not count, as for `rye verify --ci`.
     pub(super) refuses_dev_keys: bool,
     pub(super) host: Box<dyn Host + Send>,
@@ -97,9 +99,21 @@ impl Rye {
         Self { refuses_dev_keys: refuses, ..self }
     }
 
+    /// The same, where these keys and the publisher's count and nothing that a user space holds;
+    /// the project counts as accepted. Only to judge it. `self` where there is no project.
+    pub(crate) fn judging_by(self, keys: Vec<TrustDocument>) -> Self {
+        let Some(identity) = self.spaces.project_identity().cloned() else { return self };
+        let given = Some(Arc::new(GivenTrust::new(identity, keys)));
+        let (spaces, types) = (self.spaces.without_user(), FileTypes::default());
+        Self { given, spaces, types, types_fault: None, dev: DevMode(false), ..self }
+    }
+
     /// The trust of this moment.
     pub(crate) fn trust(&self) -> TrustStore<'_> {
-        let trust = TrustStore::new(self.spaces.get(Space::User), now());
+        let trust = match &self.given {
+            Some(given) => given.store(now()),
+            None => TrustStore::new(self.spaces.get(Space::User), now()),
+        };
         trust.refusing_dev_keys(self.refuses_dev_keys)
     }
 }

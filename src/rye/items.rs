@@ -51,12 +51,14 @@ impl Items<'_> {
         let roots = self.rye.spaces.nearest_first().filter(|root| root.space() == space);
         let mut entries = Vec::new();
         for root in roots {
-            entries.extend(root.list(kind, &self.rye.types)?.entries);
+            let listed = root.list(kind, &self.rye.types)?.entries;
+            entries.extend(listed.into_iter().filter(|entry| !entry.is_proposal()));
         }
         Ok(entries)
     }
 
-    /// Every file that a pattern matches, of every space and kind; all without a pattern.
+    /// Every file that a pattern matches, of every space and kind; all without a pattern. What a
+    /// project proposes about keys is left out.
     pub(crate) fn survey(self, patterns: &[Pattern]) -> Result<Listing, Failure> {
         self.rye.sound_types()?;
         let mut all = Listing::default();
@@ -64,9 +66,11 @@ impl Items<'_> {
             for kind in Kind::ALL {
                 let listed = root.list(kind, &self.rye.types)?;
                 all.odd.extend(listed.odd);
-                all.entries.extend(listed.entries.into_iter().filter(|entry| {
+                let is_asked = |entry: &Entry| {
                     patterns.is_empty() || patterns.iter().any(|p| p.matches(&entry.item))
-                }));
+                };
+                let items = listed.entries.into_iter().filter(|entry| !entry.is_proposal());
+                all.entries.extend(items.filter(is_asked));
             }
         }
         Ok(all)

@@ -78,7 +78,7 @@ pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::{Offer, OfferOutcome};
-pub(crate) use projects::{Review, SignerIs};
+pub(crate) use projects::{Review, ReviewedItem, SignerIs};
 pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use search::{SearchHit, SearchPage};

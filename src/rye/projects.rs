@@ -1,16 +1,23 @@
 //! What a project asks one to believe (core 4.3), looked at without believing any of it.
 
+use std::collections::HashMap;
+
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::{Rye, now};
+use super::listed_files::{ListedFiles, is_part};
+use super::load::Loader;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
 use crate::id::{Fingerprint, Ref, Space};
+use crate::parse::{DeclaredReach, Item};
+use crate::resolve::Found;
+use crate::signature::has_no_line;
 use crate::space::{Entry, Odd};
 use crate::trace::Quiet;
 use crate::verify::{
-    AcceptedProject, KeyPair, Proposal, PublicKey, SigLine, SignedText, TextFault, TrustStore,
-    check, proposals,
+    AcceptedProject, KeyPair, OutOfScope, Proposal, PublicKey, SigLine, SignedText, TextFault,
+    TrustStore, check, proposals,
 };
 
 /// Who stands behind an item of the project.
@@ -35,7 +42,7 @@ pub(crate) struct ReviewedItem {
     pub(crate) signer: Option<(Fingerprint, Timestamp)>,
     pub(crate) signer_is: SignerIs,
     /// Why a key that you know may not sign this item here.
-    pub(crate) out_of_scope: Option<&'static str>,
+    pub(crate) out_of_scope: Option<OutOfScope>,
     pub(crate) owner: Option<String>,
     /// The file is not what its line says was signed.
     pub(crate) altered: bool,
@@ -43,6 +50,18 @@ pub(crate) struct ReviewedItem {
     pub(crate) forged: bool,
     /// Spaces whose copy it would shadow.
     pub(crate) shadows: Vec<Space>,
+    /// What it may touch, as its header says; `None` for one that does not parse.
+    pub(crate) reach: Option<DeclaredReach>,
+    /// What of that the version did not ask for that you accepted, signed or ran last.
+    pub(crate) more: Vec<String>,
+}
+
+impl ReviewedItem {
+    /// Whether the key signed it, and may sign it once its trust document names it.
+    pub(crate) fn is_left_out(&self, key: Fingerprint) -> bool {
+        let by_key = self.signer.is_some_and(|(signer, _)| signer == key);
+        by_key && self.out_of_scope.is_some_and(OutOfScope::ends_when_named)
+    }
 }
 
 /// Everything that a project brings.
@@ -99,6 +118,34 @@ impl ProjectTrust<'_> {
         Ok(holds_more.then_some(review))
     }
 
+    /// Remembers what is admitted here, as what you accepted: of a later version `review` tells
+    /// what it asks for beyond that.
+    ///
+    /// # Errors
+    /// `space.*`, `verify.trust_unreadable`.
+    pub(crate) fn remember(self) -> Result<(), Failure> {
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let loader = policy.loader(&Quiet);
+        let entries = self.rye.items().survey(&[])?.entries.into_iter();
+        let here = entries.filter(|entry| entry.space == Space::Project);
+        let admitted = here.filter_map(|entry| {
+            let found = loader.file_of(&entry, false).ok()??;
+            loader.admit_alone(found).ok().map(|(source, _)| source)
+        });
+        let admitted: Vec<_> = admitted.collect();
+        loader.remember(admitted.iter(), false);
+        Ok(())
+    }
+
+    /// Items here that a key signed, and may sign once its trust document names them.
+    ///
+    /// # Errors
+    /// Those of [`ProjectTrust::review`].
+    pub(crate) fn left_out(self, key: Fingerprint) -> Result<Vec<Ref>, Failure> {
+        let review = self.review()?;
+        Ok(review.items.into_iter().filter(|item| item.is_left_out(key)).map(|i| i.item).collect())
+    }
+
     /// Looks at the project of this working directory.
     ///
     /// # Errors
@@ -110,11 +157,10 @@ impl ProjectTrust<'_> {
         let loader = policy.loader(&Quiet);
         let mut items = Vec::new();
         let mut odd = Vec::new();
+        let (mut besides, mut bare) = (HashMap::new(), HashMap::new());
         let all = self.rye.items().survey(&[])?;
         for entry in all.entries.into_iter().filter(|entry| entry.space == Space::Project) {
-            let id = &entry.item.id;
-            let proposal = entry.item.is_about_keys() && id.as_str().starts_with("keys/trusted/");
-            if proposal || self.rye.items().is_system_copy(&entry) {
+            if self.rye.items().is_system_copy(&entry) {
                 continue;
             }
             let found = match loader.resolver(|r| r.in_space(&entry.item, Space::Project)) {
@@ -130,6 +176,13 @@ impl ProjectTrust<'_> {
                 loader.resolver(|r| matches!(r.in_space(&entry.item, *space), Ok(Some(_))))
             });
             let shadows = shadows.collect();
+            besides.extend(
+                ListedFiles::from_found(self.rye, &found).map(|beside| (entry.clone(), beside)),
+            );
+            if has_no_line(&found.bytes, &found.file_type.comment) {
+                bare.insert(entry.item.clone(), entry.clone());
+            }
+            let (reach, more) = reach(loader, &found);
             let signed = SignedText {
                 bytes: &found.bytes,
                 item: &entry.item,
@@ -148,6 +201,8 @@ impl ProjectTrust<'_> {
                 altered: false,
                 forged: false,
                 shadows,
+                reach,
+                more,
             };
             for fault in verdict.faults() {
                 match fault {
@@ -179,11 +234,26 @@ impl ProjectTrust<'_> {
             }
             items.push(item);
         }
+        // A file that a tool lists is no item of its own, unless somebody signed it as one.
+        items.retain(|item| !bare.get(&item.item).is_some_and(|entry| is_part(entry, &besides)));
         let accepted = self.is_accepted();
         let project = self.rye.spaces.project_path().display().to_string();
         odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
         Ok(Review { project, accepted, odd, proposals: proposed, items })
     }
+}
+
+/// What a file may touch, and what of that is new since the version that is remembered.
+fn reach(loader: Loader<'_>, found: &Found) -> (Option<DeclaredReach>, Vec<String>) {
+    let text = std::str::from_utf8(&found.bytes).ok();
+    let (kind, style) = (found.item.kind, &found.file_type.header);
+    let Some(now) = text.and_then(|text| DeclaredReach::of_unverified(kind, text, style)) else {
+        return (None, Vec::new());
+    };
+    let last = loader.versions(found).next();
+    let before = last.and_then(|source| Item::parse(&source).ok()).map(|item| item.reach());
+    let more = before.map(|before| now.beyond(&before)).unwrap_or_default();
+    (Some(now), more)
 }
 
 /// Why a review cannot say whose an item is.

@@ -46,6 +46,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/spec/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/sandbox.md") },
     File { path: "knowledge/rye/spec/threads.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/threads.md") },
     File { path: "knowledge/rye/speed.md", bytes: include_bytes!("../../.ai/knowledge/rye/speed.md") },
+    File { path: "knowledge/rye/team.md", bytes: include_bytes!("../../.ai/knowledge/rye/team.md") },
     File { path: "knowledge/rye/testing.md", bytes: include_bytes!("../../.ai/knowledge/rye/testing.md") },
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },

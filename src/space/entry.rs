@@ -29,6 +29,13 @@ impl Entry {
     pub(crate) fn relative(&self) -> String {
         format!("{}/{}.{}", self.item.kind.folder(), self.item.id, self.ext)
     }
+
+    /// Whether it is a trust document in a project. It proposes a key, and is no item for any verb
+    /// (core 4.3).
+    pub(crate) fn is_proposal(&self) -> bool {
+        let is_document = self.item.id.folder() == "keys/trusted" && self.ext == "toml";
+        self.space == Space::Project && self.item.is_about_keys() && is_document
+    }
 }
 
 /// Each `.ai` that a path leads through or to, the outermost first: the folder that holds it, and

@@ -159,6 +159,11 @@ impl Spaces {
         Ok(self)
     }
 
+    /// The same without the user space and what is installed there.
+    pub(crate) fn without_user(self) -> Self {
+        Self { user: None, bundles: Vec::new(), ..self }
+    }
+
     /// The embedded items alone, for what must work wherever one stands.
     pub(crate) fn system_only() -> Self {
         let (project_path, system) = (PathBuf::from("/"), Root::embedded());

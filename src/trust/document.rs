@@ -24,10 +24,12 @@ use crate::space::{Comment, ProjectIdentity, Root, SpaceError};
 pub(crate) struct TrustDocument {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) owner: String,
-    /// `None` stands for everything except `rye/**`, hooks and config.
+    /// `None` stands for everything except `rye/**`, hooks and, unless projects are named, config.
     pub(crate) items: Option<Vec<Pattern>>,
     /// The items were chosen by a proposal and not by a person, so the default limits hold as well.
     pub(crate) wished: bool,
+    /// What the person added to the items, or to the default.
+    pub(crate) also: Vec<Pattern>,
     /// `None` stands for every project.
     pub(crate) projects: Option<Vec<PathBuf>>,
     /// What the folders at those paths were when the document was written: another folder that is
@@ -49,6 +51,8 @@ struct Raw {
     items: Option<Vec<String>>,
     #[serde(default)]
     wished: bool,
+    #[serde(default)]
+    also: Vec<String>,
     projects: Option<Vec<PathBuf>>,
     #[serde(default)]
     project_ids: Vec<ProjectIdentity>,
@@ -100,13 +104,8 @@ impl TrustDocument {
         {
             return Err("a value looks like a signature line".into());
         }
-        let patterns = |texts: Vec<String>| -> Result<Vec<Pattern>, String> {
-            texts
-                .iter()
-                .map(|t| t.parse::<Pattern>().map_err(|e| format!("`items`: {e}")))
-                .collect()
-        };
-        let items = raw.items.map(patterns).transpose().map_err(DocumentFault::Wrong)?;
+        let items = raw.items.map(|texts| patterns("items", &texts)).transpose()?;
+        let also = patterns("also", &raw.also)?;
         let not_after = raw.not_after.as_ref().map(time).transpose()?;
         let Raw { owner, wished, projects, project_ids, example, was_own, .. } = raw;
         Ok(Self {
@@ -114,6 +113,7 @@ impl TrustDocument {
             owner,
             items,
             wished,
+            also,
             projects,
             project_ids,
             not_after,
@@ -130,6 +130,7 @@ impl TrustDocument {
             owner,
             items: None,
             wished: false,
+            also: Vec::new(),
             projects: None,
             project_ids: Vec::new(),
             not_after: None,
@@ -139,18 +140,50 @@ impl TrustDocument {
         }
     }
 
+    /// What counts of a document that somebody else wrote: the key, the owner, where and until
+    /// when, and its items as a wish.
+    pub(crate) fn into_wish(self) -> Self {
+        let wished = self.items.is_some();
+        Self { wished, also: Vec::new(), example: false, was_own: false, ..self }
+    }
+
     /// What the key may sign, in words for people.
     pub(crate) fn covers(&self) -> String {
-        const NEVER: &str = "`rye/**`, hooks and config";
-        match &self.items {
+        let never = match self.projects {
+            None => "`rye/**`, hooks and config",
+            Some(_) => "`rye/**` and hooks",
+        };
+        let joined =
+            |items: &[Pattern]| items.iter().map(Pattern::as_str).collect::<Vec<_>>().join(", ");
+        let mut covers = match &self.items {
             None if self.was_own => "what your own key may sign".to_owned(),
-            None => format!("everything but {NEVER}"),
-            Some(items) => {
-                let items: Vec<_> = items.iter().map(Pattern::as_str).collect();
-                let within = if self.wished { format!(", but for {NEVER}") } else { String::new() };
-                format!("{}{within}", items.join(", "))
+            None => format!("everything but {never}"),
+            Some(items) if self.wished => format!("{}, but for {never}", joined(items)),
+            Some(items) => joined(items),
+        };
+        if !self.also.is_empty() {
+            covers.push_str(&format!("; also {}", joined(&self.also)));
+        }
+        covers
+    }
+
+    /// Adds items to those that the key may sign; what is there already is not added again.
+    pub(crate) fn add_items(&mut self, more: &[Pattern]) {
+        let list = match &mut self.items {
+            Some(items) if !self.wished => items,
+            _ => &mut self.also,
+        };
+        for pattern in more {
+            if !list.contains(pattern) {
+                list.push(pattern.clone());
             }
         }
+    }
+
+    /// Replaces the items that the key may sign.
+    pub(crate) fn set_items(&mut self, items: Vec<Pattern>) {
+        (self.items, self.wished) = (Some(items), false);
+        self.also.clear();
     }
 
     /// The text of the document. A TOML writer makes it, so no value can become another key.
@@ -164,6 +197,10 @@ impl TrustDocument {
         }
         if self.wished {
             table.insert("wished".into(), true.into());
+        }
+        if !self.also.is_empty() {
+            let also: Vec<toml::Value> = self.also.iter().map(|p| p.as_str().into()).collect();
+            table.insert("also".into(), also.into());
         }
         if let Some(projects) = &self.projects {
             let projects: Vec<toml::Value> =
@@ -210,6 +247,11 @@ impl From<String> for DocumentFault {
     fn from(why: String) -> Self {
         Self::Wrong(why)
     }
+}
+
+fn patterns(field: &str, texts: &[String]) -> Result<Vec<Pattern>, String> {
+    let parse = |text: &String| text.parse().map_err(|e| format!("`{field}`: {e}"));
+    texts.iter().map(parse).collect()
 }
 
 /// A time as text or as a TOML date-time.
@@ -462,6 +504,7 @@ mod tests {
             owner: "acme build".into(),
             items: Some(vec!["tool:acme/*".parse().unwrap()]),
             wished: true,
+            also: vec!["config:acme/*".parse().unwrap()],
             projects: Some(vec!["/".into()]),
             project_ids: vec![ProjectIdentity::read("/".as_ref()).unwrap()],
             not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),

@@ -7,14 +7,16 @@
 //! Out: a [`TrustStore`], which answers for a fingerprint; [`OwnKeys`]; documents, written.
 //!
 //! Invariants
-//! - Trust comes from the user space and from the one embedded publisher key, never from a project.
+//! - Trust comes from the user space and from the one embedded publisher key, never from a project;
+//!   for one check, from keys that the caller names (`given.rs`).
 //! - A file that decides about trust counts only if your own key signed it; `document.rs` alone
 //!   reads such files.
 //! - Reading a key or a document writes nothing.
 //!
-//! Start at `store.rs`. `document.rs` is the files that say whom you believe, `project.rs` the
-//! accepted projects, `policy.rs` what else the person decided, `allowed.rs` what of a project they
-//! let in by name, `dev_key.rs` the key of work in hand, `rotate.rs` another own key.
+//! Start at `store.rs`. `scope.rs` is what a key may sign, `document.rs` is the files that say whom
+//! you believe, `project.rs` the accepted projects, `policy.rs` what else the person decided,
+//! `allowed.rs` what of a project they let in by name, `dev_key.rs` the key of work in hand,
+//! `rotate.rs` another own key.
 
 mod allowed;
 mod dev_key;
@@ -22,6 +24,7 @@ mod document;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+mod given;
 mod own_keys;
 mod policy;
 mod project;
@@ -29,6 +32,7 @@ mod proposal;
 mod receipt_key;
 mod rotate;
 mod rotation;
+mod scope;
 mod store;
 
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
@@ -40,9 +44,11 @@ pub(crate) use error::{
     CODES, KeyError, TrustError, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE,
     VERIFY_WEAK_KEY,
 };
+pub(crate) use given::GivenTrust;
 pub(crate) use own_keys::OwnKeys;
 pub(crate) use project::{AcceptedProject, AllowedRoot, record_id};
 pub(crate) use proposal::{Proposal, proposals};
 pub(crate) use receipt_key::KeyProblem;
 pub(crate) use rotate::rotate;
+pub(crate) use scope::OutOfScope;
 pub(crate) use store::{KeyStatus, TrustStore, check_own_config};

@@ -17,10 +17,7 @@ pub(crate) struct Proposal {
 pub(crate) fn proposals(project: &Root) -> Vec<Proposal> {
     let types = FileTypes::default();
     let listing = project.list(Kind::Config, &types).unwrap_or_default();
-    let documents = listing
-        .entries
-        .into_iter()
-        .filter(|entry| entry.ext == "toml" && entry.item.id.folder() == "keys/trusted");
+    let documents = listing.entries.into_iter().filter(crate::space::Entry::is_proposal);
     documents
         .map(|entry| {
             let relative = format!("config/{}.toml", entry.item.id);

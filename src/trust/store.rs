@@ -8,15 +8,17 @@ use serde::Deserialize;
 use super::dev_key::{self, Delegate};
 use super::document::{DocumentFault, OwnFile, Revocation, TrustDocument};
 use super::error::{KeyError, TrustError};
+use super::given::GivenTrust;
 use super::own_keys::OwnKeys;
 use super::policy::Policy;
 use super::project::{AcceptedProject, AllowedRoot};
+use super::scope::{OutOfScope, elsewhere, names_others, scope_of};
 use crate::base::Timestamp;
 use crate::base::limits::OWN_CONFIG_BYTES;
 use crate::base::sync::unpoisoned;
 use crate::base::text::brief_line;
 use crate::diagnostic::Diagnose;
-use crate::id::{Fingerprint, ItemId, Kind, Pattern, Ref, Space};
+use crate::id::{Fingerprint, ItemId, Ref, Space};
 use crate::signature::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use crate::space::{FileTypes, ProjectIdentity, Root};
 
@@ -67,10 +69,13 @@ enum BlockHeader {
 
 /// The keys that a person trusts, from their user space, and the publisher's key.
 ///
-/// Invariant: everything here was said by the user's own key or is the publisher constant; there is
-/// no constructor that takes a project root. Only documents about keys that a run meets are read.
+/// Invariant: everything here was said by the user's own key, is the publisher constant, or was
+/// named by the caller; there is no constructor that takes a project root. Only documents about
+/// keys that a run meets are read.
 pub(crate) struct TrustStore<'a> {
     user: Option<&'a Root>,
+    /// Keys that stand in for all that a user space says.
+    pub(super) given: Option<&'a GivenTrust>,
     now: Timestamp,
     refuses_dev_keys: bool,
     own: OnceLock<Result<Option<PublicKey>, Arc<KeyError>>>,
@@ -85,6 +90,7 @@ impl<'a> TrustStore<'a> {
     pub(crate) fn new(user: Option<&'a Root>, now: Timestamp) -> Self {
         Self {
             user,
+            given: None,
             now,
             refuses_dev_keys: false,
             own: OnceLock::new(),
@@ -145,6 +151,7 @@ impl<'a> TrustStore<'a> {
             return Ok(*accepted);
         }
         let accepted = match self.user {
+            _ if self.given.is_some() => self.given.is_some_and(|given| given.accepts(project)),
             Some(user) => AcceptedProject::accepts(user, self.active_own_key()?, project, self.now)
                 .map_err(Arc::new)?,
             None => false,
@@ -267,6 +274,9 @@ impl<'a> TrustStore<'a> {
     }
 
     fn read_known(&self, key: Fingerprint) -> Result<Known, Arc<TrustError>> {
+        if let Some(given) = self.given {
+            return Ok(Known { document: given.document(key).cloned(), ..Known::default() });
+        }
         let Some((id, text)) = self.read_about(key, "trusted")? else {
             let delegate = self.read_delegate(key)?;
             return Ok(Known { delegate, ..Known::default() });
@@ -331,8 +341,8 @@ impl<'a> TrustStore<'a> {
 
     /// Whether a key is yours and not revoked: your own key, one that you rotated, or a dev key.
     pub(crate) fn is_yours(&self, key: Fingerprint) -> bool {
-        let is_own = || self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
         let was_own = || self.read_about(key, "rotated").is_ok_and(|found| found.is_some());
+        let is_own = || self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
         let signs_for_you = || self.read_delegate(key).is_ok_and(|found| found.is_some());
         let is_revoked = self.is_revoked(key).unwrap_or(true);
         !is_revoked && (is_own() || was_own() || signs_for_you())
@@ -409,34 +419,28 @@ impl<'a> TrustStore<'a> {
         space: Space,
         embedded: bool,
         project: Option<&ProjectIdentity>,
-    ) -> Result<Option<&'static str>, Arc<TrustError>> {
+    ) -> Result<Option<OutOfScope>, Arc<TrustError>> {
         if key == PUBLISHER {
-            let outside = "the publisher's key admits items of the system space only";
-            return Ok((space != Space::System).then_some(outside));
+            return Ok((space != Space::System).then_some(OutOfScope::PublisherElsewhere));
         }
         if embedded {
-            return Ok(Some("only the publisher's key admits items in the binary"));
+            return Ok(Some(OutOfScope::Embedded));
         }
         let is_own = self.own_or_err()?.is_some_and(|own| own.fingerprint() == key);
         if is_own && space != Space::System {
-            return Ok(match self.own_may_sign(item, space)? {
-                true => None,
-                false => Some("your own key signs everything but ids under `rye/`"),
-            });
+            let allowed = self.own_may_sign(item, space)?;
+            return Ok((!allowed).then_some(OutOfScope::OwnReserved));
         }
         let known = self.known(key)?;
         if let Some(delegate) = &known.delegate {
-            return Ok(delegate.out_of_scope(item, space, project));
+            return Ok(delegate.out_of_scope(item, space, project).map(OutOfScope::DevKey));
         }
         let Some(document) = &known.document else {
-            return Ok(Some(
-                "an external system space needs a trust document that names its items",
-            ));
+            return Ok(Some(OutOfScope::SystemUnnamed));
         };
         if document.was_own && document.items.is_none() && space != Space::System {
-            let allowed = self.own_may_sign(item, space)?;
-            if !allowed {
-                return Ok(Some("your own key signs everything but ids under `rye/`"));
+            if !self.own_may_sign(item, space)? {
+                return Ok(Some(OutOfScope::OwnReserved));
             }
             return Ok(elsewhere(document, space, project));
         }
@@ -467,53 +471,6 @@ impl<'a> TrustStore<'a> {
         }
         Ok(item.is_own_config() || self.may_shadow(&item.id)?)
     }
-}
-
-/// Whether a document names projects, and this project is not one of them.
-fn names_others(document: &TrustDocument, project: Option<&ProjectIdentity>) -> bool {
-    let Some(projects) = &document.projects else { return false };
-    let here = project.is_some_and(|here| {
-        let mut written = document.project_ids.iter().filter(|id| id.path == here.path).peekable();
-        // A document that a person wrote by hand may name the path alone.
-        let same_folder = written.peek().is_none() || written.any(|id| id.is(here));
-        projects.contains(&here.path) && same_folder
-    });
-    !here
-}
-
-fn scope_of(
-    document: &TrustDocument,
-    item: &Ref,
-    space: Space,
-    project: Option<&ProjectIdentity>,
-) -> Option<&'static str> {
-    let by_default = document.items.is_none() || document.wished;
-    if by_default && space == Space::System {
-        return Some("an external system space needs a trust document that names its items");
-    }
-    if by_default && (item.id.is_reserved() || item.is_hook() || item.kind == Kind::Config) {
-        return Some("its trust document does not list ids under `rye/`, hooks or config");
-    }
-    // A pattern must name hooks explicitly, because a hook sees every call: `tool:**` means the
-    // tools that are called.
-    let names = |pattern: &Pattern| !item.is_hook() || pattern.as_str().starts_with("tool:hooks/");
-    let lists =
-        |items: &Vec<Pattern>| items.iter().any(|pattern| names(pattern) && pattern.matches(item));
-    if document.items.as_ref().is_some_and(|items| !lists(items)) {
-        return Some("its trust document does not list this item");
-    }
-    elsewhere(document, space, project)
-}
-
-/// Why a document that names projects does not count here.
-fn elsewhere(
-    document: &TrustDocument,
-    space: Space,
-    project: Option<&ProjectIdentity>,
-) -> Option<&'static str> {
-    document.projects.as_ref()?;
-    let elsewhere = space != Space::Project || names_others(document, project);
-    elsewhere.then_some("its trust document names other projects")
 }
 
 fn unreadable(id: &ItemId, why: String) -> Arc<TrustError> {

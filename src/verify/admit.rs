@@ -148,7 +148,7 @@ impl<'a> Verifier<'a> {
         let (item, space, embedded) = (&self.found.item, self.found.space, self.found.embedded);
         let scope = self.trust.out_of_scope(line.key, item, space, embedded, self.project);
         if let Some(why) = scope.map_err(|e| unreadable(&e))? {
-            return Err(Reason::OutOfScope { why: why.into() });
+            return Err(Reason::OutOfScope { why });
         }
         if let Some(at) = not_after
             && self.trust.now() > at

@@ -6,7 +6,9 @@ use crate::base::text::{ForbiddenChar, Position, escape_line};
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Fingerprint, Ref};
 use crate::signature::PUBLISHER;
-use crate::trust::{VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE, VERIFY_WEAK_KEY};
+use crate::trust::{
+    OutOfScope, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE, VERIFY_WEAK_KEY,
+};
 
 codes! {
     VERIFY_UNSIGNED = "verify.unsigned", Refused;
@@ -72,7 +74,7 @@ pub(crate) enum Reason {
     ExampleKey,
     WeakKey,
     OutOfScope {
-        why: String,
+        why: OutOfScope,
     },
     Expired {
         at: Timestamp,
@@ -171,7 +173,7 @@ impl std::fmt::Display for Refused {
             }
             Reason::WeakKey => write!(f, "`{item}` is signed by `{key}`, which is a weak key"),
             Reason::OutOfScope { why } => {
-                write!(f, "`{key}` may not sign `{item}` here: {}", escape_line(why))
+                write!(f, "`{key}` may not sign `{item}` here: {why}")
             }
             Reason::Expired { at } => {
                 write!(f, "`{item}` is signed by `{key}`, which you trusted until {at}")
@@ -241,6 +243,9 @@ impl Diagnose for Refused {
             Reason::Altered => format!(
                 "see what changed with `rye diff {item}`; if the change is yours, run `rye sign {item}`"
             ),
+            Reason::Unsigned if item.is_about_keys() => {
+                "it is a proposal and no item: nobody signs it; see `rye trust review`".into()
+            }
             Reason::Unsigned | Reason::Moved { .. } if self.baseline => format!(
                 "see what changed with `rye diff {item}`; if it is yours, run `rye sign {item}`"
             ),
@@ -263,11 +268,18 @@ impl Diagnose for Refused {
                 "sign with a key of your own: `rye keys generate`, then `rye sign`".into()
             }
             Reason::WeakKey => "ask the signer for a sound key; this one proves nothing".into(),
-            Reason::OutOfScope { .. } => match &self.claim {
+            Reason::OutOfScope { why } => match &self.claim {
                 // This is an item of rye itself, from another version than this program.
                 Some(claim) if claim.key == PUBLISHER => format!(
                     "sign a copy of your own with `rye sign {item}`, or name the folder that holds rye's own items with RYE_SYSTEM_SPACE"
                 ),
+                Some(claim) if why.ends_when_named() => format!(
+                    "read it; to let the key sign it too, run `rye trust add {} --items '{item}'`",
+                    claim.key
+                ),
+                Some(claim) if *why == OutOfScope::Elsewhere => {
+                    format!("to let the key sign here too, run `rye trust accept {}`", claim.key)
+                }
                 Some(claim) => {
                     format!("see what the key may sign with `rye trust show {}`", claim.key)
                 }

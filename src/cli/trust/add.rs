@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::id::{Pattern, Space};
+use crate::id::{Fingerprint, Pattern, Ref, Space};
 use crate::rye::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
@@ -48,14 +48,22 @@ pub(super) fn run(
     let is_meant =
         path.extension().is_some_and(|ext| ext == "pem" || ext == "toml" || ext == "pub");
     let mut document = match key.contains(['/', '.']) && (is_meant || path.is_file()) {
-        true => from_file(&path, key)?,
-        false => proposed(key, rye)?,
+        true => from_file(&path, key)?.into_wish(),
+        false => proposed_or_said(key, rye)?,
     };
+    // Whoever adds items means the rest of their document to stay.
+    let said = rye.trust().document(document.fingerprint).ok().flatten();
+    let said = said.filter(|_| !scope.items.is_empty());
+    let is_known = said.is_some();
+    document = said.unwrap_or(document);
     if let Some(owner) = wanted.owner {
         document.owner = owner;
     }
-    let wishes = document.projects.take().unwrap_or_default();
-    let projects = if wanted.projects.is_empty() { wishes } else { wanted.projects };
+    let projects = match wanted.projects.is_empty() {
+        true if is_known => Vec::new(),
+        true => document.projects.take().unwrap_or_default(),
+        false => wanted.projects,
+    };
     if !projects.is_empty() {
         let identity = |path: &PathBuf| {
             let path = rye.located().cwd.join(path);
@@ -64,9 +72,8 @@ pub(super) fn run(
         let ids = projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
         limit(&mut document, ids)?;
     }
-    document.example = wanted.example;
-    document.was_own = false;
-    document.wished = document.items.is_some();
+    document.example |= wanted.example;
+    scope.apply(&mut document, is_known);
     write(document, scope, rye, context, out)
 }
 
@@ -79,14 +86,12 @@ pub(super) fn accept(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let mut document = proposed(key, rye)?;
+    let mut document = proposed_or_said(key, rye)?;
     document.projects = None;
     document.project_ids = Vec::new();
-    document.example = false;
-    document.was_own = false;
-    document.wished = document.items.is_some();
     // A document that cannot be used, such as one of a key that is gone, is ignored.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
+    let is_known = said.is_some();
     let (mut ids, mut by_hand) = (Vec::new(), Vec::new());
     let mut is_everywhere = everywhere;
     if let Some(said) = said {
@@ -105,9 +110,32 @@ pub(super) fn accept(
         by_hand.retain(|path| !projects.contains(path));
         projects.extend(by_hand);
     }
-    let exit = write(document, scope, rye, context, out)?;
+    scope.apply(&mut document, is_known);
+    // The project is accepted behind the question, and before anything is said of its items.
+    let fingerprint = document.fingerprint;
+    let path = believe(&mut document, scope, rye, context, out)?;
     rye.project().accept(&rye.signing().own_pair()?)?;
-    Ok(exit)
+    rye.project().remember()?;
+    let left_out = rye.project().left_out(fingerprint)?;
+    told(&document, &path, &left_out, out);
+    Ok(Exit::DONE)
+}
+
+impl Scope {
+    /// Adds the items that were asked for, or puts them in the place of the others. A key of which
+    /// nothing was said yet may sign just these.
+    fn apply(&self, document: &mut TrustDocument, is_known: bool) {
+        if !self.only.is_empty() {
+            document.set_items(self.only.clone());
+        } else if is_known {
+            document.add_items(&self.items);
+        } else if !self.items.is_empty() {
+            document.set_items(self.items.clone());
+        }
+        if self.not_after.is_some() {
+            document.not_after = self.not_after;
+        }
+    }
 }
 
 /// Limits a document to these projects.
@@ -128,6 +156,19 @@ fn write(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
+    let path = believe(&mut document, scope, rye, context, out)?;
+    told(&document, &path, &[], out);
+    Ok(Exit::DONE)
+}
+
+/// Asks where a program asks, and writes the document; gives its path.
+fn believe(
+    document: &mut TrustDocument,
+    scope: &Scope,
+    rye: &Rye,
+    context: &Context,
+    out: &mut Out,
+) -> Result<PathBuf, Failure> {
     let fingerprint = document.fingerprint;
     document.example = document.example && fingerprint == EXAMPLE;
     if fingerprint == EXAMPLE && !document.example {
@@ -137,14 +178,6 @@ fn write(
         let (what, why) =
             (fingerprint.to_string(), "the publisher's key is in the binary".to_owned());
         return Err(TrustError::Malformed { what, why }.into());
-    }
-    // The items in a proposal never widen the default limits, unless a person names them.
-    if !scope.items.is_empty() {
-        document.wished = false;
-        document.items = Some(scope.items.clone());
-    }
-    if scope.not_after.is_some() {
-        document.not_after = scope.not_after;
     }
     let name = document.owner.trim().to_lowercase();
     if name == "you" || name == "rye" || name.starts_with("you ") {
@@ -161,14 +194,23 @@ fn write(
     let owner = escape_line(&document.owner);
     confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), context, out)?;
     let id = document_id("trusted", fingerprint)?;
-    let path = write_own(rye.spaces().user()?, &id, &body, &pair, now())?;
+    if scope.not_after.is_some_and(|at| at < now()) {
+        out.warn("that time is over: nothing that the key signed is admitted");
+    }
+    Ok(write_own(rye.spaces().user()?, &id, &body, &pair, now())?)
+}
+
+/// Says what was written, and what of this project the key signed and may not sign.
+fn told(document: &TrustDocument, path: &Path, left_out: &[Ref], out: &mut Out) {
+    let fingerprint = document.fingerprint;
+    let texts = |items: &[Pattern]| items.iter().map(|p| p.as_str().to_owned()).collect::<Vec<_>>();
     if out.is_json() {
         out.success(json!({
             "fingerprint": fingerprint, "owner": document.owner, "path": path,
-            "projects": document.projects,
-            "items": document.items.as_ref().map(|items| items.iter().map(Pattern::as_str).collect::<Vec<_>>()),
+            "projects": document.projects, "items": document.items.as_deref().map(texts),
+            "also": texts(&document.also), "not_after": document.not_after, "left_out": left_out,
         }));
-        return Ok(Exit::DONE);
+        return;
     }
     let place = match &document.projects {
         None => "in every project that you accept".to_owned(),
@@ -177,9 +219,36 @@ fn write(
             format!("in {}", escape_line(&projects.join(", ")))
         }
     };
+    let until = document.not_after.map(|at| format!(", until {at}")).unwrap_or_default();
+    let owner = escape_line(&document.owner);
     out.line(&format!("you trust `{owner}` {fingerprint}"));
-    out.line(&format!("  for {}, {place}", document.covers()));
-    Ok(Exit::DONE)
+    out.line(&format!("  for {}, {place}{until}", document.covers()));
+    if let Some(first) = left_out.first() {
+        let more = match left_out.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        out.line(&format!(
+            "it also signed `{first}`{more} here, which stays refused; read it, and"
+        ));
+        out.line(&format!("  to let it in: `{}`", accept_more(fingerprint, left_out)));
+    }
+}
+
+/// The command that adds the items to what the key may sign.
+pub(super) fn accept_more(key: Fingerprint, items: &[Ref]) -> String {
+    let mut patterns: Vec<String> = items.iter().map(ToString::to_string).collect();
+    if patterns.len() > 3 {
+        let all = |item: &Ref| match item.is_hook() {
+            true => "tool:hooks/**".to_owned(),
+            false => format!("{}:**", item.kind),
+        };
+        patterns = items.iter().map(all).collect();
+    }
+    patterns.sort();
+    patterns.dedup();
+    let options: String = patterns.iter().map(|p| format!(" --items '{p}'")).collect();
+    format!("rye trust accept {key}{options}")
 }
 
 fn malformed(what: &str, why: DocumentFault) -> Failure {
@@ -210,6 +279,40 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, Failure> {
             Ok(TrustDocument::new(public_key, escape_line(&stem)))
         }
     }
+}
+
+/// A key by its file or its whole fingerprint, for one check.
+pub(super) fn named_key(name: &str, rye: &Rye, out: &mut Out) -> Result<TrustDocument, Failure> {
+    let document = match name.parse::<Fingerprint>() {
+        Ok(_) => proposed(name, rye)?,
+        Err(_) => {
+            let path = rye.located().cwd.join(name);
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let project = rye.spaces().project_identity();
+            if project.is_some_and(|project| real.starts_with(&project.path)) {
+                let name = escape_line(name);
+                out.warn(&format!(
+                    "`{name}` lies in the project that it is to judge, so whoever changes the \
+                     project can change it: name the key's fingerprint instead"
+                ));
+            }
+            from_file(&path, name)?
+        }
+    };
+    match document.fingerprint {
+        EXAMPLE => Err(TrustError::Example { fingerprint: EXAMPLE }.into()),
+        _ => Ok(document),
+    }
+}
+
+/// The proposal of this project that is named, or else the document that you wrote already.
+fn proposed_or_said(text: &str, rye: &Rye) -> Result<TrustDocument, Failure> {
+    let proposal = match proposed(text, rye) {
+        Ok(proposal) => return Ok(proposal.into_wish()),
+        Err(failure) => failure,
+    };
+    let said = super::list::find(text, rye).ok();
+    said.and_then(|key| rye.trust().document(key).ok().flatten()).ok_or(proposal)
 }
 
 /// The one proposal of this project whose fingerprint is named.

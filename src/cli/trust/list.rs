@@ -79,12 +79,14 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
         return Ok(Exit::DONE);
     }
     let paint = out.paint();
+    let trusted: Vec<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
     for row in rows {
         let owner = escape_line(&row.owner);
         let scope = paint.style(Style::Dim, &escape_line(&row.scope));
         out.line(&format!("{}  {:<10} `{owner}`  {scope}", row.fingerprint, row.state));
     }
-    for key in revoked {
+    // A key that was trusted has its row above, which says that it is revoked.
+    for key in revoked.into_iter().filter(|key| !trusted.contains(key)) {
         out.line(&format!("{key}  {}", paint.style(Style::Error, "revoked")));
     }
     for Allowed { what, path, stale } in allowed {
@@ -167,7 +169,8 @@ pub(in crate::cli) fn dev_keys(rye: &Rye) -> Result<Vec<(Fingerprint, DevRecord)
 /// `rye trust show`: shows any key that a document is about.
 pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let rows = rows(rye)?;
-    let fingerprint = one(key, rows.iter().map(|row| row.fingerprint).collect())?;
+    let known = rows.iter().map(|row| row.fingerprint).collect();
+    let fingerprint = one(key, "trust document for", known)?;
     let document = rye.trust().document(fingerprint).map_err(Failure::from)?;
     // There may also be a document about your own key, which says more.
     let Some(row) = rows.iter().rfind(|row| row.fingerprint == fingerprint) else {
@@ -202,15 +205,20 @@ fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, Failure> {
 
 /// The one trusted fingerprint that is named.
 pub(super) fn find(text: &str, rye: &Rye) -> Result<Fingerprint, Failure> {
-    one(text, documents(rye, "trusted")?)
+    one(text, "trust document for", documents(rye, "trusted")?)
+}
+
+/// The one revoked fingerprint that is named.
+pub(super) fn find_revoked(text: &str, rye: &Rye) -> Result<Fingerprint, Failure> {
+    one(text, "revocation of", documents(rye, "revoked")?)
 }
 
 /// The same, also for dev keys.
 pub(super) fn find_signer(text: &str, rye: &Rye) -> Result<Fingerprint, Failure> {
-    one(text, [documents(rye, "trusted")?, documents(rye, "dev")?].concat())
+    one(text, "trust document for", [documents(rye, "trusted")?, documents(rye, "dev")?].concat())
 }
 
-fn one(text: &str, mut among: Vec<Fingerprint>) -> Result<Fingerprint, Failure> {
+fn one(text: &str, what: &str, mut among: Vec<Fingerprint>) -> Result<Fingerprint, Failure> {
     let named = Named::parse(text, 4)?;
     among.retain(|key| named.fits(&key.to_string()));
     among.sort_unstable();
@@ -218,11 +226,11 @@ fn one(text: &str, mut among: Vec<Fingerprint>) -> Result<Fingerprint, Failure> 
     match among[..] {
         [one] => Ok(one),
         [] => {
-            let what = format!("you have no trust document for `{text}`");
+            let what = format!("you have no {what} `{text}`");
             Err(TrustError::NotFound { what }.into())
         }
         _ => {
-            let what = format!("several trusted keys are like `{text}`; give more of it");
+            let what = format!("you have more than one {what} keys like `{text}`; give more of it");
             Err(TrustError::NotFound { what }.into())
         }
     }

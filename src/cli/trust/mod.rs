@@ -3,16 +3,18 @@
 mod add;
 mod allow;
 mod list;
+mod propose;
 mod review;
 
 pub(super) use allow::allowed;
 pub(super) use list::dev_keys;
+pub(super) use propose::is_unproposed;
 
 use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::confirm::confirm;
+use super::confirm::{confirm, confirm_always};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
@@ -22,7 +24,7 @@ use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, IdError, ItemId, Pattern};
 use crate::rye::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};
-use crate::verify::{AllowedRoot, PUBLISHER, Revocation, remove_own, write_own};
+use crate::verify::{AllowedRoot, PUBLISHER, Revocation, TrustDocument, remove_own, write_own};
 
 /// Decide whom you trust, and which projects
 #[derive(clap::Args)]
@@ -33,8 +35,15 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Show on one screen what this project brings: proposed keys, items, signers
+    /// Show on one screen what this project brings: proposed keys, items, signers, and what each
+    /// item may touch
     Review,
+    /// Propose your own public key in this project, so that others can accept it
+    Propose {
+        /// Whose key it is; by default as it is proposed already, or the name you are logged in by
+        #[arg(long, value_name = "NAME")]
+        owner: Option<String>,
+    },
     /// Accept this project and one of the keys it proposes, for this project
     Accept {
         /// The key's fingerprint, or at least the first 16 digits of it
@@ -80,6 +89,12 @@ enum Verb {
         #[arg(long, default_value = "")]
         reason: String,
     },
+    /// Take back a revocation of yours: what the key signed counts again as far as you trust it
+    Unrevoke {
+        /// The key's fingerprint, or the beginning of it
+        #[arg(value_name = "FINGERPRINT")]
+        key: String,
+    },
     /// List the keys you trust and have revoked, dev keys, and what of projects you let in
     List,
     /// Show what is said of one key: its trust document, or the record of a dev key
@@ -117,9 +132,13 @@ enum Verb {
 /// What a key may sign, and until when.
 #[derive(clap::Args)]
 struct Scope {
-    /// Only these items, such as 'tool:acme/**'; again for more
+    /// Add these items, such as 'tool:acme/**', to what the key may sign; a key that you do not
+    /// trust yet may sign just these. Again for more
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     items: Vec<Pattern>,
+    /// Only these items, in the place of what the key may sign now; again for more
+    #[arg(long, value_name = "PATTERN", value_parser = pattern, conflicts_with = "items")]
+    only: Vec<Pattern>,
     /// Trust it until this moment, such as 2027-01-01T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     not_after: Option<crate::base::Timestamp>,
@@ -154,6 +173,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         }
         Verb::Remove { key } => remove(key, &rye, context, out),
         Verb::Revoke { key, reason } => revoke(key, reason, &rye, context, out),
+        Verb::Propose { owner } => propose::run(owner.as_deref(), &rye, context, out),
+        Verb::Unrevoke { key } => unrevoke(key, &rye, context, out),
         Verb::List => list::run(&rye, out),
         Verb::Show { key } => list::show(key, &rye, out),
         Verb::AllowInterpreter { path } => allow::interpreter(path, &rye, context, out),
@@ -161,6 +182,25 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Disallow { path } => allow::disallow(path, &rye, context, out),
         Verb::AllowRoot { .. } => Ok(Exit::DONE),
     }
+}
+
+/// The keys that a command line names for one check: files, and whole fingerprints of keys that the
+/// project proposes.
+///
+/// # Errors
+/// `cli.usage` without a project; `cli.input_file`; `trust.malformed`, `trust.not_found`;
+/// `verify.weak_key`, `verify.example_key`
+pub(super) fn named_keys(
+    names: &[String],
+    rye: &Rye,
+    out: &mut Out,
+) -> Result<Vec<TrustDocument>, Failure> {
+    if rye.spaces().project_identity().is_none() {
+        let message = "there is no project here that could be judged".to_owned();
+        let help = Some("go to the project, or name its folder with `--project`".to_owned());
+        return Err(CliError::Usage { message, help }.into());
+    }
+    names.iter().map(|name| add::named_key(name, rye, out)).collect()
 }
 
 /// The screen of `rye trust review`, for whoever asks before a project is accepted.
@@ -177,6 +217,7 @@ fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure>
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", context, out)?;
     let fresh = rye.project().accept(&rye.signing().own_pair()?)?;
+    rye.project().remember()?;
     if out.is_json() {
         out.success(json!({"project": path, "changed": fresh}));
     } else {
@@ -227,12 +268,43 @@ fn revoke(
         out.line(&format!(
             "revoked `{fingerprint}`: nothing that it signed is admitted, whenever it was signed"
         ));
+        if fingerprint != pair.public().fingerprint() {
+            out.line(&format!("  take it back with `rye trust unrevoke {fingerprint}`"));
+        }
         if fingerprint == pair.public().fingerprint() {
             out.warn("that is your own key: make another with `rye keys rotate`");
         }
         if fingerprint == PUBLISHER {
-            out.warn("that is the publisher's key: no shipped item runs any more; remove the file to take it back");
+            out.warn("that is the publisher's key: no shipped item runs any more");
         }
+    }
+    Ok(Exit::DONE)
+}
+
+/// Shows what would count again, asks, and removes the revocation.
+fn unrevoke(key: &str, rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let fingerprint = list::find_revoked(key, rye)?;
+    // A revoked own key has no say.
+    rye.signing().own_pair()?;
+    let trust = rye.trust();
+    let standing = match trust.document(fingerprint) {
+        Ok(Some(document)) => {
+            let owner = escape_line(&document.owner);
+            format!("you trust it as `{owner}`, for {}", escape_line(&document.covers()))
+        }
+        _ => "you have no trust document about it, so it stays untrusted".to_owned(),
+    };
+    if !out.is_json() {
+        out.line(&format!("{fingerprint}  {standing}"));
+        out.flush();
+    }
+    let what = format!("take back the revocation of `{fingerprint}`");
+    confirm_always(&what, &fingerprint.to_string(), context, out)?;
+    remove_own(rye.spaces().user()?, &document_id("revoked", fingerprint)?)?;
+    if out.is_json() {
+        out.success(json!({"fingerprint": fingerprint, "standing": standing}));
+    } else {
+        out.line("the revocation is taken back");
     }
     Ok(Exit::DONE)
 }

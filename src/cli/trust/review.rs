@@ -1,13 +1,17 @@
 //! What this project brings, on one screen.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::base::text::escape_line;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Paint, Style};
-use crate::id::Space;
-use crate::rye::{Review, Rye, SignerIs};
+use crate::id::{Fingerprint, Ref, Space};
+use crate::parse::DeclaredReach;
+use crate::rye::{Review, ReviewedItem, Rye, SignerIs};
+use crate::verify::PublicKey;
 
 /// `rye trust review`.
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
@@ -17,7 +21,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
         return Ok(Exit::DONE);
     }
     show(&review, rye, out);
-    for hint in hints(&review) {
+    for hint in hints(&review, rye) {
         out.line(&out.paint().style(Style::Dim, &hint));
     }
     Ok(Exit::DONE)
@@ -66,6 +70,12 @@ pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
     for line in items(review, paint) {
         out.line(&line);
     }
+    let more = review.items.iter().filter(|item| !item.more.is_empty()).count();
+    if more > 0 {
+        let text =
+            format!("{more} of them ask for more than what you accepted, signed or ran last");
+        out.line(&format!("  {}", paint.style(Style::Warning, &text)));
+    }
     for odd in &review.odd {
         out.line(&format!("  {}  is odd: {}", escape_line(&odd.place.path), escape_line(&odd.why)));
     }
@@ -93,6 +103,9 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
         if let Some(why) = item.out_of_scope {
             line.push_str(&paint.style(Style::Error, &format!("  may not sign this: {why}")));
         }
+        if item.reach.is_none() {
+            line.push_str(&paint.style(Style::Error, "  cannot be read as an item"));
+        }
         if item.altered {
             line.push_str(&paint.style(Style::Error, "  changed after it was signed"));
         }
@@ -102,19 +115,70 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
                 &paint.style(Style::Warning, &format!("  shadows {}", spaces.join(", "))),
             );
         }
+        line.push_str(&reach(item, paint));
         line
     });
     rows.collect()
 }
 
-fn hints(review: &Review) -> Vec<String> {
+/// What the item may touch, and below it what of that is new, each on a line of its own.
+fn reach(item: &ReviewedItem, paint: Paint) -> String {
+    let mut lines = String::new();
+    let words = item.reach.as_ref().map(DeclaredReach::words).unwrap_or_default();
+    if !words.is_empty() {
+        lines.push_str(&format!("\n    {}", paint.style(Style::Dim, &phrases(&words))));
+    }
+    if !item.more.is_empty() {
+        let more = format!("asks for more than before: {}", phrases(&item.more));
+        lines.push_str(&format!("\n    {}", paint.style(Style::Warning, &more)));
+    }
+    lines
+}
+
+/// Phrases of a header in one line.
+pub(in crate::cli) fn phrases(words: &[String]) -> String {
+    words.iter().map(|word| escape_line(word)).collect::<Vec<_>>().join(" · ")
+}
+
+/// The next steps: yours, and those of whoever signed.
+fn hints(review: &Review, rye: &Rye) -> Vec<String> {
     let mut hints =
         vec!["read an item with `rye diff`, your editor, or `less`; nothing was run".to_owned()];
-    if let Some(document) = review.proposals.iter().find_map(|p| p.document.as_ref().ok()) {
+    let trust = rye.trust();
+    let proposed = review.proposals.iter().filter_map(|p| p.document.as_ref().ok());
+    for document in proposed.filter(|d| super::list::state(d.fingerprint, &trust).is_none()) {
         hints.push(format!(
             "believe a key in this project: `rye trust accept {}`",
             document.fingerprint
         ));
+    }
+    let signers = |is: &dyn Fn(&ReviewedItem) -> bool| -> BTreeSet<Fingerprint> {
+        let items = review.items.iter().filter(|item| is(item));
+        items.filter_map(|item| item.signer.map(|(key, _)| key)).collect()
+    };
+    for key in signers(&|item| item.signer_is == SignerIs::Unknown) {
+        let short = key.short();
+        hints.push(format!("{short} is proposed by nobody here. Ask whoever signed: they run"));
+        hints.push(
+            "  `rye trust propose` in this project and commit the file; or they send you".into(),
+        );
+        hints.push(
+            "  what `rye keys export` prints, and you run `rye trust add FILE.pem --in .`".into(),
+        );
+    }
+    for key in signers(&|item| item.out_of_scope.is_some()) {
+        let items = review.items.iter().filter(|item| item.is_left_out(key));
+        let items: Vec<Ref> = items.map(|item| item.item.clone()).collect();
+        if !items.is_empty() {
+            let command = super::add::accept_more(key, &items);
+            hints.push(format!("let {} sign that too: `{command}`", key.short()));
+        }
+    }
+    let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
+    let signs =
+        |key| review.items.iter().any(|i| i.signer.is_some_and(|(signer, _)| signer == key));
+    if own.is_some_and(signs) && super::is_unproposed(rye) {
+        hints.push("others cannot know your key yet: propose it with `rye trust propose`".into());
     }
     if !review.accepted {
         hints
@@ -146,8 +210,8 @@ fn to_json(review: &Review) -> Value {
             json!({
                 "item_id": item.item, "signer": item.signer.map(|(key, _)| key),
                 "signed_at": item.signer.map(|(_, at)| at), "signer_is": signer_is,
-                "out_of_scope": item.out_of_scope, "owner": item.owner, "altered": item.altered, "forged": item.forged,
-                "shadows": item.shadows,
+                "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered, "forged": item.forged,
+                "shadows": item.shadows, "reach": item.reach, "asks_for_more": item.more,
             })
         })
         .collect();

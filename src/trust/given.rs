@@ -1,0 +1,50 @@
+//! Keys that somebody names for one check, in the place of what a user space says: for a machine
+//! that judges a project and has no key of its own.
+
+use super::document::TrustDocument;
+use super::store::TrustStore;
+use crate::base::Timestamp;
+use crate::id::Pattern;
+use crate::space::ProjectIdentity;
+
+/// Keys by name, for one project, which counts as accepted.
+#[derive(Debug)]
+pub(crate) struct GivenTrust {
+    project: ProjectIdentity,
+    documents: Vec<TrustDocument>,
+}
+
+impl GivenTrust {
+    /// Each key may sign what its document lists, or whatever is signed in that project, hooks and
+    /// config too, until its time: what is judged so is not run.
+    pub(crate) fn new(project: ProjectIdentity, keys: Vec<TrustDocument>) -> Self {
+        let hooks: Vec<Pattern> = "tool:hooks/**".parse().into_iter().collect();
+        let limited = |key: TrustDocument| TrustDocument {
+            not_after: key.not_after,
+            wished: key.items.is_some(),
+            also: if key.items.is_some() { Vec::new() } else { hooks.clone() },
+            items: key.items,
+            projects: Some(vec![project.path.clone()]),
+            project_ids: vec![project.clone()],
+            ..TrustDocument::new(key.public_key, key.owner)
+        };
+        let documents = keys.into_iter().map(limited).collect();
+        Self { project, documents }
+    }
+
+    /// Whether this is the project that the keys were named for.
+    pub(super) fn accepts(&self, project: &ProjectIdentity) -> bool {
+        self.project.is(project)
+    }
+
+    /// The store of these keys and of the publisher's, and of nothing that a user space says.
+    pub(crate) fn store(&self, now: Timestamp) -> TrustStore<'_> {
+        let mut store = TrustStore::new(None, now);
+        store.given = Some(self);
+        store
+    }
+
+    pub(super) fn document(&self, key: crate::id::Fingerprint) -> Option<&TrustDocument> {
+        self.documents.iter().find(|document| document.fingerprint == key)
+    }
+}
