@@ -12,8 +12,8 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::resolve::Found;
-use crate::rye::ToSign;
-use crate::scaffold::{Lang, Made, create};
+use crate::rye::{Rye, ToSign};
+use crate::scaffold::{CiService, Lang, Made, Workflow, create, workflow};
 
 /// Write the first version of an item, ready to be signed and run
 ///
@@ -23,9 +23,10 @@ pub(super) struct Args {
     /// What to write
     #[arg(value_name = "KIND")]
     kind: What,
-    /// Its id, such as `acme/deploy`: the path below the kind's folder, without an extension
+    /// Its id, such as `acme/deploy`: the path below the kind's folder, without an extension; for
+    /// `ci` the service: `github`, `gitlab` or `shell`
     #[arg(value_name = "ID")]
-    id: String,
+    id: Option<String>,
     /// The language; by default Python for a tool, Markdown for the others
     #[arg(short, long, value_name = "LANG")]
     lang: Option<Lang>,
@@ -45,6 +46,8 @@ enum What {
     Directive,
     /// Text to be read
     Knowledge,
+    /// A workflow that verifies this project in CI
+    Ci,
 }
 
 impl ValueEnum for Lang {
@@ -63,8 +66,14 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         What::Tool => Kind::Tool,
         What::Directive => Kind::Directive,
         What::Knowledge => Kind::Knowledge,
+        What::Ci => return ci(args.id.as_deref(), &rye, out),
     };
-    let (id, lang) = id_and_lang(&args.id, kind, args.lang)?;
+    let Some(id) = &args.id else {
+        let message = format!("a {kind} needs an id");
+        let help = Some(format!("give one, such as `rye new {kind} acme/deploy`"));
+        return Err(CliError::Usage { message, help }.into());
+    };
+    let (id, lang) = id_and_lang(id, kind, args.lang)?;
     let item = Ref::new(kind, id);
     let space = super::sign::written_space(args.space, &rye)?;
     if args.sign {
@@ -116,6 +125,49 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         }
     }
     Ok(Exit::Status(super::sign::worst(&signed)))
+}
+
+/// `rye new ci`.
+fn ci(service: Option<&str>, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
+    let known = CiService::ALL.map(CiService::as_str);
+    let named = service.map(|name| {
+        let found = CiService::ALL.into_iter().find(|service| service.as_str() == name);
+        found.ok_or_else(|| CliError::Usage {
+            message: format!("`{}` is not a known service", escape_line(name)),
+            help: Some(format!("it is one of `{}`", known.join("`, `"))),
+        })
+    });
+    let Workflow { service, path, text, keys, unproposed } = workflow(rye, named.transpose()?)?;
+    let mut next: Vec<String> = unproposed
+        .iter()
+        .map(|key| match rye.trust().own() {
+            Ok(Some(own)) if own.fingerprint() == *key => "rye trust propose".to_owned(),
+            _ => format!("have the owner of {key} run `rye trust propose` here"),
+        })
+        .collect();
+    if service == CiService::GitLab && path != ".gitlab-ci.yml" {
+        next.push(format!("name it in `.gitlab-ci.yml`: `include: {{local: {path}}}`"));
+    }
+    next.push(format!("say in `{path}` where rye comes from, and commit it"));
+    if out.is_json() {
+        out.success(json!({
+            "path": path, "service": service.as_str(), "text": text, "keys": keys,
+            "unproposed": unproposed, "next": next,
+        }));
+        return Ok(Exit::DONE);
+    }
+    let verb = out.paint().style(Style::Good, "created");
+    out.line(&format!("{verb}  {path}"));
+    for key in &keys {
+        let owner = rye.trust().owner(*key).unwrap_or_default();
+        out.line(&format!("  trusts {key}  `{}`", escape_line(&owner)));
+    }
+    out.line("");
+    out.line("next:");
+    for step in next {
+        out.line(&format!("  {step}"));
+    }
+    Ok(Exit::DONE)
 }
 
 /// The id of a new item, and its language: what a shell completes, such as `.ai/tools/x.py`, says

@@ -7,6 +7,7 @@ codes! {
     AUTHOR_EXISTS = "author.exists", Refused;
     AUTHOR_IO = "author.io", CannotRun;
     AUTHOR_LANGUAGE = "author.language", Usage;
+    AUTHOR_NO_SIGNER = "author.no_signer", Refused;
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,10 @@ codes! {
 pub(crate) enum AuthorError {
     #[error("`{item}` is there already, and is not overwritten")]
     Exists { item: Ref, place: Place },
+    #[error("`{}` is there already, and is not overwritten", .place.path)]
+    FileExists { place: Place },
+    #[error("nobody you trust signs anything here, so the workflow would name no key")]
+    NoSigner,
     #[error("there is no template for a {kind} in {lang}")]
     Language { kind: Kind, lang: &'static str, known: Vec<&'static str> },
     #[error("cannot write `{}`: {source}", .place.path)]
@@ -23,7 +28,8 @@ pub(crate) enum AuthorError {
 impl Diagnose for AuthorError {
     fn code(&self) -> Code {
         match self {
-            Self::Exists { .. } => AUTHOR_EXISTS,
+            Self::Exists { .. } | Self::FileExists { .. } => AUTHOR_EXISTS,
+            Self::NoSigner => AUTHOR_NO_SIGNER,
             Self::Language { .. } => AUTHOR_LANGUAGE,
             Self::Io { .. } => AUTHOR_IO,
         }
@@ -33,6 +39,13 @@ impl Diagnose for AuthorError {
         Some(match self {
             Self::Exists { item, .. } => {
                 format!("see what it is with `rye show {item}`, or take another id")
+            }
+            Self::FileExists { place } => {
+                format!("read it; move `{}` away to have another one written", place.path)
+            }
+            Self::NoSigner => {
+                "make a key with `rye keys generate`, or see who signs here with `rye trust review`"
+                    .into()
             }
             Self::Language { known, .. } => {
                 let known: Vec<_> = known.iter().map(|lang| format!("`--lang {lang}`")).collect();
@@ -44,7 +57,9 @@ impl Diagnose for AuthorError {
 
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Exists { place, .. } | Self::Io { place, .. } => Some(place.clone()),
+            Self::Exists { place, .. } | Self::FileExists { place } | Self::Io { place, .. } => {
+                Some(place.clone())
+            }
             _ => None,
         }
     }

@@ -3,17 +3,20 @@
 //! Sees the facade and what is below it; knows no other feature.
 //!
 //! - `template.rs` the texts, one file a language in `templates/` · `create.rs` writes one ·
+//!   `ci.rs` writes a workflow ·
 //!   `format.rs` what `rye fmt` makes of files; how a header is tidied is `parse`'s.
 //!
 //! Invariants
 //! - A file that is there is never overwritten by a template.
 //! - Nothing is signed here.
 
+mod ci;
 mod create;
 mod error;
 mod format;
 mod template;
 
+pub(crate) use ci::{CiService, Workflow, workflow};
 pub(crate) use create::{Made, create};
 pub(crate) use error::CODES;
 pub(crate) use format::{Formatted, Shaped, format};

@@ -1,0 +1,119 @@
+//! A workflow for CI, which judges a project by keys that it names.
+
+use std::fs;
+
+use super::error::AuthorError;
+use crate::base::bytes::write_new;
+use crate::diagnostic::{Failure, Place};
+use crate::id::{Fingerprint, Space};
+use crate::rye::{Rye, SignerIs};
+use crate::verify::PublicKey;
+
+/// What runs the workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CiService {
+    GitHub,
+    GitLab,
+    /// Anything that can run a script.
+    Shell,
+}
+
+impl CiService {
+    pub(crate) const ALL: [Self; 3] = [Self::GitHub, Self::GitLab, Self::Shell];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::GitHub => "github",
+            Self::GitLab => "gitlab",
+            Self::Shell => "shell",
+        }
+    }
+
+    /// The service whose files the project holds; else a script.
+    fn of_project(rye: &Rye) -> Self {
+        let has = |name: &str| rye.spaces().project_path().join(name).exists();
+        match () {
+            () if has(".github") => Self::GitHub,
+            () if has(".gitlab-ci.yml") || has(".gitlab") => Self::GitLab,
+            () => Self::Shell,
+        }
+    }
+
+    /// Where the file lies in the project, what it begins as, what stands before each command, and
+    /// the file's mode.
+    fn file(self, rye: &Rye) -> (&'static str, &'static str, &'static str, u32) {
+        let root = rye.spaces().project_path();
+        match self {
+            Self::GitHub => (
+                ".github/workflows/rye.yml",
+                include_str!("templates/ci.github.yml"),
+                "      - run: ",
+                0o644,
+            ),
+            Self::GitLab => {
+                let is_first = !root.join(".gitlab-ci.yml").exists();
+                let path = if is_first { ".gitlab-ci.yml" } else { ".gitlab/rye.yml" };
+                (path, include_str!("templates/ci.gitlab.yml"), "    - ", 0o644)
+            }
+            Self::Shell => ("ci/rye.sh", include_str!("templates/ci.sh"), "", 0o755),
+        }
+    }
+}
+
+/// A workflow that was written.
+#[derive(Debug)]
+pub(crate) struct Workflow {
+    pub(crate) service: CiService,
+    pub(crate) path: String,
+    pub(crate) text: String,
+    /// The keys that it names: yours, and those you trust that sign here.
+    pub(crate) keys: Vec<Fingerprint>,
+    /// Those of them that the project does not propose, so that the check cannot find them.
+    pub(crate) unproposed: Vec<Fingerprint>,
+}
+
+/// Writes a workflow into the project; without a service, for the one that it seems to use.
+///
+/// # Errors
+/// `author.exists`, `author.io`; `author.no_signer` where no key could be named.
+pub(crate) fn workflow(rye: &Rye, service: Option<CiService>) -> Result<Workflow, Failure> {
+    let service = service.unwrap_or_else(|| CiService::of_project(rye));
+    let review = rye.project().review()?;
+    let known = review.items.iter().filter(|item| item.signer_is == SignerIs::Known);
+    let mut keys: Vec<Fingerprint> =
+        known.filter_map(|item| item.signer.map(|(key, _)| key)).collect();
+    keys.extend(rye.trust().own().ok().flatten().map(PublicKey::fingerprint));
+    keys.sort_unstable();
+    keys.dedup();
+    if keys.is_empty() {
+        return Err(AuthorError::NoSigner.into());
+    }
+    let proposed: Vec<Fingerprint> = review
+        .proposals
+        .iter()
+        .filter_map(|proposal| proposal.document.as_ref().ok())
+        .map(|document| document.fingerprint)
+        .collect();
+    let unproposed = keys.iter().copied().filter(|key| !proposed.contains(key)).collect();
+    let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    let trust = format!("--trust {}", names.join(" "));
+    let has_lock =
+        rye.spaces().get(Space::Project).is_some_and(|root| root.path("rye.lock").exists());
+    let (path, text, lead, mode) = service.file(rye);
+    let mut commands = format!("{lead}rye verify --ci {trust}");
+    if has_lock {
+        commands.push_str(&format!("\n{lead}rye verify --ci --locked {trust}"));
+    }
+    let text = text.replace("{{commands}}", &commands);
+    let file = rye.spaces().project_path().join(path);
+    let place = Place { path: path.to_owned(), ..Place::default() };
+    let written = file.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = written.and_then(|()| write_new(&file, text.as_bytes(), mode));
+    match written {
+        Ok(()) => Ok(Workflow { service, path: path.to_owned(), text, keys, unproposed }),
+        Err(source) if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(AuthorError::FileExists { place }.into())
+        }
+        Err(source) => Err(AuthorError::Io { place, source }.into()),
+    }
+}
