@@ -59,6 +59,7 @@ mod spaces;
 mod stdlib;
 mod streams;
 mod style;
+mod team;
 mod terminal;
 mod testing;
 mod tidy;

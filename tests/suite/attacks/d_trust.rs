@@ -88,8 +88,8 @@ fn d03_a_key_that_is_revoked_expired_or_out_of_scope() {
     fs::create_dir(world.outside().join("elsewhere")).unwrap();
     let good: &[&[&str]] = &[
         &[],
-        &["--items", "tool:acme/*"],
-        &["--items", "tool:other/*", "--items", "tool:**"],
+        &["--only", "tool:acme/*"],
+        &["--only", "tool:other/*", "--only", "tool:**"],
         &["--not-after", "2099-01-01T00:00:00Z"],
         &["--in", "."],
         &["--in", "../elsewhere", "--in", "../project"],
@@ -100,10 +100,10 @@ fn d03_a_key_that_is_revoked_expired_or_out_of_scope() {
     }
     let bad: &[(&[&str], &str)] = &[
         (&["--not-after", "2020-01-01T00:00:00Z"], "verify.expired"),
-        (&["--items", "tool:other/**"], "verify.out_of_scope"),
-        (&["--items", "tool:*"], "verify.out_of_scope"),
-        (&["--items", "directive:acme/*"], "verify.out_of_scope"),
-        (&["--items", "tool:acme/evi"], "verify.out_of_scope"),
+        (&["--only", "tool:other/**"], "verify.out_of_scope"),
+        (&["--only", "tool:*"], "verify.out_of_scope"),
+        (&["--only", "directive:acme/*"], "verify.out_of_scope"),
+        (&["--only", "tool:acme/evi"], "verify.out_of_scope"),
         (&["--in", "../elsewhere"], "verify.out_of_scope"),
         (&["--in", ".."], "verify.out_of_scope"),
     ];

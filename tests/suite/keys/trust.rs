@@ -311,7 +311,11 @@ fn what_a_proposal_wishes_for_itself_is_never_more_than_the_default() {
             assert_eq!(said.status, 0, "{said:?}");
             assert_eq!(world.rye(&["trust", "project"]).status, 0);
             world.works(ITEM);
+            // Config is among the default of a key that counts in one project.
             let (status, said) = world.json(&["verify", "config:acme/settings"]);
+            assert_eq!(status, if *verb == *"add" { 4 } else { 0 }, "{verb} {wish}: {said}");
+            put(&world, &key, ".ai/tools/hooks/watch.sh", MARKER_SH);
+            let (status, said) = world.json(&["verify", "tool:hooks/watch"]);
             let code = &said["items"][0]["code"];
             assert_eq!((status, code), (4, &json!("verify.out_of_scope")), "{verb} {wish}");
         }

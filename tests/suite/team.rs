@@ -1,0 +1,400 @@
+//! More than one person at one project: what a colleague meets, step by step.
+
+mod reach;
+mod walk;
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::keys::others::{
+    clone_world, document, files, pem, put, refused_and_unchanged, stranger, trust, trusted,
+};
+use crate::world::{MARKER_SH, World, fingerprint};
+
+const FILE: &str = ".ai/tools/acme/mark.sh";
+const ITEM: &str = "tool:acme/mark";
+const LIMITS: &str = ".ai/config/execution/execution.yaml";
+const CONFIG: &str = "config:execution/execution";
+
+/// A clone whose tool and config one key signed, which the project proposes.
+fn clone_by(number: u8) -> (World, String) {
+    let world = clone_world();
+    let key = stranger(number);
+    put(&world, &key, FILE, MARKER_SH);
+    put(&world, &key, LIMITS, "defaults: {timeout: 10}\n");
+    world.write(&trusted(&key), document(&key, "Ann", ""));
+    (world, fingerprint(&key))
+}
+
+#[test]
+fn a_key_that_is_accepted_for_a_project_signs_its_config_and_no_hook() {
+    let (world, key) = clone_by(1);
+    refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
+    let said = world.rye(&["trust", "accept", &key]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains("everything but `rye/**` and hooks"), "{said:?}");
+    world.works(ITEM);
+    put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
+    let said = world.rye(&["trust", "accept", &key]);
+    let add = format!("rye trust accept {key} --items 'tool:hooks/watch'");
+    assert!(said.stdout.contains(&add), "what is left out is named with its command: {said:?}");
+    let (status, got) = world.json(&["verify", CONFIG]);
+    assert_eq!(status, 0, "{got}");
+    let (status, got) = world.json(&["verify", "tool:hooks/watch"]);
+    assert_eq!((status, &got["items"][0]["code"]), (4, &json!("verify.out_of_scope")), "{got}");
+    // The refusal itself says how the item is let in, and that command does it.
+    let help = got["items"][0]["help"].as_str().unwrap();
+    let command = format!("rye trust add {key} --items 'tool:hooks/watch'");
+    assert!(help.contains(&command), "{help}");
+    let said = world.rye(&["trust", "add", &key, "--items", "tool:hooks/watch"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let (status, got) = world.json(&["verify", "tool:hooks/watch", ITEM, CONFIG]);
+    assert_eq!(status, 0, "{got}");
+}
+
+#[test]
+fn the_config_of_another_project_and_of_your_own_space_stays_out() {
+    let (world, key) = clone_by(1);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    let text = String::from_utf8(world.read(LIMITS)).unwrap();
+    world.write_home(LIMITS, &text);
+    let (status, got) = world.json(&["verify", &format!("{CONFIG}@user")]);
+    assert_eq!((status, &got["items"][0]["code"]), (4, &json!("verify.out_of_scope")), "{got}");
+    fs::remove_file(world.home().join(LIMITS)).unwrap();
+    let other = world.outside().join("other");
+    fs::create_dir_all(other.join(".ai/config/execution")).unwrap();
+    fs::write(other.join(LIMITS), &text).unwrap();
+    assert_eq!(world.rye_in(&other, &["trust", "project"], b"").status, 0);
+    let said = world.rye_in(&other, &["verify", CONFIG, "--json"], b"");
+    assert_eq!(said.json()["items"][0]["code"], "verify.out_of_scope", "{said:?}");
+    // For every project, config is not among what the key may sign.
+    let (world, key) = clone_by(2);
+    let said = world.rye(&["trust", "accept", &key, "--everywhere"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains(&format!("--items '{CONFIG}'")), "{said:?}");
+    let (status, got) = world.json(&["verify", CONFIG]);
+    assert_eq!((status, &got["items"][0]["code"]), (4, &json!("verify.out_of_scope")), "{got}");
+}
+
+#[test]
+fn items_are_added_to_what_a_key_may_sign_and_only_replaces_it() {
+    let (world, key) = clone_by(1);
+    let hook = ".ai/tools/hooks/watch.sh";
+    put(&world, &stranger(1), hook, MARKER_SH);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    let may = |item: &str| world.rye(&["verify", item]).status == 0;
+    let accept = |args: &[&str]| {
+        let (status, got) = world.json(&[&["trust", "accept", &key], args].concat());
+        assert_eq!(status, 0, "{got}");
+        got
+    };
+    assert!(may(ITEM) && may(CONFIG) && !may("tool:hooks/watch"));
+    let got = accept(&["--items", "tool:hooks/**"]);
+    assert_eq!((&got["items"], &got["also"]), (&json!(null), &json!(["tool:hooks/**"])));
+    assert!(may(ITEM) && may(CONFIG) && may("tool:hooks/watch"));
+    let got = accept(&["--only", "config:execution/*"]);
+    assert_eq!((&got["items"], &got["also"]), (&json!(["config:execution/*"]), &json!([])));
+    assert!(!may(ITEM) && may(CONFIG) && !may("tool:hooks/watch"));
+    accept(&["--items", ITEM]);
+    assert!(may(ITEM) && may(CONFIG));
+    // A key of which nothing was said yet may sign just what is named.
+    let other = stranger(2);
+    trust(&world, &other, &["--items", "tool:other/**"]);
+    put(&world, &other, FILE, MARKER_SH);
+    world.refused(ITEM, "verify.out_of_scope", 4);
+    // A proposal adds nothing by itself.
+    let third = stranger(3);
+    put(&world, &third, hook, MARKER_SH);
+    world.write(&trusted(&third), document(&third, "Eve", "also = [\"tool:hooks/**\"]\n"));
+    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&third)]).status, 0);
+    assert!(!may("tool:hooks/watch"));
+}
+
+#[test]
+fn after_a_rotation_all_goes_on_and_what_is_left_to_do_is_named() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    world.signed(LIMITS, "defaults: {timeout: 10}\n");
+    let old = fingerprint(&world.own_key());
+    assert_eq!(world.rye(&["trust", "propose", "--owner", "Ann"]).status, 0);
+    assert_eq!(world.rye(&["lock"]).status, 0);
+    let said = world.rye(&["keys", "rotate"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for part in
+        ["rye lock --update", "rye trust propose", &format!(".ai/config/keys/trusted/{old}.toml")]
+    {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+    world.works(ITEM);
+    assert_eq!(world.rye(&["verify", CONFIG]).status, 0);
+    let said = world.rye(&["trust", "propose"]);
+    assert!(said.status == 0 && said.stdout.contains("you replaced"), "{said:?}");
+    assert!(said.stdout.contains(&format!("trusted/{old}.toml")), "{said:?}");
+    // Done as it was said, nothing names the old key any more, and it can go.
+    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    assert_eq!(world.rye(&["lock", "--update"]).status, 0);
+    assert_eq!(world.rye(&["trust", "revoke", &old]).status, 0);
+    world.works(ITEM);
+    let said = world.rye(&["verify", "--ci", "--locked"]);
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+#[test]
+fn what_a_project_proposes_is_no_item_for_any_verb() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    let said = world.rye(&["trust", "propose", "--owner", "Ann"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let theirs = stranger(1);
+    world.write(&trusted(&theirs), document(&theirs, "Bob", ""));
+    let before = files(&world);
+    for verb in
+        [&["verify"][..], &["verify", "--ci"], &["sign", "--all"], &["sign", "--check", "--all"]]
+    {
+        let said = world.rye(verb);
+        assert_eq!(said.status, 0, "{verb:?}: {said:?}");
+        assert!(!(said.stdout + &said.stderr).contains("keys/trusted"), "{verb:?}");
+    }
+    for verb in [&["list", "--all", "--kind", "config"][..], &["verify", "--all"]] {
+        let (status, got) = world.json(verb);
+        assert!(status == 0 && !got.to_string().contains("keys/trusted"), "{verb:?}: {got}");
+    }
+    assert_eq!(files(&world), before);
+    // A file of another kind of document is none of these, and is still judged.
+    world.write(".ai/config/keys/revoked/x.toml", "a = 1\n");
+    assert_eq!(world.rye(&["verify", "--ci"]).status, 4);
+}
+
+#[test]
+fn your_key_is_proposed_under_its_name_and_others_accept_it() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    let said = world.rye(&["trust", "review"]);
+    assert!(said.stdout.contains("propose it with `rye trust propose`"), "{said:?}");
+    let said = world.rye(&["trust", "propose", "--json"]);
+    assert_eq!(
+        (said.code().as_str(), said.status),
+        ("cli.usage", 2),
+        "nobody says whose: {said:?}"
+    );
+    let env = [("USER", "ann")];
+    let said = world.rye_env(&world.project(), &["trust", "propose", "--json"], b"", &env);
+    let own = fingerprint(&world.own_key());
+    let path = format!(".ai/config/keys/trusted/{own}.toml");
+    let got = said.json();
+    assert_eq!((&got["owner"], &got["path"]), (&json!("ann"), &json!(path)), "{said:?}");
+    assert_eq!(String::from_utf8(world.read(&path)).unwrap(), got["document"].as_str().unwrap());
+    // The owner that was given once stays.
+    assert_eq!(world.rye(&["trust", "propose", "--owner", "Ann B"]).status, 0);
+    let (_, got) = world.json(&["trust", "propose"]);
+    assert_eq!(got["owner"], "Ann B");
+    let said = world.rye(&["trust", "review"]);
+    assert!(!said.stdout.contains("rye trust propose"), "{said:?}");
+    for bad in ["a`b", "a\nb", " "] {
+        let said = world.rye(&["trust", "propose", "--owner", bad, "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{bad:?}: {said:?}");
+    }
+    // Nothing is written through a link.
+    fs::remove_dir_all(world.project().join(".ai/config")).unwrap();
+    std::os::unix::fs::symlink(world.outside(), world.project().join(".ai/config")).unwrap();
+    let said = world.rye(&["trust", "propose", "--owner", "Ann", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("space.symlink", 4), "{said:?}");
+}
+
+#[test]
+fn review_names_the_next_step_for_a_signer_that_nobody_proposes() {
+    let world = clone_world();
+    put(&world, &stranger(1), FILE, MARKER_SH);
+    for accepted in [false, true] {
+        if accepted {
+            assert_eq!(world.rye(&["trust", "project"]).status, 0);
+            world.refused(ITEM, "verify.untrusted", 4);
+        }
+        let said = world.rye(&["trust", "review"]);
+        for part in ["rye trust propose", "rye keys export", "rye trust add FILE.pem --in ."] {
+            assert!(said.status == 0 && said.stdout.contains(part), "{part}: {said:?}");
+        }
+    }
+    // And the step leads on.
+    fs::write(world.outside().join("ann.pem"), pem(&stranger(1))).unwrap();
+    let said = world.rye(&["trust", "add", "../ann.pem", "--in", "."]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works(ITEM);
+}
+
+#[test]
+fn a_machine_without_a_key_verifies_by_the_keys_that_it_is_told() {
+    let (world, key) = clone_by(1);
+    put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
+    fs::write(world.outside().join("ann.pem"), pem(&stranger(1))).unwrap();
+    fs::write(world.outside().join("eve.pem"), pem(&stranger(2))).unwrap();
+    let home = world.outside().join("nobody");
+    fs::create_dir(&home).unwrap();
+    let home = home.display().to_string();
+    let verify = |args: &[&str]| {
+        let args = [&["verify", "--ci"], args].concat();
+        world.rye_env(&world.project(), &args, b"", &[("HOME", &home)])
+    };
+    assert_eq!(verify(&[]).status, 4, "by nobody's word nothing is good");
+    for names in [&["../ann.pem"][..], &[&key], &["../eve.pem", "../ann.pem"]] {
+        let said = verify(&[&["--trust"], names].concat());
+        assert_eq!(said.status, 0, "{names:?}: {said:?}");
+    }
+    for names in [&["../eve.pem"][..], &["../nobody.pem"], &["a".repeat(32).as_str()]] {
+        let said = verify(&[&["--trust"], names].concat());
+        assert_ne!(said.status, 0, "{names:?}: {said:?}");
+    }
+    // A part of a fingerprint would be the project's to complete.
+    assert_ne!(verify(&["--trust", &key[..16]]).status, 0);
+    // A key in the project is the project's word; that is said.
+    world.write("keys/ann.pem", pem(&stranger(1)));
+    let said = verify(&["--trust", "keys/ann.pem"]);
+    assert!(said.status == 0 && said.stderr.contains("name the key's fingerprint"), "{said:?}");
+    // What an own key trusts does not count, so every machine says the same.
+    trust(&world, &stranger(2), &[]);
+    put(&world, &stranger(2), ".ai/tools/acme/other.sh", MARKER_SH);
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    let said = world.rye(&["verify", "--ci", "--json", "--trust", "../ann.pem"]);
+    let rows = said.json()["items"].as_array().unwrap().clone();
+    let refused: Vec<_> = rows.iter().filter(|row| row["status"] == "refused").collect();
+    assert_eq!((refused.len(), &refused[0]["code"]), (1, &json!("verify.untrusted")), "{said:?}");
+    assert_eq!(refused[0]["item_id"], "tool:acme/other");
+    fs::remove_file(world.project().join(".ai/tools/acme/other.sh")).unwrap();
+    // One changed byte is still one.
+    let bytes = world.read(FILE);
+    world.write(FILE, [&bytes[..], b"# more\n"].concat());
+    let said = verify(&["--trust", "../ann.pem", "--json"]);
+    assert!(said.status == 4 && said.stdout.contains("verify.altered"), "{said:?}");
+    // It is for judging alone.
+    let said = world.rye(&["verify", "--trust", "../ann.pem", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+}
+
+#[test]
+fn a_workflow_names_the_keys_and_runs_as_it_is_written() {
+    let (world, key) = clone_by(1);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    let own = fingerprint(&world.own_key());
+    let said = world.rye(&["new", "ci", "shell"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stdout.contains("rye trust propose"), "its own key is not proposed yet: {said:?}");
+    let script = String::from_utf8(world.read("ci/rye.sh")).unwrap();
+    assert!(script.contains(&key) && script.contains(&own), "{script}");
+    let run = "mkdir -p ../home-ci && HOME=$(cd ../home-ci && pwd) ci/rye.sh && echo good";
+    assert!(!world.shell(run).contains("good\n"), "the key that it names is not there");
+    assert_eq!(world.rye(&["trust", "propose", "--owner", "me"]).status, 0);
+    assert!(world.shell(run).ends_with("good\n"), "{}", world.shell(run));
+    let again = world.rye(&["new", "ci", "shell", "--json"]);
+    assert_eq!((again.code().as_str(), again.status), ("author.exists", 4), "{again:?}");
+    for (service, path) in [("github", ".github/workflows/rye.yml"), ("gitlab", ".gitlab-ci.yml")] {
+        let (status, got) = world.json(&["new", "ci", service]);
+        assert_eq!((status, &got["path"]), (0, &json!(path)), "{got}");
+        let text = String::from_utf8(world.read(path)).unwrap();
+        let read: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+        let command = format!("rye verify --ci --trust {}", [own.clone(), key.clone()].join(" "));
+        let command =
+            if own < key { command } else { format!("rye verify --ci --trust {key} {own}") };
+        assert!(serde_yaml::to_string(&read).unwrap().contains(&command), "{text}");
+    }
+    // Behind a file of that service, it is that one that is meant; and another one's is kept.
+    let (_, got) = world.json(&["new", "ci", "gitlab"]);
+    assert_eq!(got["path"], ".gitlab/rye.yml");
+    let said = world.rye(&["new", "ci", "jenkins", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    let said = world.rye(&["new", "tool", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+}
+
+#[test]
+fn nobody_to_trust_makes_no_workflow() {
+    let world = World::empty();
+    put(&world, &stranger(1), FILE, MARKER_SH);
+    let said = world.rye(&["new", "ci", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("author.no_signer", 4), "{said:?}");
+}
+
+#[test]
+fn a_revocation_is_taken_back_by_whoever_is_asked() {
+    let (world, key) = clone_by(1);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    let said = world.rye(&["trust", "revoke", &key]);
+    assert!(said.stdout.contains(&format!("rye trust unrevoke {key}")), "{said:?}");
+    world.refused(ITEM, "verify.revoked", 4);
+    let list = world.rye(&["trust", "list"]);
+    assert_eq!(list.stdout.matches(&key).count(), 1, "one key, one row: {list:?}");
+    let said = world.rye(&["trust", "unrevoke", &key, "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{said:?}");
+    world.refused(ITEM, "verify.revoked", 4);
+    let said = world.rye_at_a_terminal("n\n", &["trust", "unrevoke", &key]);
+    assert!(said.status == 2 && said.stdout.contains("Ann"), "{said:?}");
+    world.refused(ITEM, "verify.revoked", 4);
+    let said = world.rye_at_a_terminal("y\n", &["trust", "unrevoke", &key[..8]]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works(ITEM);
+    let said = world.rye(&["trust", "unrevoke", &key, "--yes", "--json"]);
+    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");
+    // A revoked key of one's own has no say in it.
+    assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
+    let own = fingerprint(&world.own_key());
+    assert_eq!(world.rye(&["trust", "revoke", &own]).status, 0);
+    for key in [&key, &own] {
+        let said = world.rye(&["trust", "unrevoke", key, "--yes", "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{said:?}");
+    }
+}
+
+#[test]
+fn the_end_of_trust_is_said_and_one_that_is_over_warned_of() {
+    let (world, key) = clone_by(1);
+    let said = world.rye(&["trust", "accept", &key, "--not-after", "2099-01-01T00:00:00Z"]);
+    assert!(
+        said.stdout.contains("until 2099-01-01T00:00:00Z") && said.stderr.is_empty(),
+        "{said:?}"
+    );
+    let said = world.rye(&["trust", "accept", &key, "--not-after", "2020-01-01T00:00:00Z"]);
+    assert!(said.stderr.contains("that time is over"), "{said:?}");
+}
+
+#[test]
+fn a_file_with_two_keys_is_not_imported() {
+    let world = World::new();
+    let folder = world.home().join(".ai/config/keys/signing");
+    let pem = fs::read_to_string(folder.join("private_key.pem")).unwrap();
+    let other = World::empty();
+    for text in [format!("{pem}{pem}"), format!("{}{pem}", pem.replace("PRIVATE", "PUBLIC"))] {
+        let args = ["keys", "import", "-", "--json"];
+        let said = other.rye_in(&other.project(), &args, text.as_bytes());
+        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    }
+    let said = other.rye_in(&other.project(), &["keys", "import", "-"], pem.as_bytes());
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+#[test]
+fn a_clone_that_is_not_accepted_is_one_finding_for_a_person() {
+    let (world, _) = clone_by(1);
+    for name in ["a", "b", "c"] {
+        put(&world, &stranger(1), &format!(".ai/tools/acme/{name}.sh"), MARKER_SH);
+    }
+    let said = world.rye(&["verify"]);
+    assert_eq!(said.stderr.matches("verify.project_not_accepted").count(), 1, "{said:?}");
+    assert!(said.status == 4 && said.stderr.contains("4 more items here"), "{said:?}");
+    let (_, got) = world.json(&["verify"]);
+    assert_eq!(got["failed"], 5, "each is a row for a program");
+    let said = World::new().rye(&["verify"]);
+    assert!(said.stdout.contains(" that rye brings, "), "{said:?}");
+}
+
+#[test]
+fn a_row_of_the_lock_without_an_item_names_the_way_out() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    assert_eq!(world.rye(&["lock"]).status, 0);
+    fs::remove_file(world.project().join(FILE)).unwrap();
+    let said = world.rye(&["lock"]);
+    assert!(said.stdout.contains("rye lock --remove tool:acme/mark"), "{said:?}");
+    let said = world.rye(&["lock", "--remove", "tool:acme/mark"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(world.rye(&["lock", "--check"]).status, 0);
+}

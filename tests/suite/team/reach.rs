@@ -1,0 +1,160 @@
+//! What an item may touch, wherever a person decides about it.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{FILE, ITEM};
+use crate::keys::others::{clone_world, document, put, stranger, trusted};
+use crate::world::{MARKER_SH, World, fingerprint, line};
+
+/// The marker tool with these lines in its header.
+fn with(lines: &str) -> String {
+    MARKER_SH.replace("# ///\n:", &format!("{lines}# ///\n:"))
+}
+
+const REACH: &str = "# secrets = [\"TOKEN\"]\n# [sandbox]\n# net = \"any\"\n# [sandbox.fs]\n\
+                     # write = [\"{project_path}/build\"]\n";
+
+#[test]
+fn review_and_each_verb_that_describes_an_item_show_what_it_may_touch() {
+    let world = clone_world();
+    let key = stranger(1);
+    world.write(&trusted(&key), document(&key, "Ann", ""));
+    put(&world, &key, FILE, &with(REACH));
+    put(
+        &world,
+        &key,
+        ".ai/tools/acme/ask.yaml",
+        "version: 1.0.0\ntool_type: tool\nexecutor_id: rye/core/runtimes/http/request\n\
+         description: Asks\nconfig: {url: 'https://a.example/x'}\n",
+    );
+    let words = ["secrets TOKEN", "net any", "writes {project_path}/build"];
+    let said = world.rye(&["trust", "review"]);
+    for word in words.iter().chain(&["calls https://a.example/x", "through rye/core/runtimes"]) {
+        assert!(said.stdout.contains(word), "{word}: {said:?}");
+    }
+    let want = json!({
+        "runtime": "rye/core/runtimes/shell/script", "net": "any", "secrets": ["TOKEN"],
+        "writes": ["{project_path}/build"],
+    });
+    let (_, review) = world.json(&["trust", "review"]);
+    let of = |review: &serde_json::Value| {
+        let items = review["items"].as_array().unwrap().clone();
+        items.into_iter().find(|item| item["item_id"] == ITEM).unwrap()
+    };
+    assert_eq!(of(&review)["reach"], want);
+    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    for verb in [&["show", ITEM][..], &["describe", ITEM, "--level", "full"]] {
+        let (status, got) = world.json(verb);
+        assert_eq!((status, &got["reach"]), (0, &want), "{verb:?}");
+        let said = world.rye(verb);
+        assert!(said.stdout.contains("TOKEN") && said.stdout.contains("any"), "{said:?}");
+    }
+    let (status, graph) = world.json(&["graph", ITEM]);
+    assert_eq!((status, &graph["nodes"][0]["reach"]), (0, &want), "{graph}");
+    let said = world.rye(&["graph", ITEM]);
+    assert!(said.stdout.contains("secrets TOKEN · net any"), "{said:?}");
+}
+
+#[test]
+fn what_a_pull_asks_for_beyond_what_was_accepted_is_told_apart() {
+    let world = clone_world();
+    let key = stranger(1);
+    world.write(&trusted(&key), document(&key, "Ann", ""));
+    put(&world, &key, FILE, MARKER_SH);
+    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    let more = |world: &World| {
+        let (_, review) = world.json(&["trust", "review"]);
+        let items = review["items"].as_array().unwrap().clone();
+        items.into_iter().find(|item| item["item_id"] == ITEM).unwrap()["asks_for_more"].clone()
+    };
+    assert_eq!(more(&world), json!([]));
+    // The pull: a later signature by the same key.
+    let text = with(REACH);
+    let (first, rest) = text.split_once('\n').unwrap();
+    let line = line(&key, ITEM, "sh", "2026-02-01T00:00:00Z", text.as_bytes());
+    world.write(FILE, format!("{first}\n# {line}\n{rest}"));
+    let want = json!(["secrets TOKEN", "net any", "writes {project_path}/build"]);
+    assert_eq!(more(&world), want);
+    let said = world.rye(&["trust", "review"]);
+    assert!(said.stdout.contains("asks for more than before: secrets TOKEN"), "{said:?}");
+    assert!(said.stdout.contains("1 of them ask for more"), "{said:?}");
+    // Accepted anew, it is what there was before the next pull.
+    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    assert_eq!(more(&world), json!([]));
+}
+
+#[test]
+fn a_file_that_a_tool_covers_is_not_reviewed_as_an_item_without_a_signature() {
+    let world = World::new();
+    world.write(".ai/tools/acme/lib/stats.py", "X = 1\n");
+    world.signed(
+        ".ai/tools/acme/sum.py",
+        "# /// rye\n# files = [\"lib/**\"]\n# ///\n__version__ = \"1.0.0\"\n\
+         __executor_id__ = \"rye/core/runtimes/python/script\"\n__tool_description__ = \"d\"\n",
+    );
+    let items = |world: &World| {
+        let (_, review) = world.json(&["trust", "review"]);
+        let items = review["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["item_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(items(&world), ["tool:acme/sum"]);
+    // A file with a signature line stays an item, whoever lists it.
+    put(&world, &stranger(1), ".ai/tools/acme/lib/stats.py", "X = 1\n");
+    assert_eq!(items(&world), ["tool:acme/lib/stats", "tool:acme/sum"]);
+    // And so does one that no tool lists.
+    fs::remove_file(world.project().join(".ai/tools/acme/sum.py")).unwrap();
+    world.write(".ai/tools/acme/lib/stats.py", "X = 1\n");
+    assert_eq!(items(&world), ["tool:acme/lib/stats"]);
+}
+
+#[test]
+fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
+    let shell = |field: &str| (".ai/tools/acme/odd.sh", with(field));
+    let yaml = |field: &str| {
+        let text = "version: 1.0.0\nexecutor_id: rye/core/runtimes/shell/script\n";
+        (".ai/tools/acme/odd.yaml", format!("{text}{field}\n"))
+    };
+    let python = |field: &str| {
+        let text =
+            "__version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n";
+        (".ai/tools/acme/odd.py", format!("{text}{field}\n"))
+    };
+    let node = |field: &str| (".ai/tools/acme/odd.js", format!("{field}\n"));
+    for ((path, text), meant) in [
+        (shell("# secret = [\"TOKEN\"]\n"), "secrets"),
+        (shell("# [config_shema]\n# required = [\"x\"]\n"), "config_schema"),
+        (shell("# [sandbx]\n# net = \"any\"\n"), "sandbox"),
+        (yaml("configg: {}"), "config"),
+        (yaml("timeout: 3"), "is not known here"),
+        (python("CONFIG_SCHEME = {}"), "CONFIG_SCHEMA"),
+        (python("__tool_descripton__ = \"d\""), "__tool_description__"),
+        (node("const __executorid__ = 'a/b'"), "__executor_id__"),
+    ] {
+        let world = World::new();
+        world.write(path, &text);
+        let said = world.rye(&["sign", "tool:acme/odd", "--json"]);
+        assert_eq!(said.status, 5, "{text}: {said:?}");
+        assert!(said.stdout.contains("parse.metadata") && said.stdout.contains(meant), "{said:?}");
+        // Signed past the door, or by an older program, it is refused where it is read.
+        put(&world, &world.own_key(), path, &text);
+        world.refused("tool:acme/odd", "parse.metadata", 5);
+        let said = world.rye(&["verify", "--ci", "--json"]);
+        assert!(said.status == 5 && said.stdout.contains(meant), "{said:?}");
+    }
+}
+
+#[test]
+fn a_field_for_others_and_a_name_of_the_programs_own_are_free() {
+    let world = World::new();
+    world.signed(FILE, &with("# x-team = \"acme\"\n# [x-more]\n# a = 1\n"));
+    world.works(ITEM);
+    world.signed(
+        ".ai/tools/acme/own.py",
+        "__author__ = \"Ann\"\n__all__ = []\nCONFIGS = {}\nSECRET = \"s\"\nENVS = []\nFILE = 1\n\
+         __version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n\
+         __tool_description__ = \"d\"\nprint(1)\n",
+    );
+    world.works("tool:acme/own");
+}
