@@ -115,6 +115,15 @@ pub(crate) struct Policy {
     pub(crate) caps: Caps,
 }
 
+impl Policy {
+    /// Whether a place that it grants, keeps or hides is the folder or lies in it.
+    pub(crate) fn names_below(&self, folder: &Path) -> bool {
+        let granted = self.base.iter().chain(&self.read).chain(&self.write);
+        let kept = self.kept.iter().map(|kept| &kept.path);
+        granted.chain(&self.hidden).chain(kept).any(|path| path.starts_with(folder))
+    }
+}
+
 /// A repository that a child may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Commits {

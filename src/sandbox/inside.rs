@@ -29,6 +29,9 @@ const ENTRY: &str = "--inside-sandbox";
 /// An argument of the entry: the tool has no network, so it may open no socket.
 const NO_SOCKETS: &str = "no-sockets";
 
+/// Where `bwrap` mounts memory that the tool's own processes share.
+const SHARED_MEMORY: &str = "/dev/shm";
+
 /// The numbers of the passed descriptors.
 const RULESET: i32 = 3;
 const PROGRAM: i32 = 4;
@@ -66,8 +69,13 @@ pub(super) fn program(sandbox: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, 
         .map(|fd| rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), Restrict::HANDED_DOWN).map(Arc::new));
     let passed = passed.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut args: Vec<OsString> = vec![format!("/proc/self/fd/{PROGRAM}").into(), ENTRY.into()];
-    // `bwrap` mounts these itself.
-    let mut made = vec![("list", "/"), ("read", "/proc"), ("write", "/dev")];
+    // `bwrap` mounts these itself. Not all of `/dev`: a project or a home may lie in the memory there.
+    let mut made = vec![("list", "/"), ("read", "/proc"), ("device", "/dev/tty")];
+    made.extend(landlock::DEVICES_OF_ALL.map(|device| ("device", device)));
+    made.push(("write", "/dev/pts"));
+    if !sandbox.confinement.policy.names_below(Path::new(SHARED_MEMORY)) {
+        made.push(("write", SHARED_MEMORY));
+    }
     if sandbox.confinement.has_own_tmp() {
         made.push(("write", super::confined::OWN_TMP));
     }

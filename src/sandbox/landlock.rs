@@ -28,7 +28,7 @@ pub(super) const SCOPES: i64 = 6;
 const DEVICES: i64 = 5;
 
 /// Devices that every program may use.
-const DEVICES_OF_ALL: [&str; 5] =
+pub(super) const DEVICES_OF_ALL: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// The policy as this level can enforce it; `lacking` says why the stronger level does not work.
@@ -176,6 +176,7 @@ pub(super) fn bits(word: &str, version: i64) -> Option<u64> {
         "list" => BitFlags::from(AccessFs::ReadDir),
         "read" => AccessFs::from_read(KNOWN),
         "write" => writing(),
+        "device" => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
         _ => return None,
     };
     Some((access & known).bits())

@@ -78,11 +78,17 @@ fn keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs() {
     if !works("keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs", BWRAP) {
         return;
     }
-    let world = World::new_on_disk().held();
+    // In memory is below `/dev`, of which a tool has one of its own.
+    for world in [World::new_on_disk(), World::new()] {
+        keys_stay_hidden(&world.held());
+    }
+}
+
+fn keys_stay_hidden(world: &World) {
     fs::create_dir(world.project().join("build")).unwrap();
     fs::write(world.home().join("open"), "o").unwrap();
     doer(
-        &world,
+        world,
         "waits",
         "[sandbox.fs]\nread = [\"{project_path}\", \"{user_space}\"]\nwrite = [\"{project_path}/build\"]",
     );
@@ -92,11 +98,11 @@ fn keys_stay_hidden_where_their_folder_is_replaced_while_a_tool_runs() {
         world.home().join("open"),
         keys.join("private")
     );
-    let child = waits(&world, "waits", &then);
+    let child = waits(world, "waits", &then);
     fs::rename(&keys, world.home().join(".ai/config/before")).unwrap();
     fs::create_dir(&keys).unwrap();
     fs::write(keys.join("private"), "secret").unwrap();
-    let said = goes(&world, child);
+    let said = goes(world, child);
     assert_eq!(said["data"]["stdout"], "may o\n", "{said}");
 }
 
