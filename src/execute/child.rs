@@ -163,7 +163,7 @@ pub(crate) fn run_once(
     });
     let program = spawn.program.clone();
     let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
-    let ended = ended.as_in_a_shell();
+    let ended = ended.told_like_a_shell();
     if let Some(why) = not_set_up(spawn, &ended) {
         return Err(ExecuteError::Sandbox { item: item(), why });
     }

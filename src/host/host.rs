@@ -92,7 +92,7 @@ const LAST_SIGNAL: i32 = 31;
 impl ChildResult {
     /// The same with its end told as a shell tells it, whoever stood between: signal N is the
     /// status 128 + N, and such a status is that signal. `bwrap` hands on nothing else.
-    pub(crate) fn as_in_a_shell(self) -> Self {
+    pub(crate) fn told_like_a_shell(self) -> Self {
         let (exit_code, signal) = match (self.exit_code, self.signal) {
             (None, Some(signal)) => (Some(128 + signal), Some(signal)),
             (Some(code), None) if (129..=128 + LAST_SIGNAL).contains(&code) => {

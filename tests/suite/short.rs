@@ -153,7 +153,7 @@ fn globs_need_no_kind_and_what_stands_beside_them_is_checked_too() {
         let items: Vec<_> =
             got["items"].as_array().unwrap().iter().map(|i| &i["item_id"]).collect();
         let both = word == "acme/*";
-        assert_eq!(items.contains(&&json!("tool:acme/echo")), true, "{word}: {got}");
+        assert!(items.contains(&&json!("tool:acme/echo")), "{word}: {got}");
         assert_eq!(items.len(), if both { 2 } else { 1 }, "{word}: {got}");
     }
     let (_, got) = world.json(&["list", "knowledge:rye/over"]);

@@ -94,9 +94,9 @@ fn keys_stay_hidden(world: &World) {
     );
     let keys = world.home().join(".ai/config/keys");
     let then = format!(
-        "print('may', open({:?}).read())\nprint('had', open({:?}).read())",
-        world.home().join("open"),
-        keys.join("private")
+        "print('may', open('{}').read())\nprint('had', open('{}').read())",
+        world.home().join("open").display(),
+        keys.join("private").display()
     );
     let child = waits(world, "waits", &then);
     fs::rename(&keys, world.home().join(".ai/config/before")).unwrap();
