@@ -11,6 +11,7 @@ use crate::diagnostic::{Failure, Place};
 use crate::id::{Kind, Pattern, Query, Space};
 use crate::parse::Item;
 use crate::report::{Detail, Warned};
+use crate::resolve::Resolver;
 use crate::space::{Entry, Listing};
 use crate::trace::Quiet;
 
@@ -79,7 +80,10 @@ impl Items<'_> {
     /// The full ref of what a query names; the query itself where nothing answers it.
     pub(crate) fn full_ref(self, query: &Query) -> String {
         let policy = CallPolicy::new(self.rye, LockMode::Off);
-        let found = policy.loader(&Quiet).find(query);
+        // Whether there is a near name is told once, where the item is asked for.
+        let found = policy.loader(&Quiet).resolver(|resolver| {
+            Resolver { may_suggest: &|| false, ..*resolver }.answer(query, &Quiet)
+        });
         found.map_or_else(|_| query.to_string(), |found| found.item.to_string())
     }
 

@@ -69,7 +69,8 @@ pub(super) fn program(sandbox: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, 
         .map(|fd| rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), Restrict::HANDED_DOWN).map(Arc::new));
     let passed = passed.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut args: Vec<OsString> = vec![format!("/proc/self/fd/{PROGRAM}").into(), ENTRY.into()];
-    // `bwrap` mounts these itself. Not all of `/dev`: a project or a home may lie in the memory there.
+    // `bwrap` mounts these itself. Not all of `/dev`, since a project or a home may lie in the
+    // memory there.
     let mut made = vec![("list", "/"), ("read", "/proc"), ("device", "/dev/tty")];
     made.extend(landlock::DEVICES_OF_ALL.map(|device| ("device", device)));
     made.push(("write", "/dev/pts"));

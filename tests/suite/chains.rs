@@ -31,7 +31,12 @@ fn a_dry_run_judges_everything_and_starts_nothing() {
     for key in ["metadata", "trace"] {
         got.as_object_mut().expect("an object").remove(key).expect(key);
     }
+    let config = "config:execution/execution";
     let want = json!({
+        "limit": {
+            "timeout_ms": 30_000, "set_by": "item", "item_id": config, "space": "system",
+            "path": ".ai/config/execution/execution.yaml", "key": "defaults.timeout",
+        },
         "status": "validation_passed", "message": "Tool chain validation passed (dry run)",
         "type": "tool", "item_id": "tool:acme/mark", "chain": ["acme/mark", SHELL, EXECUTE],
         "validated_pairs": [format!("acme/mark -> {SHELL}"), format!("{SHELL} -> {EXECUTE}")],
@@ -151,6 +156,7 @@ fn a_trace_tells_each_decision_in_order_and_changes_none() {
         "resolve_env host".into(),
         "resolve_env rye".into(),
         "interpreter".into(),
+        "time_limit".into(),
         "plan".into(),
     ]);
     let (status, got) = world.json(&["execute", "acme/mark", "--dry-run", "--trace"]);

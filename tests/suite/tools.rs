@@ -161,7 +161,7 @@ fn parameters_are_checked_as_a_whole_and_defaults_are_filled_in() {
             (got["error"].as_str().unwrap(), violation["message"].as_str().unwrap());
         assert!(error.contains(message), "{error}");
     }
-    assert_eq!(got["help"], "did you mean `name`?");
+    assert_eq!(got["help"], "`nmae` is not known here; did you mean `name`?");
     assert_eq!(
         got["chain"],
         json!(["acme/t", "rye/core/runtimes/shell/script", EXECUTE]),

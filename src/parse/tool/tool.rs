@@ -57,6 +57,7 @@ pub(crate) const KEYS: &[&str] = &[
     "verify_deps",
     "files",
     "sandbox",
+    "integrity",
     "child_constraints",
     "allowed_threads",
     "allowed_targets",

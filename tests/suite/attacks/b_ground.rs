@@ -297,8 +297,10 @@ fn a_folder_that_holds_your_home_is_not_made_a_project() {
         let said = world.rye_in(&above, args, b"");
         assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{args:?}: {said:?}");
     }
-    // Without a project the user space is written into.
-    let said = world.rye_in(&above, &["new", "tool", "acme/mine", "--json"], b"");
+    // Without a project the user space is written into, if that is what was asked for.
+    let new = ["new", "tool", "acme/mine", "--json"];
+    assert_eq!(world.rye_in(&above, &new, b"").code(), "space.no_project");
+    let said = world.rye_in(&above, &[&new[..], &["--space", "user"]].concat(), b"");
     assert_eq!((said.status, &said.json()["space"]), (0, &"user".into()), "{said:?}");
     assert!(!above.join(".ai").exists(), "it would be foreign ground around your keys");
     works();

@@ -127,7 +127,7 @@ fn an_accepted_projects_env_file_gives_its_own_tools_what_they_declare() {
     let world = World::new();
     world.signed(".ai/tools/acme/ask.sh", &asks("env", "ACME_URL"));
     world.signed(".ai/tools/acme/secret.sh", &asks("secrets", "ACME_TOKEN"));
-    world.signed(".ai/tools/acme/none.sh", &asks("env_", "ACME_URL"));
+    world.signed(".ai/tools/acme/none.sh", &asks("x-env", "ACME_URL"));
     let data = |item: &str| world.json(&["execute", item]).1["data"].clone();
     assert_eq!(data("acme/ask"), "unset");
     world.refused("tool:acme/secret", "plan.missing_secret", 6);

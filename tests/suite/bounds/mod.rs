@@ -57,13 +57,16 @@ pub fn is_bounded(what: &str, peak: u64, usual: u64, bytes: usize) {
 #[test]
 fn l05_near_names_are_looked_for_of_the_first_that_are_not_found() {
     let world = World::new();
-    world.write(".ai/tools/acme/deploy.sh", "echo 1\n");
-    let names: Vec<_> = (0..100).map(|at| format!("acme/deplo{at}")).collect();
+    world.write(".ai/tools/acme/deployments.sh", "echo 1\n");
+    let names: Vec<_> = (0..100).map(|at| format!("acme/deploymen{at}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let said = world.rye(&[&["verify"], &names[..]].concat());
     assert_eq!(said.status, 3, "{said:?}");
     let told = |what: &str| said.stderr.matches(what).count();
-    assert_eq!((told("resolve.not_found"), told("did you mean `tool:acme/deploy`")), (100, 16));
+    assert_eq!(
+        (told("resolve.not_found"), told("did you mean `tool:acme/deployments`")),
+        (100, 16)
+    );
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn a_timeout_says_whether_the_server_was_stopped_goes_on_or_was_never_asked() {
         assert_eq!(got["code"], "protocol.timeout", "{got}");
         assert!(got["error"].as_str().unwrap().contains(what), "{what}: {got}");
     };
-    says(&call(&rye, "acme/one", "slow"), "did not answer within 0.8 s and was stopped");
+    says(&call(&rye, "acme/one", "slow"), "did not answer within 750 ms and was stopped");
     for what in ["it goes on with", "it goes on with", "and was stopped"] {
         says(&call(&rye, "acme/several", "slow"), what);
     }
@@ -293,5 +293,5 @@ fn a_timeout_says_whether_the_server_was_stopped_goes_on_or_was_never_asked() {
     for _ in 0..4 {
         assert_eq!(call(&rye, "acme/one", "dies")["code"], "protocol.server_exited");
     }
-    says(&call(&rye, "acme/one", "slow"), "was not asked within 0.8 s");
+    says(&call(&rye, "acme/one", "slow"), "was not asked within 750 ms");
 }

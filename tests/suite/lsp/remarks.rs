@@ -193,10 +193,10 @@ fn a_tool_is_told_of_its_schema_its_examples_and_its_template() {
         sayings(&said),
         ["`/config/body` names `{cities}`, which is not a declared parameter"]
     );
-    let said = editor.change(&path, &good.replace("\"{city}\"", "\"{cyti}\""));
+    let said = editor.change(&path, &good.replace("\"{city}\"", "\"{ctiy}\""));
     assert_eq!(
         sayings(&said),
-        ["`/config/body` names `{cyti}`, which is not a declared parameter; did you mean `city`?"]
+        ["`/config/body` names `{ctiy}`, which is not a declared parameter; did you mean `city`?"]
     );
     let said = editor.change(&path, &good.replace("city: Rome", "city: 7"));
     assert_eq!(sayings(&said), ["example 1: /city: 7 is not of type \"string\""]);

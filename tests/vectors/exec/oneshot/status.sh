@@ -13,7 +13,7 @@
 # call: {"case": "garbage"}
 # expect: error the tool ended with status 3
 # call: {"case": "killed"}
-# expect: error the tool was ended by signal 9
+# expect: error the tool ended with status 137, that of signal 9
 read -r line
 echo 'opening the table' >&2
 case $line in
