@@ -9,7 +9,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use crate::base::bytes::write_atomic;
+use crate::base::bytes::{Bounded, read_plain, write_atomic};
+use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::rye::Rye;
@@ -144,17 +145,22 @@ impl Client {
     }
 }
 
-/// This program, by its name where that is how a shell finds it.
+/// The path of this program, which a client starts with a `PATH` of its own.
 fn program() -> String {
     let own = std::env::current_exe().ok();
     own.map_or_else(|| ENTRY.to_owned(), |own| own.display().to_string())
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(text),
+/// The text of a client's file, empty where there is none. A clone may have put anything in its
+/// place, so a link or a pipe is refused.
+fn read(path: &Path) -> Result<String, String> {
+    match read_plain(path, ITEM_BYTES) {
+        Ok(Bounded::All(bytes)) => {
+            String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+        }
+        Ok(Bounded::More) => Err(format!("it has more than {ITEM_BYTES} bytes")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(source) => Err(CliError::InputFile { path: path.display().to_string(), source }.into()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -166,11 +172,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         message: "HOME is not set, so nobody knows where the client keeps its servers".into(),
         help: None,
     })?;
-    let (entry, text, shown) = (client.entry(&rye), read(&path)?, path.display().to_string());
+    let (entry, shown) = (client.entry(&rye), path.display().to_string());
     let by_hand = |why: String| CliError::Usage {
         message: format!("`{}` cannot be changed: {}", escape_line(&shown), escape_line(&why)),
         help: Some(format!("add this below `{}` by hand: `\"{ENTRY}\": {entry}`", client.key)),
     };
+    let text = read(&path).map_err(by_hand)?;
     let present = client.present(&text).map_err(by_hand)?;
     let is_there = present.as_ref() == Some(&entry);
     let changed = client.with_entry(&text, &entry).map_err(by_hand)?;
@@ -222,12 +229,8 @@ pub(super) fn entries(rye: &Rye) -> Vec<(&'static str, String, Result<bool, Stri
             Base::Home => path.parent().is_some_and(Path::is_dir),
             Base::Project => path.is_file(),
         };
-        let read = || match std::fs::read_to_string(&path) {
-            Ok(text) => client.present(&text).map(|entry| entry.is_some()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error.to_string()),
-        };
-        is_here.then(|| (client.name, path.display().to_string(), read()))
+        let has_entry = || Ok(client.present(&read(&path)?)?.is_some());
+        is_here.then(|| (client.name, path.display().to_string(), has_entry()))
     };
     CLIENTS.iter().filter_map(of).collect()
 }

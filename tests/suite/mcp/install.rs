@@ -97,3 +97,16 @@ fn a_file_that_is_not_understood_is_left_as_it_is() {
     assert_eq!(said.status, 2, "{said:?}");
     assert!(said.stderr.contains("claude-code, claude-desktop, codex"), "{said:?}");
 }
+
+#[test]
+fn a_pipe_or_a_link_in_the_place_of_the_file_is_refused_and_nothing_waits_for_it() {
+    let world = World::new();
+    let (status, said) = install(&world, "claude-code", &["--dry-run"]);
+    assert_eq!(status, 0, "the fixture itself is good: {said}");
+    for plant in ["mkfifo .mcp.json", "ln -s /dev/zero .mcp.json"] {
+        world.shell(&format!("rm -f .mcp.json; {plant}"));
+        let said =
+            world.rye_under(&["timeout", "10"], &["mcp", "install", "claude-code", "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{plant}: {said:?}");
+    }
+}
