@@ -12,16 +12,19 @@ use crate::trace::{Event, OutputPiece, Sink};
 /// Shows what the tool of a run writes, masked by who hands it over, and passes events on.
 ///
 /// A result that is JSON is shown at the end, drawn for people; so standard output waits as long as
-/// it may be one JSON value.
+/// it may be one JSON value. A terminal gets text, escaped; a pipe or a file gets the bytes of
+/// standard output as they are. So it gets them at the end where something of them is masked, which
+/// the result of a run that succeeds would hold.
 pub(super) struct Live<'a> {
     inner: &'a dyn Sink,
-    shows_stdout: bool,
-    shows_stderr: bool,
+    is_wanted: bool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    shows_stdout: bool,
+    shows_stderr: bool,
     /// What may be part of a result.
     result: Vec<u8>,
     scan: ResultScan,
@@ -42,23 +45,17 @@ pub(super) struct Streamed {
 }
 
 impl<'a> Live<'a> {
-    /// Shows what goes to a terminal, if the caller `wants` it.
-    pub(super) fn new(inner: &'a dyn Sink, wants: bool) -> Self {
-        let shows_stdout = wants && io::stdout().is_terminal();
-        // Beside output that is shown as it comes, or nobody could tell what belongs to what.
-        let shows_stderr = wants && (shows_stdout || io::stderr().is_terminal());
-        Self { inner, shows_stdout, shows_stderr, state: Mutex::default() }
+    pub(super) fn new(inner: &'a dyn Sink, is_wanted: bool) -> Self {
+        Self { inner, is_wanted, state: Mutex::default() }
     }
 
     /// What was shown. A result was not.
     pub(super) fn end(self) -> Streamed {
         let mut state = unpoisoned(self.state.into_inner());
-        if state.shown.stdout {
-            let rest = state.stdout.end();
-            state.shown.show(false, &rest);
-        }
+        let rest = state.stdout.end();
+        state.shown.stdout(&rest);
         let rest = state.stderr.end();
-        state.shown.show(true, &rest);
+        state.shown.stderr(&rest);
         state.shown
     }
 }
@@ -76,44 +73,67 @@ impl Sink for Live<'_> {
         self.inner.has_reader()
     }
 
-    fn hears_output(&self) -> bool {
-        self.shows_stdout || self.shows_stderr
+    fn begin_output(&self, masked: bool) -> bool {
+        let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let mut state = unpoisoned(self.state.lock());
+        state.shows_stdout = self.is_wanted && (stdout || !masked);
+        // Beside output that is shown as it comes, or nobody could tell what belongs to what.
+        state.shows_stderr = state.shows_stdout || self.is_wanted && stderr;
+        state.shows_stderr
     }
 
     fn wrote(&self, OutputPiece { of_stderr, bytes }: OutputPiece<'_>) {
-        let State { result, scan, stdout, stderr, shown } = &mut *unpoisoned(self.state.lock());
+        let state = &mut *unpoisoned(self.state.lock());
         if of_stderr {
-            // All that it will write, also where it writes nothing.
-            shown.stderr = self.shows_stderr;
-            if self.shows_stderr {
-                shown.show(true, &stderr.next(bytes));
+            if state.shows_stderr {
+                // All that it will write, also where it writes nothing.
+                state.shown.stderr = true;
+                let text = state.stderr.next(bytes);
+                state.shown.stderr(&text);
             }
-        } else if shown.stdout {
-            shown.show(false, &stdout.next(bytes));
-        } else if self.shows_stdout {
-            result.extend_from_slice(bytes);
-            if scan.is_text(bytes) || result.len() > LIVE_RESULT_BYTES {
-                shown.stdout = true;
-                shown.show(false, &stdout.next(&std::mem::take(result)));
+        } else if state.shown.stdout {
+            state.show_stdout(bytes);
+        } else if state.shows_stdout {
+            state.result.extend_from_slice(bytes);
+            if state.scan.is_text(bytes) || state.result.len() > LIVE_RESULT_BYTES {
+                state.shown.stdout = true;
+                let begun = std::mem::take(&mut state.result);
+                state.show_stdout(&begun);
             }
         }
     }
 }
 
+impl State {
+    fn show_stdout(&mut self, bytes: &[u8]) {
+        if io::stdout().is_terminal() {
+            let text = self.stdout.next(bytes);
+            self.shown.stdout(&text);
+        } else {
+            self.shown.write(bytes);
+        }
+    }
+}
+
 impl Streamed {
-    /// Writes foreign text to one of the two streams.
-    fn show(&mut self, to_stderr: bool, text: &str) {
-        if text.is_empty() {
-            return;
+    /// Shows foreign text in a terminal.
+    fn stdout(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.in_line = !text.ends_with('\n');
+            self.write(escape(text).as_bytes());
         }
-        self.in_line = !text.ends_with('\n');
-        let text = escape(text);
-        if to_stderr {
-            let _ = io::stderr().write_all(text.as_bytes());
-            return;
+    }
+
+    fn stderr(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.in_line = !text.ends_with('\n');
+            let _ = io::stderr().write_all(escape(text).as_bytes());
         }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
-        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             self.lost.get_or_insert(error);
         }
     }

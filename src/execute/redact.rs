@@ -42,6 +42,11 @@ impl Mask {
         Self { secrets, found }
     }
 
+    /// Whether there is no secret to look for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
     /// The value without the secrets in its strings, keys and numbers.
     pub(crate) fn value(&self, value: Value) -> Value {
         match value {

@@ -22,7 +22,8 @@ pub(crate) fn subprocess(
     let mask = Mask::new(plan.secrets());
     let of_errors = Mask::new(plan.private_values());
     let mut log = ErrorLog::new(plan, running.sink);
-    let mut shown = running.sink.hears_output().then(|| Shown::new(&of_errors, running.sink));
+    let is_heard = running.sink.begin_output(!of_errors.is_empty());
+    let mut shown = is_heard.then(|| Shown::new(&of_errors, running.sink));
     let ended = run_once(plan, &spawn, folders, running, &mut |stream, bytes, kept| {
         if let Some(shown) = &mut shown {
             shown.take(stream, bytes);

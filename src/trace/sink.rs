@@ -16,8 +16,9 @@ pub(crate) trait Sink: Sync {
     /// while it runs where it has no secrets, and the rest at its end.
     fn said(&self, _item: &Ref, _text: &dyn Fn() -> String) {}
 
-    /// Whether it wants to hear what a tool writes while that runs.
-    fn hears_output(&self) -> bool {
+    /// A tool is about to write: whether to hear of it as it comes. If it is `masked`, some of it
+    /// may be left out that the result of a run that succeeds holds.
+    fn begin_output(&self, _masked: bool) -> bool {
         false
     }
 
@@ -132,8 +133,8 @@ impl Sink for Warnings<'_> {
         self.inner.has_reader()
     }
 
-    fn hears_output(&self) -> bool {
-        self.inner.hears_output()
+    fn begin_output(&self, masked: bool) -> bool {
+        self.inner.begin_output(masked)
     }
 
     fn wrote(&self, piece: OutputPiece<'_>) {

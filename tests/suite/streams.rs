@@ -52,6 +52,18 @@ fn lines_are_shown_while_the_tool_runs_and_in_their_order() {
 }
 
 #[test]
+fn a_pipe_gets_the_bytes_of_a_tool_while_it_runs() {
+    let world = world();
+    let script = "echo e1 >&2; till a; printf '\\377\\033[m\\n'; till b; printf 'no end'; exit 3\n";
+    world.signed(FILE, &tool("# [config]\n# timeout = 20\n", script));
+    let reader = "{ read x; echo \"$x\"; touch a; read x; echo \"$x\"; touch b; cat; }";
+    let seen = world.shell(&format!("rye run {LOUD} 2>&1 | {reader} | od -An -c | tr -d ' \\n'"));
+    assert!(seen.starts_with("e1\\n377033[m\\nnoend"), "{seen}");
+    let said = world.shell(&format!("rye run {LOUD} 2>&1 >/dev/null | head -n 2"));
+    assert!(said.starts_with("e1\nerror[execute.tool_failed]"), "{said}");
+}
+
+#[test]
 fn f08_a_secret_that_comes_in_two_writes_is_masked_in_both_streams() {
     let world = world().env("API_TOKEN", "token-0123456789");
     let script = "printf 'first\\nout tok'; till a; printf 'en-0123456789 end\\n'\n\
@@ -74,6 +86,14 @@ fn f08_what_is_shown_of_a_run_that_fails_holds_no_value_that_its_item_named() {
     world.signed(FILE, &tool(header, script));
     let said = world.rye_at_a_terminal("", &["run", LOUD]);
     assert!(said.status == 1 && shown(&said).starts_with("at ***\nby *** ***\n"), "{said:?}");
+    // A pipe would get what is no error of a run that succeeds; so it gets it at the end.
+    let said = world.rye(&["run", LOUD]);
+    assert_eq!((said.status, said.stdout.as_str()), (1, "at ***\n"), "{said:?}");
+    assert!(said.stderr.starts_with("by *** ***\nerror["), "{said:?}");
+    world.signed(FILE, &tool(header, "echo at $PLACE; echo by $PLACE $API_TOKEN >&2\n"));
+    let said = world.rye(&["run", LOUD]);
+    let got = (said.status, said.stdout.as_str(), said.stderr.as_str());
+    assert_eq!(got, (0, "at place-of-acme\n", "by place-of-acme ***\n"));
 }
 
 #[test]
@@ -121,13 +141,15 @@ fn what_was_cut_is_said_on_standard_error() {
     let world = world();
     let flood = "head -c 20000000 /dev/zero | tr '\\0' a\n";
     world.signed(FILE, &tool("# [config]\n# timeout = \"10m\"\n", flood));
-    let said = world.rye(&["run", LOUD]);
+    let said = world.rye(&["run", LOUD, "--no-stream"]);
     assert_eq!((said.status, said.stdout.len()), (0, 16 << 20));
     let want = format!("warning: what `{LOUD}` wrote was cut: of each stream the first 16 MiB");
     assert!(said.stderr.starts_with(&want), "{}", said.stderr);
     let (_, got) = world.json(&["run", LOUD]);
     assert_eq!(got["metadata"]["truncated"], true);
-    // A terminal shows all of it.
+    // Who hears it as it comes gets all of it, in a pipe and in a terminal.
+    let said = world.rye(&["run", LOUD]);
+    assert_eq!((said.status, said.stdout.len(), said.stderr.as_str()), (0, 20_000_000, ""));
     let pty = "python3 -c 'import pty, sys; pty.spawn(sys.argv[1:], lambda fd: __import__(\"os\").read(fd, 65536))'";
     let seen =
         world.shell(&format!("{pty} rye run {LOUD} </dev/null | tee seen | tr -d a; wc -c <seen"));
