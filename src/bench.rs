@@ -12,5 +12,5 @@ use std::time::Duration;
 /// # Panics
 /// If a call has no answer: there is nothing to measure then.
 pub fn round_trips(program: &Path, args: Vec<OsString>, count: usize) -> Vec<Duration> {
-    crate::exec::bench::round_trips(program, args, count)
+    crate::exec_protocol::bench::round_trips(program, args, count)
 }

@@ -28,7 +28,7 @@
 //! | 9 | `validate` | the chain, judged |
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
-//! | 12 | `report` `exec` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
+//! | 12 | `report` `exec_protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
 //! | 13 | `mcp_client` | calls of tools of MCP servers |
 //! | 14 | `rye` | the facade [`Rye`]: a service for each question |
 //! | 15 | `scaffold` | new items and tidy headers |
@@ -98,7 +98,7 @@ mod cli;
 mod dev;
 mod diagnostic;
 mod eval;
-mod exec;
+mod exec_protocol;
 mod execute;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use super::named::query;
 use super::out::Out;
 use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
-use crate::exec::HookVerdict;
+use crate::exec_protocol::HookVerdict;
 use crate::id::{Kind, Ref};
 use crate::rye::{FoundHook, HookFailure};
 

@@ -7,7 +7,7 @@
 //!
 //! `subprocess.rs` and `http.rs` are acts; `exec` and `mcp_client` have the others, for which
 //! `child.rs` starts what they speak with. Which act a plan asks for, its `Act` says, and the
-//! facade matches it (`rye/act.rs`). `redact.rs` keeps secrets out of what is shown of a
+//! facade matches it (`rye/carry_out.rs`). `redact.rs` keeps secrets out of what is shown of a
 //! failure; `new_items.rs` takes over what a tool made of them, `git_index.rs` its copy of git's
 //! index.
 

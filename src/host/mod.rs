@@ -19,10 +19,10 @@ mod environment;
 mod exchange;
 #[cfg(feature = "http")]
 mod exchange_fault;
+mod file_lookup;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
 mod kernel;
-mod look;
 mod net;
 mod observe;
 mod os;
@@ -38,12 +38,12 @@ pub(crate) use confinement::{
     Policy, SANDBOX_FAILED, SandboxLevel,
 };
 pub(crate) use environment::Vars;
+pub(crate) use file_lookup::{PathLookup, read as read_small};
 pub(crate) use host::{ChildEvent, ChildResult, Host, OutputStream, ResolvedPath, Spawn};
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
 };
-pub(crate) use look::{PathLookup, read as read_small};
 pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;

@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::confinement::{CannotConfine, Confinement, Ladder, Policy};
+use super::file_lookup;
 use super::host::{ChildEvent, ChildResult, Host, OutputStream, ResolvedPath, Spawn};
-use super::look;
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
@@ -76,15 +76,15 @@ impl Host for Os {
     }
 
     fn look(&self, path: &Path) -> Option<ResolvedPath> {
-        look::look(path)
+        file_lookup::look(path)
     }
 
     fn read(&self, path: &Path, cap: u64) -> Option<Vec<u8>> {
-        look::read(path, cap)
+        file_lookup::read(path, cap)
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {
-        look::names(folder)
+        file_lookup::names(folder)
     }
 
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild> {

@@ -14,7 +14,7 @@ use crate::base::Digest;
 use crate::base::durations::MCP_TURN_MS;
 use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
-use crate::exec::{Answer, ServerKey, outcome};
+use crate::exec_protocol::{Answer, ServerKey, outcome};
 use crate::execute::{ExecuteError, Mask, McpFault, Outcome, RunContext, start};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::json;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::wire::{VERSIONS, bad, called, changes, notification, request, result, tool};
 use crate::base::durations::MCP_CANCEL_MS;
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_LIST_PAGES, MCP_LIST_TOOLS};
-use crate::exec::Answer;
+use crate::exec_protocol::Answer;
 use crate::execute::{ExecuteError, Mask, McpFault};
 use crate::host::{Host, Signals, Vars};
 use crate::id::Ref;

@@ -8,7 +8,7 @@ use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
 use crate::base::lines::{FramedLine, Framer};
-use crate::exec::StderrLog;
+use crate::exec_protocol::StderrLog;
 use crate::execute::{McpFault, RunFolders};
 use crate::host::{IoRound, PersistentChild};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::exec::{Answer, message};
+use crate::exec_protocol::{Answer, message};
 use crate::execute::{McpFault, ToolChange};
 use crate::plan::McpTool;
 
@@ -196,7 +196,7 @@ pub(super) fn called(
 #[cfg(test)]
 mod tests {
     use super::{called, changes, heard, tool};
-    use crate::exec::Answer;
+    use crate::exec_protocol::Answer;
     use crate::execute::McpFault;
     use serde_json::{Value, json};
 

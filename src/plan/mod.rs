@@ -17,10 +17,9 @@
 
 mod act;
 mod arguments;
+mod beside_chain;
 mod config;
 mod config_layers;
-mod dependencies;
-mod deps;
 mod dotenv;
 mod env;
 mod error;
@@ -49,10 +48,11 @@ mod template;
 mod template_context;
 mod time_limit;
 mod tree;
+mod verify_deps;
 
 pub(crate) use act::{Act, McpServer};
 pub(crate) use arguments::reads_as_file;
-pub(crate) use dependencies::dependencies;
+pub(crate) use beside_chain::dependencies;
 pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PlanError};
 pub(crate) use exec::ExecOptions;
 pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice};

@@ -10,7 +10,6 @@ use super::act::{Act, McpServer};
 use super::arguments::plain_path;
 use super::config::{Execution, merged};
 use super::config_layers;
-use super::deps;
 use super::env::Env;
 use super::error::PlanError;
 use super::exec;
@@ -27,6 +26,7 @@ use super::template::{Named, Names};
 use super::template_context::TemplateContext;
 use super::time_limit::{LimitKey, TimeLimit};
 use super::tree::{Anchored, Pinned, Tree};
+use super::verify_deps;
 use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::OUTPUT_BYTES;
@@ -182,7 +182,7 @@ impl Plan {
             return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why }.into());
         }
         let anchored = Anchored::find(chain, machine.plan_source, sink)?;
-        let modules = deps::modules(chain, anchored.as_ref(), machine.plan_source, sink)?;
+        let modules = verify_deps::modules(chain, anchored.as_ref(), machine.plan_source, sink)?;
         let tree = Tree::new(chain, anchored.as_ref(), &modules);
         let resolved = config_layers::resolve(chain, machine.plan_source, sink)?;
         let (mut limits, limited_by) = config_layers::limits(&item, machine.plan_source, sink)?;

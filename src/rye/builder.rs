@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use super::act::KeptServers;
+use super::carry_out::KeptServers;
 use super::facade::{Rye, now};
 use crate::diagnostic::Failure;
-use crate::exec::Observers;
+use crate::exec_protocol::Observers;
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
 use crate::sandbox::Confined;

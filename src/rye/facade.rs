@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use super::act::KeptServers;
 use super::approvals::Approvals;
+use super::carry_out::KeptServers;
 use super::checks::Checks;
 #[cfg(feature = "lsp")]
 use super::drafts::DraftTexts;
@@ -21,12 +21,12 @@ use super::signing::Signing;
 use super::working_items::WorkingItems;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
-use crate::exec::Observers;
+use crate::exec_protocol::Observers;
 use crate::host::Host;
 use crate::id::Space;
 use crate::search::SearchIndex;
 use crate::space::{FileTypes, Spaces, Where};
-use crate::verify::{DevMode, GivenTrust, TrustDocument, TrustError, TrustStore};
+use crate::verify::{DevMode, NamedKeys, TrustDocument, TrustError, TrustStore};
 
 /// One project as rye sees it: the three spaces and the machine.
 ///
@@ -55,7 +55,7 @@ pub struct Rye {
     pub(super) types_fault: Option<Arc<TrustError>>,
     pub(super) dev: DevMode,
     /// Keys that the caller named for this check, in the place of what a user space says.
-    pub(super) given: Option<Arc<GivenTrust>>,
+    pub(super) given: Option<Arc<NamedKeys>>,
     /// What a dev key signed does not count, as for `rye verify --ci`.
     pub(super) refuses_dev_keys: bool,
     pub(super) host: Box<dyn Host + Send>,
@@ -103,7 +103,7 @@ impl Rye {
     /// the project counts as accepted. Only to judge it. `self` where there is no project.
     pub(crate) fn judging_by(self, keys: Vec<TrustDocument>) -> Self {
         let Some(identity) = self.spaces.project_identity().cloned() else { return self };
-        let given = Some(Arc::new(GivenTrust::new(identity, keys)));
+        let given = Some(Arc::new(NamedKeys::new(identity, keys)));
         let (spaces, types) = (self.spaces.without_user(), FileTypes::default());
         Self { given, spaces, types, types_fault: None, dev: DevMode(false), ..self }
     }

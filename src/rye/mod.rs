@@ -12,11 +12,11 @@
 //! - runs: `run.rs`, `act.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads the
 //!   score of one.
 
-mod act;
 mod approvals;
 mod batch;
 mod builder;
 mod call_policy;
+mod carry_out;
 mod checks;
 mod describe;
 #[cfg(feature = "lsp")]
@@ -60,11 +60,11 @@ codes! {
     HOOK_UNUSABLE = "hook.unusable", Refused;
 }
 
-#[cfg(feature = "mcp")]
-pub(crate) use act::KeptServers;
 pub(crate) use batch::{NotSigned, OtherSigner, SignReport, SignScope, Signed, StagedRow, ToSign};
 pub(crate) use builder::located;
 pub(crate) use call_policy::LockMode;
+#[cfg(feature = "mcp")]
+pub(crate) use carry_out::KeptServers;
 pub(crate) use checks::{CheckedItem, ItemVerdict};
 pub(crate) use describe::DetailLevel;
 #[cfg(feature = "lsp")]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::error::TrustError;
 use super::own_keys::OwnKeys;
-use super::rotation;
+use super::unfinished_rotation;
 use crate::base::limits::DATA_SIGNS;
 use crate::base::text::{brief_line, unfit};
 use crate::base::value_count::has_more_signs;
@@ -345,7 +345,7 @@ impl<'a> OwnFile<'a> {
         let relative = format!("config/{id}.{ext}");
         let error = |error: SpaceError| unreadable(id, ext, error.to_string());
         // A rotation puts a document into its place before it removes the waiting copy.
-        let waiting = rotation::waiting(user, &relative).map_err(error)?;
+        let waiting = unfinished_rotation::waiting(user, &relative).map_err(error)?;
         let in_place = user.read(&relative).map_err(error)?;
         let is_there = in_place.is_some() || waiting.is_some();
         Ok(is_there.then_some(Self { id, ext, in_place, waiting }))
@@ -428,7 +428,7 @@ pub(crate) fn write_own(
     pair: &KeyPair,
     now: Timestamp,
 ) -> Result<PathBuf, TrustError> {
-    rotation::finish(user, &pair.public())?;
+    unfinished_rotation::finish(user, &pair.public())?;
     write_signed(user.base(), id, "toml", body, pair, now)
 }
 
@@ -439,7 +439,7 @@ pub(crate) fn write_own(
 /// `trust.io`, `key.*`
 pub(crate) fn remove_own(user: &Root, id: &ItemId) -> Result<bool, TrustError> {
     if let Some(own) = OwnKeys::new(user).find_public()? {
-        rotation::finish(user, &own)?;
+        unfinished_rotation::finish(user, &own)?;
     }
     let path = user.path(&relative(id));
     match bytes::remove_file(&path) {

@@ -24,16 +24,16 @@ mod document;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
-mod given;
+mod named_keys;
 mod own_keys;
 mod policy;
 mod project;
 mod proposal;
 mod receipt_key;
 mod rotate;
-mod rotation;
 mod scope;
 mod store;
+mod unfinished_rotation;
 
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
@@ -44,7 +44,7 @@ pub(crate) use error::{
     CODES, KeyError, TrustError, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE,
     VERIFY_WEAK_KEY,
 };
-pub(crate) use given::GivenTrust;
+pub(crate) use named_keys::NamedKeys;
 pub(crate) use own_keys::OwnKeys;
 pub(crate) use project::{AcceptedProject, AllowedRoot, record_id};
 pub(crate) use proposal::{Proposal, proposals};

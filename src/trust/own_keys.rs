@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::error::{KeyError, TrustError};
-use super::rotation::finish;
+use super::unfinished_rotation::finish;
 use crate::base::Digest;
 use crate::base::bytes::write_atomic;
 use crate::host::{is_own_private_group, own_uid};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::dev_key::{self, Delegate};
 use super::document::{DocumentFault, OwnFile, Revocation, TrustDocument};
 use super::error::{KeyError, TrustError};
-use super::given::GivenTrust;
+use super::named_keys::NamedKeys;
 use super::own_keys::OwnKeys;
 use super::policy::Policy;
 use super::project::{AcceptedProject, AllowedRoot};
@@ -75,7 +75,7 @@ enum BlockHeader {
 pub(crate) struct TrustStore<'a> {
     user: Option<&'a Root>,
     /// Keys that stand in for all that a user space says.
-    pub(super) given: Option<&'a GivenTrust>,
+    pub(super) given: Option<&'a NamedKeys>,
     now: Timestamp,
     refuses_dev_keys: bool,
     own: OnceLock<Result<Option<PublicKey>, Arc<KeyError>>>,

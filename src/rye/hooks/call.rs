@@ -10,7 +10,7 @@ use super::in_force::{HookLoaders, VerifiedHook};
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::diagnostic::Failure;
-use crate::exec::{HookVerdict, envelope, verdict};
+use crate::exec_protocol::{HookVerdict, envelope, verdict};
 use crate::execute::{ExecuteError, Outcome};
 use crate::id::Ref;
 use crate::parse::Phase;

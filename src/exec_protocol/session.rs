@@ -136,7 +136,7 @@ fn reply(map: &mut Map<String, Value>) -> Result<Answer, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::{Heard, Session};
-    use crate::exec::wire::Answer;
+    use crate::exec_protocol::wire::Answer;
     use crate::execute::Mask;
     use proptest::prelude::*;
     use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! What a run takes from the spaces beside its chain.
 
 use super::config_layers;
-use super::deps;
 use super::plan_source::PlanSource;
 use super::tree::Anchored;
+use super::verify_deps;
 use crate::chain::Chain;
 use crate::diagnostic::Failure;
 use crate::trace::Sink;
@@ -20,7 +20,7 @@ pub(crate) fn dependencies(
     sink: &dyn Sink,
 ) -> Result<Vec<Source>, Failure> {
     let anchored = Anchored::find(chain, plan_source, sink)?;
-    let modules = deps::modules(chain, anchored.as_ref(), plan_source, sink)?;
+    let modules = verify_deps::modules(chain, anchored.as_ref(), plan_source, sink)?;
     let resolved = config_layers::resolve(chain, plan_source, sink)?;
     let (_, limited_by) = config_layers::limits(chain.tool().item(), plan_source, sink)?;
     Ok([modules, resolved.sources, limited_by].concat())

@@ -9,12 +9,12 @@ use crate::space::ProjectIdentity;
 
 /// Keys by name, for one project, which counts as accepted.
 #[derive(Debug)]
-pub(crate) struct GivenTrust {
+pub(crate) struct NamedKeys {
     project: ProjectIdentity,
     documents: Vec<TrustDocument>,
 }
 
-impl GivenTrust {
+impl NamedKeys {
     /// Each key may sign what its document lists, or whatever is signed in that project, hooks and
     /// config too, until its time: what is judged so is not run.
     pub(crate) fn new(project: ProjectIdentity, keys: Vec<TrustDocument>) -> Self {

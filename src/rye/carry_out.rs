@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::facade::Rye;
 use super::run::Runs;
-use crate::exec::Servers;
+use crate::exec_protocol::Servers;
 use crate::execute::{ExecuteError, Outcome, OutputWitness, RunContext, http_request, subprocess};
 use crate::host::PrivateDir;
 use crate::id::Space;
