@@ -8,7 +8,7 @@
 //!
 //! Invariants
 //! - Trust comes from the user space and from the one embedded publisher key, never from a project;
-//!   for one check, from keys that the caller names (`given.rs`).
+//!   for one check, from keys that the caller names (`named_keys.rs`).
 //! - A file that decides about trust counts only if your own key signed it; `document.rs` alone
 //!   reads such files.
 //! - Reading a key or a document writes nothing.

@@ -27,7 +27,7 @@ pub(crate) struct Rotated {
 /// Makes a pair, keeps the old private key as `private_key.<fp>.pem`, signs your documents again,
 /// writes a statement signed by both keys, and trusts the old public key for what it could sign
 /// before, so that what it signed keeps running until it is signed again. If it is interrupted, it
-/// is either done or not begun (`rotation.rs`).
+/// is either done or not begun (`unfinished_rotation.rs`).
 ///
 /// # Errors
 /// `key.missing` and the other `key.*`, `verify.trust_unreadable`, `trust.io`.
