@@ -301,7 +301,7 @@ fn system(rye: &Rye) -> Row {
     let bad: Vec<_> = checked
         .iter()
         .filter(|c| matches!(c.verdict, ItemVerdict::Bad(_)))
-        .map(|c| c.item.to_string())
+        .map(|c| c.entry.item.to_string())
         .collect();
     let text = format!("{} items, {} verified", checked.len(), checked.len() - bad.len());
     match bad.first() {

@@ -7,10 +7,11 @@ use super::exit::Exit;
 use super::named::{Named, is_path};
 use super::out::Out;
 use crate::base::text::{escape_line, near};
-use crate::diagnostic::{Failure, Style};
-use crate::id::{BundleName, Kind, Query, Space};
+use crate::diagnostic::{Code, Failure, Style};
+use crate::id::{Kind, Query, Space};
 use crate::rye::{Described, Rye};
 use crate::space::{Entry, Odd};
+use crate::verify::VERIFY_UNSIGNED;
 
 /// How much of a description a row shows where there is no terminal, in characters.
 const ABOUT: usize = 90;
@@ -37,12 +38,16 @@ pub(super) struct Args {
 
 /// One listed item.
 struct Row {
-    item: String,
-    space: Space,
-    /// The bundle that the item came with.
-    bundle: Option<BundleName>,
+    entry: Entry,
     shadowed: bool,
-    described: Option<Result<Described, (String, String)>>,
+    described: Option<Result<Described, Failure>>,
+}
+
+impl Row {
+    /// The row is refused for this reason.
+    fn is_refused(&self, reason: impl Fn(Code) -> bool) -> bool {
+        matches!(&self.described, Some(Err(failure)) if reason(failure.reason()))
+    }
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -117,7 +122,8 @@ fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
         None => (args.kind, prefix),
     };
     let all = Args { prefix: None, long: false, kind, ..args.clone() };
-    let ids: Vec<String> = rows(&all, rye)?.into_iter().map(|row| row.item).collect();
+    let ids: Vec<String> =
+        rows(&all, rye)?.into_iter().map(|row| row.entry.item.to_string()).collect();
     let ids = ids.iter().filter_map(|item| item.split_once(':')).map(|(_, id)| id);
     // Names are cut to the length of the prefix before they are compared.
     let length = prefix.chars().count();
@@ -188,39 +194,45 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
             if args.space.is_some_and(|wanted| wanted != space) {
                 continue;
             }
-            let (item, bundle) = (entry.item.to_string(), entry.bundle.clone());
-            let query = Query { space: Some(space), bundle: entry.bundle, ..entry.item.into() };
-            queries.push(query);
-            rows.push(Row { item, space, bundle, shadowed, described: None });
+            let Entry { item, bundle, .. } = entry.clone();
+            queries.push(Query { space: Some(space), bundle, ..item.into() });
+            rows.push(Row { entry, shadowed, described: None });
         }
     }
     if args.long {
         let described = rye.items().describe_all(queries);
         for (row, result) in rows.iter_mut().zip(described) {
-            let failure = |f: crate::diagnostic::Failure| (f.code().to_owned(), f.to_string());
-            row.described = Some(result.map_err(failure));
+            row.described = Some(result);
         }
+        // A file that a refused tool lists is told with the tool.
+        let is_unsigned = |row: &&Row| row.is_refused(|reason| reason == VERIFY_UNSIGNED);
+        let refused = rows.iter().filter(|row| row.is_refused(|_| true));
+        let refused = refused.map(|row| row.entry.clone()).collect();
+        let unsigned = rows.iter().filter(is_unsigned).map(|row| &row.entry);
+        let files = rye.items().files_of(unsigned, refused);
+        rows.retain(|row| !files.contains(&row.entry));
     }
     Ok(rows)
 }
 
 fn text(rows: &[Row], out: &mut Out) {
     let paint = out.paint();
-    let width = rows.iter().map(|row| row.item.len()).max().unwrap_or(0).min(48);
+    let width = rows.iter().map(|row| row.entry.item.to_string().len()).max().unwrap_or(0).min(48);
     let mut last = None;
     for row in rows {
-        let home = (row.space, &row.bundle);
+        let Entry { item, space, bundle, .. } = &row.entry;
+        let home = (space, bundle);
         if last != Some(home) {
             if last.is_some() {
                 out.line("");
             }
-            let bundle = row.bundle.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
-            out.line(&paint.style(Style::Strong, &format!("{}{bundle}", row.space.as_str())));
+            let bundle = bundle.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
+            out.line(&paint.style(Style::Strong, &format!("{}{bundle}", space.as_str())));
             last = Some(home);
         }
         let mut line = match &row.described {
-            None => format!("  {}", row.item),
-            Some(_) => format!("  {:<width$}", row.item),
+            None => format!("  {item}"),
+            Some(_) => format!("  {:<width$}", item.to_string()),
         };
         match &row.described {
             None => {}
@@ -237,9 +249,9 @@ fn text(rows: &[Row], out: &mut Out) {
                 line.push_str("  ");
                 line.push_str(&paint.style(Style::Dim, &about));
             }
-            Some(Err((code, _))) => {
+            Some(Err(failure)) => {
                 line.push_str("  ");
-                line.push_str(&paint.style(Style::Error, &format!("refused: {code}")));
+                line.push_str(&paint.style(Style::Error, &format!("refused: {}", failure.code())));
             }
         }
         if row.shadowed {
@@ -253,9 +265,10 @@ fn text(rows: &[Row], out: &mut Out) {
 }
 
 fn to_json(row: &Row) -> Value {
-    let mut out = json!({"item_id": row.item, "space": row.space, "shadowed": row.shadowed});
+    let Entry { item, space, bundle, .. } = &row.entry;
+    let mut out = json!({"item_id": item, "space": space, "shadowed": row.shadowed});
     let Value::Object(map) = &mut out else { return out };
-    if let Some(bundle) = &row.bundle {
+    if let Some(bundle) = bundle {
         map.insert("bundle".into(), json!(bundle));
     }
     match &row.described {
@@ -265,8 +278,9 @@ fn to_json(row: &Row) -> Value {
             map.insert("version".into(), json!(described.detail.version));
             map.insert("signer".into(), json!(described.detail.signer));
         }
-        Some(Err((code, message))) => {
-            map.insert("refused".into(), json!({"code": code, "error": message}));
+        Some(Err(failure)) => {
+            let told = json!({"code": failure.code(), "error": failure.to_string()});
+            map.insert("refused".into(), told);
         }
     }
     out

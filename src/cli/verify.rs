@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::named::Named;
 use super::out::{Out, Progress};
 use crate::base::text::escape_line;
+use crate::base::time::time_text;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::{Query, Space};
 use crate::report::{SarifLevel, Warned, metadata, sarif};
@@ -115,8 +116,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         progress.tick();
         true
     };
-    let checked =
+    let mut checked =
         rye.checks().all(listing.entries, args.ci, LockMode::from_flag(args.locked), &ticks);
+    checked.retain(|row| !row.is_file_of_refused);
     progress.done();
     let elapsed = start.elapsed();
     let odd = listing.odd;
@@ -211,7 +213,7 @@ fn summary(
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = checked.len() as f64 / seconds.max(1e-9);
     let shipped = |row: &&CheckedItem| {
-        row.space == Space::System
+        row.entry.space == Space::System
             && matches!(&row.verdict, ItemVerdict::Good(_, w) if w.is_empty())
     };
     let shipped = checked.iter().filter(shipped).count();
@@ -220,11 +222,11 @@ fn summary(
         count => format!(" and {count} that rye brings"),
     };
     out.line(&format!(
-        "{good} {} of {} items{of_rye}, {} KiB, in {:.1} ms ({rate:.0} items/s)",
+        "{good} {} of {} items{of_rye}, {} KiB, in {} ({rate:.0} items/s)",
         checked.len() - bad - passed - shipped,
         checked.len() - shipped,
         bytes >> 10,
-        seconds * 1000.0,
+        time_text(elapsed),
     ));
 }
 

@@ -134,7 +134,8 @@ pub(crate) fn check(
     let mut findings: Vec<CommitFinding> =
         rows.iter().filter_map(|row| finding(row, &changed)).collect();
     let bad = |row: &CheckedItem| matches!(row.verdict, ItemVerdict::Bad(_));
-    let refused: BTreeSet<_> = rows.iter().filter(|row| bad(row)).map(|row| &row.item).collect();
+    let refused: BTreeSet<_> =
+        rows.iter().filter(|row| bad(row)).map(|row| &row.entry.item).collect();
     let sound = entries.into_iter().filter(|entry| !refused.contains(&entry.item)).collect();
     findings.extend(drift(&rye, sound, &changed));
     for odd in listing.odd.into_iter().filter(|odd| changed.contains(odd.place.path.as_str())) {
@@ -204,7 +205,7 @@ fn finding(row: &CheckedItem, changed: &BTreeSet<&str>) -> Option<CommitFinding>
     let is_about_lock = crate::lock::refuses_with(code);
     let concerned = changed.contains(row.place.path.as_str())
         || (is_about_lock && changed.contains(".ai/rye.lock"))
-        || (code == VERIFY_DEPENDENCY && row.item.kind == Kind::Tool && parts(changed))
+        || (code == VERIFY_DEPENDENCY && row.entry.item.kind == Kind::Tool && parts(changed))
         || (code == RESOLVE_AMBIGUOUS_FILE && changed.iter().any(|path| is_twin(row, path)));
     let trust = MATTERS_OF_TRUST.contains(&code);
     let weight = if trust { Weight::Warned } else { Weight::Refused };
@@ -218,6 +219,6 @@ fn parts(changed: &BTreeSet<&str>) -> bool {
 
 /// Whether the file at `path` gives the same id as this row's.
 fn is_twin(row: &CheckedItem, path: &str) -> bool {
-    let stem = format!(".ai/{}/{}.", row.item.kind.folder(), row.item.id);
+    let stem = format!(".ai/{}/{}.", row.entry.item.kind.folder(), row.entry.item.id);
     path.strip_prefix(&stem).is_some_and(|ext| !ext.contains(['.', '/']))
 }

@@ -27,14 +27,15 @@ pub(crate) struct Checks<'a> {
 /// What became of one item under `rye verify`.
 #[derive(Debug)]
 pub(crate) struct CheckedItem {
-    pub(crate) item: Ref,
-    pub(crate) space: Space,
+    pub(crate) entry: Entry,
     pub(crate) place: Place,
     pub(crate) bytes: usize,
     pub(crate) verdict: ItemVerdict,
     /// What its signed header lists, and who signed that.
     beside: Option<(ListedFiles, Fingerprint)>,
-    ext: String,
+    /// It has no signature line, and a tool that is refused lists it: signing the file by itself
+    /// mends nothing, the tool's own row says what is the matter.
+    pub(crate) is_file_of_refused: bool,
 }
 
 /// The verdict on one item.
@@ -45,10 +46,18 @@ pub(crate) enum ItemVerdict {
     Bad(Failure),
 }
 
+impl ItemVerdict {
+    fn is_unsigned(&self) -> bool {
+        matches!(self, Self::Bad(failure) if failure.reason() == VERIFY_UNSIGNED)
+    }
+}
+
 impl CheckedItem {
     /// The row as data.
     pub(crate) fn to_json(&self) -> Value {
-        let row = json!({"item_id": self.item, "space": self.space, "path": self.place.path});
+        let row = json!({
+            "item_id": self.entry.item, "space": self.entry.space, "path": self.place.path,
+        });
         let mut row = object(row);
         match &self.verdict {
             ItemVerdict::Good(detail, warnings) => row.extend(object(json!({
@@ -106,24 +115,32 @@ impl Checks<'_> {
         checked.retain(|row| match &row.verdict {
             // Only tools, and only for a key that may sign them: a header speaks for no other item.
             ItemVerdict::Bad(failure)
-                if failure.reason() == VERIFY_UNSIGNED && row.item.kind == Kind::Tool =>
+                if failure.reason() == VERIFY_UNSIGNED && row.entry.item.kind == Kind::Tool =>
             {
-                let is_bundled = row.place.space.as_deref() != Some(row.space.as_str());
+                let Entry { item, space: home, bundle, ext } = &row.entry;
                 let embedded =
-                    !is_bundled && self.rye.spaces.get(row.space).is_some_and(Root::is_embedded);
+                    bundle.is_none() && self.rye.spaces.get(*home).is_some_and(Root::is_embedded);
                 let covers =
                     |(space, (beside, key)): &(Option<String>, (ListedFiles, Fingerprint))| {
                         let trust = loader.trust;
-                        let scope =
-                            trust.out_of_scope(*key, &row.item, row.space, embedded, identity);
+                        let scope = trust.out_of_scope(*key, item, *home, embedded, identity);
                         *space == row.place.space
-                            && beside.holds(&row.item, &row.ext)
+                            && beside.holds(item, ext)
                             && matches!(scope, Ok(None))
                     };
                 !tools.iter().any(covers)
             }
             _ => true,
         });
+        let refused = |row: &&CheckedItem| matches!(row.verdict, ItemVerdict::Bad(_));
+        let refused: Vec<Entry> =
+            checked.iter().filter(refused).map(|row| row.entry.clone()).collect();
+        let unsigned = checked.iter_mut().filter(|row| row.verdict.is_unsigned());
+        let mut unsigned: Vec<_> = unsigned.collect();
+        let files = self.rye.items().files_of(unsigned.iter().map(|row| &row.entry), refused);
+        for row in &mut unsigned {
+            row.is_file_of_refused = files.contains(&row.entry);
+        }
         checked
     }
 
@@ -166,18 +183,15 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem>
     if loader.rye.items().is_system_copy(entry) {
         return None;
     }
-    let Entry { item, space, ext, .. } = entry.clone();
-    let bad = |failure| {
-        Some(CheckedItem {
-            item: item.clone(),
-            space,
-            place: place.clone(),
-            bytes: 0,
-            verdict: ItemVerdict::Bad(failure),
-            beside: None,
-            ext: ext.clone(),
-        })
+    let row = |bytes, verdict| CheckedItem {
+        entry: entry.clone(),
+        place: place.clone(),
+        bytes,
+        verdict,
+        beside: None,
+        is_file_of_refused: false,
     };
+    let bad = |failure| Some(row(0, ItemVerdict::Bad(failure)));
     let found = match loader.file_of(entry, twin) {
         Ok(Some(found)) => found,
         // It went away between listing and reading.
@@ -191,7 +205,8 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem>
         Err(error) => return bad(error),
     };
     // Its header is signed, so what it lists is covered, or refused, with it.
-    let beside = ListedFiles::new(&loader.rye.types, space, &item, source.ext(), source.text());
+    let Entry { item, space, .. } = entry;
+    let beside = ListedFiles::new(&loader.rye.types, *space, item, source.ext(), source.text());
     let beside = beside.zip(source.signer().map(|signer| signer.key));
     let source = match checked(source, &loader.rye.spaces) {
         Ok(source) => source,
@@ -203,5 +218,5 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem>
         Some(Ok(item)) => ItemVerdict::Good(Box::new(Detail::new(&source, item.version())), warned),
         None => ItemVerdict::Good(Box::new(Detail::new(&source, None)), warned),
     };
-    Some(CheckedItem { item, space, place, bytes, verdict, beside, ext })
+    Some(CheckedItem { beside, ..row(bytes, verdict) })
 }

@@ -194,6 +194,18 @@ impl Items<'_> {
         entries
     }
 
+    /// Those of the entries, tools without a signature line, that lie there as files of other
+    /// tools, which may be unsigned themselves.
+    pub(crate) fn files_of<'e>(
+        self,
+        unsigned: impl Iterator<Item = &'e Entry>,
+        tools: Vec<Entry>,
+    ) -> HashSet<Entry> {
+        let mut unsigned = unsigned.filter(|entry| entry.item.kind == Kind::Tool).peekable();
+        let tools = if unsigned.peek().is_some() { self.beside(tools) } else { HashMap::new() };
+        unsigned.filter(|entry| is_part(entry, &tools)).cloned().collect()
+    }
+
     /// What each of the tools lists.
     pub(super) fn beside(self, tools: Vec<Entry>) -> HashMap<Entry, ListedFiles> {
         let beside = |tool| Some((ListedFiles::from_entry(self.rye, &tool)?, tool));

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{FILE, ITEM};
-use crate::keys::others::{clone_world, document, put, stranger, trusted};
-use crate::world::{MARKER_SH, World, fingerprint, line};
+use crate::keys::others::{clone_world, document, put, stranger, trust, trusted};
+use crate::world::{MARKER_SH, World, fingerprint, line, sha256};
 
 /// The marker tool with these lines in its header.
 fn with(lines: &str) -> String {
@@ -107,6 +107,52 @@ fn a_file_that_a_tool_covers_is_not_reviewed_as_an_item_without_a_signature() {
     fs::remove_file(world.project().join(".ai/tools/acme/sum.py")).unwrap();
     world.write(".ai/tools/acme/lib/stats.py", "X = 1\n");
     assert_eq!(items(&world), ["tool:acme/lib/stats"]);
+}
+
+#[test]
+fn a_file_of_a_tool_that_is_refused_is_told_with_the_tool_and_not_as_one_to_sign() {
+    let world = clone_world();
+    let file = ".ai/tools/acme/lib/stats.py";
+    world.write(file, "X = 1\n");
+    let digest = sha256(b"X = 1\n");
+    let tool = format!(
+        "# /// rye\n# [files]\n# \"lib/**\" = \"pattern\"\n# \"lib/stats.py\" = \"{digest}\"\n# ///\n\
+         __version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n\
+         __tool_description__ = \"d\"\n"
+    );
+    put(&world, &stranger(1), ".ai/tools/acme/sum.py", &tool);
+    let refused = |args: &[&str]| {
+        let (status, got) = world.json(args);
+        let items = got["items"].as_array().unwrap().clone();
+        let rows = items.iter().filter(|row| row["space"] == "project");
+        let told = |row: &Value| {
+            let code = row["code"].as_str().or(row["refused"]["code"].as_str());
+            (row["item_id"].as_str().unwrap().to_owned(), code.unwrap().to_owned())
+        };
+        (status, rows.map(told).collect::<Vec<_>>())
+    };
+    let row = |item: &str, code: &str| (item.to_owned(), code.to_owned());
+    let sum = "tool:acme/sum";
+    for args in [&["verify"][..], &["verify", "--ci"]] {
+        let want = (4, vec![row(sum, "verify.project_not_accepted")]);
+        assert_eq!(refused(args), want, "{args:?}");
+    }
+    let want = (0, vec![row(sum, "verify.project_not_accepted")]);
+    assert_eq!(refused(&[]), want, "bare `rye`");
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    assert_eq!(refused(&["verify"]), (4, vec![row(sum, "verify.untrusted")]));
+    let said = world.rye(&["verify"]);
+    assert!(!said.stderr.contains("rye sign"), "{said:?}");
+    // One that no tool lists is an item.
+    world.write(".ai/tools/acme/other.py", "X = 1\n");
+    let other = row("tool:acme/other", "verify.unsigned");
+    assert_eq!(refused(&["verify"]), (4, vec![other, row(sum, "verify.untrusted")]));
+    // A tool that is let in answers for its files itself.
+    trust(&world, &stranger(1), &[]);
+    world.write(file, "X = 2\n");
+    let (status, rows) = refused(&["verify"]);
+    let want = [row("tool:acme/other", "verify.unsigned"), row(sum, "verify.dependency")];
+    assert_eq!((status, rows), (4, want.to_vec()));
 }
 
 #[test]
