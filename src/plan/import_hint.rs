@@ -1,4 +1,5 @@
-//! What rye knows of a module that a tool asked for and did not get.
+//! What rye knows of a module that a tool asked for and did not get, and of an interpreter that
+//! cannot read the tool.
 //!
 //! Told by the words that interpreters say, so it is help and never a decision.
 
@@ -7,6 +8,20 @@ use std::path::{Path, PathBuf};
 use super::plan::Plan;
 use super::template::Named;
 use crate::base::text::escape_line;
+
+/// What the guard of the shipped Node runtime says, before the tool begins, if types cannot be
+/// dropped.
+const NO_TYPES: &str = "TypeScript takes Node.js ";
+
+/// What to do where a tool is TypeScript and its interpreter is too old for that.
+pub(crate) fn old_node(said: &str) -> Option<String> {
+    let is_said = said.lines().any(|line| line.starts_with(NO_TYPES));
+    is_said.then(|| {
+        "the tool was not begun: put a newer `node` first on PATH (`rye doctor` names the one that \
+         is used), or write it in JavaScript"
+            .to_owned()
+    })
+}
 
 impl Plan {
     /// Why the module may be missing, where what the tool said names one: it lies beside the tool

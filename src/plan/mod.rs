@@ -57,6 +57,7 @@ pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PlanError};
 pub(crate) use exec::ExecOptions;
 pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice};
 pub(crate) use http::HttpRequest;
+pub(crate) use import_hint::old_node;
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{MatrixError, RunMode, Target, Thread};
 pub(crate) use mcp::{MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at};

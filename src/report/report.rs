@@ -12,7 +12,7 @@ use crate::base::limits::OUTPUT_BYTES;
 use crate::diagnostic::{Code, Diagnostic, ExitStatus};
 use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure};
 use crate::id::{Fingerprint, Ref, Space};
-use crate::plan::Plan;
+use crate::plan::{Plan, old_node};
 use crate::trace::{Recorded, Warning};
 use crate::verify::{Integrity, Source};
 
@@ -219,7 +219,8 @@ impl ToolReport {
         let said = ["stdout", "stderr"].map(|key| data.get(key).and_then(Value::as_str));
         let said = [Some(failure.message.as_str()), Some(&failure.tail), said[0], said[1]];
         let said = said.into_iter().flatten().collect::<Vec<_>>().join("\n");
-        self.plan.line_to_add(&said).or_else(|| self.plan.missing_module(&said))
+        let known = self.plan.line_to_add(&said).or_else(|| self.plan.missing_module(&said));
+        known.or_else(|| old_node(&said))
     }
 
     fn to_json(&self, elapsed: Duration, wanted: ReportParts<'_>) -> Map<String, Value> {

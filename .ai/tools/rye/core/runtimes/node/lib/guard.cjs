@@ -7,6 +7,13 @@ const fs = require("node:fs");
 const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 
+// Node.js drops the types of TypeScript from 22.18 on; before that it fails with a stack that says
+// nothing of them.
+if (/\.[cm]?ts$/.test(process.argv[1] || "") && !process.features.typescript) {
+  process.stderr.write(`TypeScript takes Node.js 22.18 or later; this is ${process.version}\n`);
+  process.exit(1);
+}
+
 // This file is `<private folder>/lib<n>/lib/guard.cjs`.
 const pin = path.join(__dirname, "..", "..");
 const deps = JSON.parse(process.env.RYE_DEPS || "[]");
