@@ -12,6 +12,7 @@ use super::session::{Held, Session};
 use crate::base::durations::{DEV_AGAIN_MS, DEV_GIT_SETTLES_MS, DEV_PATIENCE_MS};
 use crate::base::limits::DEV_FILES;
 use crate::diagnostic::{Diagnostic, Failure};
+use crate::parse::then_sign;
 use crate::rye::{Author, Prepared, Rye, WorkingItem, WorkingText};
 use crate::space::Entry;
 
@@ -298,7 +299,14 @@ impl Session<'_> {
 
     fn prepare(&self, rye: &Rye, now: &WorkingItem) -> Result<Prepared, Diagnostic> {
         let work = now.work.as_ref().map_err(Failure::diagnostic)?;
-        rye.working_items().prepare(work, &self.dev).map_err(|failure| failure.diagnostic())
+        rye.working_items().prepare(work, &self.dev).map_err(|failure| {
+            let mut told = failure.diagnostic();
+            if let Some(item) = told.item.as_ref().filter(|_| self.signs_alone()) {
+                let by_hand = then_sign(item);
+                told.help = told.help.map(|help| help.replace(&by_hand, " and save it"));
+            }
+            told
+        })
     }
 
     /// Items that are not admitted at the start wait for a person, if there is a terminal.

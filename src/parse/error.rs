@@ -72,6 +72,12 @@ impl ParseError {
     }
 }
 
+/// How advice goes on where a person signs what was mended; not so in a session that signs what is
+/// saved.
+pub(crate) fn then_sign(item: impl std::fmt::Display) -> String {
+    format!(", then run `rye sign {item}`")
+}
+
 impl Diagnose for ParseError {
     fn code(&self) -> Code {
         self.0.fault.code
@@ -94,7 +100,7 @@ impl Diagnose for ParseError {
                 in one form"
                 .into(),
             PARSE_ENCODING => "save the file as UTF-8 and drop the coding line".into(),
-            code => format!("mend the file, then run `rye sign {item}`; see `rye explain {code}`"),
+            code => format!("mend the file{}; see `rye explain {code}`", then_sign(item)),
         })
     }
 

@@ -32,7 +32,7 @@ mod tool;
 
 pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
 pub(crate) use directive::{Directive, DirectiveContext, Input, InputType, metadata_range};
-pub(crate) use error::{CODES, PARSE_LIMIT};
+pub(crate) use error::{CODES, PARSE_LIMIT, then_sign};
 pub(crate) use format::{FormattedHeader, formatted};
 pub(crate) use item::Item;
 pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};

@@ -255,6 +255,8 @@ fn what_cannot_be_signed_is_said_and_the_next_save_mends_it() {
     edit(&world, SAY_FILE, "# version = \"1.0.0\"", "# version = [");
     let refused = dev.about("refused", SAY);
     assert_eq!(refused["code"], "parse.toml", "{refused}");
+    let help = refused["help"].as_str().unwrap();
+    assert_eq!(help, "mend the file and save it; see `rye explain parse.toml`");
     world.write(SAY_FILE, &good);
     dev.about("admitted", SAY);
     reword(&world, SAY_FILE, "mended");
