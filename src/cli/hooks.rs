@@ -12,7 +12,7 @@ use crate::base::text::{escape, escape_line, near};
 use crate::diagnostic::{Failure, Style};
 use crate::exec_protocol::HookVerdict;
 use crate::id::{Kind, Ref};
-use crate::rye::{FoundHook, HookFailure};
+use crate::rye::{CannotAsk, FoundHook, HookFailure};
 
 /// See and try the hooks that judge calls of tools
 #[derive(clap::Args)]
@@ -85,9 +85,12 @@ fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
                     paint.style(Style::Dim, &format!("order {}", hook.order))
                 ));
             }
-            Err(why) => {
+            Err(CannotAsk { why, help }) => {
                 let broken = paint.style(Style::Error, "cannot be asked");
                 out.line(&format!("    {broken}: {}", escape_line(why)));
+                if let Some(help) = help {
+                    out.line(&format!("    help: {}", escape_line(help)));
+                }
             }
         }
     }
@@ -112,7 +115,10 @@ fn row(standing: &FoundHook) -> Value {
             row["match"] = json!(hook.patterns());
             row["order"] = json!(hook.order);
         }
-        Err(why) => row["error"] = why.as_str().into(),
+        Err(CannotAsk { why, help }) => {
+            row["error"] = why.as_str().into();
+            row["help"] = json!(help);
+        }
     }
     row
 }

@@ -73,7 +73,7 @@ pub(crate) use eval::Scored;
 pub(crate) use facade::now;
 pub(crate) use failed::Failed;
 pub(crate) use history::{Against, PastVersion};
-pub(crate) use hooks::{BELOW as HOOKS_BELOW, FoundHook, HookFailure};
+pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
 pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};
 #[cfg(any(feature = "lsp", feature = "mcp"))]

@@ -23,7 +23,14 @@ pub(crate) enum HookError {
         metadata: Value,
     },
     #[error("`{call}` is not run: the hook `{hook}` ({space}) cannot be asked: {}", escape_line(.why))]
-    Unusable { call: Ref, hook: String, space: Space, why: String },
+    Unusable {
+        call: Ref,
+        hook: String,
+        space: Space,
+        why: String,
+        /// What mends it, where that is known.
+        help: Option<String>,
+    },
     #[error("`{call}` is not run: your policy requires the hook `{hook}`, and it is not there")]
     Missing { call: Ref, hook: String },
     #[error("`{call}` came to no answer (`{code}`); what it said of that was replaced by a hook")]
@@ -54,10 +61,10 @@ impl Diagnose for HookError {
             Self::Denied { hook, .. } => {
                 format!("see what it judges by with `rye show {hook}`; `rye hooks list` shows all")
             }
-            Self::Unusable { hook, .. } => {
-                format!(
-                    "`rye why {hook}` names what is wrong; until it is mended every call that it may judge is refused"
-                )
+            Self::Unusable { hook, help, .. } => {
+                let mend = format!("`rye why {hook}` names what is wrong");
+                let mend = help.clone().unwrap_or(mend);
+                format!("{mend}; until it is mended every call that it may judge is refused")
             }
             Self::Missing { hook, .. } => {
                 format!(

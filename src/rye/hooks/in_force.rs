@@ -49,8 +49,20 @@ pub(crate) struct FoundHook {
     pub(crate) space: Space,
     /// The policy asks for it.
     pub(crate) is_required: bool,
-    /// Or why it cannot be asked.
-    pub(crate) hook: Result<Box<VerifiedHook>, String>,
+    pub(crate) hook: Result<Box<VerifiedHook>, CannotAsk>,
+}
+
+/// Why a hook cannot be asked.
+pub(crate) struct CannotAsk {
+    pub(crate) why: String,
+    /// What mends it, where the refusal of the hook itself says so.
+    pub(crate) help: Option<String>,
+}
+
+impl From<String> for CannotAsk {
+    fn from(why: String) -> Self {
+        Self { why, help: None }
+    }
 }
 
 /// A verified hook.
@@ -121,7 +133,7 @@ impl Hooks<'_> {
             item: Ref::new(Kind::Tool, id),
             space: Space::User,
             is_required: true,
-            hook: Err(NOT_THERE.into()),
+            hook: Err(NOT_THERE.to_owned().into()),
         }));
         let order =
             |hook: &FoundHook| hook.hook.as_ref().map_or(f64::NEG_INFINITY, |it| it.hook.order);
@@ -139,8 +151,13 @@ impl Hooks<'_> {
         all: &mut Vec<FoundHook>,
     ) -> Result<(), Failure> {
         let space = root.space();
-        let broken =
-            |item: Ref, why: String| FoundHook { item, space, is_required: false, hook: Err(why) };
+        let refused = |item: Ref, why: CannotAsk| FoundHook {
+            item,
+            space,
+            is_required: false,
+            hook: Err(why),
+        };
+        let broken = |item: Ref, why: String| refused(item, why.into());
         let named = |name: &str| -> Option<Ref> { Some(Ref::new(Kind::Tool, name.parse().ok()?)) };
         if let Some(why) = root.overlooked(&format!("{}/{FOLDER}", Kind::Tool.folder())) {
             all.extend(named(FOLDER).map(|item| broken(item, why)));
@@ -175,7 +192,10 @@ impl Hooks<'_> {
                     is_required: false,
                     hook: Ok(Box::new(armed)),
                 }),
-                Err(failure) => all.push(broken(entry.item, failure.to_string())),
+                Err(failure) => {
+                    let (why, help) = (failure.to_string(), failure.help());
+                    all.push(refused(entry.item, CannotAsk { why, help }));
+                }
             }
         }
         Ok(())
@@ -205,11 +225,11 @@ impl Hooks<'_> {
                     armed.push(*it);
                 }
                 Ok(_) => {}
-                Err(why) => {
+                Err(CannotAsk { why, help }) => {
                     let hook = found.item.to_string();
                     return Err(match found.is_required && why == NOT_THERE {
                         true => HookError::Missing { call, hook },
-                        false => HookError::Unusable { call, hook, space: found.space, why },
+                        false => HookError::Unusable { call, hook, space: found.space, why, help },
                     }
                     .into());
                 }

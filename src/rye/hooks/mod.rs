@@ -11,4 +11,4 @@ mod call;
 mod error;
 mod in_force;
 
-pub(crate) use in_force::{BELOW, FoundHook, HookFailure, Hooks};
+pub(crate) use in_force::{BELOW, CannotAsk, FoundHook, HookFailure, Hooks};

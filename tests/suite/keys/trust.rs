@@ -183,6 +183,14 @@ fn review_says_which_items_a_known_key_may_not_sign_here() {
     // It is what the run says, once the project is accepted.
     assert_eq!(world.rye(&["trust", "project"]).status, 0);
     assert_eq!(world.run(ITEM).1, "hook.unusable");
+    // The refusal names the command that lets the hook in, and so does the list of hooks.
+    let key = fingerprint(&friend);
+    let command = format!("rye trust add {key} --items 'tool:hooks/watch'");
+    for args in [&["execute", ITEM][..], &["hooks", "list"]] {
+        let said = world.rye(args);
+        let said = said.stdout + &said.stderr;
+        assert!(said.contains(&command), "{args:?}: {said}");
+    }
     fs::remove_file(world.project().join(".ai/tools/hooks/watch.sh")).unwrap();
     world.works(ITEM);
     refused_and_unchanged(&world, "tool:other/mark", "verify.out_of_scope");
