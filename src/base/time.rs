@@ -68,7 +68,8 @@ impl serde::Serialize for Timestamp {
     }
 }
 
-/// A time that passes, for people: `250 ms`, `1.5 s`, `30 s`, `10 min`, `2 h`.
+/// A time that passes, for people: `250 ms`, `1.5 s`, `30 s`, `10 min`, `2 h`; a measured one that
+/// is longer without its fraction, `2 min 5 s`.
 pub(crate) fn time_text(time: Duration) -> String {
     let seconds = time.as_secs();
     match time.subsec_nanos() {
@@ -76,6 +77,7 @@ pub(crate) fn time_text(time: Duration) -> String {
         0 if seconds >= 120 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
         0 => format!("{seconds} s"),
         _ if seconds == 0 => format!("{} ms", time.as_millis()),
+        _ if seconds >= 120 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{:.1} s", time.as_secs_f64()),
     }
 }
@@ -99,6 +101,7 @@ mod tests {
             ("500ms", 500, "500 ms"),
             ("10s", 10_000, "10 s"),
             ("1.5s", 1_500, "1.5 s"),
+            ("125.25s", 125_250, "2 min 5 s"),
             ("90s", 90_000, "90 s"),
             ("2m", 120_000, "2 min"),
             ("1h30m", 5_400_000, "90 min"),

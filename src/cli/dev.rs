@@ -16,6 +16,7 @@ use super::named::query;
 use super::out::Out;
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
+use crate::base::time::time_text;
 use crate::dev::{Audience, DevEnd, DevEvent, DevRequest, Session};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Ref;
@@ -250,7 +251,7 @@ impl Screen<'_> {
 
     fn ran(&mut self, item: &str, result: &Result<Report, Failed>, elapsed: Duration) {
         let item = escape_line(item);
-        let took = self.dim(&format!("{:.2} s", elapsed.as_secs_f64()));
+        let took = self.dim(&time_text(elapsed));
         let done = if self.dry_run { "checked" } else { "ran" };
         match result {
             Ok(report) => {

@@ -12,6 +12,7 @@ use super::named::Named;
 use super::out::Out;
 use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
+use crate::base::time::time_text;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::Space;
 use crate::plan::SandboxChoice;
@@ -132,7 +133,7 @@ impl<'a> Table<'a> {
             false => paint.style(Style::Error, "FAILED"),
         };
         let (item, width) = (suite.item.to_string(), self.width);
-        let time = paint.style(Style::Dim, &format!("{} ms", verdict.elapsed.as_millis()));
+        let time = paint.style(Style::Dim, &time_text(verdict.elapsed));
         out.line(&format!("{mark}  {item:width$}  {}  {time}", escape_line(&case.name)));
         for finding in &verdict.findings {
             for line in finding.text().lines() {
@@ -200,7 +201,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     let exit = unusable.clone().map(|diagnostic| diagnostic.code.exit_status()).max().unwrap_or(0);
     let failure = first.map(|first| TestError::Failed { failed, cases, first });
     let exit = if failure.is_some() { exit.max(1) } else { exit };
-    let seconds = start.elapsed().as_secs_f64();
+    let elapsed = start.elapsed();
     if out.is_json() {
         let mut fields = serde_json::Map::new();
         fields.insert("status".into(), if exit == 0 { "success" } else { "error" }.into());
@@ -211,7 +212,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
         fields.insert("passed".into(), (cases - failed).into());
         fields.insert("failed".into(), failed.into());
         fields.insert("unusable_specs".into(), unusable.count().into());
-        fields.insert("metadata".into(), metadata(start.elapsed()).into());
+        fields.insert("metadata".into(), metadata(elapsed).into());
         out.object(&Value::Object(fields));
         return Exit::Status(exit);
     }
@@ -222,7 +223,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
         1 => ", 1 spec cannot be used".to_owned(),
         count => format!(", {count} specs cannot be used"),
     };
-    out.line(&format!("{passed}, {failed} failed{unusable}, in {seconds:.2} s"));
+    out.line(&format!("{passed}, {failed} failed{unusable}, in {}", time_text(elapsed)));
     if let Some(failure) = failure {
         out.note(Diagnostic::from(&failure).to_text(out.paint_err()).trim_end());
     }

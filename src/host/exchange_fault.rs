@@ -7,6 +7,7 @@ use rustls::CertificateError;
 use ureq::Timeout;
 
 use super::net::{HttpCall, NetFault};
+use crate::base::time::time_text;
 
 /// What the library's error means. Where a proxy leads the way, it is the one that was not reached.
 pub(super) fn fault(error: ureq::Error, call: &HttpCall) -> NetFault {
@@ -23,8 +24,8 @@ fn of_error(error: ureq::Error, call: &HttpCall) -> NetFault {
     match error {
         ureq::Error::Timeout(_) if Instant::now() >= call.until => NetFault::TimedOut,
         ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
-            let ms = call.connect_timeout.as_millis();
-            NetFault::Unreachable(format!("no connection came about within {ms} ms"))
+            let limit = time_text(call.connect_timeout);
+            NetFault::Unreachable(format!("no connection came about within {limit}"))
         }
         ureq::Error::Timeout(_) => NetFault::TimedOut,
         ureq::Error::Rustls(error) => tls(&error),

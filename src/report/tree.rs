@@ -100,14 +100,15 @@ fn describe(event: &Event) -> (&'static str, String) {
                 "" => String::new(),
                 reason => format!(": {}", escape_line(reason)),
             };
-            ("hook", format!("{item_id} ({space}) {phase} {verdict}{why}  {took_ms} ms"))
+            ("hook", format!("{item_id} ({space}) {phase} {verdict}{why}  {}", ms_text(*took_ms)))
         }
         Event::ServerStarted { item_id, pid } => ("server", format!("{item_id} started as {pid}")),
         Event::ServerEnded { item_id, why, restart_ms } => {
             let why = escape_line(why);
-            ("server", format!("{item_id}: {why}; not started again for {restart_ms} ms"))
+            let wait = ms_text(*restart_ms);
+            ("server", format!("{item_id}: {why}; not started again for {wait}"))
         }
-        Event::Wait { wait_ms } => ("wait", format!("{wait_ms} ms before the next try")),
+        Event::Wait { wait_ms } => ("wait", format!("{} before the next try", ms_text(*wait_ms))),
         Event::Redirect { origin, followed } => {
             let how = if *followed { "followed" } else { "not followed" };
             ("redirect", format!("{}, {how}", escape_line(origin)))
@@ -127,10 +128,14 @@ fn describe(event: &Event) -> (&'static str, String) {
     }
 }
 
+fn ms_text(ms: u64) -> String {
+    time_text(Duration::from_millis(ms))
+}
+
 /// A limit as [`crate::plan::TimeLimit`] tells it as data.
 fn limit_text(limit: &Value) -> String {
     let text = |key: &str| limit[key].as_str().unwrap_or_default();
-    let time = time_text(Duration::from_millis(limit["timeout_ms"].as_u64().unwrap_or_default()));
+    let time = ms_text(limit["timeout_ms"].as_u64().unwrap_or_default());
     match text("set_by") {
         "item" => {
             format!("{time} by `{}` in {} ({})", text("key"), text("path"), text("space"))
