@@ -1,23 +1,28 @@
 //! `rye doctor`: what works here and what does not, with what to do about it.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use crate::base::text::escape_line;
+use crate::base::text::{escape_line, fold};
 use crate::diagnostic::{Diagnose, Failure, Style};
-use crate::id::{Kind, Space};
+use crate::id::{Kind, Query, Space};
+use crate::parse::Item;
 use crate::rye::{ItemVerdict, LockMode, Rye};
 use crate::scaffold::Lang;
-use crate::space::{NotSearched, Searched};
+use crate::space::{Entry, NotSearched, Searched};
 use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
 
-/// Check the set-up, and say how to mend what is wrong
+/// Check the set-up, and say how to mend what is wrong; ends with 4 where something is bad
 #[derive(clap::Args)]
 pub(super) struct Args {}
+
+/// How many items a row names.
+const NAMED: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -181,13 +186,21 @@ fn user(rye: &Rye) -> Row {
             help: Some(format!("close it: `chmod o-w {text}`")),
             ..row("user space", State::Bad, format!("{text} is writable by others"))
         },
-        Ok(_) if rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK).is_err() => Row {
+        Ok(_) if cannot_write(&folder) => Row {
             help: Some(format!("nothing can be kept there; let yourself in: `chmod u+w {text}`")),
             ..row("user space", State::Bad, format!("{text} cannot be written"))
         },
         Ok(_) => row("user space", State::Good, text),
+        Err(_) if cannot_write(user.base()) => Row {
+            help: Some("let HOME or USER_SPACE name a folder that you can write".into()),
+            ..row("user space", State::Bad, format!("{text} is not there and cannot be made"))
+        },
         Err(_) => row("user space", State::Note, format!("{text} is not there yet")),
     }
+}
+
+fn cannot_write(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_err()
 }
 
 fn keys(rye: &Rye) -> Vec<Row> {
@@ -210,6 +223,12 @@ fn keys(rye: &Rye) -> Vec<Row> {
         },
         Err(error) => Row { help: error.help(), ..row("key", State::Bad, error.to_string()) },
     }];
+    if rye.project().is_accepted() && super::trust::is_unproposed(rye) {
+        rows.push(Row {
+            help: Some("let colleagues find it: `rye trust propose`, and commit the file".into()),
+            ..row("key", State::Note, "this project does not propose yours")
+        });
+    }
     match finished {
         Ok(false) => {}
         Ok(true) => {
@@ -337,12 +356,13 @@ fn lock(rye: &Rye) -> Option<Row> {
 /// The programs that the shipped runtimes start, as a run here would find them.
 fn programs(rye: &Rye) -> Vec<Row> {
     let wanted = [
-        ("python3", "tool:rye/core/runtimes/python/script", "Python tools"),
-        ("bash", "tool:rye/core/runtimes/shell/script", "shell tools and `rye/bash`"),
-        ("node", "tool:rye/core/runtimes/node/node", "JavaScript tools"),
+        ("python3", "rye/core/runtimes/python/", "script", "Python tools"),
+        ("bash", "rye/core/runtimes/shell/", "script", "shell tools and `rye/bash`"),
+        ("node", "rye/core/runtimes/node/", "node", "JavaScript tools"),
     ];
-    let rows = wanted.into_iter().flat_map(|(program, runtime, what)| {
-        let (found, passed_over) = rye.items().find_program(runtime, program);
+    let rows = wanted.into_iter().flat_map(|(program, family, runtime, what)| {
+        let runtime = format!("tool:{family}{runtime}");
+        let (found, passed_over) = rye.items().find_program(&runtime, program);
         let found = match found {
             Some(path) => {
                 let typescript = Lang::TypeScript.needs().filter(|_| program == "node");
@@ -350,14 +370,7 @@ fn programs(rye: &Rye) -> Vec<Row> {
                 let text = format!("{program}  {}{}", path.display(), beside.unwrap_or_default());
                 row("program", State::Good, text)
             }
-            None if passed_over.is_empty() => Row {
-                help: Some(format!("install `{program}` to run {what}")),
-                ..row("program", State::Note, format!("{program} is not on PATH"))
-            },
-            None => Row {
-                help: Some(format!("install another `{program}` to run {what}")),
-                ..row("program", State::Note, format!("no {program} that is there may be used"))
-            },
+            None => lacking(rye, program, family, what, passed_over.is_empty()),
         };
         let passed = passed_over.into_iter().map(move |passed| Row {
             help: passed.help.map(|help| format!("to use it, run `{help}`")),
@@ -366,6 +379,42 @@ fn programs(rye: &Rye) -> Vec<Row> {
         std::iter::once(found).chain(passed)
     });
     rows.collect()
+}
+
+/// A program that is not there, with the items that need it: without one it is worth a note.
+fn lacking(rye: &Rye, program: &str, family: &str, what: &str, is_nowhere: bool) -> Row {
+    let tools = Space::NEAREST_FIRST.map(|space| rye.items().list(space, Kind::Tool));
+    let tools = tools.into_iter().flat_map(Result::unwrap_or_default);
+    let tools = tools.filter(|tool| !tool.item.id.is_runtime_part());
+    let tools = tools.map(|Entry { item, space, bundle, .. }| Query {
+        space: Some(space),
+        bundle,
+        ..item.into()
+    });
+    let described = rye.items().describe_all(tools.collect());
+    let needs = |item: &Item| match item {
+        Item::Tool(tool) => {
+            tool.executor.as_ref().is_some_and(|id| id.as_str().starts_with(family))
+        }
+        _ => false,
+    };
+    let needing = described.into_iter().flatten().filter(|described| needs(&described.item));
+    let needing: Vec<_> = needing.map(|described| described.detail.item.to_string()).collect();
+    let (another, told) = match is_nowhere {
+        true => ("", format!("{program} is not on PATH")),
+        false => ("another ", format!("no {program} that is there may be used")),
+    };
+    let (state, told) = match needing.as_slice() {
+        [] => (State::Note, told),
+        [items @ ..] => {
+            let more = items.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let named = items[..items.len().min(NAMED)].join(", ");
+            (State::Bad, format!("{told}, and {named}{more} cannot run without it"))
+        }
+    };
+    let help = Some(format!("install {another}`{program}` to run {what}"));
+    Row { help, ..row("program", state, told) }
 }
 
 fn show(rows: &[Row], out: &mut Out) -> Exit {
@@ -386,15 +435,18 @@ fn show(rows: &[Row], out: &mut Out) -> Exit {
         out.object(&json!({"status": status, "checks": checks}));
     } else {
         let paint = out.paint();
+        let columns = out.columns().unwrap_or(usize::MAX);
         for row in rows {
             let mark = match row.state {
                 State::Good => paint.style(Style::Good, "ok  "),
                 State::Note => paint.style(Style::Warning, "note"),
                 State::Bad => paint.style(Style::Error, "bad "),
             };
-            out.line(&format!("{mark}  {:<10}  {}", row.name, escape_line(&row.text)));
+            let line = format!("{mark}  {:<10}  {}", row.name, escape_line(&row.text));
+            out.line(&fold(&line, columns, 18));
             if let Some(help) = &row.help {
-                out.line(&format!("                  help: {}", escape_line(help)));
+                let line = format!("                  help: {}", escape_line(help));
+                out.line(&fold(&line, columns, 6));
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::sandbox::levels;
 use crate::world::{MARKER_SH, World};
 
@@ -132,4 +134,95 @@ fn doctor_says_that_nothing_can_be_kept_in_a_home_that_cannot_be_written() {
     let said = world.rye_under(&held, &["doctor"]);
     close(0o755);
     assert!(said.stdout.contains("cannot be written") && said.status != 0, "{said:?}");
+    // Nor in one that is to be made where nothing can be made.
+    let world = World::empty();
+    let close = |mode| {
+        std::fs::set_permissions(world.home(), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    close(0o555);
+    let said = world.rye_under(&held, &["doctor"]);
+    close(0o755);
+    assert!(said.stdout.contains("cannot be made") && said.status == 4, "{said:?}");
+}
+
+#[test]
+fn doctor_names_the_items_that_a_missing_program_keeps_from_running() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let empty = world.outside().join("empty");
+    std::fs::create_dir_all(&empty).unwrap();
+    let path = empty.display().to_string();
+    let doctor = || {
+        let args = ["doctor", "--json"];
+        let said = world.rye_env(&world.project(), &args, b"", &[("PATH", &path)]);
+        let checks = said.json()["checks"].as_array().unwrap().clone();
+        let rows = checks.into_iter().filter(|check| check["name"] == "program");
+        let row = |check: Value| {
+            let text = |key: &str| check[key].as_str().unwrap().to_owned();
+            (text("state"), text("text"))
+        };
+        (said.status, rows.map(row).collect::<Vec<_>>())
+    };
+    let (status, rows) = doctor();
+    let about = |program: &str| rows.iter().find(|row| row.1.starts_with(program)).unwrap();
+    assert_eq!((status, rows.len()), (4, 3), "{rows:?}");
+    let (state, text) = about("bash");
+    assert_eq!(state, "bad");
+    assert_eq!(text, "bash is not on PATH, and tool:acme/mark cannot run without it");
+    let (state, text) = about("python3");
+    assert!(state == "bad" && text.contains("tool:rye/file-system/"), "{text}");
+    assert_eq!(about("node"), &("note".to_owned(), "node is not on PATH".to_owned()));
+    // What nothing needs is worth a note; what something needs is not.
+    assert_eq!(world.rye(&["new", "tool", "acme/plain.mjs"]).status, 0);
+    assert_eq!(world.rye(&["sign", "acme/plain"]).status, 0);
+    let (_, rows) = doctor();
+    assert!(rows.iter().any(|(state, text)| state == "bad" && text.contains("tool:acme/plain")));
+}
+
+#[test]
+fn doctor_says_that_colleagues_do_not_find_a_key_that_the_project_does_not_propose() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let says = || world.rye(&["doctor"]).stdout.contains("`rye trust propose`");
+    assert!(says());
+    assert_eq!(world.rye(&["trust", "propose", "--owner", "Ann"]).status, 0);
+    assert!(!says());
+}
+
+#[test]
+fn typescript_on_a_node_that_is_too_old_is_told_in_a_line_and_not_in_a_stack() {
+    let Some(node) = find("node") else {
+        eprintln!("no `node` here: TypeScript on an older one is not tried");
+        return;
+    };
+    let world = World::new();
+    assert_eq!(world.rye(&["new", "tool", "acme/typed.ts"]).status, 0);
+    assert_eq!(world.rye(&["sign", "acme/typed"]).status, 0);
+    let bin = world.outside().join("old");
+    std::fs::create_dir_all(&bin).unwrap();
+    // A newer Node.js is told to leave the types in; an older one knows no such word.
+    let word = "--no-experimental-strip-types";
+    let knows = Command::new(&node).args([word, "--version"]).output().unwrap().status.success();
+    let word = if knows { word } else { "" };
+    let old = format!("#!/bin/sh\nexec '{node}' {word} \"$@\"\n");
+    std::fs::write(bin.join("node"), old).unwrap();
+    std::fs::set_permissions(bin.join("node"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let run = |args: &[&str]| world.rye_env(&world.project(), args, b"", &[("PATH", &path)]);
+    let said = run(&["execute", "acme/typed", "name=Ada"]);
+    assert_eq!(said.status, 1, "{said:?}");
+    let lines: Vec<_> = said.stderr.lines().collect();
+    assert!(lines[0].starts_with("TypeScript takes Node.js 22.18 or later; this is v"), "{said:?}");
+    assert_eq!(lines.len(), 3, "no stack: {said:?}");
+    assert!(lines[1].starts_with("error[execute.tool_failed]: `tool:acme/typed`"), "{said:?}");
+    assert!(lines[2].contains("put a newer `node` first on PATH"), "{said:?}");
+    let said = run(&["execute", "acme/typed", "name=Ada", "--json"]).json();
+    assert!(said["help"].as_str().unwrap().contains("newer `node`"), "{said}");
+}
+
+/// The path of a program, by the shell's own search.
+fn find(program: &str) -> Option<String> {
+    let output = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| path.trim().to_owned())
 }
