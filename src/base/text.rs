@@ -292,35 +292,78 @@ pub(crate) fn near<'a>(
     if name.len() > NEAR_BYTES {
         return Vec::new();
     }
-    let tail = |text: &str| text.rsplit('/').next().unwrap_or(text).to_lowercase();
-    // How many slips a name of that length may hold: a quarter of its letters, and at least one.
-    let slips = |text: &str| (text.chars().count() / 4).max(1);
     let wanted = name.to_lowercase();
-    let (whole_slips, last_slips) = (slips(&wanted), slips(&tail(&wanted)));
     let mut scored: Vec<(usize, &str)> = names
         .filter(|candidate| candidate.len() <= NEAR_BYTES)
         .filter_map(|candidate| {
-            let lower = candidate.to_lowercase();
-            let contained = !wanted.is_empty() && lower.contains(&wanted);
-            let distance = |wanted: &str, known: &str, most: usize| {
-                // Measuring costs the product of the lengths; most names are told apart by length
-                // alone.
-                let far = known.len().abs_diff(wanted.len()) > most * 4;
-                let distance = || strsim::damerau_levenshtein(wanted, known);
-                (!far).then(distance).filter(|distance| *distance <= most)
-            };
-            let whole = distance(&wanted, &lower, whole_slips);
-            let last = distance(&tail(&wanted), &tail(&lower), last_slips).map(|last| last + 1);
-            let measured = whole.into_iter().chain(last).min();
-            let distance = if contained { Some(1) } else { measured }?;
-            // Of a name of one letter, every other would be a slip.
-            let told = contained || distance < wanted.chars().count();
-            told.then_some((distance, candidate))
+            let known = candidate.to_lowercase();
+            let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
+            let named = Some(last(&wanted)).filter(|name| !name.is_empty());
+            let by_last = named.and_then(|name| word_slips(&name, &last(&known))).map(|s| s + 1);
+            let by_part = is_part_of(&wanted, &known).then_some(1);
+            let slips = path_slips(&wanted, &known).into_iter().chain(by_last).chain(by_part);
+            Some((slips.min()?, candidate))
         })
         .collect();
     scored.sort_unstable();
     scored.dedup();
     scored.into_iter().take(most).map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+/// How many slips lead from one path to the other: segment by segment, so that a short name in a
+/// long path is still judged as a short one.
+fn path_slips(wanted: &str, known: &str) -> Option<usize> {
+    if wanted.split('/').count() != known.split('/').count() {
+        return word_slips(wanted, known);
+    }
+    let segments = wanted.split('/').zip(known.split('/'));
+    let slips = segments.map(|(wanted, known)| word_slips(wanted, known)).sum::<Option<usize>>();
+    slips.filter(|slips| *slips <= most_slips(wanted))
+}
+
+/// How many slips a text of that length may hold: one, or a quarter of its letters.
+fn most_slips(text: &str) -> usize {
+    (text.chars().count() / 4).max(1)
+}
+
+/// How many slips lead from one word to the other, if so few that it may have been meant. Another
+/// letter in a word of three makes another word, and so does each slip in a shorter one.
+fn word_slips(wanted: &str, known: &str) -> Option<usize> {
+    if wanted == known {
+        return Some(0);
+    }
+    let most = most_slips(wanted);
+    // Measuring costs the product of the lengths; most names are told apart by length alone.
+    if known.len().abs_diff(wanted.len()) > most * 4 {
+        return None;
+    }
+    let slips = strsim::damerau_levenshtein(wanted, known);
+    let length = wanted.chars().count();
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let is_another_letter = || length == known.chars().count() && sorted(wanted) != sorted(known);
+    let ends = |text: &str| (text.chars().next(), text.chars().next_back());
+    let fits = match length {
+        0..=2 => false,
+        3 => !is_another_letter(),
+        4 => !is_another_letter() || ends(wanted) == ends(known),
+        _ => true,
+    };
+    (slips <= most && fits).then_some(slips)
+}
+
+/// Whether a name is a part of the other that says enough: the fewer letters, the more of it.
+fn is_part_of(wanted: &str, known: &str) -> bool {
+    let begins_word = |at: usize| !known[..at].ends_with(char::is_alphanumeric);
+    match wanted.chars().count() {
+        0 => false,
+        1..=2 => known.split('/').any(|segment| segment == wanted),
+        3..=4 => known.match_indices(wanted).any(|(at, _)| begins_word(at)),
+        _ => known.contains(wanted),
+    }
 }
 
 /// A text of a URL without its percent signs; bytes that are not UTF-8 then are replaced.
@@ -457,6 +500,54 @@ mod tests {
         // Names that nobody means by a slip, which would take minutes to tell apart.
         let (long, longer) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
         assert_eq!(near(&long, [longer.as_str(), "a"].into_iter(), 2), [""; 0]);
-        assert_eq!(near("a", [longer.as_str(), "ab"].into_iter(), 2), ["ab"]);
+        assert_eq!(near("abcde", [longer.as_str(), "abcdef"].into_iter(), 2), ["abcdef"]);
+    }
+
+    #[test]
+    fn the_shorter_a_name_the_nearer_is_what_may_have_been_meant() {
+        let rows = [
+            // A letter too few, too many, or two in the wrong order.
+            ("lst", "list", true),
+            ("tol", "tool", true),
+            ("fmtt", "fmt", true),
+            ("woh", "who", true),
+            ("gti", "git", true),
+            // Another letter in a word of three is another word.
+            ("get", "git", false),
+            ("log", "lib", false),
+            ("cat", "cut", false),
+            ("a/get", "a/git", false),
+            ("acme/foo", "acme/for", false),
+            ("foo", "acme/for", false),
+            // In one of four it is a slip inside of it.
+            ("toll", "tool", true),
+            ("same", "name", false),
+            ("rust", "run", false),
+            ("name", "node", false),
+            // One or two letters are no word to mistake.
+            ("ls", "lsp", false),
+            ("a", "a/hello", true),
+            ("a", "acme/hello", false),
+            ("hi", "a/hi", true),
+            ("el", "a/hello", false),
+            // Part of a word: from its beginning while it is short.
+            ("exec", "execute", true),
+            ("read", "rye/file-system/read", true),
+            ("tool", "rye/core/create_tool", true),
+            ("llo", "a/hello", false),
+            ("system", "rye/file-system/read", true),
+            // Longer ones as before, and segment by segment.
+            ("acme/deplyo", "acme/deploy", true),
+            ("amce/", "acme/", true),
+            ("zzz/", "acme/", false),
+            ("amce/deplyo", "acme/deploy", true),
+            ("verify.alterd", "verify.altered", true),
+            ("acmegreet", "acme/greet", true),
+            ("greets", "rye/bash", false),
+        ];
+        for (name, known, is_near) in rows {
+            let found = near(name, [known].into_iter(), 1);
+            assert_eq!(!found.is_empty(), is_near, "{name:?} {known:?}");
+        }
     }
 }

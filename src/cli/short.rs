@@ -7,12 +7,28 @@
 use std::ffi::OsString;
 
 use super::Verb;
-use super::error::CliError;
+use super::error::{CLI_INPUT_SYNTAX, CliError};
 use crate::base::text::near;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::rye::Rye;
+
+/// Verbs of other programs, and what they are called here.
+const OTHER_WORDS: [(&str, &str); 6] = [
+    ("ls", "list"),
+    ("cat", "fetch"),
+    ("info", "show"),
+    ("exec", "execute"),
+    ("status", "doctor"),
+    ("check", "verify"),
+];
+
+/// The verb that was probably meant by a word that is not one.
+fn verb_meant(word: &str) -> Option<String> {
+    let other = OTHER_WORDS.iter().find(|(other, _)| *other == word);
+    other.map(|(_, verb)| (*verb).to_owned()).or_else(|| near(word, Verb::names(), 1).pop())
+}
 
 /// The first word of a command line, if it stands in the place of a verb and is not one.
 pub(super) fn word(argv: &[OsString]) -> Option<&str> {
@@ -34,23 +50,34 @@ pub(super) fn is_no_slip(word: &str) -> Result<(), Failure> {
         let other = letters(word) == letters(verb) || word.len() != verb.len();
         other && strsim::damerau_levenshtein(word, verb) == 1
     };
-    let Some(verb) = Verb::names().find(is_slip) else { return Ok(()) };
+    match Verb::names().find(is_slip) {
+        Some(verb) => Err(slip(word, &verb_meant(word).unwrap_or_else(|| verb.to_owned()))),
+        None => Ok(()),
+    }
+}
+
+fn slip(word: &str, verb: &str) -> Failure {
     let message = format!("`{word}` is not a verb of rye");
     let help =
         format!("did you mean `rye {verb}`? An item of that name is run with `rye run {word}`");
-    Err(CliError::Usage { message, help: Some(help) }.into())
+    CliError::Usage { message, help: Some(help) }.into()
 }
 
 /// What to say of a word that is neither a verb nor an item: a bare word may have been meant as
 /// either.
 pub(super) fn explain(word: &str, failure: Failure) -> Failure {
+    // What stands behind the verb of another program is not an input.
+    let other = OTHER_WORDS.iter().find(|(other, _)| *other == word);
+    if let Some((_, verb)) = other.filter(|_| failure.code() == CLI_INPUT_SYNTAX.name()) {
+        return slip(word, verb);
+    }
     if failure.code() != RESOLVE_NOT_FOUND.name() || word.contains(['/', ':', '.', '@']) {
         return failure;
     }
     let data = failure.diagnostic().data;
     let items = data.get("near").and_then(serde_json::Value::as_array).into_iter().flatten();
     let items = items.filter_map(|item| item.as_str()).map(|item| format!("`rye run {item}`"));
-    let verbs = near(word, Verb::names(), 1).into_iter().map(|verb| format!("`rye {verb}`"));
+    let verbs = verb_meant(word).into_iter().map(|verb| format!("`rye {verb}`"));
     let meant: Vec<String> = verbs.chain(items).collect();
     let message = format!("`{word}` is neither a verb of rye nor a tool or directive here");
     let help = match meant.is_empty() {
@@ -64,7 +91,7 @@ pub(super) fn explain(word: &str, failure: Failure) -> Failure {
 pub(super) fn misread(word: &str, error: &clap::Error) -> Failure {
     let said = error.to_string();
     let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let verbs = near(word, Verb::names(), 1).pop();
+    let verbs = verb_meant(word);
     let message = format!("`{word}` is not a verb of rye, and as the name of an item: {said}");
     let help = match verbs {
         Some(verb) => format!("did you mean `rye {verb}`?"),

@@ -183,6 +183,10 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
         (&["nosuch"][..], "`nosuch` is neither a verb of rye nor a tool or directive here"),
         (&["gret"], "did you mean `rye run tool:greet`"),
         (&["lst", "--kind", "tool"], "did you mean `rye list`?"),
+        // What other programs call it.
+        (&["ls"], "did you mean `rye list`?"),
+        (&["exec", "acme/echo"], "did you mean `rye execute`?"),
+        (&["status"], "did you mean `rye doctor`?"),
         (&["greet", "--loud"], "an input of an item is given as `name=value`"),
     ] {
         let said = world.rye(args);
