@@ -19,6 +19,7 @@ mod diff;
 mod doctor;
 mod error;
 mod eval;
+mod examples;
 mod execute;
 mod exit;
 mod explain;
@@ -197,7 +198,12 @@ fn bare() -> Command {
     Common::augment_args(Command::new("rye"))
         .version(env!("RYE_VERSION"))
         .about("A manager for directives and tools whose every file is signed")
-        .max_term_width(WIDTH)
+        .term_width(width())
+}
+
+/// The width of the terminal, where there is one that is not too wide to be read.
+fn width() -> usize {
+    out::columns(&std::io::stdout()).map_or(WIDTH, |columns| columns.min(WIDTH))
 }
 
 /// The whole grammar.
@@ -219,16 +225,16 @@ fn grouped() -> Command {
         }
         text.push('\n');
     }
-    let columns = out::columns(&std::io::stdout()).map_or(WIDTH, |columns| columns.min(WIDTH));
-    let text = fold(&text, columns, 14);
+    let text = fold(&text, width(), 14);
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}{{after-help}}"
     );
     whole
         .override_usage("rye [OPTIONS] <VERB> …\n       rye [OPTIONS] <REF|PATH> [NAME=VALUE]…")
         .after_help(
-            "`rye VERB --help` has an example of each. `rye greet name=Ada` is `rye run greet name=Ada`,\n\
-             where no verb has that name; in a script write `rye run`, which no later verb can change.",
+            "`rye VERB --help` has an example of each.\n\
+             `rye greet name=Ada` is `rye run greet name=Ada` where no verb has that name;\n\
+             in a script write `rye run`, which no later verb can change.",
         )
         .help_template(template)
 }
@@ -250,7 +256,8 @@ impl Verb {
 
     /// The grammar of this verb.
     fn command(&self) -> Command {
-        (self.grammar)(Command::new(self.name)).after_help(format!("Example: {}", self.example))
+        let verb = (self.grammar)(Command::new(self.name));
+        examples::add(verb.after_help(format!("Example: {}", self.example)))
     }
 }
 
@@ -276,7 +283,7 @@ impl CommandLine {
         if let Some(verb) = first.and_then(Verb::find) {
             let program = Path::new(&argv[0]).file_name().unwrap_or(OsStr::new("rye"));
             let name = format!("{} {}", program.to_string_lossy(), verb.name);
-            let alone = Common::augment_args(verb.command().bin_name(name)).max_term_width(WIDTH);
+            let alone = Common::augment_args(verb.command().bin_name(name)).term_width(width());
             let matches = alone.try_get_matches_from(&argv[1..])?;
             let common = Common::from_arg_matches(&matches)?;
             return Ok(Self { verb: Some(verb), item: None, matches, common });
@@ -407,14 +414,37 @@ mod tests {
         }
     }
 
+    /// The helps of a verb and of those below it, by their command lines.
+    fn helps(command: &clap::Command, path: &str, all: &mut Vec<(String, String)>) {
+        let path = format!("{path} {}", command.get_name());
+        all.push((
+            path.clone(),
+            command.get_after_help().map(ToString::to_string).unwrap_or_default(),
+        ));
+        for below in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            helps(below, &path, all);
+        }
+    }
+
     #[test]
-    fn the_example_of_each_help_can_be_typed() {
+    fn each_help_has_an_example_that_can_be_typed() {
+        let mut all = Vec::new();
         for verb in Verb::all() {
-            let typed = verb.example.split(" > ").next().unwrap_or_default();
-            let line: Vec<_> =
-                typed.split(' ').map(|word| word.trim_matches('\'').into()).collect();
-            let read = CommandLine::read(&line);
-            assert_eq!(read.ok().and_then(|line| line.verb).map(|verb| verb.name), Some(verb.name));
+            helps(&verb.command(), "rye", &mut all);
+        }
+        assert!(all.len() > 60, "{}", all.len());
+        for (path, after) in all {
+            let example = after.strip_prefix("Example: ").unwrap_or_default();
+            let is_its_own = example.starts_with(&path.replace("rye execute", "rye run"));
+            assert!(is_its_own, "`{path} --help` has no example: {example}");
+            let typed = example.split(" > ").next().unwrap_or_default();
+            // A word in quotes is one word.
+            let words = typed.split('\'').enumerate().flat_map(|(at, text)| match at % 2 {
+                0 => text.split_whitespace().map(OsString::from).collect::<Vec<_>>(),
+                _ => vec![OsString::from(text)],
+            });
+            let read = CommandLine::read(&words.collect::<Vec<_>>());
+            assert!(read.is_ok(), "{example}: {}", read.err().unwrap());
         }
     }
 }

@@ -147,6 +147,10 @@ fn lines_fit_the_terminal_and_no_command_is_broken() {
         for args in [
             &[][..],
             &["--help"],
+            &["doctor"],
+            &["execute", "--help"],
+            &["trust", "add", "--help"],
+            &["import", "mcp", "-h"],
             &["execute", "acme/ehco"],
             &["execute", "acme/unsigned"],
             &["trust", "accept", "a139"],
