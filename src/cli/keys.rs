@@ -108,7 +108,9 @@ fn replace(keys: &OwnKeys<'_>, rye: &Rye, context: &Context, out: &mut Out) -> R
         return Ok(());
     }
     out.line(&format!("your key is `{}` from here on", done.current));
-    out.line(&format!("{} trust documents and records are signed again", done.documents));
+    let noun =
+        if done.documents == 1 { "document or record is" } else { "documents and records are" };
+    out.line(&format!("{} trust {noun} signed again", done.documents));
     if done.was_revoked {
         out.line("the old key was revoked: whom it trusted and what it accepted is not taken over");
         out.line("next: read what the old key signed, and sign what you still want");

@@ -48,12 +48,14 @@ fn rows(rye: &Rye) -> Result<Vec<Row>, Failure> {
     match trust.own() {
         Ok(Some(own)) => {
             let scope = "your user space and accepted projects, but for `rye/**`";
-            rows.push(Row::new(own.fingerprint(), "you", "own key", scope));
+            let state = standing(own.fingerprint(), None, "own key", &trust);
+            rows.push(Row::new(own.fingerprint(), "you", state, scope));
         }
         Ok(None) => {}
         Err(error) => return Err(error.into()),
     }
-    rows.push(Row::new(PUBLISHER, "rye", "publisher", "the system space"));
+    let state = standing(PUBLISHER, None, "publisher", &trust);
+    rows.push(Row::new(PUBLISHER, "rye", state, "the system space"));
     for key in documents(rye, "trusted")? {
         rows.push(row(key, &trust));
     }
