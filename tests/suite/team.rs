@@ -261,6 +261,10 @@ fn a_machine_without_a_key_verifies_by_the_keys_that_it_is_told() {
     assert_eq!((refused.len(), &refused[0]["code"]), (1, &json!("verify.untrusted")), "{said:?}");
     assert_eq!(refused[0]["item_id"], "tool:acme/other");
     fs::remove_file(world.project().join(".ai/tools/acme/other.sh")).unwrap();
+    // Nor does what it revoked: whoever names a key answers for it.
+    assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
+    let said = world.rye(&["verify", "--ci", "--trust", "../ann.pem"]);
+    assert_eq!(said.status, 0, "{said:?}");
     // One changed byte is still one.
     let bytes = world.read(FILE);
     world.write(FILE, [&bytes[..], b"# more\n"].concat());
