@@ -149,6 +149,8 @@ pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     text(&rows, out);
     if rye.spaces().project().is_err() {
         out.line("\nthere is no project here: `rye init` makes this folder one");
+    } else if !rye.project().is_accepted() {
+        out.line("\nthis project is not accepted: `rye trust review` shows what it brings");
     }
     let dim = |text: &str| out.paint().style(Style::Dim, text);
     let hints = [

@@ -1,5 +1,6 @@
 //! `rye verify`: check items without running them.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::{Query, Space};
 use crate::report::{SarifLevel, Warned, metadata, sarif};
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
-use crate::verify::VERIFY_PROJECT_NOT_ACCEPTED;
+use crate::verify::{VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_UNTRUSTED};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
@@ -42,6 +43,9 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "json")]
     sarif: bool,
 }
+
+/// How many items are named that one cause refuses.
+const NAMED: usize = 5;
 
 /// Findings for SARIF; nothing is kept unless SARIF was asked for.
 struct Findings(Option<Vec<(SarifLevel, Diagnostic)>>);
@@ -122,18 +126,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     progress.done();
     let elapsed = start.elapsed();
     let odd = listing.odd;
-    let mut exit = 0;
     let mut findings = Findings(args.sarif.then(Vec::new));
-    let strange = checked.iter().filter(|row| is_not_accepted(row)).count();
-    let mut is_told = false;
-    for row in &checked {
-        // One project is one finding for a person, however many items it holds.
-        let is_again = is_not_accepted(row) && std::mem::replace(&mut is_told, true);
-        exit = exit.max(judge(row, args.ci, is_again, &mut findings, out));
-        if is_not_accepted(row) && !is_again && strange > 1 && !out.is_json() && !args.sarif {
-            out.note(&format!("  the same goes for {} more items here", strange - 1));
-        }
-    }
+    let mut exit = judge_all(&checked, args, &mut findings, out);
     for file in &odd {
         let level = if args.ci { SarifLevel::Error } else { SarifLevel::Warning };
         findings.keep(level, || file.diagnostic());
@@ -156,9 +150,44 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::Status(exit))
 }
 
-fn is_not_accepted(row: &CheckedItem) -> bool {
-    let ItemVerdict::Bad(failure) = &row.verdict else { return false };
-    failure.reason() == VERIFY_PROJECT_NOT_ACCEPTED
+/// Shows each refusal, once where one cause refuses many items, and gives the exit status.
+fn judge_all(checked: &[CheckedItem], args: &Args, findings: &mut Findings, out: &mut Out) -> u8 {
+    let mut exit = 0;
+    let causes: Vec<_> = checked.iter().map(common_cause).collect();
+    let mut told = HashSet::new();
+    for (row, cause) in checked.iter().zip(&causes) {
+        let is_again = cause.is_some() && !told.insert(cause);
+        exit = exit.max(judge(row, args.ci, is_again, findings, out));
+        if cause.is_none() || is_again || out.is_json() || args.sarif {
+            continue;
+        }
+        let others = checked.iter().zip(&causes).filter(|(_, other)| *other == cause).skip(1);
+        let others: Vec<_> = others.map(|(row, _)| row.entry.item.to_string()).collect();
+        let named = others[..others.len().min(NAMED)].join(", ");
+        let beyond = if others.len() > NAMED { ", …" } else { "" };
+        match others.len() {
+            0 => {}
+            1 => out.note(&format!("  the same goes for 1 more item here: {named}")),
+            more => {
+                out.note(&format!("  the same goes for {more} more items here: {named}{beyond}"))
+            }
+        }
+    }
+    exit
+}
+
+/// What refuses many items by one cause, which is one finding for a person: a project that is not
+/// accepted, or a signer who is not trusted.
+fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {
+    let ItemVerdict::Bad(failure) = &row.verdict else { return None };
+    match failure.reason() {
+        VERIFY_PROJECT_NOT_ACCEPTED => Some((failure.code(), String::new())),
+        VERIFY_UNTRUSTED => {
+            let signer = failure.diagnostic().data.get("signer")?.as_str()?.to_owned();
+            Some((failure.code(), signer))
+        }
+        _ => None,
+    }
 }
 
 /// Shows a refusal unless it was told already, and gives the exit status of a row.

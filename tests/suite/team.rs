@@ -386,6 +386,13 @@ fn a_clone_that_is_not_accepted_is_one_finding_for_a_person() {
     assert!(said.status == 4 && said.stderr.contains("4 more items here"), "{said:?}");
     let (_, got) = world.json(&["verify"]);
     assert_eq!(got["failed"], 5, "each is a row for a program");
+    assert!(world.rye(&[]).stdout.contains("is not accepted: `rye trust review`"));
+    // Each signer whom nobody trusts is one as well.
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    put(&world, &stranger(2), ".ai/tools/acme/c.sh", MARKER_SH);
+    let said = world.rye(&["verify"]);
+    assert_eq!(said.stderr.matches("verify.untrusted").count(), 2, "{said:?}");
+    assert!(said.status == 4 && said.stderr.contains("3 more items here"), "{said:?}");
     let said = World::new().rye(&["verify"]);
     assert!(said.stdout.contains(" that rye brings, "), "{said:?}");
 }
