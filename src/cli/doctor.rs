@@ -406,7 +406,7 @@ fn lacking(rye: &Rye, program: &str, family: &str, what: &str, is_nowhere: bool)
     };
     let (state, told) = match needing.as_slice() {
         [] => (State::Note, told),
-        [items @ ..] => {
+        items => {
             let more = items.len().saturating_sub(NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let named = items[..items.len().min(NAMED)].join(", ");
