@@ -9,8 +9,8 @@
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
 //!   that is in reach, `listed_files.rs` knows the files that tools list;
 //! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
-//! - runs: `run.rs`, `carry_out.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads the
-//!   score of one.
+//! - runs: `run.rs`, `carry_out.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads
+//!   the score of one.
 
 mod approvals;
 mod batch;
