@@ -3,12 +3,13 @@
 //! Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises,
-//!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a child
-//!   that others talk with · `pipes.rs` the one loop over a child's streams · `file_lookup.rs` its
-//!   eyes · `unix.rs` and `kernel.rs` the few calls that need `unsafe` · `observe.rs` what a child does,
-//!   `ptrace.rs` its calls · `net.rs` HTTP as data, `exchange.rs` with the real network ·
-//!   `environment.rs` the variables, read once · `private_dir.rs` the private folder of a run ·
-//!   `confinement.rs` what a child may touch, as data
+//!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a
+//!   child that others talk with · `pipes.rs` the one loop over a child's streams ·
+//!   `file_lookup.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that need `unsafe` ·
+//!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
+//!   `exchange.rs` with the real network · `environment.rs` the variables, read once ·
+//!   `private_dir.rs` the private folder of a run · `confinement.rs` what a child may touch,
+//!   as data
 
 mod account;
 mod confinement;
