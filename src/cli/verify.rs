@@ -165,12 +165,10 @@ fn judge_all(checked: &[CheckedItem], args: &Args, findings: &mut Findings, out:
         let others: Vec<_> = others.map(|(row, _)| row.entry.item.to_string()).collect();
         let named = others[..others.len().min(NAMED)].join(", ");
         let beyond = if others.len() > NAMED { ", …" } else { "" };
-        match others.len() {
-            0 => {}
-            1 => out.note(&format!("  the same goes for 1 more item here: {named}")),
-            more => {
-                out.note(&format!("  the same goes for {more} more items here: {named}{beyond}"))
-            }
+        let items = if others.len() == 1 { "item" } else { "items" };
+        if !others.is_empty() {
+            let count = others.len();
+            out.note(&format!("  the same goes for {count} more {items} here: {named}{beyond}"));
         }
     }
     exit
