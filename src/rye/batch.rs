@@ -19,6 +19,7 @@ use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::parse::Finding;
 use crate::resolve::Found;
+use crate::signature::has_no_line;
 use crate::space::baseline::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
@@ -205,7 +206,19 @@ impl Signing<'_> {
             _ => None,
         };
         let given = digest_to_sign(&found);
-        let unwritten = self.in_memory(found, SignWith::Own(pair), loader)?;
+        let is_unsigned = has_no_line(&found.bytes, &found.file_type.comment);
+        let lister = match scope == SignScope::Named && is_unsigned {
+            true => self.rye.items().tool_that_lists(&found),
+            false => None,
+        };
+        let mut unwritten = self.in_memory(found, SignWith::Own(pair), loader)?;
+        if let Some(tool) = lister {
+            let told = format!(
+                "it is a file of `{tool}` and an item of its own from now on; its signature line \
+                 changes it, so run `rye sign {tool}` too"
+            );
+            unwritten.findings.push(Finding::warning(told));
+        }
         if scope == SignScope::Exactly && unwritten.source().digest() != given {
             return Err(changed_meanwhile(unwritten.source().place()));
         }

@@ -48,7 +48,7 @@ impl Items<'_> {
         Ok(if kind == Kind::Tool { self.without_parts(entries) } else { entries })
     }
 
-    fn names(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+    pub(super) fn names(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
         let roots = self.rye.spaces.nearest_first().filter(|root| root.space() == space);
         let mut entries = Vec::new();
         for root in roots {

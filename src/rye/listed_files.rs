@@ -206,6 +206,16 @@ impl Items<'_> {
         unsigned.filter(|entry| is_part(entry, &tools)).cloned().collect()
     }
 
+    /// A tool that lists the file.
+    pub(super) fn tool_that_lists(self, found: &Found) -> Option<Ref> {
+        let mut tools = self.names(found.space, Kind::Tool).ok()?;
+        tools.retain(|tool| tool.bundle == found.bundle && tool.item != found.item);
+        let beside = self.beside(tools);
+        let lists = |beside: &ListedFiles| beside.holds(&found.item, &found.ext);
+        let mut tools = beside.into_iter().filter(|(_, beside)| lists(beside));
+        tools.next().map(|(tool, _)| tool.item)
+    }
+
     /// What each of the tools lists.
     pub(super) fn beside(self, tools: Vec<Entry>) -> HashMap<Entry, ListedFiles> {
         let beside = |tool| Some((ListedFiles::from_entry(self.rye, &tool)?, tool));

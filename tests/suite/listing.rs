@@ -32,6 +32,25 @@ fn an_unsigned_tool_whose_own_pattern_means_it_is_listed_and_signed() {
 }
 
 #[test]
+fn whoever_signs_a_file_of_a_tool_by_name_is_told_that_the_tool_has_to_be_signed_too() {
+    let world = World::new();
+    world.write(".ai/tools/acme/all.sh", tool("# files = [\"part.sh\"]\n"));
+    world.write(".ai/tools/acme/part.sh", tool(""));
+    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    world.works("tool:acme/all");
+    let said = world.rye(&["sign", "acme/part"]);
+    assert!(
+        said.status == 0 && said.stderr.contains("run `rye sign tool:acme/all` too"),
+        "{said:?}"
+    );
+    world.refused("tool:acme/all", "verify.dependency", 4);
+    assert_eq!(world.rye(&["sign", "acme/all"]).status, 0);
+    world.works("tool:acme/all");
+    // An item of its own is signed without a word.
+    assert_eq!(world.rye(&["sign", "acme/part"]).stderr, "");
+}
+
+#[test]
 fn two_unsigned_tools_that_mean_each_other_are_both_listed_and_both_globbed() {
     let world = World::new();
     for name in ["one", "two"] {
