@@ -82,16 +82,13 @@ impl Sink for Recorder {
     }
 }
 
-/// Passes events on, and nothing of what a tool writes while it runs.
+/// Passes events on, and nothing of what a tool writes: what its hooks are not shown, they cannot
+/// withhold.
 pub(crate) struct WithoutOutput<'a>(pub(crate) &'a dyn Sink);
 
 impl Sink for WithoutOutput<'_> {
     fn record(&self, event: Event) {
         self.0.record(event);
-    }
-
-    fn said(&self, item: &Ref, text: &dyn Fn() -> String) {
-        self.0.said(item, text);
     }
 
     fn has_reader(&self) -> bool {

@@ -388,6 +388,45 @@ fn what_a_tool_says_is_heard_while_it_runs_unless_a_part_of_it_may_be_a_secret()
 }
 
 #[test]
+fn what_a_hook_may_withhold_reaches_no_client_beside_the_answer() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/says.sh", &shell("echo aside >&2; echo '{}'\n"));
+    world.signed(".ai/tools/acme/fails.sh", &shell("echo aside >&2; exit 3\n"));
+    let program = "#!/bin/sh\necho aside >&2\necho '{\"result\": {}}'\n";
+    world.write(".ai/tools/acme/asks-it.sh", program);
+    let asks = "version: \"1.0.0\"\ntool_type: exec\n\
+         executor_id: rye/core/runtimes/exec/oneshot\ncategory: acme\ndescription: Says.\n\
+         exec:\n  command: ./asks-it.sh\n  files: [asks-it.sh]\n";
+    world.signed(".ai/tools/acme/asks.yaml", asks);
+    let mut client = Client::new(&world, &[]);
+    let mut told = |item: &str| {
+        let (said, _) = client.call("rye_execute", json!({"item_id": item}));
+        let logged = client.kept.drain(..).filter(|m| m["method"] == "notifications/message");
+        (said, logged.map(|m| m["params"]["data"].clone()).collect::<Vec<_>>())
+    };
+    let items = ["tool:acme/says", "tool:acme/fails", "tool:acme/asks"];
+    for item in items {
+        assert_eq!(told(item).1, ["aside"], "the fixture itself is heard: {item}");
+    }
+    let after = "phases: [after_execution]\n";
+    let by_file = "cat >/dev/null; cat \"$RYE_PROJECT/verdict\"";
+    crate::hooks::hook(&world, "judge", after, by_file);
+    for (verdict, code) in [
+        (json!({"allow": false, "reason": "not today"}), Some("hook.denied")),
+        // It is not shown what a tool says beside its data, so it judges the answer alone.
+        (json!({"allow": true}), None),
+    ] {
+        world.write("verdict", verdict.to_string());
+        for item in items {
+            let (said, lines) = told(item);
+            let want = code.or((item == items[1]).then_some("execute.tool_failed"));
+            assert_eq!(said["code"].as_str(), want, "{said}");
+            assert_eq!(lines, [""; 0], "{item} {verdict}");
+        }
+    }
+}
+
+#[test]
 fn a_flood_of_lines_is_told_in_part_and_keeps_no_cancellation_waiting() {
     let world = World::new();
     let flood = shell("yes line | head -n 100000 >&2; echo last >&2; echo $$ >own; sleep 600\n");
