@@ -231,6 +231,10 @@ pub(crate) const MCP_MESSAGE_BYTES: usize = 16 << 20;
 /// answered to one that never reads must not fill the memory.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_UNREAD: usize = 64;
+/// Longest question to the person at an MCP client, in bytes: more is not read in a dialog, and who
+/// approves a part of it does not know what runs.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_QUESTION_BYTES: usize = 8 << 10;
 /// Most lines of a tool's standard error that are sent to a client while a call runs, the first
 /// ones, and as many when it is done, the last ones.
 #[cfg(feature = "mcp")]

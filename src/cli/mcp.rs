@@ -45,6 +45,12 @@ pub(super) struct Args {
     /// Let agents sign what they were shown; without it a person signs
     #[arg(long)]
     allow_sign: bool,
+    /// Ask the person at the client what tools ask; without it that waits for `rye pending`
+    ///
+    /// A client may answer by itself, and rye cannot tell: give this only to one that shows the
+    /// question to a person.
+    #[arg(long)]
+    approve_by_elicitation: bool,
 }
 
 #[derive(clap::Subcommand)]
@@ -107,6 +113,7 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
         expose,
         // A program that rye runs must not approve its own changes.
         may_sign: args.allow_sign && !is_below_a_run(),
+        may_ask: args.approve_by_elicitation && !is_below_a_run(),
         project: Box::new(project),
         search_index,
         note: Box::new(|text| {

@@ -24,6 +24,9 @@ pub(super) struct Args {
     /// The client
     #[arg(value_name = "CLIENT", value_parser = NAMES)]
     client: String,
+    /// Have the server ask the person at the client what tools ask (`rye mcp --help`)
+    #[arg(long)]
+    approve_by_elicitation: bool,
     /// Only show the entry and where it goes
     #[arg(long)]
     dry_run: bool,
@@ -31,6 +34,8 @@ pub(super) struct Args {
 
 /// What the entry is called.
 const ENTRY: &str = "rye";
+/// The option of `rye mcp` that lets a person at the client decide what tools ask.
+const ASKS: &str = "--approve-by-elicitation";
 
 /// A program that starts MCP servers, and where it keeps which.
 struct Client {
@@ -80,19 +85,21 @@ impl Client {
         Some(base.join(self.path))
     }
 
-    fn entry(&self, rye: &Rye) -> Value {
+    /// The entry; `more` are options of `rye mcp`.
+    fn entry(&self, rye: &Rye, more: &[&str]) -> Value {
         let project = rye.spaces().project_path().display().to_string();
         // A file of the project may be used on other machines, and starts where the project is.
-        let (command, args) = match self.base {
-            Base::Project => (ENTRY.to_owned(), json!(["mcp"])),
-            Base::Home => (program(), json!(["mcp", "--root", project])),
+        let (command, root) = match self.base {
+            Base::Project => (ENTRY.to_owned(), &[][..]),
+            Base::Home => (program(), &["--root", &project][..]),
         };
+        let args = [&["mcp"], root, more].concat();
         let mut entry = Map::new();
         if self.is_typed {
             entry.insert("type".into(), "stdio".into());
         }
         entry.insert("command".into(), command.into());
-        entry.insert("args".into(), args);
+        entry.insert("args".into(), json!(args));
         entry.into()
     }
 
@@ -172,7 +179,20 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         message: "HOME is not set, so nobody knows where the client keeps its servers".into(),
         help: None,
     })?;
-    let (entry, shown) = (client.entry(&rye), path.display().to_string());
+    if args.approve_by_elicitation && client.base == Base::Project {
+        return Err(CliError::Usage {
+            message: format!(
+                "`{}` goes with the project, and would switch it on for everybody",
+                client.path
+            ),
+            help: Some(format!(
+                "give `rye mcp {ASKS}` in the client's own configuration, which is yours alone"
+            )),
+        }
+        .into());
+    }
+    let more: &[&str] = if args.approve_by_elicitation { &[ASKS] } else { &[] };
+    let (entry, shown) = (client.entry(&rye, more), path.display().to_string());
     let by_hand = |why: String| CliError::Usage {
         message: format!("`{}` cannot be changed: {}", escape_line(&shown), escape_line(&why)),
         help: Some(format!("add this below `{}` by hand: `\"{ENTRY}\": {entry}`", client.key)),

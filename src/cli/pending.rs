@@ -8,8 +8,10 @@ use super::exit::Exit;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
+use crate::execute::Mask;
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
+use crate::rye::request_rows;
 use crate::trace::Quiet;
 
 /// See and decide what tools ask a person before they go on
@@ -122,23 +124,12 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
-    let mut rows = vec![
-        ("request", request.row.id.clone()),
-        (
-            "state",
-            match request.row.state {
-                PendingState::Lost => "approved, but how it ended is not known".to_owned(),
-                state => state.name().to_owned(),
-            },
-        ),
-        ("tool", request.row.item.clone()),
-        ("project", request.row.project.display().to_string()),
-        ("asked", request.row.asked_at.clone()),
-        ("reason", request.row.reason.clone()),
-        ("message", request.row.message.clone()),
-        ("parameters", params.to_string()),
-        ("plan", format!("sha256 {}", plan.digest())),
-    ];
+    let mut rows = Vec::from(request_rows(request, &plan, &Mask::default()));
+    let state = match request.row.state {
+        PendingState::Lost => "approved, but how it ended is not known".to_owned(),
+        state => state.name().to_owned(),
+    };
+    rows.insert(1, ("state", state));
     if let (Some(by), Some(at)) = (&request.row.decided_by, &request.row.decided_at) {
         rows.push(("decided", format!("{at} by {by}")));
     }
@@ -164,7 +155,8 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
     confirm(&what, &format!("plan sha256 {}", plan.digest()), context, out)?;
     // The run happens in the folder where it was requested.
     let rye = context.rye_in(request.row.project.clone())?;
-    let result = rye.approvals().approve(request, context.start, &Quiet);
+    let decision = rye.approvals().decision();
+    let result = rye.approvals().approve(request, decision, context.start, &Quiet);
     let report = result?;
     Ok(super::execute::show(&report, None, context, out))
 }

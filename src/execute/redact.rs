@@ -21,6 +21,7 @@ const MASK: &[u8] = b"***";
 const LINE: usize = 8;
 
 /// The values to be masked. Has no `Debug`.
+#[derive(Default)]
 pub(crate) struct Mask {
     secrets: Vec<Vec<u8>>,
     /// All of them at once: a text is read once, however many lines a secret has. `None` without a

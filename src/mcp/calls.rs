@@ -17,8 +17,8 @@ use super::server::{Server, held};
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::report::error_json;
-use crate::rye::{DetailLevel, ItemVerdict, LockMode, Request, Rye, SearchRequest};
+use crate::report::{Report, error_json};
+use crate::rye::{DetailLevel, Failed, ItemVerdict, LockMode, Request, Rye, SearchRequest};
 use crate::trace::{Event, Recorder, Sink};
 
 /// What a call gave.
@@ -307,10 +307,18 @@ impl<'a> Call<'a> {
     /// Runs one request; every outcome is an answer.
     pub(super) fn run(&self, rye: &Rye, request: &Request, trace: bool) -> Answer {
         let recorder = trace.then(|| Recorder::new(self.start));
-        let sink = Listening { log: self.log, recorder: recorder.as_ref() };
-        let result = rye.runs().run(request, self.start, &sink);
+        self.told(recorder.as_ref(), |sink| rye.runs().run(request, self.start, sink))
+    }
+
+    /// The answer of a run, which is listened to.
+    pub(super) fn told(
+        &self,
+        recorder: Option<&Recorder>,
+        run: impl FnOnce(&dyn Sink) -> Result<Report, Failed>,
+    ) -> Answer {
+        let result = run(&Listening { log: self.log, recorder });
         let elapsed = self.start.elapsed();
-        let events = recorder.as_ref().map(Recorder::events);
+        let events = recorder.map(Recorder::events);
         match result {
             Ok(report) => Answer::new(report.to_json(elapsed, false, events.as_deref())),
             Err(failed) => {

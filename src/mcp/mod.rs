@@ -17,11 +17,12 @@
 //!
 //! Start at `server.rs`, what all sessions share. `session.rs` is one session, `calls.rs` what each
 //! tool does, `tools.rs` how it is described, `exposed.rs` items as tools, `prompts.rs` directives,
-//! `resources.rs` knowledge, `sign.rs` the two steps to a signature, `workers.rs` the threads,
-//! `watch.rs` hints that files changed, `listeners.rs` who is told of it; `stdio.rs` and `http.rs`
-//! are the two transports, `messages.rs` reads what comes in, and `http_readers.rs` tells who still
-//! reads over HTTP.
+//! `resources.rs` knowledge, `sign.rs` the two steps to a signature, `approvals.rs` what a person
+//! at the client is asked, `workers.rs` the threads, `watch.rs` hints that files changed,
+//! `listeners.rs` who is told of it; `stdio.rs` and `http.rs` are the two transports, `messages.rs`
+//! reads what comes in, and `http_readers.rs` tells who still reads over HTTP.
 
+mod approvals;
 mod calls;
 mod error;
 mod exposed;

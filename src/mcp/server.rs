@@ -9,6 +9,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
+use super::approvals::Asked;
 use super::error::McpError;
 use super::exposed::ExposedTools;
 use super::http::{self, Listen};
@@ -38,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) expose: Vec<Pattern>,
     /// Whether clients may sign what they were shown.
     pub(crate) may_sign: bool,
+    /// Whether a person at a client may decide what a tool asks.
+    pub(crate) may_ask: bool,
     pub(crate) project: Project,
     /// What `project` keeps of items to find them by.
     pub(crate) search_index: Arc<SearchIndex>,
@@ -66,6 +69,8 @@ pub(super) struct Server {
     pub(super) workers: Workers,
     /// Changes that were shown and may be confirmed.
     pub(super) shown: Mutex<Shown>,
+    /// What clients were asked about in the answer to a call.
+    pub(super) asked: Mutex<Asked>,
     exposed: Mutex<Arc<ExposedTools>>,
     /// Clients that are told of changes.
     pub(super) listeners: Listeners,
@@ -117,6 +122,7 @@ pub(crate) fn serve(setup: Setup, transport: ServerTransport) -> Result<McpEnd, 
         setup,
         workers: Workers::new()?,
         shown: Mutex::default(),
+        asked: Mutex::default(),
         exposed: Mutex::new(Arc::new(exposed)),
         listeners: Listeners::default(),
         end,

@@ -9,18 +9,20 @@ use std::time::Duration;
 use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    Implementation, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, LoggingMessageNotificationParam,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ResourceTemplate, ServerCapabilities, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CompletionInfo, ContentBlock, ElicitationAction, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeResult, InputRequiredResult, InputResponses,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    Reference, ResourceTemplate, ServerCapabilities, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use super::approvals::{ask, call_digest, can_ask, question_as_result, said, waiting_id};
 use super::calls::{Answer, Call, CallLog, Refusal};
 use super::error::McpError;
 use super::http_readers::RequestStream;
@@ -29,6 +31,7 @@ use super::resources::{TEMPLATE, is_page};
 use super::server::{Server, held};
 use super::tools::own;
 use super::workers::Ticket;
+use crate::base::Digest;
 use crate::base::durations::MCP_PROGRESS_MS;
 use crate::base::limits::{MCP_LOG_LINES, MCP_SUBSCRIPTIONS};
 use crate::id::Ref;
@@ -104,6 +107,83 @@ impl Session {
         }
     }
 
+    /// The answer of a call of a tool, once what it said is told.
+    async fn answered(
+        &self,
+        context: &RequestContext<RoleServer>,
+        job: impl FnOnce(&Call<'_>) -> Option<Answer> + Send + 'static,
+    ) -> Result<Option<Answer>, ErrorData> {
+        let answer = match self.call(context, job).await {
+            Ok((answer, log)) => {
+                self.tell(log.take(), context).await;
+                answer
+            }
+            Err(Stopped::Refused(refusal)) => Some(refusal.into_answer(Duration::ZERO)),
+            Err(other) => return Err(other.into()),
+        };
+        let signal = answer.as_ref().and_then(|answer| answer.signal);
+        if let Some(signal) = signal.filter(|_| !self.server.workers.is_closed()) {
+            self.server.end_by(signal);
+        }
+        Ok(answer)
+    }
+
+    /// Asks the person at the client what the tool asked in `answer`, which stays the answer where
+    /// nobody decides.
+    async fn ask(
+        &self,
+        id: String,
+        digest: Digest,
+        answer: Answer,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Turn, ErrorData> {
+        let asked = id.clone();
+        let (question, _) = self.call(context, move |call| call.question(&asked)).await?;
+        let Some(question) = question else { return Ok(Turn::Answer(answer)) };
+        if is_stateless(context) {
+            held(&self.server.asked).keep(&id, digest);
+            return Ok(Turn::Question(question_as_result(question, &id)));
+        }
+        match ask(question, context).await {
+            Some(action @ (ElicitationAction::Accept | ElicitationAction::Decline)) => {
+                self.decided(id, action, context).await
+            }
+            _ => Ok(Turn::Answer(answer)),
+        }
+    }
+
+    /// A call that comes back with what the person said.
+    async fn goes_on(
+        &self,
+        id: String,
+        digest: Option<Digest>,
+        responses: Option<InputResponses>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Turn, ErrorData> {
+        if !digest.is_some_and(|digest| held(&self.server.asked).knows(&id, digest)) {
+            let why = "this server gave no such `requestState` to this call";
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        let said = said(responses).map_err(|why| {
+            ErrorData::invalid_params(
+                format!("the answer of the person cannot be read: {why}"),
+                None,
+            )
+        })?;
+        self.decided(id, said.unwrap_or(ElicitationAction::Cancel), context).await
+    }
+
+    async fn decided(
+        &self,
+        id: String,
+        action: ElicitationAction,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Turn, ErrorData> {
+        let answer = self.answered(context, move |call| Some(call.decided(&id, &action))).await?;
+        // The job gives one.
+        answer.map(Turn::Answer).ok_or_else(|| Stopped::Lost.into())
+    }
+
     /// Sends what programs wrote to standard error, line by line.
     async fn tell(&self, said: Vec<(Ref, String)>, context: &RequestContext<RoleServer>) {
         // From 2026-07-28 on each request says for itself what it wants to hear.
@@ -136,7 +216,7 @@ async fn stop<T, R>(ticket: Ticket, said: oneshot::Receiver<T>) -> Result<R, Sto
 }
 
 /// Returns when the client has cancelled the call, or has gone away and did not come back for it.
-async fn gone(context: &RequestContext<RoleServer>) {
+pub(super) async fn gone(context: &RequestContext<RoleServer>) {
     let head = context.extensions.get::<Parts>();
     let stream = head.and_then(|head| head.extensions.get::<Arc<RequestStream>>());
     match stream {
@@ -156,6 +236,13 @@ pub(super) fn versions() -> &'static [ProtocolVersion] {
 /// Whether a request is of a revision without sessions.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+/// What is sent to a call.
+enum Turn {
+    Answer(Answer),
+    /// The client comes back with what its person said.
+    Question(InputRequiredResult),
 }
 
 /// Why a call has no answer.
@@ -298,25 +385,27 @@ impl ServerHandler for Session {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
-        let is_own = super::tools::is_own(&name);
-        let asked = name.to_string();
-        let called = self.call(&context, move |call| call.tool(&asked, arguments)).await;
-        let answer = match called {
-            Ok((answer, log)) => {
-                self.tell(log.take(), &context).await;
-                answer
+        let digest = self.server.setup.may_ask.then(|| call_digest(&request));
+        let name = request.name;
+        let answer = match request.request_state {
+            None => {
+                let (asked, arguments) = (name.to_string(), request.arguments.unwrap_or_default());
+                let answer = self.answered(&context, move |call| call.tool(&asked, arguments));
+                let answer = answer.await?.ok_or_else(|| {
+                    ErrorData::invalid_params(format!("there is no tool `{name}`"), None)
+                })?;
+                match waiting_id(&answer).zip(digest).filter(|_| can_ask(&context)) {
+                    Some((id, digest)) => self.ask(id, digest, answer, &context).await?,
+                    _ => Turn::Answer(answer),
+                }
             }
-            Err(Stopped::Refused(refusal)) => Some(refusal.into_answer(Duration::ZERO)),
-            Err(other) => return Err(other.into()),
+            Some(id) => self.goes_on(id, digest, request.input_responses, &context).await?,
         };
-        let Some(answer) = answer else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
-        };
-        if let Some(signal) = answer.signal.filter(|_| !self.server.workers.is_closed()) {
-            self.server.end_by(signal);
-        }
-        Ok(if is_own { result(answer) } else { exposed(answer) }.into())
+        Ok(match answer {
+            Turn::Answer(answer) if super::tools::is_own(&name) => result(answer).into(),
+            Turn::Answer(answer) => exposed(answer).into(),
+            Turn::Question(question) => question.into(),
+        })
     }
 
     async fn list_prompts(

@@ -11,7 +11,7 @@ use super::failed::Failed;
 use super::run::Request;
 use crate::base::durations::PENDING_LOOK_MS;
 use crate::diagnostic::Failure;
-use crate::execute::Pending;
+use crate::execute::{Mask, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
 use crate::registry::{Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError};
 use crate::report::{Report, error_json};
@@ -101,6 +101,7 @@ impl Approvals<'_> {
     pub(crate) fn approve(
         self,
         request: &PendingRequest,
+        decision: Decision,
         start: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
@@ -116,17 +117,7 @@ impl Approvals<'_> {
             let (id, state) = (request.row.id.clone(), request.row.state);
             return Err(early(RegistryError::Decided { id, state }.into()));
         }
-        let plan = PlanFile::read(&request.plan).map_err(|error| early(error.into()))?;
-        let claimed = Arc::new(AtomicBool::new(false));
-        let (id, decision) = (request.row.id.clone(), self.decision());
-        let approval = Approval { id, decision, claimed: claimed.clone() };
-        let mut asked = Request::new(request.row.item.clone());
-        asked.params = plan.params().cloned().unwrap_or_default();
-        asked.timeout = Some(plan.timeout());
-        asked.plan = Some(plan);
-        // Made the same way, so that it is compared like with like.
-        asked.for_record = request.for_record;
-        asked.approval = Some(approval);
+        let (asked, claimed) = approved(request, decision).map_err(early)?;
         let result = self.rye.runs().run(&asked, start, sink);
         if !claimed.load(Ordering::Relaxed) {
             // Nothing was started, or somebody else's run of it was.
@@ -147,6 +138,27 @@ impl Approvals<'_> {
             (Ok(_), Err(lost)) => Err(early(lost)),
             (result, _) => result,
         }
+    }
+
+    /// What a person is shown of a kept request before they decide it, row by row, without the
+    /// values of secrets. It is planned anew for that, so what changed since is not shown.
+    ///
+    /// # Errors
+    /// `pending.drifted`, `plan.malformed`; those of planning.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn shown(
+        self,
+        request: &PendingRequest,
+    ) -> Result<Vec<(&'static str, String)>, Failure> {
+        let (asked, _) = approved(request, self.decision())?;
+        let asked = asked.dry_run(true);
+        let report = self.rye.runs().run(&asked, Instant::now(), &crate::trace::Quiet);
+        let report = report.map_err(|failed| failed.failure)?;
+        let mask = match &report {
+            Report::Tool(tool) => Mask::new(tool.plan.private_values()),
+            _ => Mask::default(),
+        };
+        Ok(request_rows(request, &PlanFile::read(&request.plan)?, &mask).into())
     }
 
     /// Waits until somebody decided, and gives the report of the run as JSON.
@@ -186,4 +198,42 @@ impl Approvals<'_> {
             }
         }
     }
+}
+
+/// The run of a kept request as it was asked for, and whether that run claimed it.
+fn approved(
+    request: &PendingRequest,
+    decision: Decision,
+) -> Result<(Request, Arc<AtomicBool>), Failure> {
+    let plan = PlanFile::read(&request.plan)?;
+    let claimed = Arc::new(AtomicBool::new(false));
+    let id = request.row.id.clone();
+    let mut asked = Request::new(request.row.item.clone());
+    asked.params = plan.params().cloned().unwrap_or_default();
+    asked.timeout = Some(plan.timeout());
+    asked.plan = Some(plan);
+    // Made the same way, so that it is compared like with like.
+    asked.for_record = request.for_record;
+    asked.approval = Some(Approval { id, decision, claimed: Arc::clone(&claimed) });
+    Ok((asked, claimed))
+}
+
+/// What a request says of itself, row by row.
+pub(crate) fn request_rows(
+    request: &PendingRequest,
+    plan: &PlanFile,
+    mask: &Mask,
+) -> [(&'static str, String); 8] {
+    let params = mask.value(plan.params().cloned().unwrap_or_default().into());
+    let row = &request.row;
+    [
+        ("request", row.id.clone()),
+        ("tool", row.item.clone()),
+        ("project", row.project.display().to_string()),
+        ("asked", row.asked_at.clone()),
+        ("reason", mask.text(&row.reason)),
+        ("message", mask.text(&row.message)),
+        ("parameters", params.to_string()),
+        ("plan", format!("sha256 {}", plan.digest())),
+    ]
 }

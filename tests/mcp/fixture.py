@@ -39,6 +39,21 @@ SCRIPTS = {
     "echo": "cat\n",
 }
 
+# A tool that asks a person, and is told who said yes.
+ASKS = '''version: "1.0.0"
+tool_type: exec
+executor_id: rye/core/runtimes/exec/oneshot
+description: Asks a person before it pays
+exec: {command: ./asks-it.sh, files: [asks-it.sh]}
+'''
+ASKS_IT = '''#!/bin/sh
+read -r call
+case "$call" in
+*'"approval":'*) echo '{"result": "paid"}' ;;
+*) echo '{"pending": {"reason": "amount", "message": "Pay?"}}' ;;
+esac
+'''
+
 HEADER = '''#!/bin/bash
 # /// rye
 # version = "1.0.0"
@@ -106,6 +121,8 @@ class Project:
         for name, script in SCRIPTS.items():
             (ai / "tools" / f"{name}.sh").write_text(HEADER + script)
         (ai / "tools" / "json_schema_2020_12_tool.yaml").write_text(SCHEMA)
+        (ai / "tools" / "asks.yaml").write_text(ASKS)
+        (ai / "tools" / "asks-it.sh").write_text(ASKS_IT)
         simple = directive("test_simple_prompt", [], "This is a simple prompt for testing.")
         (ai / "directives" / "test_simple_prompt.md").write_text(simple)
         words = "Prompt with arguments: arg1='{input:arg1}', arg2='{input:arg2}'"

@@ -9,6 +9,7 @@ import sys
 
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.types import ElicitResult
 
 from fixture import project
 
@@ -35,6 +36,18 @@ async def drive(client, path):
     raise AssertionError("a page that is not there was read")
 
 
+async def decide(client, said):
+    """A person at the client decides what a tool asks, in either revision."""
+    for action, is_error in (("accept", False), ("decline", True)):
+        said.append(action)
+        result = await client.call_tool("asks", {"amount": 5})
+        assert result.is_error == is_error and not said, result
+        if action == "accept":
+            assert result.content[0].text == "paid", result
+        else:
+            assert result.structured_content["code"] == "pending.rejected", result
+
+
 async def main(rye):
     """Both revisions: what the client takes by itself, and what older ones speak."""
     with project(rye) as of:
@@ -45,6 +58,17 @@ async def main(rye):
                 assert client.protocol_version == revision, (mode, client.protocol_version)
                 await drive(client, str(of.path))
             print(f"{mode}: a whole session of {revision}")
+        said = []
+
+        async def person(_, question):
+            assert "tool:asks" in question.message and "Pay?" in question.message, question
+            return ElicitResult(action=said.pop(), content={})
+
+        server.args.append("--approve-by-elicitation")
+        for mode in ("auto", "legacy"):
+            async with Client(stdio_client(server), mode=mode, elicitation_callback=person) as client:
+                await decide(client, said)
+            print(f"{mode}: a person at the client decided what a tool asks")
 
 
 asyncio.run(asyncio.wait_for(main(sys.argv[1]), 300))

@@ -13,6 +13,7 @@ import jsonschema
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
+from mcp.types import ElicitResult
 
 from fixture import SCRIPTS, project
 
@@ -102,10 +103,32 @@ async def drive(streams, path):
         assert (hello.protocolVersion, hello.serverInfo.name) == ("2025-11-25", "rye"), hello
         await session.send_ping()
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        assert set(OWN + list(SCRIPTS) + ["json_schema_2020_12_tool"]) == set(tools), tools
+        assert {*OWN, *SCRIPTS, "json_schema_2020_12_tool", "asks"} == set(tools), tools
         await own(session, tools, path)
         await shown(session, logged)
         await lists(session)
+
+
+async def decide(streams):
+    """A person at the client decides what a tool asks."""
+    said = []
+
+    async def person(_, question):
+        assert "tool:asks" in question.message and "Pay?" in question.message, question
+        return ElicitResult(action=said.pop(), content={})
+
+    async with ClientSession(streams[0], streams[1], elicitation_callback=person) as session:
+        await session.initialize()
+        for action, is_error in (("accept", False), ("decline", True), ("cancel", False)):
+            said.append(action)
+            result = await session.call_tool("asks", {"amount": 5})
+            assert result.isError == is_error and not said, result
+            if action == "accept":
+                assert result.content[0].text == "paid", result
+            else:
+                code = {"decline": "pending.rejected"}.get(action)
+                assert result.structuredContent.get("code") == code, result
+                assert code or result.structuredContent["status"] == "pending", result
 
 
 async def main(rye):
@@ -121,6 +144,15 @@ async def main(rye):
             async with streamablehttp_client(url, headers=headers) as streams:
                 await drive(streams, path)
         print("http: every tool was listed and called")
+        asks = ["--expose", "tool:*", "--approve-by-elicitation"]
+        server.args = ["mcp", *asks]
+        async with stdio_client(server) as streams:
+            await decide(streams)
+        with of.http(*asks) as (url, token):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with streamablehttp_client(url, headers=headers) as streams:
+                await decide(streams)
+        print("both: a person at the client decided what a tool asks")
 
 
 asyncio.run(asyncio.wait_for(main(sys.argv[1]), 300))

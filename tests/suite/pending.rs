@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const PAY: &str = "tool:acme/pay";
-const ITEM: &str = ".ai/tools/acme/pay.yaml";
+pub const PAY: &str = "tool:acme/pay";
+pub const ITEM: &str = ".ai/tools/acme/pay.yaml";
 const PROGRAM: &str = ".ai/tools/acme/pay-it.sh";
 
 /// Asks for a person above 1,000, and leaves a mark when it pays.
@@ -23,7 +23,7 @@ case "$call" in
 esac
 "#;
 
-fn world() -> World {
+pub fn world() -> World {
     let world = World::new();
     world.write(PROGRAM, PAYS);
     world.signed(
@@ -71,7 +71,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn paid(world: &World) -> usize {
+pub fn paid(world: &World) -> usize {
     let text = std::fs::read_to_string(world.project().join("paid")).unwrap_or_default();
     text.lines().count()
 }

@@ -61,8 +61,14 @@ impl Client {
 
     #[track_caller]
     pub fn hello(&mut self) -> Value {
+        self.hello_as(&json!({}))
+    }
+
+    /// The same from a client that can do this much.
+    #[track_caller]
+    pub fn hello_as(&mut self, capabilities: &Value) -> Value {
         let params = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {},
+            "protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"},
         });
         let said = self.ask("initialize", &params);

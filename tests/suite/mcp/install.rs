@@ -82,6 +82,23 @@ fn each_client_gets_the_form_that_it_reads() {
 }
 
 #[test]
+fn who_decides_at_the_client_is_switched_on_for_yourself_and_never_for_who_clones() {
+    let world = World::new();
+    let (status, said) = install(&world, "cursor", &["--yes", "--approve-by-elicitation"]);
+    assert_eq!(status, 0, "{said}");
+    let args = said["entry"]["args"].as_array().unwrap();
+    assert_eq!(args.last(), Some(&json!("--approve-by-elicitation")), "{said}");
+    let (status, said) = install(&world, "cursor", &["--dry-run"]);
+    assert_eq!((status, said["entry"]["args"].as_array().unwrap().len()), (0, 3), "{said}");
+    for client in ["claude-code", "vscode"] {
+        let (status, said) = install(&world, client, &["--yes", "--approve-by-elicitation"]);
+        assert_eq!((status, said["code"].as_str()), (2, Some("cli.usage")), "{client}: {said}");
+        assert!(said["error"].as_str().unwrap().contains("for everybody"), "{said}");
+    }
+    assert!(!world.project().join(".mcp.json").exists());
+}
+
+#[test]
 fn a_file_that_is_not_understood_is_left_as_it_is() {
     let world = World::new();
     let file = world.home().join(".gemini/settings.json");

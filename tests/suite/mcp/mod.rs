@@ -1,5 +1,6 @@
 //! `rye mcp` from outside: a client over pipes, one over HTTP, and what neither may do.
 
+mod approvals;
 mod calls;
 pub mod client;
 mod doors;

@@ -9,10 +9,10 @@ use crate::keys::others::put;
 use crate::tools::shell;
 use crate::world::{GREET_MD, MARKER_SH, World};
 
-const KEY: &str = "io.modelcontextprotocol";
+pub const KEY: &str = "io.modelcontextprotocol";
 
 /// The parameters of a request with what each has to say of its client.
-fn stateless(mut params: Value, more: &[(&str, Value)]) -> Value {
+pub fn stateless(mut params: Value, more: &[(&str, Value)]) -> Value {
     let mut meta = json!({
         format!("{KEY}/protocolVersion"): "2026-07-28",
         format!("{KEY}/clientInfo"): {"name": "test", "version": "1"},

@@ -1,0 +1,174 @@
+//! Asking the person at the client what a tool asks (exec-protocol 4), where whoever started the
+//! server allowed it and the client can. What is not decided there waits for `rye pending`.
+
+use std::collections::{HashMap, VecDeque};
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CancelledNotificationParam, ClientResult, ElicitRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
+    InputRequiredResult, InputResponses, ServerRequest,
+};
+use rmcp::service::{PeerRequestOptions, RequestContext};
+use serde_json::json;
+
+use super::calls::{Answer, Call, Refusal};
+use super::session::gone;
+use crate::base::Digest;
+use crate::base::limits::{MCP_QUESTION_BYTES, MCP_WAITING};
+use crate::base::text::escape_line;
+use crate::diagnostic::Failure;
+use crate::registry::{Decision, PendingRequest, Registry, RegistryError};
+use crate::report::metadata;
+use crate::rye::Rye;
+
+/// What the one question of a call is named, from 2026-07-28 on.
+const QUESTION: &str = "approval";
+
+/// Requests of tools that clients were asked about in the answer to a call, from 2026-07-28 on, and
+/// which call that was. The oldest are dropped.
+#[derive(Default)]
+pub(super) struct Asked {
+    calls: HashMap<String, Digest>,
+    order: VecDeque<String>,
+}
+
+impl Asked {
+    pub(super) fn keep(&mut self, id: &str, call: Digest) {
+        if self.calls.insert(id.to_owned(), call).is_none() {
+            self.order.push_back(id.to_owned());
+        }
+        while self.order.len() > MCP_WAITING {
+            if let Some(oldest) = self.order.pop_front() {
+                self.calls.remove(&oldest);
+            }
+        }
+    }
+
+    /// Whether the client was asked about this request in the answer to this very call.
+    pub(super) fn knows(&self, id: &str, call: Digest) -> bool {
+        self.calls.get(id) == Some(&call)
+    }
+}
+
+/// What a call asks for, so that the answer to a question is about the same call.
+pub(super) fn call_digest(request: &CallToolRequestParams) -> Digest {
+    let arguments = json!(request.arguments).to_string();
+    Digest::of_parts(&[request.name.as_bytes(), b"\0", arguments.as_bytes()])
+}
+
+/// The id of what waits for a person, where an answer says that something does.
+pub(super) fn waiting_id(answer: &Answer) -> Option<String> {
+    let is_pending = answer.structured.get("status").is_some_and(|status| status == "pending");
+    let id = answer.structured.get("pending")?.get("id")?.as_str()?;
+    is_pending.then(|| id.to_owned())
+}
+
+/// Whether the client shows forms to its person.
+pub(super) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
+    let can = context.client_capabilities().and_then(|can| can.elicitation);
+    can.is_some_and(|can| can.form.is_some() || can.url.is_none())
+}
+
+/// A question that wants nothing but yes or no.
+fn form(message: String) -> ElicitRequest {
+    ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema: ElicitationSchema::new(std::collections::BTreeMap::new()),
+    })
+}
+
+/// The answer to a call that goes on once the person answered.
+pub(super) fn question_as_result(question: String, id: &str) -> InputRequiredResult {
+    let question = InputRequest::Elicitation(form(question));
+    let questions = [(QUESTION.to_owned(), question)].into_iter().collect();
+    InputRequiredResult::new(Some(questions), Some(id.to_owned()))
+}
+
+/// What the person said, where the client brings it; an error where it cannot be read.
+pub(super) fn said(
+    responses: Option<InputResponses>,
+) -> Result<Option<ElicitationAction>, serde_json::Error> {
+    let said = responses.and_then(|mut responses| responses.remove(QUESTION));
+    said.map(|said| Ok(serde_json::from_value::<ElicitResult>(said)?.action)).transpose()
+}
+
+/// Asks the person at a client that has a session. Without an answer nothing is decided; `None` is
+/// also a client that is gone.
+pub(super) async fn ask(
+    question: String,
+    context: &RequestContext<RoleServer>,
+) -> Option<ElicitationAction> {
+    let request = ServerRequest::ElicitRequest(form(question));
+    let options = PeerRequestOptions::no_options();
+    let asked = context.peer.send_cancellable_request(request, options).await.ok()?;
+    let id = asked.id.clone();
+    tokio::select! {
+        biased;
+        () = gone(context) => {
+            let told = CancelledNotificationParam::new(Some(id), None);
+            let _ = context.peer.notify_cancelled(told).await;
+            None
+        }
+        said = asked.await_response() => match said {
+            Ok(ClientResult::ElicitResult(said)) => Some(said.action),
+            _ => None,
+        },
+    }
+}
+
+impl Call<'_> {
+    /// The question that a person is asked about a kept request; `None` where it is too long to be
+    /// read in a dialog, or is not what was asked for any more.
+    pub(super) fn question(&self, id: &str) -> Option<String> {
+        let (_, rye, request) = kept(self, id).ok()?;
+        let rows = rye.approvals().shown(&request).ok()?;
+        let mut question = format!(
+            "`{}` asks a person before it goes on. To accept runs exactly this, once; to decline \
+             refuses it; otherwise it waits for `rye pending`.\n",
+            request.row.item
+        );
+        for (label, value) in rows {
+            question.push_str(&format!("\n{label}: {}", escape_line(&value)));
+        }
+        (question.len() <= MCP_QUESTION_BYTES).then_some(question)
+    }
+
+    /// Does what the person at the client said about a kept request, as `rye pending` does it.
+    pub(super) fn decided(&self, id: &str, action: &ElicitationAction) -> Answer {
+        let decided = kept(self, id).and_then(|(registry, rye, request)| {
+            let own = rye.approvals().decision();
+            let decision = Decision { by: format!("{} over MCP", own.by), ..own };
+            match action {
+                ElicitationAction::Accept => Ok(self.told(None, |sink| {
+                    rye.approvals().approve(&request, decision, self.start, sink)
+                })),
+                ElicitationAction::Decline => {
+                    let why = "a person said no at the client";
+                    registry.reject(id, &decision, why)?;
+                    Err(RegistryError::Rejected { id: id.to_owned(), why: why.into() }.into())
+                }
+                _ => Ok(Answer::shown(json!({
+                    "status": "pending", "type": "tool", "item_id": request.row.item,
+                    "pending": {
+                        "id": id, "reason": request.row.reason, "message": request.row.message,
+                    },
+                    "metadata": metadata(self.start.elapsed()),
+                }))),
+            }
+        });
+        decided.unwrap_or_else(|refusal| refusal.into_answer(self.start.elapsed()))
+    }
+}
+
+/// A kept request, with the facade of the project that it was asked in.
+fn kept<'a>(call: &'a Call<'_>, id: &str) -> Result<(Registry, &'a Rye, PendingRequest), Refusal> {
+    let setup = &call.server.setup;
+    let first = (setup.project)(&setup.roots[0])?;
+    let missing = || RegistryError::NotFound { id: id.to_owned(), near: Vec::new() };
+    let registry = first.approvals().registry()?.ok_or_else(|| Failure::from(missing()))?;
+    let request = registry.request(id)?;
+    let rye = call.rye("rye_execute", &request.row.project)?;
+    Ok((registry, rye, request))
+}
