@@ -22,6 +22,7 @@ codes! {
     MCP_OUTPUT_SCHEMA = "mcp.output_schema", PeerFailed;
     MCP_SERVER_FAILED = "mcp.server_failed", PeerFailed;
     MCP_TOOL_CHANGED = "mcp.tool_changed", Refused;
+    MCP_UNAUTHORIZED = "mcp.unauthorized", PeerFailed;
     PROTOCOL_BAD_RESPONSE = "protocol.bad_response", PeerFailed;
     PROTOCOL_BAD_SCORE = "protocol.bad_score", PeerFailed;
     PROTOCOL_EMPTY_RESPONSE = "protocol.empty_response", PeerFailed;

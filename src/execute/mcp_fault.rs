@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::error::{MCP_BAD_ANSWER, MCP_OUTPUT_SCHEMA, MCP_SERVER_FAILED, MCP_TOOL_CHANGED};
+use super::error::{
+    MCP_BAD_ANSWER, MCP_OUTPUT_SCHEMA, MCP_SERVER_FAILED, MCP_TOOL_CHANGED, MCP_UNAUTHORIZED,
+};
 use crate::base::text::brief_line;
 use crate::base::time::time_text;
 use crate::diagnostic::Code;
@@ -44,6 +46,9 @@ pub(crate) enum McpFault {
     ToolChanged { tool: String, changes: Vec<ToolChange> },
     #[error("cannot be asked at its MCP server: {}", brief_line(.why))]
     ServerFailed { why: String },
+    /// `oauth` is where the server says what its OAuth is like, if it does.
+    #[error("cannot be asked at its MCP server: {}", unauthorized(.origin, *.has_token, .oauth.as_deref()))]
+    Unauthorized { origin: String, has_token: bool, oauth: Option<String> },
     #[error("got something that is not a valid answer of an MCP server: {}", brief_line(.why))]
     BadAnswer { why: String },
     #[error("was answered what its output schema does not allow: {}", brief_line(.why))]
@@ -61,11 +66,28 @@ fn sentences(changes: &[ToolChange]) -> String {
     said.join("; ")
 }
 
+fn unauthorized(origin: &str, has_token: bool, oauth: Option<&str>) -> String {
+    let asks = match oauth {
+        Some(place) => {
+            format!(
+                "{origin} asks for OAuth (`{}`), for which rye has no log-in",
+                brief_line(place)
+            )
+        }
+        None => format!("{origin} asks for a token (status 401)"),
+    };
+    match has_token {
+        true => format!("{asks}; it does not take the token that it was sent"),
+        false => format!("{asks}; it was sent none"),
+    }
+}
+
 impl McpFault {
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::ToolChanged { .. } => MCP_TOOL_CHANGED,
             Self::ServerFailed { .. } => MCP_SERVER_FAILED,
+            Self::Unauthorized { .. } => MCP_UNAUTHORIZED,
             Self::BadAnswer { .. } => MCP_BAD_ANSWER,
             Self::OutputSchema { .. } => MCP_OUTPUT_SCHEMA,
             Self::TimedOut { .. } => EXECUTE_TIMEOUT,
@@ -79,6 +101,9 @@ impl McpFault {
             }
             Self::ServerFailed { .. } => {
                 "see what it said last, or run it by hand; what it may touch is in the item's `sandbox`"
+            }
+            Self::Unauthorized { .. } => {
+                "get a token from whoever runs the server and put it into a variable, say MCP_TOKEN; in the item write `secrets: [MCP_TOKEN]`, and below `config` `auth: {type: bearer, secret: MCP_TOKEN}`; `rye import mcp --secret MCP_TOKEN` writes both"
             }
             Self::BadAnswer { .. } => {
                 "see whether it is an MCP server that speaks over this transport, and tell its makers"

@@ -87,6 +87,9 @@ impl Diagnose for ImportError {
             Self::Nothing { .. } => {
                 "name a folder that holds `SKILL.md`, or `.ai` with items of the older form".into()
             }
+            Self::Server { fault: McpFault::Unauthorized { .. }, .. } => {
+                "get a token from whoever runs the server, put it into a variable, say MCP_TOKEN, and import again with `--secret MCP_TOKEN`: each item then has `secrets: [MCP_TOKEN]` and `auth: {type: bearer, secret: MCP_TOKEN}`".into()
+            }
             Self::Server { server, .. } if server.starts_with("http") => {
                 "see whether it is the address of an MCP server; where it wants a token, `--secret` names the variable that holds it".into()
             }

@@ -89,6 +89,7 @@ impl HttpCarrier {
         match answer.status {
             200..=299 => Ok(answer),
             300..=399 => Err(self.failed("redirects, which is not followed")),
+            401 => Err(self.unauthorized(&answer).into()),
             404 if self.session.is_some() => Err(Lost::Forgotten),
             status => Err(self.failed(&format!("answers with the status {status}"))),
         }
@@ -97,6 +98,21 @@ impl HttpCarrier {
     fn failed(&self, what: &str) -> Lost {
         let why = format!("{} {what}", self.remote.address.origin());
         McpFault::ServerFailed { why }.into()
+    }
+
+    /// What a server wants that lets nobody in without a token (RFC 9728 for OAuth).
+    fn unauthorized(&self, answer: &HttpAnswer) -> McpFault {
+        let wanted = answer.headers.iter().filter(|(name, _)| name == "www-authenticate");
+        let oauth = wanted.filter_map(|(_, value)| {
+            let (_, said) = std::str::from_utf8(value).ok()?.split_once("resource_metadata=")?;
+            let end = if said.starts_with('"') { '"' } else { ',' };
+            said.trim_start_matches('"').split(end).next().map(|said| said.trim().to_owned())
+        });
+        McpFault::Unauthorized {
+            origin: self.remote.address.origin(),
+            has_token: self.remote.headers.iter().any(|(name, _)| name == "authorization"),
+            oauth: oauth.last(),
+        }
     }
 
     /// The messages of an answer: one, or those of a stream of events.

@@ -259,6 +259,10 @@ pub(super) fn masked(fault: McpFault, mask: &Mask) -> McpFault {
             }
             McpFault::ToolChanged { tool, changes }
         }
+        McpFault::Unauthorized { origin, has_token, oauth } => {
+            let oauth = oauth.map(|place| mask.text(&place));
+            McpFault::Unauthorized { origin, has_token, oauth }
+        }
         McpFault::TimedOut { after } => McpFault::TimedOut { after },
     }
 }

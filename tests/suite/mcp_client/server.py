@@ -104,7 +104,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if os.path.exists(at("redirect")):
             return self.reply(307, "text/plain", b"", location="https://evil.example/")
         if self.headers.get("authorization") != "Bearer hush":
-            return self.reply(401, "text/plain", b"")
+            return self.reply(401, "text/plain", b"", asks=os.path.exists(at("oauth")))
         first = message.get("method") == "initialize"
         if not first and self.headers.get("mcp-session-id") != "s-1":
             return self.reply(400, "text/plain", b"")
@@ -137,12 +137,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             text = file.read()
         return self.reply(200, "text/event-stream", f"id: e-3\ndata: {text}\n\n".encode())
 
-    def reply(self, status, kind, body, location=None, session=None):
+    def reply(self, status, kind, body, location=None, session=None, asks=False):
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         if location:
             self.send_header("location", location)
+        if asks:
+            self.send_header("www-authenticate", "Basic realm=x")
+            place = "https://shop.example/.well-known/oauth-protected-resource/mcp"
+            self.send_header("www-authenticate", f'Bearer scope="a", resource_metadata="{place}", error="x"')
         if session:
             self.send_header("mcp-session-id", session)
         self.end_headers()

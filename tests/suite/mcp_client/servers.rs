@@ -134,6 +134,53 @@ fn each_fault_of_another_client_s_file_has_its_place() {
 
 #[cfg(feature = "http")]
 #[test]
+fn a_server_that_wants_a_log_in_is_told_with_the_lines_that_give_it_a_token() {
+    let world = world();
+    let server = super::Http::start(&world);
+    let told = |said: &Said, why: &[&str]| {
+        assert_eq!((said.status, said.code().as_str()), (7, "mcp.unauthorized"), "{said:?}");
+        let (got, shown) = (said.json(), format!("{said:?}"));
+        let error = got["error"].as_str().unwrap();
+        assert!(why.iter().all(|why| error.contains(why)), "{why:?}: {error}");
+        assert!(!shown.contains("hush") && !shown.contains("stale"), "{shown}");
+        got["help"].as_str().unwrap().to_owned()
+    };
+    let metadata = "(`https://shop.example/.well-known/oauth-protected-resource/mcp`)";
+    told(&import(&world, &["--yes", &server.1]), &["asks for a token", "it was sent none"]);
+    world.write("oauth", "");
+    let wants = ["asks for OAuth", metadata, "rye has no log-in", "it was sent none"];
+    let help = told(&import(&world, &["--yes", &server.1]), &wants);
+    assert!(help.contains("`--secret MCP_TOKEN`"), "{help}");
+    let said = import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]);
+    assert_eq!(said.status, 0, "{said:?}");
+    // An item without those lines, and with them.
+    let path = ".ai/tools/shop/say.yaml";
+    let text = std::fs::read_to_string(world.project().join(path)).unwrap();
+    let (_, text) = text.split_once('\n').unwrap();
+    let open = text.replace("secrets: [SHOP_TOKEN]\n", "");
+    let open = open.replace("  auth:\n    type: bearer\n    secret: SHOP_TOKEN\n", "");
+    assert!(!open.contains("SHOP_TOKEN"), "{open}");
+    world.signed(path, &open);
+    let help = told(&call(&world, "say", &json!({})), &wants);
+    for lines in [
+        ["secrets: [MCP_TOKEN]", "auth: {type: bearer, secret: MCP_TOKEN}"],
+        ["secrets: [MCP_TOKEN]", "headers: {Authorization: \"Bearer ${MCP_TOKEN}\"}"],
+    ] {
+        let first = lines[1].starts_with("auth");
+        assert_eq!(lines.iter().all(|line| help.contains(&format!("`{line}`"))), first, "{help}");
+        let with = open.replace("config:\n", &format!("{}\nconfig:\n  {}\n", lines[0], lines[1]));
+        world.signed(path, &with);
+        let with = |token| [("MCP_TOKEN", token)];
+        let args = ["execute", "shop/say", "--json"];
+        let said = world.rye_env(&world.project(), &args, b"", &with("hush"));
+        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_env(&world.project(), &args, b"", &with("stale"));
+        told(&said, &["asks for OAuth", "does not take the token"]);
+    }
+}
+
+#[cfg(feature = "http")]
+#[test]
 fn a_stream_that_ends_before_the_answer_came_is_asked_for_the_rest() {
     let world = world();
     let server = super::Http::start(&world);
