@@ -78,6 +78,7 @@
 //! | `<user>/.ai/state/rotation/` | `trust::rotation`, while a key is replaced | the same |
 //! | `<user>/.ai/state/items/` | `space::baseline`, for `rye diff` | the same |
 //! | `<user>/.ai/state/held/` | `space::baseline`, for `rye sign --all` | the same, for `rye dev` |
+//! | `<user>/.ai/state/learned/` | `learn`, for `--write` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `rye::receipts` |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |

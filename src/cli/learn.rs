@@ -15,6 +15,7 @@ use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Space;
 use crate::learn::{Learned, learn, put};
+use crate::report::Report;
 use crate::rye::Request;
 use crate::trace::Quiet;
 
@@ -22,6 +23,8 @@ use crate::trace::Quiet;
 ///
 /// The tool runs for good: it may do all but what no sandbox lets a tool do. What it was seen to
 /// need becomes a change of its item, which you read and sign. Other parameters may need more.
+/// With `--write` what the last look showed is put into the file, and nothing runs, as long as the
+/// tool, its parameters and all that it runs through are the same.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The tool, such as `tool:acme/build`
@@ -44,10 +47,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     request.params = given.params;
     request.texts = given.texts;
     request.timeout = args.timeout;
-    let learned = learn(&rye, request, context.start, &Quiet)?;
-    out.warned(learned.report.warnings());
+    let learned = learn(&rye, request, args.write, context.start, &Quiet)?;
+    if let Some(report) = &learned.report {
+        out.warned(report.warnings());
+    }
     // A run that failed, or waits for a person, did not reach everything that the tool needs.
-    let is_whole = learned.report.exit_status() == 0;
+    let is_whole = learned.exit_status() == 0;
     let is_new = !learned.unified.is_empty();
     let writes = args.write && is_new && is_whole;
     if writes || (args.write && learned.text.is_err()) {
@@ -60,13 +65,14 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         put?;
     }
     if out.is_json() {
-        let mut run = learned.report.to_json(context.start.elapsed(), false, None);
+        let report = learned.report.as_ref();
+        let mut run = report.map(|report| report.to_json(context.start.elapsed(), false, None));
         // The trace is long and does not help a reader of the proposal.
-        if let Some(metadata) = run["metadata"].as_object_mut() {
+        if let Some(metadata) = run.as_mut().and_then(|run| run["metadata"].as_object_mut()) {
             metadata.remove("sandbox");
         }
         out.object(&json!({
-            "status": run["status"].clone(),
+            "status": run.as_ref().map_or(json!("success"), |run| run["status"].clone()),
             "item_id": learned.item, "path": learned.found.place.path,
             "sandbox": sandbox(&learned), "changed": is_new, "diff": learned.unified,
             "remarks": learned.remarks, "written": writes,
@@ -75,7 +81,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     } else {
         show(&learned, writes, out);
     }
-    Ok(Exit::Status(learned.report.exit_status()))
+    Ok(Exit::Status(learned.exit_status()))
 }
 
 /// The block as an item has it.
@@ -97,24 +103,34 @@ fn sandbox(learned: &Learned) -> serde_json::Value {
     block.into()
 }
 
-fn show(learned: &Learned, written: bool, out: &mut Out) {
-    let Learned { item, found, unified, remarks, text, .. } = learned;
-    let path = escape_line(&found.place.path);
-    let is_part = learned.report.exit_status() != 0;
-    if let Some(error) = learned.report.error_text(out.paint_err()) {
-        let said = learned.report.to_text(out.paint());
+/// How a run ended that was not seen to its end.
+fn show_end(report: &Report, out: &mut Out) {
+    if let Some(error) = report.error_text(out.paint_err()) {
+        let said = report.to_text(out.paint());
         out.foreign_err(&said.stderr);
         out.note(error.trim_end());
         out.note("note: it failed, so what it had not come to is missing here");
-    } else if learned.report.waits() {
-        out.note(learned.report.to_text(out.paint_err()).stdout.trim_end());
+    } else if report.waits() {
+        out.note(report.to_text(out.paint_err()).stdout.trim_end());
         out.note("note: it waits for a person, so what comes after that is missing here");
+    }
+}
+
+fn show(learned: &Learned, written: bool, out: &mut Out) {
+    let Learned { item, found, unified, remarks, text, .. } = learned;
+    let path = escape_line(&found.place.path);
+    let is_part = learned.exit_status() != 0;
+    match &learned.report {
+        Some(report) => show_end(report, out),
+        None => {
+            out.note("note: the last look showed this, and nothing changed, so nothing ran now");
+        }
     }
     match text {
         Err(why) => {
             let why = escape(why);
             out.line(&format!("`{item}` needs this, which cannot be written into {path}: {why}"));
-            out.line(&format!("  sandbox: {}", sandbox(learned)));
+            out.text(&escape(&learned.block));
         }
         Ok(_) if unified.is_empty() && is_part => {}
         Ok(_) if unified.is_empty() => {
@@ -141,7 +157,8 @@ fn show(learned: &Learned, written: bool, out: &mut Out) {
         out.line(&format!("next: read it (`rye diff {item}`), and sign it with {sign}"));
     } else {
         out.line(&format!(
-            "next: read it; with `--write` it is put into the file, which you then sign with {sign}"
+            "next: read it; the same line with `--write` puts just this into the file, which you then \
+             sign with {sign}"
         ));
     }
 }

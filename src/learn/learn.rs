@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use super::error::LearnError;
 use super::needs::{Needed, needed};
+use super::shown::Shown;
 use crate::base::bytes::replace_if;
 use crate::base::diff::unified;
 use crate::diagnostic::Failure;
 use crate::host::can_watch;
 use crate::id::{Query, Ref};
-use crate::parse::{Needs, declare};
+use crate::parse::{Needs, declaration, declare};
 use crate::plan::{Plan, SandboxChoice};
 use crate::report::{Report, ToolReport};
 use crate::resolve::Found;
@@ -19,7 +20,8 @@ use crate::trace::Sink;
 /// What came of a run under observation.
 #[derive(Debug)]
 pub(crate) struct Learned {
-    pub(crate) report: Report,
+    /// The run; `None` where an earlier look showed the same and nothing ran again.
+    pub(crate) report: Option<Report>,
     pub(crate) item: Ref,
     pub(crate) found: Found,
     /// What it needs, by paths as an item names them.
@@ -29,15 +31,26 @@ pub(crate) struct Learned {
     /// The whole file as it would be, or why that cannot be written.
     pub(crate) text: Result<String, String>,
     pub(crate) unified: String,
+    /// The block by itself, in the language of the file.
+    pub(crate) block: String,
 }
 
-/// Runs the request once and watches it.
+impl Learned {
+    /// The run's status; what was shown before came of one that did well.
+    pub(crate) fn exit_status(&self) -> u8 {
+        self.report.as_ref().map_or(0, Report::exit_status)
+    }
+}
+
+/// Runs the request once and watches it. What came of it is remembered: with `reuse` what the last
+/// look showed is given back, as long as everything that would run is the same, and nothing runs.
 ///
 /// # Errors
 /// `learn.cannot_watch`, `learn.no_process`; those of a run.
 pub(crate) fn learn(
     rye: &Rye,
     mut request: Request,
+    reuse: bool,
     start: Instant,
     sink: &dyn Sink,
 ) -> Result<Learned, Failure> {
@@ -45,26 +58,46 @@ pub(crate) fn learn(
     request.sandbox = SandboxChoice::Learn;
     // Nothing is sent or handed over before it is known to be a process.
     let tried = rye.runs().run(&request.clone().dry_run(true), start, sink)?;
-    let (item, space) = match &tried {
-        Report::Tool(tool) if tool.plan.base_policy().is_some() => {
-            (tool.item.clone(), tool.details.first().map(|detail| detail.space))
-        }
+    let tool = match &tried {
+        Report::Tool(tool) if tool.plan.base_policy().is_some() => tool,
         Report::Tool(tool) => return Err(LearnError::NoProcess { item: tool.item.clone() }.into()),
-        Report::Directive(directive) => {
-            return Err(LearnError::NoProcess { item: directive.item.clone() }.into());
-        }
         Report::Knowledge { item, .. } => {
             return Err(LearnError::NoProcess { item: item.clone() }.into());
         }
+        Report::Directive(directive) => {
+            return Err(LearnError::NoProcess { item: directive.item.clone() }.into());
+        }
     };
+    let (item, space) = (tool.item.clone(), tool.details.first().map(|detail| detail.space));
     // Before the run, so that what is changed is what ran.
     let found = rye.signing().find(&Query::from(item.clone()), space)?;
+    let plan = tool.plan.digest()?;
+    let shown = Shown::of(rye, &found);
+    if let Some(needed) = shown.as_ref().filter(|_| reuse).and_then(|shown| shown.read(&plan)) {
+        return Ok(proposed(None, found, needed));
+    }
     let report = rye.runs().run(&request, start, sink)?;
     let no_process = || LearnError::NoProcess { item: item.clone() };
     let Report::Tool(tool) = &report else { return Err(no_process().into()) };
-    let Needed { needs, remarks } = seen(tool).ok_or_else(no_process)?;
+    let needed = seen(tool).ok_or_else(no_process)?;
+    let mut learned = proposed(Some(report), found, needed);
+    if learned.exit_status() == 0 {
+        let kept = shown.map_or(Ok(()), |shown| shown.keep(&plan, &learned));
+        if let Err(error) = kept {
+            let why =
+                format!("it cannot be remembered ({error}), so `--write` runs the tool again");
+            learned.remarks.push(why);
+        }
+    }
+    Ok(learned)
+}
+
+/// The change that these needs make of a file.
+fn proposed(report: Option<Report>, found: Found, needed: Needed) -> Learned {
+    let Needed { needs, remarks } = needed;
     let (text, unified) = changed(&found, &needs);
-    Ok(Learned { report, item, found, needs, remarks, text, unified })
+    let block = declaration(&found.file_type.header, &needs);
+    Learned { report, item: found.item.clone(), found, needs, remarks, text, unified, block }
 }
 
 fn seen(tool: &ToolReport) -> Option<Needed> {

@@ -13,12 +13,13 @@
 //! - What no sandbox lets a tool do is said and never proposed.
 //!
 //! `host::watch` sees what is done · `needs.rs` makes of it what is needed · `learn.rs` runs and
-//! writes
+//! writes · `shown.rs` remembers what a look showed, for `--write`
 
 mod error;
 #[expect(clippy::module_inception, reason = "the verb's own file, named as the module is")]
 mod learn;
 mod needs;
+mod shown;
 
 pub(crate) use error::CODES;
 pub(crate) use learn::{Learned, learn, put};

@@ -16,6 +16,9 @@ pub(super) struct Needed {
     pub(super) remarks: Vec<String>,
 }
 
+/// Most files of one folder that are named one by one; more of them are that folder.
+const FILES_NAMED: usize = 8;
+
 /// Of each run its own, whatever is granted.
 const OWN: [&str; 3] = [PRIVATE, "/dev", "/proc"];
 
@@ -37,6 +40,7 @@ pub(super) fn needed(
     let read = seen.read(&grants);
     let (net, called) = seen.net();
     remarks.extend(called);
+    remarks.extend(seen.were_there(&write));
     for path in grants.iter().filter(|path| seen.is_wide(path)) {
         remarks.push(format!(
             "it makes or removes files right in `{}`, so it would have to write all of that but what \
@@ -185,13 +189,25 @@ impl Seen<'_> {
         }
     }
 
-    /// Several files of one folder are that folder, unless it is too much.
+    /// What is granted in the project as a file, because it was there: a clone may be without it.
+    fn were_there(&self, write: &BTreeMap<PathBuf, bool>) -> Option<String> {
+        let is_file = |path: &PathBuf| self.accesses.contains(&Access::Wrote(path.clone()));
+        let mut files = write.iter().filter(|(path, is_made)| !**is_made && is_file(path));
+        let (path, _) = files.find(|(path, _)| path.starts_with(&self.base.project))?;
+        Some(format!(
+            "`{}` was there already, so it is granted and not its folder; if it is made by a run, \
+             remove it and look again, or a fresh clone is refused",
+            shown_path(path)
+        ))
+    }
+
+    /// Many files of one folder are that folder, unless it is too much.
     fn folded<'f>(&self, files: impl Iterator<Item = &'f PathBuf>) -> Vec<PathBuf> {
         let mut by_folder: BTreeMap<&Path, Vec<&PathBuf>> = BTreeMap::new();
         for file in files {
             by_folder.entry(file.parent().unwrap_or(file)).or_default().push(file);
         }
-        let fold = |(folder, files): (&Path, Vec<&PathBuf>)| match files.len() > 1
+        let fold = |(folder, files): (&Path, Vec<&PathBuf>)| match files.len() > FILES_NAMED
             && !self.is_wide(folder)
         {
             true => vec![folder.to_owned()],
@@ -304,13 +320,18 @@ mod tests {
     fn what_is_read_table() {
         let listed = |path: &str| Access::Listed(path.into());
         let entered = |path: &str| Access::Entered(path.into());
-        let rows: [(&[Access], &[&str]); 12] = [
+        let many: Vec<Access> = (0..9).map(|n| read(&format!("/d/{n}"))).collect();
+        let rows: [(&[Access], &[&str]); 13] = [
+            (&many, &["/d"]),
             (&[read("/usr/lib/x"), read("/proc/1/stat"), read("/dev/null")], &[]),
             (&[read("/p/a"), listed("/p/src")], &[]),
             (&[read("/d/a")], &["/d/a"]),
-            (&[read("/d/a"), read("/d/b")], &["/d"]),
+            (&[read("/d/a"), read("/d/b")], &["/d/a", "/d/b"]),
             (&[read("/d/e/a"), listed("/d")], &["/d"]),
-            (&[read("/d/a"), read("/p/src/a"), read("/p/src/b")], &["/d/a", "/p/src"]),
+            (
+                &[read("/d/a"), read("/p/src/a"), read("/p/src/b")],
+                &["/d/a", "/p/src/a", "/p/src/b"],
+            ),
             (&[read("/h/.a"), read("/h/.b")], &["/h/.a", "/h/.b"]),
             (&[read("/h/.ai/config/keys/x")], &[]),
             (&[entered("/"), entered("/d"), read("/d/a")], &["/d/a"]),
@@ -333,7 +354,7 @@ mod tests {
             (&[folder("/p/out"), folder("/p/out/x"), made("/p/out/x/a")], &["/p/out/"]),
             (&[folder("/p/out"), removed("/p/out")], &["/p"]),
             (&[wrote("/p/log")], &["/p/log"]),
-            (&[wrote("/p/log/a"), wrote("/p/log/b")], &["/p/log"]),
+            (&[wrote("/p/log/a"), wrote("/p/log/b")], &["/p/log/a", "/p/log/b"]),
             (&[wrote("/p/log"), made("/p/new")], &["/p"]),
             (&[wrote("/dev/null"), made("/tmp/own"), made("/tmp/shown/a")], &["/tmp/shown"]),
             (&[folder("/usr/lib/p/__pycache__"), made("/usr/lib/p/__pycache__/a")], &[]),
@@ -372,6 +393,8 @@ mod tests {
         let words = ["which no sandbox lets it", "where your keys lie", "all of that"];
         assert_eq!(remarks.len(), words.len(), "{remarks:?}");
         assert!(words.iter().all(|word| remarks.iter().any(|r| r.contains(word))), "{remarks:?}");
+        let file = learned(&[Access::Wrote("/p/build/a".into())]);
+        assert!(file.remarks[0].contains("was there already"), "{file:?}");
         let named = learned(&[made("/d/{x}/a")]);
         assert!(named.needs.write.is_empty() && named.remarks[0].contains("cannot be named"));
     }

@@ -42,8 +42,8 @@ pub(crate) use reach::DeclaredReach;
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,
     ExecMode, Hook, HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase,
-    Search, Subschemas, Tool, VerifyDeps, WantedConfig, bound_schema, declare, listed_files,
-    may_list_files, write_files,
+    Search, Subschemas, Tool, VerifyDeps, WantedConfig, bound_schema, declaration, declare,
+    listed_files, may_list_files, write_files,
 };
 
 /// The hook of a YAML header, for tests of what is above.

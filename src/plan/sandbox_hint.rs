@@ -116,10 +116,11 @@ impl Plan {
         (policy.net != Net::Any && says(&NET)).then_some(Lack::Net)
     }
 
-    /// The narrowest grant with which this could have been written: a folder, also one that the
-    /// tool wanted to make, or the folder of a file.
+    /// The narrowest grant with which this could have been written: what is there, a folder that
+    /// the tool wanted to make, or the folder of a file that is new or was to go.
     fn to_write(&self, path: &Path, line: &str) -> Option<String> {
-        if path.is_dir() {
+        let goes = ["remove", "unlink", "rename", "move"].iter().any(|word| line.contains(word));
+        if path.is_dir() || (path.is_file() && !goes) {
             return Some(self.as_template(path));
         }
         let folder = path.parent().filter(|folder| folder.is_dir())?;

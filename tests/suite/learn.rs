@@ -137,7 +137,10 @@ fn what_is_learned_of_a_python_tool_is_just_enough() {
     let outside = world.outside().canonicalize().unwrap();
     let at = |path: &str| outside.join(path).display().to_string();
     let want = json!({
-        "fs": {"read": [at("data")], "write": [at("logs"), "{project_path}/build/"]},
+        "fs": {
+            "read": [at("data/a.txt"), at("data/b.txt")],
+            "write": [at("logs"), "{project_path}/build/"],
+        },
         "net": "loopback",
     });
     assert_eq!(said["sandbox"], want, "{said}");
@@ -193,6 +196,65 @@ fn nothing_is_written_unless_asked_and_parameters_may_stand_behind_dashes() {
     assert_eq!(fs::read(&file).unwrap(), before);
     assert!(said.stdout.contains("+# net = \"loopback\"\n"), "{said:?}");
     assert!(said.stdout.contains("`rye sign tool:build`"), "{said:?}");
+}
+
+/// Makes a folder and writes into it; the second time both are there.
+const LEAVES_SH: &str = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n\
+    # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n# ///\n\
+    mkdir -p build; echo hi >> build/out.txt\n";
+
+#[test]
+fn what_a_look_showed_is_what_is_written_and_nothing_runs_again() {
+    if !works("what_a_look_showed_is_what_is_written_and_nothing_runs_again", BWRAP) {
+        return;
+    }
+    let world = World::new_beside_tmp().held();
+    let file = world.signed(".ai/tools/leave.sh", LEAVES_SH);
+    let out = world.project().join("build/out.txt");
+    let lines = || fs::read_to_string(&out).unwrap().lines().count();
+    let (status, shown) = world.json(&["learn", "leave"]);
+    assert_eq!((status, lines()), (0, 1), "{shown}");
+    assert_eq!(shown["sandbox"], json!({"fs": {"write": ["{project_path}/build/"]}}), "{shown}");
+    // A look at something else, or with other parameters, changes nothing of it.
+    world.signed(".ai/tools/other.sh", &LEAVES_SH.replace("build", "else"));
+    assert_eq!(world.rye(&["learn", "other"]).status, 0);
+    let (status, written) = world.json(&["learn", "leave", "--write"]);
+    assert_eq!((status, lines()), (0, 1), "nothing ran: {written}");
+    assert_eq!(written["run"], json!(null), "{written}");
+    for same in ["sandbox", "diff", "remarks"] {
+        assert_eq!(written[same], shown[same], "{same}");
+    }
+    assert_eq!((&written["written"], &written["status"]), (&json!(true), &json!("success")));
+    // As in a fresh clone.
+    assert_eq!(world.rye(&["sign", "leave"]).status, 0);
+    fs::remove_dir_all(world.project().join("build")).unwrap();
+    let said = world.rye(&["run", "leave"]);
+    assert_eq!(said.status, 0, "{said:?}");
+
+    // What was changed in the meantime is looked at anew.
+    world.signed(".ai/tools/leave.sh", LEAVES_SH);
+    let said = world.rye(&["learn", "leave"]);
+    assert!(said.stderr.contains("build/out.txt` was there already"), "{said:?}");
+    let before = lines();
+    world.signed(".ai/tools/leave.sh", &LEAVES_SH.replace("echo hi", "echo more"));
+    let said = world.rye(&["learn", "leave", "--write"]);
+    assert_eq!((said.status, lines()), (0, before + 1), "it ran: {said:?}");
+    assert!(fs::read_to_string(&file).unwrap().contains("echo more"));
+}
+
+#[test]
+fn what_cannot_be_written_is_shown_in_the_language_of_the_item() {
+    if !works("what_cannot_be_written_is_shown_in_the_language_of_the_item", BWRAP) {
+        return;
+    }
+    let world = World::new_beside_tmp().held();
+    let flow = "{version: 1.0.0, executor_id: rye/core/runtimes/native/program, description: x,\n \
+                config: {command: mkdir, args: [-p, build]}}\n";
+    world.signed(".ai/tools/flow.yaml", flow);
+    let said = world.rye(&["learn", "flow"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let want = "sandbox:\n  fs:\n    write:\n      - \"{project_path}/build/\"\n";
+    assert!(said.stdout.contains(want), "{said:?}");
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::space::HeaderStyle;
 const KEY: &str = "sandbox";
 
 /// What a tool needs beyond what every tool has. Paths are templates.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Needs {
     /// Empty if the default, the project, is enough.
     pub(crate) read: Vec<String>,
@@ -84,6 +85,25 @@ pub(crate) fn declare(text: &str, style: &HeaderStyle, needs: &Needs) -> Result<
         return Err(format!("`{KEY}` cannot be written here without changing something else"));
     }
     Ok(declared)
+}
+
+/// The `sandbox` block by itself, as a person puts it into a header of this style; empty if it says
+/// nothing.
+pub(crate) fn declaration(style: &HeaderStyle, needs: &Needs) -> String {
+    let block = needs.block(None);
+    if block.is_empty() {
+        return String::new();
+    }
+    let in_comments = |comment: &str| new_block("", comment, &block);
+    let text = match style {
+        HeaderStyle::Yaml | HeaderStyle::Markdown => Ok(yaml("", &block)),
+        HeaderStyle::Toml => toml("", &block),
+        HeaderStyle::Python => in_comments("#"),
+        HeaderStyle::JavaScript | HeaderStyle::TypeScript => in_comments("//"),
+        HeaderStyle::Block { comment } => in_comments(comment.trim()),
+    };
+    // Texts and no numbers, so each of these styles has a form for it.
+    text.unwrap_or_default()
 }
 
 fn yaml(text: &str, block: &Map<String, Value>) -> String {

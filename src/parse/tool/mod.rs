@@ -41,7 +41,7 @@ mod write_files;
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use argument::Argument;
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
-pub(crate) use declare::{Needs, declare};
+pub(crate) use declare::{Needs, declaration, declare};
 pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use hook::{Hook, HookKind, Phase};
