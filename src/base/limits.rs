@@ -101,6 +101,9 @@ pub(crate) const GIT_INDEX_BYTES: usize = 512 << 20;
 /// of the items: they are held in memory while they are taken over, and a person reads each.
 pub(crate) const NEW_ITEMS: usize = 1_000;
 pub(crate) const NEW_ITEMS_BYTES: usize = 64 << 20;
+/// Most lines of one file that are named because they hold the id of an item that moves: more than
+/// a person goes through.
+pub(crate) const MENTIONS: usize = 20;
 /// Different things that are remembered of what a watched child did; a build touches some
 /// thousands.
 pub(crate) const WATCHED_ACCESSES: usize = 200_000;

@@ -44,6 +44,7 @@ mod man;
 mod mcp;
 #[cfg(feature = "mcp")]
 mod mcp_install;
+mod mv;
 mod named;
 mod new;
 mod out;
@@ -155,6 +156,7 @@ verbs! {
         eval "rye eval run acme/mood --content 'Great!' --min-score 0.5"
         learn "rye learn acme/build target=debug"
         fmt "rye fmt --check"
+        mv "rye mv acme/greet acme/hello --dry-run"
         git "rye git install"
     }
     "Check and decide" {

@@ -33,7 +33,7 @@ mod tool;
 pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
 pub(crate) use directive::{Directive, DirectiveContext, Input, InputType, metadata_range};
 pub(crate) use error::{CODES, PARSE_LIMIT, then_sign};
-pub(crate) use format::{FormattedHeader, formatted};
+pub(crate) use format::{FormattedHeader, Naming, formatted, places, renamed, replaced_once};
 pub(crate) use item::Item;
 pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use knowledge::Knowledge;
@@ -45,6 +45,12 @@ pub(crate) use tool::{
     Search, Subschemas, Tool, VerifyDeps, WantedConfig, bound_schema, declaration, declare,
     listed_files, may_list_files, write_files,
 };
+
+/// The tool that a text declares, whether or not anybody signed it; for saying what it means, and
+/// never for running it.
+pub(crate) fn tool_of(text: &str, style: &crate::space::HeaderStyle) -> Option<Tool> {
+    tool::parse(text, style).ok()
+}
 
 /// The hook of a YAML header, for tests of what is above.
 #[cfg(test)]

@@ -229,6 +229,14 @@ impl Items<'_> {
         files.map(|(root, beside)| beside.now(root, &found.item, &found.ext)).unwrap_or_default()
     }
 
+    /// Whether the files that a tool lists are found from the place of another ref too.
+    pub(crate) fn keeps_files(self, found: &Found, to: &Ref) -> bool {
+        let Some(files) = ListedFiles::from_found(self.rye, found) else { return true };
+        let text = String::from_utf8_lossy(&found.bytes);
+        let there = ListedFiles::new(&self.rye.types, found.space, to, &found.ext, &text);
+        there.is_some_and(|there| there.folder == files.folder)
+    }
+
     /// The item's own file and those that its header lists, all of them verified; a warning of dev
     /// mode is a refusal here.
     ///

@@ -157,6 +157,49 @@ impl<'a> Locks<'a> {
         Ok(LockReport { rows, failed: Vec::new() })
     }
 
+    /// How many of these the project's lock lists.
+    ///
+    /// # Errors
+    /// Those of a lock that cannot be read.
+    pub(crate) fn listed<'i>(self, items: impl Iterator<Item = &'i Ref>) -> Result<usize, Failure> {
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let lock = policy.lock()?;
+        Ok(items.filter(|item| lock.get(&Query::from((*item).clone())).is_some()).count())
+    }
+
+    /// What the move of an item does to the lock: its row goes over to the new ref, and the rows of
+    /// `changed` items say what they are now. No other row is touched, and none is added.
+    ///
+    /// # Errors
+    /// `lock.no_project`, and those of a lock that cannot be read; whatever is wrong with an item.
+    pub(crate) fn survey_move(
+        self,
+        was: &Ref,
+        now: &Ref,
+        changed: &[Ref],
+    ) -> Result<LockReport, Failure> {
+        let policy = CallPolicy::strict(self.rye);
+        let (_, before) = self.lock_to_write(&policy)?;
+        let loader = policy.loader(&Quiet);
+        let (old, new) = (Query::from(was.clone()), Query::from(now.clone()));
+        let mut rows = Vec::new();
+        let mut locked: Vec<Query> = changed.iter().map(|item| Query::from(item.clone())).collect();
+        locked.push(new.clone());
+        locked.retain(|query| before.get(query).is_some());
+        if let Some(pin) = before.get(&old) {
+            rows.push(LockRow { was: Some(pin.clone()), ..LockRow::bare(old, Change::Removed) });
+            // An earlier move may have come as far as this.
+            if !locked.contains(&new) {
+                locked.push(new);
+            }
+        }
+        for query in locked {
+            let of_item = pins(loader, &query, &before)?;
+            rows.extend(of_item.into_iter().filter(|row| row.name == query));
+        }
+        Ok(LockReport { rows, failed: Vec::new() })
+    }
+
     /// Writes what was surveyed: what is added or removed, and with `changed` also the rows that
     /// say something else. True if the file is another one now.
     ///

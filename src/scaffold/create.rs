@@ -93,7 +93,7 @@ fn write(folder: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// The place of the item in a space, if it is there.
-fn taken(rye: &Rye, item: &Ref, space: Space) -> Result<Option<Place>, Failure> {
+pub(super) fn taken(rye: &Rye, item: &Ref, space: Space) -> Result<Option<Place>, Failure> {
     let query = Query { space: Some(space), ..item.clone().into() };
     match rye.signing().find(&query, Some(space)) {
         Ok(found) => Ok(Some(found.place)),

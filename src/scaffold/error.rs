@@ -4,6 +4,7 @@ use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Kind, Ref};
 
 codes! {
+    AUTHOR_CANNOT_MOVE = "author.cannot_move", Refused;
     AUTHOR_EXISTS = "author.exists", Refused;
     AUTHOR_IO = "author.io", CannotRun;
     AUTHOR_LANGUAGE = "author.language", Usage;
@@ -15,6 +16,8 @@ codes! {
 pub(crate) enum AuthorError {
     #[error("`{item}` is there already, and is not overwritten")]
     Exists { item: Ref, place: Place },
+    #[error("`{item}` cannot be moved: {why}")]
+    CannotMove { item: Ref, place: Place, why: String, help: String },
     #[error("`{}` is there already, and is not overwritten", .place.path)]
     FileExists { place: Place },
     #[error("nobody you trust signs anything here, so the workflow would name no key")]
@@ -29,6 +32,7 @@ impl Diagnose for AuthorError {
     fn code(&self) -> Code {
         match self {
             Self::Exists { .. } | Self::FileExists { .. } => AUTHOR_EXISTS,
+            Self::CannotMove { .. } => AUTHOR_CANNOT_MOVE,
             Self::NoSigner => AUTHOR_NO_SIGNER,
             Self::Language { .. } => AUTHOR_LANGUAGE,
             Self::Io { .. } => AUTHOR_IO,
@@ -40,6 +44,7 @@ impl Diagnose for AuthorError {
             Self::Exists { item, .. } => {
                 format!("see what it is with `rye show {item}`, or take another id")
             }
+            Self::CannotMove { help, .. } => help.clone(),
             Self::FileExists { place } => {
                 format!("read it; move `{}` away to have another one written", place.path)
             }
@@ -57,16 +62,17 @@ impl Diagnose for AuthorError {
 
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Exists { place, .. } | Self::FileExists { place } | Self::Io { place, .. } => {
-                Some(place.clone())
-            }
+            Self::Exists { place, .. }
+            | Self::CannotMove { place, .. }
+            | Self::FileExists { place }
+            | Self::Io { place, .. } => Some(place.clone()),
             _ => None,
         }
     }
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::Exists { item, .. } => Some(item.to_string()),
+            Self::Exists { item, .. } | Self::CannotMove { item, .. } => Some(item.to_string()),
             _ => None,
         }
     }

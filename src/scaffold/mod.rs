@@ -3,21 +3,23 @@
 //! Sees the facade and what is below it; knows no other feature.
 //!
 //! - `template.rs` the texts, one file a language in `templates/` · `create.rs` writes one ·
-//!   `ci.rs` writes a workflow ·
+//!   `ci.rs` writes a workflow · `moving.rs` gives an item another id ·
 //!   `format.rs` what `rye fmt` makes of files; how a header is tidied is `parse`'s.
 //!
 //! Invariants
 //! - A file that is there is never overwritten by a template.
-//! - Nothing is signed here.
+//! - Nothing is signed here; a move is written by whoever signs.
 
 mod ci;
 mod create;
 mod error;
 mod format;
+mod moving;
 mod template;
 
 pub(crate) use ci::{CiService, Workflow, workflow};
 pub(crate) use create::{Made, create};
 pub(crate) use error::CODES;
 pub(crate) use format::{Formatted, Shaped, format};
+pub(crate) use moving::{LeftReference, Move};
 pub(crate) use template::Lang;

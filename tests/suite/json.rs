@@ -76,6 +76,8 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
         &["trust", "list"],
         &["trust", "review"],
         &["new", "tool", "acme/made"],
+        &["mv", "acme/made", "acme/moved", "--yes"],
+        &["mv", "acme/moved", "acme/echo", "--yes"],
         &["import", "skill", "./none"],
         &["export", "skill", "acme/greet"],
         &["bundle", "list"],

@@ -41,6 +41,7 @@ mod matrix;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod mcp_client;
+mod moving;
 mod pending;
 mod pictures;
 mod plans;

@@ -93,10 +93,10 @@ fn letters(text: &str) -> std::collections::BTreeMap<char, usize> {
 }
 
 /// The content of a file, without positions.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Meaning {
-    item: Item,
-    header: Option<serde_json::Map<String, serde_json::Value>>,
+    pub(super) item: Item,
+    pub(super) header: Option<serde_json::Map<String, serde_json::Value>>,
     unknown: Vec<String>,
 }
 

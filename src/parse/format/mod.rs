@@ -9,7 +9,8 @@
 //! - Formatting again changes nothing.
 //! - A file for which this cannot be promised is left as it is, with the reason.
 //!
-//! Start at `format.rs`; one file a form.
+//! Start at `format.rs`; one file a form. `rename.rs` changes one name, for `rye mv`, with the same
+//! check.
 
 mod directive;
 #[expect(clippy::module_inception, reason = "the folder is the forms, the file the promise")]
@@ -17,10 +18,12 @@ mod format;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod python;
+mod rename;
 mod toml;
 mod yaml;
 
 pub(crate) use format::{FormattedHeader, formatted};
+pub(crate) use rename::{Naming, places, renamed, replaced_once};
 
 /// The order of the keys of front matter.
 const KNOWLEDGE_KEYS: &[&str] = &["title", "description", "tags"];

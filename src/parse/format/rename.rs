@@ -1,0 +1,169 @@
+//! One name in a file in the place of another, and nothing else.
+
+use super::format::{Meaning, read};
+use crate::id::{ItemId, Kind};
+use crate::parse::item::Item;
+use crate::space::HeaderStyle;
+
+/// How a file names an item: another one, or itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// The `executor_id` of a tool.
+    Executor,
+    /// What a directive extends.
+    Extends,
+    /// An action of a directive.
+    Calls,
+    /// A directive's own name.
+    Name,
+    /// The folder that a tool or a directive says it lies in.
+    Category,
+}
+
+/// The text with `new` where it names `old` in this way; `None` where it does not.
+///
+/// # Errors
+/// One sentence: it names it, and that cannot be changed without changing something else.
+pub(crate) fn renamed(
+    (kind, style): (Kind, &HeaderStyle),
+    text: &str,
+    naming: Naming,
+    (old, new): (&str, &str),
+) -> Result<Option<String>, String> {
+    let read = |text: &str| read(kind, style, text).map_err(|fault| fault.why);
+    let before = read(text)?;
+    let mut wanted = before.clone();
+    if naming.put(&mut wanted, old, new).is_none() {
+        return Ok(None);
+    }
+    let means = |text: &str| read(text).is_ok_and(|meaning| meaning == wanted);
+    match replaced_once(text, old, new, means) {
+        Some(text) => Ok(Some(text)),
+        None => Err(format!("`{old}` cannot be changed in it without changing something else")),
+    }
+}
+
+impl Naming {
+    /// Puts the new name into the first place of a meaning that has the old one.
+    fn put(self, meaning: &mut Meaning, old: &str, new: &str) -> Option<()> {
+        match (self, &mut meaning.item) {
+            (Self::Executor, Item::Tool(tool)) => {
+                let id = tool.executor.as_mut().filter(|id| id.as_str() == old)?;
+                *id = new.parse::<ItemId>().ok()?;
+                *meaning.header.as_mut()?.get_mut("executor_id")? = new.into();
+            }
+            (Self::Category, Item::Tool(tool)) => {
+                let text = tool.category.as_mut().filter(|text| **text == old)?;
+                new.clone_into(text);
+                *meaning.header.as_mut()?.get_mut("category")? = new.into();
+            }
+            (Self::Extends, Item::Directive(directive)) => {
+                let id = directive.extends.as_mut().filter(|id| id.as_str() == old)?;
+                *id = new.parse::<ItemId>().ok()?;
+            }
+            (Self::Category, Item::Directive(directive)) => {
+                let text = directive.category.as_mut().filter(|text| **text == old)?;
+                new.clone_into(text);
+            }
+            (Self::Name, Item::Directive(directive)) => {
+                let text = directive.name.as_mut().filter(|text| **text == old)?;
+                new.clone_into(text);
+            }
+            (Self::Calls, Item::Directive(directive)) => {
+                let all = directive.actions.iter_mut().flat_map(|action| &mut action.attributes);
+                let mut items = all.filter(|(name, _)| name == "item_id" || name == "item");
+                let (_, item) = items.find(|(_, item)| without_kind(item) == old)?;
+                *item = item.replace(old, new);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn without_kind(item: &str) -> &str {
+    item.split_once(':').map_or(item, |(_, id)| id)
+}
+
+/// The text with one `old` replaced, as a whole word of ids: the first for which `is_wanted`.
+pub(crate) fn replaced_once(
+    text: &str,
+    old: &str,
+    new: &str,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let mut at = places(text, old);
+    at.find_map(|at| {
+        let other = format!("{}{new}{}", &text[..at], &text[at + old.len()..]);
+        is_wanted(&other).then_some(other)
+    })
+}
+
+/// Where an id stands in a text as a whole, and not as a part of another one.
+pub(crate) fn places<'t>(text: &'t str, id: &'t str) -> impl Iterator<Item = usize> + 't {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || "_-/".contains(c);
+    text.match_indices(id).map(|(at, _)| at).filter(move |at| {
+        let rest = &text[at + id.len()..];
+        // A full stop ends a sentence, unless a letter follows.
+        let goes_on = rest.strip_prefix('.').unwrap_or(rest).starts_with(is_inner);
+        !id.is_empty() && !goes_on && !text[..*at].ends_with(|c| is_inner(c) || c == '.')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Naming, places, renamed};
+    use crate::id::Kind;
+    use crate::space::HeaderStyle;
+
+    #[test]
+    fn an_id_stands_as_a_whole_or_not_at_all() {
+        let rows = [
+            ("a/b", 1),
+            ("use a/b.", 1),
+            ("'a/b' \"a/b\" tool:a/b@user", 3),
+            ("a/bc x/a/b a/b/c a/b-c .a/b a/b.c", 0),
+        ];
+        for (text, want) in rows {
+            assert_eq!(places(text, "a/b").count(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_changed_where_it_names_and_nowhere_else() {
+        let yaml = "# a/b is below\ndescription: a/b\nexecutor_id: a/b\ncategory: a/b\n";
+        let python = "\"\"\"a/b\"\"\"\n__executor_id__ = \"a/b\"\n__category__ = 'a/b'\n";
+        let block = "#!/bin/sh\n# /// rye\n# category = \"a/b\"\n# executor_id = \"a/b\"\n# ///\n\
+                     echo a/b\n";
+        let shell = HeaderStyle::Block { comment: "#".into() };
+        let rows = [(HeaderStyle::Yaml, yaml), (HeaderStyle::Python, python), (shell, block)];
+        for (style, text) in rows {
+            for (naming, key) in [(Naming::Executor, "executor_id"), (Naming::Category, "category")]
+            {
+                let got = renamed((Kind::Tool, &style), text, naming, ("a/b", "c"));
+                let got = got.unwrap().expect("it is named");
+                let changed: Vec<_> =
+                    text.lines().zip(got.lines()).filter(|(old, new)| old != new).collect();
+                assert_eq!(changed.len(), 1, "{got}");
+                assert!(changed[0].1.contains(key) && changed[0].1.contains('c'), "{got}");
+            }
+            let other = renamed((Kind::Tool, &style), text, Naming::Executor, ("x", "c"));
+            assert_eq!(other, Ok(None));
+        }
+        let directive = "# Go\n\n```xml\n<directive name=\"go\" version=\"1.0.0\" extends=\"a/go\">\n\
+                         <metadata><category>a</category></metadata>\n\
+                         <process><execute item_type=\"tool\" item_id=\"a/go\"/></process>\n\
+                         </directive>\n```\n\nCall a/go.\n";
+        let rows = [
+            (Naming::Extends, "a/go", "extends=\"x/y\""),
+            (Naming::Calls, "a/go", "item_id=\"x/y\""),
+            (Naming::Name, "go", "name=\"x/y\""),
+            (Naming::Category, "a", "<category>x/y<"),
+        ];
+        for (naming, old, want) in rows {
+            let of = (Kind::Directive, &HeaderStyle::Markdown);
+            let got = renamed(of, directive, naming, (old, "x/y")).unwrap().expect("it is named");
+            assert!(got.contains(want) && got.contains("Call a/go."), "{got}");
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Another id for an item: what goes with it, and what names it.
+//!
+//! In:  an item as it was found, and the new id.
+//! Out: a [`Move`]: every file as it would be. Nothing is written but by its three steps, in order:
+//!      [`Move::place`] puts the item to its new place, [`Move::write_specs`] changes test specs,
+//!      [`Move::remove_old`] takes the old files away. Whoever signs does so after the first.
+//!
+//! A process that is killed in between leaves both files, and never none; the same move goes on
+//! from there.
+
+use std::borrow::Cow;
+use std::fs;
+
+use serde_json::Value;
+
+use super::create::taken;
+use super::error::AuthorError;
+use crate::base::bytes::{remove_file, replace_if, write_new};
+use crate::base::limits::MENTIONS;
+use crate::diagnostic::{Failure, Place};
+use crate::id::{IdError, ItemId, Kind, Ref, Space};
+use crate::parse::{Naming, is_snake_case, places, renamed, replaced_once, tool_of, yaml};
+use crate::resolve::Found;
+use crate::rye::{Rye, SignatureState, ToSign};
+use crate::space::{Entry, Root, is_test_spec};
+use crate::verify::{MARK, SignError, digest_to_sign, without_line};
+
+/// A file that names the item, as it would be.
+#[derive(Debug)]
+pub(crate) struct Rewritten {
+    /// The item as it is on disk.
+    pub(crate) found: Found,
+    pub(crate) text: String,
+}
+
+/// A place that names the item, or means it, and stays as it is.
+#[derive(Debug)]
+pub(crate) struct LeftReference {
+    pub(crate) place: Place,
+    pub(crate) why: &'static str,
+}
+
+/// A test spec: where it lies, where it will, and its text before and then.
+#[derive(Debug)]
+struct Spec {
+    from: Entry,
+    to: Entry,
+    was: Cow<'static, [u8]>,
+    text: Vec<u8>,
+}
+
+/// See the module.
+pub(crate) struct Move {
+    pub(crate) from: Found,
+    /// The item with its new ref and place, its text as it will be signed.
+    pub(crate) to: Found,
+    /// Your own key signed it and signs it anew; otherwise nobody did, and nobody does.
+    pub(crate) is_signed: bool,
+    /// The new file, where an earlier move came as far as to write it.
+    there: Option<Found>,
+    pub(crate) rewritten: Vec<Rewritten>,
+    pub(crate) left: Vec<LeftReference>,
+    specs: Vec<Spec>,
+}
+
+impl Move {
+    /// What it takes to give the item this id. Nothing is written.
+    ///
+    /// # Errors
+    /// `author.cannot_move`, `author.exists`, `sign.reserved`, `sign.embedded`, `id.malformed`;
+    /// those of reading the space.
+    pub(crate) fn new(rye: &Rye, from: Found, id: ItemId) -> Result<Self, Failure> {
+        let to = Ref::new(from.item.kind, id);
+        let is_signed = movable(rye, &from, &to)?;
+        let root = rye.spaces().get(from.space).ok_or_else(|| embedded(&from))?;
+        let text = own_text(&from, &to.id).map_err(|why| {
+            cannot(&from, why, "write it by hand, sign it, and move it then".to_owned())
+        })?;
+        let relative = format!("{}/{}.{}", to.kind.folder(), to.id, from.ext);
+        let to = Found {
+            item: to.clone(),
+            path: root.path(&relative),
+            place: root.shown(&relative),
+            bytes: Cow::Owned(text.into_bytes()),
+            shadowed: Vec::new(),
+            ..from.clone()
+        };
+        let there = match taken(rye, &to.item, from.space)? {
+            None => None,
+            Some(place) => {
+                let exists = || AuthorError::Exists { item: to.item.clone(), place };
+                Some(begun(rye, &to).ok_or_else(exists)?)
+            }
+        };
+        let (rewritten, left, specs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = Self { from, to, is_signed, there, rewritten, left, specs };
+        all.find_specs(root)?;
+        all.find_names(rye)?;
+        Ok(all)
+    }
+
+    /// What your key signs: the item at its new place, and what names it.
+    pub(crate) fn to_sign(&self) -> Vec<ToSign> {
+        let on_disk = self.there.as_ref().unwrap_or(&self.to).bytes.clone();
+        let own = self.is_signed.then(|| ToSign { found: self.to.clone(), on_disk });
+        let others = self.rewritten.iter().map(|rewritten| {
+            let Rewritten { found, text } = rewritten;
+            let bytes = Cow::Owned(text.clone().into_bytes());
+            ToSign { on_disk: found.bytes.clone(), found: Found { bytes, ..found.clone() } }
+        });
+        own.into_iter().chain(others).collect()
+    }
+
+    /// The test specs that change or move: their paths before and then.
+    pub(crate) fn spec_paths(&self) -> impl Iterator<Item = (String, String)> {
+        self.specs.iter().map(|spec| (spec.from.relative(), spec.to.relative()))
+    }
+
+    /// Puts the item to its new place, unsigned; what is there already is left.
+    ///
+    /// # Errors
+    /// `author.io`, `space.symlink`.
+    pub(crate) fn place(&self, rye: &Rye) -> Result<(), Failure> {
+        if self.there.is_some() {
+            return Ok(());
+        }
+        let root = rye.spaces().get(self.from.space).ok_or_else(|| embedded(&self.from))?;
+        let folder = format!("{}/{}", self.to.item.kind.folder(), self.to.item.id.folder());
+        let folder = folder.trim_end_matches('/');
+        // Says so if one of the folders on the way is a link.
+        root.folder(folder)?;
+        let mode = fs::metadata(&self.from.path).map_or(0o644, |stat| mode(&stat));
+        let written = fs::create_dir_all(root.path(folder))
+            .and_then(|()| write_new(&self.to.path, &self.to.bytes, mode));
+        written.map_err(|source| io(&self.to.place, source))
+    }
+
+    /// Takes the new file away again, where it is still as it was placed.
+    pub(crate) fn take_back(&self) {
+        let is_ours =
+            self.there.is_none() && fs::read(&self.to.path).is_ok_and(|b| b == *self.to.bytes);
+        if is_ours {
+            // What stays is told by `rye status`, and the same move goes on from there.
+            let _ = remove_file(&self.to.path);
+        }
+    }
+
+    /// Writes the item's own spec at its new place, and the new ref into the specs of others.
+    ///
+    /// # Errors
+    /// `author.io`
+    pub(crate) fn write_specs(&self, rye: &Rye) -> Result<(), Failure> {
+        let root = rye.spaces().get(self.from.space).ok_or_else(|| embedded(&self.from))?;
+        for spec in &self.specs {
+            let path = root.path(&spec.to.relative());
+            let place = root.shown(&spec.to.relative());
+            let done = match spec.from == spec.to {
+                true => replace_if(&path, &spec.was, &spec.text).map(drop),
+                false => match write_new(&path, &spec.text, 0o644) {
+                    Err(_) if fs::read(&path).is_ok_and(|there| there == spec.text) => Ok(()),
+                    done => done,
+                },
+            };
+            done.map_err(|source| io(&place, source))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the old files away, those that are still what was read.
+    ///
+    /// # Errors
+    /// `author.io`: one of them was changed in the meantime, or cannot be removed.
+    pub(crate) fn remove_old(&self, rye: &Rye) -> Result<(), Failure> {
+        let root = rye.spaces().get(self.from.space).ok_or_else(|| embedded(&self.from))?;
+        let specs = self.specs.iter().filter(|spec| spec.from != spec.to);
+        let specs = specs.map(|spec| {
+            let relative = spec.from.relative();
+            (root.path(&relative), root.shown(&relative), &spec.was)
+        });
+        let own = (self.from.path.clone(), self.from.place.clone(), &self.from.bytes);
+        for (path, place, was) in specs.chain([own]) {
+            let removed = match fs::read(&path) {
+                Ok(now) if now == **was => remove_file(&path),
+                Ok(_) => Err(std::io::Error::other("it was changed in the meantime, and stays")),
+                Err(error) => Err(error),
+            };
+            removed.map_err(|source| io(&place, source))?;
+        }
+        let is_below = !self.from.item.id.folder().is_empty();
+        if let Some(folder) = self.from.path.parent().filter(|_| is_below) {
+            // One that is not empty stays.
+            let _ = fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+
+    /// The item's own specs, which move with it, and those of others that score by it.
+    fn find_specs(&mut self, root: &Root) -> Result<(), Failure> {
+        let (old, new) = (self.from.item.clone(), self.to.item.clone());
+        for kind in [Kind::Tool, Kind::Directive] {
+            for from in root.specs(kind)? {
+                let Some(was) = root.read(&from.relative())? else { continue };
+                let is_own = from.item == old;
+                let named = std::str::from_utf8(&was).ok().filter(|_| old.kind == Kind::Tool);
+                let text = named.and_then(|text| scored_by(text, &old, &new));
+                if !is_own && text.is_none() {
+                    continue;
+                }
+                let item = if is_own { new.clone() } else { from.item.clone() };
+                let to = Entry { item, ..from.clone() };
+                let text = text.map_or_else(|| was.to_vec(), String::into_bytes);
+                let spec = Spec { from, to, was, text };
+                let there = root.read(&spec.to.relative())?;
+                if is_own && there.is_some_and(|there| *there != *spec.text) {
+                    let place = root.shown(&spec.to.relative());
+                    return Err(AuthorError::FileExists { place }.into());
+                }
+                self.specs.push(spec);
+            }
+        }
+        Ok(())
+    }
+
+    /// What else of the space names the item: what is yours is rewritten, the rest is left.
+    fn find_names(&mut self, rye: &Rye) -> Result<(), Failure> {
+        for kind in Kind::ALL {
+            for entry in rye.items().list(self.from.space, kind)? {
+                let is_own = entry.item == self.from.item || entry.item == self.to.item;
+                if is_own || entry.item.is_about_keys() || entry.bundle.is_some() {
+                    continue;
+                }
+                let query = entry.item.clone().into();
+                let Ok(found) = rye.signing().find(&query, Some(self.from.space)) else { continue };
+                self.look_at(rye, found);
+            }
+        }
+        let mentions: Vec<LeftReference> = mentions(&self.to, &self.from.item);
+        self.left.extend(mentions);
+        Ok(())
+    }
+
+    fn look_at(&mut self, rye: &Rye, found: Found) {
+        let Ok(text) = std::str::from_utf8(&found.bytes) else { return };
+        let (old, new) = (&self.from.item, &self.to.item);
+        if found.item.is_hook() && stops_meaning(&found, text, old, new) {
+            let place = found.place.clone();
+            self.left.push(LeftReference {
+                place,
+                why: "its `match` means the old ref and not the new one",
+            });
+        }
+        if places(text, old.id.as_str()).next().is_none() {
+            return;
+        }
+        let Some(text) = renamed_in(&found, text, old, new) else {
+            return self.left.extend(mentions(&found, old));
+        };
+        if rye.signing().signature_state(&found) != SignatureState::Yours {
+            let why = "it names the item, and your key did not sign it as it is";
+            return self.left.push(LeftReference { place: found.place, why });
+        }
+        let after = Found { bytes: Cow::Owned(text.clone().into_bytes()), ..found.clone() };
+        self.left.extend(mentions(&after, old));
+        self.rewritten.push(Rewritten { found, text });
+    }
+}
+
+/// Whether the item can have the new ref, and your own key signed it.
+fn movable(rye: &Rye, from: &Found, to: &Ref) -> Result<bool, Failure> {
+    if from.embedded || !matches!(from.space, Space::Project | Space::User) {
+        return Err(embedded(from));
+    }
+    for item in [&from.item, to] {
+        if item.id.is_reserved() {
+            return Err(SignError::Reserved { item: item.clone() }.into());
+        }
+    }
+    let kind = from.item.kind;
+    if kind == Kind::Config {
+        let help = "write it anew under the id that you mean, with `rye sign`".to_owned();
+        return Err(cannot(from, "a config has its meaning by its id".to_owned(), help));
+    }
+    if from.item == *to {
+        return Err(cannot(from, "that is its id already".into(), "give another id".into()));
+    }
+    if kind == Kind::Directive && !is_snake_case(to.id.name()) {
+        let why =
+            "the last part is the directive's name: lower-case words joined by `_`".to_owned();
+        return Err(IdError::Malformed { text: to.id.to_string(), why }.into());
+    }
+    if is_test_spec(kind, to.id.as_str(), &from.ext) {
+        let why = "a file of that name is a test spec, which is not an item".to_owned();
+        return Err(IdError::Malformed { text: to.id.to_string(), why }.into());
+    }
+    if !rye.items().list(from.space, kind)?.iter().any(|entry| entry.item == from.item) {
+        let help = "move the tool that lists it, or change its `files`".to_owned();
+        return Err(cannot(from, "it is a file that another tool lists".to_owned(), help));
+    }
+    if !rye.items().keeps_files(from, to) {
+        let why = "it lists `files` by paths from its folder, which the new id would change";
+        let help = "keep the folder, or move the files and the tool by hand and sign it".to_owned();
+        return Err(cannot(from, why.to_owned(), help));
+    }
+    let item = &from.item;
+    match rye.signing().signature_state(from) {
+        SignatureState::Yours => Ok(true),
+        SignatureState::Nothing => Ok(false),
+        SignatureState::Others => Err(cannot(
+            from,
+            "somebody else signed it, and a new id needs a new signature".to_owned(),
+            format!("ask them to, or take it over first: read it, then `rye sign {item}`"),
+        )),
+        SignatureState::Broken => Err(cannot(
+            from,
+            "your key did not sign it as it is now".to_owned(),
+            format!(
+                "see `rye why {item}`; if it is as you want it, sign it with `rye sign {item}`"
+            ),
+        )),
+    }
+}
+
+fn cannot(from: &Found, why: String, help: String) -> Failure {
+    let (item, place) = (from.item.clone(), from.place.clone());
+    AuthorError::CannotMove { item, place, why, help }.into()
+}
+
+fn embedded(from: &Found) -> Failure {
+    SignError::Embedded { item: from.item.clone() }.into()
+}
+
+fn io(place: &Place, source: std::io::Error) -> Failure {
+    AuthorError::Io { place: place.clone(), source }.into()
+}
+
+fn mode(stat: &fs::Metadata) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&stat.permissions()) & 0o777
+}
+
+/// The file at the new place, if it is what would be written there, signed or not.
+fn begun(rye: &Rye, to: &Found) -> Option<Found> {
+    let there = rye.signing().find(&to.item.clone().into(), Some(to.space)).ok()?;
+    (there.ext == to.ext && digest_to_sign(&there) == digest_to_sign(to)).then_some(there)
+}
+
+/// The item's own text under its new id: without a signature line, its name and its category as its
+/// place is.
+fn own_text(from: &Found, to: &ItemId) -> Result<String, String> {
+    let bytes = without_line(&from.bytes, &from.file_type.comment);
+    let mut text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let of = (from.item.kind, &from.file_type.header);
+    let old = &from.item.id;
+    let folders = (old.folder(), to.folder());
+    let category = (folders.0 != folders.1).then_some((Naming::Category, folders));
+    let is_named = from.item.kind == Kind::Directive && old.name() != to.name();
+    let name = is_named.then_some((Naming::Name, (old.name(), to.name())));
+    for (naming, names) in category.into_iter().chain(name) {
+        if let Some(other) = renamed(of, &text, naming, names)? {
+            text = other;
+        }
+    }
+    Ok(text)
+}
+
+/// The text of another item with the new ref wherever it names the old one for rye to read; `None`
+/// where it does not.
+fn renamed_in(found: &Found, text: &str, old: &Ref, new: &Ref) -> Option<String> {
+    let of = (found.item.kind, &found.file_type.header);
+    let ways = match old.kind {
+        Kind::Tool => [Some(Naming::Executor), Some(Naming::Calls)],
+        Kind::Directive => [Some(Naming::Extends), Some(Naming::Calls)],
+        Kind::Knowledge | Kind::Config => [Some(Naming::Calls), None],
+    };
+    let mut now = None;
+    for naming in ways.into_iter().flatten() {
+        let names = (old.id.as_str(), new.id.as_str());
+        // Each action is a name of its own.
+        while let Ok(Some(next)) = renamed(of, now.as_deref().unwrap_or(text), naming, names) {
+            now = Some(next);
+        }
+    }
+    now
+}
+
+/// The text of a spec with the new ref wherever an eval is named by the old one.
+fn scored_by(text: &str, old: &Ref, new: &Ref) -> Option<String> {
+    let mut now = None;
+    loop {
+        let text = now.as_deref().unwrap_or(text);
+        let before = yaml(text).ok()?;
+        let mut wanted = before.clone();
+        let cases = wanted.get_mut("cases").and_then(Value::as_array_mut);
+        let evals = cases.into_iter().flatten().filter_map(|case| case.get_mut("evals"));
+        let evals = evals.filter_map(Value::as_array_mut).flatten();
+        let mut names = evals.filter_map(|eval| eval.get_mut("eval"));
+        let (bare, full) = (old.id.as_str(), old.to_string());
+        let name = names.find(|name| name.as_str().is_some_and(|it| it == bare || it == full));
+        let Some(name) = name else { return now };
+        *name = name.as_str().unwrap_or_default().replace(bare, new.id.as_str()).into();
+        let is_wanted = |text: &str| yaml(text).is_ok_and(|value| value == wanted);
+        now = Some(replaced_once(text, bare, new.id.as_str(), is_wanted)?);
+    }
+}
+
+/// Whether a hook watches the old ref by its pattern, and not the new one.
+fn stops_meaning(found: &Found, text: &str, old: &Ref, new: &Ref) -> bool {
+    let tool = tool_of(text, &found.file_type.header);
+    let hook = tool.and_then(|tool| tool.hook);
+    hook.is_some_and(|hook| hook.is_about(old) && !hook.is_about(new))
+}
+
+/// The lines of a file that hold the id, but for its signature line.
+fn mentions(found: &Found, item: &Ref) -> Vec<LeftReference> {
+    let Ok(text) = std::str::from_utf8(&found.bytes) else { return Vec::new() };
+    let lines = text.lines().enumerate();
+    let named = lines.filter(|(_, line)| {
+        !line.contains(MARK) && places(line, item.id.as_str()).next().is_some()
+    });
+    let left = |(at, _)| LeftReference {
+        place: found.place.clone().line(at + 1),
+        why: "it has these words in its text",
+    };
+    named.take(MENTIONS).map(left).collect()
+}
