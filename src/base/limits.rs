@@ -101,6 +101,12 @@ pub(crate) const GIT_INDEX_BYTES: usize = 512 << 20;
 /// of the items: they are held in memory while they are taken over, and a person reads each.
 pub(crate) const NEW_ITEMS: usize = 1_000;
 pub(crate) const NEW_ITEMS_BYTES: usize = 64 << 20;
+/// Memory that the passphrase of a private key may take, in bytes: OWASP asks for 128 MiB.
+pub(crate) const SCRYPT_BYTES: u64 = 256 << 20;
+/// The same as work, in blocks of 128 bytes: a few seconds, and four times what OWASP asks for.
+pub(crate) const SCRYPT_WORK: u64 = 1 << 22;
+/// The same in rounds of PBKDF2: a few seconds, and many times what OWASP asks for.
+pub(crate) const PBKDF2_ROUNDS: u32 = 10_000_000;
 /// Most lines of one file that are named because they hold the id of an item that moves: more than
 /// a person goes through.
 pub(crate) const MENTIONS: usize = 20;

@@ -1,7 +1,7 @@
 //! `rye keys`: your own key pair.
 
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -11,13 +11,16 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::passphrase;
 use super::trust::dev_keys;
+use crate::base::bytes::write_new;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Space};
 use crate::rye::Rye;
 use crate::verify::{
-    EXAMPLE, KeyError, KeyPair, OwnKeys, Proposal, TrustDocument, TrustError, proposals, rotate,
+    EXAMPLE, EncryptedKeyFault, KeyError, KeyPair, OwnKeys, Proposal, TrustDocument, TrustError,
+    is_encrypted, proposals, rotate,
 };
 
 /// Make, show, import, export and rotate your own key pair
@@ -39,12 +42,21 @@ enum Verb {
         /// Take the example key, whose private half is public
         #[arg(long)]
         example: bool,
+        /// The file whose first line is the passphrase of an encrypted key; else you are asked
+        #[arg(long, value_name = "FILE")]
+        passphrase_file: Option<PathBuf>,
     },
-    /// Print your public key, or a trust document that others may accept
+    /// Print your public key, or a trust document that others may accept; or write your private key
     Export {
         /// As a trust document, for a project's `.ai/config/keys/trusted/<fingerprint>.toml`
         #[arg(long, value_name = "OWNER")]
         document: Option<String>,
+        /// Write your private key to this file, under a passphrase; nothing is overwritten
+        #[arg(long, value_name = "FILE", conflicts_with = "document")]
+        private: Option<PathBuf>,
+        /// The file whose first line is that passphrase; by default you are asked
+        #[arg(long, value_name = "FILE", requires = "private")]
+        passphrase_file: Option<PathBuf>,
     },
     /// List your own key, those kept from rotations, and dev keys
     List,
@@ -66,16 +78,14 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             keys.store(&pair)?;
             made("generated", &pair, &keys, out);
         }
-        Verb::Import { file, example } => {
+        Verb::Import { file, example, passphrase_file } => {
             let text = read_private(file.as_ref(), &rye)?;
             if text.matches("-----BEGIN ").count() > 1 {
                 let message = "what was given holds more than one PEM block".to_owned();
                 let help = Some("give the one key that you mean, in a file of its own".to_owned());
                 return Err(CliError::Usage { message, help }.into());
             }
-            let name = || "what was given".to_owned();
-            let malformed = KeyError::Malformed { name: name(), what: "private key" };
-            let pair = KeyPair::from_pem(&text).ok_or(malformed)?;
+            let pair = opened(&text, passphrase_file.as_ref())?;
             let fingerprint = pair.public().fingerprint();
             if fingerprint == EXAMPLE && !example {
                 return Err(TrustError::Example { fingerprint }.into());
@@ -84,7 +94,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             keys.store(&pair)?;
             made("imported", &pair, &keys, out);
         }
-        Verb::Export { document } => export(document.as_ref(), &keys, out)?,
+        Verb::Export { private: Some(file), passphrase_file, .. } => {
+            export_private(file, passphrase_file.as_ref(), &keys, context, out)?;
+        }
+        Verb::Export { document, .. } => export(document.as_ref(), &keys, out)?,
         Verb::List => list(&keys, &rye, out)?,
         Verb::Show => show(&keys, out)?,
         Verb::Rotate => replace(&keys, &rye, context, out)?,
@@ -164,6 +177,58 @@ fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, 
         }
     }
     Ok(text)
+}
+
+/// The key that a PEM text holds, by its passphrase where it has one.
+fn opened(text: &str, passphrase_file: Option<&PathBuf>) -> Result<KeyPair, Failure> {
+    let malformed =
+        || KeyError::Malformed { name: "what was given".to_owned(), what: "private key" };
+    if !is_encrypted(text) {
+        return Ok(KeyPair::from_pem(text).ok_or_else(malformed)?);
+    }
+    let passphrase = passphrase::read(passphrase_file, "Passphrase of the key: ")?;
+    let opened = KeyPair::from_encrypted_pem(text, &passphrase);
+    Ok(opened.map_err(|fault| match fault {
+        EncryptedKeyFault::Malformed => malformed(),
+        EncryptedKeyFault::Costly => KeyError::Costly,
+        EncryptedKeyFault::Passphrase => {
+            KeyError::Passphrase { why: "it does not open the key, or the file is damaged" }
+        }
+    })?)
+}
+
+/// `rye keys export --private`.
+fn export_private(
+    file: &Path,
+    passphrase_file: Option<&PathBuf>,
+    keys: &OwnKeys<'_>,
+    context: &Context,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let pair = keys.pair()?;
+    let fingerprint = pair.public().fingerprint();
+    let io = |source| KeyError::Io { path: file.to_owned(), source };
+    // Before anybody thinks of a passphrase.
+    if file.symlink_metadata().is_ok() {
+        return Err(io(io::ErrorKind::AlreadyExists.into()).into());
+    }
+    confirm("write your private key to a file", &fingerprint.to_string(), context, out)?;
+    let passphrase = passphrase::read_new(passphrase_file)?;
+    let text = pair.to_encrypted_pem(&passphrase).map_err(io)?;
+    // A name alone lies in the folder that one stands in.
+    let path = std::path::absolute(file).map_err(io)?;
+    write_new(&path, text.as_bytes(), 0o600).map_err(io)?;
+    let shown = file.display().to_string();
+    if out.is_json() {
+        out.success(json!({"fingerprint": fingerprint, "path": shown}));
+        return Ok(());
+    }
+    let shown = escape_line(&shown);
+    out.line(&format!("wrote the private key of `{fingerprint}` to {shown}, under the passphrase"));
+    out.line(&format!(
+        "next: on the other machine `rye keys import {shown}`, then remove the file"
+    ));
+    Ok(())
 }
 
 fn made(how: &str, pair: &KeyPair, keys: &OwnKeys<'_>, out: &mut Out) {

@@ -48,6 +48,7 @@ mod mv;
 mod named;
 mod new;
 mod out;
+mod passphrase;
 mod pending;
 mod plan;
 mod receipt;

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::pkcs8::{KeypairBytes, spki::der::pem::LineEnding};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use pkcs8::SecretDocument;
 use zeroize::Zeroizing;
 
 use super::cache;
@@ -130,6 +131,16 @@ impl KeyPair {
         pair.to_pkcs8_pem(LineEnding::LF).expect("a key pair has a PEM")
     }
 
+    /// The same as PKCS#8 DER, wiped from memory when dropped.
+    pub(super) fn to_der(&self) -> SecretDocument {
+        let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
+        pair.to_pkcs8_der().expect("a key pair has a DER")
+    }
+
+    pub(super) fn from_der(der: &[u8]) -> Option<Self> {
+        SigningKey::from_pkcs8_der(der).ok().map(Self)
+    }
+
     pub(crate) fn public(&self) -> PublicKey {
         // Of full order by construction: a clamped scalar times the base point.
         PublicKey(self.0.verifying_key())
@@ -149,7 +160,7 @@ impl KeyPair {
 }
 
 /// The PEM block in a file; what stands around it is for people.
-fn block(text: &str) -> Option<&str> {
+pub(super) fn block(text: &str) -> Option<&str> {
     let start = text.find("-----BEGIN ")?;
     let last = text[start..].find("-----END ")? + start;
     let end = text[last..].find('\n').map_or(text.len(), |i| last + i + 1);

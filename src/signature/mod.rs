@@ -18,6 +18,7 @@
 mod cache;
 mod check;
 mod dsse;
+mod encrypted_key;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod key;
@@ -27,6 +28,7 @@ mod write;
 pub(crate) use cache::public_half;
 pub(crate) use check::{SignedText, TextFault, TextVerdict, check, fit_text};
 pub(crate) use dsse::{AnyEnvelope, Envelope};
+pub(crate) use encrypted_key::{EncryptedKeyFault, is_encrypted};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, example, publisher};
 pub(crate) use line::{MARK, Scan, SigFault, SigLine, has_no_line, line_range, scan};
 pub(crate) use write::{brief, is_whole_line, line_start, sign_bytes, without_line};

@@ -12,6 +12,7 @@ codes! {
     KEY_EXISTS = "key.exists", Refused;
     KEY_PERMISSIONS = "key.permissions", Refused;
     KEY_MALFORMED = "key.malformed", Refused;
+    KEY_PASSPHRASE = "key.passphrase", Refused;
     KEY_IO = "key.io", Refused;
     TRUST_MALFORMED = "trust.malformed", Refused;
     TRUST_NOT_FOUND = "trust.not_found", NotFound;
@@ -35,6 +36,10 @@ pub(crate) enum KeyError {
     Permissions { path: PathBuf },
     #[error("`{}` is not a valid Ed25519 {what}", escape_line(.name))]
     Malformed { name: String, what: &'static str },
+    #[error("the passphrase cannot be used: {why}")]
+    Passphrase { why: &'static str },
+    #[error("the passphrase of this key asks for more memory or time than rye gives to one")]
+    Costly,
     #[error("`{}` can be written by others", .path.display())]
     Writable { path: PathBuf },
     #[error("`{}`, which holds keys, is open to others", .path.display())]
@@ -58,6 +63,7 @@ impl Diagnose for KeyError {
             | Self::Owner { .. } => KEY_PERMISSIONS,
             Self::Space(inner) => inner.code(),
             Self::Malformed { .. } => KEY_MALFORMED,
+            Self::Passphrase { .. } | Self::Costly => KEY_PASSPHRASE,
             Self::Io { .. } => KEY_IO,
         }
     }
@@ -74,6 +80,12 @@ impl Diagnose for KeyError {
                 path.display()
             ),
             Self::Space(inner) => return inner.help(),
+            Self::Passphrase { .. } => "give the passphrase that the file was written with; a new \
+                 file takes one of 8 characters or more"
+                .into(),
+            Self::Costly => {
+                "write it anew with less, such as `openssl pkcs8 -topk8 -scrypt`".into()
+            }
             Self::Malformed { .. } => {
                 "rye reads PKCS#8 PEM for private keys and SPKI PEM for public ones".into()
             }

@@ -3,6 +3,7 @@
 mod config;
 mod confirm;
 pub mod others;
+mod private;
 mod project;
 mod trust;
 

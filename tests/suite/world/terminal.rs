@@ -80,7 +80,7 @@ try:
             seen = found + len(steps[0][0])
             open(steps.pop(0)[1], 'w').close()
         # A person answers what is asked: what was typed before a question is thrown away.
-        if lines and b'[y/N] ' in shown[at:]:
+        if lines and any(ask in shown[at:] for ask in (b'[y/N] ', b' key: ', b' again: ')):
             if at == 0:
                 os.system(meanwhile)
             at = len(shown)

@@ -1,0 +1,154 @@
+//! A private key under a passphrase: encrypted PKCS#8 in PEM (RFC 5958, RFC 8018), which OpenSSL
+//! reads and writes too.
+//!
+//! What a file asks for is looked at before any of it is computed, since it may be anybody's.
+
+use std::io;
+
+use pkcs8::pkcs5::pbes2::{EncryptionScheme, Kdf, Parameters, Salt, ScryptParams};
+use pkcs8::{EncryptedPrivateKeyInfoRef, LineEnding, PrivateKeyInfoRef, SecretDocument};
+use zeroize::Zeroizing;
+
+use super::key::KeyPair;
+use crate::base::limits::{PBKDF2_ROUNDS, SCRYPT_BYTES, SCRYPT_WORK};
+use crate::base::random;
+
+const LABEL: &str = "ENCRYPTED PRIVATE KEY";
+
+/// scrypt as OWASP asks for it where 16 MiB are to be enough; OpenSSL gives no more than 32 MiB.
+const SCRYPT: (u64, u16, u16) = (1 << 14, 8, 5);
+
+/// Why an encrypted key was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EncryptedKeyFault {
+    /// It is not one of a form that rye reads, or not of an Ed25519 key.
+    Malformed,
+    /// It asks for more memory or time than any passphrase needs.
+    Costly,
+    /// The passphrase does not open it, or it was damaged.
+    Passphrase,
+}
+
+/// Whether a text holds an encrypted private key.
+pub(crate) fn is_encrypted(pem: &str) -> bool {
+    pem.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+}
+
+impl KeyPair {
+    /// Encrypted PKCS#8 PEM: the key of AES-256 in CBC mode is made of the passphrase by scrypt
+    /// with `N = 2^14`, `r = 8`, `p = 5` and 16 bytes of salt.
+    ///
+    /// # Errors
+    /// The system gives no randomness.
+    pub(crate) fn to_encrypted_pem(&self, passphrase: &[u8]) -> io::Result<Zeroizing<String>> {
+        let (mut salt, mut iv) = ([0; 16], [0; 16]);
+        random::fill(&mut salt)?;
+        random::fill(&mut iv)?;
+        let (cost_parameter, block_size, parallelization) = SCRYPT;
+        let salt = Salt::new(salt).expect("a salt may have 16 bytes");
+        let kdf =
+            ScryptParams { salt, cost_parameter, block_size, parallelization, key_length: None };
+        let encryption = EncryptionScheme::Aes256Cbc { iv };
+        let parameters = Parameters { kdf: kdf.into(), encryption };
+        let plain = self.to_der();
+        let encrypted = PrivateKeyInfoRef::try_from(plain.as_bytes())
+            .and_then(|info| info.encrypt_with_params(parameters, passphrase))
+            .map_err(io::Error::other)?;
+        encrypted.to_pem(LABEL, LineEnding::LF).map_err(io::Error::other)
+    }
+
+    /// # Errors
+    /// See [`EncryptedKeyFault`]; nothing is computed of one that is `Malformed` or `Costly`.
+    pub(crate) fn from_encrypted_pem(
+        pem: &str,
+        passphrase: &[u8],
+    ) -> Result<Self, EncryptedKeyFault> {
+        let malformed = EncryptedKeyFault::Malformed;
+        let block = super::key::block(pem).ok_or(malformed)?;
+        let (label, document) = SecretDocument::from_pem(block).map_err(|_| malformed)?;
+        if label != LABEL {
+            return Err(malformed);
+        }
+        let info =
+            EncryptedPrivateKeyInfoRef::try_from(document.as_bytes()).map_err(|_| malformed)?;
+        let parameters = info.encryption_algorithm.pbes2().ok_or(malformed)?;
+        check_cost(&parameters.kdf)?;
+        let plain = info.decrypt(passphrase).map_err(|_| EncryptedKeyFault::Passphrase)?;
+        Self::from_der(plain.as_bytes()).ok_or(malformed)
+    }
+}
+
+/// Whether a passphrase is worth what its file asks for.
+fn check_cost(kdf: &Kdf) -> Result<(), EncryptedKeyFault> {
+    let is_cheap = match kdf {
+        Kdf::Scrypt(scrypt) => {
+            let (n, r) = (scrypt.cost_parameter, u64::from(scrypt.block_size));
+            let p = u64::from(scrypt.parallelization);
+            if !n.is_power_of_two() || n < 2 || r == 0 || p == 0 {
+                return Err(EncryptedKeyFault::Malformed);
+            }
+            let blocks = n.saturating_mul(r);
+            let bytes = blocks.saturating_add(r * p).saturating_mul(128);
+            bytes <= SCRYPT_BYTES && blocks.saturating_mul(p) <= SCRYPT_WORK
+        }
+        Kdf::Pbkdf2(pbkdf2) => pbkdf2.iteration_count <= PBKDF2_ROUNDS,
+        _ => return Err(EncryptedKeyFault::Malformed),
+    };
+    if is_cheap { Ok(()) } else { Err(EncryptedKeyFault::Costly) }
+}
+
+#[cfg(test)]
+mod tests {
+    use pkcs8::pkcs5::pbes2::{Kdf, Pbkdf2Params, Salt, ScryptParams};
+
+    use super::{EncryptedKeyFault, check_cost, is_encrypted};
+    use crate::signature::KeyPair;
+
+    #[test]
+    fn a_key_comes_back_by_its_passphrase_alone() {
+        let pair = KeyPair::generate().unwrap();
+        let pem = pair.to_encrypted_pem(b"correct horse").unwrap();
+        assert!(is_encrypted(&pem) && !is_encrypted(&pair.to_pem()));
+        let again = KeyPair::from_encrypted_pem(&pem, b"correct horse");
+        assert_eq!(again.map(|pair| pair.public()), Ok(pair.public()));
+        let wrong = KeyPair::from_encrypted_pem(&pem, b"correct horsf").map(|pair| pair.public());
+        assert_eq!(wrong, Err(EncryptedKeyFault::Passphrase));
+        let plain = KeyPair::from_encrypted_pem(&pair.to_pem(), b"x").map(|pair| pair.public());
+        assert_eq!(plain, Err(EncryptedKeyFault::Malformed));
+        let other = pair.to_encrypted_pem(b"correct horse").unwrap();
+        assert_ne!(*pem, *other, "salt and IV are new each time");
+    }
+
+    #[test]
+    fn what_a_file_may_cost_is_bounded_before_it_is_computed() {
+        let scrypt = |cost_parameter, block_size, parallelization| {
+            let salt = Salt::new([0; 16]).unwrap();
+            let key_length = None;
+            Kdf::from(ScryptParams {
+                salt,
+                cost_parameter,
+                block_size,
+                parallelization,
+                key_length,
+            })
+        };
+        let pbkdf2 = |rounds| Kdf::from(Pbkdf2Params::hmac_sha256(rounds, &[0; 16]).unwrap());
+        let (costly, malformed) = (EncryptedKeyFault::Costly, EncryptedKeyFault::Malformed);
+        let rows = [
+            (scrypt(1 << 14, 8, 5), Ok(())),
+            (scrypt(1 << 17, 8, 1), Ok(())),
+            (scrypt(1 << 22, 8, 1), Err(costly)),
+            (scrypt(1 << 63, u16::MAX, u16::MAX), Err(costly)),
+            (scrypt(1 << 10, 8, u16::MAX), Err(costly)),
+            (scrypt(0, 8, 1), Err(malformed)),
+            (scrypt(1, 8, 1), Err(malformed)),
+            (scrypt(1000, 8, 1), Err(malformed)),
+            (scrypt(1 << 14, 0, 1), Err(malformed)),
+            (pbkdf2(600_000), Ok(())),
+            (pbkdf2(10_000_001), Err(costly)),
+        ];
+        for (kdf, want) in rows {
+            assert_eq!(check_cost(&kdf), want, "{kdf:?}");
+        }
+    }
+}
