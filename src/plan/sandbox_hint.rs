@@ -84,8 +84,7 @@ impl Plan {
         let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
         let policy = &held.policy;
         let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|a| path.starts_with(a));
-        // A shell says its own script's name first.
-        let words = line.split_once(": line ").map_or(line, |(_, words)| words);
+        let words = object_of(line);
         // A program that was started by its path says that first.
         let words = match words.split_once(": ") {
             Some((program, rest)) if is_in(Path::new(program), &policy.base) => rest,
@@ -161,9 +160,18 @@ fn lost<'a>(held: &'a Confinement, line: &str) -> Option<&'a str> {
 /// The place that no grant reaches in which something was to be written, where a line tells of a
 /// refusal.
 fn kept<'a>(held: &'a Confinement, line: &str) -> Option<&'a Path> {
-    let path = path_in(line).filter(|_| WRITE.iter().any(|word| line.contains(word)))?;
+    let path = path_in(object_of(line)).filter(|_| WRITE.iter().any(|word| line.contains(word)))?;
     let kept = held.policy.kept.iter().find(|kept| path.starts_with(&kept.path))?;
     Some(&kept.path)
+}
+
+/// A line without what speaks: a shell says its own script's name first, a program its own.
+fn object_of(line: &str) -> &str {
+    let words = line.split_once(": line ").map_or(line, |(_, words)| words);
+    match words.split_once(": ") {
+        Some((speaker, rest)) if speaker.starts_with('/') && rest.contains(": ") => rest,
+        _ => words,
+    }
 }
 
 /// The first absolute path that a line names.
@@ -196,7 +204,23 @@ fn relative_in(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{path_in, relative_in};
+    use super::{object_of, path_in, relative_in};
+
+    #[test]
+    fn what_speaks_is_not_what_was_refused_table() {
+        for (line, want) in [
+            ("/pin/x.sh: line 8: a.txt: Read-only file system", "8: a.txt: Read-only file system"),
+            (
+                "/pin/x.sh: 8: cannot create a: Permission denied",
+                "8: cannot create a: Permission denied",
+            ),
+            ("/usr/bin/cat: /p/x: Permission denied", "/p/x: Permission denied"),
+            ("/p/x: Permission denied", "/p/x: Permission denied"),
+            ("touch: cannot touch '/p/x': EROFS", "touch: cannot touch '/p/x': EROFS"),
+        ] {
+            assert_eq!(object_of(line), want, "{line}");
+        }
+    }
 
     #[test]
     fn the_relative_path_that_a_refusal_names_table() {

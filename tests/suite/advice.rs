@@ -87,6 +87,12 @@ fn advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried() {
         let said = world.rye(&run);
         assert_eq!((said.status, said.stdout.as_str()), (0, "done\n"), "{level}: {said:?}");
         std::fs::remove_dir(world.project().join("build")).unwrap();
+        // A file that is there is granted, and not its folder.
+        world.write("notes.txt", "");
+        world.signed(file, &shell("", "echo x >> notes.txt && true"));
+        let said = world.rye(&run);
+        let want = "sandbox.fs.write = [\"{project_path}/notes.txt\"]";
+        assert!(said.stderr.contains(want), "{level}: {said:?}");
         world.signed(
             ".ai/tools/acme/touch.yaml",
             "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\

@@ -279,6 +279,8 @@ fn a_tool_that_lacks_something_is_told_the_line_to_add() {
         doer(&world, "mended", "sandbox.fs.write = [\"{project_path}/build\"]");
         let (said, status) = does(&world, "mended", level, "open('build/out.txt', 'w')");
         assert_eq!(status, 0, "{level}: {said}");
+        // A file that is there would be advised by itself.
+        fs::remove_file(world.project().join("build/out.txt")).unwrap();
         let code = "open(os.getcwd() + '/.ai/tools/new', 'w')";
         let (said, _) = does(&world, "lacks", level, code);
         let help = said["help"].as_str().unwrap_or_default();
