@@ -103,7 +103,7 @@ impl HttpCarrier {
     /// What a server wants that lets nobody in without a token (RFC 9728 for OAuth).
     fn unauthorized(&self, answer: &HttpAnswer) -> McpFault {
         let wanted = answer.headers.iter().filter(|(name, _)| name == "www-authenticate");
-        let oauth = wanted.filter_map(|(_, value)| {
+        let mut oauth = wanted.filter_map(|(_, value)| {
             let (_, said) = std::str::from_utf8(value).ok()?.split_once("resource_metadata=")?;
             let end = if said.starts_with('"') { '"' } else { ',' };
             said.trim_start_matches('"').split(end).next().map(|said| said.trim().to_owned())
@@ -111,7 +111,7 @@ impl HttpCarrier {
         McpFault::Unauthorized {
             origin: self.remote.address.origin(),
             has_token: self.remote.headers.iter().any(|(name, _)| name == "authorization"),
-            oauth: oauth.last(),
+            oauth: oauth.next_back(),
         }
     }
 
