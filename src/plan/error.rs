@@ -132,7 +132,9 @@ impl Diagnose for PlanError {
     fn code(&self) -> Code {
         match self {
             Self::InvalidParameters { .. } => PLAN_INVALID_PARAMETERS,
-            Self::InvalidSchema { why: NoSchema::Malformed(_), .. } => PLAN_INVALID_SCHEMA,
+            Self::InvalidSchema {
+                why: NoSchema::Malformed(_) | NoSchema::Elsewhere(_), ..
+            } => PLAN_INVALID_SCHEMA,
             Self::InvalidSchema { .. } | Self::TooManyValues { .. } => PARSE_LIMIT,
             Self::CheckStopped { stop: SchemaStop::Steps, .. } => PARSE_LIMIT,
             Self::CheckStopped { .. } => EXECUTE_TIMEOUT,
@@ -164,7 +166,7 @@ impl Diagnose for PlanError {
             Self::InvalidParameters { item, .. } => {
                 format!("see the parameters with `rye show {item}`")
             }
-            Self::InvalidSchema { why: NoSchema::Malformed(_), .. } => {
+            Self::InvalidSchema { why: NoSchema::Malformed(_) | NoSchema::Elsewhere(_), .. } => {
                 "see `rye explain plan.invalid_schema`".into()
             }
             Self::InvalidSchema { .. } => {

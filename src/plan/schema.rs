@@ -9,7 +9,8 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, Keyword, PatternOptions, ReferencingError, ValidationError, Validator};
 use serde_json::{Map, Number, Value};
 
 use super::error::Violation;
@@ -18,6 +19,7 @@ use crate::base::limits::{
     CHECK_STEPS, LIST_STEPS, SCHEMA_PATTERN_BYTES, SCHEMA_PATTERN_STEPS, VIOLATIONS,
     VIOLATIONS_BYTES,
 };
+use crate::base::text::escape_line;
 use crate::host::Signals;
 use crate::parse::{Subschemas, bound_schema};
 
@@ -51,6 +53,8 @@ pub(super) struct Schema {
 pub(crate) enum NoSchema {
     /// One sentence without a subject.
     Malformed(String),
+    /// A part of it lies at this address.
+    Elsewhere(String),
     /// It asks for too much work.
     TooMuch(String),
 }
@@ -59,6 +63,11 @@ impl std::fmt::Display for NoSchema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Malformed(why) => write!(f, "it is not a JSON Schema: {why}"),
+            Self::Elsewhere(uri) => write!(
+                f,
+                "its `$ref` names `{}`, which rye does not fetch: put that part below `$defs`",
+                escape_line(uri)
+            ),
             Self::TooMuch(why) => write!(f, "it {why}"),
         }
     }
@@ -100,7 +109,12 @@ impl Schema {
         let validator = options.build(&counted(schema, &parts));
         let compares_items = mentions(schema, "uniqueItems");
         let made = validator.map(|validator| Self { validator, compares_items });
-        made.map_err(|error| NoSchema::Malformed(brief(&error)))
+        made.map_err(|error| match error.kind() {
+            ValidationErrorKind::Referencing(ReferencingError::Unretrievable { uri, .. }) => {
+                NoSchema::Elsewhere(uri.chars().take(MESSAGE_CHARS).collect())
+            }
+            _ => NoSchema::Malformed(brief(&error)),
+        })
     }
 
     /// What of a value does not fit: the first [`VIOLATIONS`], of [`VIOLATIONS_BYTES`] in all, and

@@ -428,3 +428,21 @@ fn signing_warns_of_an_executor_that_is_in_no_space_and_names_the_near_ones() {
     assert!(messages.any(|message| message.starts_with(told)), "{said:?}");
     assert_eq!(world.run("lost"), (3, "chain.executor_not_found".into()));
 }
+
+#[test]
+fn a_schema_that_lies_elsewhere_is_told_with_its_address_and_not_with_a_build_option() {
+    let world = World::new();
+    let tool = |at: &str| {
+        format!(
+            "version: \"1.0.0\"\ntool_type: tool\nexecutor_id: rye/core/runtimes/native/program\n\
+             category: acme\ndescription: t\nconfig: {{command: cat}}\n\
+             config_schema: {{type: object, properties: {{a: {{$ref: \"{at}\"}}}}, $defs: {{a: {{}}}}}}\n"
+        )
+    };
+    world.signed(".ai/tools/acme/t.yaml", &tool("#/$defs/a"));
+    world.write(".ai/tools/acme/t.yaml", tool("https://shop.example/a.json"));
+    let said = world.rye(&["sign", "tool:acme/t"]);
+    assert_eq!(said.status, 4, "{said:?}");
+    let want = "its `$ref` names `https://shop.example/a.json`, which rye does not fetch";
+    assert!(said.stderr.contains(want) && !said.stderr.contains("resolve-http"), "{said:?}");
+}
