@@ -161,6 +161,13 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
         text = with;
         notes.push("its metadata stood in a fence, and stands in front matter now".into());
     }
+    if kind == Kind::Tool && text.contains("--project-path") {
+        notes.push(
+            "it reads `--project-path` from its command line, which nothing gives it here: a script gets \
+             its parameters as JSON on standard input, and works in the project"
+                .into(),
+        );
+    }
     let mut draft = ItemDraft::new(item, ext, text);
     (draft.notes, draft.about) = (notes, about);
     draft.is_vouched_for = older.worth == Worth::Good;

@@ -124,6 +124,20 @@ fn older_items_are_shown_signed_anew_and_run() {
 }
 
 #[test]
+fn a_tool_that_reads_an_argument_which_nothing_gives_it_here_is_named() {
+    let world = World::new();
+    let (key, folder) = old(&world);
+    let args = [&["import", "rye", "../old", "--dry-run"], &KEY[..]].concat();
+    let said = world.rye(&args);
+    assert!(!said.stdout.contains("--project-path"), "the fixture itself: {said:?}");
+    let tool = format!("{MARKER_PY}# usage: --params JSON --project-path DIR\n");
+    let tool = format!("# {}\n{tool}", older_line(&key, &tool));
+    put(&folder.join(".ai/tools/acme/mark.py"), tool);
+    let said = world.rye(&args);
+    assert!(said.stdout.contains("which nothing gives it here"), "{said:?}");
+}
+
+#[test]
 fn nobody_said_yes_so_nothing_is_signed_and_a_dry_run_writes_nothing() {
     let world = World::new();
     old(&world);
