@@ -170,7 +170,9 @@ impl Launch {
             if import.words.iter().any(|word| is_in(word, value)) {
                 let why =
                     format!("its command line holds the value of `{name}`, and so would the items");
-                let server = import.words.join(" ").replace(value.trim(), "***");
+                let known = import.known.iter().map(|(_, value)| value.as_str());
+                let given = import.secrets.iter().filter_map(|name| vars.text(name));
+                let server = masked(&import.words.join(" "), known.chain(given));
                 let (fault, stderr_tail) = (McpFault::ServerFailed { why }, String::new());
                 let is_copy = false;
                 return Err(ImportError::Server { server, fault, stderr_tail, is_copy }.into());
@@ -473,6 +475,15 @@ fn said(tool: &McpTool) -> Vec<(&str, Vec<&str>)> {
 fn is_in(text: &str, secret: &str) -> bool {
     let secret = secret.trim();
     secret.len() >= SECRET_BYTES && text.contains(secret)
+}
+
+/// A text in which the values of secrets do not show.
+pub(crate) fn masked<'v>(text: &str, secrets: impl Iterator<Item = &'v str>) -> String {
+    let hide = |text: String, secret: &str| match is_in(&text, secret) {
+        true => text.replace(secret.trim(), "***"),
+        false => text,
+    };
+    secrets.fold(text.to_owned(), hide)
 }
 
 /// A secret of the server that would stand in its item, for everybody who reads the project.

@@ -134,7 +134,7 @@ fn server(
             if entry.has("env") {
                 entry.at("env").fault_of_key(IMPORT_VALUE, "does not go with an address");
             }
-            headers(entry, &mut server);
+            headers(config, entry, &mut server);
         }
         None => {
             server.words.push(entry.needed("command")?);
@@ -145,20 +145,24 @@ fn server(
     Some(server)
 }
 
-/// The variables: each is plain or secret, as the person said.
+/// The variables: each is plain or secret, as the person said. One of which they said nothing does
+/// not go out, whatever the file says of it.
 fn env(config: &McpClientConfig<'_>, entry: &Fields<'_>, server: &mut NamedServer) {
     let Some(env) = entry.map("env") else { return };
     for (name, _) in env.entries() {
         let Some(value) = env.string(name) else { continue };
-        let is_own = reference(&value) == Some(name.as_str());
-        if config.secrets.contains(name) || is_own {
+        if config.secrets.contains(name) {
             server.secrets.push(name.clone());
             if !value.contains("${") {
                 server.known.push((name.clone(), value));
             }
         } else if value.contains("${") {
-            let why = "is filled in by its client: give `--secret` with the name of the variable";
-            env.at(name).fault(IMPORT_VALUE, why);
+            let name = escape_line(name);
+            let why = format!(
+                "is filled in by its client: give `--secret {name}` to have the server get `{name}` \
+                 of your environment"
+            );
+            env.at(&name).fault(IMPORT_VALUE, &why);
         } else if config.plain.contains(name) {
             server.env.push((name.clone(), value));
         } else {
@@ -172,14 +176,23 @@ fn env(config: &McpClientConfig<'_>, entry: &Fields<'_>, server: &mut NamedServe
     }
 }
 
-/// The bearer token; a request of rye has no other header of its own.
-fn headers(entry: &Fields<'_>, server: &mut NamedServer) {
+/// The bearer token, if the person named its variable: the file alone lets none out. A request of
+/// rye has no other header of its own.
+fn headers(config: &McpClientConfig<'_>, entry: &Fields<'_>, server: &mut NamedServer) {
     let Some(headers) = entry.map("headers") else { return };
     for (name, _) in headers.entries() {
         let Some(value) = headers.string(name) else { continue };
         let token = value.strip_prefix("Bearer ").and_then(reference);
         match token.filter(|_| name.eq_ignore_ascii_case("authorization")) {
-            Some(token) => server.secrets.push(token.to_owned()),
+            Some(token) if config.secrets.iter().any(|secret| secret == token) => {
+                server.secrets.push(token.to_owned());
+            }
+            Some(token) => {
+                let why = format!(
+                    "asks for `{token}` of your environment: give `--secret {token}` to have it sent there"
+                );
+                headers.at(name).fault(IMPORT_VALUE, &why);
+            }
             None => {
                 let why = "is not taken: write `\"Authorization\": \"Bearer ${NAME}\"`, and set that variable";
                 headers.at(name).fault(IMPORT_VALUE, why);

@@ -71,7 +71,9 @@ fn the_servers_of_another_client_become_items_a_folder_each() {
                 "env": {"SHOP_TOKEN": "${SHOP_TOKEN}"}},
         "off": {"command": "nothing-of-that-name", "disabled": true},
     }));
-    let said = import_config(&world, &["--category", "clients", "--env", "PLACE", "--yes"]);
+    let secret = ["--secret", "SHOP_TOKEN"];
+    let args = ["--category", "clients", "--env", "PLACE", "--yes"];
+    let said = import_config(&world, &[&args[..], &secret[..]].concat());
     let got = said.json();
     assert_eq!((said.status, got["items"].as_array().map(Vec::len)), (0, Some(2)), "{said:?}");
     for part in ["`mcpServers.one.autoApprove` means nothing here", "`mcpServers.off` is disabled"]
@@ -83,8 +85,87 @@ fn the_servers_of_another_client_become_items_a_folder_each() {
     assert_eq!(env("clients/one/env"), json!({"PLACE": "here", "SHOP_TOKEN": null}));
     assert_eq!(env("clients/two/env"), json!({"PLACE": null, "SHOP_TOKEN": "hush"}));
     // One of them alone, and a value that the file gives for the import alone.
-    let said = import_config(&world, &["--only", "two", "--category", "alone", "--dry-run"]);
+    let args = ["--only", "two", "--category", "alone", "--yes"];
+    let said = import_config(&world, &[&args[..], &secret[..]].concat());
     assert_eq!(said.json()["items"][0]["item_id"], "tool:alone/two/env", "{said:?}");
+}
+
+#[test]
+fn nothing_that_another_client_s_file_names_is_started_or_asked_before_somebody_says_so() {
+    let world = with_servers(&json!({
+        "one": {"command": "sh", "args": ["-c", "echo > started"], "env": {"PLACE": "here"}},
+        "two": {"url": "https://shop.invalid/mcp", "headers": {"Authorization": "Bearer ${SHOP_TOKEN}"}},
+    }));
+    let given = ["--env", "PLACE", "--secret", "SHOP_TOKEN"];
+    let args = |more: &[&'static str]| {
+        [&["import", "mcp", "--config", "mcp.json"], &given[..], more].concat()
+    };
+    let shown = ["sh -c 'echo > started'", "PLACE=here", "https://shop.invalid/mcp", "SHOP_TOKEN"];
+    let is_started = || world.project().join("started").exists();
+    for yes in [&["--dry-run"][..], &["--dry-run", "--yes"]] {
+        let said = world.rye(&args(yes));
+        assert_eq!((said.status, is_started()), (0, false), "{said:?}");
+        for part in shown.into_iter().chain(["nothing was started, asked or written"]) {
+            assert!(said.stdout.contains(part), "{part}: {said:?}");
+        }
+    }
+    let said = import_config(&world, &[&given[..], &["--dry-run"]].concat());
+    let want = json!([
+        {"name": "one", "words": ["sh", "-c", "echo > started"], "secrets": [], "env": {"PLACE": "here"}},
+        {"name": "two", "words": ["https://shop.invalid/mcp"], "secrets": ["SHOP_TOKEN"], "env": {}},
+    ]);
+    assert_eq!((said.status, &said.json()["servers"]), (0, &want), "{said:?}");
+    for more in [&[][..], &["--json"]] {
+        let said = world.rye(&args(more));
+        assert_eq!((said.status, is_started()), (2, false), "{said:?}");
+        assert!(
+            format!("{}{}", said.stdout, said.stderr).contains("cli.not_confirmed"),
+            "{said:?}"
+        );
+    }
+    let said = world.rye_at_a_terminal("n\n", &args(&[]));
+    assert_eq!((said.status, is_started()), (2, false), "{said:?}");
+    assert!(shown.into_iter().all(|part| said.stdout.contains(part)), "{said:?}");
+    let said = world.rye(&args(&["--yes"]));
+    assert!(is_started(), "the fixture itself starts something: {said:?}");
+}
+
+#[test]
+fn a_variable_that_another_client_s_file_names_goes_out_only_if_the_caller_names_it() {
+    let asks = |name: &str| {
+        json!([
+            {"command": "sh", "args": ["-c", "echo > started"], "env": {name: format!("${{{name}}}")}},
+            {"command": "sh", "args": ["-c", "echo > started"], "env": {name: format!("${{env:{name}}}")}},
+            {"url": "https://shop.invalid/mcp", "headers": {"Authorization": format!("Bearer ${{env:{name}}}")}},
+        ])
+    };
+    for name in ["SHOP_TOKEN", "HOME"] {
+        for server in asks(name).as_array().unwrap() {
+            let world = with_servers(&json!({"one": server}));
+            let said = import_config(&world, &["--yes"]);
+            assert_eq!((said.status, said.code().as_str()), (5, "import.value"), "{said:?}");
+            let option = format!("`--secret {name}`");
+            assert!(said.json()["error"].as_str().unwrap().contains(&option), "{said:?}");
+            assert!(!world.project().join("started").exists(), "{said:?}");
+            let said = import_config(&world, &["--dry-run", "--secret", name]);
+            assert_eq!(said.json()["servers"][0]["secrets"], json!([name]), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn what_would_be_started_is_shown_without_the_values_of_its_secrets() {
+    let world = with_servers(&json!({"one": {
+        "command": "sh", "args": ["-c", "echo xyzzy-12345 hush-a-by-baby"],
+        "env": {"A": "xyzzy-12345", "SHOP_TOKEN": "${SHOP_TOKEN}"},
+    }}));
+    let world = world.env("SHOP_TOKEN", "hush-a-by-baby");
+    for json in [&["--json"][..], &[]] {
+        let args = ["import", "mcp", "--config", "mcp.json", "--secret", "A", "--secret"];
+        let said = world.rye(&[&args[..], &["SHOP_TOKEN", "--dry-run"], json].concat());
+        assert_eq!(said.status, 0, "{said:?}");
+        assert!(said.stdout.contains("echo *** ***"), "{said:?}");
+    }
 }
 
 #[test]
