@@ -22,7 +22,9 @@ pub(super) fn answer(command: impl Fn() -> clap::Command) {
 pub(super) fn refs() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         if current.to_str().is_some_and(is_path) {
-            return PathCompleter::any().complete(current);
+            let mut found = PathCompleter::any().complete(current);
+            found.retain(|it| it.get_value().to_str().is_some_and(is_plain));
+            return found;
         }
         let (Some(current), Some(rye)) = (current.to_str(), here()) else {
             return Vec::new();
@@ -63,11 +65,11 @@ pub(super) fn inputs() -> ArgValueCompleter {
         };
         let named = item_on_the_line(&rye).unwrap_or_default();
         let mut out = Vec::new();
-        for (name, help, values) in named {
+        for (name, help, values) in named.into_iter().filter(|(name, ..)| is_plain(name)) {
             let typed = current.strip_prefix(&name).and_then(|rest| rest.strip_prefix('='));
             match typed {
                 Some(start) => {
-                    let fits = values.iter().filter(|value| value.starts_with(start));
+                    let fits = values.iter().filter(|it| it.starts_with(start) && is_plain(it));
                     out.extend(fits.map(|v| CompletionCandidate::new(format!("{name}={v}"))));
                 }
                 None if name.starts_with(current) => {
@@ -79,6 +81,12 @@ pub(super) fn inputs() -> ArgValueCompleter {
         }
         out
     })
+}
+
+/// Whether a word means itself in every shell: what is offered is put on the command line as it is,
+/// and whoever wrote the item or the file chose it.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|c| c.is_alphanumeric() || "_.-/:@".contains(c))
 }
 
 /// Completes error codes.

@@ -37,6 +37,19 @@ fn a_shell_completes_verbs_refs_input_names_and_codes() {
     for (words, want) in rows {
         assert_eq!(completed(&world, words), *want, "{words:?}");
     }
+    // Whoever wrote an item does not write on the command line of who completes.
+    let hostile = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+        # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"d\"\n\
+        # [input_schema.properties.\"a;touch PWN;b\"]\n# type = \"string\"\n\
+        # [input_schema.properties.ab]\n# enum = [\"x\", \"$(touch PWN)\", \"y z\"]\n# ///\necho 1\n";
+    world.signed(".ai/tools/acme/hostile.sh", hostile);
+    world.write("sub/c;touch PWN", "");
+    world.write("sub/cd", "");
+    for (word, want) in [("a", "ab="), ("ab=", "ab=x"), ("./sub/c", "./sub/cd")] {
+        let words = ["rye", "execute", "acme/hostile", "-i", word];
+        let words = if word == "./sub/c" { &["rye", "show", word][..] } else { &words };
+        assert_eq!(completed(&world, words), [want], "{words:?}");
+    }
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let said = world.rye(&["completions", shell]);
         assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{shell}");
