@@ -205,7 +205,13 @@ fn drive(args: &Merge, context: &Context, out: &mut Out) -> Exit {
     };
     match merged {
         Merged::Kept | Merged::Plain { conflicts: 0 } => Exit::DONE,
-        Merged::Lock { later } => {
+        Merged::Lock { later, gone } => {
+            for row in gone {
+                out.note(&format!(
+                    "rye: one side took `{row}` out of the lock, and so does the merge: see \
+                     `rye lock --check`"
+                ));
+            }
             for row in later {
                 out.note(&format!(
                     "rye: both sides signed `{row}` again; the lock keeps the later one: see \

@@ -31,8 +31,9 @@ pub(crate) enum Merged {
     Kept,
     /// The text is new, so its signature line is gone; how many conflicts are left.
     Unsigned { item: Ref, conflicts: u8 },
-    /// It is a project's lock; the rows that both sides changed are those signed later.
-    Lock { later: Vec<Query> },
+    /// It is a project's lock; the rows that both sides changed are those signed later, and what
+    /// one side took out is gone.
+    Lock { later: Vec<Query>, gone: Vec<Query> },
     /// It is no item, so it was merged like any other file.
     Plain { conflicts: u8 },
 }
@@ -52,7 +53,7 @@ pub(crate) fn merge(sides: &Sides<'_>, types: &FileTypes) -> Result<Merged, GitE
         return match MergedLock::new(ours, base, theirs) {
             Some(merged) => {
                 write(sides.ours, merged.text.as_bytes())?;
-                Ok(Merged::Lock { later: merged.later })
+                Ok(Merged::Lock { later: merged.later, gone: merged.gone })
             }
             None => plainly(sides),
         };

@@ -13,20 +13,24 @@ pub(crate) struct MergedLock {
     /// Rows that both sides changed. The later signature is kept, because nothing older than a row
     /// runs.
     pub(crate) later: Vec<Query>,
+    /// Rows that one side alone took out.
+    pub(crate) gone: Vec<Query>,
 }
 
 impl MergedLock {
-    /// Merges two versions of a lock that come of a third, which may be empty. `None` where one of
+    /// Merges two versions of a lock that come of a third, which is empty where there was none.
+    /// `None` where one of
     /// them is not a lock, or where a person has to choose: both sides changed a row to another
     /// signer, another space or other bytes of the same second, or one of them took it out.
     pub(crate) fn new(ours: &[u8], base: &[u8], theirs: &[u8]) -> Option<Self> {
-        let (ours, base, theirs) = (read(ours)?, read(base)?, read(theirs)?);
+        let base = if base.is_empty() { Lock::default() } else { read(base)? };
+        let (ours, theirs) = (read(ours)?, read(theirs)?);
         let names: BTreeSet<&Query> = [&ours, &base, &theirs]
             .into_iter()
             .flat_map(Lock::rows)
             .map(|(name, _)| name)
             .collect();
-        let (mut rows, mut later) = (BTreeMap::new(), Vec::new());
+        let (mut rows, mut later, mut gone) = (BTreeMap::new(), Vec::new(), Vec::new());
         for name in names {
             let (our, was, their) = (ours.get(name), base.get(name), theirs.get(name));
             let row = match () {
@@ -37,9 +41,12 @@ impl MergedLock {
                     Some(later_of(our?, their?)?)
                 }
             };
+            if row.is_none() && our != their {
+                gone.push(name.clone());
+            }
             rows.extend(row.map(|row| (name.clone(), row.clone())));
         }
-        Some(Self { text: Lock::from_rows(rows).to_toml(), later })
+        Some(Self { text: Lock::from_rows(rows).to_toml(), later, gone })
     }
 }
 
@@ -51,8 +58,8 @@ fn later_of<'a>(one: &'a Pin, other: &'a Pin) -> Option<&'a Pin> {
 }
 
 fn read(text: &[u8]) -> Option<Lock> {
-    let text = std::str::from_utf8(text).ok()?;
-    if text.is_empty() { Some(Lock::default()) } else { Lock::from_text(text) }
+    // What somebody emptied is not a lock without rows.
+    std::str::from_utf8(text).ok().filter(|text| !text.is_empty()).and_then(Lock::from_text)
 }
 
 #[cfg(test)]
@@ -89,6 +96,18 @@ mod tests {
         let (want, _) = merged(&want, "", &want).unwrap();
         assert_eq!(merged(&ours, &base, &theirs), Some((want.clone(), 1)));
         assert_eq!(merged(&theirs, &base, &ours), Some((want, 1)));
+    }
+
+    #[test]
+    fn a_lock_that_somebody_emptied_is_not_merged_and_rows_that_one_side_took_out_are_told() {
+        let (base, more) = (lock(&[("a", 1, 1), ("b", 1, 1)]), lock(&[("a", 1, 1), ("z", 1, 1)]));
+        assert_eq!((merged("", &base, &more), merged(&more, &base, "")), (None, None));
+        let merge = |ours: &str, theirs: &str| {
+            MergedLock::new(ours.as_bytes(), base.as_bytes(), theirs.as_bytes()).unwrap().gone
+        };
+        let b = ["tool:b".parse().unwrap()];
+        assert_eq!((&*merge(&base, &more), &*merge(&more, &base)), (&b[..], &b[..]));
+        assert!(merge(&more, &more).is_empty(), "nobody disagrees");
     }
 
     #[test]

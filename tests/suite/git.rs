@@ -485,6 +485,25 @@ fn a_lock_that_both_sides_changed_is_merged_row_by_row() {
 }
 
 #[test]
+fn a_lock_that_one_side_emptied_is_a_conflict_and_rows_that_it_took_out_are_told() {
+    let world = world();
+    world.signed(".ai/tools/acme/b.sh", MARKER_SH);
+    well(&world, "rye lock && git add -A && git commit -qm lock");
+    well(&world, "git checkout -q -b empty && : > .ai/rye.lock && git commit -qnam empty");
+    well(&world, "git checkout -q -b fewer main && rm .ai/tools/acme/b.sh");
+    well(&world, "rye lock --remove tool:acme/b");
+    well(&world, "git add -A && git commit -qnm fewer && git checkout -q main");
+    world.signed(".ai/tools/acme/z.sh", MARKER_SH);
+    well(&world, "rye lock acme/z && git add -A && git commit -qm z");
+    let got = git(&world, "git merge -q empty; git diff --name-only --diff-filter=U");
+    assert!(got.contains("\n.ai/rye.lock\n"), "{got}");
+    well(&world, "git merge --abort");
+    let got = git(&world, "git merge -q fewer");
+    let told = "one side took `tool:acme/b` out of the lock";
+    assert!(got.contains(told) && got.ends_with("status 0\n"), "{got}");
+}
+
+#[test]
 fn a_lock_with_conflict_marks_is_named_as_one() {
     let world = world();
     well(&world, "rye lock");
