@@ -45,13 +45,51 @@ pub(crate) fn read_at_most(from: &mut impl Read, cap: u64, hint: u64) -> io::Res
 /// # Errors
 /// `InvalidInput` for what is not a regular file; else what the file system says.
 pub(crate) fn read_plain(path: &Path, cap: u64) -> io::Result<Bounded> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let stat = file.metadata()?;
-    if !stat.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    let mut file = open_regular(path, OFlags::NOFOLLOW)?;
+    let len = file.metadata()?.len();
+    read_at_most(&mut file, cap, len)
+}
+
+/// Opens a file that somebody named on the command line, also through links. A pipe or a device
+/// that a project holds in its place would be waited for without end, so it is refused; but for
+/// what is named as a stream of this process (`/dev/stdin`, `/dev/fd/N`), which the caller gave on
+/// purpose, as with `<(…)`.
+///
+/// # Errors
+/// `InvalidInput` for what is neither; else what the file system says.
+pub(crate) fn open_named(path: &Path) -> io::Result<File> {
+    let folders = [Path::new("/dev/fd"), Path::new("/proc/self/fd")];
+    let is_stream = path == Path::new("/dev/stdin")
+        || path.parent().is_some_and(|parent| folders.contains(&parent));
+    if is_stream { File::open(path) } else { open_regular(path, OFlags::empty()) }
+}
+
+/// Opens a regular file without waiting for anybody at the other end.
+fn open_regular(path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = (more | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
-    read_at_most(&mut file, cap, stat.len())
+}
+
+/// Says so where a folder between `base` and the file `relative` below it is a link, which whoever
+/// made the project chose.
+///
+/// # Errors
+/// `InvalidInput`, with the folder.
+pub(crate) fn refuse_links(base: &Path, relative: &Path) -> io::Result<()> {
+    let is_link = |folder: &&Path| {
+        fs::symlink_metadata(base.join(folder)).is_ok_and(|stat| stat.is_symlink())
+    };
+    match relative.ancestors().skip(1).find(|it| !it.as_os_str().is_empty() && is_link(it)) {
+        None => Ok(()),
+        Some(link) => {
+            let why = format!("the folder `{}` is a link", link.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+        }
+    }
 }
 
 /// Gives a new file the owner and the group of the one that it stands in for, and says its mode.

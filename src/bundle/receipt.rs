@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::archive::MANIFEST;
 use super::check::Bundle;
-use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::bytes::{Bounded, open_named, read_at_most};
 use crate::base::limits::{BUNDLE_MANIFEST_BYTES, ITEM_BYTES};
 use crate::base::{Digest, canon};
 use crate::rye::now;
@@ -109,7 +109,7 @@ fn look(folder: &Path, path: &str, digest: Digest) -> Now {
 }
 
 pub(super) fn read_file(path: &Path, cap: u64) -> Result<Vec<u8>, String> {
-    let read = || read_at_most(&mut std::fs::File::open(path)?, cap, 0);
+    let read = || read_at_most(&mut open_named(path)?, cap, 0);
     match read() {
         Ok(Bounded::All(bytes)) => Ok(bytes),
         Ok(Bounded::More) => Err(format!("`{}` is too large", path.display())),

@@ -1,8 +1,7 @@
 //! `rye eval`: have a text scored by a signed program.
 
-use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +12,7 @@ use super::exit::Exit;
 use super::input::{object, read_text};
 use super::named::reference;
 use super::out::Out;
+use crate::base::bytes::open_named;
 use crate::base::text::escape;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::eval::{EvalContext, EvalError, EvalRequest, Score, Thresholds};
@@ -143,7 +143,7 @@ fn content(text: &str) -> Result<String, Failure> {
 }
 
 fn file(path: &str) -> Result<String, Failure> {
-    let open = File::open(path);
+    let open = open_named(Path::new(path));
     let mut file = open.map_err(|source| CliError::InputFile { path: path.into(), source })?;
     read_text(path, &mut file)
 }

@@ -1,13 +1,12 @@
 //! Parameters from the command line (core 11).
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use super::error::CliError;
-use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::bytes::{Bounded, open_named, read_at_most};
 use crate::base::limits::{PARAMS_BYTES, PARAMS_NODES};
 use crate::diagnostic::Failure;
 use crate::parse::{json, json_of};
@@ -139,7 +138,7 @@ fn syntax(text: &str, why: impl Into<String>) -> Failure {
 }
 
 fn read_file(path: &str) -> Result<String, Failure> {
-    let open = File::open(path);
+    let open = open_named(Path::new(path));
     let mut file = open.map_err(|source| CliError::InputFile { path: path.into(), source })?;
     read_text(path, &mut file)
 }
@@ -150,7 +149,7 @@ fn read_file(path: &str) -> Result<String, Failure> {
 /// `cli.input_file`
 pub(super) fn read_bytes(path: &Path, cap: u64) -> Result<Option<Vec<u8>>, Failure> {
     let failed = |source| CliError::InputFile { path: path.display().to_string(), source };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_named(path).map_err(failed)?;
     match read_at_most(&mut file, cap, 0).map_err(failed)? {
         Bounded::All(bytes) => Ok(Some(bytes)),
         Bounded::More => Ok(None),

@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::out::Out;
 use super::passphrase;
 use super::trust::dev_keys;
-use crate::base::bytes::write_new;
+use crate::base::bytes::{open_named, write_new};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Space};
@@ -167,7 +167,7 @@ fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, 
         }
         Some(path) => {
             let shown = path.display().to_string();
-            let file = std::fs::File::open(path).map_err(|e| failed(&shown, e))?;
+            let file = open_named(path).map_err(|e| failed(&shown, e))?;
             file.take(1 << 16).read_to_string(&mut text).map_err(|e| failed(&shown, e))?;
         }
         None => {

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use crate::base::bytes::open_named;
 use crate::base::random;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
@@ -143,7 +144,7 @@ fn kept_token(file: &Path, at: SocketAddr) -> Result<String, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(failed(error)),
     }
-    let open = std::fs::File::open(file).map_err(failed)?;
+    let open = open_named(file).map_err(failed)?;
     if open.metadata().map_err(failed)?.mode() & 0o077 != 0 {
         return Err(cannot(
             at,

@@ -9,10 +9,11 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
-use crate::base::bytes::{Bounded, read_plain, write_atomic};
+use crate::base::bytes::{Bounded, read_plain, refuse_links, write_atomic};
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
+use crate::parse::json as parse_json;
 use crate::rye::Rye;
 
 /// Write the entry for rye into the configuration of a client, after showing it
@@ -112,7 +113,7 @@ impl Client {
         let document: Value = match self.is_toml() {
             true => toml::from_str(text).map_err(|error| error.message().to_owned())?,
             false if text.trim().is_empty() => json!({}),
-            false => serde_json::from_str(text).map_err(|error| error.to_string())?,
+            false => json_text(text)?,
         };
         let Value::Object(top) = &document else { return Err("it is not an object".into()) };
         match top.get(self.key) {
@@ -143,13 +144,18 @@ impl Client {
         }
         let mut document: Value = match text.trim().is_empty() {
             true => json!({}),
-            false => serde_json::from_str(text).map_err(|error| error.to_string())?,
+            false => json_text(text)?,
         };
         document[self.key][ENTRY] = entry.clone();
         serde_json::to_string_pretty(&document)
             .map(|text| text + "\n")
             .map_err(|error| error.to_string())
     }
+}
+
+/// A key that stands twice is a fault: writing it again would leave out the first of them.
+fn json_text(text: &str) -> Result<Value, String> {
+    parse_json(text).map_err(|fault| fault.why)
 }
 
 /// The path of this program, which a client starts with a `PATH` of its own.
@@ -197,6 +203,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         message: format!("`{}` cannot be changed: {}", escape_line(&shown), escape_line(&why)),
         help: Some(format!("add this below `{}` by hand: `\"{ENTRY}\": {entry}`", client.key)),
     };
+    if client.base == Base::Project {
+        let project = rye.spaces().project_path();
+        refuse_links(project, Path::new(client.path)).map_err(|why| by_hand(why.to_string()))?;
+    }
     let text = read(&path).map_err(by_hand)?;
     let present = client.present(&text).map_err(by_hand)?;
     let is_there = present.as_ref() == Some(&entry);

@@ -1,9 +1,10 @@
 //! A workflow for CI, which judges a project by keys that it names.
 
 use std::fs;
+use std::path::Path;
 
 use super::error::AuthorError;
-use crate::base::bytes::write_new;
+use crate::base::bytes::{refuse_links, write_new};
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, Space};
 use crate::rye::{Rye, SignerIs};
@@ -107,7 +108,8 @@ pub(crate) fn workflow(rye: &Rye, service: Option<CiService>) -> Result<Workflow
     let text = text.replace("{{commands}}", &commands);
     let file = rye.spaces().project_path().join(path);
     let place = Place { path: path.to_owned(), ..Place::default() };
-    let written = file.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = refuse_links(rye.spaces().project_path(), Path::new(path));
+    let written = written.and_then(|()| file.parent().map_or(Ok(()), fs::create_dir_all));
     let written = written.and_then(|()| write_new(&file, text.as_bytes(), mode));
     match written {
         Ok(()) => Ok(Workflow { service, path: path.to_owned(), text, keys, unproposed }),

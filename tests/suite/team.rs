@@ -276,6 +276,61 @@ fn a_machine_without_a_key_verifies_by_the_keys_that_it_is_told() {
 }
 
 #[test]
+fn a_pipe_in_the_project_is_refused_and_one_that_the_caller_gives_is_read() {
+    let (world, _) = clone_by(1);
+    fs::write(world.outside().join("ann.pem"), pem(&stranger(1))).unwrap();
+    world.shell("mkfifo k.pem; mkdir keys; ln -s ../k.pem keys/k.pem");
+    for args in [
+        &["verify", "--ci", "--trust", "k.pem"][..],
+        &["verify", "--ci", "--trust", "keys/k.pem"],
+        &["trust", "add", "k.pem"],
+        &["import", "mcp", "--config", "k.pem"],
+        &["import", "runtimeconfig", "k.pem"],
+        &["keys", "import", "k.pem"],
+        &["execute", "acme/mark", "-i", "x=@k.pem"],
+    ] {
+        let said = world.rye_under(&["timeout", "10"], &[args, &["--json"]].concat());
+        assert_eq!(
+            (said.code().as_str(), said.status),
+            ("cli.input_file", 2),
+            "{args:?}: {said:?}"
+        );
+    }
+    for given in ["< ../ann.pem", "< <(cat ../ann.pem)"] {
+        let said = world.shell(&format!("rye verify --ci --trust /dev/stdin {given} && echo good"));
+        assert!(said.ends_with("good\n"), "{said}");
+    }
+    let said = world.shell("rye verify --ci --trust <(cat ../ann.pem) && echo good");
+    assert!(said.ends_with("good\n"), "{said}");
+}
+
+#[test]
+fn a_key_behind_a_link_of_the_project_is_the_project_s_word() {
+    let (world, _) = clone_by(1);
+    fs::create_dir(world.outside().join("keys")).unwrap();
+    fs::write(world.outside().join("keys/ann.pem"), pem(&stranger(1))).unwrap();
+    world.shell("ln -s ../keys/ann.pem ann.pem; ln -s ../keys keys");
+    for (key, is_told) in [("ann.pem", true), ("keys/ann.pem", true), ("../keys/ann.pem", false)] {
+        let said = world.rye(&["verify", "--ci", "--trust", key]);
+        let told = said.stderr.contains("name the key's fingerprint");
+        assert_eq!((said.status, told), (0, is_told), "{key}: {said:?}");
+    }
+}
+
+#[test]
+fn a_workflow_is_written_through_no_link() {
+    let (world, key) = clone_by(1);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    world.shell("mkdir ../out; ln -s ../out .github; ln -s ../out ci");
+    for service in ["github", "shell"] {
+        let said = world.rye(&["new", "ci", service, "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("author.io", 6), "{said:?}");
+        assert!(said.json()["error"].as_str().unwrap().contains("is a link"), "{said:?}");
+    }
+    assert_eq!(fs::read_dir(world.outside().join("out")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_workflow_names_the_keys_and_runs_as_it_is_written() {
     let (world, key) = clone_by(1);
     assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);

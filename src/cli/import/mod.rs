@@ -2,7 +2,6 @@
 
 mod mcp;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::Digest;
-use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::bytes::{Bounded, open_named, read_at_most};
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
@@ -279,7 +278,7 @@ fn sign_all(
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let read = || match read_at_most(&mut File::open(path)?, ITEM_BYTES, 0)? {
+    let read = || match read_at_most(&mut open_named(path)?, ITEM_BYTES, 0)? {
         Bounded::All(bytes) => String::from_utf8(bytes).map_err(io::Error::other),
         Bounded::More => Err(io::Error::other("it is too large")),
     };

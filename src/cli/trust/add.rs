@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::{Named, Scope, document_id};
-use crate::base::bytes::{Bounded, read_at_most};
+use crate::base::bytes::{Bounded, open_named, read_at_most};
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
@@ -262,7 +262,7 @@ fn malformed(what: &str, why: DocumentFault) -> Failure {
 /// proposal.
 fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, Failure> {
     let failed = |source| CliError::InputFile { path: shown.to_owned(), source };
-    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mut file = open_named(path).map_err(failed)?;
     let Bounded::All(bytes) = read_at_most(&mut file, 1 << 16, 0).map_err(failed)? else {
         return Err(malformed(shown, "it is larger than 64 KiB".into()));
     };
@@ -287,9 +287,7 @@ pub(super) fn named_key(name: &str, rye: &Rye, out: &mut Out) -> Result<TrustDoc
         Ok(_) => proposed(name, rye)?,
         Err(_) => {
             let path = rye.located().cwd.join(name);
-            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-            let project = rye.spaces().project_identity();
-            if project.is_some_and(|project| real.starts_with(&project.path)) {
+            if is_of_project(name, rye) {
                 let name = escape_line(name);
                 out.warn(&format!(
                     "`{name}` lies in the project that it is to judge, so whoever changes the \
@@ -303,6 +301,17 @@ pub(super) fn named_key(name: &str, rye: &Rye, out: &mut Out) -> Result<TrustDoc
         EXAMPLE => Err(TrustError::Example { fingerprint: EXAMPLE }.into()),
         _ => Ok(document),
     }
+}
+
+/// Whether the project has a say in which file a path names: the file lies in it, or a name on the
+/// way does, which could be a link.
+fn is_of_project(path: &str, rye: &Rye) -> bool {
+    let Some(project) = rye.spaces().project_identity() else { return false };
+    let cwd = &rye.located().cwd;
+    let lies_there =
+        |path: &Path| path.canonicalize().is_ok_and(|real| real.starts_with(&project.path));
+    let mut names = Path::new(path).ancestors().filter(|part| part.file_name().is_some());
+    lies_there(&cwd.join(path)) || names.any(|part| cwd.join(part).parent().is_some_and(lies_there))
 }
 
 /// The proposal of this project that is named, or else the document that you wrote already.

@@ -103,7 +103,13 @@ fn a_file_that_is_not_understood_is_left_as_it_is() {
     let world = World::new();
     let file = world.home().join(".gemini/settings.json");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    for text in ["// a comment\n{}", "[]", "{\"mcpServers\": []}", "{"] {
+    for text in [
+        "{\"mcpServers\": {\"a\": {}}, \"mcpServers\": {}}",
+        "// a comment\n{}",
+        "[]",
+        "{\"mcpServers\": []}",
+        "{",
+    ] {
         fs::write(&file, text).unwrap();
         let (status, said) = install(&world, "gemini", &["--yes"]);
         assert_eq!((status, said["code"].as_str()), (2, Some("cli.usage")), "{text}: {said}");
@@ -126,4 +132,16 @@ fn a_pipe_or_a_link_in_the_place_of_the_file_is_refused_and_nothing_waits_for_it
             world.rye_under(&["timeout", "10"], &["mcp", "install", "claude-code", "--json"]);
         assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{plant}: {said:?}");
     }
+}
+
+#[test]
+fn a_folder_of_the_project_that_is_a_link_is_refused() {
+    let world = World::new();
+    world.shell("mkdir ../out; ln -s ../out .vscode");
+    for more in ["--dry-run", "--yes"] {
+        let (status, said) = install(&world, "vscode", &[more]);
+        assert_eq!((status, said["code"].as_str()), (2, Some("cli.usage")), "{said}");
+        assert!(said["error"].as_str().unwrap().contains("`.vscode` is a link"), "{said}");
+    }
+    assert_eq!(fs::read_dir(world.outside().join("out")).unwrap().count(), 0);
 }
