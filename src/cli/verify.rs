@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::error::CliError;
 use super::exit::Exit;
 use super::named::Named;
 use super::out::{Out, Progress};
@@ -15,6 +16,7 @@ use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::{Query, Space};
 use crate::report::{SarifLevel, Warned, metadata, sarif};
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
+use crate::space::{Entry, Listing};
 use crate::verify::{VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_UNTRUSTED};
 
 /// Check signatures, of items and of the chains they run through
@@ -94,6 +96,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     };
     if args.locked && args.items.is_empty() {
         let all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
+        if args.ci && all.is_empty() {
+            holds_something(&rye.items().survey(&[])?, &rye)?;
+        }
         return Ok(chains(args, &all, &rye, out));
     }
     let mut named = Vec::new();
@@ -106,6 +111,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let start = Instant::now();
     let mut listing = rye.items().survey(&[])?;
+    if args.ci {
+        holds_something(&listing, &rye)?;
+    }
     for (word, named) in args.items.iter().zip(&named) {
         if !listing.entries.iter().any(|entry| named.means(entry)) {
             return Err(super::value_parsers::no_match(word, None, &rye));
@@ -186,6 +194,22 @@ fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {
         }
         _ => None,
     }
+}
+
+/// That nothing is wrong says nothing where there is nothing, such as in a submodule that was not
+/// checked out.
+///
+/// # Errors
+/// `cli.usage`
+fn holds_something(listing: &Listing, rye: &Rye) -> Result<(), CliError> {
+    let is_own = |entry: &Entry| entry.space != Space::System;
+    if listing.entries.iter().any(is_own) || !listing.odd.is_empty() {
+        return Ok(());
+    }
+    let path = escape_line(&rye.spaces().project_path().display().to_string());
+    let message = format!("`{path}` holds no item, so there is nothing to verify");
+    let help = "see that all of it was checked out, submodules too: `git submodule update --init`";
+    Err(CliError::Usage { message, help: Some(help.into()) })
 }
 
 /// Shows a refusal unless it was told already, and gives the exit status of a row.

@@ -318,6 +318,18 @@ fn a_key_behind_a_link_of_the_project_is_the_project_s_word() {
 }
 
 #[test]
+fn ci_that_finds_nothing_to_verify_says_so() {
+    let world = World::empty();
+    fs::write(world.outside().join("ann.pem"), pem(&stranger(1))).unwrap();
+    fs::create_dir(world.project().join(".ai")).unwrap();
+    for more in [&[][..], &["--locked"], &["--sarif"]] {
+        let said = world.rye(&[&["verify", "--ci", "--trust", "../ann.pem"], more].concat());
+        let told = said.stderr.contains("holds no item, so there is nothing to verify");
+        assert_eq!((said.status, told), (2, true), "{more:?}: {said:?}");
+    }
+}
+
+#[test]
 fn a_workflow_is_written_through_no_link() {
     let (world, key) = clone_by(1);
     assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
