@@ -24,23 +24,51 @@ use crate::space::{Comment, ProjectIdentity, Root, SpaceError};
 pub(crate) struct TrustDocument {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) owner: String,
+    /// What it may sign wherever it counts, unless a project has its own answer.
+    pub(crate) scope: KeyScope,
+    /// `None` stands for every project.
+    pub(crate) projects: Option<Vec<PathBuf>>,
+    /// What the folders at those paths were when the document was written: another folder that is
+    /// put at the path later is another project.
+    pub(crate) project_ids: Vec<ProjectIdentity>,
+    /// What holds in one project, in the place of the scope above.
+    pub(crate) in_project: Vec<InProject>,
+    /// The person insisted on a key whose private half is public.
+    pub(crate) example: bool,
+    /// The key was your own until you rotated it. It may sign what your own key may sign.
+    pub(crate) was_own: bool,
+    pub(crate) public_key: PublicKey,
+}
+
+/// What a key may sign in one project.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct InProject {
+    pub(crate) project: ProjectIdentity,
+    pub(crate) scope: KeyScope,
+}
+
+/// What a key may sign, and until when.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct KeyScope {
     /// `None` stands for everything except `rye/**`, hooks and, unless projects are named, config.
     pub(crate) items: Option<Vec<Pattern>>,
     /// The items were chosen by a proposal and not by a person, so the default limits hold as well.
     pub(crate) wished: bool,
     /// What the person added to the items, or to the default.
     pub(crate) also: Vec<Pattern>,
-    /// `None` stands for every project.
-    pub(crate) projects: Option<Vec<PathBuf>>,
-    /// What the folders at those paths were when the document was written: another folder that is
-    /// put at the path later is another project.
-    pub(crate) project_ids: Vec<ProjectIdentity>,
     pub(crate) not_after: Option<Timestamp>,
-    /// The person insisted on a key whose private half is public.
-    pub(crate) example: bool,
-    /// The key was your own until you rotated it. It may sign what your own key may sign.
-    pub(crate) was_own: bool,
-    pub(crate) public_key: PublicKey,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawInProject {
+    project: ProjectIdentity,
+    items: Option<Vec<String>>,
+    #[serde(default)]
+    wished: bool,
+    #[serde(default)]
+    also: Vec<String>,
+    not_after: Option<toml::Value>,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +85,8 @@ struct Raw {
     #[serde(default)]
     project_ids: Vec<ProjectIdentity>,
     not_after: Option<toml::Value>,
+    #[serde(default)]
+    in_project: Vec<RawInProject>,
     #[serde(default)]
     example: bool,
     #[serde(default)]
@@ -99,24 +129,28 @@ impl TrustDocument {
             return Err("`owner` is not a short line of plain text without backticks".into());
         }
         // In a document of your own it would be taken for a second signature line.
-        let paths = raw.projects.iter().flatten().chain(raw.project_ids.iter().map(|id| &id.path));
+        let ids = raw.project_ids.iter().chain(raw.in_project.iter().map(|own| &own.project));
+        let paths = raw.projects.iter().flatten().chain(ids.map(|id| &id.path));
         if raw.owner.contains(MARK) || paths.into_iter().any(|p| p.to_string_lossy().contains(MARK))
         {
             return Err("a value looks like a signature line".into());
         }
-        let items = raw.items.map(|texts| patterns("items", &texts)).transpose()?;
-        let also = patterns("also", &raw.also)?;
-        let not_after = raw.not_after.as_ref().map(time).transpose()?;
-        let Raw { owner, wished, projects, project_ids, example, was_own, .. } = raw;
+        let Raw { owner, projects, project_ids, example, was_own, .. } = raw;
+        let not_after = raw.not_after.as_ref();
+        let scope = KeyScope::from_raw(raw.items, raw.wished, &raw.also, not_after)?;
+        let own = |raw: RawInProject| {
+            let not_after = raw.not_after.as_ref();
+            let scope = KeyScope::from_raw(raw.items, raw.wished, &raw.also, not_after)?;
+            Ok::<_, String>(InProject { project: raw.project, scope })
+        };
+        let in_project = raw.in_project.into_iter().map(own).collect::<Result<_, _>>()?;
         Ok(Self {
             fingerprint,
             owner,
-            items,
-            wished,
-            also,
+            scope,
             projects,
             project_ids,
-            not_after,
+            in_project,
             example,
             was_own,
             public_key,
@@ -128,23 +162,41 @@ impl TrustDocument {
         Self {
             fingerprint: public_key.fingerprint(),
             owner,
-            items: None,
-            wished: false,
-            also: Vec::new(),
+            scope: KeyScope::default(),
             projects: None,
             project_ids: Vec::new(),
-            not_after: None,
+            in_project: Vec::new(),
             example: false,
             was_own: false,
             public_key,
         }
     }
 
+    /// The document as it reads in this project.
+    pub(crate) fn as_in(&self, project: Option<&ProjectIdentity>) -> Self {
+        let own = project.and_then(|here| self.in_project.iter().find(|own| own.project.is(here)));
+        let scope = own.map_or(&self.scope, |own| &own.scope).clone();
+        Self { scope, in_project: Vec::new(), ..self.clone() }
+    }
+
+    /// Says what the key may sign in this project, and changes nothing of what it may sign
+    /// elsewhere.
+    pub(crate) fn set_scope_in(&mut self, project: &ProjectIdentity, scope: KeyScope) {
+        self.in_project.retain(|own| own.project.path != project.path);
+        let is_only_one = self.projects.as_deref() == Some(&[project.path.clone()]);
+        if is_only_one {
+            self.scope = scope;
+        } else if scope != self.scope {
+            self.in_project.push(InProject { project: project.clone(), scope });
+        }
+    }
+
     /// What counts of a document that somebody else wrote: the key, the owner, where and until
     /// when, and its items as a wish.
     pub(crate) fn into_wish(self) -> Self {
-        let wished = self.items.is_some();
-        Self { wished, also: Vec::new(), example: false, was_own: false, ..self }
+        let wished = self.scope.items.is_some();
+        let scope = KeyScope { wished, also: Vec::new(), ..self.scope };
+        Self { scope, in_project: Vec::new(), example: false, was_own: false, ..self }
     }
 
     /// What the key may sign, in words for people.
@@ -155,18 +207,79 @@ impl TrustDocument {
         };
         let joined =
             |items: &[Pattern]| items.iter().map(Pattern::as_str).collect::<Vec<_>>().join(", ");
-        let mut covers = match &self.items {
+        let mut covers = match &self.scope.items {
             None if self.was_own => "what your own key may sign".to_owned(),
             None => format!("everything but {never}"),
-            Some(items) if self.wished => format!("{}, but for {never}", joined(items)),
+            Some(items) if self.scope.wished => format!("{}, but for {never}", joined(items)),
             Some(items) => joined(items),
         };
-        if !self.also.is_empty() {
-            covers.push_str(&format!("; also {}", joined(&self.also)));
+        if !self.scope.also.is_empty() {
+            covers.push_str(&format!("; also {}", joined(&self.scope.also)));
         }
         covers
     }
 
+    /// The same with the projects and the time, each project that has its own answer apart.
+    pub(crate) fn covers_everywhere(&self) -> String {
+        let own = |path: &PathBuf| self.in_project.iter().find(|own| own.project.path == *path);
+        let said = |document: &Self, paths: &[&PathBuf]| {
+            let until =
+                document.scope.not_after.map(|at| format!(", until {at}")).unwrap_or_default();
+            let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+            let place = if paths.is_empty() { "" } else { ", in " };
+            format!("{}{place}{}{until}", document.covers(), paths.join(", "))
+        };
+        let plain: Vec<&PathBuf> = match &self.projects {
+            Some(projects) => projects.iter().filter(|path| own(path).is_none()).collect(),
+            None => Vec::new(),
+        };
+        let is_plain = self.projects.is_none() || !plain.is_empty();
+        let here = |own: &InProject| said(&self.as_in(Some(&own.project)), &[&own.project.path]);
+        let parts = is_plain.then(|| said(self, &plain)).into_iter();
+        parts.chain(self.in_project.iter().map(here)).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The text of the document. A TOML writer makes it, so no value can become another key.
+    pub(crate) fn to_toml(&self) -> String {
+        let mut table = toml::Table::new();
+        table.insert("fingerprint".into(), self.fingerprint.to_string().into());
+        table.insert("owner".into(), self.owner.clone().into());
+        self.scope.write(&mut table);
+        if let Some(projects) = &self.projects {
+            let projects: Vec<toml::Value> =
+                projects.iter().map(|p| p.to_string_lossy().into_owned().into()).collect();
+            table.insert("projects".into(), projects.into());
+        }
+        if self.example {
+            table.insert("example".into(), true.into());
+        }
+        if self.was_own {
+            table.insert("was_own".into(), true.into());
+        }
+        let id = |id: &ProjectIdentity| {
+            toml::Value::try_from(id).expect("a project id is texts and numbers")
+        };
+        let ids: Vec<toml::Value> = self.project_ids.iter().map(id).collect();
+        if !ids.is_empty() {
+            table.insert("project_ids".into(), ids.into());
+        }
+        let own = |own: &InProject| {
+            let mut table = toml::Table::from_iter([("project".into(), id(&own.project))]);
+            own.scope.write(&mut table);
+            toml::Value::Table(table)
+        };
+        if !self.in_project.is_empty() {
+            let own: Vec<toml::Value> = self.in_project.iter().map(own).collect();
+            table.insert("in_project".into(), own.into());
+        }
+        let mut key = toml::Table::new();
+        key.insert("pem".into(), self.public_key.to_pem().into());
+        table.insert("public_key".into(), key.into());
+        toml::to_string_pretty(&table).expect("a table of TOML values is TOML")
+    }
+}
+
+impl KeyScope {
     /// Adds items to those that the key may sign; what is there already is not added again.
     pub(crate) fn add_items(&mut self, more: &[Pattern]) {
         let list = match &mut self.items {
@@ -186,45 +299,34 @@ impl TrustDocument {
         self.also.clear();
     }
 
-    /// The text of the document. A TOML writer makes it, so no value can become another key.
-    pub(crate) fn to_toml(&self) -> String {
-        let mut table = toml::Table::new();
-        table.insert("fingerprint".into(), self.fingerprint.to_string().into());
-        table.insert("owner".into(), self.owner.clone().into());
+    fn from_raw(
+        items: Option<Vec<String>>,
+        wished: bool,
+        also: &[String],
+        not_after: Option<&toml::Value>,
+    ) -> Result<Self, String> {
+        let items = items.map(|texts| patterns("items", &texts)).transpose()?;
+        let (also, not_after) = (patterns("also", also)?, not_after.map(time).transpose()?);
+        Ok(Self { items, wished, also, not_after })
+    }
+
+    fn write(&self, table: &mut toml::Table) {
+        let texts = |patterns: &[Pattern]| -> toml::Value {
+            let texts = patterns.iter().map(|pattern| pattern.as_str().into());
+            texts.collect::<Vec<toml::Value>>().into()
+        };
         if let Some(items) = &self.items {
-            let items: Vec<toml::Value> = items.iter().map(|p| p.as_str().into()).collect();
-            table.insert("items".into(), items.into());
+            table.insert("items".into(), texts(items));
         }
         if self.wished {
             table.insert("wished".into(), true.into());
         }
         if !self.also.is_empty() {
-            let also: Vec<toml::Value> = self.also.iter().map(|p| p.as_str().into()).collect();
-            table.insert("also".into(), also.into());
-        }
-        if let Some(projects) = &self.projects {
-            let projects: Vec<toml::Value> =
-                projects.iter().map(|p| p.to_string_lossy().into_owned().into()).collect();
-            table.insert("projects".into(), projects.into());
+            table.insert("also".into(), texts(&self.also));
         }
         if let Some(at) = self.not_after {
             table.insert("not_after".into(), at.to_string().into());
         }
-        if self.example {
-            table.insert("example".into(), true.into());
-        }
-        if self.was_own {
-            table.insert("was_own".into(), true.into());
-        }
-        let id = |id| toml::Value::try_from(id).expect("a project id is two texts");
-        let ids: Vec<toml::Value> = self.project_ids.iter().map(id).collect();
-        if !ids.is_empty() {
-            table.insert("project_ids".into(), ids.into());
-        }
-        let mut key = toml::Table::new();
-        key.insert("pem".into(), self.public_key.to_pem().into());
-        table.insert("public_key".into(), key.into());
-        toml::to_string_pretty(&table).expect("a table of TOML values is TOML")
     }
 }
 
@@ -492,7 +594,7 @@ pub(super) fn write_document(
 
 #[cfg(test)]
 mod tests {
-    use super::{TrustDocument, write_signed};
+    use super::{InProject, KeyScope, TrustDocument, write_signed};
     use crate::base::Timestamp;
     use crate::signature::KeyPair;
     use crate::space::ProjectIdentity;
@@ -502,12 +604,21 @@ mod tests {
         TrustDocument {
             fingerprint: public_key.fingerprint(),
             owner: "acme build".into(),
-            items: Some(vec!["tool:acme/*".parse().unwrap()]),
-            wished: true,
-            also: vec!["config:acme/*".parse().unwrap()],
+            scope: KeyScope {
+                items: Some(vec!["tool:acme/*".parse().unwrap()]),
+                wished: true,
+                also: vec!["config:acme/*".parse().unwrap()],
+                not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),
+            },
             projects: Some(vec!["/".into()]),
             project_ids: vec![ProjectIdentity::read("/".as_ref()).unwrap()],
-            not_after: Some("2027-01-01T00:00:00Z".parse().unwrap()),
+            in_project: vec![InProject {
+                project: ProjectIdentity::read("/usr".as_ref()).unwrap(),
+                scope: KeyScope {
+                    also: vec!["tool:hooks/*".parse().unwrap()],
+                    ..KeyScope::default()
+                },
+            }],
             example: false,
             was_own: true,
             public_key,
@@ -523,7 +634,8 @@ mod tests {
     #[test]
     fn d04_an_owner_cannot_write_other_keys() {
         let evil = "x\"\nitems = [\"*:**\"]\nowner2 = \"y";
-        let document = TrustDocument { owner: evil.into(), items: None, ..document() };
+        let document =
+            TrustDocument { owner: evil.into(), scope: KeyScope::default(), ..document() };
         let text = document.to_toml();
         assert!(TrustDocument::parse(&text).is_err(), "a line feed in an owner is refused");
         let quiet = TrustDocument { owner: "x\" ] } [".into(), ..document };

@@ -38,7 +38,7 @@ mod unfinished_rotation;
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
 pub(crate) use document::{
-    DocumentFault, Revocation, TrustDocument, relative, remove_own, write_own,
+    DocumentFault, KeyScope, Revocation, TrustDocument, relative, remove_own, write_own,
 };
 pub(crate) use error::{
     CODES, KeyError, TrustError, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE,

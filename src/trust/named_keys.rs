@@ -1,7 +1,7 @@
 //! Keys that somebody names for one check, in the place of what a user space says: for a machine
 //! that judges a project and has no key of its own.
 
-use super::document::TrustDocument;
+use super::document::{KeyScope, TrustDocument};
 use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::id::Pattern;
@@ -20,10 +20,12 @@ impl NamedKeys {
     pub(crate) fn new(project: ProjectIdentity, keys: Vec<TrustDocument>) -> Self {
         let hooks: Vec<Pattern> = "tool:hooks/**".parse().into_iter().collect();
         let limited = |key: TrustDocument| TrustDocument {
-            not_after: key.not_after,
-            wished: key.items.is_some(),
-            also: if key.items.is_some() { Vec::new() } else { hooks.clone() },
-            items: key.items,
+            scope: KeyScope {
+                not_after: key.scope.not_after,
+                wished: key.scope.items.is_some(),
+                also: if key.scope.items.is_some() { Vec::new() } else { hooks.clone() },
+                items: key.scope.items,
+            },
             projects: Some(vec![project.path.clone()]),
             project_ids: vec![project.clone()],
             ..TrustDocument::new(key.public_key, key.owner)

@@ -54,7 +54,8 @@ impl TrustStore<'_> {
             return Err(KeyProblem::Revoked);
         }
         // The publisher signs the items in the binary and runs nothing, so it signs no receipts.
-        let belief = if key == PUBLISHER { KeyStatus::Unknown } else { self.key_status(key)? };
+        let belief =
+            if key == PUBLISHER { KeyStatus::Unknown } else { self.key_status(key, here)? };
         if key == EXAMPLE && !self.lets_in_example() {
             return Err(KeyProblem::Example);
         }

@@ -48,12 +48,12 @@ pub(super) fn scope_of(
     let names = |pattern: &Pattern| !item.is_hook() || pattern.as_str().starts_with("tool:hooks/");
     let lists =
         |items: &[Pattern]| items.iter().any(|pattern| names(pattern) && pattern.matches(item));
-    if !lists(&document.also) {
-        let by_default = document.items.is_none() || document.wished;
+    if !lists(&document.scope.also) {
+        let by_default = document.scope.items.is_none() || document.scope.wished;
         if by_default && let Some(why) = outside_default(document, item, space) {
             return Some(why);
         }
-        if document.items.as_ref().is_some_and(|items| !lists(items)) {
+        if document.scope.items.as_ref().is_some_and(|items| !lists(items)) {
             return Some(OutOfScope::NotListed);
         }
     }

@@ -359,11 +359,15 @@ impl<'a> TrustStore<'a> {
         Ok(self.known(key)?.document.clone())
     }
 
-    /// The key with that fingerprint, if the person trusts it at all.
+    /// The key with that fingerprint, if the person trusts it at all, and until when in `project`.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
-    pub(crate) fn key_status(&self, key: Fingerprint) -> Result<KeyStatus, Arc<TrustError>> {
+    pub(crate) fn key_status(
+        &self,
+        key: Fingerprint,
+        project: Option<&ProjectIdentity>,
+    ) -> Result<KeyStatus, Arc<TrustError>> {
         let certain = |key: PublicKey, owner: &str| {
             KeyStatus::Key(Box::new(TrustedKey { key, owner: owner.to_owned(), not_after: None }))
         };
@@ -385,7 +389,7 @@ impl<'a> TrustStore<'a> {
             Some(document) => KeyStatus::Key(Box::new(TrustedKey {
                 key: document.public_key.clone(),
                 owner: document.owner.clone(),
-                not_after: document.not_after,
+                not_after: document.as_in(project).scope.not_after,
             })),
         })
     }
@@ -396,7 +400,7 @@ impl<'a> TrustStore<'a> {
         if self.is_revoked(key).unwrap_or(true) {
             return None;
         }
-        match self.key_status(key) {
+        match self.key_status(key, None) {
             Ok(KeyStatus::Key(trusted)) => Some(trusted.key),
             Ok(KeyStatus::Dev(delegate)) => Some(delegate.key),
             _ => None,
@@ -435,16 +439,16 @@ impl<'a> TrustStore<'a> {
         if let Some(delegate) = &known.delegate {
             return Ok(delegate.out_of_scope(item, space, project).map(OutOfScope::DevKey));
         }
-        let Some(document) = &known.document else {
+        let Some(document) = known.document.as_ref().map(|document| document.as_in(project)) else {
             return Ok(Some(OutOfScope::SystemUnnamed));
         };
-        if document.was_own && document.items.is_none() && space != Space::System {
+        if document.was_own && document.scope.items.is_none() && space != Space::System {
             if !self.own_may_sign(item, space)? {
                 return Ok(Some(OutOfScope::OwnReserved));
             }
-            return Ok(elsewhere(document, space, project));
+            return Ok(elsewhere(&document, space, project));
         }
-        Ok(scope_of(document, item, space, project))
+        Ok(scope_of(&document, item, space, project))
     }
 
     /// Whether the person trusts the key in other projects than this one only.

@@ -274,7 +274,7 @@ impl Diagnose for Refused {
                     "sign a copy of your own with `rye sign {item}`, or name the folder that holds rye's own items with RYE_SYSTEM_SPACE"
                 ),
                 Some(claim) if why.ends_when_named() => format!(
-                    "read it; to let the key sign it too, run `rye trust add {} --items '{item}'`",
+                    "read it; to let the key sign it too, run `rye trust accept {} --items '{item}'`",
                     claim.key
                 ),
                 Some(claim) if *why == OutOfScope::Elsewhere => {

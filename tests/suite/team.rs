@@ -4,6 +4,7 @@ mod reach;
 mod walk;
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -45,9 +46,9 @@ fn a_key_that_is_accepted_for_a_project_signs_its_config_and_no_hook() {
     assert_eq!((status, &got["items"][0]["code"]), (4, &json!("verify.out_of_scope")), "{got}");
     // The refusal itself says how the item is let in, and that command does it.
     let help = got["items"][0]["help"].as_str().unwrap();
-    let command = format!("rye trust add {key} --items 'tool:hooks/watch'");
+    let command = format!("rye trust accept {key} --items 'tool:hooks/watch'");
     assert!(help.contains(&command), "{help}");
-    let said = world.rye(&["trust", "add", &key, "--items", "tool:hooks/watch"]);
+    let said = world.rye(&["trust", "accept", &key, "--items", "tool:hooks/watch"]);
     assert_eq!(said.status, 0, "{said:?}");
     let (status, got) = world.json(&["verify", "tool:hooks/watch", ITEM, CONFIG]);
     assert_eq!(status, 0, "{got}");
@@ -109,6 +110,46 @@ fn items_are_added_to_what_a_key_may_sign_and_only_replaces_it() {
     world.write(&trusted(&third), document(&third, "Eve", "also = [\"tool:hooks/**\"]\n"));
     assert_eq!(world.rye(&["trust", "accept", &fingerprint(&third)]).status, 0);
     assert!(!may("tool:hooks/watch"));
+}
+
+#[test]
+fn what_a_key_may_sign_in_one_project_changes_nothing_in_another() {
+    let (world, key) = clone_by(1);
+    let hook = "tool:hooks/watch";
+    put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    // The same files, in two more projects that the same key signs.
+    let folders = ["second", "third"].map(|name| world.outside().join(name));
+    for folder in &folders {
+        let at = folder.to_str().unwrap();
+        world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
+    }
+    let [second, third] = &folders;
+    let may = |place: &Path, item: &str| world.rye_in(place, &["verify", item], b"").status == 0;
+    let accept = |place: &Path, args: &[&str]| {
+        let said = world.rye_in(place, &[&["trust", "accept", &key], args].concat(), b"");
+        assert_eq!(said.status, 0, "{said:?}");
+        said.stdout
+    };
+    let first = &world.project();
+    assert!(may(first, ITEM) && may(first, CONFIG) && !may(first, hook));
+    let said = accept(second, &["--items", hook]);
+    assert!(may(second, hook) && !may(second, ITEM), "a new project, so just what is named");
+    assert!(may(first, ITEM) && !may(first, hook), "the other project is as it was: {said}");
+    assert!(said.contains("everything but `rye/**` and hooks, in "), "{said}");
+    assert!(said.contains(&format!("; {hook}, in {}", second.display())), "{said}");
+    accept(first, &["--only", ITEM]);
+    assert!(may(first, ITEM) && !may(first, CONFIG) && may(second, hook));
+    // A third begins like the first one did, whatever was said of the others.
+    accept(third, &[]);
+    assert!(may(third, ITEM) && may(third, CONFIG) && !may(third, hook));
+    accept(second, &["--not-after", "2020-01-01T00:00:00Z"]);
+    assert!(!may(second, hook) && may(first, ITEM) && may(third, ITEM));
+    let (_, got) = world.json(&["trust", "show", &key]);
+    assert!(got.to_string().contains("until 2020"), "{got}");
+    // Of all of them nothing more is said than of one.
+    accept(first, &["--everywhere"]);
+    assert!(may(first, ITEM) && !may(first, hook) && !may(second, hook));
 }
 
 #[test]

@@ -17,7 +17,8 @@ use crate::id::{Fingerprint, Pattern, Ref, Space};
 use crate::rye::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
-    DocumentFault, EXAMPLE, PUBLISHER, PublicKey, TrustDocument, TrustError, proposals, write_own,
+    DocumentFault, EXAMPLE, KeyScope, PUBLISHER, PublicKey, TrustDocument, TrustError, proposals,
+    write_own,
 };
 
 /// The least number of hex digits that may name a proposed key. A project chooses its proposals:
@@ -73,7 +74,11 @@ pub(super) fn run(
         limit(&mut document, ids)?;
     }
     document.example |= wanted.example;
-    scope.apply(&mut document, is_known);
+    // Without a project it is about the key wherever it counts.
+    scope.apply(&mut document.scope, is_known);
+    for own in &mut document.in_project {
+        scope.apply(&mut own.scope, is_known);
+    }
     write(document, scope, rye, context, out)
 }
 
@@ -87,53 +92,86 @@ pub(super) fn accept(
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let mut document = proposed_or_said(key, rye)?;
-    document.projects = None;
-    document.project_ids = Vec::new();
     // A document that cannot be used, such as one of a key that is gone, is ignored.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
-    let is_known = said.is_some();
-    let (mut ids, mut by_hand) = (Vec::new(), Vec::new());
-    let mut is_everywhere = everywhere;
-    if let Some(said) = said {
-        // Your earlier document about the key stays; only the project is added to it.
-        is_everywhere |= said.projects.is_none();
-        ids.clone_from(&said.project_ids);
-        by_hand = said.projects.clone().unwrap_or_default();
-        document = TrustDocument { projects: None, project_ids: Vec::new(), ..said };
+    let here = rye.spaces().project_identity();
+    match said {
+        // Your earlier document about the key stays, and so does what it says of other projects.
+        Some(said) => {
+            let proposed = if document == said { KeyScope::default() } else { document.scope };
+            document = said;
+            accept_in(&mut document, here.filter(|_| !everywhere), proposed, scope)?;
+            if everywhere {
+                (document.projects, document.project_ids) = (None, Vec::new());
+            }
+        }
+        None => {
+            (document.projects, document.project_ids) = (None, Vec::new());
+            if let Some(here) = here.filter(|_| !everywhere) {
+                limit(&mut document, vec![here.clone()])?;
+            }
+            scope.apply(&mut document.scope, false);
+        }
     }
-    if let Some(identity) = rye.spaces().project_identity().filter(|_| !is_everywhere) {
-        ids.retain(|known| known.path != identity.path);
-        ids.push(identity.clone());
-        limit(&mut document, ids)?;
-        // Paths that a person wrote by hand are kept.
-        let projects = document.projects.get_or_insert_default();
-        by_hand.retain(|path| !projects.contains(path));
-        projects.extend(by_hand);
-    }
-    scope.apply(&mut document, is_known);
     // The project is accepted behind the question, and before anything is said of its items.
     let fingerprint = document.fingerprint;
     let path = believe(&mut document, scope, rye, context, out)?;
     rye.project().accept(&rye.signing().own_pair()?)?;
     rye.project().remember()?;
     let left_out = rye.project().left_out(fingerprint)?;
-    told(&document, &path, &left_out, out);
+    told(&document, here, &path, &left_out, out);
     Ok(Exit::DONE)
+}
+
+/// Says in an earlier document what its key may sign in this project, or, without one, wherever no
+/// project has its own answer. A project that is new to it begins with what was `proposed`.
+fn accept_in(
+    document: &mut TrustDocument,
+    project: Option<&ProjectIdentity>,
+    proposed: KeyScope,
+    wanted: &Scope,
+) -> Result<(), TrustError> {
+    let Some(here) = project else {
+        wanted.apply(&mut document.scope, true);
+        return Ok(());
+    };
+    let ids = &document.project_ids;
+    let by_hand = document.projects.as_ref().is_some_and(|paths| paths.contains(&here.path));
+    let is_known = match &document.projects {
+        None => true,
+        Some(_) if ids.iter().any(|id| id.path == here.path) => ids.iter().any(|id| id.is(here)),
+        Some(_) => by_hand,
+    };
+    let mut scope = if is_known { document.as_in(Some(here)).scope } else { proposed };
+    wanted.apply(&mut scope, is_known);
+    if let Some(paths) = &document.projects {
+        let (others, mut ids) = (paths.clone(), ids.clone());
+        ids.retain(|known| known.path != here.path);
+        ids.push(here.clone());
+        limit(document, ids)?;
+        // Paths that a person wrote by hand are kept.
+        let projects = document.projects.get_or_insert_default();
+        projects.extend(others.into_iter().filter(|path| *path != here.path));
+        projects.sort();
+        projects.dedup();
+    }
+    document.set_scope_in(here, scope);
+    Ok(())
 }
 
 impl Scope {
     /// Adds the items that were asked for, or puts them in the place of the others. A key of which
     /// nothing was said yet may sign just these.
-    fn apply(&self, document: &mut TrustDocument, is_known: bool) {
+    fn apply(&self, scope: &mut KeyScope, is_known: bool) {
         if !self.only.is_empty() {
-            document.set_items(self.only.clone());
+            scope.set_items(self.only.clone());
         } else if is_known {
-            document.add_items(&self.items);
+            scope.add_items(&self.items);
         } else if !self.items.is_empty() {
-            document.set_items(self.items.clone());
+            scope.set_items(self.items.clone());
         }
         if self.not_after.is_some() {
-            document.not_after = self.not_after;
+            scope.not_after = self.not_after;
         }
     }
 }
@@ -157,7 +195,7 @@ fn write(
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let path = believe(&mut document, scope, rye, context, out)?;
-    told(&document, &path, &[], out);
+    told(&document, rye.spaces().project_identity(), &path, &[], out);
     Ok(Exit::DONE)
 }
 
@@ -200,29 +238,33 @@ fn believe(
     Ok(write_own(rye.spaces().user()?, &id, &body, &pair, now())?)
 }
 
-/// Says what was written, and what of this project the key signed and may not sign.
-fn told(document: &TrustDocument, path: &Path, left_out: &[Ref], out: &mut Out) {
+/// Says what was written as it reads in the project `here`, and what of that the key signed and may
+/// not sign.
+fn told(
+    document: &TrustDocument,
+    here: Option<&ProjectIdentity>,
+    path: &Path,
+    left_out: &[Ref],
+    out: &mut Out,
+) {
     let fingerprint = document.fingerprint;
     let texts = |items: &[Pattern]| items.iter().map(|p| p.as_str().to_owned()).collect::<Vec<_>>();
     if out.is_json() {
+        let KeyScope { items, also, not_after, .. } = document.as_in(here).scope;
         out.success(json!({
             "fingerprint": fingerprint, "owner": document.owner, "path": path,
-            "projects": document.projects, "items": document.items.as_deref().map(texts),
-            "also": texts(&document.also), "not_after": document.not_after, "left_out": left_out,
+            "projects": document.projects, "items": items.as_deref().map(texts),
+            "also": texts(&also), "not_after": not_after, "left_out": left_out,
         }));
         return;
     }
-    let place = match &document.projects {
-        None => "in every project that you accept".to_owned(),
-        Some(projects) => {
-            let projects: Vec<_> = projects.iter().map(|p| p.display().to_string()).collect();
-            format!("in {}", escape_line(&projects.join(", ")))
-        }
+    let place = match document.projects {
+        None => ", in every project that you accept",
+        Some(_) => "",
     };
-    let until = document.not_after.map(|at| format!(", until {at}")).unwrap_or_default();
     let owner = escape_line(&document.owner);
     out.line(&format!("you trust `{owner}` {fingerprint}"));
-    out.line(&format!("  for {}, {place}{until}", document.covers()));
+    out.line(&format!("  for {}{place}", escape_line(&document.covers_everywhere())));
     if let Some(first) = left_out.first() {
         let more = match left_out.len() {
             1 => String::new(),

@@ -121,15 +121,8 @@ fn row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
         Ok(None) => return Row::new(fingerprint, "", "unusable", "its key is weak"),
         Err(error) => return Row::new(fingerprint, "", "unusable", error.to_string()),
     };
-    let mut scope = document.covers();
-    if let Some(projects) = &document.projects {
-        let projects: Vec<_> = projects.iter().map(|p| p.display().to_string()).collect();
-        scope.push_str(&format!(", in {}", projects.join(", ")));
-    }
-    if let Some(at) = document.not_after {
-        scope.push_str(&format!(", until {at}"));
-    }
-    let state = standing(fingerprint, document.not_after, "trusted", trust);
+    let scope = document.covers_everywhere();
+    let state = standing(fingerprint, document.scope.not_after, "trusted", trust);
     Row::new(fingerprint, &document.owner, state, scope)
 }
 

@@ -290,7 +290,7 @@ fn unrevoke(key: &str, rye: &Rye, context: &Context, out: &mut Out) -> Result<Ex
     let standing = match trust.document(fingerprint) {
         Ok(Some(document)) => {
             let owner = escape_line(&document.owner);
-            format!("you trust it as `{owner}`, for {}", escape_line(&document.covers()))
+            format!("you trust it as `{owner}`, for {}", escape_line(&document.covers_everywhere()))
         }
         _ => "you have no trust document about it, so it stays untrusted".to_owned(),
     };
