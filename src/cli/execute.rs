@@ -168,7 +168,8 @@ pub(super) fn show(
         out.object(&report.to_json(elapsed, shown.details, shown.events.as_deref()));
     } else {
         let text = report.to_text(out.paint());
-        if shown.dry_run {
+        // What asks a person is rye's own text, in which the tool's words are escaped already.
+        if shown.dry_run || report.pending_id().is_some() {
             out.text(&text.stdout);
         } else if shown.stdout {
             out.foreign(&text.stdout);

@@ -99,6 +99,10 @@ fn at_path(word: &str, rye: &Rye) -> Result<Named, Failure> {
     let path = Path::new(word);
     let io = |error: std::io::Error| not_an_item(word, &format!("it cannot be read: {error}"));
     let is_folder = path.metadata().map_err(io)?.is_dir();
+    if let Some(link) = project_link(path, is_folder, rye) {
+        let why = format!("`{}` is a link of the project: name its end", link.display());
+        return Err(not_an_item(word, &why));
+    }
     let real = if is_folder { path.canonicalize() } else { real_place(path) }.map_err(io)?;
     let mut roots = rye.spaces().nearest_first().filter(|root| !root.is_embedded());
     let named = roots.find_map(|root| match is_folder {
@@ -113,6 +117,17 @@ fn real_place(path: &Path) -> std::io::Result<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
     Ok(path.file_name().map_or(folder.clone(), |name| folder.join(name)))
+}
+
+/// The first link on the way to a folder or a file that lies in the project itself: a clone may have
+/// brought it, and it leads wherever it wants. A file that is a link is told by its own name.
+fn project_link<'a>(path: &'a Path, is_folder: bool, rye: &Rye) -> Option<&'a Path> {
+    let project = rye.spaces().project_path();
+    let is_link = |step: &&Path| {
+        step.is_symlink() && real_place(step).is_ok_and(|real| real.starts_with(project))
+    };
+    let steps: Vec<&Path> = path.ancestors().skip(usize::from(!is_folder)).collect();
+    steps.into_iter().rev().find(is_link)
 }
 
 fn item_at(real: &Path, root: &Root, rye: &Rye) -> Option<Named> {

@@ -75,7 +75,8 @@ impl Outcome {
             (Some(value), true) => of_errors.value(value),
             (Some(value), false) => value,
             (None, true) => {
-                let stdout = of_errors.bytes(&ended.stdout, ended.stdout_truncated);
+                let stdout =
+                    of_errors.bytes(&ended.stdout, ended.stdout_truncated || was_cut(ended));
                 json!({"stdout": String::from_utf8_lossy(&stdout), "stderr": stderr})
             }
             (None, false) => {
@@ -157,9 +158,14 @@ pub(crate) fn status_text(ended: &ChildResult) -> String {
     }
 }
 
+/// Whether the child did not end by itself, so that it may have been cut off within a secret.
+pub(super) fn was_cut(ended: &ChildResult) -> bool {
+    ended.timed_out || ended.signal.is_some()
+}
+
 /// What may be shown of standard error, all of it.
 pub(super) fn shown_stderr(ended: &ChildResult, mask: &Mask) -> String {
-    let bytes = mask.bytes(&ended.stderr, ended.stderr_truncated);
+    let bytes = mask.bytes(&ended.stderr, ended.stderr_truncated || was_cut(ended));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

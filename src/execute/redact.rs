@@ -155,9 +155,14 @@ impl<'m> StreamMask<'m> {
         self.shown(until)
     }
 
-    /// The rest, at the end of the stream.
-    pub(super) fn end(&mut self) -> Vec<u8> {
-        self.shown(self.held.len())
+    /// The rest, at the end of the stream; where that was `cut`, it may be part of a secret.
+    pub(super) fn end(&mut self, cut: bool) -> Vec<u8> {
+        let begun = if cut { self.mask.begun(&self.held) } else { 0 };
+        let mut rest = self.shown(self.held.len() - begun);
+        if begun > 0 && !rest.ends_with(MASK) {
+            rest.extend_from_slice(MASK);
+        }
+        rest
     }
 
     fn shown(&mut self, until: usize) -> Vec<u8> {
@@ -359,7 +364,7 @@ mod tests {
                     for piece in text.as_bytes().chunks(size) {
                         shown.extend(stream.next(piece));
                     }
-                    shown.extend(stream.end());
+                    shown.extend(stream.end(false));
                     assert_eq!(squeezed(plain(shown)), whole, "{secrets:?} {text} {size}");
                 }
             }
@@ -370,7 +375,7 @@ mod tests {
         assert_eq!(stream.next(b"en-"), b"");
         assert_eq!(stream.next(b"0123!"), b"***!", "and masked with the rest");
         assert_eq!(stream.next(b"tok"), b"");
-        assert_eq!(stream.end(), b"tok", "which never came");
+        assert_eq!(stream.end(true), b"***", "where it was cut off");
     }
 
     #[test]

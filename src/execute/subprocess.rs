@@ -2,7 +2,7 @@
 
 use super::child::{RunContext, prepare, run_once};
 use super::error::ExecuteError;
-use super::outcome::{Outcome, shown_stderr, stderr_tail};
+use super::outcome::{Outcome, shown_stderr, stderr_tail, was_cut};
 use super::redact::{Mask, StreamMask};
 use crate::host::OutputStream;
 use crate::id::Ref;
@@ -33,7 +33,7 @@ pub(crate) fn subprocess(
         }
     });
     if let Some(shown) = &mut shown {
-        shown.end();
+        shown.end(ended.as_ref().map_or(true, was_cut));
     }
     let ended = ended?;
     log.end(|| shown_stderr(&ended, &mask));
@@ -66,10 +66,10 @@ impl<'a> Shown<'a> {
         self.sink.wrote(OutputPiece { of_stderr, bytes: &mask.next(bytes) });
     }
 
-    /// What was held back is no part of a secret after all.
-    fn end(&mut self) {
-        self.sink.wrote(OutputPiece { of_stderr: false, bytes: &self.stdout.end() });
-        self.sink.wrote(OutputPiece { of_stderr: true, bytes: &self.stderr.end() });
+    /// What was held back is not part of a secret after all, unless the tool was cut off in it.
+    fn end(&mut self, cut: bool) {
+        self.sink.wrote(OutputPiece { of_stderr: false, bytes: &self.stdout.end(cut) });
+        self.sink.wrote(OutputPiece { of_stderr: true, bytes: &self.stderr.end(cut) });
     }
 }
 

@@ -7,8 +7,8 @@ use super::error::AuthorError;
 use crate::base::bytes::{refuse_links, write_new};
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, Space};
-use crate::rye::{Rye, SignerIs};
-use crate::verify::PublicKey;
+use crate::rye::{ReviewedItem, Rye, SignerIs, now};
+use crate::verify::{KeyStatus, PublicKey};
 
 /// What runs the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,9 +80,21 @@ pub(crate) struct Workflow {
 pub(crate) fn workflow(rye: &Rye, service: Option<CiService>) -> Result<Workflow, Failure> {
     let service = service.unwrap_or_else(|| CiService::of_project(rye));
     let review = rye.project().review()?;
-    let known = review.items.iter().filter(|item| item.signer_is == SignerIs::Known);
+    // Only keys that let something in here: a signature can be copied from another project.
+    let counts = |item: &&ReviewedItem| {
+        item.signer_is == SignerIs::Known
+            && item.out_of_scope.is_none()
+            && !(item.altered || item.forged)
+    };
+    let here = rye.spaces().project_identity();
+    let is_over = |key: &Fingerprint| match rye.trust().key_status(*key, here) {
+        Ok(KeyStatus::Key(trusted)) => trusted.not_after.is_some_and(|at| at < now()),
+        // A dev key is good for half a day, on one machine.
+        _ => true,
+    };
+    let signers = review.items.iter().filter(counts).filter_map(|item| item.signer);
     let mut keys: Vec<Fingerprint> =
-        known.filter_map(|item| item.signer.map(|(key, _)| key)).collect();
+        signers.map(|(key, _)| key).filter(|key| !is_over(key)).collect();
     keys.extend(rye.trust().own().ok().flatten().map(PublicKey::fingerprint));
     keys.sort_unstable();
     keys.dedup();

@@ -339,9 +339,14 @@ impl<'a> TrustStore<'a> {
         known.document.as_ref().map(|document| document.owner.clone())
     }
 
-    /// Whether a key is yours and not revoked: your own key, one that you rotated, or a dev key.
+    /// Whether a key is yours and not revoked: your own key, one that you rotated and still trust,
+    /// or a dev key.
     pub(crate) fn is_yours(&self, key: Fingerprint) -> bool {
-        let was_own = || self.read_about(key, "rotated").is_ok_and(|found| found.is_some());
+        let was_own = || {
+            let known = self.known(key);
+            known.is_ok_and(|known| known.document.as_ref().is_some_and(|said| said.was_own))
+                && self.read_about(key, "rotated").is_ok_and(|found| found.is_some())
+        };
         let is_own = || self.own().ok().flatten().is_some_and(|own| own.fingerprint() == key);
         let signs_for_you = || self.read_delegate(key).is_ok_and(|found| found.is_some());
         let is_revoked = self.is_revoked(key).unwrap_or(true);

@@ -140,6 +140,30 @@ fn a_folder_is_every_item_below_it_and_never_takes_over_what_others_signed() {
 }
 
 #[test]
+fn a_folder_that_a_clone_made_a_link_is_not_gone_through() {
+    let world = World::new();
+    let hook = world.write(".ai/tools/hooks/guard.sh", MARKER_SH);
+    let home = world.write_home(".ai/tools/mine/draft.sh", MARKER_SH);
+    let before = [&hook, &home].map(|file| fs::read(file).unwrap());
+    let at = world.home().display().to_string();
+    world.shell(&format!("mkdir -p sub; ln -s ../tools .ai/tools/acme; ln -s {at} docs"));
+    let all = [".ai/tools/acme", ".ai/tools/acme/hooks", "./docs", "docs/.ai", "./docs/.ai/tools/"];
+    for path in all {
+        let said = world.rye(&["sign", path]);
+        assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{path}: {said:?}");
+        assert!(said.stderr.contains("is a link"), "{path}: {said:?}");
+    }
+    let said = world.rye(&["run", "docs/.ai/tools/mine/draft.sh"]);
+    assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{said:?}");
+    assert_eq!([&hook, &home].map(|file| fs::read(file).unwrap()), before, "nothing was signed");
+    // A link of one's own, outside of the project, is a way like any other.
+    let way = world.outside().join("way");
+    std::os::unix::fs::symlink(world.project(), &way).unwrap();
+    let said = world.rye_in(&way, &["sign", "--check", "../way/.ai/tools/hooks"], b"");
+    assert!(said.stdout.contains("tool:hooks/guard"), "{said:?}");
+}
+
+#[test]
 fn globs_need_no_kind_and_what_stands_beside_them_is_checked_too() {
     let world = world();
     world.signed(".ai/directives/acme/greet.md", GREET_MD);

@@ -97,6 +97,27 @@ fn f08_what_is_shown_of_a_run_that_fails_holds_no_value_that_its_item_named() {
 }
 
 #[test]
+fn f08_the_beginning_of_a_secret_is_masked_where_the_tool_was_cut_off_in_it() {
+    let world = world().env("API_TOKEN", "token-0123456789");
+    let header = "# secrets = [\"API_TOKEN\"]\n# [config]\n# timeout_ms = 700\n";
+    let begun = "printf 'is token-0123'; printf 'was token-012345' >&2";
+    world.signed(FILE, &tool(header, &format!("{begun}\n")));
+    let said = world.rye(&["run", LOUD]);
+    let got = (said.stdout.as_str(), said.stderr.as_str());
+    assert_eq!(got, ("is token-0123", "was token-012345"), "a tool that ended meant it");
+    for end in ["sleep 60", "kill -9 $$"] {
+        world.signed(FILE, &tool(header, &format!("{begun}\n{end}\n")));
+        let said = world.rye_at_a_terminal("", &["run", LOUD]);
+        let text = shown(&said);
+        assert!(text.starts_with("is was ******\n"), "{end}: {text}");
+        assert!(!text.contains("oken-"), "{end}: {text}");
+        let said = world.rye(&["run", LOUD, "--json"]);
+        assert!(said.stdout.contains("was ***"), "{end}: {said:?}");
+        assert!(!said.stdout.contains("oken-"), "{end}: {said:?}");
+    }
+}
+
+#[test]
 fn what_came_of_a_failure_or_a_time_out_is_not_told_twice() {
     let world = world();
     let header = "# [config]\n# timeout = 20\n";

@@ -419,6 +419,55 @@ fn a_workflow_names_the_keys_and_runs_as_it_is_written() {
 }
 
 #[test]
+fn a_workflow_names_no_key_that_lets_nothing_in_here() {
+    let (world, key) = clone_by(1);
+    let names = |world: &World| {
+        let (status, got) = world.json(&["new", "ci", "shell"]);
+        assert_eq!(status, 0, "{got}");
+        let script = String::from_utf8(world.read("ci/rye.sh")).unwrap();
+        fs::remove_file(world.project().join("ci/rye.sh")).unwrap();
+        script.contains(&key)
+    };
+    // Trusted in another project, whose files were copied here.
+    let other = world.outside().join("other");
+    let at = other.to_str().unwrap();
+    world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
+    assert_eq!(world.rye_in(&other, &["trust", "accept", &key], b"").status, 0);
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    assert!(!names(&world), "elsewhere");
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    assert!(names(&world), "here");
+    let good = world.read(FILE);
+    for file in [FILE, LIMITS] {
+        let text = String::from_utf8(world.read(file)).unwrap();
+        world.write(file, format!("{text}\n# more\n"));
+    }
+    assert!(!names(&world), "what it signed was changed");
+    world.write(FILE, good);
+    assert!(names(&world), "here again");
+    let over = ["trust", "accept", &key, "--not-after", "2020-01-01T00:00:00Z"];
+    assert_eq!(world.rye(&over).status, 0);
+    assert!(!names(&world), "its time is over");
+}
+
+#[test]
+fn what_a_former_key_signed_is_nobodys_once_you_stopped_to_trust_it() {
+    let world = World::new();
+    world.signed(FILE, MARKER_SH);
+    let old = fingerprint(&world.own_key());
+    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+    let (_, got) = world.json(&["sign", "--all", "--check"]);
+    assert_eq!((&got["changed"], &got["passed_over"]), (&json!(1), &json!(0)), "{got}");
+    assert_eq!(world.rye(&["trust", "remove", &old]).status, 0);
+    world.refused(ITEM, "verify.untrusted", 4);
+    let (_, got) = world.json(&["sign", "--all"]);
+    assert_eq!((&got["changed"], &got["passed_over"]), (&json!(0), &json!(1)), "{got}");
+    world.refused(ITEM, "verify.untrusted", 4);
+    assert_eq!(world.rye(&["sign", ITEM]).status, 0, "by its name it is signed");
+    world.works(ITEM);
+}
+
+#[test]
 fn nobody_to_trust_makes_no_workflow() {
     let world = World::empty();
     put(&world, &stranger(1), FILE, MARKER_SH);
