@@ -12,15 +12,15 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::passphrase;
+use super::still_named::StillNamed;
 use super::trust::dev_keys;
 use crate::base::bytes::{open_named, write_new};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::id::{Fingerprint, Space};
 use crate::rye::Rye;
 use crate::verify::{
-    EXAMPLE, EncryptedKeyFault, KeyError, KeyPair, OwnKeys, Proposal, TrustDocument, TrustError,
-    is_encrypted, proposals, rotate,
+    EXAMPLE, EncryptedKeyFault, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError,
+    is_encrypted, rotate,
 };
 
 /// Make, show, import, export and rotate your own key pair
@@ -111,12 +111,13 @@ fn replace(keys: &OwnKeys<'_>, rye: &Rye, context: &Context, out: &mut Out) -> R
     confirm("replace your key pair", &old.to_string(), context, out)?;
     let done = rotate(rye.spaces().user()?, crate::rye::now())?;
     // What the new key says counts from here on.
-    let (rows, proposals) = left_by(done.old, &context.rye()?);
+    let named = StillNamed::new(done.old, &context.rye()?);
     if out.is_json() {
         let (old, current) = (done.old, done.current);
         out.success(json!({
             "old": old, "fingerprint": current, "documents": done.documents,
-            "lock_rows": rows, "proposals": proposals,
+            "lock_rows": named.lock_rows, "proposals": named.proposals,
+            "workflows": named.workflows,
         }));
         return Ok(());
     }
@@ -132,30 +133,23 @@ fn replace(keys: &OwnKeys<'_>, rye: &Rye, context: &Context, out: &mut Out) -> R
     }
     out.line("next: sign your items again with `rye sign --all`, in each project");
     out.line("      and with `--space user`; it passes over what others signed;");
-    if rows > 0 {
+    if named.lock_rows > 0 {
+        let rows = named.lock_rows;
         out.line(&format!("      {rows} rows of `.ai/rye.lock` here name the old key: then run"));
         out.line("      `rye lock --update`;");
     }
-    for path in &proposals {
+    for path in &named.proposals {
         let path = escape_line(path);
         out.line(&format!("      `{path}`"));
         out.line("      proposes the old key to others: run `rye trust propose`, and commit it;");
     }
+    for path in &named.workflows {
+        out.line(&format!("      `{path}` trusts the old key: remove the file,"));
+        out.line("      write it anew with `rye new ci`, and commit it;");
+    }
     out.line("      tell those who trust your old key the new fingerprint;");
     out.line(&format!("      then stop trusting the old key: `rye trust revoke {}`", done.old));
     Ok(())
-}
-
-/// What of this project still names a key: how many rows of the lock, and which proposals.
-fn left_by(key: Fingerprint, rye: &Rye) -> (usize, Vec<String>) {
-    // A lock or a project that cannot be read is for those who use it to say.
-    let rows = rye.locks().signed_by(key).unwrap_or_default();
-    let proposed = rye.spaces().get(Space::Project).map(proposals).unwrap_or_default();
-    let names_it = |proposal: &Proposal| {
-        proposal.document.as_ref().is_ok_and(|document| document.fingerprint == key)
-    };
-    let named = proposed.into_iter().filter(names_it).map(|proposal| proposal.path);
-    (rows, named.collect())
 }
 
 fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, Failure> {

@@ -56,6 +56,7 @@ mod search;
 mod short;
 mod show;
 mod sign;
+mod still_named;
 mod test;
 mod trust;
 mod value_parsers;

@@ -18,7 +18,7 @@ use crate::parse::Severity;
 use crate::resolve::Found;
 use crate::rye::{NotSigned, OtherSigner, Rye, SignReport, SignScope, Signed, StagedRow, ToSign};
 use crate::scaffold::Lang;
-use crate::verify::{KeyPair, PartFinding};
+use crate::verify::{KeyPair, PartFinding, VERIFY_ALTERED};
 
 /// Sign items with your own key
 ///
@@ -321,7 +321,12 @@ fn changed(report: &SignReport, check: bool, out: &mut Out) {
     let Signed::Changed { digest, was, replaces, warnings, files } = &report.signed else { return };
     let verb = if check { "would sign" } else { "signed" };
     let digest = &digest.to_string()[..12];
-    let was = was.filter(|_| check).map(|code| format!("  ({code})")).unwrap_or_default();
+    // A new item and one that was changed behind its signature are two things to see.
+    let was = match was {
+        Some(code) if check => format!("  ({code})"),
+        Some(code) if *code == VERIFY_ALTERED => "  (it was changed since it was signed)".into(),
+        _ => String::new(),
+    };
     if !out.is_json() {
         let verb = out.paint().style(Style::Good, verb);
         let place = &report.place;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::error::AuthorError;
-use crate::base::bytes::{refuse_links, write_new};
+use crate::base::bytes::{Bounded, read_plain, refuse_links, write_new};
+use crate::base::limits::ITEM_BYTES;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, Space};
 use crate::rye::{ReviewedItem, Rye, SignerIs, now};
@@ -45,20 +46,36 @@ impl CiService {
     fn file(self, rye: &Rye) -> (&'static str, &'static str, &'static str, u32) {
         let root = rye.spaces().project_path();
         match self {
-            Self::GitHub => (
-                ".github/workflows/rye.yml",
-                include_str!("templates/ci.github.yml"),
-                "      - run: ",
-                0o644,
-            ),
+            Self::GitHub => {
+                (GITHUB, include_str!("templates/ci.github.yml"), "      - run: ", 0o644)
+            }
             Self::GitLab => {
                 let is_first = !root.join(".gitlab-ci.yml").exists();
-                let path = if is_first { ".gitlab-ci.yml" } else { ".gitlab/rye.yml" };
+                let path = if is_first { GITLAB } else { GITLAB_INCLUDED };
                 (path, include_str!("templates/ci.gitlab.yml"), "    - ", 0o644)
             }
-            Self::Shell => ("ci/rye.sh", include_str!("templates/ci.sh"), "", 0o755),
+            Self::Shell => (SHELL, include_str!("templates/ci.sh"), "", 0o755),
         }
     }
+}
+
+/// Where [`workflow`] writes.
+const PATHS: [&str; 4] = [GITHUB, GITLAB, GITLAB_INCLUDED, SHELL];
+const GITHUB: &str = ".github/workflows/rye.yml";
+const GITLAB: &str = ".gitlab-ci.yml";
+const GITLAB_INCLUDED: &str = ".gitlab/rye.yml";
+const SHELL: &str = "ci/rye.sh";
+
+/// The workflows of this project that name a key, where `rye new ci` puts them.
+pub(crate) fn workflows_with(key: Fingerprint, rye: &Rye) -> Vec<String> {
+    let project = rye.spaces().project_path();
+    let name = key.to_string();
+    let names_it = |path: &&str| {
+        let read = read_plain(&project.join(path), ITEM_BYTES);
+        let Ok(Bounded::All(bytes)) = read else { return false };
+        String::from_utf8_lossy(&bytes).contains(&name)
+    };
+    PATHS.into_iter().filter(names_it).map(str::to_owned).collect()
 }
 
 /// A workflow that was written.

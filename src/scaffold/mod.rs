@@ -17,7 +17,7 @@ mod format;
 mod moving;
 mod template;
 
-pub(crate) use ci::{CiService, Workflow, workflow};
+pub(crate) use ci::{CiService, Workflow, workflow, workflows_with};
 pub(crate) use create::{Made, create};
 pub(crate) use error::CODES;
 pub(crate) use format::{Formatted, Shaped, format};

@@ -4,7 +4,7 @@ use super::listed_files::PartFinding;
 use crate::base::Timestamp;
 use crate::base::text::{ForbiddenChar, Position, escape_line};
 use crate::diagnostic::{Code, Diagnose, Place, codes};
-use crate::id::{Fingerprint, Ref};
+use crate::id::{Fingerprint, Ref, Space};
 use crate::signature::PUBLISHER;
 use crate::trust::{
     OutOfScope, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE, VERIFY_WEAK_KEY,
@@ -273,10 +273,14 @@ impl Diagnose for Refused {
                 Some(claim) if claim.key == PUBLISHER => format!(
                     "sign a copy of your own with `rye sign {item}`, or name the folder that holds rye's own items with RYE_SYSTEM_SPACE"
                 ),
-                Some(claim) if why.ends_when_named() => format!(
-                    "read it; to let the key sign it too, run `rye trust accept {} --items '{item}'`",
-                    claim.key
-                ),
+                Some(claim) if why.ends_when_named() => {
+                    let here = self.place.space.as_deref() == Some(Space::Project.as_str());
+                    let verb = if here { "accept" } else { "add" };
+                    format!(
+                        "read it; to let the key sign it too, run `rye trust {verb} {} --items '{item}'`",
+                        claim.key
+                    )
+                }
                 Some(claim) if *why == OutOfScope::Elsewhere => {
                     format!("to let the key sign here too, run `rye trust accept {}`", claim.key)
                 }

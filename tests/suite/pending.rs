@@ -119,6 +119,12 @@ fn who_chains_a_command_behind_one_that_waits_for_a_person_does_not_go_on() {
     let said = world.rye(&["run", PAY, "-i", "amount=5000"]);
     assert_eq!(said.status, 8, "{said:?}");
     assert!(said.stdout.contains("waits for a person"), "{said:?}");
+    // A terminal shows its colours, and no codes.
+    let said = world.rye_at_a_terminal("", &["run", PAY, "-i", "amount=5000"]);
+    assert!(
+        said.stdout.contains("waits for a person") && !said.stdout.contains("u{1b}"),
+        "{said:?}"
+    );
     assert_eq!(paid(&world), 0);
     // What only says what would be done is done.
     assert_eq!(world.rye(&["run", PAY, "-i", "amount=5000", "--dry-run"]).status, 0);

@@ -451,6 +451,29 @@ fn a_workflow_names_no_key_that_lets_nothing_in_here() {
 }
 
 #[test]
+fn whoever_leaves_is_taken_out_of_ci_and_of_the_proposals_as_it_is_said() {
+    let (world, key) = clone_by(1);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    assert_eq!(world.rye(&["trust", "propose", "--owner", "me"]).status, 0);
+    assert_eq!(world.rye(&["new", "ci", "shell"]).status, 0);
+    let ci = "mkdir -p ../home-ci && HOME=$(cd ../home-ci && pwd) ci/rye.sh && echo good";
+    assert!(world.shell(ci).ends_with("good\n"), "the fixture itself is good");
+    let said = world.rye(&["trust", "revoke", &key]);
+    let proposal = trusted(&stranger(1));
+    for part in ["`ci/rye.sh` still trusts it", &proposal] {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+    // Done as it was said, CI lets in nothing of it, and nothing is named any more.
+    world.shell(&format!("sed -i 's/{key}//' ci/rye.sh; rm {proposal}"));
+    assert!(!world.shell(ci).contains("good"), "what the key signed stops it");
+    let (_, got) = world.json(&["trust", "revoke", &key]);
+    assert_eq!((&got["workflows"], &got["proposals"]), (&json!([]), &json!([])), "{got}");
+    // The same for a key of one's own that was replaced.
+    let (_, got) = world.json(&["keys", "rotate"]);
+    assert_eq!(got["workflows"], json!(["ci/rye.sh"]), "{got}");
+}
+
+#[test]
 fn what_a_former_key_signed_is_nobodys_once_you_stopped_to_trust_it() {
     let world = World::new();
     world.signed(FILE, MARKER_SH);

@@ -19,6 +19,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
+use super::still_named::StillNamed;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, IdError, ItemId, Pattern};
@@ -262,12 +263,23 @@ fn revoke(
     let revocation = Revocation { fingerprint: fingerprint.to_string(), reason: reason.to_owned() };
     let id = document_id("revoked", fingerprint)?;
     write_own(rye.spaces().user()?, &id, &revocation.to_toml(), &pair, now())?;
+    let named = StillNamed::new(fingerprint, rye);
     if out.is_json() {
-        out.success(json!({"fingerprint": fingerprint}));
+        out.success(json!({
+            "fingerprint": fingerprint, "lock_rows": named.lock_rows,
+            "proposals": named.proposals, "workflows": named.workflows,
+        }));
     } else {
         out.line(&format!(
             "revoked `{fingerprint}`: nothing that it signed is admitted, whenever it was signed"
         ));
+        for path in &named.workflows {
+            out.line(&format!("  `{path}` still trusts it in CI: take it out there, and commit"));
+        }
+        for path in &named.proposals {
+            out.line(&format!("  `{}`", escape_line(path)));
+            out.line("  still proposes it to others: remove the file, and commit");
+        }
         if fingerprint != pair.public().fingerprint() {
             out.line(&format!("  take it back with `rye trust unrevoke {fingerprint}`"));
         }

@@ -112,7 +112,76 @@ fn object<'m>(
     }))
 }
 
+/// What a parameter may say: its name, whether it is required, and the keywords of JSON Schema
+/// 2020-12 and of the drafts before it.
+const PARAMETER: [&str; 62] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$ref",
+    "$schema",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "default",
+    "definitions",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "deprecated",
+    "description",
+    "else",
+    "enum",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "if",
+    "items",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "name",
+    "not",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "readOnly",
+    "required",
+    "then",
+    "title",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+    "writeOnly",
+    "example",
+    "nullable",
+];
+
 fn property(fields: &Fields<'_>) -> Result<Value, ParseFault> {
+    // Behind a list of parameters a field of the tool would be one of the last of them.
+    fields.only_or_x(&PARAMETER)?;
     let mut property = Map::new();
     for (key, value) in fields.map() {
         match key.as_str() {

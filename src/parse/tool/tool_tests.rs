@@ -182,6 +182,12 @@ fn a_wrong_field_is_named_by_its_pointer() {
             "parameters: [{name: a, type: strng}]",
             "`strng` is not a known type; did you mean `string`?",
         ),
+        (
+            "parameters: [{name: a, requred: true}]",
+            "`/parameters/0/requred` is not known here; did you mean `required`?",
+        ),
+        ("parameters: [{name: a, secrets: [TOKEN]}]", "`/parameters/0/secrets` is not known here"),
+        ("parameters: {a: {sandbox: {net: any}}}", "`/parameters/a/sandbox` is not known here"),
         ("parameters: [{name: a, required: 1}]", "`/parameters/0/required` must be a boolean"),
         ("parameters: {a: string}", "`/parameters/a` must be a mapping, not a string"),
     ];
@@ -230,6 +236,10 @@ fn parameters_become_one_schema() {
         (
             "parameters: {type: {type: string}}",
             closed(json!({"type": {"type": "string"}}), json!([])),
+        ),
+        (
+            "parameters: [{name: a, x-unit: m, pattern: b}]",
+            closed(json!({"a": {"x-unit": "m", "pattern": "b"}}), json!([])),
         ),
         ("parameters: {type: object}", json!({"type": "object"})),
         ("parameters: {properties: {a: {}}}", json!({"properties": {"a": {}}})),

@@ -185,7 +185,7 @@ fn review_says_which_items_a_known_key_may_not_sign_here() {
     assert_eq!(world.run(ITEM).1, "hook.unusable");
     // The refusal names the command that lets the hook in, and so does the list of hooks.
     let key = fingerprint(&friend);
-    let command = format!("rye trust add {key} --items 'tool:hooks/watch'");
+    let command = format!("rye trust accept {key} --items 'tool:hooks/watch'");
     for args in [&["execute", ITEM][..], &["hooks", "list"]] {
         let said = world.rye(args);
         let said = said.stdout + &said.stderr;
