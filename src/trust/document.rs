@@ -183,7 +183,7 @@ impl TrustDocument {
     /// elsewhere.
     pub(crate) fn set_scope_in(&mut self, project: &ProjectIdentity, scope: KeyScope) {
         self.in_project.retain(|own| own.project.path != project.path);
-        let is_only_one = self.projects.as_deref() == Some(&[project.path.clone()]);
+        let is_only_one = self.projects.as_deref() == Some(std::slice::from_ref(&project.path));
         if is_only_one {
             self.scope = scope;
         } else if scope != self.scope {
