@@ -119,8 +119,8 @@ fn real_place(path: &Path) -> std::io::Result<PathBuf> {
     Ok(path.file_name().map_or(folder.clone(), |name| folder.join(name)))
 }
 
-/// The first link on the way to a folder or a file that lies in the project itself: a clone may have
-/// brought it, and it leads wherever it wants. A file that is a link is told by its own name.
+/// The first link on the way to a folder or a file that lies in the project itself: a clone may
+/// have brought it, and it leads wherever it wants. A file that is a link is told by its own name.
 fn project_link<'a>(path: &'a Path, is_folder: bool, rye: &Rye) -> Option<&'a Path> {
     let project = rye.spaces().project_path();
     let is_link = |step: &&Path| {

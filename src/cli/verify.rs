@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     if args.locked && args.items.is_empty() {
         let all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
         if args.ci && all.is_empty() {
-            holds_something(&rye.items().survey(&[])?, &rye)?;
+            holds_something(args, &rye.items().survey(&[])?, &rye)?;
         }
         return Ok(chains(args, &all, &rye, out));
     }
@@ -111,8 +111,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let start = Instant::now();
     let mut listing = rye.items().survey(&[])?;
-    if args.ci {
-        holds_something(&listing, &rye)?;
+    if args.ci && !args.all {
+        holds_something(args, &listing, &rye)?;
     }
     for (word, named) in args.items.iter().zip(&named) {
         if !listing.entries.iter().any(|entry| named.means(entry)) {
@@ -201,8 +201,12 @@ fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {
 ///
 /// # Errors
 /// `cli.usage`
-fn holds_something(listing: &Listing, rye: &Rye) -> Result<(), CliError> {
-    let is_own = |entry: &Entry| entry.space != Space::System;
+fn holds_something(args: &Args, listing: &Listing, rye: &Rye) -> Result<(), CliError> {
+    let is_own = |entry: &Entry| match args.trust.is_empty() {
+        true => entry.space != Space::System,
+        // Nothing of a user space counts there.
+        false => entry.space == Space::Project,
+    };
     if listing.entries.iter().any(is_own) || !listing.odd.is_empty() {
         return Ok(());
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::error::TrustError;
+use super::key_scope::{InProject, KeyScope};
 use super::own_keys::OwnKeys;
 use super::unfinished_rotation;
 use crate::base::limits::DATA_SIGNS;
@@ -38,25 +39,6 @@ pub(crate) struct TrustDocument {
     /// The key was your own until you rotated it. It may sign what your own key may sign.
     pub(crate) was_own: bool,
     pub(crate) public_key: PublicKey,
-}
-
-/// What a key may sign in one project.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct InProject {
-    pub(crate) project: ProjectIdentity,
-    pub(crate) scope: KeyScope,
-}
-
-/// What a key may sign, and until when.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct KeyScope {
-    /// `None` stands for everything except `rye/**`, hooks and, unless projects are named, config.
-    pub(crate) items: Option<Vec<Pattern>>,
-    /// The items were chosen by a proposal and not by a person, so the default limits hold as well.
-    pub(crate) wished: bool,
-    /// What the person added to the items, or to the default.
-    pub(crate) also: Vec<Pattern>,
-    pub(crate) not_after: Option<Timestamp>,
 }
 
 #[derive(Deserialize)]
@@ -279,57 +261,6 @@ impl TrustDocument {
     }
 }
 
-impl KeyScope {
-    /// Adds items to those that the key may sign; what is there already is not added again.
-    pub(crate) fn add_items(&mut self, more: &[Pattern]) {
-        let list = match &mut self.items {
-            Some(items) if !self.wished => items,
-            _ => &mut self.also,
-        };
-        for pattern in more {
-            if !list.contains(pattern) {
-                list.push(pattern.clone());
-            }
-        }
-    }
-
-    /// Replaces the items that the key may sign.
-    pub(crate) fn set_items(&mut self, items: Vec<Pattern>) {
-        (self.items, self.wished) = (Some(items), false);
-        self.also.clear();
-    }
-
-    fn from_raw(
-        items: Option<Vec<String>>,
-        wished: bool,
-        also: &[String],
-        not_after: Option<&toml::Value>,
-    ) -> Result<Self, String> {
-        let items = items.map(|texts| patterns("items", &texts)).transpose()?;
-        let (also, not_after) = (patterns("also", also)?, not_after.map(time).transpose()?);
-        Ok(Self { items, wished, also, not_after })
-    }
-
-    fn write(&self, table: &mut toml::Table) {
-        let texts = |patterns: &[Pattern]| -> toml::Value {
-            let texts = patterns.iter().map(|pattern| pattern.as_str().into());
-            texts.collect::<Vec<toml::Value>>().into()
-        };
-        if let Some(items) = &self.items {
-            table.insert("items".into(), texts(items));
-        }
-        if self.wished {
-            table.insert("wished".into(), true.into());
-        }
-        if !self.also.is_empty() {
-            table.insert("also".into(), texts(&self.also));
-        }
-        if let Some(at) = self.not_after {
-            table.insert("not_after".into(), at.to_string().into());
-        }
-    }
-}
-
 /// Why a text is not a trust document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DocumentFault {
@@ -348,40 +279,6 @@ impl From<&str> for DocumentFault {
 impl From<String> for DocumentFault {
     fn from(why: String) -> Self {
         Self::Wrong(why)
-    }
-}
-
-fn patterns(field: &str, texts: &[String]) -> Result<Vec<Pattern>, String> {
-    let parse = |text: &String| text.parse().map_err(|e| format!("`{field}`: {e}"));
-    texts.iter().map(parse).collect()
-}
-
-/// A time as text or as a TOML date-time.
-fn time(value: &toml::Value) -> Result<Timestamp, String> {
-    let text = match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Datetime(time) => time.to_string(),
-        _ => return Err("`not_after` is not a valid time".into()),
-    };
-    text.parse()
-        .map_err(|()| "`not_after` is not a valid time such as `2027-01-01T00:00:00Z`".into())
-}
-
-/// The statement that a key is no longer trusted.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Revocation {
-    pub(crate) fingerprint: String,
-    #[serde(default)]
-    pub(crate) reason: String,
-}
-
-impl Revocation {
-    pub(crate) fn to_toml(&self) -> String {
-        let mut table = toml::Table::new();
-        table.insert("fingerprint".into(), self.fingerprint.clone().into());
-        table.insert("reason".into(), self.reason.clone().into());
-        toml::to_string(&table).expect("a table of TOML values is TOML")
     }
 }
 

@@ -24,12 +24,14 @@ mod document;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+mod key_scope;
 mod named_keys;
 mod own_keys;
 mod policy;
 mod project;
 mod proposal;
 mod receipt_key;
+mod revocation;
 mod rotate;
 mod scope;
 mod store;
@@ -37,18 +39,18 @@ mod unfinished_rotation;
 
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
-pub(crate) use document::{
-    DocumentFault, KeyScope, Revocation, TrustDocument, relative, remove_own, write_own,
-};
+pub(crate) use document::{DocumentFault, TrustDocument, relative, remove_own, write_own};
 pub(crate) use error::{
     CODES, KeyError, TrustError, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE,
     VERIFY_WEAK_KEY,
 };
+pub(crate) use key_scope::KeyScope;
 pub(crate) use named_keys::NamedKeys;
 pub(crate) use own_keys::OwnKeys;
 pub(crate) use project::{AcceptedProject, AllowedRoot, record_id};
 pub(crate) use proposal::{Proposal, proposals};
 pub(crate) use receipt_key::KeyProblem;
+pub(crate) use revocation::Revocation;
 pub(crate) use rotate::rotate;
 pub(crate) use scope::OutOfScope;
 pub(crate) use store::{KeyStatus, TrustStore, check_own_config};

@@ -1,7 +1,8 @@
 //! Keys that somebody names for one check, in the place of what a user space says: for a machine
 //! that judges a project and has no key of its own.
 
-use super::document::{KeyScope, TrustDocument};
+use super::document::TrustDocument;
+use super::key_scope::KeyScope;
 use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::id::Pattern;

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde::Deserialize;
 
 use super::dev_key::{self, Delegate};
-use super::document::{DocumentFault, OwnFile, Revocation, TrustDocument};
+use super::document::{DocumentFault, OwnFile, TrustDocument};
 use super::error::{KeyError, TrustError};
 use super::named_keys::NamedKeys;
 use super::own_keys::OwnKeys;
 use super::policy::Policy;
 use super::project::{AcceptedProject, AllowedRoot};
+use super::revocation::Revocation;
 use super::scope::{OutOfScope, elsewhere, names_others, scope_of};
 use crate::base::Timestamp;
 use crate::base::limits::OWN_CONFIG_BYTES;

@@ -184,7 +184,7 @@ fn without_a_session_the_question_is_the_answer_and_the_call_comes_back_with_it(
     let said = client.ask("tools/call", &stateless(asked.clone(), &[]));
     assert_eq!(said["result"]["structuredContent"]["status"], "pending", "{said}");
     let begin = |client: &mut Client| {
-        let said = client.ask("tools/call", &stateless(asked.clone(), &[can.clone()]));
+        let said = client.ask("tools/call", &stateless(asked.clone(), std::slice::from_ref(&can)));
         let result = said["result"].clone();
         assert_eq!(result["resultType"], "input_required", "{said}");
         let question = &result["inputRequests"]["approval"];
@@ -198,7 +198,7 @@ fn without_a_session_the_question_is_the_answer_and_the_call_comes_back_with_it(
             "name": "acme_pay", "arguments": {"amount": amount},
             "requestState": state, "inputResponses": said,
         });
-        stateless(again, &[can.clone()])
+        stateless(again, std::slice::from_ref(&can))
     };
     let accept = json!({"approval": {"action": "accept", "content": {}}});
     let state = begin(&mut client);

@@ -1,0 +1,21 @@
+//! What a revocation says (core 4.5).
+
+use serde::Deserialize;
+
+/// The statement that a key is no longer trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Revocation {
+    pub(crate) fingerprint: String,
+    #[serde(default)]
+    pub(crate) reason: String,
+}
+
+impl Revocation {
+    pub(crate) fn to_toml(&self) -> String {
+        let mut table = toml::Table::new();
+        table.insert("fingerprint".into(), self.fingerprint.clone().into());
+        table.insert("reason".into(), self.reason.clone().into());
+        toml::to_string(&table).expect("a table of TOML values is TOML")
+    }
+}
