@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 
 use super::confirm::can_ask;
 use super::error::CliError;
+use crate::base::bytes::open_named;
 use crate::diagnostic::Failure;
 use crate::verify::KeyError;
 
@@ -73,7 +74,7 @@ pub(super) fn read(file: Option<&PathBuf>, question: &str) -> Result<Zeroizing<V
 
 fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let failed = |source| CliError::InputFile { path: path.display().to_string(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = open_named(path).map_err(failed)?;
     let stat = file.metadata().map_err(failed)?;
     if stat.is_file() && stat.mode() & 0o077 != 0 {
         return Err(KeyError::Permissions { path: path.to_owned() }.into());

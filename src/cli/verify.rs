@@ -1,6 +1,6 @@
 //! `rye verify`: check items without running them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -162,22 +162,24 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 fn judge_all(checked: &[CheckedItem], args: &Args, findings: &mut Findings, out: &mut Out) -> u8 {
     let mut exit = 0;
     let causes: Vec<_> = checked.iter().map(common_cause).collect();
-    let mut told = HashSet::new();
+    let mut concerned: HashMap<_, Vec<_>> = HashMap::new();
+    for (row, cause) in checked.iter().zip(&causes).filter(|(_, cause)| cause.is_some()) {
+        concerned.entry(cause).or_default().push(&row.entry.item);
+    }
     for (row, cause) in checked.iter().zip(&causes) {
-        let is_again = cause.is_some() && !told.insert(cause);
+        // Told with the first item, and taken out.
+        let all = concerned.remove(cause);
+        let is_again = cause.is_some() && all.is_none();
         exit = exit.max(judge(row, args.ci, is_again, findings, out));
-        if cause.is_none() || is_again || out.is_json() || args.sarif {
+        let Some([_, others @ ..]) = all.as_deref() else { continue };
+        if others.is_empty() || out.is_json() || args.sarif {
             continue;
         }
-        let others = checked.iter().zip(&causes).filter(|(_, other)| *other == cause).skip(1);
-        let others: Vec<_> = others.map(|(row, _)| row.entry.item.to_string()).collect();
-        let named = others[..others.len().min(NAMED)].join(", ");
-        let beyond = if others.len() > NAMED { ", …" } else { "" };
-        let items = if others.len() == 1 { "item" } else { "items" };
-        if !others.is_empty() {
-            let count = others.len();
-            out.note(&format!("  the same goes for {count} more {items} here: {named}{beyond}"));
-        }
+        let named: Vec<_> = others.iter().take(NAMED).map(ToString::to_string).collect();
+        let (named, count) = (named.join(", "), others.len());
+        let beyond = if count > NAMED { ", …" } else { "" };
+        let items = if count == 1 { "item" } else { "items" };
+        out.note(&format!("  the same goes for {count} more {items} here: {named}{beyond}"));
     }
     exit
 }

@@ -31,7 +31,7 @@ pub(crate) enum EncryptedKeyFault {
 
 /// Whether a text holds an encrypted private key.
 pub(crate) fn is_encrypted(pem: &str) -> bool {
-    pem.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    pem.contains(&format!("-----BEGIN {LABEL}-----"))
 }
 
 impl KeyPair {
