@@ -71,7 +71,7 @@ pub(crate) fn learn(
     let (item, space) = (tool.item.clone(), tool.details.first().map(|detail| detail.space));
     // Before the run, so that what is changed is what ran.
     let found = rye.signing().find(&Query::from(item.clone()), space)?;
-    let plan = tool.plan.digest()?;
+    let plan = tool.plan.digest_without_sandbox()?;
     let shown = Shown::of(rye, &found);
     if let Some(needed) = shown.as_ref().filter(|_| reuse).and_then(|shown| shown.read(&plan)) {
         return Ok(proposed(None, found, needed));

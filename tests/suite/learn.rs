@@ -218,6 +218,8 @@ fn what_a_look_showed_is_what_is_written_and_nothing_runs_again() {
     // A look at something else, or with other parameters, changes nothing of it.
     world.signed(".ai/tools/other.sh", &LEAVES_SH.replace("build", "else"));
     assert_eq!(world.rye(&["learn", "other"]).status, 0);
+    // Nor does what other programs make on the machine.
+    let _others = tempfile::tempdir_in("/tmp").unwrap();
     let (status, written) = world.json(&["learn", "leave", "--write"]);
     assert_eq!((status, lines()), (0, 1), "nothing ran: {written}");
     assert_eq!(written["run"], json!(null), "{written}");

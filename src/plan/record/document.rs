@@ -170,6 +170,19 @@ impl Plan {
         self.digest_of(&self.to_json())
     }
 
+    /// The digest of all but the sandbox: a run that is watched may write what happens to lie on the
+    /// machine, which is listed there and changes all the time.
+    ///
+    /// # Errors
+    /// As [`Plan::document_digest`].
+    pub(crate) fn digest_without_sandbox(&self) -> Result<Digest, PlanError> {
+        let mut document = self.to_json();
+        if let Value::Object(rows) = &mut document {
+            rows.remove("sandbox");
+        }
+        self.digest_of(&document)
+    }
+
     /// # Errors
     /// As [`Plan::document_digest`].
     pub(in crate::plan) fn digest_of(&self, document: &Value) -> Result<Digest, PlanError> {
