@@ -33,8 +33,8 @@ pub(super) fn accept_first(
         match ask(question) {
             Some(true) => return Ok(()),
             Some(false) => {
-                let what = format!("accepting `{}`", review.project);
-                return Err(CliError::NotConfirmed { what }.into());
+                let what = format!("accept `{}`", review.project);
+                return Err(CliError::Declined { what }.into());
             }
             None => {}
         }
@@ -79,6 +79,6 @@ fn not_accepted(review: &Review, staged: &[StagedRow]) -> Failure {
             let refused = Refused { item, place, claim: None, reason, baseline: false };
             refused.into()
         }
-        None => CliError::NotConfirmed { what: format!("accepting `{}`", review.project) }.into(),
+        None => CliError::NotConfirmed { what: format!("accept `{}`", review.project) }.into(),
     }
 }

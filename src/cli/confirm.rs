@@ -31,11 +31,14 @@ pub(super) fn confirm(
         return Ok(());
     }
     let shown = if digest.is_empty() { what.clone() } else { format!("{what} ({digest})") };
-    let refused = || CliError::NotConfirmed { what: shown.clone() };
     // The question uses the terminal itself, because standard input belongs to the program that
     // started rye.
     let question = format!("A program that rye runs asks to: {what}\n  {digest}\nDo it? [y/N] ");
-    if answer(&question).unwrap_or(false) { Ok(()) } else { Err(refused().into()) }
+    match answer(&question) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CliError::Declined { what: shown }.into()),
+        Err(_) => Err(CliError::NotConfirmed { what: shown }.into()),
+    }
 }
 
 /// Asks before `what`, whoever typed the command.
@@ -53,7 +56,8 @@ pub(super) fn confirm_always(
     }
     match ask(&format!("{}? [y/N] ", escape_line(what))) {
         Some(true) => Ok(()),
-        _ => Err(CliError::NotConfirmed { what: what.to_owned() }.into()),
+        Some(false) => Err(CliError::Declined { what: what.to_owned() }.into()),
+        None => Err(CliError::NotConfirmed { what: what.to_owned() }.into()),
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
                 let help = Some("give the one key that you mean, in a file of its own".to_owned());
                 return Err(CliError::Usage { message, help }.into());
             }
-            let pair = opened(&text, passphrase_file.as_ref())?;
+            let pair = opened(&text, file.as_ref(), passphrase_file.as_ref())?;
             let fingerprint = pair.public().fingerprint();
             if fingerprint == EXAMPLE && !example {
                 return Err(TrustError::Example { fingerprint }.into());
@@ -174,9 +174,26 @@ fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, 
 }
 
 /// The key that a PEM text holds, by its passphrase where it has one.
-fn opened(text: &str, passphrase_file: Option<&PathBuf>) -> Result<KeyPair, Failure> {
-    let malformed =
-        || KeyError::Malformed { name: "what was given".to_owned(), what: "private key" };
+fn opened(
+    text: &str,
+    file: Option<&PathBuf>,
+    passphrase_file: Option<&PathBuf>,
+) -> Result<KeyPair, Failure> {
+    let malformed = || {
+        let name = match file {
+            Some(path) if path.as_os_str() == "-" => "standard input".to_owned(),
+            Some(path) => path.display().to_string(),
+            None => "RYE_SIGNING_KEY".to_owned(),
+        };
+        let what = match () {
+            () if text.contains("-----BEGIN PUBLIC KEY-----") => "private key: it is a public one",
+            () if text.contains("-----BEGIN OPENSSH PRIVATE KEY-----") => {
+                "private key in PKCS#8: it is in a form of OpenSSH's own"
+            }
+            () => "private key",
+        };
+        KeyError::Malformed { name, what }
+    };
     if !is_encrypted(text) {
         return Ok(KeyPair::from_pem(text).ok_or_else(malformed)?);
     }

@@ -222,11 +222,16 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     if !is_there && !args.dry_run {
         confirm(&format!("write `{shown}`"), "", context, out)?;
         out.flush();
-        let says_yes =
-            context.common.yes || (!out.is_json() && ask("Write it? [y/N] ") == Some(true));
-        if !says_yes {
-            let what = format!("the entry in `{}`", escape_line(&shown));
-            return Err(CliError::NotConfirmed { what }.into());
+        let what = format!("write `{}`", escape_line(&shown));
+        let said = match context.common.yes {
+            true => Some(true),
+            false if out.is_json() => None,
+            false => ask("Write it? [y/N] "),
+        };
+        match said {
+            Some(true) => {}
+            Some(false) => return Err(CliError::Declined { what }.into()),
+            None => return Err(CliError::NotConfirmed { what }.into()),
         }
         let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         written.and_then(|()| write_atomic(&path, changed.as_bytes(), 0o600)).map_err(

@@ -14,6 +14,7 @@ use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::{Query, Space};
+use crate::lock::LOCK_MALFORMED;
 use crate::report::{SarifLevel, Warned, metadata, sarif};
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
 use crate::space::{Entry, Listing};
@@ -170,7 +171,7 @@ fn judge_all(checked: &[CheckedItem], args: &Args, findings: &mut Findings, out:
         // Told with the first item, and taken out.
         let all = concerned.remove(cause);
         let is_again = cause.is_some() && all.is_none();
-        exit = exit.max(judge(row, args.ci, is_again, findings, out));
+        exit = exit.max(judge(row, args, is_again, findings, out));
         let Some([_, others @ ..]) = all.as_deref() else { continue };
         if others.is_empty() || out.is_json() || args.sarif {
             continue;
@@ -185,11 +186,11 @@ fn judge_all(checked: &[CheckedItem], args: &Args, findings: &mut Findings, out:
 }
 
 /// What refuses many items by one cause, which is one finding for a person: a project that is not
-/// accepted, or a signer who is not trusted.
+/// accepted, a lock that cannot be used, or a signer who is not trusted.
 fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {
     let ItemVerdict::Bad(failure) = &row.verdict else { return None };
     match failure.reason() {
-        VERIFY_PROJECT_NOT_ACCEPTED => Some((failure.code(), String::new())),
+        VERIFY_PROJECT_NOT_ACCEPTED | LOCK_MALFORMED => Some((failure.code(), String::new())),
         VERIFY_UNTRUSTED => {
             let signer = failure.diagnostic().data.get("signer")?.as_str()?.to_owned();
             Some((failure.code(), signer))
@@ -219,18 +220,35 @@ fn holds_something(args: &Args, listing: &Listing, rye: &Rye) -> Result<(), CliE
 }
 
 /// Shows a refusal unless it was told already, and gives the exit status of a row.
-fn judge(row: &CheckedItem, ci: bool, is_told: bool, findings: &mut Findings, out: &mut Out) -> u8 {
+fn judge(
+    row: &CheckedItem,
+    args: &Args,
+    is_told: bool,
+    findings: &mut Findings,
+    out: &mut Out,
+) -> u8 {
     match &row.verdict {
         ItemVerdict::Good(_, warnings) if warnings.is_empty() => 0,
         ItemVerdict::Good(_, warnings) => {
             out.warned(warnings);
-            findings.warned(warnings, Some(&row.place), ci);
-            if ci { 4 } else { 0 }
+            findings.warned(warnings, Some(&row.place), args.ci);
+            if args.ci { 4 } else { 0 }
         }
         ItemVerdict::Bad(failure) => {
-            findings.keep(SarifLevel::Error, || failure.diagnostic());
+            let diagnostic = || {
+                let told = failure.diagnostic();
+                match failure.reason() {
+                    // Whom a user space trusts has no say then.
+                    VERIFY_UNTRUSTED if !args.trust.is_empty() => {
+                        let help = "if its signer is one of you, name their key with `--trust` too";
+                        Diagnostic { help: Some(help.into()), ..told }
+                    }
+                    _ => told,
+                }
+            };
+            findings.keep(SarifLevel::Error, diagnostic);
             if !out.is_json() && !findings.is_asked_for() && !is_told {
-                let text = failure.diagnostic().to_text(out.paint_err());
+                let text = diagnostic().to_text(out.paint_err());
                 out.note(text.trim_end());
             }
             failure.reason().exit_status()

@@ -10,7 +10,7 @@ use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape_line, invisible, position};
 use crate::diagnostic::{Code, Diagnostic, Failure, Place};
 use crate::id::{Kind, Space};
-use crate::lock::LOCK_DIFFERS;
+use crate::lock::{LOCK_DIFFERS, LOCK_MALFORMED};
 use crate::resolve::RESOLVE_AMBIGUOUS_FILE;
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, RyeBuilder};
 use crate::space::{Entry, Odd, SPACE_SYMLINK, ai_folders};
@@ -144,6 +144,11 @@ pub(crate) fn check(
     let items: BTreeSet<&str> = rows.iter().map(|row| row.place.path.as_str()).collect();
     let others = changed.iter().filter(|path| !items.contains(**path));
     findings.extend(others.filter_map(|path| hidden(folder.path(), path)));
+    // It refuses every item, and is one thing to mend.
+    let mut is_told = false;
+    findings.retain(|finding| {
+        finding.diagnostic.code != LOCK_MALFORMED || !std::mem::replace(&mut is_told, true)
+    });
     Ok(Findings { files: changed.len(), findings })
 }
 

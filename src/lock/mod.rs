@@ -22,7 +22,7 @@ pub(crate) mod fuzz;
 mod merge;
 mod pin;
 
-pub(crate) use error::{CODES, LOCK_DIFFERS, LockError, refuses_with};
+pub(crate) use error::{CODES, LOCK_DIFFERS, LOCK_MALFORMED, LockError, refuses_with};
 pub(crate) use file::{LOCK_FILE, Lock};
 pub(crate) use merge::MergedLock;
 pub(crate) use pin::{Broken, FoundItem, Pin};

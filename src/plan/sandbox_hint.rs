@@ -47,7 +47,7 @@ impl Plan {
         let lack = said.lines().find_map(|line| self.lack(held, line))?;
         let (level, item) = (held.level.as_str(), self.item());
         let propose = format!("let `rye learn {item}` propose what it needs");
-        Some(match self.declaration(&lack) {
+        Some(match self.declaration(&lack, held) {
             Some(line) => format!(
                 "its sandbox ({level}) does not let it; if it should, add {line} and sign it again, \
                  or {propose}"
@@ -57,10 +57,17 @@ impl Plan {
     }
 
     /// What gives a tool what it lacks, in the language of its own file; `None` where what it
-    /// wanted is not known well enough.
-    fn declaration(&self, lack: &Lack) -> Option<String> {
+    /// wanted is not known well enough. The list holds what the tool has already: a list that an
+    /// item states takes the place of what it has by default.
+    fn declaration(&self, lack: &Lack, held: &Confinement) -> Option<String> {
         let (key, value) = match lack {
-            Lack::Path(way, Some(path)) => (format!("fs.{way}"), format!("[\"{path}\"]")),
+            Lack::Path(way, Some(path)) => {
+                let has = if *way == "read" { &held.policy.read } else { &held.policy.write };
+                let has = has.iter().map(|path| self.as_template(path));
+                let all: Vec<_> =
+                    has.chain([path.clone()]).map(|path| format!("\"{path}\"")).collect();
+                (format!("fs.{way}"), format!("[{}]", all.join(", ")))
+            }
             Lack::Path(_, None) => return None,
             Lack::Net => ("net".to_owned(), "\"any\"".to_owned()),
         };

@@ -168,9 +168,9 @@ impl Diagnose for TrustError {
             Self::NotFound { .. } => "see whom you trust with `rye trust list`, and what is proposed here with `rye trust review`".into(),
             Self::Weak { .. } => "ask the signer for a sound key; this one proves nothing".into(),
             Self::Revoked { own: true, .. } => "make another key with `rye keys rotate`".into(),
-            Self::Revoked { .. } => {
-                "a revoked key stays so; ask the signer for another, and sign again what you want of theirs".into()
-            }
+            Self::Revoked { fingerprint, .. } => format!(
+                "ask the signer for another key; if you revoked it by a slip, take that back with `rye trust unrevoke {fingerprint}`"
+            ),
             Self::Example { .. } => {
                 "use it for examples and tests only, with `--example`".into()
             }

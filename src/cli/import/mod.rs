@@ -230,8 +230,8 @@ impl Foreign<'_> {
                     match ask(&format!("Write and sign {items}? [y/N] ")) {
                         Some(false) => {
                             let from = escape_line(&from.display().to_string());
-                            let what = format!("the import of `{from}`");
-                            return Err(CliError::NotConfirmed { what }.into());
+                            let what = format!("import `{from}`");
+                            return Err(CliError::Declined { what }.into());
                         }
                         answer => answer.is_some(),
                     }

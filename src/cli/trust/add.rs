@@ -328,7 +328,7 @@ pub(super) fn named_key(name: &str, rye: &Rye, out: &mut Out) -> Result<TrustDoc
     let document = match name.parse::<Fingerprint>() {
         Ok(_) => proposed(name, rye)?,
         Err(_) => {
-            let path = rye.located().cwd.join(name);
+            let document = from_file(&rye.located().cwd.join(name), name)?;
             if is_of_project(name, rye) {
                 let name = escape_line(name);
                 out.warn(&format!(
@@ -336,7 +336,7 @@ pub(super) fn named_key(name: &str, rye: &Rye, out: &mut Out) -> Result<TrustDoc
                      project can change it: name the key's fingerprint instead"
                 ));
             }
-            from_file(&path, name)?
+            document
         }
     };
     match document.fingerprint {

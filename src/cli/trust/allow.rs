@@ -39,6 +39,9 @@ pub(super) fn interpreter(
 ) -> Result<Exit, Failure> {
     let path = rye.located().cwd.join(path);
     let unfit = |why| TrustError::Unfit { path: path.clone(), why };
+    if !path.exists() {
+        return Err(unfit("it is not there").into());
+    }
     let file = file_identity(rye.host(), &path).ok_or_else(|| unfit("it is not a regular file"))?;
     let is_program = rye.host().look(&path).is_some_and(|look| look.is_program);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -73,8 +76,11 @@ pub(super) fn deps(
     let path = rye.located().cwd.join(folder);
     let inner = path.join(NAME);
     let path = if path.ends_with(NAME) || !inner.is_dir() { path } else { inner };
-    let unfit =
-        || TrustError::Unfit { path: path.clone(), why: "it is not a folder named `node_modules`" };
+    let why = match path.exists() {
+        true => "it is not a folder named `node_modules`",
+        false => "it is not there",
+    };
+    let unfit = || TrustError::Unfit { path: path.clone(), why };
     let identity = ProjectIdentity::read(&path).ok().filter(|_| path.is_dir());
     let identity = identity.filter(|id| id.path.ends_with(NAME)).ok_or_else(unfit)?;
     let pair = rye.signing().own_pair()?;

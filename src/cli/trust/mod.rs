@@ -259,6 +259,9 @@ fn revoke(
         Err(_) => list::find_signer(key, rye)?,
     };
     let pair = rye.signing().own_pair()?;
+    let is_known = fingerprint == PUBLISHER
+        || fingerprint == pair.public().fingerprint()
+        || list::find_signer(&fingerprint.to_string(), rye).is_ok();
     confirm(&format!("revoke `{fingerprint}`"), "", context, out)?;
     let revocation = Revocation { fingerprint: fingerprint.to_string(), reason: reason.to_owned() };
     let id = document_id("revoked", fingerprint)?;
@@ -279,6 +282,9 @@ fn revoke(
         for path in &named.proposals {
             out.line(&format!("  `{}`", escape_line(path)));
             out.line("  still proposes it to others: remove the file, and commit");
+        }
+        if !is_known && named.proposals.is_empty() {
+            out.warn("nothing was known of that key here: see that the fingerprint is right");
         }
         if fingerprint != pair.public().fingerprint() {
             out.line(&format!("  take it back with `rye trust unrevoke {fingerprint}`"));
