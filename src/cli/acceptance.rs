@@ -32,10 +32,7 @@ pub(super) fn accept_first(
         let question = "Accept this project, and go on? What you sign may run in it. [y/N] ";
         match ask(question) {
             Some(true) => return Ok(()),
-            Some(false) => {
-                let what = format!("accept `{}`", review.project);
-                return Err(CliError::Declined { what }.into());
-            }
+            Some(false) => return Err(CliError::Declined.into()),
             None => {}
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn confirm(
     let question = format!("A program that rye runs asks to: {what}\n  {digest}\nDo it? [y/N] ");
     match answer(&question) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(CliError::Declined { what: shown }.into()),
+        Ok(false) => Err(CliError::Declined.into()),
         Err(_) => Err(CliError::NotConfirmed { what: shown }.into()),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn confirm_always(
     }
     match ask(&format!("{}? [y/N] ", escape_line(what))) {
         Some(true) => Ok(()),
-        Some(false) => Err(CliError::Declined { what: what.to_owned() }.into()),
+        Some(false) => Err(CliError::Declined.into()),
         None => Err(CliError::NotConfirmed { what: what.to_owned() }.into()),
     }
 }

@@ -29,9 +29,9 @@ pub(super) enum CliError {
     /// Nobody was there to say yes.
     #[error("nobody confirmed to {what}, so nothing was done")]
     NotConfirmed { what: String },
-    /// Somebody said no.
-    #[error("you did not say yes to {what}, so nothing was done")]
-    Declined { what: String },
+    /// Somebody said no to a question that stands above it.
+    #[error("you did not say yes, so nothing was done")]
+    Declined,
     #[error("`{}` is not an item: {}", escape_line(.path), escape_line(.why))]
     NotAnItem { path: String, why: String },
     #[error("the answer could not be written: {source}")]
@@ -47,7 +47,7 @@ impl Diagnose for CliError {
             Self::InputSyntax { .. } => CLI_INPUT_SYNTAX,
             Self::InputFile { .. } => CLI_INPUT_FILE,
             Self::ParamsJson { .. } => CLI_PARAMS_JSON,
-            Self::NotConfirmed { .. } | Self::Declined { .. } => CLI_NOT_CONFIRMED,
+            Self::NotConfirmed { .. } | Self::Declined => CLI_NOT_CONFIRMED,
             Self::NotAnItem { .. } => CLI_NOT_AN_ITEM,
             Self::Output { .. } => CLI_OUTPUT,
             Self::UnknownCode { .. } => CLI_UNKNOWN_CODE,
@@ -71,7 +71,7 @@ impl Diagnose for CliError {
             Self::NotConfirmed { .. } => {
                 "a person has to run this on a terminal, after reading what it is about".into()
             }
-            Self::Declined { .. } => "run it again if you change your mind".into(),
+            Self::Declined => "run it again if you change your mind".into(),
             Self::NotAnItem { .. } => {
                 "name a file below `.ai`, such as `.ai/tools/acme/deploy.py`, or its ref, `tool:acme/deploy`".into()
             }

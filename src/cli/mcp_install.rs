@@ -230,7 +230,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         };
         match said {
             Some(true) => {}
-            Some(false) => return Err(CliError::Declined { what }.into()),
+            Some(false) => return Err(CliError::Declined.into()),
             None => return Err(CliError::NotConfirmed { what }.into()),
         }
         let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);

@@ -62,8 +62,12 @@ impl Plan {
     fn declaration(&self, lack: &Lack, held: &Confinement) -> Option<String> {
         let (key, value) = match lack {
             Lack::Path(way, Some(path)) => {
-                let has = if *way == "read" { &held.policy.read } else { &held.policy.write };
-                let has = has.iter().map(|path| self.as_template(path));
+                let policy = &held.policy;
+                let has = if *way == "read" { &policy.read } else { &policy.write };
+                let has = has.iter().map(|path| {
+                    let is_made = *way == "write" && policy.made.contains(path);
+                    format!("{}{}", self.as_template(path), if is_made { "/" } else { "" })
+                });
                 let all: Vec<_> =
                     has.chain([path.clone()]).map(|path| format!("\"{path}\"")).collect();
                 (format!("fs.{way}"), format!("[{}]", all.join(", ")))

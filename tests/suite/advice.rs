@@ -105,6 +105,96 @@ fn advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried() {
 }
 
 #[test]
+fn advice_on_a_list_keeps_what_the_tool_has_already() {
+    let world = World::new_beside_tmp().held();
+    world.write("notes.txt", "here\n");
+    let outside = world.outside().join("words.txt");
+    std::fs::write(&outside, "there\n").unwrap();
+    let outside = outside.display();
+    let file = ".ai/tools/acme/read.sh";
+    let text = |more: &str, code: &str| {
+        format!(
+            "#!/bin/sh\n# /// rye\n{more}# version = \"1.0.0\"\n\
+             # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n# ///\n{code}\n"
+        )
+    };
+    // The line that is shown, put in its place, mends it.
+    let follows = |level: &str, code: &str, first: &str, want: &str| {
+        world.signed(file, &text(first, code));
+        let run = ["run", "acme/read", "--sandbox", level];
+        let said = world.rye(&run);
+        let line = format!("# sandbox.fs.{want}");
+        assert!(said.status != 0 && said.stderr.contains(&format!("add `{line}`")), "{said:?}");
+        world.signed(file, &text(&format!("{line}\n"), code));
+        let said = world.rye(&run);
+        assert_eq!(said.status, 0, "{level}: {said:?}");
+    };
+    for level in levels("advice_on_a_list_keeps_what_the_tool_has_already") {
+        // Where nothing is stated the project is read.
+        let code = format!("cat notes.txt {outside}");
+        follows(level, &code, "", &format!("read = [\"{{project_path}}\", \"{outside}\"]"));
+        let code = "mkdir -p a/x b && echo done";
+        let first = "# sandbox.fs.write = [\"{project_path}/a/\"]\n";
+        follows(level, code, first, "write = [\"{project_path}/a/\", \"{project_path}/b/\"]");
+        for made in ["a", "b"] {
+            std::fs::remove_dir_all(world.project().join(made)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn whoever_said_no_is_not_told_to_look_for_a_person() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let asks: [&[&str]; 2] = [&["mv", "acme/mark", "acme/sign"], &["mcp", "install", "vscode"]];
+    for args in asks {
+        let said = world.rye_at_a_terminal("n\n", args);
+        assert_eq!(said.code_shown(), "cli.not_confirmed", "{args:?}: {said:?}");
+        assert!(said.stdout.contains("you did not say yes, so nothing was done"), "{args:?}: {said:?}");
+        assert!(said.stdout.contains("run it again if you change your mind"), "{said:?}");
+        let said = world.rye(args);
+        assert!(said.stderr.contains("nobody confirmed to "), "{args:?}: {said:?}");
+        assert!(said.stderr.contains("a person has to run this on a terminal"), "{said:?}");
+    }
+}
+
+#[test]
+fn what_may_be_loaded_and_is_not_there_is_said_to_be_missing() {
+    let world = World::new();
+    for verb in ["allow-deps", "allow-interpreter"] {
+        let said = world.rye(&["trust", verb, "nowhere/node_modules"]);
+        assert!(said.status != 0 && said.stderr.contains("it is not there"), "{verb}: {said:?}");
+    }
+    world.write("plain/file.txt", "");
+    let said = world.rye(&["trust", "allow-deps", "plain"]);
+    assert!(said.stderr.contains("it is not a folder named `node_modules`"), "{said:?}");
+    let said = world.rye(&["trust", "allow-interpreter", "plain"]);
+    assert!(said.stderr.contains("it is not a regular file"), "{said:?}");
+}
+
+#[test]
+fn a_key_that_cannot_be_imported_is_told_as_what_it_is() {
+    let world = World::new();
+    let own = world.home().join(".ai/config/keys/signing/public_key.pem");
+    let other = World::empty();
+    let file = other.project().join("key.pem");
+    std::fs::copy(own, &file).unwrap();
+    let said = other.rye(&["keys", "import", "key.pem"]);
+    assert!(said.stderr.contains("key.pem") && said.stderr.contains("a public one"), "{said:?}");
+    std::fs::write(
+        &file,
+        format!("-----BEGIN {0}-----\nAAAA\n-----END {0}-----\n", "OPENSSH PRIVATE KEY"),
+    )
+    .unwrap();
+    let said = other.rye(&["keys", "import", "key.pem"]);
+    assert!(said.stderr.contains("a form of OpenSSH's own"), "{said:?}");
+    std::fs::write(&file, "words\n").unwrap();
+    let said = other.rye(&["keys", "import", "key.pem"]);
+    let want = "key.pem` is not a valid Ed25519 private key\n";
+    assert!(said.stderr.contains(want), "{said:?}");
+}
+
+#[test]
 fn a_file_of_a_group_that_is_not_mine_can_be_signed() {
     let world = World::new();
     let path = world.write(".ai/tools/acme/hello.sh", MARKER_SH);

@@ -155,6 +155,7 @@ fn a_lock_that_lists_other_bytes_is_drift() {
     // So is a lock that is put back by itself, or is none.
     well(&world, "git checkout -q HEAD~1 .ai/rye.lock");
     assert_eq!(found(&world), one("lock.differs"));
+    world.signed(".ai/tools/acme/second.sh", MARKER_SH);
     world.write(".ai/rye.lock", "<<<<<<< ours\n");
     well(&world, "git add -A");
     assert_eq!(found(&world), one("lock.malformed"));

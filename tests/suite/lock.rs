@@ -164,6 +164,22 @@ fn a_lock_that_is_not_one_stops_everything_that_runs() {
     );
 }
 
+#[test]
+fn a_lock_that_cannot_be_read_is_one_finding_for_a_person_however_many_items_there_are() {
+    let world = locked();
+    for name in ["one", "two", "three"] {
+        put(&world, &format!(".ai/tools/acme/{name}.sh"), &sh("more"), &seconds_from_now(-400));
+    }
+    fs::write(lock_path(&world), "version = 1\n[").unwrap();
+    let said = world.rye(&["verify"]);
+    assert_eq!(said.status, 4, "{said:?}");
+    assert_eq!(said.stderr.matches("error[lock.malformed]").count(), 1, "{said:?}");
+    assert!(said.stderr.contains("  the same goes for "), "{said:?}");
+    let (_, said) = world.json(&["verify"]);
+    let refused = said["items"].as_array().unwrap().iter().filter(|row| row["status"] == "refused");
+    assert!(refused.count() >= 4, "a script is told of each: {said}");
+}
+
 fn strip(text: &str, begins: &str) -> Vec<u8> {
     let first = text.lines().position(|line| line.starts_with(begins)).unwrap();
     let lines = text.lines().enumerate().filter(|(number, _)| *number != first);

@@ -1,6 +1,7 @@
 //! More than one person at one project: what a colleague meets, step by step.
 
 mod reach;
+mod revoked;
 mod walk;
 
 use std::fs;
@@ -286,6 +287,9 @@ fn a_machine_without_a_key_verifies_by_the_keys_that_it_is_told() {
         let said = verify(&[&["--trust"], names].concat());
         assert_ne!(said.status, 0, "{names:?}: {said:?}");
     }
+    let said = verify(&["--trust", "../eve.pem"]);
+    let help = "help: if its signer is one of you, name their key with `--trust` too";
+    assert!(said.stderr.contains(help) && !said.stderr.contains("rye trust"), "{said:?}");
     // A part of a fingerprint would be the project's to complete.
     assert_ne!(verify(&["--trust", &key[..16]]).status, 0);
     // A key in the project is the project's word; that is said.
@@ -496,36 +500,6 @@ fn nobody_to_trust_makes_no_workflow() {
     put(&world, &stranger(1), FILE, MARKER_SH);
     let said = world.rye(&["new", "ci", "--json"]);
     assert_eq!((said.code().as_str(), said.status), ("author.no_signer", 4), "{said:?}");
-}
-
-#[test]
-fn a_revocation_is_taken_back_by_whoever_is_asked() {
-    let (world, key) = clone_by(1);
-    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
-    let said = world.rye(&["trust", "revoke", &key]);
-    assert!(said.stdout.contains(&format!("rye trust unrevoke {key}")), "{said:?}");
-    world.refused(ITEM, "verify.revoked", 4);
-    let list = world.rye(&["trust", "list"]);
-    assert_eq!(list.stdout.matches(&key).count(), 1, "one key, one row: {list:?}");
-    let said = world.rye(&["trust", "unrevoke", &key, "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{said:?}");
-    world.refused(ITEM, "verify.revoked", 4);
-    let said = world.rye_at_a_terminal("n\n", &["trust", "unrevoke", &key]);
-    assert!(said.status == 2 && said.stdout.contains("Ann"), "{said:?}");
-    world.refused(ITEM, "verify.revoked", 4);
-    let said = world.rye_at_a_terminal("y\n", &["trust", "unrevoke", &key[..8]]);
-    assert_eq!(said.status, 0, "{said:?}");
-    world.works(ITEM);
-    let said = world.rye(&["trust", "unrevoke", &key, "--yes", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");
-    // A revoked key of one's own has no say in it.
-    assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
-    let own = fingerprint(&world.own_key());
-    assert_eq!(world.rye(&["trust", "revoke", &own]).status, 0);
-    for key in [&key, &own] {
-        let said = world.rye(&["trust", "unrevoke", key, "--yes", "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{said:?}");
-    }
 }
 
 #[test]

@@ -228,11 +228,7 @@ impl Foreign<'_> {
                     out.flush();
                     let items = if drafts.len() == 1 { "this item" } else { "these items" };
                     match ask(&format!("Write and sign {items}? [y/N] ")) {
-                        Some(false) => {
-                            let from = escape_line(&from.display().to_string());
-                            let what = format!("import `{from}`");
-                            return Err(CliError::Declined { what }.into());
-                        }
+                        Some(false) => return Err(CliError::Declined.into()),
                         answer => answer.is_some(),
                     }
                 }

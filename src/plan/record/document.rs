@@ -170,8 +170,8 @@ impl Plan {
         self.digest_of(&self.to_json())
     }
 
-    /// The digest of all but the sandbox: a run that is watched may write what happens to lie on the
-    /// machine, which is listed there and changes all the time.
+    /// The digest of all but the sandbox, where a run that is watched lists what happens to lie on
+    /// the machine, which changes all the time.
     ///
     /// # Errors
     /// As [`Plan::document_digest`].
