@@ -38,10 +38,10 @@ fn runs(pid: &str) -> bool {
 fn f01_a_flood_is_capped_and_memory_bounded() {
     let world = World::new();
     let rows = [
-        ("lines", "yes | head -c 200000000", "y\ny\n"),
+        ("lines", "yes | head -c 40000000", "y\ny\n"),
         ("line", "head -c 2G /dev/zero", "\0\0\0"),
         ("binary", "head -c 40000000 /dev/zero | tr '\\0' '\\377'", "\u{fffd}\u{fffd}"),
-        ("errors", "head -c 200000000 /dev/zero >&2", ""),
+        ("errors", "head -c 40000000 /dev/zero >&2", ""),
     ];
     for (name, script, start) in rows {
         tool(&world, name, &format!("{script}; echo ended >&2"));
