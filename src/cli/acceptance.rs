@@ -73,8 +73,7 @@ fn not_accepted(review: &Review, staged: &[StagedRow]) -> Failure {
     match named.or(held) {
         Some((item, place)) => {
             let reason = Reason::ProjectNotAccepted;
-            let refused = Refused { item, place, claim: None, reason, baseline: false };
-            refused.into()
+            Refused::new(item, place, reason).into()
         }
         None => CliError::NotConfirmed { what: format!("accept `{}`", review.project) }.into(),
     }

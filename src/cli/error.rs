@@ -4,6 +4,8 @@ use std::io;
 
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
+use crate::id::Ref;
+use crate::verify::advice_for_file_of;
 
 codes! {
     CLI_USAGE = "cli.usage", Usage;
@@ -34,6 +36,8 @@ pub(super) enum CliError {
     Declined,
     #[error("`{}` is not an item: {}", escape_line(.path), escape_line(.why))]
     NotAnItem { path: String, why: String },
+    #[error("`{}` is a file of `{tool}`, and not an item by itself", escape_line(.path))]
+    FileOfATool { path: String, tool: Ref },
     #[error("the answer could not be written: {source}")]
     Output { source: io::Error },
     #[error("`{}` is not an error code of rye", escape_line(.code))]
@@ -48,7 +52,7 @@ impl Diagnose for CliError {
             Self::InputFile { .. } => CLI_INPUT_FILE,
             Self::ParamsJson { .. } => CLI_PARAMS_JSON,
             Self::NotConfirmed { .. } | Self::Declined => CLI_NOT_CONFIRMED,
-            Self::NotAnItem { .. } => CLI_NOT_AN_ITEM,
+            Self::NotAnItem { .. } | Self::FileOfATool { .. } => CLI_NOT_AN_ITEM,
             Self::Output { .. } => CLI_OUTPUT,
             Self::UnknownCode { .. } => CLI_UNKNOWN_CODE,
         }
@@ -72,6 +76,7 @@ impl Diagnose for CliError {
                 "a person has to run this on a terminal, after reading what it is about".into()
             }
             Self::Declined => "run it again if you change your mind".into(),
+            Self::FileOfATool { tool, .. } => advice_for_file_of(tool),
             Self::NotAnItem { .. } => {
                 "name a file below `.ai`, such as `.ai/tools/acme/deploy.py`, or its ref, `tool:acme/deploy`".into()
             }

@@ -152,6 +152,9 @@ fn items_below(real: &Path, root: &Root) -> Option<Named> {
 
 /// The error for a path at which no space of this call has items.
 fn outside(word: &str, real: &Path, is_folder: bool, rye: &Rye) -> Failure {
+    if let Some(tool) = rye.items().tool_with_file(real) {
+        return CliError::FileOfATool { path: word.to_owned(), tool }.into();
+    }
     let here = rye
         .spaces()
         .nearest_first()

@@ -33,6 +33,14 @@ pub(crate) struct Found {
     pub(crate) shadowed: Vec<Place>,
 }
 
+impl Found {
+    /// The file as an item by its place and name.
+    pub(crate) fn entry(&self) -> Entry {
+        let (item, bundle, ext) = (self.item.clone(), self.bundle.clone(), self.ext.clone());
+        Entry { item, space: self.space, bundle, ext }
+    }
+}
+
 /// Answers references from the spaces.
 #[derive(Clone, Copy)]
 pub(crate) struct Resolver<'a> {

@@ -208,7 +208,7 @@ impl Signing<'_> {
         let given = digest_to_sign(&found);
         let is_unsigned = has_no_line(&found.bytes, &found.file_type.comment);
         let lister = match scope == SignScope::Named && is_unsigned {
-            true => self.rye.items().tool_that_lists(&found),
+            true => loader.policy.tool_that_lists(&found.entry()),
             false => None,
         };
         let mut unwritten = self.in_memory(found, SignWith::Own(pair), loader)?;

@@ -1,13 +1,16 @@
 //! What one call goes by: the trust of this moment, dev mode, and the project's lock.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::facade::Rye;
+use super::listed_files::{ListedFiles, listers};
 use super::load::Loader;
 use crate::base::Digest;
 use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::lock::{Lock, LockError};
+use crate::space::Entry;
 use crate::trace::Sink;
 use crate::verify::{DevMode, Source, TrustStore};
 
@@ -31,13 +34,16 @@ impl LockMode {
 
 /// What one call goes by.
 ///
-/// Invariant: the lock is read at most once, when the first admitted item is held against it.
+/// Invariant: the lock is read at most once, when the first admitted item is held against it, and so
+/// is what the tools list, when it is first asked for.
 pub(crate) struct CallPolicy<'a> {
     rye: &'a Rye,
     pub(super) trust: Arc<TrustStore<'a>>,
     dev: DevMode,
     lock_mode: LockMode,
     lock: OnceLock<Result<Lock, Failure>>,
+    /// What each tool lists.
+    listing: OnceLock<HashMap<Entry, ListedFiles>>,
 }
 
 /// The policies for hooks, by the space of the hook.
@@ -56,7 +62,14 @@ impl<'a> CallPolicy<'a> {
     /// The policy of this moment.
     pub(super) fn new(rye: &'a Rye, lock_mode: LockMode) -> Self {
         let trust = Arc::new(rye.trust());
-        Self { rye, trust, dev: rye.dev, lock_mode, lock: OnceLock::new() }
+        Self {
+            rye,
+            trust,
+            dev: rye.dev,
+            lock_mode,
+            lock: OnceLock::new(),
+            listing: OnceLock::new(),
+        }
     }
 
     /// The same without dev mode and the lock: for texts that are being written.
@@ -84,6 +97,7 @@ impl<'a> CallPolicy<'a> {
             dev: DevMode(false),
             lock_mode,
             lock: OnceLock::new(),
+            listing: OnceLock::new(),
         };
         HookPolicies { project: with(LockMode::Listed), others: with(LockMode::Off) }
     }
@@ -110,6 +124,13 @@ impl<'a> CallPolicy<'a> {
     pub(super) fn lock(&self) -> Result<&Lock, Failure> {
         let lock = self.lock.get_or_init(|| self.read().map_err(Failure::from));
         lock.as_ref().map_err(Failure::clone)
+    }
+
+    /// A tool that lists the file, which is not an item by itself then.
+    pub(super) fn tool_that_lists(&self, file: &Entry) -> Option<Ref> {
+        let listing =
+            self.listing.get_or_init(|| self.rye.items().listing(Space::NEAREST_FIRST.into_iter()));
+        listers(file, listing).map(|tool| tool.item.clone()).min()
     }
 
     /// The digest that the lock lists for an item, if it can say.

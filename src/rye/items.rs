@@ -37,8 +37,12 @@ impl Items<'_> {
     pub(crate) fn list(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
         let entries = self.names(space, kind)?;
         let has_parts = kind == Kind::Tool && !entries.is_empty();
-        let is_read = || space != Space::Project || self.rye.project().is_accepted();
-        Ok(if has_parts && is_read() { self.without_parts(entries) } else { entries })
+        Ok(if has_parts && self.is_read(space) { self.without_parts(entries) } else { entries })
+    }
+
+    /// Whether headers of the space's tools are read to know what they list.
+    pub(super) fn is_read(self, space: Space) -> bool {
+        space != Space::Project || self.rye.project().is_accepted()
     }
 
     /// The same for whoever asks rye to read the files, as signing does.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 use super::call_policy::CallPolicy;
 use super::facade::Rye;
@@ -206,14 +207,26 @@ impl Items<'_> {
         unsigned.filter(|entry| is_part(entry, &tools)).cloned().collect()
     }
 
-    /// A tool that lists the file.
-    pub(super) fn tool_that_lists(self, found: &Found) -> Option<Ref> {
-        let mut tools = self.names(found.space, Kind::Tool).ok()?;
-        tools.retain(|tool| tool.bundle == found.bundle && tool.item != found.item);
-        let beside = self.beside(tools);
-        let lists = |beside: &ListedFiles| beside.holds(&found.item, &found.ext);
-        let mut tools = beside.into_iter().filter(|(_, beside)| lists(beside));
-        tools.next().map(|(tool, _)| tool.item)
+    /// What each tool of the spaces lists.
+    pub(super) fn listing(
+        self,
+        spaces: impl Iterator<Item = Space>,
+    ) -> HashMap<Entry, ListedFiles> {
+        let tools = |space| self.names(space, Kind::Tool).unwrap_or_default();
+        self.beside(spaces.flat_map(tools).collect())
+    }
+
+    /// A tool that lists the file at a real path, wherever below the folder of its `.ai` it lies.
+    pub(crate) fn tool_with_file(self, real: &Path) -> Option<Ref> {
+        let lists = |(tool, beside): &(Entry, ListedFiles)| {
+            let root = self.rye.spaces.home(tool.space, tool.bundle.as_ref());
+            let base = root.and_then(|root| root.base().canonicalize().ok());
+            let below = base.as_deref().and_then(|base| real.strip_prefix(base).ok()?.to_str());
+            below.is_some_and(|below| beside.lists(below))
+        };
+        let spaces = Space::NEAREST_FIRST.into_iter().filter(|space| self.is_read(*space));
+        let tools = self.listing(spaces).into_iter().filter(lists);
+        tools.map(|(tool, _)| tool.item).min()
     }
 
     /// What each of the tools lists.
@@ -297,10 +310,19 @@ struct Looked {
 /// Whether an entry without a signature line lies there as a file of one of the tools. Of two that
 /// list each other neither is a file of the other.
 pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, ListedFiles>) -> bool {
+    listers(entry, tools).next().is_some()
+}
+
+/// The tools of which the entry is a file, if it has no signature line.
+pub(super) fn listers<'t>(
+    entry: &Entry,
+    tools: &'t HashMap<Entry, ListedFiles>,
+) -> impl Iterator<Item = &'t Entry> {
     let own = tools.get(entry);
-    tools.iter().any(|(tool, beside)| {
+    let lists = move |(tool, beside): &(&Entry, &ListedFiles)| {
         let lists_it = || own.is_some_and(|own| own.holds(&tool.item, &tool.ext));
         let together = (tool.space, &tool.bundle) == (entry.space, &entry.bundle);
         together && beside.holds(&entry.item, &entry.ext) && !lists_it()
-    })
+    };
+    tools.iter().filter(lists).map(|(tool, _)| tool)
 }

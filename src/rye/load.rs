@@ -59,13 +59,14 @@ impl Loader<'_> {
 
     /// Verify and parse a file.
     pub(super) fn admit(&self, found: Found) -> Result<(Source, Item), Failure> {
-        let source = self.verify(found)?;
+        let source = self.admitted(found, true)?;
+        self.policy.judge(&source)?;
         self.parse(source)
     }
 
     /// Verify and parse a file, whatever the lock says of it.
     pub(super) fn admit_alone(&self, found: Found) -> Result<(Source, Item), Failure> {
-        let source = self.verify_alone(found)?;
+        let source = self.admitted(found, true)?;
         self.parse(source)
     }
 
@@ -78,7 +79,14 @@ impl Loader<'_> {
 
     /// Verify a file, whatever the lock says of it.
     pub(super) fn verify_alone(&self, found: Found) -> Result<Source, Failure> {
+        self.admitted(found, false)
+    }
+
+    /// Verify a file; a refusal names the tool that lists it, if it `tells_lister`: whoever goes
+    /// through all items knows those files by themselves.
+    fn admitted(&self, found: Found, tells_lister: bool) -> Result<Source, Failure> {
         let item = found.item.clone();
+        let entry = tells_lister.then(|| found.entry());
         // Known are versions of the project, also where files of another folder stand for its own.
         let base = match found.space {
             Space::Project => self.rye.spaces.project_path().to_owned(),
@@ -90,6 +98,9 @@ impl Loader<'_> {
             let known = || self.baselines().is_some_and(|b| b.knows(&base, &item));
             refused.baseline =
                 matches!(refused.reason, Reason::Unsigned | Reason::Moved { .. }) && known();
+            let is_unsigned = refused.reason == Reason::Unsigned;
+            let entry = entry.filter(|entry| is_unsigned && self.rye.items().is_read(entry.space));
+            refused.listed_by = entry.and_then(|entry| self.policy.tool_that_lists(&entry));
             refused
         });
         Ok(admitted?)

@@ -104,9 +104,7 @@ impl Signing<'_> {
         if entry.space == Space::Project && !self.rye.project().is_accepted() {
             let (item, place) = (found.item, found.place);
             let reason = Reason::ProjectNotAccepted;
-            return Err(
-                Box::new(Refused { item, place, claim: None, reason, baseline: false }).into()
-            );
+            return Err(Box::new(Refused::new(item, place, reason)).into());
         }
         let files = self.rye.items().files_beside(&found);
         Ok((found, files))

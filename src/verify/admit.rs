@@ -64,7 +64,7 @@ fn refused(found: &Found, claim: Option<Claim>, reason: Reason) -> Box<Refused> 
     let number = if found.bytes.starts_with(b"#!") { 2 } else { 1 };
     let place = found.place.clone().line(number);
     let item = found.item.clone();
-    Box::new(Refused { item, place, claim, reason, baseline: false })
+    Box::new(Refused { claim, ..Refused::new(item, place, reason) })
 }
 
 /// Who made a signature, as the trust store knows them.

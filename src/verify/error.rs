@@ -118,6 +118,16 @@ pub(crate) struct Refused {
     pub(crate) reason: Reason,
     /// An earlier version that verifies is at hand, so that `rye diff` can show the change.
     pub(crate) baseline: bool,
+    /// A tool that lists the file: it is signed with that tool, and needs no line of its own.
+    pub(crate) listed_by: Option<Ref>,
+}
+
+/// What to do with a file that a tool lists, instead of running or signing it.
+pub(crate) fn advice_for_file_of(tool: &Ref) -> String {
+    format!(
+        "run the tool: `rye run {tool}`; its signature covers the file, so after a change of yours \
+         sign the tool: `rye sign {tool}`"
+    )
 }
 
 impl std::fmt::Display for Refused {
@@ -135,7 +145,12 @@ impl std::fmt::Display for Refused {
             Reason::LoneReturn { .. } => {
                 write!(f, "`{item}` holds a carriage return that is not before a line feed, U+000D")
             }
-            Reason::Unsigned => write!(f, "`{item}` is not signed"),
+            Reason::Unsigned => match &self.listed_by {
+                Some(tool) => {
+                    write!(f, "`{item}` is a file of `{tool}`, and not an item by itself")
+                }
+                None => write!(f, "`{item}` is not signed"),
+            },
             Reason::Malformed { why } => {
                 write!(f, "the signature line of `{item}` is malformed: {why}")
             }
@@ -208,6 +223,11 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Refused {
+    /// A refusal of a file of which nobody is known to have signed it.
+    pub(crate) fn new(item: Ref, place: Place, reason: Reason) -> Self {
+        Self { item, place, claim: None, reason, baseline: false, listed_by: None }
+    }
+
     /// The bundle of the system space that holds the file.
     fn bundle(&self) -> Option<&str> {
         self.place.space.as_deref()?.strip_prefix("system:")
@@ -222,6 +242,9 @@ impl Diagnose for Refused {
     fn help(&self) -> Option<String> {
         let item = &self.item;
         let review = "see who signs here with `rye trust review`";
+        if let (Reason::Unsigned, Some(tool)) = (&self.reason, &self.listed_by) {
+            return Some(advice_for_file_of(tool));
+        }
         Some(match &self.reason {
             Reason::NotUtf8 { .. } => "save the file as UTF-8".into(),
             Reason::Text { .. } | Reason::LoneReturn { .. } => {
@@ -347,6 +370,9 @@ impl Diagnose for Refused {
         if let Reason::Moved { says, is } = &self.reason {
             data.insert("signed_as".into(), says.clone().into());
             data.insert("lies_as".into(), is.clone().into());
+        }
+        if let Some(tool) = &self.listed_by {
+            data.insert("listed_by".into(), tool.to_string().into());
         }
         if let Reason::Dependency { findings } = &self.reason {
             let findings: Vec<_> = findings.iter().map(ToString::to_string).collect();

@@ -392,7 +392,7 @@ impl Source {
         });
         let (item, place) = (self.item().clone(), self.place());
         let reason = Reason::Dependency { findings };
-        Box::new(Refused { item, place, claim, reason, baseline: false })
+        Box::new(Refused { claim, ..Refused::new(item, place, reason) })
     }
 }
 

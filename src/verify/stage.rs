@@ -5,7 +5,7 @@
 //! disk.
 
 use super::error::{
-    Claim, Reason, Refused, SIGN_BUNDLED, SIGN_DEV_KEY, SIGN_EMBEDDED, SIGN_IO, SIGN_RESERVED,
+    Reason, Refused, SIGN_BUNDLED, SIGN_DEV_KEY, SIGN_EMBEDDED, SIGN_IO, SIGN_RESERVED,
     SIGN_SHEBANG,
 };
 use super::source::{Signer, Source};
@@ -167,15 +167,7 @@ pub(crate) fn stage(
         return Err(SignError::DevKey { item, why });
     }
     let refuse = |reason: Reason| {
-        let claim: Option<Claim> = None;
-        let place = found.place.clone();
-        SignError::Refused(Box::new(Refused {
-            item: item.clone(),
-            place,
-            claim,
-            reason,
-            baseline: false,
-        }))
+        SignError::Refused(Box::new(Refused::new(item.clone(), found.place.clone(), reason)))
     };
     fit_text(&found.bytes).map_err(|fault| refuse(fault.into()))?;
     let comment = found.file_type.comment.clone();

@@ -150,7 +150,10 @@ fn whoever_said_no_is_not_told_to_look_for_a_person() {
     for args in asks {
         let said = world.rye_at_a_terminal("n\n", args);
         assert_eq!(said.code_shown(), "cli.not_confirmed", "{args:?}: {said:?}");
-        assert!(said.stdout.contains("you did not say yes, so nothing was done"), "{args:?}: {said:?}");
+        assert!(
+            said.stdout.contains("you did not say yes, so nothing was done"),
+            "{args:?}: {said:?}"
+        );
         assert!(said.stdout.contains("run it again if you change your mind"), "{said:?}");
         let said = world.rye(args);
         assert!(said.stderr.contains("nobody confirmed to "), "{args:?}: {said:?}");

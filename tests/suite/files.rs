@@ -489,3 +489,44 @@ fn a_pattern_looks_only_where_its_files_can_lie() {
     world.signed(".ai/tools/acme/x.yaml", tool);
     world.works("tool:acme/x");
 }
+
+#[test]
+fn whoever_names_a_file_of_a_tool_is_told_of_the_tool() {
+    let world = World::new();
+    package(&world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    let (words, path) = ("tool:acme/words/lib/words", ".ai/tools/acme/words/lib/words.py");
+    for verb in ["run", "verify", "why", "show", "lock"] {
+        for named in [words, path] {
+            let said = world.rye(&[verb, named]);
+            let told = [said.stdout.as_str(), &said.stderr].concat();
+            let is_file = format!("`{words}` is a file of `{COUNT}`, and not an item by itself");
+            for want in [&is_file, "error[verify.unsigned]", "rye run tool:acme/words/count"] {
+                assert!(told.contains(want), "{verb} {named}: {want}: {said:?}");
+            }
+            assert!(told.contains("`rye sign tool:acme/words/count`"), "{verb}: {said:?}");
+            assert!(!told.contains("rye sign tool:acme/words/lib"), "{verb} {named}: {said:?}");
+        }
+    }
+    let (_, got) = world.json(&["run", words]);
+    assert_eq!(
+        (&got["code"], &got["data"]["listed_by"]),
+        (&json!("verify.unsigned"), &json!(COUNT))
+    );
+    // A file that can be no item has only a path.
+    let data = ".ai/tools/acme/words/data/stop.json";
+    let said = world.rye(&["run", data]);
+    assert_eq!(said.code(), "cli.not_an_item", "{said:?}");
+    let is_file = format!("`{data}` is a file of `{COUNT}`, and not an item by itself");
+    assert!(said.stderr.contains(&is_file), "{said:?}");
+    assert!(said.stderr.contains("`rye sign tool:acme/words/count`"), "{said:?}");
+    // What no tool lists is signed by itself, as ever.
+    world.write(".ai/tools/acme/words/alone.py", "print(1)\n");
+    let said = world.rye(&["run", "acme/words/alone"]);
+    assert!(said.stderr.contains("run `rye sign tool:acme/words/alone`"), "{said:?}");
+    // Nobody reads the headers of a project that is not accepted.
+    let other = World::new();
+    let said = other.rye(&["--project", world.project().to_str().unwrap(), "run", words]);
+    assert_eq!(said.code(), "verify.unsigned", "{said:?}");
+    assert!(!said.stderr.contains("is a file of"), "{said:?}");
+}
