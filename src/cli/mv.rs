@@ -19,7 +19,8 @@ use crate::scaffold::{LeftReference, Move};
 
 /// Give an item another id, within its kind and space
 ///
-/// Its file and its test spec move. What your own key signed it signs anew, since a signature
+/// Its file and its test spec move, and the files that a tool lists; those that another tool lists
+/// too stay, and the tool takes a copy. What your own key signed it signs anew, since a signature
 /// covers the id; the item's row of `.ai/rye.lock` goes with it, and what is yours and names the
 /// item (an `executor_id`, `extends`, an action, an eval of a spec) names the new id. What stays as
 /// it is, such as words in a text, is listed. All of it is shown first, and you are asked.
@@ -82,7 +83,7 @@ fn write(
             failed.map_or(Ok(()), Err)
         });
         if signed.is_err() {
-            moving.take_back();
+            moving.take_back(&rye);
         }
         signed?;
     }
@@ -171,6 +172,15 @@ fn show(moving: &Move, lock: usize, out: &mut Out) {
         };
         out.line(&row(if old == new { "change" } else { "" }, &text));
     }
+    for file in moving.files() {
+        let places = format!(".ai/{} to .ai/{}", path(&file.from), path(&file.to));
+        out.line(&match &file.stays_for {
+            None => row("", &places),
+            Some(tool) => {
+                row("copy", &format!("{places}: it stays for `{tool}`, which lists it too"))
+            }
+        });
+    }
     for it in &moving.rewritten {
         let place = path(&it.found.place.path);
         out.line(&row("change", &format!("{}, which names it  {place}", it.found.item)));
@@ -212,6 +222,11 @@ fn end(moving: &Move, lock: usize, dry_run: bool, out: &mut Out) {
         .spec_paths()
         .map(|(old, new)| json!({"from": format!(".ai/{old}"), "to": format!(".ai/{new}")}))
         .collect();
+    let files = moving.files().map(|file| {
+        let (from, to) = (format!(".ai/{}", file.from), format!(".ai/{}", file.to));
+        json!({"from": from, "to": to, "stays_for": file.stays_for})
+    });
+    let files: Vec<Value> = files.collect();
     let changed: Vec<&Ref> = moving.rewritten.iter().map(|it| &it.found.item).collect();
     let left = moving
         .left
@@ -219,7 +234,7 @@ fn end(moving: &Move, lock: usize, dry_run: bool, out: &mut Out) {
         .map(|left| json!({"path": left.place.path, "line": left.place.line, "why": left.why}));
     out.success(json!({
         "item_id": to.item, "was": from.item, "path": to.place.path, "was_path": from.place.path,
-        "space": to.space, "signed": moving.is_signed, "specs": specs, "changed": changed,
+        "space": to.space, "signed": moving.is_signed, "specs": specs, "files": files, "changed": changed,
         "lock_rows": lock, "left": left.collect::<Vec<_>>(), "dry_run": dry_run,
     }));
 }

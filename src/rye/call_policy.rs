@@ -34,8 +34,8 @@ impl LockMode {
 
 /// What one call goes by.
 ///
-/// Invariant: the lock is read at most once, when the first admitted item is held against it, and so
-/// is what the tools list, when it is first asked for.
+/// Invariant: the lock is read at most once, when the first admitted item is held against it; what
+/// the tools list too, when it is first asked for.
 pub(crate) struct CallPolicy<'a> {
     rye: &'a Rye,
     pub(super) trust: Arc<TrustStore<'a>>,

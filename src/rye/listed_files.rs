@@ -82,6 +82,23 @@ impl ListedFiles {
         Self::new(&rye.types, tool.space, &tool.item, &tool.ext, text)
     }
 
+    /// The same by the path below `.ai`.
+    pub(super) fn lists_below_ai(&self, path: &str) -> bool {
+        self.lists(&format!(".ai/{path}"))
+    }
+
+    /// The folder that the paths begin at, below `.ai`; `None` for the one that holds `.ai`.
+    pub(super) fn below_ai(&self) -> Option<&str> {
+        self.folder.strip_prefix(".ai/")
+    }
+
+    /// Whether the list was filled by a signature and does not have the path, which a pattern
+    /// brought in.
+    pub(super) fn is_unknown(&self, path: &str) -> bool {
+        let digests = &self.listed.digests;
+        !digests.is_empty() && !digests.keys().any(|known| known.as_str() == path)
+    }
+
     /// The files as they lie there now, by their paths.
     pub(super) fn now(&self, root: &Root, item: &Ref, ext: &str) -> Files {
         self.listed.now(root, item, ext)
@@ -240,14 +257,6 @@ impl Items<'_> {
         let root = self.rye.spaces.home(found.space, found.bundle.as_ref());
         let files = root.zip(ListedFiles::from_found(self.rye, found));
         files.map(|(root, beside)| beside.now(root, &found.item, &found.ext)).unwrap_or_default()
-    }
-
-    /// Whether the files that a tool lists are found from the place of another ref too.
-    pub(crate) fn keeps_files(self, found: &Found, to: &Ref) -> bool {
-        let Some(files) = ListedFiles::from_found(self.rye, found) else { return true };
-        let text = String::from_utf8_lossy(&found.bytes);
-        let there = ListedFiles::new(&self.rye.types, found.space, to, &found.ext, &text);
-        there.is_some_and(|there| there.folder == files.folder)
     }
 
     /// The item's own file and those that its header lists, all of them verified; a warning of dev

@@ -7,7 +7,8 @@
 //! the file that is named after it. Some take several files:
 //!
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
-//!   that is in reach, `listed_files.rs` knows the files that tools list;
+//!   that is in reach, `listed_files.rs` knows the files that tools list, `moved_files.rs` where
+//!   they go with a tool;
 //! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
 //! - runs: `run.rs`, `carry_out.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads
 //!   the score of one.
@@ -30,6 +31,7 @@ mod items;
 mod listed_files;
 mod load;
 mod locks;
+mod moved_files;
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 mod offer;
 mod plan_source;
@@ -77,6 +79,7 @@ pub(crate) use history::{Against, PastVersion};
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
 pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};
+pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::{Offer, OfferOutcome};
 pub(crate) use projects::{Review, ReviewedItem, SignerIs};

@@ -3,8 +3,9 @@
 //! Sees the facade and what is below it; knows no other feature.
 //!
 //! - `template.rs` the texts, one file a language in `templates/` · `create.rs` writes one ·
-//!   `ci.rs` writes a workflow · `moving.rs` gives an item another id ·
-//!   `format.rs` what `rye fmt` makes of files; how a header is tidied is `parse`'s.
+//!   `ci.rs` writes a workflow · `moving.rs` gives an item another id, `moved_files.rs` moves the
+//!   files that it lists · `format.rs` what `rye fmt` makes of files; how a header is tidied is
+//!   `parse`'s.
 //!
 //! Invariants
 //! - A file that is there is never overwritten by a template.
@@ -14,6 +15,7 @@ mod ci;
 mod create;
 mod error;
 mod format;
+mod moved_files;
 mod moving;
 mod template;
 

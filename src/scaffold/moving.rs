@@ -2,8 +2,9 @@
 //!
 //! In:  an item as it was found, and the new id.
 //! Out: a [`Move`]: every file as it would be. Nothing is written but by its three steps, in order:
-//!      [`Move::place`] puts the item to its new place, [`Move::write_specs`] changes test specs,
-//!      [`Move::remove_old`] takes the old files away. Whoever signs does so after the first.
+//!      [`Move::place`] puts the item and the files that it lists to their new places,
+//!      [`Move::write_specs`] changes test specs, [`Move::remove_old`] takes the old files away.
+//!      Whoever signs does so after the first.
 //!
 //! A process that is killed in between leaves both files, and never none; the same move goes on
 //! from there.
@@ -15,13 +16,14 @@ use serde_json::Value;
 
 use super::create::taken;
 use super::error::AuthorError;
+use super::moved_files::{MovedFiles, folder_of, remove_empty, remove_if};
 use crate::base::bytes::{remove_file, replace_if, write_new};
 use crate::base::limits::MENTIONS;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{IdError, ItemId, Kind, Ref, Space};
 use crate::parse::{Naming, is_snake_case, places, renamed, replaced_once, tool_of, yaml};
 use crate::resolve::Found;
-use crate::rye::{Rye, SignatureState, ToSign};
+use crate::rye::{CannotMoveFiles, FileToMove, Rye, SignatureState, ToSign};
 use crate::space::{Entry, Root, is_test_spec};
 use crate::verify::{MARK, SignError, digest_to_sign, without_line};
 
@@ -61,6 +63,7 @@ pub(crate) struct Move {
     pub(crate) rewritten: Vec<Rewritten>,
     pub(crate) left: Vec<LeftReference>,
     specs: Vec<Spec>,
+    files: MovedFiles,
 }
 
 impl Move {
@@ -71,7 +74,7 @@ impl Move {
     /// those of reading the space.
     pub(crate) fn new(rye: &Rye, from: Found, id: ItemId) -> Result<Self, Failure> {
         let to = Ref::new(from.item.kind, id);
-        let is_signed = movable(rye, &from, &to)?;
+        movable(rye, &from, &to)?;
         let root = rye.spaces().get(from.space).ok_or_else(|| embedded(&from))?;
         let text = own_text(&from, &to.id).map_err(|why| {
             cannot(&from, why, "write it by hand, sign it, and move it then".to_owned())
@@ -92,9 +95,12 @@ impl Move {
                 Some(begun(rye, &to).ok_or_else(exists)?)
             }
         };
+        let is_signed = is_signed(rye, &from, there.as_ref())?;
         let (rewritten, left, specs) = (Vec::new(), Vec::new(), Vec::new());
-        let mut all = Self { from, to, is_signed, there, rewritten, left, specs };
+        let files = MovedFiles::default();
+        let mut all = Self { from, to, is_signed, there, rewritten, left, specs, files };
         all.find_specs(root)?;
+        all.find_files(rye, root)?;
         all.find_names(rye)?;
         Ok(all)
     }
@@ -116,17 +122,24 @@ impl Move {
         self.specs.iter().map(|spec| (spec.from.relative(), spec.to.relative()))
     }
 
-    /// Puts the item to its new place, unsigned; what is there already is left.
+    /// The files that the item lists and that lie elsewhere then.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileToMove> {
+        self.files.iter()
+    }
+
+    /// Puts the item to its new place, unsigned, and the files that it lists; what is there already
+    /// is left.
     ///
     /// # Errors
     /// `author.io`, `space.symlink`.
     pub(crate) fn place(&self, rye: &Rye) -> Result<(), Failure> {
+        let root = rye.spaces().get(self.from.space).ok_or_else(|| embedded(&self.from))?;
+        self.files.place(root)?;
         if self.there.is_some() {
             return Ok(());
         }
-        let root = rye.spaces().get(self.from.space).ok_or_else(|| embedded(&self.from))?;
-        let folder = format!("{}/{}", self.to.item.kind.folder(), self.to.item.id.folder());
-        let folder = folder.trim_end_matches('/');
+        let relative = self.to.entry().relative();
+        let folder = folder_of(&relative);
         // Says so if one of the folders on the way is a link.
         root.folder(folder)?;
         let mode = fs::metadata(&self.from.path).map_or(0o644, |stat| mode(&stat));
@@ -135,13 +148,16 @@ impl Move {
         written.map_err(|source| io(&self.to.place, source))
     }
 
-    /// Takes the new file away again, where it is still as it was placed.
-    pub(crate) fn take_back(&self) {
+    /// Takes the new files away again, where they are still as they were placed.
+    pub(crate) fn take_back(&self, rye: &Rye) {
         let is_ours =
             self.there.is_none() && fs::read(&self.to.path).is_ok_and(|b| b == *self.to.bytes);
         if is_ours {
             // What stays is told by `rye status`, and the same move goes on from there.
             let _ = remove_file(&self.to.path);
+        }
+        if let Some(root) = rye.spaces().get(self.from.space).filter(|_| self.there.is_none()) {
+            self.files.take_back(root);
         }
     }
 
@@ -177,20 +193,13 @@ impl Move {
             let relative = spec.from.relative();
             (root.path(&relative), root.shown(&relative), &spec.was)
         });
-        let own = (self.from.path.clone(), self.from.place.clone(), &self.from.bytes);
-        for (path, place, was) in specs.chain([own]) {
-            let removed = match fs::read(&path) {
-                Ok(now) if now == **was => remove_file(&path),
-                Ok(_) => Err(std::io::Error::other("it was changed in the meantime, and stays")),
-                Err(error) => Err(error),
-            };
-            removed.map_err(|source| io(&place, source))?;
+        for (path, place, was) in specs {
+            remove_if(&path, was).map_err(|source| io(&place, source))?;
         }
-        let is_below = !self.from.item.id.folder().is_empty();
-        if let Some(folder) = self.from.path.parent().filter(|_| is_below) {
-            // One that is not empty stays.
-            let _ = fs::remove_dir(folder);
-        }
+        self.files.remove_old(root)?;
+        remove_if(&self.from.path, &self.from.bytes)
+            .map_err(|source| io(&self.from.place, source))?;
+        remove_empty(root, folder_of(&self.from.entry().relative()));
         Ok(())
     }
 
@@ -218,6 +227,16 @@ impl Move {
                 self.specs.push(spec);
             }
         }
+        Ok(())
+    }
+
+    /// The files that the item lists, which move with it or are copied.
+    fn find_files(&mut self, rye: &Rye, root: &Root) -> Result<(), Failure> {
+        let own = (self.from.entry().relative(), self.to.entry().relative());
+        let beside: Vec<_> = self.spec_paths().chain([own]).collect();
+        let files = rye.items().files_to_move(&self.from, &self.to, &beside);
+        let files = files.map_err(|CannotMoveFiles { why, help }| cannot(&self.from, why, help))?;
+        self.files = MovedFiles::new(files, root)?;
         Ok(())
     }
 
@@ -265,8 +284,8 @@ impl Move {
     }
 }
 
-/// Whether the item can have the new ref, and your own key signed it.
-fn movable(rye: &Rye, from: &Found, to: &Ref) -> Result<bool, Failure> {
+/// Whether the item can have the new ref.
+fn movable(rye: &Rye, from: &Found, to: &Ref) -> Result<(), Failure> {
     if from.embedded || !matches!(from.space, Space::Project | Space::User) {
         return Err(embedded(from));
     }
@@ -293,16 +312,20 @@ fn movable(rye: &Rye, from: &Found, to: &Ref) -> Result<bool, Failure> {
         return Err(IdError::Malformed { text: to.id.to_string(), why }.into());
     }
     if !rye.items().list(from.space, kind)?.iter().any(|entry| entry.item == from.item) {
-        let help = "move the tool that lists it, or change its `files`".to_owned();
-        return Err(cannot(from, "it is a file that another tool lists".to_owned(), help));
+        let tool = rye.items().tool_with_file(&from.path);
+        let tool = tool.map_or("another tool".to_owned(), |tool| format!("`{tool}`"));
+        let help = format!("move {tool}, which takes its files along, or change its `files`");
+        return Err(cannot(from, format!("it is a file that {tool} lists"), help));
     }
-    if !rye.items().keeps_files(from, to) {
-        let why = "it lists `files` by paths from its folder, which the new id would change";
-        let help = "keep the folder, or move the files and the tool by hand and sign it".to_owned();
-        return Err(cannot(from, why.to_owned(), help));
-    }
+    Ok(())
+}
+
+/// Whether your own key signed the item, and signs it anew; otherwise nobody did. An earlier move
+/// may have taken files away of one whose new file is signed, with all that it lists.
+fn is_signed(rye: &Rye, from: &Found, there: Option<&Found>) -> Result<bool, Failure> {
     let item = &from.item;
-    match rye.signing().signature_state(from) {
+    let state = |found: &Found| rye.signing().signature_state(found);
+    match state(from) {
         SignatureState::Yours => Ok(true),
         SignatureState::Nothing => Ok(false),
         SignatureState::Others => Err(cannot(
@@ -310,6 +333,11 @@ fn movable(rye: &Rye, from: &Found, to: &Ref) -> Result<bool, Failure> {
             "somebody else signed it, and a new id needs a new signature".to_owned(),
             format!("ask them to, or take it over first: read it, then `rye sign {item}`"),
         )),
+        SignatureState::Broken
+            if there.is_some_and(|there| state(there) == SignatureState::Yours) =>
+        {
+            Ok(true)
+        }
         SignatureState::Broken => Err(cannot(
             from,
             "your key did not sign it as it is now".to_owned(),
@@ -329,11 +357,11 @@ fn embedded(from: &Found) -> Failure {
     SignError::Embedded { item: from.item.clone() }.into()
 }
 
-fn io(place: &Place, source: std::io::Error) -> Failure {
+pub(super) fn io(place: &Place, source: std::io::Error) -> Failure {
     AuthorError::Io { place: place.clone(), source }.into()
 }
 
-fn mode(stat: &fs::Metadata) -> u32 {
+pub(super) fn mode(stat: &fs::Metadata) -> u32 {
     std::os::unix::fs::PermissionsExt::mode(&stat.permissions()) & 0o777
 }
 

@@ -39,7 +39,12 @@ SCRIPTS = {
     "echo": "cat\n",
 }
 
-# A tool that asks a person, and is told who said yes.
+# Tools that ask a person before they go on, by the names that the conformance suite calls.
+ASKING = ["asks", "test_elicitation", "test_input_required_result_elicitation",
+          "test_input_required_result_request_state", "test_input_required_result_tampered_state",
+          "test_input_required_result_multi_round"]
+
+# What each of them is, and what it runs: it is told who said yes.
 ASKS = '''version: "1.0.0"
 tool_type: exec
 executor_id: rye/core/runtimes/exec/oneshot
@@ -121,7 +126,8 @@ class Project:
         for name, script in SCRIPTS.items():
             (ai / "tools" / f"{name}.sh").write_text(HEADER + script)
         (ai / "tools" / "json_schema_2020_12_tool.yaml").write_text(SCHEMA)
-        (ai / "tools" / "asks.yaml").write_text(ASKS)
+        for name in ASKING:
+            (ai / "tools" / f"{name}.yaml").write_text(ASKS)
         (ai / "tools" / "asks-it.sh").write_text(ASKS_IT)
         simple = directive("test_simple_prompt", [], "This is a simple prompt for testing.")
         (ai / "directives" / "test_simple_prompt.md").write_text(simple)

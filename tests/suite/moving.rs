@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::files::{COUNT, package};
 use crate::world::{MARKER_SH, World};
 
 const RUNTIME: &str = "version: 1.0.0\ntool_type: runtime\n\
@@ -166,8 +167,6 @@ fn a_place_that_is_taken_of_another_kind_or_of_rye_is_refused() {
         let said = world.rye(&["mv", from, to, "--yes"]);
         assert_eq!(said.code(), code, "{from} to {to}: {said:?}");
     }
-    let said = world.rye(&["mv", "acme/listing", "b/listing", "--yes"]);
-    assert_eq!(said.code(), "author.cannot_move", "{said:?}");
     assert_eq!(world.snapshot(), before, "nothing was written");
     let said = world.rye(&["mv", "acme/listing", "acme/lists", "--yes"]);
     assert_eq!(said.status, 0, "in its folder it finds its files: {said:?}");
@@ -204,4 +203,148 @@ fn a_move_that_was_cut_off_loses_nothing_and_is_finished_by_the_same_words() {
         world.works("tool:acme/hi");
         assert_eq!(world.rye(&["lock", "--check"]).status, 0);
     }
+}
+
+/// A tool that lists one of the files of [`package`] too.
+const OTHER: &str = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n\
+    # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n\
+    # files = [\"data/stop.json\"]\n# ///\ncat \"$(dirname \"$0\")/data/stop.json\"\n";
+
+/// The files of [`package`] below the tool's folder.
+const FILES: [&str; 5] = [
+    "lib/__init__.py",
+    "lib/words.py",
+    "lib/deep/__init__.py",
+    "lib/deep/more.py",
+    "data/stop.json",
+];
+
+#[track_caller]
+fn counts_as(world: &World, item: &str) {
+    let (status, got) = world.json(&["run", item, "text=the big world"]);
+    assert_eq!((status, &got["data"]["count"], &got["data"]["loud"]), (0, &json!(2), &json!("X1")));
+    let said = world.rye(&["verify", "--all", "--ci"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye(&["lock", "--check"]);
+    assert_eq!(said.status, 0, "{said:?}");
+}
+
+#[test]
+fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
+    let world = World::new();
+    package(&world);
+    world.write(".ai/tools/acme/words/other.sh", OTHER);
+    world.write(".ai/tools/acme/words/lib/deep/more.py.bak", "x");
+    assert_eq!(world.rye(&["sign", "tool:acme/**"]).status, 0);
+    world.shell("chmod 755 .ai/tools/acme/words/lib/words.py");
+    assert_eq!(world.rye(&["lock"]).status, 0);
+    let before = world.snapshot();
+    let shown = world.rye(&["mv", COUNT, "b/deep/tally", "--dry-run"]);
+    for want in [
+        ".ai/tools/acme/words/lib/deep/more.py to .ai/tools/b/deep/lib/deep/more.py\n",
+        "copy      .ai/tools/acme/words/data/stop.json to .ai/tools/b/deep/data/stop.json: \
+         it stays for `tool:acme/words/other`, which lists it too",
+    ] {
+        assert!(shown.stdout.contains(want), "{want}: {shown:?}");
+    }
+    assert_eq!(world.snapshot(), before);
+    let (status, said) = world.json(&["mv", COUNT, "b/deep/tally", "--yes"]);
+    assert_eq!((status, said["files"].as_array().map(Vec::len)), (0, Some(5)), "{said}");
+    counts_as(&world, "b/deep/tally");
+    for file in FILES {
+        assert!(is_there(&world, &format!(".ai/tools/b/deep/{file}")), "{file}");
+        let stays = is_there(&world, &format!(".ai/tools/acme/words/{file}"));
+        assert_eq!(stays, file == "data/stop.json", "{file}");
+    }
+    assert!(is_there(&world, ".ai/tools/acme/words/lib/deep/more.py.bak"), "nobody listed it");
+    let mode = world.shell("stat -c %a .ai/tools/b/deep/lib/words.py");
+    assert_eq!(mode.trim(), "755");
+    assert_eq!(world.rye(&["run", "acme/words/other"]).status, 0);
+    // The other one finds its file there already, and nobody needs the old one then.
+    assert_eq!(world.rye(&["mv", "acme/words/other", "b/deep/other", "--yes"]).status, 0);
+    assert!(!is_there(&world, ".ai/tools/acme/words/data"), "with its folder");
+    counts_as(&world, "b/deep/tally");
+
+    // What nobody signed takes its files along, too.
+    let clone = World::new();
+    package(&clone);
+    let (status, said) = clone.json(&["mv", COUNT, "b/tally", "--yes"]);
+    assert_eq!((status, &said["signed"]), (0, &json!(false)), "{said}");
+    assert!(is_there(&clone, ".ai/tools/b/data/stop.json"));
+    assert!(!is_there(&clone, ".ai/tools/acme"), "nothing is left there");
+}
+
+#[test]
+fn a_tool_whose_files_cannot_go_with_it_stays_and_says_which_and_why() {
+    let world = World::new();
+    package(&world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    world.write(".ai/tools/b/lib/stray.py", "x = 1\n");
+    world.write(".ai/tools/c/data/stop.json", "[]");
+    world.write(".ai/tools/own/part.sh", MARKER_SH);
+    let own = OTHER.replace("data/stop.json", "part.sh");
+    world.write(".ai/tools/own/lists.sh", own);
+    assert_eq!(world.rye(&["sign", "own/part"]).status, 0);
+    assert_eq!(world.rye(&["sign", "own/lists"]).status, 0);
+    let wide = OTHER.replace("data/stop.json", "**/*.sh");
+    world.write(".ai/tools/wide/all.sh", wide);
+    assert_eq!(world.rye(&["sign", "wide/all"]).status, 0);
+    let elsewhere = world.outside().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir(world.project().join(".ai/tools/link")).unwrap();
+    let link = world.project().join(".ai/tools/link/lib");
+    std::os::unix::fs::symlink(&elsewhere, link).unwrap();
+    let before = world.snapshot();
+    let rows = [
+        (COUNT, "b/count", "author.cannot_move", ".ai/tools/b/lib/stray.py` too"),
+        (COUNT, "c/count", "author.exists", ".ai/tools/c/data/stop.json"),
+        (COUNT, "link/count", "space.symlink", ".ai/tools/link/lib"),
+        ("own/lists", "d/lists", "author.cannot_move", "which is `tool:own/part`"),
+        ("wide/all", "wide/rest", "author.cannot_move", ".ai/tools/wide/all.sh` too"),
+        ("wide/all", "wide/deep/all", "author.cannot_move", ".ai/tools/wide/deep/all.sh` too"),
+        (".ai/tools/acme/words/lib/words.py", "acme/x", "author.cannot_move", COUNT),
+    ];
+    for (from, to, code, why) in rows {
+        let said = world.rye(&["mv", from, to, "--yes"]);
+        assert_eq!(said.code(), code, "{from} to {to}: {said:?}");
+        assert!(said.stderr.contains(why), "{from} to {to}: {said:?}");
+        assert_eq!(world.snapshot(), before, "{from} to {to}: nothing was written");
+    }
+    // A file that is not what was signed is nobody's to sign by the way.
+    world.write(".ai/tools/acme/words/data/stop.json", "[\"a\"]\n");
+    let said = world.rye(&["mv", COUNT, "e/count", "--yes"]);
+    assert_eq!(said.code(), "author.cannot_move", "{said:?}");
+}
+
+#[test]
+fn a_move_with_files_that_was_cut_off_is_finished_by_the_same_words() {
+    let world = World::new();
+    package(&world);
+    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    assert_eq!(world.rye(&["lock"]).status, 0);
+    let lock = world.read(".ai/rye.lock");
+    world.shell("cp -r .ai/tools ../old");
+    assert_eq!(world.rye(&["mv", COUNT, "b/tally", "--yes"]).status, 0);
+    let after = world.read(".ai/rye.lock");
+    world.shell("cp -r .ai/tools ../new");
+    // As if killed when some files were placed, all with the tool unsigned, the tool signed, the
+    // lock written, and some of the old files gone.
+    let steps = [
+        ("cp -r ../old/. .ai/tools && mkdir .ai/tools/b && cp -r ../new/b/lib .ai/tools/b", &lock),
+        ("cp -r ../old/. ../new/. .ai/tools && sed -i /rye:signed/d .ai/tools/b/tally.py", &lock),
+        ("cp -r ../old/. ../new/. .ai/tools", &lock),
+        ("cp -r ../old/. ../new/. .ai/tools", &after),
+        ("cp -r ../old/. ../new/. .ai/tools && rm -r .ai/tools/acme/words/lib", &after),
+        ("cp -r ../old/. ../new/. .ai/tools && rm -r .ai/tools/acme/words/[ld]*", &after),
+    ];
+    for (step, lock) in steps {
+        world.shell(&format!("rm -rf .ai/tools && mkdir -p .ai/tools && {step}"));
+        world.write(".ai/rye.lock", lock);
+        let said = world.rye(&["mv", COUNT, "b/tally", "--yes"]);
+        assert_eq!(said.status, 0, "{step}: {said:?}");
+        counts_as(&world, "b/tally");
+        assert!(!is_there(&world, ".ai/tools/acme"), "{step}");
+    }
+    let said = world.rye(&["mv", COUNT, "b/tally", "--yes"]);
+    assert_eq!(said.code(), "resolve.not_found", "{said:?}");
 }
