@@ -184,7 +184,8 @@ fn judge_copy(loader: Loader<'_>, found: Found, winner: Option<&Place>) -> ItemC
     let key = verdict.as_ref().ok().and_then(|(source, _)| source.signer().map(|s| s.key));
     let document = key.and_then(|key| {
         let document = loader.trust.document(key).ok().flatten()?;
-        let document = document.as_in(loader.rye.spaces.project_identity());
+        let of_project = loader.rye.spaces.project_identity().filter(|_| space == Space::Project);
+        let document = document.as_in(of_project);
         Some((format!(".ai/config/keys/trusted/{key}.toml"), document))
     });
     ItemCopy {

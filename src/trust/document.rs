@@ -154,7 +154,8 @@ impl TrustDocument {
         }
     }
 
-    /// The document as it reads in this project.
+    /// The document as it reads for what lies in this project. Whoever asks about another space
+    /// names no project: what a person said of a project counts for its own items alone.
     pub(crate) fn as_in(&self, project: Option<&ProjectIdentity>) -> Self {
         let own = project.and_then(|here| self.in_project.iter().find(|own| own.project.is(here)));
         let scope = own.map_or(&self.scope, |own| &own.scope).clone();

@@ -445,7 +445,9 @@ impl<'a> TrustStore<'a> {
         if let Some(delegate) = &known.delegate {
             return Ok(delegate.out_of_scope(item, space, project).map(OutOfScope::DevKey));
         }
-        let Some(document) = known.document.as_ref().map(|document| document.as_in(project)) else {
+        let of_project = project.filter(|_| space == Space::Project);
+        let document = known.document.as_ref().map(|document| document.as_in(of_project));
+        let Some(document) = document else {
             return Ok(Some(OutOfScope::SystemUnnamed));
         };
         if document.was_own && document.scope.items.is_none() && space != Space::System {

@@ -125,7 +125,8 @@ impl<'a> Verifier<'a> {
             let owner = Some("a contributor, until the publisher signs it".to_owned());
             return Ok((key, WhoSigned { owner, dev_for: None }));
         }
-        let belief = self.trust.key_status(line.key, self.project).map_err(|e| unreadable(&e))?;
+        let of_project = self.project.filter(|_| self.found.space == Space::Project);
+        let belief = self.trust.key_status(line.key, of_project).map_err(|e| unreadable(&e))?;
         if line.key == EXAMPLE && !self.trust.lets_in_example() {
             return Err(Reason::ExampleKey);
         }
