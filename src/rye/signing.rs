@@ -77,7 +77,8 @@ pub(crate) enum SignatureState {
     Yours,
     /// Another key's.
     Others,
-    /// The file is not what was signed, a dev key of yours signed it, or it cannot be said.
+    /// The file is not what was signed, the lock refuses it, a dev key of yours signed it, or it
+    /// cannot be said.
     Broken,
 }
 
@@ -247,11 +248,29 @@ impl Signing<'_> {
         let trust = self.rye.trust();
         let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
         match self.judge(found, own, &trust) {
+            None if self.lock_refuses(found) => SignatureState::Broken,
             None => SignatureState::Yours,
             Some(VERIFY_UNSIGNED) => SignatureState::Nothing,
             Some(VERIFY_UNTRUSTED) => SignatureState::Others,
             Some(_) => SignatureState::Broken,
         }
+    }
+
+    /// Whether the lock refuses the file: an old version would become a new one by a new signature.
+    fn lock_refuses(self, found: &Found) -> bool {
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
+        policy.loader(&Quiet).verify(found.clone()).is_err()
+    }
+
+    /// Whether the file is the version that the lock lists, or the lock lists none.
+    ///
+    /// # Errors
+    /// What the file, or the lock, is refused with.
+    pub(crate) fn is_as_locked(self, found: &Found) -> Result<bool, Failure> {
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
+        let source = policy.loader(&Quiet).verify(found.clone())?;
+        let locked = policy.locked_digest(source.item(), source.space());
+        Ok(locked.is_none_or(|locked| locked == source.digest()))
     }
 
     /// The user's own key pair.

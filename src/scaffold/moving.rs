@@ -278,6 +278,10 @@ impl Move {
             let why = "it names the item, and your key did not sign it as it is";
             return self.left.push(LeftReference { place: found.place, why });
         }
+        if !rye.signing().is_as_locked(&found).unwrap_or(false) {
+            let why = "it names the item, and the lock lists another version of it";
+            return self.left.push(LeftReference { place: found.place, why });
+        }
         let after = Found { bytes: Cow::Owned(text.clone().into_bytes()), ..found.clone() };
         self.left.extend(mentions(&after, old));
         self.rewritten.push(Rewritten { found, text });
@@ -326,6 +330,11 @@ fn is_signed(rye: &Rye, from: &Found, there: Option<&Found>) -> Result<bool, Fai
     let item = &from.item;
     let state = |found: &Found| rye.signing().signature_state(found);
     match state(from) {
+        SignatureState::Yours if !rye.signing().is_as_locked(from)? => Err(cannot(
+            from,
+            "the lock lists another version of it".to_owned(),
+            format!("see `rye why {item}`; if it is as you want it, `rye lock --update {item}`"),
+        )),
         SignatureState::Yours => Ok(true),
         SignatureState::Nothing => Ok(false),
         SignatureState::Others => Err(cannot(

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::json;
 
 use crate::files::{COUNT, package};
-use crate::world::{MARKER_SH, World};
+use crate::lock::{put, sh};
+use crate::world::{MARKER_SH, World, seconds_from_now};
 
 const RUNTIME: &str = "version: 1.0.0\ntool_type: runtime\n\
     executor_id: rye/core/primitives/execute\ndescription: x\ncategory: acme\n\
@@ -347,4 +348,43 @@ fn a_move_with_files_that_was_cut_off_is_finished_by_the_same_words() {
     }
     let said = world.rye(&["mv", COUNT, "b/tally", "--yes"]);
     assert_eq!(said.code(), "resolve.not_found", "{said:?}");
+#[test]
+fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() {
+    let world = World::new();
+    let path = ".ai/tools/acme/hello.sh";
+    let old = put(&world, path, &sh("one"), &seconds_from_now(-500));
+    put(&world, path, &sh("two"), &seconds_from_now(-400));
+    let runs = ".ai/directives/acme/greet.md";
+    let names = put(&world, runs, DIRECTIVE, &seconds_from_now(-500));
+    put(&world, runs, &format!("{DIRECTIVE}\nMore.\n"), &seconds_from_now(-400));
+    assert_eq!(world.rye(&["lock"]).status, 0);
+    let mv = ["mv", "acme/hello", "acme/hi", "--yes"];
+    let dry = |world: &World| world.json(&[&mv[..], &["--dry-run"]].concat()).1.to_string();
+    assert!(dry(&world).contains("\"signed\":true"), "the fixture is good: {}", dry(&world));
+
+    // Of what names it: left, and said.
+    world.write(runs, &names);
+    let said = world.rye(&mv[..3]);
+    assert!(!said.stdout.contains("greet, which names it"), "{said:?}");
+    assert!(said.stdout.contains("the lock lists another") || said.stdout.contains("did not sign"));
+    // Of the item itself: refused.
+    world.write(path, &old);
+    let before = world.snapshot();
+    let said = world.rye(&mv);
+    assert_eq!((said.status, said.code().as_str()), (4, "author.cannot_move"), "{said:?}");
+    assert_eq!(world.snapshot(), before, "{said:?}");
+    let said = world.rye(&["fmt", "--sign"]);
+    assert!(said.stdout.contains("formatted  directive:acme/greet"), "{said:?}");
+    assert!(said.stderr.contains("re-sign with `rye sign directive:acme/greet`"), "{said:?}");
+    let (_, greet) = world.json(&["verify", "directive:acme/greet"]);
+    assert_eq!(greet["items"][0]["code"], "verify.altered", "it was not signed anew: {greet}");
+    assert_eq!(world.run("tool:acme/hello"), (4, "verify.rolled_back".into()));
+    // One that is newer than the lock is no old one; all the same its row is not taken over.
+    put(&world, path, &sh("three"), &seconds_from_now(-300));
+    world.works("tool:acme/hello");
+    let said = world.rye(&mv);
+    assert!(said.stderr.contains("`rye lock --update tool:acme/hello`"), "{said:?}");
+    assert_eq!(world.rye(&["lock", "--update", "tool:acme/hello"]).status, 0);
+    assert_eq!(world.rye(&mv).status, 0);
+    assert_eq!(world.rye(&["run", "acme/hi", "--locked"]).status, 0);
 }
