@@ -348,6 +348,8 @@ fn a_move_with_files_that_was_cut_off_is_finished_by_the_same_words() {
     }
     let said = world.rye(&["mv", COUNT, "b/tally", "--yes"]);
     assert_eq!(said.code(), "resolve.not_found", "{said:?}");
+}
+
 #[test]
 fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() {
     let world = World::new();
@@ -387,4 +389,31 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     assert_eq!(world.rye(&["lock", "--update", "tool:acme/hello"]).status, 0);
     assert_eq!(world.rye(&mv).status, 0);
     assert_eq!(world.rye(&["run", "acme/hi", "--locked"]).status, 0);
+}
+
+#[test]
+fn what_was_made_without_a_folder_moves_into_one_and_back() {
+    let world = World::new();
+    let made = [("python", "py"), ("bash", "sh"), ("js", "mjs"), ("yaml", "yaml")];
+    for (lang, ext) in made {
+        let name = format!("of_{lang}");
+        let said = world.rye(&["new", "tool", &name, "--lang", lang]);
+        assert_eq!(said.status, 0, "{said:?}");
+        assert_eq!(world.rye(&["sign", &name]).status, 0);
+        let (first, other) = (format!(".ai/tools/{name}.{ext}"), format!("acme/{name}"));
+        let before = rest(&world, &first);
+        assert!(before.contains("\"\""), "it says that it is in no folder: {before}");
+        let said = world.rye(&["mv", &name, &other, "--yes"]);
+        assert_eq!(said.status, 0, "{lang}: {said:?}");
+        let now = rest(&world, &format!(".ai/tools/{other}.{ext}"));
+        assert!(now.contains("\"acme\""), "{lang}: {now}");
+        let said = world.rye(&["mv", &other, &name, "--yes"]);
+        assert_eq!(said.status, 0, "{lang}: {said:?}");
+        assert_eq!(rest(&world, &first), before, "{lang}");
+    }
+    assert_eq!(world.rye(&["new", "directive", "greet"]).status, 0);
+    assert_eq!(world.rye(&["sign", "directive:greet"]).status, 0);
+    let said = world.rye(&["mv", "directive:greet", "acme/greet", "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(rest(&world, ".ai/directives/acme/greet.md").contains("<category>acme</category>"));
 }

@@ -92,7 +92,10 @@ pub(crate) fn replaced_once(
     new: &str,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Option<String> {
-    let mut at = places(text, old);
+    let mut at: Box<dyn Iterator<Item = usize>> = match old {
+        "" => Box::new(empty_places(text)),
+        _ => Box::new(places(text, old)),
+    };
     at.find_map(|at| {
         let other = format!("{}{new}{}", &text[..at], &text[at + old.len()..]);
         is_wanted(&other).then_some(other)
@@ -108,6 +111,14 @@ pub(crate) fn places<'t>(text: &'t str, id: &'t str) -> impl Iterator<Item = usi
         let goes_on = rest.strip_prefix('.').unwrap_or(rest).starts_with(is_inner);
         !id.is_empty() && !goes_on && !text[..*at].ends_with(|c| is_inner(c) || c == '.')
     })
+}
+
+/// Where a text may have an empty value; what rye reads stands near the beginning of a file.
+fn empty_places(text: &str) -> impl Iterator<Item = usize> + '_ {
+    const MOST: usize = 100;
+    let pairs = text.as_bytes().windows(2).enumerate();
+    let empty = pairs.filter(|(_, pair)| matches!(*pair, b"\"\"" | b"''" | b"><"));
+    empty.map(|(at, _)| at + 1).take(MOST)
 }
 
 #[cfg(test)]
