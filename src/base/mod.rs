@@ -11,6 +11,7 @@ pub(crate) mod canon;
 pub(crate) mod diff;
 pub(crate) mod digest;
 pub(crate) mod durations;
+pub(crate) mod fold;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 pub(crate) mod json;

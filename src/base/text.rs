@@ -226,54 +226,6 @@ pub(crate) fn brief_line(text: &str) -> String {
     }
 }
 
-/// The text in lines of at most so many columns: broken between words, and what is broken off
-/// stands `hang` columns further in than its line. What stands in backticks is kept whole, so that
-/// a command can still be copied.
-pub(crate) fn fold(text: &str, columns: usize, hang: usize) -> Cow<'_, str> {
-    if text.lines().all(|line| shown_width(line) <= columns) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 64);
-    for line in text.split_inclusive('\n') {
-        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        let indent = line.len() - line.trim_start().len();
-        let mut width = indent;
-        out.push_str(&line[..indent]);
-        for (at, word) in words(&line[indent..]).enumerate() {
-            let room = columns.saturating_sub(shown_width(word));
-            if at > 0 && width + 1 > room && shown_width(line) > columns {
-                out.push('\n');
-                out.extend(std::iter::repeat_n(' ', indent + hang));
-                width = indent + hang;
-            } else if at > 0 {
-                out.push(' ');
-                width += 1;
-            }
-            out.push_str(word);
-            width += shown_width(word);
-        }
-        out.push_str(end);
-    }
-    Cow::Owned(out)
-}
-
-/// The words of a line; what stands in backticks counts as one.
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    let mut in_code = false;
-    line.split(move |c: char| {
-        in_code ^= c == '`';
-        c == ' ' && !in_code
-    })
-}
-
-/// The characters of a line that a terminal shows: all but the codes for colours.
-fn shown_width(line: &str) -> usize {
-    let mut parts = line.split('\u{1b}');
-    let first = parts.next().map_or(0, |part| part.chars().count());
-    let shown = |part: &str| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count());
-    first + parts.map(shown).sum::<usize>()
-}
-
 /// An argument as a shell would need it.
 pub(crate) fn shell_word(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,{}@%+".contains(c);
@@ -388,8 +340,8 @@ pub(crate) fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        Position, PositionFinder, brief_line, escape, escape_line, fold, lone_return, near,
-        position, unfit,
+        Position, PositionFinder, brief_line, escape, escape_line, lone_return, near, position,
+        unfit,
     };
 
     #[test]
@@ -476,16 +428,6 @@ mod tests {
             let brief = brief_line(&sign.repeat(1 << 22));
             assert!(brief.chars().count() <= 401 && brief.ends_with('…'), "{brief}");
         }
-    }
-
-    #[test]
-    fn lines_are_folded_between_words_and_never_within_code() {
-        let text = "error: one two three\n  help: run `rye trust accept 14c4` and read on\nshort\n";
-        let want = "error: one two\n    three\n  help: run\n      `rye trust accept 14c4`\n      and read on\nshort\n";
-        assert_eq!(fold(text, 18, 4), want);
-        assert_eq!(fold(text, 80, 4), text);
-        let painted = "\u{1b}[1merror\u{1b}[0m: one two";
-        assert_eq!(fold(painted, 14, 4), painted);
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(super) fn show_text(head: &str, bytes: &[u8], out: &mut Out) {
     match std::str::from_utf8(bytes) {
         Ok(text) => {
             let lines = text.split_terminator('\n');
-            lines.for_each(|line| out.line(&format!("  {}", escape(line))));
+            lines.for_each(|line| out.exact(&format!("  {}\n", escape(line))));
         }
         Err(_) => out.line(&format!("  it is not text: sha256 {}", Digest::of(bytes))),
     }

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failu
     if out.is_json() {
         out.success(json!({"shell": args.shell, "script": script}));
     } else {
-        out.text(&script);
+        out.exact(&script);
     }
     Ok(Exit::DONE)
 }

@@ -7,7 +7,7 @@ use rustix::termios::QueueSelector;
 
 use super::context::Context;
 use super::error::CliError;
-use super::out::Out;
+use super::out::{Out, folded};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 
@@ -75,7 +75,7 @@ fn answer(question: &str) -> std::io::Result<bool> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     // Keys that were typed before the question do not answer it.
     rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
-    terminal.write_all(question.as_bytes())?;
+    terminal.write_all(folded(question, &terminal).as_bytes())?;
     let mut answer = String::new();
     BufReader::new(terminal).read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -1,8 +1,8 @@
 //! Builds the facade from the command line; no other file does.
 
 use std::cell::Cell;
-use std::io::Write as _;
 
+use super::out::note;
 use super::{Common, Verb, short};
 use crate::diagnostic::Failure;
 use crate::host::Os;
@@ -57,11 +57,7 @@ impl Context {
         if let Some(verb) = self.unsaid.take()
             && let Some(item) = short::same_name(verb, &rye)
         {
-            let mut err = std::io::stderr();
-            let _ = writeln!(
-                err,
-                "note: `{verb}` is a verb of rye; `{item}` runs with `rye run {verb}`"
-            );
+            note(&format!("note: `{verb}` is a verb of rye; `{item}` runs with `rye run {verb}`"));
         }
         Ok(rye)
     }

@@ -235,7 +235,7 @@ impl Screen<'_> {
             // The line above names the file.
             let hunks = change.unified.split_inclusive('\n').skip(2).collect::<String>();
             let text = painted(&hunks, self.out.paint());
-            self.out.text(&text);
+            self.out.exact(&text);
         }
     }
 
@@ -264,7 +264,7 @@ impl Screen<'_> {
                 self.out.warned(report.warnings());
                 let text = report.to_text(self.out.paint());
                 match self.dry_run {
-                    true => self.out.text(&text.stdout),
+                    true => self.out.labelled(&text.stdout),
                     false => self.out.foreign(&text.stdout),
                 }
                 if !text.stdout.is_empty() && !text.stdout.ends_with('\n') {

@@ -66,11 +66,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         out.line(&format!("`{item}` is what {what}, signed {since}{but}"));
     }
     let text = painted(&difference.unified, out.paint());
-    out.text(&text);
+    out.exact(&text);
     for file in &difference.files {
         out.line(&file.finding.to_string());
         let text = painted(&file.unified, out.paint());
-        out.text(&text);
+        out.exact(&text);
     }
     Ok(Exit::DONE)
 }

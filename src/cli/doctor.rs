@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use crate::base::text::{escape_line, fold};
+use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnose, Failure, Style};
 use crate::id::{Kind, Query, Space};
 use crate::parse::Item;
@@ -435,7 +435,6 @@ fn show(rows: &[Row], out: &mut Out) -> Exit {
         out.object(&json!({"status": status, "checks": checks}));
     } else {
         let paint = out.paint();
-        let columns = out.columns().unwrap_or(usize::MAX);
         for row in rows {
             let mark = match row.state {
                 State::Good => paint.style(Style::Good, "ok  "),
@@ -443,10 +442,9 @@ fn show(rows: &[Row], out: &mut Out) -> Exit {
                 State::Bad => paint.style(Style::Error, "bad "),
             };
             let line = format!("{mark}  {:<10}  {}", row.name, escape_line(&row.text));
-            out.line(&fold(&line, columns, 18));
+            out.line(&line);
             if let Some(help) = &row.help {
-                let line = format!("                  help: {}", escape_line(help));
-                out.line(&fold(&line, columns, 6));
+                out.line(&format!("                  help: {}", escape_line(help)));
             }
         }
     }

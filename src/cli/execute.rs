@@ -170,7 +170,7 @@ pub(super) fn show(
         let text = report.to_text(out.paint());
         // What asks a person is rye's own text, in which the tool's words are escaped already.
         if shown.dry_run || report.pending_id().is_some() {
-            out.text(&text.stdout);
+            out.labelled(&text.stdout);
         } else if shown.stdout {
             out.foreign(&text.stdout);
         }

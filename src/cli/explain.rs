@@ -51,7 +51,7 @@ fn show(code: Option<Code>, page: &str, out: &mut Out) {
         let exit = code.map(Code::exit_status);
         out.success(json!({"code": code, "exit_status": exit, "page": page}));
     } else {
-        out.text(page);
+        out.page(page);
     }
 }
 

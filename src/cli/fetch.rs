@@ -8,7 +8,9 @@ use super::exit::Exit;
 use super::named::query;
 use super::out::Out;
 use super::search::{self, Filters};
+use crate::base::text::escape;
 use crate::diagnostic::Failure;
+use crate::id::Kind;
 
 /// Print the verified content of an item, or find items with `--query`
 #[derive(clap::Args)]
@@ -46,7 +48,14 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         }
         out.success(fields);
     } else {
-        out.foreign(&described.content);
+        // A program is shown as it is.
+        let is_markdown = matches!(described.detail.item.kind, Kind::Knowledge | Kind::Directive);
+        match out.columns() {
+            Some(_) if is_markdown => {
+                out.page(&escape(&described.content));
+            }
+            _ => out.foreign(&described.content),
+        }
     }
     Ok(Exit::DONE)
 }

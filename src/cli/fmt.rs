@@ -88,7 +88,7 @@ fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
                 out.line(&format!("{verb}  {item}  {path}"));
                 if args.diff {
                     let text = painted(unified, out.paint());
-                    out.text(&text);
+                    out.exact(&text);
                 }
                 let again = write && !(args.sign && *was == SignatureState::Yours);
                 if again && *was != SignatureState::Nothing {

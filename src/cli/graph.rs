@@ -60,7 +60,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         (_, true) => graph.to_svg(),
         _ => graph.to_text(out.paint()),
     };
-    out.text(&text);
+    match args.mermaid || args.svg {
+        true => out.exact(&text),
+        false => out.text(&text),
+    }
     if reached.is_empty() {
         out.note("nothing here yet: `rye new tool acme/hello` makes a first tool");
     }

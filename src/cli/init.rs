@@ -71,7 +71,9 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     out.line(&format!("key      {fingerprint}  ({how})"));
     out.line(&format!("accepted {}", if accepted { "from here on" } else { "already" }));
     out.line("");
-    out.line("next: `rye new tool hello` writes a first tool; read it, sign it with `rye sign tool:hello`,");
-    out.line("      run it with `rye run tool:hello` (more: `rye fetch knowledge:rye/tools`)");
+    out.line(
+        "next: `rye new tool hello` writes a first tool; read it, sign it with `rye sign tool:hello`,\n      \
+         run it with `rye run tool:hello` (more: `rye fetch knowledge:rye/tools`)",
+    );
     Ok(Exit::DONE)
 }

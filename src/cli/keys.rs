@@ -269,7 +269,7 @@ fn export(document: Option<&String>, keys: &OwnKeys<'_>, out: &mut Out) -> Resul
     if out.is_json() {
         out.success(json!({"fingerprint": public.fingerprint(), "text": text}));
     } else {
-        out.text(&text);
+        out.exact(&text);
     }
     Ok(())
 }

@@ -130,7 +130,7 @@ fn show(learned: &Learned, written: bool, out: &mut Out) {
         Err(why) => {
             let why = escape(why);
             out.line(&format!("`{item}` needs this, which cannot be written into {path}: {why}"));
-            out.text(&escape(&learned.block));
+            out.exact(&escape(&learned.block));
         }
         Ok(_) if unified.is_empty() && is_part => {}
         Ok(_) if unified.is_empty() => {
@@ -138,7 +138,7 @@ fn show(learned: &Learned, written: bool, out: &mut Out) {
         }
         Ok(_) => {
             let text = painted(unified, out.paint());
-            out.text(&text);
+            out.exact(&text);
         }
     }
     out.flush();

@@ -111,7 +111,7 @@ fn show(row: &LockRow, args: &Args, out: &mut Out) {
         match &row.diff {
             Some(unified) => {
                 let text = painted(unified, paint);
-                out.text(&text);
+                out.exact(&text);
             }
             None => out.line("  the locked version is not known here: read the whole file"),
         }

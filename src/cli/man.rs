@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failu
         let page = page(&top, "rye")?;
         match out.is_json() {
             true => out.success(json!({"page": page})),
-            false => out.text(&page),
+            false => out.exact(&page),
         }
         return Ok(Exit::DONE);
     };

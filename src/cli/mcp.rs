@@ -117,9 +117,7 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
         may_ask: args.approve_by_elicitation && !is_below_a_run(),
         project: Box::new(project),
         search_index,
-        note: Box::new(|text| {
-            let _ = writeln!(std::io::stderr(), "{text}");
-        }),
+        note: Box::new(super::out::note),
     })
 }
 

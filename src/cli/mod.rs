@@ -77,7 +77,8 @@ use error::CliError;
 use exit::Exit;
 use out::Out;
 
-use crate::base::text::{escape_line, fold};
+use crate::base::fold::{Shape, fold};
+use crate::base::text::escape_line;
 
 // The options of every verb. A docstring here would become the first line of each verb's help.
 #[derive(clap::Args, Clone)]
@@ -229,7 +230,7 @@ fn grouped() -> Command {
         }
         text.push('\n');
     }
-    let text = fold(&text, width(), 14);
+    let text = fold(&text, width(), Shape::Rows);
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}{{after-help}}"
     );
@@ -378,7 +379,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         out.flush();
         return exit.end();
     }
-    let _ = error.print();
+    out::usage(error);
     if asks { ExitCode::SUCCESS } else { Exit::Status(2).end() }
 }
 

@@ -11,8 +11,9 @@ use super::Common;
 use super::error::CliError;
 use super::exit::Exit;
 use super::live::Streamed;
+use crate::base::fold::{Shape, fold};
 use crate::base::json;
-use crate::base::text::{escape, escape_line, fold};
+use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::report::{Warned, error_json, error_text};
 use crate::rye::Failed;
@@ -32,9 +33,8 @@ pub(super) struct Out {
     paint: Paint,
     paint_err: Paint,
     to_terminal: bool,
-    /// The width of the terminal behind each stream, in columns.
+    /// The width of the terminal behind standard output.
     columns: Option<usize>,
-    columns_err: Option<usize>,
     /// What a tool wrote to standard error was shown as it came.
     showed_stderr: bool,
     /// The first thing that went wrong with standard output.
@@ -46,23 +46,12 @@ impl Out {
         let wanted = |terminal: bool| match common.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => {
-                terminal
-                    && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-                    && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-            }
+            Color::Auto => terminal && takes_color(),
         };
-        let to_terminal = io::stdout().is_terminal();
         Self {
-            json: common.json,
-            paint: Paint(wanted(to_terminal)),
+            paint: Paint(wanted(io::stdout().is_terminal())),
             paint_err: Paint(wanted(io::stderr().is_terminal())),
-            stdout: BufWriter::new(io::stdout()),
-            to_terminal,
-            columns: columns(&io::stdout()),
-            columns_err: columns(&io::stderr()),
-            showed_stderr: false,
-            lost: None,
+            ..Self::plain(common.json)
         }
     }
 
@@ -73,9 +62,8 @@ impl Out {
             stdout: BufWriter::new(io::stdout()),
             paint: Paint(false),
             paint_err: Paint(false),
-            to_terminal: false,
-            columns: None,
-            columns_err: None,
+            to_terminal: io::stdout().is_terminal(),
+            columns: columns(&io::stdout()),
             showed_stderr: false,
             lost: None,
         }
@@ -98,8 +86,30 @@ impl Out {
         self.columns
     }
 
-    /// Writes rye's own text. Foreign parts of it are already escaped.
+    /// Writes rye's own text, in lines that fit a terminal. Foreign parts are already escaped.
     pub(super) fn text(&mut self, text: &str) {
+        self.shaped(text, Shape::Rows);
+    }
+
+    /// The same for text with labels that end in the column of those of a dry run.
+    pub(super) fn labelled(&mut self, text: &str) {
+        self.shaped(text, Shape::Labels(12));
+    }
+
+    /// The same for Markdown.
+    pub(super) fn page(&mut self, text: &str) {
+        self.shaped(text, Shape::Page);
+    }
+
+    fn shaped(&mut self, text: &str, shape: Shape) {
+        match self.columns {
+            Some(columns) => self.exact(&fold(text, columns, shape)),
+            None => self.exact(text),
+        }
+    }
+
+    /// Writes text of which each character counts, such as a change to a file.
+    pub(super) fn exact(&mut self, text: &str) {
         let written = self.stdout.write_all(text.as_bytes());
         self.keep(written);
     }
@@ -112,9 +122,9 @@ impl Out {
     /// Writes foreign text: escaped on a terminal, unchanged anywhere else.
     pub(super) fn foreign(&mut self, text: &str) {
         if self.to_terminal {
-            self.text(&escape(text));
+            self.exact(&escape(text));
         } else {
-            self.text(text);
+            self.exact(text);
         }
     }
 
@@ -135,12 +145,7 @@ impl Out {
     pub(super) fn note(&mut self, text: &str) {
         // Earlier output is flushed, so that it comes first if both streams go to one terminal.
         self.flush();
-        let _ = writeln!(io::stderr(), "{}", self.folded(text));
-    }
-
-    /// The text in lines that fit the terminal.
-    fn folded<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.columns_err.map_or(Cow::Borrowed(text), |columns| fold(text, columns, 4))
+        note(text);
     }
 
     pub(super) fn warn(&mut self, text: &str) {
@@ -193,7 +198,7 @@ impl Out {
                 Some(said) => self.foreign_err(&format!("{said}\n")),
             }
             let text = error_text(&diagnostic, self.paint_err);
-            let _ = io::stderr().write_all(self.folded(&text).as_bytes());
+            let _ = io::stderr().write_all(folded(&text, &io::stderr()).as_bytes());
         }
         let status = Exit::Status(diagnostic.code.exit_status());
         failure.interrupted().map_or(status, Exit::Signal)
@@ -221,6 +226,37 @@ impl Out {
             _ => exit,
         }
     }
+}
+
+/// Writes a line of rye's own to standard error, broken to fit a terminal.
+pub(super) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", folded(text, &io::stderr()));
+}
+
+/// The text in lines that fit the terminal that it is for; as it is where there is none.
+pub(super) fn folded<'t>(text: &'t str, stream: &(impl IsTerminal + AsFd)) -> Cow<'t, str> {
+    columns(stream).map_or(Cow::Borrowed(text), |columns| fold(text, columns, Shape::Rows))
+}
+
+/// Writes what clap has to say.
+pub(super) fn usage(error: &clap::Error) {
+    let (columns, mut stream): (_, Box<dyn Write>) = match error.use_stderr() {
+        true => (columns(&io::stderr()), Box::new(io::stderr())),
+        false => (columns(&io::stdout()), Box::new(io::stdout())),
+    };
+    let Some(columns) = columns else {
+        let _ = error.print();
+        return;
+    };
+    let text = error.render();
+    let text = if takes_color() { text.ansi().to_string() } else { text.to_string() };
+    let _ = stream.write_all(fold(&text, columns, Shape::Rows).as_bytes());
+}
+
+/// Whether a terminal is to be coloured, as far as its environment says.
+fn takes_color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// The width of a terminal; `None` if there is none, or it does not say.

@@ -28,7 +28,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         out.success(Value::Object(described.to_json()));
     } else {
         let text = text(&described, out.paint());
-        out.text(&text);
+        out.labelled(&text);
     }
     Ok(Exit::DONE)
 }

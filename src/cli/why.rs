@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         out.object(&value);
     } else {
         let text = text(&why, out.paint());
-        out.text(&text);
+        out.labelled(&text);
     }
     // Explaining succeeded, but a script needs the status of the item.
     Ok(Exit::Status(stops.map_or(0, |diagnostic| diagnostic.code.exit_status())))

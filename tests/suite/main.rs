@@ -15,6 +15,7 @@ mod bounds;
 mod bundles;
 mod chains;
 mod cli;
+mod columns;
 mod config;
 mod dev;
 mod directives;

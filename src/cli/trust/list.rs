@@ -185,7 +185,7 @@ pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, Failure>
     out.line(&format!("{}  {}  {}", row.fingerprint, row.state, escape_line(&row.scope)));
     if !text.is_empty() {
         out.line("");
-        out.text(&crate::base::text::escape(&text));
+        out.exact(&crate::base::text::escape(&text));
     }
     Ok(Exit::DONE)
 }

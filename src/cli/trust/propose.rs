@@ -66,11 +66,11 @@ pub(super) fn run(
     }
     out.line(&format!("proposed `{}` {key}", escape_line(owner)));
     out.line(&format!("  in {path}"));
-    out.line(
-        "next: commit that file; the others read it with `rye trust review` and let your key in",
-    );
-    out.line(&format!("      with `rye trust accept {key}`; tell them the"));
-    out.line("      fingerprint in another way too, so that they can compare");
+    out.line(&format!(
+        "next: commit that file; the others read it with `rye trust review` and let your key in\n      \
+         with `rye trust accept {key}`; tell them the\n      \
+         fingerprint in another way too, so that they can compare"
+    ));
     for old in replaced {
         let old = escape_line(&old);
         out.line(&format!("`{old}` proposes a key that you replaced: remove it once nothing here"));

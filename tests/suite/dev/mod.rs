@@ -46,11 +46,13 @@ pub fn world() -> World {
 }
 
 /// Runs what it is told on a terminal of its own, and passes keys and output on.
-const AT_TERMINAL: &str = "import os, pty, select, signal, sys
+const AT_TERMINAL: &str = "import fcntl, os, pty, select, signal, struct, sys, termios
 for passed_over in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(passed_over, signal.SIG_DFL)
 pid, fd = pty.fork()
 if pid == 0:
+    if columns := int(os.environ.get('TEST_COLUMNS', 0)):
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     os.execv(sys.argv[1], sys.argv[1:])
 keys = True
 while True:

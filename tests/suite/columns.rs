@@ -1,0 +1,200 @@
+//! What rye says fits the terminal that it says it in (core 11): no line is wider, no word is
+//! broken, and a pipe gets each line whole.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::dev::{Dev, at_terminal};
+use crate::world::{GREET_MD, MARKER_SH, World};
+
+const FOLDER: &str = ".ai/tools/acme/of/some/length";
+const ITEM: &str = "tool:acme/of/some/length/send_it";
+
+/// A tool of which everything is long.
+fn wordy() -> String {
+    let about = "Sends what stands in a file to a place that is named by its address, and says how \
+                 long it took; 漢字の説明文 も ここに あります, in columns twice as wide as the Latin \
+                 ones, so that counting letters would not do";
+    let header = format!(
+        "# description = \"{about}\"\n# env = [\"ACME_FIRST_ADDRESS\", \"ACME_SECOND_ADDRESS\", \
+         \"ACME_THIRD_ADDRESS\"]\n# [input_schema.properties]\n\
+         # address_of_the_place = {{type = \"string\", description = \"{about}\"}}\n\
+         # [sandbox.fs]\n# write = [\"{{project_path}}/out/of/the/first\", \
+         \"{{project_path}}/out/of/the/second\"]\n"
+    );
+    MARKER_SH
+        .replace("# description = \"Leaves a marker\"\n", &header)
+        .replace(": > marker", "echo '[INFO] it runs'")
+}
+
+/// A project in which each verb has much to say.
+fn world() -> World {
+    let world = World::new();
+    world.signed(&format!("{FOLDER}/send_it.sh"), &wordy());
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    world.write(
+        &format!("{FOLDER}/send_it.test.yaml"),
+        "cases:\n  - {name: a case that is named at some length, for whoever reads it, expect: \
+         {text: 'another text, which it does not say, however long somebody waits for it to be'}}\n",
+    );
+    world.write("notes.test.yaml", "");
+    let well = |args: &[&str], env: &[(&str, &str)]| {
+        let said = world.rye_env(&world.project(), args, b"", env);
+        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+        said.stdout
+    };
+    well(&["lock"], &[]);
+    well(&["run", ITEM, "--receipt", "receipt.json"], &[]);
+    // A colleague, whose key is proposed here, and another, whom you trust.
+    for name in ["ada", "bob"] {
+        let home = world.outside().join(name).display().to_string();
+        let env = [("HOME", home.as_str())];
+        well(&["keys", "generate"], &env);
+        let owner = format!("{name} of the house at the end of the street");
+        let document = well(&["keys", "export", "--document", &owner], &env);
+        let key = well(&["keys", "show", "--json"], &env);
+        let key: serde_json::Value = serde_json::from_str(&key).unwrap();
+        let key = key["fingerprint"].as_str().unwrap();
+        world.write(&format!(".ai/config/keys/trusted/{key}.toml"), &document);
+        let scope = ["--items", "tool:acme/of/some/length/**", "--items", "knowledge:acme/**"];
+        let only_bob =
+            if name == "bob" { &scope[..] } else { &["--not-after", "2099-01-01T00:00:00Z"] };
+        well(&[&["trust", "add", key, "--in", "."], only_bob].concat(), &[]);
+    }
+    world.write(&format!("{FOLDER}/unsigned.sh"), wordy());
+    world.write(&format!("{FOLDER}/broken.sh"), MARKER_SH.replace("executor_id", "exceutor_id"));
+    world
+}
+
+/// Each verb that shows more than a word, and what stops it.
+const ROWS: &[&[&str]] = &[
+    &["graph", ITEM],
+    &["graph", "--all"],
+    &["why", ITEM],
+    &["why", "acme/of/some/length/unsigned"],
+    &["show", ITEM],
+    &["show", "rye/bash"],
+    &["describe", ITEM],
+    &["run", ITEM, "--dry-run"],
+    &["run", ITEM, "--sandbox", "none"],
+    &["run", ITEM, "adress_of_the_place=x"],
+    &["run", "acme/of/some/length/broken"],
+    &["trust", "list"],
+    &["trust", "review"],
+    &["sign", ITEM],
+    &["sign", "acme/of/some/length/broken"],
+    &["sign", "--all", "--check"],
+    &["lock", "--check"],
+    &["receipt", "verify", "receipt.json"],
+    &["receipt", "verify", "nothing-of-the-kind.json"],
+    &["keys", "list"],
+    &["init"],
+    &["trust", "propose", "--owner", "Grace"],
+    &["verify"],
+    &["doctor"],
+    &["test"],
+    &["explain", "verify.altered"],
+    &["explain", "--list"],
+    &["explain"],
+    &["fetch", "knowledge:rye/tools"],
+    &["fetch", "knowledge:rye/trust"],
+    &["search", "write a file of the project"],
+    &["nosuch"],
+    &["trust", "accept", "a139"],
+];
+
+/// The text with each number as `0`: times differ from run to run.
+fn timeless(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '0'..='9' if out.ends_with('0') => {}
+            '0'..='9' => out.push('0'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn words(text: &str) -> String {
+    let text = text.replace(['│', '├', '└', '─'], " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text without codes for colours.
+fn plain(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.map(|part| part.split_once('m').unwrap().1).collect::<String>()
+}
+
+#[track_caller]
+fn fits(text: &str, columns: u16, args: &[&str]) {
+    for line in text.lines().map(str::trim_end) {
+        let is_one_word = !words(line).contains(' ');
+        let fits = line.width() <= usize::from(columns) || is_one_word;
+        assert!(fits, "{args:?} in {columns} columns: {line}\n{text}");
+    }
+}
+
+#[test]
+fn what_each_verb_says_fits_the_terminal_and_no_word_is_broken() {
+    let world = world();
+    let mut folded = 0;
+    for args in ROWS {
+        let whole = timeless(&world.rye_in_columns(2000, args).stdout.replace("\r\n", "\n"));
+        for columns in [80, 120] {
+            let said = world.rye_in_columns(columns, args).stdout.replace("\r\n", "\n");
+            fits(&said, columns, args);
+            let said = timeless(&said);
+            assert_eq!(words(&said), words(&whole), "{args:?} in {columns} columns");
+            folded += usize::from(said != whole);
+            // Colours take no room; of a line that clap does not understand they are clap's.
+            if *args.last().unwrap() != "nosuch" && !args.contains(&"none") {
+                let args = [args, &["--color", "always"][..]].concat();
+                let colored = world.rye_in_columns(columns, &args).stdout.replace("\r\n", "\n");
+                assert_eq!(timeless(&plain(&colored)), said, "{args:?} in {columns} columns");
+            }
+        }
+    }
+    assert!(folded > ROWS.len(), "{folded} of them had to be folded");
+}
+
+#[test]
+fn a_pipe_gets_each_line_whole() {
+    let world = world();
+    for args in ROWS {
+        let said = world.rye(args);
+        let wide = world.rye_in_columns(2000, args).stdout;
+        let sorted = |text: &str| {
+            let mut lines: Vec<_> = text.lines().map(timeless).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!(sorted(&(said.stdout + &said.stderr)), sorted(&wide), "{args:?}");
+    }
+}
+
+#[test]
+fn a_session_of_dev_fits_the_terminal() {
+    let world = World::new();
+    let file = format!("{FOLDER}/send_it.sh");
+    world.signed(&file, &wordy());
+    let mut command = at_terminal(&world, &["dev", ITEM]);
+    command.env("TEST_COLUMNS", "80").env("NO_COLOR", "1");
+    let mut dev = Dev::of(command);
+    let mut seen: Vec<String> = Vec::new();
+    let mut until = |text: &str| {
+        while !seen.last().is_some_and(|line| line.contains(text)) {
+            seen.push(dev.line().trim_end().to_owned());
+        }
+    };
+    until("q quit");
+    until("  ran  ");
+    world.write(&file, wordy().replace("executor_id", "exceutor_id"));
+    until("help: ");
+    // A change to a file is shown as it is.
+    seen.retain(|line| !line.starts_with(['+', '-', ' ', '@']) || line.starts_with("  "));
+    fits(&seen.join("\n"), 80, &["dev"]);
+    let error = seen.iter().position(|line| line.starts_with("error[")).unwrap();
+    assert!(seen[error + 1].starts_with("    "), "{seen:#?}");
+}
