@@ -76,6 +76,9 @@ pub(crate) fn learn(
     if let Some(needed) = shown.as_ref().filter(|_| reuse).and_then(|shown| shown.read(&plan)) {
         return Ok(proposed(None, found, needed));
     }
+    if let Some(shown) = &shown {
+        shown.forget();
+    }
     let report = rye.runs().run(&request, start, sink)?;
     let no_process = || LearnError::NoProcess { item: item.clone() };
     let Report::Tool(tool) = &report else { return Err(no_process().into()) };

@@ -49,6 +49,12 @@ impl Shown {
         (of == plan.to_string()).then_some(Needed { needs, remarks })
     }
 
+    /// Takes away what an earlier look showed, so that nothing but the next one can be found here.
+    /// Where it cannot be taken away, nothing can be put in its place.
+    pub(super) fn forget(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+
     /// # Errors
     /// What the file system says.
     pub(super) fn keep(&self, plan: &Digest, learned: &Learned) -> io::Result<()> {

@@ -407,6 +407,9 @@ impl<'a> Places<'a> {
         if let Some(session) = session.and_then(|path| self.machine.host.real_folder(&path)) {
             keep(&session, &[("rye", true)]);
         }
+        if is_written {
+            kept.extend(self.own_behind_links());
+        }
         if commits {
             // An index that is split lies in part in such a file.
             let repository = self.project.join(GIT.0);
@@ -417,6 +420,22 @@ impl<'a> Places<'a> {
             );
         }
         kept
+    }
+
+    /// Where links of yours put what rye keeps in the user space: its `.ai` alone is a place that
+    /// no tool writes, and not what a link in it leads to.
+    fn own_behind_links(&self) -> impl Iterator<Item = KeptPath> {
+        let host = self.machine.host;
+        let folders = self.user.iter().flat_map(|user| [user.join(".ai"), user.join(".ai/state")]);
+        let inner = folders.flat_map(move |folder| {
+            host.names(&folder).into_iter().map(move |name| folder.join(name))
+        });
+        inner.filter_map(move |path| {
+            let folder = host.real_folder(&path);
+            let is_folder = folder.is_some();
+            let real = folder.or_else(|| host.real_file(&path))?;
+            (!real.starts_with(path.parent()?)).then_some(KeptPath { path: real, is_folder })
+        })
     }
 
     /// The items and the repository of each folder that is granted, if it is another project or a

@@ -319,6 +319,25 @@ fn what_is_kept_behind_a_link_is_not_had_by_another_link() {
 }
 
 #[test]
+fn a_run_does_not_reach_what_rye_keeps_behind_a_link_of_the_home() {
+    let test = "a_run_does_not_reach_what_rye_keeps_behind_a_link_of_the_home";
+    for level in levels(test) {
+        let world = World::new_on_disk().held();
+        let kept = world.home().join("elsewhere/rye");
+        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        doer(&world, "wide", "[sandbox.fs]\nwrite = [\"{user_space}/elsewhere\"]");
+        let (said, status) = does(&world, "wide", level, "open('../home/elsewhere/free', 'w')");
+        assert_eq!(status, 0, "the fixture is good: {said}");
+        fs::rename(world.home().join(".ai/state"), &kept).unwrap();
+        std::os::unix::fs::symlink(&kept, world.home().join(".ai/state")).unwrap();
+        let (said, status) = does(&world, "wide", level, "open('../home/elsewhere/rye/x', 'w')");
+        let want = if level == BWRAP { "execute.tool_failed" } else { "sandbox.cannot_protect" };
+        assert_eq!((said["code"].as_str(), status != 0), (Some(want), true), "{level}: {said}");
+        assert!(!kept.join("x").exists(), "{level}");
+    }
+}
+
+#[test]
 fn a_run_reaches_no_private_folder_of_another_run() {
     let test = "a_run_reaches_no_private_folder_of_another_run";
     let world = World::new_on_disk().held();
