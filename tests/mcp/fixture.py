@@ -44,6 +44,15 @@ ASKING = ["asks", "test_elicitation", "test_input_required_result_elicitation",
           "test_input_required_result_request_state", "test_input_required_result_tampered_state",
           "test_input_required_result_multi_round"]
 
+# Pages that the conformance suite reads and watches.
+PAGES = {
+    "note": "A note.",
+    "static-text": "This is the content of the static text resource.",
+    "watched-resource": "Somebody watches this page.",
+    # The template of addresses is `rye://knowledge/{+id}`.
+    "template/123/data": "Data for ID: 123",
+}
+
 # What each of them is, and what it runs: it is told who said yes.
 ASKS = '''version: "1.0.0"
 tool_type: exec
@@ -134,7 +143,10 @@ class Project:
         words = "Prompt with arguments: arg1='{input:arg1}', arg2='{input:arg2}'"
         prompt = directive("test_prompt_with_arguments", ["arg1", "arg2"], words)
         (ai / "directives" / "test_prompt_with_arguments.md").write_text(prompt)
-        (ai / "knowledge" / "note.md").write_text("---\ntitle: note\n---\n\nA note.\n")
+        for name, text in PAGES.items():
+            page = ai / "knowledge" / f"{name}.md"
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(f"---\ntitle: {page.stem}\n---\n\n{text}\n")
         self.run("sign", "--all")
 
     def run(self, *args):

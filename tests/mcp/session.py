@@ -15,7 +15,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 from mcp.types import ElicitResult
 
-from fixture import SCRIPTS, project
+from fixture import ASKING, SCRIPTS, project
 
 OWN = ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify", "rye_sign"]
 ARGS = ["--expose", "tool:*", "--allow-sign"]
@@ -103,7 +103,7 @@ async def drive(streams, path):
         assert (hello.protocolVersion, hello.serverInfo.name) == ("2025-11-25", "rye"), hello
         await session.send_ping()
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        assert {*OWN, *SCRIPTS, "json_schema_2020_12_tool", "asks"} == set(tools), tools
+        assert {*OWN, *SCRIPTS, *ASKING, "json_schema_2020_12_tool"} == set(tools), tools
         await own(session, tools, path)
         await shown(session, logged)
         await lists(session)
