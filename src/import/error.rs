@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::text::escape_line;
+use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::execute::McpFault;
 use crate::id::Ref;
@@ -43,7 +43,7 @@ pub(crate) enum ImportError {
     Exists { item: Ref, place: Place },
     #[error("`{}` is there already, and is not overwritten", .place.path)]
     There { place: Place },
-    #[error("`{}` {fault}", escape_line(.server))]
+    #[error("`{}` {fault}", brief_line(.server))]
     Server { server: String, fault: McpFault, stderr_tail: String, is_copy: bool },
     #[error("cannot write `{}`: {source}", .place.path)]
     Io { place: Place, source: std::io::Error },

@@ -63,6 +63,8 @@ def answer(message):
             mode = file.read()
     if method == "initialize":
         info = {"name": "shop" + token * (mode == "leak-name"), "version": "1.0"}
+        if mode == "hostile-name":
+            info["name"] = "\x1b[2J\u202e" + token + "x" * 100_000 + token
         caps = {"tools": {"listChanged": True}}
         result = {"protocolVersion": "2025-06-18", "capabilities": caps, "serverInfo": info}
     elif mode in ("leak-error", "long-error"):

@@ -275,3 +275,34 @@ fn a_stream_that_ends_before_the_answer_came_is_asked_for_the_rest() {
     let calls = asked(&world).iter().filter(|it| *it == "tools/call").count();
     assert_eq!(calls, 1, "it is not called again");
 }
+
+#[test]
+fn what_a_server_or_its_file_says_is_shown_in_one_short_line_without_secrets() {
+    let world = world().env("SHOP_TOKEN", "hush-a-by-baby");
+    world.write("mode", "hostile-name");
+    let args = ["import", "mcp", "--category", "shop", "--secret", "SHOP_TOKEN", "--yes"];
+    let named = world.rye(&[&args[..], &["python3", "server.py"]].concat());
+    assert_eq!(named.status, 0, "{named:?}");
+    let all = [named.stdout.as_str(), &named.stderr].concat();
+    assert!(all.contains("the server is "), "{named:?}");
+
+    // The words of another client's file, in an error that is about something else.
+    let long = format!("--key=hush-a-by-baby\u{1b}[2J{}hush-a-by-baby", "x".repeat(100_000));
+    let world = with_servers(&json!({
+        "one": {"command": "python3", "args": ["env.py", long], "env": {"A_NOT_SET": "${A_NOT_SET}", "KEY": "hush-a-by-baby"}},
+        "two": {"command": "no-such-hush-a-by-baby\u{1b}[2J", "env": {"KEY": "hush-a-by-baby"}},
+    }));
+    let from = ["import", "mcp", "--config", "mcp.json", "--yes"];
+    let unset = ["--only", "one", "--secret", "A_NOT_SET", "--secret", "KEY"];
+    let unset = world.rye(&[&from[..], &unset].concat());
+    assert!(unset.stderr.contains("`A_NOT_SET` is not set"), "{unset:?}");
+    let holds = world.rye(&[&from[..], &["--only", "two", "--secret", "KEY"]].concat());
+    assert!(holds.stderr.contains("holds the value of `KEY`"), "{holds:?}");
+    for said in [named, unset, holds] {
+        let all = [said.stdout.as_str(), &said.stderr].concat();
+        assert!(!all.contains("baby") && !all.contains(['\u{1b}', '\u{202e}']), "{said:?}");
+        // What would be started is shown whole before it is; an error or a remark is not read on.
+        let mut told = all.lines().filter(|line| !line.starts_with("  python3 env.py"));
+        assert!(told.all(|line| line.len() < 2_000), "{said:?}");
+    }
+}
