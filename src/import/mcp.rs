@@ -166,12 +166,12 @@ impl Launch {
             let known = known.map(|(_, value)| value.as_str());
             let Some(value) = vars.text(name).or(known) else {
                 let why = format!("`{name}` is not set in your environment");
-                return Err(refused(import, rye, why));
+                return Err(refused(import, rye, &why));
             };
             if import.words.iter().any(|word| is_in(word, value)) {
                 let why =
                     format!("its command line holds the value of `{name}`, and so would the items");
-                return Err(refused(import, rye, why));
+                return Err(refused(import, rye, &why));
             }
             secrets.push((name.clone(), value.to_owned()));
         }
@@ -181,11 +181,11 @@ impl Launch {
         };
         if let Some((name, _)) = import.env.iter().find(is_secret) {
             let why = format!("`{name}` is given as a plain variable, and holds a secret");
-            return Err(refused(import, rye, why));
+            return Err(refused(import, rye, &why));
         }
         match import.words {
             [url] if is_url(url) && !import.env.is_empty() => {
-                Err(refused(import, rye, "a server behind a URL gets no variables".into()))
+                Err(refused(import, rye, "a server behind a URL gets no variables"))
             }
             [url] if is_url(url) => Self::url(import, rye, url, secrets),
             _ => Self::command(import, rye, secrets),
@@ -199,10 +199,10 @@ impl Launch {
         secrets: Vec<(String, String)>,
     ) -> Result<Self, Failure> {
         let address =
-            Address::parse(url).map_err(|why| refused(import, rye, format!("the URL {why}")))?;
+            Address::parse(url).map_err(|why| refused(import, rye, &format!("the URL {why}")))?;
         if !address.is_https() && !address.is_loopback() {
             let why = "it is not encrypted: a server of another machine is reached by `https`";
-            return Err(refused(import, rye, why.into()));
+            return Err(refused(import, rye, why));
         }
         let mut config = Map::new();
         config.insert("url".into(), url.into());
@@ -215,7 +215,7 @@ impl Launch {
                 config.insert("auth".into(), Value::Object(auth.into_iter().collect()));
                 headers.push(("authorization".to_owned(), format!("Bearer {value}")));
             }
-            _ => return Err(refused(import, rye, "one secret can be its bearer token".into())),
+            _ => return Err(refused(import, rye, "one secret can be its bearer token")),
         }
         let remarks = vec![EXTERNAL_URL.to_owned()];
         Ok(Self {
@@ -238,7 +238,7 @@ impl Launch {
         secrets: Vec<(String, String)>,
     ) -> Result<Self, Failure> {
         let [command, args @ ..] = import.words else {
-            return Err(refused(import, rye, "no command was given".into()));
+            return Err(refused(import, rye, "no command was given"));
         };
         let below = format!("{}.files", import.category.name());
         let mut taking = Taking::here(rye.located().cwd.clone(), below)?;
@@ -251,7 +251,7 @@ impl Launch {
                     refused(
                         import,
                         rye,
-                        format!("`{}` is not a file that can be copied", escape_line(command)),
+                        &format!("`{}` is not a file that can be copied", escape_line(command)),
                     )
                 })?;
                 program = Some(path.clone());
@@ -264,14 +264,14 @@ impl Launch {
         let copy = |at: usize| !written_args[at].is_data && written_args[at].text != args[at];
         let is_copied = program.is_some() || script.is_some_and(copy);
         for named in import.files {
-            taking.take_beside(named)?.map_err(|why| refused(import, rye, why))?;
+            taking.take_beside(named)?.map_err(|why| refused(import, rye, &why))?;
         }
         let is_pinned = is_copied || names_exact_code(command, args);
         if !is_pinned {
             taking.remarks.push(EXTERNAL.into());
         }
         let mut config = Map::new();
-        let copies = laid_out(&taking.files, rye).map_err(|why| refused(import, rye, why))?;
+        let copies = laid_out(&taking.files, rye).map_err(|why| refused(import, rye, &why))?;
         // What is data is named from this folder now, and from the project by the items.
         let here = written_args.iter().zip(args).map(|(written, word)| match written.is_data {
             true => word.clone(),
@@ -395,7 +395,7 @@ fn spawn(
         false => ground.find_program(vars, command),
     };
     let program = program.ok_or_else(|| {
-        refused(import, rye, format!("there is no program `{}`", escape_line(command)))
+        refused(import, rye, &format!("there is no program `{}`", escape_line(command)))
     })?;
     let is_wanted = |name: &&str| HOST_NAMES.contains(name) || name.starts_with("LC_");
     let host = vars.names().filter(is_wanted);
@@ -436,9 +436,9 @@ fn read_by_script(rye: &Rye, script: &Path, home: &Path) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn refused(import: &McpImport<'_>, rye: &Rye, why: String) -> Failure {
+fn refused(import: &McpImport<'_>, rye: &Rye, why: &str) -> Failure {
     let (server, stderr_tail) = (shown(&import.words.join(" "), import, rye), String::new());
-    let fault = McpFault::ServerFailed { why: shown(&why, import, rye) };
+    let fault = McpFault::ServerFailed { why: shown(why, import, rye) };
     ImportError::Server { server, fault, stderr_tail, is_copy: false }.into()
 }
 
