@@ -108,7 +108,7 @@ fn show(row: &LockRow, args: &Args, out: &mut Out) {
         if let Some(rule) = rule {
             out.line(&format!("  {}", paint.style(Style::Error, rule_text(rule))));
         }
-        match &row.diff {
+        match &row.brief {
             Some(unified) => {
                 let text = painted(unified, paint);
                 out.exact(&text);

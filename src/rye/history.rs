@@ -18,7 +18,9 @@ use crate::id::{Fingerprint, Query, Ref};
 use crate::lock::Pin;
 use crate::resolve::Found;
 use crate::trace::Quiet;
-use crate::verify::{DevMode, PartFinding, Reason, Source, admit, digest_to_sign};
+use crate::verify::{
+    DevMode, PartFinding, Reason, Source, admit, brief, digest_to_sign, is_whole_line, line_range,
+};
 
 /// There is no version such as the one that was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +113,8 @@ pub(crate) struct Difference {
     pub(crate) unified: String,
     /// The files beside it that are not as that version lists them.
     pub(crate) files: Vec<FileDifference>,
+    /// The signature lines of both texts, each with its short form.
+    signatures: Vec<(String, String)>,
 }
 
 /// One file beside an item that is not as the version lists it.
@@ -208,7 +212,14 @@ impl Difference {
         let now = String::from_utf8_lossy(&found.bytes);
         let unified = unified(&found.place.path, (&was, old.text()), ("on disk", &now));
         let (item, place, sha256) = (found.item.clone(), found.place.clone(), Some(old.digest()));
-        Self { item, place, since, sha256, unified, files: Vec::new() }
+        let comment = &found.file_type.comment;
+        // Code beside a signature would be shown in full.
+        let signed = [old.text().as_bytes(), &found.bytes];
+        let lines = signed.into_iter().filter(|bytes| is_whole_line(bytes, comment));
+        let lines = lines.map(|bytes| &bytes[line_range(bytes, comment)]);
+        let text = |line: &[u8]| String::from_utf8_lossy(line).trim_end().to_owned();
+        let signatures = lines.map(|line| (text(line), text(&brief(line, comment)))).collect();
+        Self { item, place, since, sha256, unified, files: Vec::new(), signatures }
     }
 
     /// The file and those beside it, as one unified diff.
@@ -217,11 +228,24 @@ impl Difference {
         std::iter::once(self.unified.as_str()).chain(files).collect()
     }
 
+    /// The same with a short form of the signature lines.
+    pub(crate) fn brief(&self) -> String {
+        let is_signature = |line: &str, known: &str| !known.is_empty() && line == known;
+        let whole = self.whole();
+        let lines = whole.split_inclusive('\n').map(|line| {
+            let text = line.trim_end().get(1..).unwrap_or_default();
+            let known = self.signatures.iter().find(|(known, _)| is_signature(text, known));
+            known.map_or_else(|| line.to_owned(), |(_, short)| format!("{}{short}\n", &line[..1]))
+        });
+        lines.collect()
+    }
+
     /// The file is what the lock lists.
     fn none(found: &Found, pin: &Pin) -> Self {
         let (item, place) = (found.item.clone(), found.place.clone());
         let (since, sha256) = (Some(pin.signed_at), Some(pin.sha256));
-        Self { item, place, since, sha256, unified: String::new(), files: Vec::new() }
+        let (unified, files, signatures) = (String::new(), Vec::new(), Vec::new());
+        Self { item, place, since, sha256, unified, files, signatures }
     }
 }
 
@@ -301,7 +325,8 @@ impl Loader<'_> {
         );
         let files = self.file_differences(found, &self.rye.items().files_beside(found), None);
         let (item, place) = (found.item.clone(), found.place.clone());
-        Difference { item, place, since: None, sha256: None, unified, files }
+        let signatures = Vec::new();
+        Difference { item, place, since: None, sha256: None, unified, files, signatures }
     }
 
     /// The remembered versions of a file that verify now, the latest first.

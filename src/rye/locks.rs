@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
+use super::history::Difference;
 use super::load::Loader;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
@@ -36,6 +37,8 @@ pub(crate) struct LockRow {
     pub(crate) now: Option<Pin>,
     /// Unified; `None` where nothing changed or the locked version is not known here.
     pub(crate) diff: Option<String>,
+    /// The same with a short form of the signature lines, which the pins tell.
+    pub(crate) brief: Option<String>,
     source: Option<Source>,
 }
 
@@ -125,7 +128,9 @@ impl<'a> Locks<'a> {
             rows.insert(name.to_string(), row);
         }
         for row in rows.values_mut() {
-            row.diff = row_diff(loader, row);
+            let difference = row_difference(loader, row);
+            row.diff = difference.as_ref().map(Difference::whole);
+            row.brief = difference.as_ref().map(Difference::brief);
         }
         Ok(LockReport { rows: rows.into_values().collect(), failed })
     }
@@ -296,7 +301,7 @@ fn pins(loader: Loader<'_>, query: &Query, before: &Lock) -> Result<Vec<LockRow>
 
 impl LockRow {
     fn bare(name: Query, change: Change) -> Self {
-        Self { name, change, was: None, now: None, diff: None, source: None }
+        Self { name, change, was: None, now: None, diff: None, brief: None, source: None }
     }
 }
 
@@ -311,10 +316,10 @@ fn is_gone(loader: Loader<'_>, name: &Query) -> bool {
 }
 
 /// What changed since the locked version, where that is known here.
-fn row_diff(loader: Loader<'_>, row: &LockRow) -> Option<String> {
+fn row_difference(loader: Loader<'_>, row: &LockRow) -> Option<Difference> {
     let Change::Changed(_) = row.change else { return None };
     let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);
     let query = Query { space: Some(now.space), ..row.name.clone() };
     let found = loader.find(&query).ok()?;
-    loader.diff_locked(&found, was).ok().map(|difference| difference.whole())
+    loader.diff_locked(&found, was).ok()
 }

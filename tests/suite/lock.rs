@@ -332,6 +332,9 @@ fn lock_adds_rows_and_changes_none_without_update() {
     {
         assert!(said.stdout.contains(part), "{part}: {said:?}");
     }
+    // Who signed is told in a row; nobody reads a signature.
+    assert!(said.stdout.contains("\n-# rye:signed:v2 …\n+# rye:signed:v2 …\n"), "{said:?}");
+    assert!(!said.stdout.contains("sig="), "{said:?}");
     assert_eq!(world.rye(&["execute", TOOL, "--locked"]).status, 0);
 }
 
