@@ -41,6 +41,8 @@ struct Row {
     entry: Entry,
     shadowed: bool,
     described: Option<Result<Described, Failure>>,
+    /// Why it cannot run with its config.
+    config: Option<Failure>,
 }
 
 impl Row {
@@ -198,13 +200,19 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
             }
             let Entry { item, bundle, .. } = entry.clone();
             queries.push(Query { space: Some(space), bundle, ..item.into() });
-            rows.push(Row { entry, shadowed, described: None });
+            rows.push(Row { entry, shadowed, described: None, config: None });
         }
     }
     if args.long {
         let described = rye.items().describe_all(queries);
         for (row, result) in rows.iter_mut().zip(described) {
             row.described = Some(result);
+        }
+        let good = |row: &Row| matches!(row.described, Some(Ok(_)));
+        let of = rows.iter().filter_map(|row| row.described.as_ref()?.as_ref().ok());
+        let refused = rye.items().refused_configs(of.collect());
+        for (row, why) in rows.iter_mut().filter(|row| good(row)).zip(refused) {
+            row.config = why;
         }
         // A file that a refused tool lists is told with the tool.
         let is_unsigned = |row: &&Row| row.is_refused(|reason| reason == VERIFY_UNSIGNED);
@@ -256,6 +264,13 @@ fn text(rows: &[Row], out: &mut Out) {
                 line.push_str(&paint.style(Style::Error, &format!("refused: {}", failure.code())));
             }
         }
+        if let Some(failure) = &row.config {
+            let code = failure.code();
+            let item = failure.diagnostic().item.filter(|config| *config != item.to_string());
+            let whose = item.unwrap_or_else(|| "its config".into());
+            let text = format!("  cannot run: {whose}: {code}");
+            line.push_str(&paint.style(Style::Error, &text));
+        }
         if row.shadowed {
             line.push_str(&paint.style(Style::Warning, "  (shadowed)"));
         }
@@ -270,6 +285,10 @@ fn to_json(row: &Row) -> Value {
     let Entry { item, space, bundle, .. } = &row.entry;
     let mut out = json!({"item_id": item, "space": space, "shadowed": row.shadowed});
     let Value::Object(map) = &mut out else { return out };
+    if let Some(failure) = &row.config {
+        let told = json!({"code": failure.code(), "error": failure.to_string()});
+        map.insert("cannot_run".into(), told);
+    }
     if let Some(bundle) = bundle {
         map.insert("bundle".into(), json!(bundle));
     }

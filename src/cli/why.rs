@@ -11,7 +11,7 @@ use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::lock::Pin;
-use crate::plan::Survey;
+use crate::plan::{Survey, TimeLimit};
 use crate::report::{chain_tree, external_tree, passed_over_text};
 use crate::rye::{ItemCopy, WhyReport};
 use crate::verify::DEV_OWNER;
@@ -80,6 +80,10 @@ fn text(why: &WhyReport, paint: Paint) -> String {
             Ok(survey) => out.push_str(&uses(survey, paint)),
             Err(diagnostic) => out.push_str(&indented(diagnostic, paint)),
         }
+    }
+    if let Some(limit) = &why.limit {
+        let limit = escape_line(&limit.to_text());
+        let _ = write!(out, "\n{}\n  {limit}\n", paint.style(Style::Strong, "time limit"));
     }
     // The refusal is shown with its copy, unless no copy is to blame.
     if let Some(refused) = &why.refused
@@ -189,6 +193,7 @@ fn to_json(why: &WhyReport, stops: Option<&Diagnostic>) -> Value {
         "interpreter": survey.map(Survey::program_json),
         "external": survey.map(Survey::external_json),
         "passed_over": survey.map(Survey::passed_over),
+        "limit": why.limit.as_ref().map(TimeLimit::to_json),
         "code": stops.map(|d| d.code), "error": stops.map(|d| d.message.clone()),
         "help": stops.and_then(|d| d.help.clone()),
         "place": stops.and_then(|d| d.place.clone()), "data": stops.map(|d| d.data.clone()),

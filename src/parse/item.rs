@@ -9,6 +9,9 @@ use crate::id::Kind;
 use crate::space::HeaderStyle;
 use crate::verify::Source;
 
+/// The id of the config item with the limits of runs.
+const LIMITS_OF_RUNS: &str = "execution/execution";
+
 /// One signed file's typed content.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
@@ -27,6 +30,12 @@ impl Item {
         let style = source.header_style();
         let raw = || source.raw();
         parse(source.item().kind, &style, source.text(), raw)
+            .and_then(|item| match &item {
+                Self::Config(config) if source.item().id.as_str() == LIMITS_OF_RUNS => {
+                    tool::check_limits(&config.value).map(|()| item)
+                }
+                _ => Ok(item),
+            })
             .map_err(|fault| ParseError::new(source.item().clone(), source.place(), fault))
     }
 

@@ -127,7 +127,7 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: &Value) {
 
 /// The time limits that config sets for a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Where no link says otherwise.
     pub(super) default: Option<SetLimit>,
     /// The operator's word for this tool, over what the links say.
@@ -142,7 +142,9 @@ impl Limits {
     pub(super) fn of_run(self, signed: Option<SetLimit>, asked: Option<Duration>) -> TimeLimit {
         let most = self.own.or(signed).or(self.default);
         let ms = most.as_ref().map_or(TIMEOUT_MS, |(ms, _)| *ms);
-        TimeLimit::new(self.at_most.filter(|(at_most, _)| *at_most < ms).or(most), asked)
+        let longer = self.at_most.clone().filter(|(at_most, _)| *at_most > ms);
+        let shorter = self.at_most.filter(|(at_most, _)| *at_most < ms);
+        TimeLimit::new(shorter.or(most), asked).beside(longer)
     }
 }
 
@@ -154,7 +156,7 @@ const EXECUTION: &str = "config:execution/execution";
 ///
 /// # Errors
 /// Whatever a copy is refused with; `plan.bad_config` for one that says nothing usable.
-pub(super) fn limits(
+pub(crate) fn limits(
     item: &Ref,
     plan_source: &dyn PlanSource,
     sink: &dyn Sink,

@@ -91,16 +91,15 @@ pub(super) fn check_encryption(address: &Address) -> Result<(), Bad> {
 /// What is wrong with a tool's own `config`; for signing.
 ///
 /// # Errors
-/// One sentence.
-pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
-    let said = |(pointer, why): Bad| format!("`{pointer}` {why}");
+/// A pointer and a sentence.
+pub(super) fn check(config: &Map<String, Value>) -> Result<(), Bad> {
     let mut config = config.clone();
-    McpTool::read(config.remove("mcp").as_ref()).map_err(said)?;
+    McpTool::read(config.remove("mcp").as_ref())?;
     if config.contains_key("url") {
-        return super::http::check(&request(config).map_err(said)?);
+        return super::http::check(&request(config)?);
     }
     let read = super::config::Execution::read(&config);
-    read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
+    read.map(|_| ()).map_err(|(pointer, why)| (pointer, why.to_owned()))
 }
 
 /// Whether the words of a command line say exactly which code they start: a version or a digest for

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::{NearWord, PlanError};
-use super::http::HTTP_REQUEST;
+use super::http::{Bad, HTTP_REQUEST};
 use super::mcp::MCP_TOOL;
 use super::schema::Schema;
 use crate::base::canon::exact_object;
@@ -119,14 +119,14 @@ pub(crate) fn typed(schema: Option<&Value>, name: &str, text: &str) -> Value {
     if types.iter().any(fits) { value } else { as_text() }
 }
 
-/// What is wrong with a tool's own `config`; for signing.
+/// What is wrong with a tool's own `config`, before anything is known of its chain.
 ///
 /// # Errors
-/// One sentence.
+/// A pointer and a sentence.
 pub(crate) fn check_config(
     executor: Option<&ItemId>,
     config: &Map<String, Value>,
-) -> Result<(), String> {
+) -> Result<(), Bad> {
     if executor.is_some_and(is_http) {
         return super::http::check(config);
     }
@@ -136,7 +136,7 @@ pub(crate) fn check_config(
         return super::mcp::check(config);
     }
     let read = super::config::Execution::read(config);
-    read.map(|_| ()).map_err(|(pointer, why)| format!("`{pointer}` {why}"))
+    read.map(|_| ()).map_err(|(pointer, why)| (pointer, why.to_owned()))
 }
 
 /// Whether a tool with this executor is one HTTP request.
@@ -145,7 +145,7 @@ fn is_http(executor: &ItemId) -> bool {
 }
 
 /// What stands for something in a request's body besides parameters.
-const BODY_NAMES: [&str; 5] =
+pub(super) const BODY_NAMES: [&str; 5] =
     ["item_dir", "project_path", "user_space", "system_space", "params_json"];
 
 /// The names in the body of a tool that is one HTTP request that stand for nothing, each once with

@@ -65,26 +65,38 @@ pub(crate) struct TimeLimit {
     set_by: SetBy,
     /// The longer time that the caller asked for in vain.
     in_vain: Option<Duration>,
+    /// The longer time that the project's config gives in vain, and where.
+    projects: Option<Box<(Duration, LimitKey)>>,
 }
 
 impl TimeLimit {
     /// A limit that nobody set, for those who measure or try a part.
     #[cfg(any(test, feature = "bench"))]
     pub(crate) fn of_rye(time: Duration) -> Self {
-        Self { time, set_by: SetBy::Rye, in_vain: None }
+        Self { time, set_by: SetBy::Rye, in_vain: None, projects: None }
     }
 
     pub(super) fn new(set: Option<SetLimit>, asked: Option<Duration>) -> Self {
         let (ms, key) = set.unwrap_or((TIMEOUT_MS, None));
         let time = Duration::from_millis(ms);
         match asked.filter(|asked| *asked < time) {
-            Some(asked) => Self { time: asked, set_by: SetBy::Caller, in_vain: None },
+            Some(asked) => {
+                Self { time: asked, set_by: SetBy::Caller, in_vain: None, projects: None }
+            }
             None => Self {
                 time,
                 set_by: key.map_or(SetBy::Rye, SetBy::Key),
                 in_vain: asked.filter(|asked| *asked > time),
+                projects: None,
             },
         }
+    }
+
+    /// Beside a longer limit of the project's config, which does not count.
+    pub(super) fn beside(self, projects: Option<SetLimit>) -> Self {
+        let projects = projects.and_then(|(ms, key)| Some((Duration::from_millis(ms), key?)));
+        let projects = projects.map(Box::new);
+        Self { projects, ..self }
     }
 
     pub(crate) fn time(&self) -> Duration {
@@ -94,26 +106,44 @@ impl TimeLimit {
     /// The time and its origin, in one line.
     pub(crate) fn to_text(&self) -> String {
         let time = time_text(self.time);
-        match &self.set_by {
+        let mut text = match &self.set_by {
             SetBy::Caller => format!("{time}, asked for by `--timeout`"),
             SetBy::Key(LimitKey { space, path, key, .. }) => {
                 format!("{time}, set by `{key}` in {path} ({space})")
             }
             SetBy::Rye => format!("{time}, which rye gives where nothing is set"),
+        };
+        if let Some((longer, LimitKey { path, key, .. })) = self.projects.as_deref() {
+            let longer = time_text(*longer);
+            text.push_str(&format!(
+                "; `{key}` in {path} says {longer}, and a project can only shorten"
+            ));
         }
+        text
     }
 
     /// As data: who set it, and where.
     pub(crate) fn to_json(&self) -> Value {
-        let ms = u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX);
-        match &self.set_by {
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let passed_over = self.projects.as_deref();
+        let passed_over = passed_over.map(|(time, LimitKey { item, space, path, key, .. })| {
+            json!({
+                "timeout_ms": ms(*time), "item_id": item, "space": space, "path": path, "key": key,
+            })
+        });
+        let ms = ms(self.time);
+        let mut limit = match &self.set_by {
             SetBy::Caller => json!({"timeout_ms": ms, "set_by": "caller"}),
             SetBy::Key(LimitKey { item, space, path, key, .. }) => json!({
                 "timeout_ms": ms, "set_by": "item", "item_id": item, "space": space,
                 "path": path, "key": key,
             }),
             SetBy::Rye => json!({"timeout_ms": ms, "set_by": "rye"}),
+        };
+        if let Some(passed_over) = passed_over {
+            limit["passed_over"] = passed_over;
         }
+        limit
     }
 
     /// What a person does who wants to give it longer. `own` is the key in the tool's own file that
@@ -137,6 +167,12 @@ impl TimeLimit {
                 )
             }
         };
+        if let Some((longer, LimitKey { path, key, .. })) = self.projects.as_deref() {
+            let longer = time_text(*longer);
+            help.push_str(&format!(
+                "; `{key}` in {path} can only shorten it, so {longer} there changes nothing"
+            ));
+        }
         if let Some(asked) = self.in_vain {
             let asked = time_text(asked);
             help.push_str(&format!(

@@ -10,6 +10,7 @@ use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Kind, Pattern, Query, Space};
 use crate::parse::Item;
+use crate::plan::{PlanError, PlanSource, check_config, limits};
 use crate::report::{Detail, Warned};
 use crate::resolve::Resolver;
 use crate::space::{Entry, Listing};
@@ -105,6 +106,15 @@ impl Items<'_> {
         parallel(queries, |query| describe(loader, &query))
     }
 
+    /// Why these tools cannot run with their own `config`, or with the config items that they ask
+    /// for; `None` for one that can, and for what is not a tool that is run. The results keep the
+    /// order.
+    pub(crate) fn refused_configs(self, of: Vec<&Described>) -> Vec<Option<Failure>> {
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
+        let loader = policy.loader(&Quiet);
+        parallel(of, |described| refused_config(loader, described).err())
+    }
+
     /// Whether this entry of a nearer space is the system's own file to the byte.
     pub(crate) fn is_system_copy(self, entry: &Entry) -> bool {
         let read = |space| self.rye.spaces.get(space)?.read(&entry.relative()).ok()?;
@@ -125,6 +135,21 @@ impl Described {
         }
         out
     }
+}
+
+fn refused_config(loader: Loader<'_>, described: &Described) -> Result<(), Failure> {
+    let Item::Tool(tool) = &described.item else { return Ok(()) };
+    if tool.is_link() {
+        return Ok(());
+    }
+    let item = &described.detail.item;
+    check_config(tool.executor.as_ref(), &tool.config)
+        .map_err(|(pointer, why)| PlanError::BadConfig { item: item.clone(), pointer, why })?;
+    limits(item, &loader, &Quiet)?;
+    for wanted in tool.config_resolve.iter().flat_map(|asked| &asked.wanted) {
+        loader.configs(&wanted.item)?;
+    }
+    Ok(())
 }
 
 fn describe(loader: Loader<'_>, query: &Query) -> Result<Described, Failure> {

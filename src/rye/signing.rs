@@ -357,8 +357,8 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
         let message = "nobody asks it: a hook is in force below `tools/hooks/` alone";
         findings.push(Finding::error(message));
     }
-    if let Err(why) = check_config(tool.executor.as_ref(), &tool.config) {
-        findings.push(Finding::warning(format!("it cannot run: {why}")));
+    if let Err((pointer, why)) = check_config(tool.executor.as_ref(), &tool.config) {
+        findings.push(Finding::warning(format!("it cannot run: `{pointer}` {why}")));
     }
     for (name, near) in unknown_names(tool.executor.as_ref(), tool.schema.as_ref(), &tool.config) {
         let message =

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
 use crate::id::{Kind, Query, Ref, Space};
 use crate::lock::Pin;
 use crate::parse::Item;
-use crate::plan::{Params, Plan, Survey, find_program};
+use crate::plan::{Params, Plan, Survey, TimeLimit, find_program};
 use crate::report::Detail;
 use crate::resolve::Found;
 use crate::trace::{Quiet, SkippedPath};
@@ -44,6 +44,8 @@ pub(crate) struct WhyReport {
     /// For a tool that can be run: the program and the folders of packages that it would use, or
     /// the rule that would stop it.
     pub(crate) survey: Option<Result<Survey, Diagnostic>>,
+    /// For a tool that can be run: how long it may take.
+    pub(crate) limit: Option<TimeLimit>,
     /// Why nothing answers, if nothing does.
     pub(crate) refused: Option<Diagnostic>,
 }
@@ -57,10 +59,10 @@ impl Items<'_> {
         let (item, answer, copies) = loader.copies(query)?;
         let winner = answer.as_ref().ok().map(|found| found.space);
         let admitted = answer.and_then(|found| loader.admit(found));
-        let mut survey = None;
+        let mut plan = None;
         let (chain, refused) = match admitted {
             Ok((source, item)) => {
-                survey = loader.survey_tool(&source, &item);
+                plan = plan_of_tool(&loader, &source, &item);
                 let runs = matches!(&item, Item::Tool(tool) if !tool.is_link())
                     || matches!(&item, Item::Directive(_));
                 let details = runs.then(|| loader.details(source, item));
@@ -87,7 +89,8 @@ impl Items<'_> {
             }),
             copies,
             chain,
-            survey,
+            limit: plan.as_ref().and_then(|plan| Some(plan.as_ref().ok()?.limit().clone())),
+            survey: plan.map(|plan| plan.map(|plan| plan.survey().clone())),
             locked: listed.map(|pin| (pin, holds)),
             refused,
         })
@@ -125,17 +128,7 @@ impl Loader<'_> {
         source: &Source,
         item: &Item,
     ) -> Option<Result<Survey, Diagnostic>> {
-        let Item::Tool(tool) = item else { return None };
-        let chain = self.chain(source.clone(), tool.as_ref().clone(), &Quiet).ok()?;
-        if chain.links().len() == 1 {
-            return None;
-        }
-        let valid = match valid_here(chain) {
-            Ok(valid) => valid,
-            Err(failure) => return Some(Err(failure.diagnostic())),
-        };
-        let plan = Plan::build(&valid, Params::none(), &self.machine(), &Quiet);
-        Some(plan.map(|plan| plan.survey().clone()).map_err(|failure| failure.diagnostic()))
+        Some(plan_of_tool(self, source, item)?.map(|plan| plan.survey().clone()))
     }
 
     /// What was typed as a ref, the file that answers it or why none does, and every copy.
@@ -170,6 +163,25 @@ impl Loader<'_> {
         let copies = copies.collect();
         Ok((item, answer, copies))
     }
+}
+
+/// The plan of a run without parameters.
+fn plan_of_tool(
+    loader: &Loader<'_>,
+    source: &Source,
+    item: &Item,
+) -> Option<Result<Plan, Diagnostic>> {
+    let Item::Tool(tool) = item else { return None };
+    let chain = loader.chain(source.clone(), tool.as_ref().clone(), &Quiet).ok()?;
+    if chain.links().len() == 1 {
+        return None;
+    }
+    let valid = match valid_here(chain) {
+        Ok(valid) => valid,
+        Err(failure) => return Some(Err(failure.diagnostic())),
+    };
+    let plan = Plan::build(&valid, Params::none(), &loader.machine(), &Quiet);
+    Some(plan.map_err(|failure| failure.diagnostic()))
 }
 
 fn judge_copy(loader: Loader<'_>, found: Found, winner: Option<&Place>) -> ItemCopy {

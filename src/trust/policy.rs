@@ -1,9 +1,11 @@
 //! The person's own policy, `config:rye/policy` of the user space.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::store::yaml;
-use crate::base::text::brief_line;
+use crate::base::text::{brief_line, near};
 use crate::id::{ItemId, Pattern, Ref};
 
 /// The person's own policy, `config:rye/policy` of the user space.
@@ -26,6 +28,9 @@ pub(super) struct Policy {
     let_out: Vec<Pattern>,
 }
 
+/// The keys of a policy; a misspelt one would be none.
+const KEYS: [&str; 4] = ["allow_shadow", "receipts", "required_hooks", "sandbox_off"];
+
 /// When the run of a tool leaves a receipt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -39,6 +44,7 @@ impl Policy {
     /// # Errors
     /// One line that says why the text is not a policy.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
+        only_known(text)?;
         let mut policy: Self = yaml(text)?;
         let hooks = std::mem::take(&mut policy.required_hooks);
         let id = |hook: &String| {
@@ -68,4 +74,17 @@ impl Policy {
     pub(super) fn lets_out(&self, item: &Ref) -> bool {
         self.let_out.iter().any(|pattern| pattern.matches(item))
     }
+}
+
+/// Refuses a key that no policy has, with the nearest one.
+fn only_known(text: &str) -> Result<(), String> {
+    let Ok(given) = yaml::<BTreeMap<String, serde_json::Value>>(text) else { return Ok(()) };
+    let Some(unknown) = given.keys().find(|key| !KEYS.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let meant = match near(unknown, KEYS.into_iter(), 1).pop() {
+        Some(meant) => format!("; did you mean `{meant}`?"),
+        None => format!(": they are `{}`", KEYS.join("`, `")),
+    };
+    Err(format!("`{}` is not a key of a policy{meant}", brief_line(unknown)))
 }

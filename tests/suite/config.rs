@@ -1,7 +1,10 @@
 //! Config items in several spaces (core 7.10): what a tool gets, and how long it may run.
 
+use crate::keys::others::{put, put_home};
 use crate::world::World;
 use serde_json::{Value, json};
+
+const LIMITS: &str = ".ai/config/execution/execution.yaml";
 
 /// A tool that gives back the parameters that it was given.
 fn echo(fields: &str) -> String {
@@ -200,5 +203,95 @@ fn a_time_is_written_with_its_unit_wherever_one_is_given() {
         assert_eq!(world.run("tool:acme/own"), (6, "plan.bad_config".into()), "{bad}");
         let said = world.rye(&["execute", "acme/own", &format!("--timeout={bad}")]);
         assert_eq!(said.status, if bad == "5" { 6 } else { 2 }, "{bad}: {said:?}");
+    }
+}
+
+#[test]
+fn a_misspelt_limit_of_runs_is_refused_with_the_nearest_name_and_shown_in_the_list() {
+    for (text, meant) in [
+        ("defaults: {timeuot: 3}\n", "`timeout`"),
+        ("default: {timeout: 3}\n", "`defaults`"),
+        ("tools: {acme/own: {timout: 3}}\n", "`timeout`"),
+        ("tools: {'tool:acme/own': {timeout: 3}}\n", "must be an id"),
+    ] {
+        let world = World::new();
+        world.signed(".ai/tools/acme/own.yaml", &echo(""));
+        world.works("tool:acme/own");
+        world.write(LIMITS, text);
+        let said = world.rye(&["sign", "config:execution/execution"]);
+        assert_eq!((said.status, said.code().as_str()), (5, "parse.metadata"), "{text}: {said:?}");
+        assert!(said.stderr.contains(meant), "{text}: {said:?}");
+        // Signed by an older program, it stops the runs that it was meant to limit.
+        put(&world, &world.own_key(), LIMITS, text);
+        world.refused("tool:acme/own", "parse.metadata", 5);
+        let said = world.rye(&[]);
+        let row = "cannot run: config:execution/execution: parse.metadata";
+        assert!(said.stdout.contains(row), "{said:?}");
+        let (_, got) = world.json(&["list", "--long"]);
+        let own =
+            got["items"].as_array().unwrap().iter().find(|it| it["item_id"] == "tool:acme/own");
+        assert_eq!(own.unwrap()["cannot_run"]["code"], "parse.metadata", "{got}");
+    }
+}
+
+#[test]
+fn a_tool_whose_own_config_is_refused_is_not_listed_as_fine() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/own.yaml", &echo("").replace("cat", "cat, timeout: never"));
+    world.refused("tool:acme/own", "plan.bad_config", 6);
+    let said = world.rye(&[]);
+    assert!(said.stdout.contains("cannot run: its config: plan.bad_config"), "{said:?}");
+}
+
+#[test]
+fn a_longer_limit_of_a_project_is_told_as_passed_over() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/own.yaml", &echo(""));
+    world.signed(LIMITS, "defaults: {timeout: 600}\n");
+    let told = "; `defaults.timeout` in .ai/config/execution/execution.yaml says 10 min, and a \
+                project can only shorten";
+    for args in [&["execute", "acme/own", "--dry-run"][..], &["why", "acme/own"]] {
+        let said = world.rye(args);
+        assert!(said.stdout.contains(told), "{args:?}: {said:?}");
+        let (_, got) = world.json(args);
+        let passed_over = &got["limit"]["passed_over"];
+        assert_eq!(passed_over["timeout_ms"], 600_000, "{args:?}: {got}");
+        assert_eq!(passed_over["item_id"], "config:execution/execution", "{args:?}: {got}");
+    }
+    world.signed(LIMITS, "defaults: {timeout: 3}\n");
+    let said = world.rye(&["why", "acme/own"]);
+    assert!(!said.stdout.contains("can only shorten"), "{said:?}");
+    assert!(said.stdout.contains("3 s, set by `defaults.timeout`"), "{said:?}");
+}
+
+#[test]
+fn a_misspelt_line_of_your_policy_is_refused_with_the_nearest_name() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/own.yaml", &echo(""));
+    let path = ".ai/config/rye/policy.yaml";
+    world.write_home(path, "sandbox_of: []\n");
+    let said = world.rye(&["sign", "config:rye/policy", "--space", "user"]);
+    assert!(!said.stdout.contains("signed") && said.status != 0, "{said:?}");
+    assert!(said.stderr.contains("did you mean `sandbox_off`?"), "{said:?}");
+    put_home(&world, &world.own_key(), path, "sandbox_of: []\n");
+    let said = world.rye(&["execute", "acme/own", "--sandbox", "off"]);
+    assert_eq!((said.status, said.code().as_str()), (4, "verify.trust_unreadable"), "{said:?}");
+    assert!(said.stderr.contains("did you mean `sandbox_off`?"), "{said:?}");
+}
+
+#[test]
+fn a_url_that_names_a_parameter_is_refused_by_that_name_given_or_not() {
+    let world = World::new();
+    let file = ".ai/tools/acme/ask.yaml";
+    let text = "version: 1.0.0\nexecutor_id: rye/core/runtimes/http/request\ndescription: d\n\
+                parameters: [{name: q, type: string}]\n\
+                config: {url: 'https://host.example/?q={q}'}\n";
+    world.write(file, text);
+    let said = world.rye(&["sign", "tool:acme/ask"]);
+    assert!(said.stderr.contains("`/config/url` names `{q}`"), "{said:?}");
+    for more in [&[][..], &["-i", "q=1"]] {
+        let said = world.rye(&[&["execute", "acme/ask", "--dry-run"], more].concat());
+        assert_eq!((said.status, said.code().as_str()), (6, "plan.bad_config"), "{said:?}");
+        assert!(said.stderr.contains("names `{q}`: a parameter goes into `body`"), "{said:?}");
     }
 }

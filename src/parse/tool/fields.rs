@@ -140,7 +140,8 @@ impl<'m> Fields<'m> {
         unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
     }
 
-    fn unknown(&self, key: &str, known: &[&str]) -> ParseFault {
+    /// The fault of an unknown key, with the nearest of the known ones.
+    pub(super) fn unknown(&self, key: &str, known: &[&str]) -> ParseFault {
         let near = near(key, known.iter().copied(), 1).pop();
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let pointer = escape_line(&self.pointer(key));

@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str, style: &HeaderStyle) -> Result<Tool, ParseFault>
     // People and models read these fields. Values for a process are checked when it is planned.
     let read = header.iter().filter(|(key, _)| SHOWN.contains(&key.as_str()));
     read.map(|(_, value)| value).try_for_each(plain)?;
-    Tool::new(&header)
+    Tool::new(&header, style)
 }
 
 /// The files that a tool's header lists, whether or not anybody signed it; `None` for a file that

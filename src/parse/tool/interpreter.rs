@@ -98,12 +98,7 @@ impl Interpreter {
                 return Err(fault(&fields.pointer("type"), &format!("must be {known}")));
             }
         };
-        let (common, mut given) = (["type", "var", "fallback"], fields.map().keys());
-        if let Some(key) =
-            given.find(|k| !common.contains(&k.as_str()) && !keys.contains(&k.as_str()))
-        {
-            return Err(fault(&fields.pointer(key), &format!("is not a key of `{kind}`")));
-        }
+        fields.only_or_x(&[&["type", "var", "fallback"], keys].concat())?;
         let fallback = fields.string("fallback")?;
         if let Some(program) = &fallback {
             program_or_path(program, &fields.pointer("fallback"))?;

@@ -1,7 +1,7 @@
 //! Tool: what a signed program says of itself, read without running it.
 //!
 //! In:  a tool's whole text, the signature line included, and its header style.
-//! Out: a [`Tool`], typed; keys that rye does not know are passed over.
+//! Out: a [`Tool`], typed; a key that rye does not know is a fault.
 //!
 //! Invariants
 //! - Each header reader gives one map with the key names of the YAML form.
@@ -12,6 +12,7 @@
 mod anchor;
 mod argument;
 mod block;
+mod config_keys;
 mod config_resolve;
 mod declare;
 mod eval;
@@ -40,6 +41,8 @@ mod write_files;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use argument::Argument;
+pub(crate) use config_keys::REQUEST_KEYS;
+pub(super) use config_keys::check_limits;
 pub(crate) use config_resolve::{MergeMode, WantedConfig};
 pub(crate) use declare::{Needs, declaration, declare};
 pub(crate) use exec::{EnvBase, Exec, ExecMode};

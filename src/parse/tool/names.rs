@@ -10,6 +10,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use strsim::damerau_levenshtein;
 
+use super::tool::KEYS;
 use crate::base::limits::PROGRAM_BYTES;
 use crate::base::text::{escape_line, position};
 use crate::diagnostic::Code;
@@ -42,7 +43,8 @@ pub(super) struct Binding<V> {
     at: usize,
     /// The literal, where it is bound by one plain assignment at top level.
     value: Option<V>,
-    /// What is written there, where it is nearly the name.
+    /// What is written there, where it is not the name. With a value that rye would read below
+    /// the key it was meant for the name, and else for the program's own.
     slip: Option<String>,
 }
 
@@ -52,9 +54,65 @@ impl<V> Binding<V> {
         if let Some((name, key)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Some(Self { name, key, at, value, slip: None });
         }
-        let is_meant = |known: &str| value.is_some() && is_slip(name, known);
-        let (meant, key) = NAMES.iter().find(|(known, _)| is_meant(known))?;
-        Some(Self { name: meant, key, at, value: None, slip: Some(name.to_owned()) })
+        value.as_ref()?;
+        let slip = Some(name.to_owned());
+        let is_meant = |known: &str| is_slip(name, known);
+        if let Some((meant, key)) = NAMES.iter().find(|(known, _)| is_meant(known)) {
+            return Some(Self { name: meant, key, at, value: None, slip });
+        }
+        let dunder = name.strip_prefix("__").and_then(|rest| rest.strip_suffix("__"));
+        if let Some(key) = dunder.and_then(|word| KEYS.iter().find(|key| **key == word)) {
+            return Some(Self { name: "", key, at, value: None, slip });
+        }
+        let key =
+            DOUBTFUL.iter().find(|(known, _)| is_doubtful(name, known)).map(|(_, key)| key)?;
+        Some(Self { name: "", key, at, value, slip })
+    }
+
+    /// The sentence about a name that is not known.
+    fn not_known(&self, written: &str) -> String {
+        let (written, key) = (escape_line(written), self.key);
+        match NAMES.iter().find(|(_, known)| *known == key) {
+            Some((name, _)) => format!("`{written}` is not known here; did you mean `{name}`?"),
+            None => format!(
+                "`{written}` is not read from the code: `{key}` stands in the header block, \
+                 behind `/// rye`"
+            ),
+        }
+    }
+}
+
+/// Names that a program may well have for itself, and the key that they mean where their value
+/// reads as one of that key.
+const DOUBTFUL: [(&str, &str); 5] = [
+    ("SECRETS", "secrets"),
+    ("CONFIG", "config"),
+    ("SANDBOX", "sandbox"),
+    ("INPUT_SCHEMA", "config_schema"),
+    ("PARAMETERS", "config_schema"),
+];
+
+/// Whether a name is a doubtful one, or a letter off it.
+fn is_doubtful(name: &str, known: &str) -> bool {
+    name.len().abs_diff(known.len()) <= 1 && damerau_levenshtein(name, known) <= 1
+}
+
+/// Whether a value is one that rye reads below the key.
+fn reads_as(key: &str, value: &Value) -> bool {
+    let has = |key: &str| value.get(key).is_some();
+    match (key, value) {
+        ("secrets", Value::Array(names)) => {
+            let is_part = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+            let is_name = |it: &Value| it.as_str().is_some_and(|it| it.bytes().all(is_part));
+            !names.is_empty() && names.iter().all(is_name)
+        }
+        ("config", _) => ["command", "args", "cwd", "timeout", "timeout_ms"].into_iter().any(has),
+        ("sandbox", _) => ["fs", "net", "limits", "items", "git"].into_iter().any(has),
+        ("config_schema", Value::Object(_)) => has("properties") || has("required"),
+        ("config_schema", Value::Array(list)) => {
+            !list.is_empty() && list.iter().all(|it| it.get("name").is_some_and(Value::is_string))
+        }
+        _ => false,
     }
 }
 
@@ -77,11 +135,20 @@ pub(super) fn header<V>(
 ) -> Result<Map<String, Value>, ParseFault> {
     bindings.sort_by_key(|binding| binding.at);
     let fault = |at: usize, code, why| Err(fault(text, at, code, why));
-    for (place, Binding { name, key, at, slip, .. }) in bindings.iter().enumerate() {
+    let (doubtful, bindings): (Vec<_>, Vec<_>) =
+        bindings.into_iter().partition(|it| it.slip.is_some() && it.value.is_some());
+    for mut binding in doubtful {
+        let value = binding.value.take().and_then(|value| literal(binding.key, value).ok());
+        if let Some(written) =
+            binding.slip.as_ref().filter(|_| value.is_some_and(|it| reads_as(binding.key, &it)))
+        {
+            return fault(binding.at, PARSE_METADATA, binding.not_known(written));
+        }
+    }
+    for (place, binding) in bindings.iter().enumerate() {
+        let Binding { name, key, at, slip, .. } = binding;
         if let Some(written) = slip {
-            let why =
-                format!("`{}` is not known here; did you mean `{name}`?", escape_line(written));
-            return fault(*at, PARSE_METADATA, why);
+            return fault(*at, PARSE_METADATA, binding.not_known(written));
         }
         if bindings[..place].iter().any(|earlier| earlier.key == *key) {
             return fault(

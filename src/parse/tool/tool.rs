@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
+use super::config_keys;
 use super::config_resolve::{ConfigResolve, config_resolve};
 use super::eval::{Eval, eval};
 use super::exec::{Block, Exec, exec};
@@ -19,6 +20,7 @@ use crate::diagnostic::Diagnose;
 use crate::id::{IdError, ItemId};
 use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 use crate::parse::outline::texts;
+use crate::space::HeaderStyle;
 use crate::verify::{FileList, PartsRoot};
 
 /// The keys of a header, in the order in which they are written. Any other is a fault, because a
@@ -141,17 +143,25 @@ impl Tool {
         matches!(self.tool_type.as_deref(), Some("runtime" | "primitive"))
     }
 
-    /// The tool that a header declares.
+    /// The tool that the header of a file of that style declares.
     ///
     /// # Errors
     /// `parse.metadata` for a field of another type or shape, named by its pointer;
     /// `parse.duplicate_metadata` for parameters declared twice.
-    pub(super) fn new(header: &Map<String, Value>) -> Result<Self, ParseFault> {
+    pub(super) fn new(
+        header: &Map<String, Value>,
+        style: &HeaderStyle,
+    ) -> Result<Self, ParseFault> {
         let fields = Fields::new(header);
         fields.only_or_x(KEYS)?;
-        let env_config = fields.fields("env_config")?;
+        let (env_config, config) = (fields.fields("env_config")?, fields.fields("config")?);
+        let executor = executor(&fields)?;
+        if let Some(config) = &config {
+            config_keys::check(config, style, executor.as_ref())?;
+        }
         let (env, interpreter) = match &env_config {
             Some(config) => {
+                config.only_or_x(&["env", "interpreter"])?;
                 let block = config.fields("interpreter")?;
                 (config.env("env")?, block.as_ref().map(Interpreter::new).transpose()?)
             }
@@ -174,13 +184,13 @@ impl Tool {
         Ok(Self {
             version: fields.string("version")?,
             tool_type: fields.string("tool_type")?,
-            executor: executor(&fields)?,
+            executor,
             category: fields.string("category")?,
             description: fields.string("description")?,
             schema,
             env,
             interpreter,
-            config: fields.fields("config")?.map_or_else(Map::new, |config| config.map().clone()),
+            config: config.map_or_else(Map::new, |config| config.map().clone()),
             config_resolve: config_resolve(&fields)?,
             files: listed,
             exec,
@@ -217,12 +227,16 @@ fn executor(fields: &Fields<'_>) -> Result<Option<ItemId>, ParseFault> {
 }
 
 fn constraints(fields: &Fields<'_>) -> Result<Constraints, ParseFault> {
+    fields.only_or_x(&["min_version", "max_version", "version"])?;
     Ok(Constraints {
         min_version: fields.string("min_version")?,
         max_version: fields.string("max_version")?,
         version: fields.string("version")?,
     })
 }
+
+/// What a port may say of itself.
+const PORT: [&str; 5] = ["name", "type", "required", "default", "description"];
 
 /// Ports from a list of names, a list of `{name, required}`, or a mapping from names.
 fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Port>>, ParseFault> {
@@ -239,7 +253,11 @@ fn ports(fields: &Fields<'_>, key: &str, required: bool) -> Result<Option<Vec<Po
             let items = map.iter().map(|(name, item)| {
                 let named = Fields::from_value(item, format!("{pointer}/{name}"));
                 let stated = match item {
-                    Value::Object(_) => named?.truth("required")?,
+                    Value::Object(_) => {
+                        let named = named?;
+                        named.only_or_x(&PORT)?;
+                        named.truth("required")?
+                    }
                     _ => None,
                 };
                 Ok(Port { name: name.clone(), required: stated.unwrap_or(required) })
@@ -261,6 +279,7 @@ fn port(item: &Value, pointer: &str, required: bool) -> Result<Port, ParseFault>
         return Ok(Port { name: string(item, pointer)?, required });
     }
     let fields = Fields::from_value(item, pointer.to_owned())?;
+    fields.only_or_x(&PORT)?;
     let name = fields.string("name")?;
     let name =
         name.ok_or_else(|| ParseFault::new(PARSE_METADATA, format!("`{pointer}` has no `name`")))?;

@@ -8,12 +8,13 @@ use crate::parse::tool::anchor::{Anchor, AnchorMode, DepsScope, VerifyDeps};
 use crate::parse::tool::config_resolve::{ConfigResolve, MergeMode, WantedConfig};
 use crate::parse::tool::sandbox::Sandbox;
 use crate::parse::{Interpreter, Search};
+use crate::space::HeaderStyle;
 use crate::verify::{FileList, Glob, PartsRoot};
 use serde_json::{Value, json};
 
 fn tool(text: &str) -> Result<Tool, ParseFault> {
     let value = yaml(text).expect("the fixture is YAML");
-    Tool::new(value.as_object().expect("the fixture is a mapping"))
+    Tool::new(value.as_object().expect("the fixture is a mapping"), &HeaderStyle::Yaml)
 }
 
 #[test]
@@ -257,6 +258,6 @@ fn parameters_become_one_schema() {
 fn many_ports_take_linear_time() {
     let names: String = (0..100_000).map(|at| format!("'p{at}',")).collect();
     let value = toml(&format!("inputs = [{names}]")).unwrap();
-    let tool = Tool::new(value.as_object().unwrap()).unwrap();
+    let tool = Tool::new(value.as_object().unwrap(), &HeaderStyle::Toml).unwrap();
     assert_eq!(tool.inputs.map(|ports| ports.len()), Some(100_000));
 }

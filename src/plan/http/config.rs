@@ -6,25 +6,11 @@ use serde_json::{Map, Value};
 use crate::base::durations::{BACKOFF_MAX_MS, BACKOFF_MS, CONNECT_TIMEOUT_MS, TIMEOUT_MAX_MS};
 use crate::base::limits::{ANSWER_BYTES, REDIRECTS, REDIRECTS_DEFAULT, TRIES, TRIES_DEFAULT};
 use crate::base::text::{escape_line, near};
+use crate::parse::REQUEST_KEYS;
 use crate::plan::config::timeout_ms;
 
 /// A pointer into the config, and what is the matter there.
 pub(in crate::plan) type Bad = (&'static str, String);
-
-const KEYS: &[&str] = &[
-    "method",
-    "url",
-    "headers",
-    "auth",
-    "body",
-    "cleartext",
-    "timeout",
-    "timeout_ms",
-    "connect_timeout_ms",
-    "retry",
-    "max_redirects",
-    "max_response_bytes",
-];
 
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -59,7 +45,7 @@ pub(super) struct Retry {
 
 impl Config {
     pub(super) fn read(merged: &Map<String, Value>) -> Result<Self, Bad> {
-        known(merged, KEYS, "/config")?;
+        known(merged, REQUEST_KEYS, "/config")?;
         let method = text(merged, "method", "/config/method")?.unwrap_or("GET");
         let method = METHODS
             .iter()
@@ -151,9 +137,10 @@ fn headers(merged: &Map<String, Value>) -> Result<Vec<(String, String)>, Bad> {
     headers.iter().map(read).collect()
 }
 
-/// Refuses a key that is not in the list, and names the one that was meant.
+/// Refuses a key that is not in the list, and names the one that was meant; `x-…` is free.
 fn known(map: &Map<String, Value>, keys: &[&str], pointer: &'static str) -> Result<(), Bad> {
-    let Some(unknown) = map.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
+    let is_known = |key: &str| keys.contains(&key) || key.starts_with("x-");
+    let Some(unknown) = map.keys().find(|key| !is_known(key)) else { return Ok(()) };
     let meant = near(unknown, keys.iter().copied(), 1).pop();
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
     let why =

@@ -21,10 +21,11 @@ use serde_json::{Map, Value, json};
 
 use super::config::strings;
 use super::error::PlanError;
-use super::params::Params;
-use super::template::variables;
+use super::params::{BODY_NAMES, Params};
+use super::template::{names, variables};
 use super::template_context::TemplateContext;
 use crate::base::Address;
+use crate::base::text::escape_line;
 use crate::chain::Chain;
 use crate::id::Ref;
 use body::Body;
@@ -117,14 +118,17 @@ impl HttpPlan {
 /// What is wrong with one link's keys for an HTTP request; for signing.
 ///
 /// # Errors
-/// One sentence.
-pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
+/// A pointer and a sentence.
+pub(super) fn check(config: &Map<String, Value>) -> Result<(), Bad> {
     let mut whole = config.clone();
     // Another link may say where to.
     whole.entry("url").or_insert_with(|| "https://host.invalid/".into());
-    let read = Config::read(&whole).map_err(|(pointer, why)| format!("`{pointer}` {why}"))?;
+    let read = Config::read(&whole)?;
+    if let Some(name) = read.url.as_deref().and_then(parameter_in) {
+        return Err(("/config/url", in_the_body_alone(name)));
+    }
     match read.url.filter(|url| !url.contains(['$', '{'])) {
-        Some(url) => Address::parse(&url).map(|_| ()).map_err(|why| format!("`/config/url` {why}")),
+        Some(url) => Address::parse(&url).map(|_| ()).map_err(|why| ("/config/url", why.into())),
         None => Ok(()),
     }
 }
@@ -139,12 +143,27 @@ fn address(
     context.env.keep_out(item, template)?;
     let bad =
         |why: String| PlanError::BadConfig { item: item.clone(), pointer: "/config/url", why };
+    if let Some(name) = parameter_in(template) {
+        return Err(bad(in_the_body_alone(name)));
+    }
     let named = params.as_map().keys().any(|name| template.contains(&format!("{{{name}}}")));
     if named || context.env.takes_parameters(template) {
         return Err(bad("takes a value of the caller's parameters; they go into `body`".into()));
     }
     Address::parse(&context.fill_without_private().scope().text(template))
         .map_err(|why| bad(why.into()))
+}
+
+/// What a URL names that is not of this machine: a parameter, given or not.
+fn parameter_in(template: &str) -> Option<&str> {
+    names(template).into_iter().find(|name| !BODY_NAMES.contains(name))
+}
+
+fn in_the_body_alone(name: &str) -> String {
+    let name = escape_line(name);
+    format!(
+        "names `{{{name}}}`: a parameter goes into `body` alone, so that no caller says who is asked for what"
+    )
 }
 
 /// The declared secrets with their values. One that is missing was refused before.

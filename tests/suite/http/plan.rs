@@ -27,8 +27,6 @@ fn what_is_no_request_is_refused_before_the_network_is_touched() {
         (format!("url: '{url}a b'"), "/config/url"),
         (format!("url: \"{url}\\r\\nX-Evil: 1\""), "/config/url"),
         (format!("url: '{url}{{city}}'"), "/config/url"),
-        (with("metod: POST"), "/config` holds `metod`"),
-        (with("command: touch"), "/config` holds `command`"),
         (with("method: post"), "/config/method"),
         (with("method: 'GET / HTTP/1.1'"), "/config/method"),
         (with("method: CONNECT"), "/config/method"),
@@ -200,13 +198,19 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
 fn signing_warns_of_a_request_that_cannot_be_sent() {
     let world = World::new();
     for (config, word) in [
-        ("  url: 'http://h/'\n  metod: GET\n", "metod"),
         ("  url: 'ftp://h/'\n", "/config/url"),
         ("  url: 'http://h/'\n  timeout_ms: 0\n", "/config/timeout_ms"),
     ] {
         world.write(".ai/tools/acme/ask.yaml", tool(config, ""));
         let said = world.rye(&["sign", "acme/ask"]);
         assert!(said.status == 0 && said.stderr.contains(word), "{word}: {said:?}");
+    }
+    // What nobody would read is not signed.
+    for (key, meant) in [("metod: GET", "`method`"), ("command: touch", "not known here")] {
+        world.write(".ai/tools/acme/ask.yaml", tool(&format!("  url: 'http://h/'\n  {key}\n"), ""));
+        let said = world.rye(&["sign", "acme/ask"]);
+        assert_eq!((said.status, said.code().as_str()), (5, "parse.metadata"), "{key}: {said:?}");
+        assert!(said.stderr.contains(meant), "{key}: {said:?}");
     }
     world.write(".ai/tools/acme/ask.yaml", tool("  url: '${BASE:-http://h}/x'\n", ""));
     let said = world.rye(&["sign", "acme/ask"]);

@@ -174,6 +174,19 @@ fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
         (shell("# [sandbx]\n# net = \"any\"\n"), "sandbox"),
         (yaml("configg: {}"), "config"),
         (yaml("timeout: 3"), "is not known here"),
+        (shell("# config = {timeuot = 3}\n"), "`timeout`"),
+        (shell("# [env_config.evn]\n# A = \"1\"\n"), "`env`"),
+        (shell("# [child_constraints]\n# min_verison = \"1.0.0\"\n"), "`min_version`"),
+        (shell("# inputs = [{name = \"a\", requird = false}]\n"), "`required`"),
+        (yaml("config: {comand: ls}"), "`command`"),
+        (yaml("env_config: {interpreter: {type: system_binary, binary: sh, vra: X}}"), "`var`"),
+        (python("CONFIG = {\"timeuot\": 3}"), "`timeout`"),
+        (python("CONFGI = {\"timeout\": 3}"), "`CONFIG`"),
+        (python("SECRET = [\"TOKEN\"]"), "`SECRETS`"),
+        (python("__secrets__ = [\"TOKEN\"]"), "`SECRETS`"),
+        (python("INPUT_SCHEMA = {\"required\": [\"x\"]}"), "`CONFIG_SCHEMA`"),
+        (python("SANDBOX = {\"net\": \"none\"}"), "header block"),
+        (node("const SECRET = ['TOKEN']"), "`SECRETS`"),
         (python("CONFIG_SCHEME = {}"), "CONFIG_SCHEMA"),
         (python("__tool_descripton__ = \"d\""), "__tool_description__"),
         (node("const __executorid__ = 'a/b'"), "__executor_id__"),
@@ -199,8 +212,22 @@ fn a_field_for_others_and_a_name_of_the_programs_own_are_free() {
     world.signed(
         ".ai/tools/acme/own.py",
         "__author__ = \"Ann\"\n__all__ = []\nCONFIGS = {}\nSECRET = \"s\"\nENVS = []\nFILE = 1\n\
+         SANDBOX = [1, 2]\nPARAMETERS = {\"depth\": 3}\n\
+         CONFIG = {\"endpoint\": \"e\", \"timeouts\": 3, \"timeout_s\": 3, \"Timeout\": {}}\n\
          __version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n\
          __tool_description__ = \"d\"\nprint(1)\n",
     );
     world.works("tool:acme/own");
+    // A runtime of your own may read what the tool's file says, and so may `x-…`.
+    world.signed(
+        ".ai/tools/acme/mine.yaml",
+        "version: 1.0.0\ntool_type: runtime\nexecutor_id: rye/core/primitives/execute\n\
+         description: d\nconfig: {command: cat, x-more: 1}\n",
+    );
+    world.signed(
+        ".ai/tools/acme/data.yaml",
+        "version: 1.0.0\nexecutor_id: acme/mine\ndescription: d\n\
+         config: {rows: 3, comand: x}\n",
+    );
+    world.works("tool:acme/data");
 }
