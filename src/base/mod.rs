@@ -17,6 +17,7 @@ pub(crate) mod fuzz;
 pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod lines;
+pub(crate) mod look_alike;
 pub(crate) mod parallel;
 pub(crate) mod random;
 pub(crate) mod staged;

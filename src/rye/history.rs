@@ -17,6 +17,7 @@ use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Query, Ref};
 use crate::lock::Pin;
 use crate::resolve::Found;
+use crate::signature::{Scan, scan};
 use crate::trace::Quiet;
 use crate::verify::{
     DevMode, PartFinding, Reason, Source, admit, brief, digest_to_sign, is_whole_line, line_range,
@@ -361,6 +362,15 @@ impl Loader<'_> {
             return Ok(Difference::none(found, pin));
         }
         Err(VersionError::NotKept { item: found.item.clone(), sha256: pin.sha256 })
+    }
+}
+
+/// The key that the last remembered version of a file names, believed or not by now.
+pub(super) fn last_signer(loader: Loader<'_>, found: &Found) -> Option<Fingerprint> {
+    let version = loader.baselines()?.versions(&found.base, &found.item).into_iter().next()?;
+    match scan(&version.read()?, &found.file_type.comment) {
+        Ok(Scan::Line { line, .. }) => Some(line.key),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::{Rye, now};
+use super::history::last_signer;
 use super::listed_files::{ListedFiles, is_part};
 use super::load::Loader;
 use crate::base::Timestamp;
@@ -52,6 +53,8 @@ pub(crate) struct ReviewedItem {
     pub(crate) shadows: Vec<Space>,
     /// What it may touch, as its header says; `None` for one that does not parse.
     pub(crate) reach: Option<DeclaredReach>,
+    /// The signer of the version that you accepted, signed or ran last, where it was another.
+    pub(crate) signer_before: Option<Fingerprint>,
     /// What of that the version did not ask for that you accepted, signed or ran last.
     pub(crate) more: Vec<String>,
 }
@@ -203,6 +206,7 @@ impl ProjectTrust<'_> {
                 shadows,
                 reach,
                 more,
+                signer_before: None,
             };
             for fault in verdict.faults() {
                 match fault {
@@ -221,6 +225,11 @@ impl ProjectTrust<'_> {
             }
             if let Some(known) = verdict.signer() {
                 item.signer_is = *known;
+            }
+            if let Some((key, _)) = signer {
+                let person = |key| person_of(key, trust);
+                let before = last_signer(loader, &found);
+                item.signer_before = before.filter(|before| person(*before) != person(key));
             }
             // A line that its key did not make has no signer.
             if item.forged {
@@ -241,6 +250,13 @@ impl ProjectTrust<'_> {
         odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
         Ok(Review { project, accepted, odd, proposals: proposed, items })
     }
+}
+
+/// The key of whoever signs with a key: your own for your dev keys.
+fn person_of(key: Fingerprint, trust: &TrustStore<'_>) -> Fingerprint {
+    let is_dev = trust.dev_record(key).is_ok_and(|record| record.is_some());
+    let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
+    own.filter(|_| is_dev).unwrap_or(key)
 }
 
 /// What a file may touch, and what of that is new since the version that is remembered.

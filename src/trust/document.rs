@@ -222,6 +222,14 @@ impl TrustDocument {
         parts.chain(self.in_project.iter().map(here)).collect::<Vec<_>>().join("; ")
     }
 
+    /// The end of each answer of the document that counts somewhere.
+    pub(crate) fn times(&self) -> impl Iterator<Item = Option<Timestamp>> {
+        let has_own = |path: &PathBuf| self.in_project.iter().any(|own| own.project.path == *path);
+        let is_plain = self.projects.as_ref().is_none_or(|paths| !paths.iter().all(has_own));
+        let plain = is_plain.then_some(self.scope.not_after);
+        plain.into_iter().chain(self.in_project.iter().map(|own| own.scope.not_after))
+    }
+
     /// The text of the document. A TOML writer makes it, so no value can become another key.
     pub(crate) fn to_toml(&self) -> String {
         let mut table = toml::Table::new();

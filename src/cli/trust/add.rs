@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{Named, Scope, document_id};
 use crate::base::bytes::{Bounded, open_named, read_at_most};
+use crate::base::look_alike::reading;
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
@@ -95,6 +96,7 @@ pub(super) fn accept(
     // A document that cannot be used, such as one of a key that is gone, is ignored.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
     let here = rye.spaces().project_identity();
+    let is_known = said.is_some();
     match said {
         // Your earlier document about the key stays, and so does what it says of other projects.
         Some(said) => {
@@ -120,6 +122,14 @@ pub(super) fn accept(
     rye.project().remember()?;
     let left_out = rye.project().left_out(fingerprint)?;
     told(&document, here, &path, &left_out, out);
+    let scope_here = document.as_in(here.filter(|_| !everywhere)).scope;
+    let is_kept = is_known && scope.items.is_empty() && scope.only.is_empty();
+    if is_kept && !out.is_json() && scope_here.items.is_some() && !scope_here.wished {
+        out.line("  it was narrowed to that before, and stays so; `--items` adds to it, such as");
+        out.line(&format!(
+            "  `rye trust accept {fingerprint} --items 'tool:**'`; `--only` replaces it"
+        ));
+    }
     Ok(Exit::DONE)
 }
 
@@ -217,7 +227,7 @@ fn believe(
             (fingerprint.to_string(), "the publisher's key is in the binary".to_owned());
         return Err(TrustError::Malformed { what, why }.into());
     }
-    let name = document.owner.trim().to_lowercase();
+    let name = reading(&document.owner);
     if name == "you" || name == "rye" || name.starts_with("you ") {
         let what = format!("the owner `{}`", document.owner);
         let why = "rye uses that name itself; say whose key it is with `--owner`".to_owned();
@@ -230,6 +240,9 @@ fn believe(
     }
     let pair = rye.signing().own_pair()?;
     let owner = escape_line(&document.owner);
+    for doubt in super::list::doubts(document, rye) {
+        out.warn(&doubt);
+    }
     confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), context, out)?;
     let id = document_id("trusted", fingerprint)?;
     if scope.not_after.is_some_and(|at| at < now()) {

@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use super::Named;
 use super::allow::Allowed;
 use crate::base::Timestamp;
+use crate::base::look_alike::{imitates_latin, reading};
 use crate::base::text::escape_line;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::id::{Fingerprint, Kind, Space};
 use crate::rye::Rye;
-use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustError, TrustStore};
+use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustDocument, TrustError, TrustStore};
 
 /// One fingerprint and what the documents say of it.
 struct Row {
@@ -57,7 +58,7 @@ fn rows(rye: &Rye) -> Result<Vec<Row>, Failure> {
     let state = standing(PUBLISHER, None, "publisher", &trust);
     rows.push(Row::new(PUBLISHER, "rye", state, "the system space"));
     for key in documents(rye, "trusted")? {
-        rows.push(row(key, &trust));
+        rows.push(row(key, rye));
     }
     for key in documents(rye, "dev")? {
         rows.push(dev_row(key, &trust));
@@ -102,7 +103,8 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
 }
 
 /// Your statement about a key, as a word and its scope; `None` if there is none.
-pub(super) fn state(key: Fingerprint, trust: &TrustStore<'_>) -> Option<String> {
+pub(super) fn state(key: Fingerprint, rye: &Rye) -> Option<String> {
+    let trust = &rye.trust();
     if trust.is_revoked(key).unwrap_or(true) {
         return Some("revoked".into());
     }
@@ -111,19 +113,53 @@ pub(super) fn state(key: Fingerprint, trust: &TrustStore<'_>) -> Option<String> 
         _ => {}
     }
     trust.document(key).ok().flatten()?;
-    let row = row(key, trust);
+    let row = row(key, rye);
     Some(format!("{}, for {}", row.state, escape_line(&row.scope)))
 }
 
-fn row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {
+fn row(fingerprint: Fingerprint, rye: &Rye) -> Row {
+    let trust = &rye.trust();
     let document = match trust.document(fingerprint) {
         Ok(Some(document)) => document,
         Ok(None) => return Row::new(fingerprint, "", "unusable", "its key is weak"),
         Err(error) => return Row::new(fingerprint, "", "unusable", error.to_string()),
     };
     let scope = document.covers_everywhere();
-    let state = standing(fingerprint, document.scope.not_after, "trusted", trust);
+    let is_over = |not_after: Option<Timestamp>| not_after.is_some_and(|at| trust.now() > at);
+    let here = document.as_in(rye.spaces().project_identity()).scope.not_after;
+    let state = match document
+        .times()
+        .map(is_over)
+        .fold((true, false), |(all, any), over| (all && over, any || over))
+    {
+        (true, _) => "expired",
+        (false, true) if is_over(here) => "expired here",
+        (false, _) => "trusted",
+    };
+    let state = standing(fingerprint, None, state, trust);
     Row::new(fingerprint, &document.owner, state, scope)
+}
+
+/// Keys that you trust under a name that reads as this one, and what is said of each; your own is
+/// called `you`.
+pub(super) fn namesakes(key: Fingerprint, owner: &str, rye: &Rye) -> Vec<(Fingerprint, String)> {
+    let rows = rows(rye).unwrap_or_default().into_iter();
+    let others = rows.filter(|row| row.dev.is_none() && row.fingerprint != key);
+    let same = others.filter(|row| reading(&row.owner) == reading(owner));
+    same.map(|row| (row.fingerprint, row.state)).collect()
+}
+
+/// What makes a key seem to be somebody else's, a sentence each.
+pub(super) fn doubts(document: &TrustDocument, rye: &Rye) -> Vec<String> {
+    let TrustDocument { fingerprint, owner, .. } = document;
+    let imitates = imitates_latin(owner).then(|| {
+        let (owner, read) = (escape_line(owner), reading(owner));
+        format!("the name `{owner}` imitates Latin letters: it reads as `{read}`")
+    });
+    let same = namesakes(*fingerprint, owner, rye).into_iter().map(|(key, state)| {
+        format!("it is not the key {key} of that name ({state}): ask whose this one is")
+    });
+    imitates.into_iter().chain(same).collect()
 }
 
 fn dev_row(fingerprint: Fingerprint, trust: &TrustStore<'_>) -> Row {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::base::look_alike::imitates_latin;
 use crate::base::text::escape_line;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
@@ -17,7 +18,7 @@ use crate::verify::PublicKey;
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let review = rye.project().review()?;
     if out.is_json() {
-        out.success(to_json(&review));
+        out.success(to_json(&review, rye));
         return Ok(Exit::DONE);
     }
     show(&review, rye, out);
@@ -43,7 +44,7 @@ pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
     for proposal in &review.proposals {
         match &proposal.document {
             Ok(document) => {
-                let known = match super::list::state(document.fingerprint, &rye.trust()) {
+                let known = match super::list::state(document.fingerprint, rye) {
                     Some(state) => format!("  (with you: {state})"),
                     None => String::new(),
                 };
@@ -52,6 +53,9 @@ pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
                     document.fingerprint,
                     escape_line(&document.owner)
                 ));
+                for doubt in super::list::doubts(document, rye) {
+                    out.line(&format!("    {}", paint.style(Style::Warning, &doubt)));
+                }
             }
             Err(why) => {
                 out.line(&format!(
@@ -115,6 +119,10 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
                 &paint.style(Style::Warning, &format!("  shadows {}", spaces.join(", "))),
             );
         }
+        if let Some(before) = item.signer_before {
+            let was = format!("  signer changed: it was {}", before.short());
+            line.push_str(&paint.style(Style::Warning, &was));
+        }
         line.push_str(&reach(item, paint));
         line
     });
@@ -146,7 +154,7 @@ fn hints(review: &Review, rye: &Rye) -> Vec<String> {
         vec!["read an item with `rye diff`, your editor, or `less`; nothing was run".to_owned()];
     let trust = rye.trust();
     let proposed = review.proposals.iter().filter_map(|p| p.document.as_ref().ok());
-    for document in proposed.filter(|d| super::list::state(d.fingerprint, &trust).is_none()) {
+    for document in proposed.filter(|d| super::list::state(d.fingerprint, rye).is_none()) {
         hints.push(format!(
             "believe a key in this project: `rye trust accept {}`",
             document.fingerprint
@@ -187,12 +195,17 @@ fn hints(review: &Review, rye: &Rye) -> Vec<String> {
     hints
 }
 
-fn to_json(review: &Review) -> Value {
+fn to_json(review: &Review, rye: &Rye) -> Value {
     let proposals: Vec<Value> = review
         .proposals
         .iter()
         .map(|proposal| match &proposal.document {
-            Ok(d) => json!({"path": proposal.path, "fingerprint": d.fingerprint, "owner": d.owner}),
+            Ok(d) => json!({
+                "path": proposal.path, "fingerprint": d.fingerprint, "owner": d.owner,
+                "imitates_latin": imitates_latin(&d.owner),
+                "same_name": super::list::namesakes(d.fingerprint, &d.owner, rye)
+                    .into_iter().map(|(key, _)| key).collect::<Vec<_>>(),
+            }),
             Err(why) => json!({"path": proposal.path, "error": why}),
         })
         .collect();
@@ -210,6 +223,7 @@ fn to_json(review: &Review) -> Value {
             json!({
                 "item_id": item.item, "signer": item.signer.map(|(key, _)| key),
                 "signed_at": item.signer.map(|(_, at)| at), "signer_is": signer_is,
+                "signer_before": item.signer_before,
                 "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered, "forged": item.forged,
                 "shadows": item.shadows, "reach": item.reach, "asks_for_more": item.more,
             })
