@@ -290,6 +290,10 @@ pub(crate) const SEARCH_WORDS: usize = 32;
 pub(crate) const SEARCH_WORD_BYTES: usize = 64;
 /// Most hits of one page: each is verified before it is shown.
 pub(crate) const SEARCH_PAGE: usize = 100;
+/// Most lines of a change that a batch shows of one item before it asks; `rye diff` shows all.
+pub(crate) const CHANGE_LINES: usize = 40;
+/// Most items whose change a batch shows before it asks: more are not read.
+pub(crate) const CHANGES_SHOWN: usize = 10;
 /// Longest summary of an item in characters (code-mode 4).
 pub(crate) const SUMMARY_CHARS: usize = 200;
 /// Most examples that an item is described with.

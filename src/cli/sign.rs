@@ -5,18 +5,22 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::acceptance::accept_first;
-use super::confirm::confirm;
+use super::confirm::{ask, can_ask, confirm, is_below_a_run};
 use super::context::Context;
+use super::diff::painted;
 use super::error::CliError;
 use super::exit::Exit;
 use super::named::Named;
 use super::out::{Out, Progress};
+use crate::base::limits::{CHANGE_LINES, CHANGES_SHOWN};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Style};
-use crate::id::{Pattern, Space};
+use crate::id::{Pattern, Query, Space};
 use crate::parse::Severity;
 use crate::resolve::Found;
-use crate::rye::{NotSigned, OtherSigner, Rye, SignReport, SignScope, Signed, StagedRow, ToSign};
+use crate::rye::{
+    Against, NotSigned, OtherSigner, Rye, SignReport, SignScope, Signed, StagedRow, ToSign,
+};
 use crate::scaffold::Lang;
 use crate::verify::{KeyPair, PartFinding, VERIFY_ALTERED};
 
@@ -25,7 +29,8 @@ use crate::verify::{KeyPair, PartFinding, VERIFY_ALTERED};
 /// A single item is always signed again, and it is said whose signature yours replaces. A glob, a
 /// folder or `--all` signs what is yours or unsigned and does not carry your valid signature yet;
 /// it passes over, and names, what somebody else signed (`--others` takes it) and what `rye dev`
-/// showed and you did not say yes to. In a project that you have not accepted all of it is shown
+/// showed and you did not say yes to. On a terminal the change of what was signed before is shown
+/// first, and you are asked. In a project that you have not accepted all of it is shown
 /// first, and you are asked.
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -61,6 +66,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             if staged.iter().any(is_in_project) {
                 accept_first(&rye, &staged, &[], out)?;
             }
+            if scope != SignScope::Named {
+                ask_for_changed(&staged, &rye, context, out)?;
+            }
             write(&rye, staged, &pair, context, out)?
         }
     };
@@ -81,6 +89,52 @@ pub(super) fn sign(
     let pair = rye.signing().own_pair()?;
     let staged = stage(rye, files, &pair, SignScope::Exactly, out);
     write(rye, staged, &pair, context, out)
+}
+
+/// Shows what changed in files of a batch since they were signed, and asks whether that is to be
+/// signed. Without a terminal, or with `--yes`, there is no question.
+///
+/// # Errors
+/// `cli.not_confirmed`
+fn ask_for_changed(
+    staged: &[StagedRow],
+    rye: &Rye,
+    context: &Context,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let changed: Vec<&StagedRow> = staged.iter().filter(|row| row.is_altered()).collect();
+    if changed.is_empty() || !can_ask() || out.is_json() || context.common.yes || is_below_a_run() {
+        return Ok(());
+    }
+    for row in changed.iter().take(CHANGES_SHOWN) {
+        let head = format!("{} was changed since it was signed:", row.item);
+        let head = out.paint().style(Style::Strong, &head);
+        out.line(&head);
+        let space = row.place.space.as_deref().and_then(|space| space.parse().ok());
+        let query = Query { space, ..Query::from(row.item.clone()) };
+        let change = match rye.history().diff(&query, &Against::Last) {
+            Ok(difference) => painted(&difference.whole(), out.paint()),
+            Err(failure) => failure.diagnostic().to_text(out.paint()),
+        };
+        let lines: Vec<&str> = change.lines().collect();
+        lines.iter().take(CHANGE_LINES).for_each(|line| out.line(line));
+        if let Some(more) = lines.len().checked_sub(CHANGE_LINES).filter(|more| *more > 0) {
+            out.line(&format!("… and {more} more lines: `rye diff {}`", row.item));
+        }
+        out.line("");
+    }
+    if let Some(more) = changed.len().checked_sub(CHANGES_SHOWN).filter(|more| *more > 0) {
+        out.line(&format!("{more} more were changed; see each with `rye diff`"));
+    }
+    out.flush();
+    let what = match changed.as_slice() {
+        [one] => format!("sign the change of `{}`", one.item),
+        more => format!("sign the changes of these {} items", more.len()),
+    };
+    match ask(&format!("{what}? [y/N] ")) {
+        Some(false) => Err(CliError::Declined.into()),
+        Some(true) | None => Ok(()),
+    }
 }
 
 /// Signs files in memory; nothing is written.

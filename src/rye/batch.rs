@@ -23,7 +23,7 @@ use crate::signature::has_no_line;
 use crate::space::baseline::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
-    DevMode, KeyPair, PartFinding, Scan, SignError, SignWith, Source, TrustStore,
+    DevMode, KeyPair, PartFinding, Scan, SignError, SignWith, Source, TrustStore, VERIFY_ALTERED,
     VERIFY_DEV_SIGNATURE, VERIFY_UNTRUSTED, admit, digest_to_sign, scan,
 };
 
@@ -127,6 +127,11 @@ impl StagedRow {
             Step::Write(ready) => Some(ready.unwritten.source().digest()),
             Step::Done(_) => None,
         }
+    }
+
+    /// Whether the file was changed behind a signature line that it still carries.
+    pub(crate) fn is_altered(&self) -> bool {
+        matches!(&self.step, Step::Write(ready) if ready.was == Some(VERIFY_ALTERED))
     }
 
     /// The row as it would be, where only that is asked; what carries your valid signature is left.

