@@ -40,6 +40,11 @@ pub(crate) fn home_of(name: &str) -> Option<PathBuf> {
         .map(|user| user.home.into())
 }
 
+/// The name of a user, as the user database has it.
+pub(crate) fn user_name(uid: u32) -> Option<String> {
+    Some(user(&read("/etc/passwd")?, uid)?.name.to_owned())
+}
+
 /// Whether a group has no member but the caller: the one of the caller's own name, as most systems
 /// make it for each user.
 pub(crate) fn is_own_private_group(gid: u32) -> bool {

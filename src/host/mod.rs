@@ -33,7 +33,7 @@ mod private_dir;
 mod ptrace;
 mod unix;
 
-pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid};
+pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
 pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, KeptPath, Lacking, Ladder, Net,
     Policy, SANDBOX_FAILED, SandboxLevel,

@@ -32,10 +32,10 @@ pub(crate) enum SpaceError {
     TooLarge { place: Place },
     #[error("`{}` is a symbolic link, or lies behind one", .place.path)]
     Symlink { place: Place },
-    #[error("`{}` {why}, so its `.ai` is not used", .path.display())]
-    ForeignOwner { path: PathBuf, why: &'static str },
+    #[error("`{}` {why}, so the project's `.ai` is not used", .path.display())]
+    ForeignOwner { path: PathBuf, project: PathBuf, why: String },
     #[error("{name} names `{}`, which {why}", .path.display())]
-    UntrustedRoot { name: &'static str, path: PathBuf, why: &'static str },
+    UntrustedRoot { name: &'static str, path: PathBuf, why: String },
     #[error(
         "{name} names `{}`, which is or leads into `{}`: the project or the folder that you are in, or a git work tree around it",
         .path.display(), .ground.display()
@@ -75,8 +75,8 @@ impl Diagnose for SpaceError {
             Self::Symlink { .. } => {
                 "items are never read through links; copy the file there".into()
             }
-            Self::ForeignOwner { path, .. } => {
-                format!("if you know it, run `rye trust allow-root {}`", path.display())
+            Self::ForeignOwner { project, .. } => {
+                format!("if you know it, run `rye trust allow-root {}`", project.display())
             }
             Self::UntrustedRoot { path, why, .. } if why.contains("writable") => {
                 format!("close it: `chmod o-w {}`", path.display())

@@ -11,7 +11,7 @@ use super::error::SpaceError;
 use super::ground::ForeignGround;
 use super::root::Root;
 use crate::diagnostic;
-use crate::host::{PathLookup, Vars, own_home, own_uid};
+use crate::host::{PathLookup, Vars, own_home, own_uid, user_name};
 use crate::id::{BundleName, Space};
 
 /// Where installed bundles lie, below the user space's `.ai`: each in a folder of its name, which
@@ -343,7 +343,11 @@ fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), Space
         if let Some(why) = foreign(&stat).or_else(|| open_to_others(&stat))
             && !allowed()
         {
-            return Err(SpaceError::ForeignOwner { path: project.to_owned(), why });
+            return Err(SpaceError::ForeignOwner {
+                path: folder.to_owned(),
+                project: project.to_owned(),
+                why,
+            });
         }
     }
     Ok(())
@@ -367,7 +371,7 @@ impl UserBase {
         let named = named.find_map(|name| Some((name, at.vars.path(name)?)));
         let Some((name, path)) = named else { return Ok(None) };
         if path.is_relative() {
-            let why = "is not an absolute path";
+            let why = "is not an absolute path".into();
             return Err(SpaceError::UntrustedRoot { name, path, why });
         }
         let real = real_or_to_be(&path, known);
@@ -393,7 +397,7 @@ impl UserBase {
         }
         let ai = base.join(".ai");
         if let Ok(stat) = fs::metadata(&ai) {
-            let theirs = (stat.uid() != own_uid()).then_some(ANOTHERS);
+            let theirs = (stat.uid() != own_uid()).then(|| anothers(&stat));
             if let Some(why) = theirs.or_else(|| open_to_others(&stat)) {
                 return Err(SpaceError::UntrustedRoot { name, path: ai, why });
             }
@@ -458,21 +462,28 @@ fn own_link(name: &'static str, base: &Path) -> Result<(), SpaceError> {
     let ai = base.join(".ai");
     match fs::symlink_metadata(&ai) {
         Ok(link) if link.is_symlink() && link.uid() != own_uid() => {
-            let why = "is a symbolic link of another user";
+            let why = format!("is a symbolic link that {}", anothers(&link));
             Err(SpaceError::UntrustedRoot { name, path: ai, why })
         }
         _ => Ok(()),
     }
 }
 
-const ANOTHERS: &str = "belongs to another user";
-
-fn foreign(stat: &Metadata) -> Option<&'static str> {
-    (stat.uid() != own_uid() && stat.uid() != 0).then_some(ANOTHERS)
+fn anothers(stat: &Metadata) -> String {
+    let user = |uid| match user_name(uid) {
+        Some(name) => format!("`{name}` (user id {uid})"),
+        None => format!("user id {uid}"),
+    };
+    format!("belongs to {}, and you are {}", user(stat.uid()), user(own_uid()))
 }
 
-fn open_to_others(stat: &Metadata) -> Option<&'static str> {
-    (stat.mode() & 0o002 != 0).then_some("is writable by others")
+fn foreign(stat: &Metadata) -> Option<String> {
+    (stat.uid() != own_uid() && stat.uid() != 0).then(|| anothers(stat))
+}
+
+fn open_to_others(stat: &Metadata) -> Option<String> {
+    let mode = stat.mode() & 0o7777;
+    (mode & 0o002 != 0).then(|| format!("is writable by others (its mode is {mode:04o})"))
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> SpaceError {

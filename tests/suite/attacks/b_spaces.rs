@@ -494,6 +494,13 @@ fn b08_a_root_of_another_user_is_not_used() {
     let ai = world.home().join(".ai");
     chown(&ai, Some(1234), Some(1234)).unwrap();
     assert_eq!(world.attempt(ITEM), Attempt::refused("space.untrusted_root"), "below HOME");
+    let said = world.rye(&["execute", ITEM]);
+    let why = format!("`{}`, which belongs to user id 1234, and you are `root`", ai.display());
+    assert!(said.stderr.contains(&why), "whose it is, and who asks: {said:?}");
     chown(&ai, Some(0), Some(0)).unwrap();
     world.works(ITEM);
+    fs::set_permissions(&ai, fs::Permissions::from_mode(0o1757)).unwrap();
+    let said = world.rye(&["execute", ITEM]);
+    let why = format!("`{}`, which is writable by others (its mode is 1757)", ai.display());
+    assert!(said.stderr.contains(&why), "{said:?}");
 }
