@@ -54,7 +54,9 @@ pub(super) fn confirm_always(
     if is_below_a_run() || context.common.yes {
         return confirm(what, digest, context, out);
     }
-    match ask(&format!("{}? [y/N] ", escape_line(what))) {
+    // Whoever asks for JSON is not shown what the question is about.
+    let said = if out.is_json() { None } else { ask(&format!("{}? [y/N] ", escape_line(what))) };
+    match said {
         Some(true) => Ok(()),
         Some(false) => Err(CliError::Declined.into()),
         None => Err(CliError::NotConfirmed { what: what.to_owned() }.into()),

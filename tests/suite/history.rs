@@ -162,7 +162,7 @@ fn only_versions_that_verify_are_offered() {
     assert_eq!(count(), 3);
     // A key that is revoked speaks for none of them.
     let own = crate::world::fingerprint(&world.own_key());
-    assert_eq!(world.rye(&["trust", "revoke", &own]).status, 0);
+    assert_eq!(world.rye(&["trust", "revoke", &own, "--yes"]).status, 0);
     assert_eq!(count(), 0);
     let said = world.rye(&["diff", TOOL, "--color", "never"]);
     assert!(said.status == 0 && said.stdout.contains("+# description = \"three\""), "{said:?}");

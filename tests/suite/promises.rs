@@ -147,7 +147,7 @@ fn a_project_that_a_revoked_own_key_accepted_is_not_accepted() {
     assert_eq!(accepted(&world), json!(true));
     let (_, keys) = world.json(&["keys", "show"]);
     let own = keys["fingerprint"].as_str().unwrap();
-    assert_eq!(world.rye(&["trust", "revoke", own]).status, 0);
+    assert_eq!(world.rye(&["trust", "revoke", own, "--yes"]).status, 0);
     assert_eq!(accepted(&world), json!(false));
 }
 

@@ -262,15 +262,39 @@ fn revoke(
     let is_known = fingerprint == PUBLISHER
         || fingerprint == pair.public().fingerprint()
         || list::find_signer(&fingerprint.to_string(), rye).is_ok();
-    confirm(&format!("revoke `{fingerprint}`"), "", context, out)?;
+    let is_own = fingerprint == pair.public().fingerprint();
+    let what = format!("revoke `{fingerprint}`");
+    if is_own {
+        // Nobody could take it back: what you trust is what this key signed.
+        if !out.is_json() {
+            out.warn(
+                "that is your own key: what it signed, and whom you trust by it, counts no more, \
+                 and that cannot be taken back; `rye keys rotate` first keeps both",
+            );
+            out.flush();
+        }
+        confirm_always(&what, "", context, out)?;
+    } else {
+        confirm(&what, "", context, out)?;
+    }
     let revocation = Revocation { fingerprint: fingerprint.to_string(), reason: reason.to_owned() };
     let id = document_id("revoked", fingerprint)?;
     write_own(rye.spaces().user()?, &id, &revocation.to_toml(), &pair, now())?;
     let named = StillNamed::new(fingerprint, rye);
+    let mut warnings = Vec::new();
+    if !is_known && named.proposals.is_empty() {
+        warnings.push("nothing was known of that key here: see that the fingerprint is right");
+    }
+    if is_own {
+        warnings.push("make another key with `rye keys rotate`");
+    }
+    if fingerprint == PUBLISHER {
+        warnings.push("that is the publisher's key: no shipped item runs any more");
+    }
     if out.is_json() {
         out.success(json!({
             "fingerprint": fingerprint, "lock_rows": named.lock_rows,
-            "proposals": named.proposals, "workflows": named.workflows,
+            "proposals": named.proposals, "workflows": named.workflows, "warnings": warnings,
         }));
     } else {
         out.line(&format!(
@@ -283,17 +307,11 @@ fn revoke(
             out.line(&format!("  `{}`", escape_line(path)));
             out.line("  still proposes it to others: remove the file, and commit");
         }
-        if !is_known && named.proposals.is_empty() {
-            out.warn("nothing was known of that key here: see that the fingerprint is right");
-        }
-        if fingerprint != pair.public().fingerprint() {
+        if !is_own {
             out.line(&format!("  take it back with `rye trust unrevoke {fingerprint}`"));
         }
-        if fingerprint == pair.public().fingerprint() {
-            out.warn("that is your own key: make another with `rye keys rotate`");
-        }
-        if fingerprint == PUBLISHER {
-            out.warn("that is the publisher's key: no shipped item runs any more");
+        for warning in warnings {
+            out.warn(warning);
         }
     }
     Ok(Exit::DONE)

@@ -422,7 +422,7 @@ fn your_own_key_and_the_publishers_can_be_revoked() {
     let said = world.rye(&bash);
     assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4));
     world.json(&["trust", "list"]);
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&world.own_key())]).status, 0);
+    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&world.own_key()), "--yes"]).status, 0);
     let said = world.rye(&["execute", ITEM]);
     assert_eq!(said.status, 4, "{said:?}");
     assert!(said.stderr.contains("rye keys rotate"), "{said:?}");

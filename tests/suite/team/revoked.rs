@@ -2,7 +2,7 @@
 
 use super::{ITEM, clone_by};
 use crate::keys::others::stranger;
-use crate::world::fingerprint;
+use crate::world::{MARKER_SH, World, fingerprint};
 
 #[test]
 fn a_revocation_is_taken_back_by_whoever_is_asked() {
@@ -29,11 +29,33 @@ fn a_revocation_is_taken_back_by_whoever_is_asked() {
     // A revoked key of one's own has no say in it.
     assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
     let own = fingerprint(&world.own_key());
-    assert_eq!(world.rye(&["trust", "revoke", &own]).status, 0);
+    assert_eq!(world.rye(&["trust", "revoke", &own, "--yes"]).status, 0);
     for key in [&key, &own] {
         let said = world.rye(&["trust", "unrevoke", key, "--yes", "--json"]);
         assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{said:?}");
     }
+}
+
+#[test]
+fn nobody_revokes_the_own_key_by_a_slip() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let own = fingerprint(&world.own_key());
+    let revoke = ["trust", "revoke", &own];
+    let said = world.rye(&revoke);
+    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
+    assert!(said.stderr.contains("that cannot be taken back"), "{said:?}");
+    let said = world.rye(&[&revoke[..], &["--json"]].concat());
+    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
+    let said = world.rye_at_a_terminal("n\n", &revoke);
+    assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
+    world.works(ITEM);
+    let (status, said) = world.json(&[&revoke[..], &["--yes"]].concat());
+    assert_eq!(
+        (status, &said["warnings"][0]),
+        (0, &"make another key with `rye keys rotate`".into())
+    );
+    assert_ne!(world.run(ITEM).0, 0);
 }
 
 #[test]
