@@ -205,6 +205,9 @@ fn opened(
         EncryptedKeyFault::Passphrase => {
             KeyError::Passphrase { why: "it does not open the key, or the file is damaged" }
         }
+        EncryptedKeyFault::OtherKey => KeyError::Passphrase {
+            why: "it opens another key than the one that the file names, so the file is damaged",
+        },
     })?)
 }
 

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr,
 };
@@ -54,6 +55,9 @@ pub(super) fn read_new(file: Option<&PathBuf>) -> Result<Zeroizing<Vec<u8>>, Fai
 /// `cli.usage` where nobody is at a terminal; `cli.input_file`; `key.permissions` for a file that
 /// others may read; `key.passphrase` for none.
 pub(super) fn read(file: Option<&PathBuf>, question: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    // A process that is ended by a signal would else leave the passphrase in a file. Where the
+    // system refuses that, it is no worse than before.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let passphrase = match file {
         Some(path) => of_file(path)?,
         None if can_ask() => typed(question).map_err(|source| {
@@ -130,6 +134,10 @@ fn typed(question: &str) -> io::Result<Zeroizing<Vec<u8>>> {
     tcflush(&terminal, QueueSelector::IFlush)?;
     (&terminal).write_all(question.as_bytes())?;
     let typed = keys(&terminal);
+    if typed.is_err() {
+        // What was not taken may be the rest of a passphrase, which no shell should get.
+        tcflush(&terminal, QueueSelector::IFlush)?;
+    }
     drop(quieted);
     terminal.write_all(b"\n")?;
     typed

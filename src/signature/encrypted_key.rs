@@ -27,7 +27,12 @@ pub(crate) enum EncryptedKeyFault {
     Costly,
     /// The passphrase does not open it, or it was damaged.
     Passphrase,
+    /// It holds another key than the one that it names: it was damaged.
+    OtherKey,
 }
+
+/// The line above the key that names it. The cipher does not notice a damaged file by itself.
+const NAMES: &str = "fingerprint: ";
 
 /// Whether a text holds an encrypted private key.
 pub(crate) fn is_encrypted(pem: &str) -> bool {
@@ -36,7 +41,8 @@ pub(crate) fn is_encrypted(pem: &str) -> bool {
 
 impl KeyPair {
     /// Encrypted PKCS#8 PEM: the key of AES-256 in CBC mode is made of the passphrase by scrypt
-    /// with `N = 2^14`, `r = 8`, `p = 5` and 16 bytes of salt.
+    /// with `N = 2^14`, `r = 8`, `p = 5` and 16 bytes of salt. A line above it, which readers of PEM
+    /// pass over, holds the fingerprint.
     ///
     /// # Errors
     /// The system gives no randomness.
@@ -54,7 +60,8 @@ impl KeyPair {
         let encrypted = PrivateKeyInfoRef::try_from(plain.as_bytes())
             .and_then(|info| info.encrypt_with_params(parameters, passphrase))
             .map_err(io::Error::other)?;
-        encrypted.to_pem(LABEL, LineEnding::LF).map_err(io::Error::other)
+        let pem = encrypted.to_pem(LABEL, LineEnding::LF).map_err(io::Error::other)?;
+        Ok(format!("{NAMES}{}\n{}", self.public().fingerprint(), &*pem).into())
     }
 
     /// # Errors
@@ -74,7 +81,14 @@ impl KeyPair {
         let parameters = info.encryption_algorithm.pbes2().ok_or(malformed)?;
         check_cost(&parameters.kdf)?;
         let plain = info.decrypt(passphrase).map_err(|_| EncryptedKeyFault::Passphrase)?;
-        Self::from_der(plain.as_bytes()).ok_or(malformed)
+        let pair = Self::from_der(plain.as_bytes()).ok_or(malformed)?;
+        let above = pem.lines().take_while(|line| !line.starts_with("-----BEGIN "));
+        let named = above.filter_map(|line| line.strip_prefix(NAMES)).next();
+        match named.is_none_or(|named| named.trim_end() == pair.public().fingerprint().to_string())
+        {
+            true => Ok(pair),
+            false => Err(EncryptedKeyFault::OtherKey),
+        }
     }
 }
 
@@ -99,7 +113,9 @@ fn check_cost(kdf: &Kdf) -> Result<(), EncryptedKeyFault> {
 
 #[cfg(test)]
 mod tests {
+    use base64::prelude::BASE64_STANDARD as STANDARD;
     use pkcs8::pkcs5::pbes2::{Kdf, Pbkdf2Params, Salt, ScryptParams};
+    use pkcs8::{LineEnding, SecretDocument};
 
     use super::{EncryptedKeyFault, check_cost, is_encrypted};
     use crate::signature::KeyPair;
@@ -115,6 +131,22 @@ mod tests {
         assert_eq!(wrong, Err(EncryptedKeyFault::Passphrase));
         let plain = KeyPair::from_encrypted_pem(&pair.to_pem(), b"x").map(|pair| pair.public());
         assert_eq!(plain, Err(EncryptedKeyFault::Malformed));
+        // One bit of the second block of the ciphertext changes a bit of the key, and nothing else.
+        let end = pem.find("-----END").unwrap();
+        let body = pem[..end].lines().skip(2).collect::<String>();
+        let mut der = base64::Engine::decode(&STANDARD, body).unwrap();
+        let start = der.len() - 48;
+        let mut faults = Vec::new();
+        for at in start..start + 16 {
+            der[at] ^= 1;
+            let document = SecretDocument::try_from(der.as_slice()).unwrap();
+            let damaged = document.to_pem(super::LABEL, LineEnding::LF).unwrap();
+            let named = format!("{}\n{}", pem.lines().next().unwrap(), &*damaged);
+            let opened = KeyPair::from_encrypted_pem(&named, b"correct horse");
+            faults.push(opened.map(|pair| pair.public()).expect_err("it was damaged"));
+            der[at] ^= 1;
+        }
+        assert!(faults.contains(&EncryptedKeyFault::OtherKey), "{faults:?}");
         let other = pair.to_encrypted_pem(b"correct horse").unwrap();
         assert_ne!(*pem, *other, "salt and IV are new each time");
     }
