@@ -36,7 +36,7 @@ impl Chain {
         match follow(&mut links, fetch, sink) {
             Ok(primitive) => Ok(Self { links, primitive }),
             Err(fault) => {
-                let links = links.iter().map(|link| link.item().id.clone()).collect();
+                let links = links.iter().map(|link| link.item().clone()).collect();
                 Err(ChainError { links, fault })
             }
         }
@@ -54,9 +54,9 @@ impl Chain {
         self.primitive
     }
 
-    /// Plain ids, the tool's first.
-    pub(crate) fn ids(&self) -> Vec<String> {
-        self.links.iter().map(|link| link.item().id.to_string()).collect()
+    /// The refs of the links, the tool's first.
+    pub(crate) fn refs(&self) -> Vec<String> {
+        self.links.iter().map(|link| link.item().to_string()).collect()
     }
 }
 

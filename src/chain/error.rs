@@ -20,7 +20,7 @@ codes! {
 #[derive(Debug, thiserror::Error)]
 #[error("{fault}")]
 pub(crate) struct ChainError {
-    pub(crate) links: Vec<ItemId>,
+    pub(crate) links: Vec<Ref>,
     pub(crate) fault: ChainFault,
 }
 
@@ -142,6 +142,6 @@ impl Diagnose for ChainError {
     }
 
     fn chain(&self) -> Vec<String> {
-        self.links.iter().map(ItemId::to_string).collect()
+        self.links.iter().map(Ref::to_string).collect()
     }
 }

@@ -26,8 +26,8 @@ impl Lineage {
         std::iter::once(&self.directive).chain(self.parents.iter().map(|(_, directive)| directive))
     }
 
-    fn ids(&self) -> Vec<ItemId> {
-        self.sources().map(|source| source.item().id.clone()).collect()
+    fn refs(&self) -> Vec<Ref> {
+        self.sources().map(|source| source.item().clone()).collect()
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn lineage(
         match next(&lineage, fetch) {
             Ok(None) => return Ok(lineage),
             Ok(Some(parent)) => lineage.parents.push(parent),
-            Err(fault) => return Err(ChainError { links: lineage.ids(), fault }),
+            Err(fault) => return Err(ChainError { links: lineage.refs(), fault }),
         }
     }
 }
@@ -55,7 +55,7 @@ fn next(lineage: &Lineage, fetch: &dyn Fetch) -> Result<Option<(Source, Directiv
     let leaf = (&lineage.source, &lineage.directive);
     let (source, directive) = lineage.parents.last().map_or(leaf, |(s, d)| (s, d));
     let Some(parent) = directive.extends.clone() else { return Ok(None) };
-    let mut path = lineage.ids();
+    let mut path: Vec<ItemId> = lineage.refs().into_iter().map(|item| item.id).collect();
     if path.contains(&parent) {
         path.push(parent);
         return Err(ChainFault::ExtendsCycle { path });

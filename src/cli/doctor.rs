@@ -6,10 +6,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::text::escape_line;
-use crate::diagnostic::{Diagnose, Failure, Style};
+use crate::diagnostic::{Diagnose, Diagnostic, Failure, Style};
 use crate::id::{Kind, Query, Space};
 use crate::parse::Item;
 use crate::rye::{ItemVerdict, LockMode, Rye};
@@ -56,7 +57,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
                 text: diagnostic.message.clone(),
                 help: diagnostic.help.clone(),
             };
-            return Ok(show(&[failed], out).max_status(diagnostic.code.exit_status()));
+            return Ok(show(&[failed], Some(diagnostic), out));
         }
     };
     let mut rows = vec![project(&rye), user(&rye)];
@@ -78,7 +79,9 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
         let text = "RYE_DEV_MODE=1: unsigned and changed items of yours run with a warning";
         rows.push(row("dev mode", State::Note, text));
     }
-    Ok(show(&rows, out))
+    let bad = rows.iter().find(|row| row.state == State::Bad);
+    let bad = bad.map(|row| CliError::SetUp { what: row.text.clone(), help: row.help.clone() });
+    Ok(show(&rows, bad.as_ref().map(Diagnostic::from), out))
 }
 
 /// A note for root, whose rights no sandbox takes away.
@@ -417,8 +420,7 @@ fn lacking(rye: &Rye, program: &str, family: &str, what: &str, is_nowhere: bool)
     Row { help, ..row("program", state, told) }
 }
 
-fn show(rows: &[Row], out: &mut Out) -> Exit {
-    let bad = rows.iter().any(|row| row.state == State::Bad);
+fn show(rows: &[Row], failed: Option<Diagnostic>, out: &mut Out) -> Exit {
     if out.is_json() {
         let word = |state| match state {
             State::Good => "good",
@@ -431,8 +433,7 @@ fn show(rows: &[Row], out: &mut Out) -> Exit {
                 |r| json!({"name": r.name, "state": word(r.state), "text": r.text, "help": r.help}),
             )
             .collect();
-        let status = if bad { "error" } else { "success" };
-        out.object(&json!({"status": status, "checks": checks}));
+        out.batch(failed.as_ref(), json!({"checks": checks}));
     } else {
         let paint = out.paint();
         for row in rows {
@@ -448,14 +449,5 @@ fn show(rows: &[Row], out: &mut Out) -> Exit {
             }
         }
     }
-    Exit::Status(if bad { 4 } else { 0 })
-}
-
-impl Exit {
-    fn max_status(self, other: u8) -> Self {
-        match self {
-            Self::Status(status) => Self::Status(status.max(other)),
-            signal @ Self::Signal(_) => signal,
-        }
-    }
+    Exit::Status(failed.map_or(0, |failed| failed.code.exit_status().max(4)))
 }

@@ -16,6 +16,8 @@ codes! {
     CLI_UNKNOWN_CODE = "cli.unknown_code", Usage;
     CLI_NOT_AN_ITEM = "cli.not_an_item", NotFound;
     CLI_OUTPUT = "cli.output", Usage;
+    CLI_WOULD_CHANGE = "cli.would_change", Refused;
+    CLI_SET_UP = "cli.set_up", Refused;
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +42,11 @@ pub(super) enum CliError {
     FileOfATool { path: String, tool: Ref },
     #[error("the answer could not be written: {source}")]
     Output { source: io::Error },
+    /// What `--check` asks about is not as it should be.
+    #[error("{count} items would be {verb}, the first is `{first}`")]
+    WouldChange { count: usize, verb: &'static str, first: Ref },
+    #[error("something is wrong with the set-up: {}", escape_line(.what))]
+    SetUp { what: String, help: Option<String> },
     #[error("`{}` is not an error code of rye", escape_line(.code))]
     UnknownCode { code: String, near: Vec<String> },
 }
@@ -55,6 +62,8 @@ impl Diagnose for CliError {
             Self::NotAnItem { .. } | Self::FileOfATool { .. } => CLI_NOT_AN_ITEM,
             Self::Output { .. } => CLI_OUTPUT,
             Self::UnknownCode { .. } => CLI_UNKNOWN_CODE,
+            Self::WouldChange { .. } => CLI_WOULD_CHANGE,
+            Self::SetUp { .. } => CLI_SET_UP,
         }
     }
 
@@ -82,6 +91,10 @@ impl Diagnose for CliError {
             }
             Self::Output { .. } => {
                 "the command was carried out; make room, then ask for its answer again".into()
+            }
+            Self::WouldChange { .. } => "do it by the same command without `--check`".into(),
+            Self::SetUp { help, .. } => {
+                help.clone().unwrap_or_else(|| "see all of it with `rye doctor`".into())
             }
             Self::UnknownCode { near, .. } if near.is_empty() => {
                 "`rye explain --list` lists the codes".into()

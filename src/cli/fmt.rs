@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::diff::painted;
+use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::sign::NamedFiles;
 use crate::base::text::escape_line;
-use crate::diagnostic::{Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::Space;
 use crate::resolve::Found;
-use crate::rye::{SignatureState, ToSign};
+use crate::rye::{SignReport, SignatureState, ToSign};
 use crate::scaffold::{Formatted, Shaped, format};
 
 /// Tidy the metadata headers of items, and nothing else of them
@@ -61,11 +62,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     if args.sign && !yours.is_empty() {
         signed = super::sign::sign(&rye, yours, context, out)?;
         exit = exit.max(match out.is_json() {
-            true => super::sign::worst(&signed),
+            true => super::sign::status(super::sign::worst(&signed).as_ref()),
             false => super::sign::shown(&signed, false, out),
         });
     }
-    summary(&rows, &failed, &signed, args, exit, out);
+    summary(&rows, &failed, &signed, args, out);
     Ok(Exit::Status(exit))
 }
 
@@ -117,10 +118,9 @@ fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
 
 fn summary(
     rows: &[Formatted],
-    failed: &[crate::rye::SignReport],
-    signed: &[crate::rye::SignReport],
+    failed: &[SignReport],
+    signed: &[SignReport],
     args: &Args,
-    exit: u8,
     out: &mut Out,
 ) {
     let count = |is: fn(&Shaped) -> bool| rows.iter().filter(|row| is(&row.shaped)).count();
@@ -129,18 +129,39 @@ fn summary(
     let left = count(|shaped| matches!(shaped, Shaped::Left(_)));
     let bad = failed.len() + count(|shaped| matches!(shaped, Shaped::Failed(_)));
     if out.is_json() {
+        let worst = worst(rows, [failed, signed], changed, args);
         let failed = failed.iter().map(|report| super::sign::row(report, args.check));
         let items: Vec<Value> = rows.iter().map(|row| to_json(row, args)).chain(failed).collect();
         let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
-        out.object(&json!({
-            "status": if exit == 0 { "success" } else { "error" }, "check": args.check,
-            "items": items, "signed": signed,
+        let fields = json!({
+            "check": args.check, "items": items, "signed": signed,
             "changed": changed, "same": same, "left": left, "failed": bad,
-        }));
+        });
+        out.batch(worst.as_ref(), fields);
     } else if args.items.len() != 1 || rows.len() + failed.len() != 1 {
         let verb = if args.check || args.diff { "to format" } else { "formatted" };
         out.line(&format!("{changed} {verb}, {same} tidy already, {left} left, {bad} failed"));
     }
+}
+
+/// What the call fails of.
+fn worst(
+    rows: &[Formatted],
+    signed: [&[SignReport]; 2],
+    count: usize,
+    args: &Args,
+) -> Option<Diagnostic> {
+    let changed = rows.iter().find(|row| matches!(row.shaped, Shaped::Changed { .. }));
+    let changed = changed.filter(|_| args.check).map(|row| {
+        let first = row.item.clone();
+        Diagnostic::from(&CliError::WouldChange { count, verb: "formatted", first })
+    });
+    let failed = rows.iter().filter_map(|row| match &row.shaped {
+        Shaped::Failed(diagnostic) => Some((**diagnostic).clone()),
+        _ => None,
+    });
+    let of_signing = signed.into_iter().filter_map(super::sign::worst);
+    Diagnostic::worst(failed.chain(of_signing).chain(changed))
 }
 
 fn to_json(row: &Formatted, args: &Args) -> Value {

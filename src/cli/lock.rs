@@ -1,6 +1,6 @@
 //! `rye lock`: write down what this project has agreed to run.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::confirm::confirm;
 use super::context::Context;
@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::named::queries;
 use super::out::Out;
 use crate::base::text::escape_line;
-use crate::diagnostic::{Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::lock::{Broken, LOCK_DIFFERS, Pin};
 use crate::rye::{Change, LockReport, LockRow};
 
@@ -56,9 +56,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         ask(&report, args, context, out)?;
         rye.locks().write(&report, args.update)?
     };
-    let exit = exit(&report, args);
-    summary(&report, args, written, exit, out);
-    Ok(Exit::Status(exit))
+    let worst = worst(&report, args);
+    summary(&report, args, written, worst.as_ref(), out);
+    Ok(Exit::Status(worst.map_or(0, |worst| worst.code.exit_status())))
 }
 
 /// Asks for each row that is changed or removed, if a question is needed.
@@ -76,11 +76,30 @@ fn ask(report: &LockReport, args: &Args, context: &Context, out: &mut Out) -> Re
     Ok(())
 }
 
-fn exit(report: &LockReport, args: &Args) -> u8 {
-    let failed = report.failed.iter().map(|(_, failure)| failure.reason().exit_status()).max();
+/// What the call fails of.
+fn worst(report: &LockReport, args: &Args) -> Option<Diagnostic> {
+    let failed = report.failed.iter().map(|(item, failure)| {
+        let told = failure.diagnostic();
+        Diagnostic { item: Some(item.clone()), ..told }
+    });
+    let (error, help) = match report.differs() {
+        true => (
+            "the lock says something else than what is there",
+            "see what changed with `rye lock --check`; if you want it, run `rye lock --update`",
+        ),
+        false => ("what is there is not all listed in the lock", "read it; then run `rye lock`"),
+    };
     let kept = report.differs() && !args.update;
     let open = args.check && report.adds();
-    failed.unwrap_or(0).max(if kept || open { LOCK_DIFFERS.exit_status() } else { 0 })
+    let differs = (kept || open).then(|| Diagnostic {
+        code: LOCK_DIFFERS,
+        message: error.into(),
+        help: Some(help.into()),
+        place: None,
+        item: None,
+        data: Map::new(),
+    });
+    Diagnostic::worst(failed.chain(differs))
 }
 
 fn show(row: &LockRow, args: &Args, out: &mut Out) {
@@ -144,7 +163,13 @@ pub(super) fn pin_text(pin: &Pin) -> String {
     )
 }
 
-fn summary(report: &LockReport, args: &Args, written: bool, exit: u8, out: &mut Out) {
+fn summary(
+    report: &LockReport,
+    args: &Args,
+    written: bool,
+    worst: Option<&Diagnostic>,
+    out: &mut Out,
+) {
     let count =
         |is: &dyn Fn(&Change) -> bool| report.rows.iter().filter(|row| is(&row.change)).count();
     let same = count(&|change| *change == Change::Same);
@@ -172,27 +197,12 @@ fn summary(report: &LockReport, args: &Args, written: bool, exit: u8, out: &mut 
             Value::Object(fields)
         })
         .collect();
-    let mut fields = json!({
-        "status": if exit == 0 { "success" } else { "error" },
+    let fields = json!({
         "path": ".ai/rye.lock", "check": args.check, "written": written,
         "added": added, "changed": changed, "gone": gone, "same": same,
         "rows": rows, "failed": failed,
     });
-    if exit != 0 && report.failed.is_empty() {
-        fields["code"] = json!(LOCK_DIFFERS);
-        let (error, help) = match report.differs() {
-            true => (
-                "the lock says something else than what is there",
-                "see what changed with `rye lock --check`; if you want it, run `rye lock --update`",
-            ),
-            false => {
-                ("what is there is not all listed in the lock", "read it; then run `rye lock`")
-            }
-        };
-        fields["error"] = error.into();
-        fields["help"] = help.into();
-    }
-    out.object(&fields);
+    out.batch(worst, fields);
 }
 
 fn row_json(row: &LockRow) -> Value {

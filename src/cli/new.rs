@@ -99,12 +99,14 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let has_key = !rye.signing().own_pair().is_err_and(|failure| failure.code() == "key.missing");
     let next = next(&made, args.sign, has_key);
+    let worst = super::sign::worst(&signed);
     if out.is_json() {
         let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
-        out.success(json!({
+        let fields = json!({
             "item_id": made.item, "space": made.space, "path": made.place.path,
             "language": made.lang.as_str(), "remarks": made.remarks, "signed": signed, "next": next,
-        }));
+        });
+        out.batch(worst.as_ref(), fields);
     } else {
         let verb = out.paint().style(Style::Good, "created");
         let path = escape_line(&made.place.path);
@@ -124,7 +126,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             out.line(&format!("  {command}"));
         }
     }
-    Ok(Exit::Status(super::sign::worst(&signed)))
+    Ok(Exit::Status(super::sign::status(worst.as_ref())))
 }
 
 /// `rye new ci`.

@@ -14,7 +14,7 @@ use super::live::Streamed;
 use crate::base::fold::{Shape, fold};
 use crate::base::json;
 use crate::base::text::{escape, escape_line};
-use crate::diagnostic::{Failure, Paint, Style};
+use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::report::{Warned, error_json, error_text};
 use crate::rye::Failed;
 
@@ -164,6 +164,18 @@ impl Out {
         let written = json::write(&mut self.stdout, value);
         self.keep(written);
         self.text("\n");
+    }
+
+    /// The answer of a batch, which says at its top what it failed of.
+    pub(super) fn batch(&mut self, worst: Option<&Diagnostic>, fields: Value) {
+        let Some(worst) = worst else { return self.success(fields) };
+        let mut out = Map::new();
+        out.insert("status".into(), "error".into());
+        out.extend(worst.to_json());
+        if let Value::Object(fields) = fields {
+            out.extend(fields);
+        }
+        self.object(&Value::Object(out));
     }
 
     /// `{"status": "success", …}`.

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     if out.is_json() {
         let CheckedReceipt { key, owner, receipt } = &checked;
         out.success(json!({
-            "verified": true, "signer": key, "owner": owner, "receipt": receipt,
+            "item_id": receipt.item(), "verified": true, "signer": key, "owner": owner, "receipt": receipt,
         }));
     } else {
         show(&checked, out);

@@ -14,7 +14,7 @@ use super::named::Named;
 use super::out::{Out, Progress};
 use crate::base::limits::{CHANGE_LINES, CHANGES_SHOWN};
 use crate::base::text::escape_line;
-use crate::diagnostic::{Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::{Pattern, Query, Space};
 use crate::parse::Severity;
 use crate::resolve::Found;
@@ -270,18 +270,22 @@ fn one_space(
     }
 }
 
-/// The status that a batch asks for.
-pub(super) fn worst(reports: &[SignReport]) -> u8 {
-    let codes = reports.iter().map(|report| match &report.signed {
-        Signed::Failed(failure) => failure.reason().exit_status(),
-        _ => 0,
-    });
-    codes.max().unwrap_or(0)
+/// What a batch failed of.
+pub(super) fn worst(reports: &[SignReport]) -> Option<Diagnostic> {
+    Diagnostic::worst(reports.iter().filter_map(|report| match &report.signed {
+        Signed::Failed(failure) => Some(failure.diagnostic()),
+        _ => None,
+    }))
+}
+
+/// The exit status of a batch.
+pub(super) fn status(worst: Option<&Diagnostic>) -> u8 {
+    worst.map_or(0, |diagnostic| diagnostic.code.exit_status())
 }
 
 /// Shows files that could not be used, and gives the status that they ask for.
 pub(super) fn show_failed(failed: &[SignReport], out: &mut Out) -> u8 {
-    if out.is_json() { worst(failed) } else { shown(failed, false, out) }
+    if out.is_json() { status(worst(failed).as_ref()) } else { shown(failed, false, out) }
 }
 
 /// Shows a batch as text, without its summary, and gives the status that it asks for.
@@ -303,13 +307,19 @@ fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
         out.note(&format!("note: to run TypeScript it takes {needs}"));
     }
     if out.is_json() {
-        let status = if failed == 0 { "success" } else { "error" };
-        out.object(&json!({
-            "status": status, "check": check,
+        let would = reports.iter().find(|report| matches!(report.signed, Signed::Changed { .. }));
+        let would = would.filter(|_| check).map(|report| {
+            let (count, first) = (changed, report.item.clone());
+            Diagnostic::from(&CliError::WouldChange { count, verb: "signed", first })
+        });
+        let worst = Diagnostic::worst(worst(reports).into_iter().chain(would));
+        let fields = json!({
+            "check": check,
             "items": reports.iter().map(|report| row(report, check)).collect::<Vec<_>>(),
             "changed": changed, "up_to_date": up_to_date, "passed_over": passed_over,
             "failed": failed,
-        }));
+        });
+        out.batch(worst.as_ref(), fields);
     } else if reports.len() > 1 {
         let verb = if check { "to sign" } else { "signed" };
         let over = match passed_over {

@@ -50,13 +50,27 @@ pub(super) struct Args {
 /// How many items are named that one cause refuses.
 const NAMED: usize = 5;
 
-/// Findings for SARIF; nothing is kept unless SARIF was asked for.
-struct Findings(Option<Vec<(SarifLevel, Diagnostic)>>);
+/// What was found: the worst of it, and all of it if SARIF was asked for.
+struct Findings {
+    worst: Option<Diagnostic>,
+    kept: Option<Vec<(SarifLevel, Diagnostic)>>,
+}
 
 impl Findings {
+    fn new(args: &Args) -> Self {
+        Self { worst: None, kept: args.sarif.then(Vec::new) }
+    }
+
     fn keep(&mut self, level: SarifLevel, diagnostic: impl FnOnce() -> Diagnostic) {
-        if let Some(kept) = &mut self.0 {
-            kept.push((level, diagnostic()));
+        if level != SarifLevel::Error && self.kept.is_none() {
+            return;
+        }
+        let found = diagnostic();
+        if level == SarifLevel::Error {
+            self.worst = Diagnostic::worst(self.worst.take().into_iter().chain([found.clone()]));
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.push((level, found));
         }
     }
 
@@ -75,12 +89,12 @@ impl Findings {
     }
 
     fn is_asked_for(&self) -> bool {
-        self.0.is_some()
+        self.kept.is_some()
     }
 
     /// Writes the SARIF log; false if it was not asked for.
     fn show(&self, exit: u8, out: &mut Out) -> bool {
-        let Some(kept) = &self.0 else { return false };
+        let Some(kept) = &self.kept else { return false };
         out.object(&sarif(kept, env!("RYE_VERSION"), exit));
         true
     }
@@ -135,7 +149,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     progress.done();
     let elapsed = start.elapsed();
     let odd = listing.odd;
-    let mut findings = Findings(args.sarif.then(Vec::new));
+    let mut findings = Findings::new(args);
     let mut exit = judge_all(&checked, args, &mut findings, out);
     for file in &odd {
         let level = if args.ci { SarifLevel::Error } else { SarifLevel::Warning };
@@ -150,11 +164,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             ));
         }
     }
-    if args.ci && !odd.is_empty() {
-        exit = exit.max(3);
+    if args.ci {
+        exit = odd.iter().map(|file| file.diagnostic().code.exit_status()).fold(exit, u8::max);
     }
     if !findings.show(exit, out) {
-        summary(&checked, &odd, elapsed, exit, out);
+        summary(&checked, &odd, elapsed, findings.worst.as_ref(), out);
     }
     Ok(Exit::Status(exit))
 }
@@ -260,7 +274,7 @@ fn summary(
     checked: &[CheckedItem],
     odd: &[crate::space::Odd],
     elapsed: std::time::Duration,
-    exit: u8,
+    worst: Option<&Diagnostic>,
     out: &mut Out,
 ) {
     let bad = checked.iter().filter(|row| matches!(row.verdict, ItemVerdict::Bad(_))).count();
@@ -275,13 +289,12 @@ fn summary(
         let mut about = metadata(elapsed);
         about.insert("bytes".into(), bytes.into());
         let odd: Vec<_> = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why})).collect();
-        out.object(&json!({
-            "status": if exit == 0 { "success" } else { "error" },
+        let fields = json!({
             "items": items, "not_items": odd, "verified": checked.len() - bad - passed, "unverified": passed,
             "failed": bad,
             "metadata": about,
-        }));
-        return;
+        });
+        return out.batch(worst, fields);
     }
     let good =
         out.paint().style(if bad + passed == 0 { Style::Good } else { Style::Error }, "verified");
@@ -309,7 +322,7 @@ fn summary(
 fn chains(args: &Args, items: &[Query], rye: &Rye, out: &mut Out) -> Exit {
     let mut exit = 0;
     let mut rows = Vec::new();
-    let mut findings = Findings(args.sarif.then(Vec::new));
+    let mut findings = Findings::new(args);
     let tells = !out.is_json() && !args.sarif;
     for query in items {
         let (details, warnings) = rye.checks().chain(query, LockMode::from_flag(args.locked));
@@ -350,8 +363,7 @@ fn chains(args: &Args, items: &[Query], rye: &Rye, out: &mut Out) -> Exit {
         }
     }
     if !findings.show(exit, out) && out.is_json() {
-        let status = if exit == 0 { "success" } else { "error" };
-        out.object(&json!({"status": status, "items": rows}));
+        out.batch(findings.worst.as_ref(), json!({"items": rows}));
     }
     Exit::Status(exit)
 }

@@ -58,7 +58,7 @@ pub(crate) trait Diagnose: std::error::Error {
         Map::new()
     }
 
-    /// Plain ids of the links that the chain had when it stopped.
+    /// The refs of the links that the chain had when it stopped.
     fn chain(&self) -> Vec<String> {
         Vec::new()
     }
@@ -163,6 +163,12 @@ impl std::fmt::Write for Cut {
 }
 
 impl Diagnostic {
+    /// The first of those that end with the greatest exit status: what a batch failed of.
+    pub(crate) fn worst(all: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let status = |one: &Self| one.code.exit_status();
+        all.into_iter().reduce(|worst, one| if status(&one) > status(&worst) { one } else { worst })
+    }
+
     /// The JSON form: `code`, `error`, `help`, `place`, `item_id`, `data`, absent ones left out.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let mut out = Map::new();

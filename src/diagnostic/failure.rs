@@ -50,7 +50,7 @@ impl Failure {
         Diagnostic::from(self.0.as_ref())
     }
 
-    /// Plain ids of the links that the chain had when it stopped.
+    /// The refs of the links that the chain had when it stopped.
     pub(crate) fn chain(&self) -> Vec<String> {
         self.0.chain()
     }

@@ -234,7 +234,7 @@ impl Plan {
             base_policy,
             tree: uses_tree.then_some(tree),
             pairs: valid.pairs().to_vec(),
-            chain: chain.ids(),
+            chain: chain.refs(),
             links: chain.links().iter().map(PlannedItem::link).collect(),
             dependencies: [modules, resolved.sources, limited_by].concat(),
             params: given,
@@ -338,7 +338,7 @@ impl Plan {
         &self.pairs
     }
 
-    /// Plain ids, the tool's first.
+    /// The refs of the links, the tool's first.
     pub(crate) fn chain(&self) -> &[String] {
         &self.chain
     }

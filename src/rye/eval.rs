@@ -16,7 +16,7 @@ use crate::trace::{Event, Sink};
 pub(crate) struct Scored {
     pub(crate) item: Ref,
     pub(crate) judged: Judged,
-    /// Plain ids of the links that it ran through.
+    /// The refs of the links that it ran through.
     pub(crate) chain: Vec<String>,
     pub(crate) elapsed: Duration,
     pub(crate) warnings: Vec<Warned>,

@@ -13,7 +13,7 @@ pub(crate) struct Failed {
     pub(crate) failure: Failure,
     /// What was asked for, as it was typed or as it was resolved.
     pub(crate) item: String,
-    /// Plain ids of the links that were there by then.
+    /// The refs of the links that were there by then.
     pub(crate) chain: Vec<String>,
     pub(crate) elapsed: Duration,
     /// What dev mode let through before.

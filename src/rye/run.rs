@@ -206,7 +206,7 @@ impl Runs<'_> {
         progress: &mut Progress,
     ) -> Result<Report, Failure> {
         let chain = loader.chain(source, tool, loader.sink)?;
-        progress.chain = chain.ids();
+        progress.chain = chain.refs();
         let asked = RunTarget { target: request.target.clone(), thread: request.thread.clone() };
         let valid = ValidChain::judge(chain, &asked, loader.sink)?;
         let tool = valid.chain().tool();

@@ -2,7 +2,7 @@
 
 use crate::chain::VALIDATE_SPACE_ORDER;
 use crate::diagnostic::{Code, Diagnose, codes};
-use crate::id::ItemId;
+use crate::id::Ref;
 
 codes! {
     VALIDATE_IO = "validate.io", Refused;
@@ -23,7 +23,7 @@ pub(crate) struct BrokenRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invalid {
     pub(crate) item: String,
-    pub(crate) links: Vec<ItemId>,
+    pub(crate) links: Vec<Ref>,
     pub(crate) findings: Vec<BrokenRule>,
 }
 
@@ -55,7 +55,7 @@ impl Diagnose for Invalid {
     }
 
     fn chain(&self) -> Vec<String> {
-        self.links.iter().map(ItemId::to_string).collect()
+        self.links.iter().map(Ref::to_string).collect()
     }
 
     fn item(&self) -> Option<String> {

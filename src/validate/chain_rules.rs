@@ -60,7 +60,7 @@ impl ValidChain {
             return Ok(Self { chain, pairs });
         }
         let item = chain.tool().item().to_string();
-        let links = chain.links().iter().map(|link| link.item().id.clone()).collect();
+        let links = chain.links().iter().map(|link| link.item().clone()).collect();
         Err(Invalid { item, links, findings })
     }
 

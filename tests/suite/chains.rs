@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::world::{MARKER_SH, World, fingerprint};
+use crate::world::{MARKER_SH, World, fingerprint, links};
 use serde_json::{Value, json};
 
 const SHELL: &str = "rye/core/runtimes/shell/script";
@@ -38,7 +38,7 @@ fn a_dry_run_judges_everything_and_starts_nothing() {
             "path": ".ai/config/execution/execution.yaml", "key": "defaults.timeout",
         },
         "status": "validation_passed", "message": "Tool chain validation passed (dry run)",
-        "type": "tool", "item_id": "tool:acme/mark", "chain": ["acme/mark", SHELL, EXECUTE],
+        "type": "tool", "item_id": "tool:acme/mark", "chain": links(&["acme/mark", SHELL, EXECUTE]),
         "validated_pairs": [format!("acme/mark -> {SHELL}"), format!("{SHELL} -> {EXECUTE}")],
     });
     assert_eq!((status, got), (0, want));
@@ -84,7 +84,7 @@ fn a_dry_run_of_the_shell_tool_spawns_nothing() {
     let (status, got) = world.json(&[&args[..], &["--dry-run"]].concat());
     assert_eq!((status, &got["status"]), (0, &json!("validation_passed")));
     assert_eq!(got["message"], "Tool chain validation passed (dry run)");
-    assert_eq!(got["chain"], json!(["rye/bash", python, EXECUTE]));
+    assert_eq!(got["chain"], links(&["rye/bash", python, EXECUTE]));
     let pairs = json!([format!("rye/bash -> {python}"), format!("{python} -> {EXECUTE}")]);
     assert_eq!(got["validated_pairs"], pairs);
     assert_eq!(fs::read_dir(world.project()).unwrap().count(), 0, "something was written");
@@ -255,7 +255,7 @@ fn every_finding_about_a_chain_is_told_together() {
         {
             assert!(finding["message"].as_str().unwrap().contains(word), "{word}: {finding}");
         }
-        assert_eq!(got["chain"], json!(["acme/t", "acme/r", "acme/s", SHELL, EXECUTE]));
+        assert_eq!(got["chain"], links(&["acme/t", "acme/r", "acme/s", SHELL, EXECUTE]));
     }
     // What fits is let through.
     let more = "inputs: [code]\nchild_constraints: {min_version: 1.0.0, max_version: 1.0.0, version: ^1}\n\
@@ -299,7 +299,7 @@ fn a_chain_never_climbs_into_a_nearer_space() {
         let (status, got) = world.json(&[&["execute", "acme/t"], flags].concat());
         assert_eq!((status, &got["code"]), (4, &json!("validate.space_order")));
         assert_eq!(got["error"], "Chain validation failed: incompatible spaces");
-        assert_eq!(got["chain"], json!(["acme/t"]));
+        assert_eq!(got["chain"], links(&["acme/t"]));
     }
     world.signed(".ai/tools/acme/t.sh", &tool("acme/r", ""));
     world.works("tool:acme/t");
@@ -315,7 +315,7 @@ fn an_executor_that_is_not_there_is_named_with_near_ones() {
     world.signed(".ai/tools/acme/t.sh", &tool("rye/core/runtimes/shell/scrip", ""));
     let (status, got) = world.json(&["execute", "acme/t"]);
     assert_eq!((status, &got["code"]), (3, &json!("chain.executor_not_found")));
-    assert_eq!((&got["item_id"], &got["chain"]), (&json!("tool:acme/t"), &json!(["acme/t"])));
+    assert_eq!((&got["item_id"], &got["chain"]), (&json!("tool:acme/t"), &links(&["acme/t"])));
     assert_eq!(got["data"]["executor"], "rye/core/runtimes/shell/scrip");
     assert_eq!(got["data"]["near"][0], SHELL, "{got}");
     assert!(got["help"].as_str().unwrap().contains(SHELL), "{got}");

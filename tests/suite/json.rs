@@ -5,24 +5,27 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::cli::world;
-use crate::world::GREET_MD;
+use crate::world::{GREET_MD, MARKER_SH};
 
 /// Verbs that give no answer of their own: they speak a protocol, or write an event a line.
 const SPEAKERS: [&str; 3] = ["dev", "lsp", "mcp"];
 
-/// Each `item_id` is a full ref, and each time in milliseconds is whole.
+/// Each `item_id` and each link of a chain is a full ref, and each time in milliseconds is whole.
 #[track_caller]
 fn check(value: &Value, call: &[&str]) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
                 match (key.as_str(), value) {
-                    ("item_id", Value::String(item)) => {
-                        let kind = item.split_once(':').map(|(kind, _)| kind);
-                        let kinds = ["tool", "directive", "knowledge", "config"];
-                        assert!(kind.is_some_and(|kind| kinds.contains(&kind)), "{call:?}: {item}");
+                    ("item_id", Value::String(item)) => is_full_ref(item, call),
+                    ("chain", Value::Array(links)) => {
+                        for link in links.iter().filter_map(Value::as_str) {
+                            is_full_ref(link, call);
+                        }
                     }
-                    ("duration_ms", value) => assert!(value.is_u64(), "{call:?}: {value}"),
+                    (key, value) if key.ends_with("_ms") => {
+                        assert!(value.is_u64(), "{call:?}: {key}: {value}");
+                    }
                     (key, _) => assert_ne!(key, "ref", "{call:?}"),
                 }
                 // What a tool gives, or a plan file says, is its own.
@@ -33,6 +36,31 @@ fn check(value: &Value, call: &[&str]) {
         }
         Value::Array(list) => list.iter().for_each(|value| check(value, call)),
         _ => {}
+    }
+}
+
+#[track_caller]
+fn is_full_ref(item: &str, call: &[&str]) {
+    let kind = item.split_once(':').map(|(kind, _)| kind);
+    let kinds = ["tool", "directive", "knowledge", "config"];
+    assert!(kind.is_some_and(|kind| kinds.contains(&kind)), "{call:?}: {item}");
+}
+
+/// The status says how the process ended, and a failure says at its top what it is of.
+#[track_caller]
+fn check_status(status: i32, answer: &Value, call: &[&str]) {
+    let word = match status {
+        0 if answer["status"] == "validation_passed" => "validation_passed",
+        0 => "success",
+        8 => "pending",
+        _ => "error",
+    };
+    assert_eq!(answer["status"], word, "{call:?} ended with {status}: {answer}");
+    if word == "error" {
+        for key in ["code", "error", "help"] {
+            let is_told = answer[key].as_str().is_some_and(|text| !text.is_empty());
+            assert!(is_told, "{call:?} has no `{key}` at its top: {answer}");
+        }
     }
 }
 
@@ -92,18 +120,10 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
         &["completions", "bash"],
         &["man"],
     ];
-    let known = ["success", "error", "validation_passed", "pending"];
     let mut seen: BTreeSet<&str> = SPEAKERS.into();
     for call in calls {
-        let (_, answer) = world.json(call);
-        let status = answer["status"].as_str().unwrap_or_default();
-        assert!(known.contains(&status), "{call:?}: {answer}");
-        if status == "error" {
-            // A batch says why of each of its items.
-            let has_rows = ["items", "rows", "cases", "copies", "checks"];
-            let rows = has_rows.iter().any(|key| answer[key].is_array());
-            assert!(rows || answer["code"].is_string(), "{call:?}: {answer}");
-        }
+        let (status, answer) = world.json(call);
+        check_status(status, &answer, call);
         check(&answer, call);
         seen.extend(call.first());
     }
@@ -113,4 +133,81 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
     for verb in verbs.filter(|verb| !verb.is_empty()) {
         assert!(seen.contains(verb), "`rye {verb}` has no row here");
     }
+}
+
+#[test]
+fn every_failure_has_its_code_and_its_help_at_the_top() {
+    let world = world();
+    world.shell("git init -q .");
+    world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
+    world.write(".ai/tools/acme/untidy.sh", MARKER_SH.replace("version = ", "version   =  "));
+    world.signed(".ai/tools/acme/altered.sh", MARKER_SH);
+    world.shell("echo '# more' >> .ai/tools/acme/altered.sh");
+    world.write(".ai/tools/acme/echo.test.yaml", "cases:\n  - {name: a, expect: {result: 1}}\n");
+    world.write(".ai/tools/acme/altered.test.yaml", "cases: 7\n");
+    world.write(".ai/tools/acme/odd name.sh", "echo\n");
+    world.shell("git add .");
+    let all = "--all";
+    let rows: &[(&[&str], &str)] = &[
+        (&["run", "acme/unsigned"], "verify.unsigned"),
+        (&["run", "acme/echo", "--bogus"], "cli.usage"),
+        (&["run", "acme/none"], "resolve.not_found"),
+        (&["plan", "acme/altered"], "verify.altered"),
+        (&["verify"], "verify.altered"),
+        (&["verify", "--ci"], "verify.altered"),
+        (&["verify", "acme/altered"], "verify.altered"),
+        (&["verify", "acme/*"], "verify.altered"),
+        (&["verify", "--locked"], "verify.altered"),
+        (&["why", "acme/altered"], "verify.altered"),
+        (&["lock", "--check"], "verify.altered"),
+        (&["lock", "--check", "acme/echo"], "lock.differs"),
+        (&["lock"], "verify.altered"),
+        (&["sign", all, "--check"], "cli.would_change"),
+        (&["sign", "acme/none"], "resolve.not_found"),
+        (&["fmt", "--check", "acme/untidy"], "cli.would_change"),
+        (&["test"], "test.malformed"),
+        (&["test", "acme/echo"], "test.failed"),
+        (&["test", "--list"], "test.malformed"),
+        (&["git", "check"], "git.refused"),
+        (&["show", "acme/none"], "resolve.not_found"),
+        (&["fetch", "acme/altered"], "verify.altered"),
+        (&["graph", "acme/none"], "resolve.not_found"),
+        (&["learn", "acme/altered"], "verify.altered"),
+        (&["diff", "acme/none"], "resolve.not_found"),
+        (&["mv", "acme/none", "acme/other"], "resolve.not_found"),
+        (&["new", "tool", "acme/echo"], "author.exists"),
+        (&["import", "skill", "./none"], "import.nothing"),
+        (&["export", "skill", "acme/none"], "resolve.not_found"),
+        (&["bundle", "install", "none.tar.zst"], "bundle.io"),
+        (&["bundle", "pack", "b", "acme/altered", "--version", "1.0.0"], "verify.altered"),
+        (&["eval", "run", "acme/altered", "--content", "x"], "verify.altered"),
+        (&["receipt", "verify", "none.json"], "cli.input_file"),
+        (&["pending", "show", "none"], "pending.not_found"),
+        (&["keys", "export", "--document"], "cli.usage"),
+        (&["trust", "show", "00"], "id.malformed"),
+        (&["explain", "none"], "cli.unknown_code"),
+        (&["mcp", "install", "none"], "cli.usage"),
+    ];
+    let mut others = Vec::new();
+    for (call, code) in rows {
+        let (status, answer) = world.json(call);
+        check_status(status, &answer, call);
+        // What nothing answers is told as it was typed.
+        if answer["code"] != "resolve.not_found" {
+            check(&answer, call);
+        }
+        if answer["code"] != *code {
+            others.push((call, answer["code"].clone()));
+        }
+    }
+    assert!(others.is_empty(), "{others:#?}");
+    // Only what cannot be an item is wrong.
+    world.shell("rm .ai/tools/acme/*.test.yaml .ai/tools/acme/[ua]*.sh");
+    let (status, answer) = world.json(&["verify", "--ci"]);
+    check_status(status, &answer, &["verify", "--ci"]);
+    assert_eq!((status, &answer["code"]), (4, &"space.odd_file".into()), "{answer}");
+    world.write_home(".ai/config/rye/file-types.yaml", "not: signed\n");
+    let (status, answer) = world.json(&["doctor"]);
+    check_status(status, &answer, &["doctor"]);
+    assert_eq!((status, &answer["code"]), (4, &"cli.set_up".into()), "{answer}");
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::world::World;
+use crate::world::{World, links};
 use serde_json::{Map, Value, json};
 
 /// Runs a shipped tool with these parameters.
@@ -207,10 +207,10 @@ fn files_are_written_edited_read_listed_and_found() {
         (&got["item_id"], &got["type"]),
         (&json!("tool:rye/file-system/write"), &json!("tool"))
     );
-    let chain = json!([
+    let chain = links(&[
         "rye/file-system/write",
         "rye/core/runtimes/python/script",
-        "rye/core/primitives/execute"
+        "rye/core/primitives/execute",
     ]);
     assert_eq!(got["chain"], chain);
     assert!(got["metadata"]["duration_ms"].is_number(), "{got}");

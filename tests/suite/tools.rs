@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::world::{MARKER_SH, World, line};
+use crate::world::{MARKER_SH, World, line, links};
 use serde_json::{Value, json};
 
 const EXECUTE: &str = "rye/core/primitives/execute";
@@ -93,7 +93,7 @@ fn a_tool_of_every_language_runs_is_refused_when_tampered_with_or_moved_and_warn
         let file = world.signed(&format!(".ai/tools/acme/{name}"), &text);
         let (status, got) = world.json(&["execute", &item, "-i", "name=you"]);
         assert_eq!((status, &got["data"]), (0, &json!({"greeting": "hi you"})), "{name}: {got}");
-        assert_eq!(got["chain"], json!([format!("acme/{stem}"), runtime, EXECUTE]), "{name}");
+        assert_eq!(got["chain"], links(&[&format!("acme/{stem}"), runtime, EXECUTE]), "{name}");
         assert_eq!(got["item_id"], item, "{name}");
         assert!(marker.exists(), "{name}");
         let (_, shown) = world.json(&["show", &item]);
@@ -164,7 +164,7 @@ fn parameters_are_checked_as_a_whole_and_defaults_are_filled_in() {
     assert_eq!(got["help"], "`nmae` is not known here; did you mean `name`?");
     assert_eq!(
         got["chain"],
-        json!(["acme/t", "rye/core/runtimes/shell/script", EXECUTE]),
+        links(&["acme/t", "rye/core/runtimes/shell/script", EXECUTE]),
         "core 7.12"
     );
     // What is typed takes the declared type.
@@ -216,7 +216,7 @@ fn what_a_tool_prints_is_its_data() {
         assert_eq!(got["metadata"]["exit_code"], 0, "{out}");
         assert!(got.get("code").is_none() && got.get("error").is_none(), "{out}: {got}");
     }
-    let chain = json!(["acme/t", "rye/core/runtimes/shell/script", EXECUTE]);
+    let chain = links(&["acme/t", "rye/core/runtimes/shell/script", EXECUTE]);
     let fail = json!({"success": false, "error": "no luck"});
     let rows = [
         (fail.to_string(), "0", "no luck", fail.clone()),
@@ -289,7 +289,7 @@ fn time_runs_out_by_the_signed_limit_and_a_caller_only_shortens_it() {
     let config = |ms: &str| format!("# [config]\n# timeout_ms = {ms}\n# ///\nsleep 60 & sleep 60");
     let tool = |ms: &str| shell("sleep").replace("# ///\nsleep", &config(ms));
     world.signed(".ai/tools/acme/slow.sh", &format!("{}\n", tool("200")));
-    let chain = json!(["acme/slow", "rye/core/runtimes/shell/script", EXECUTE]);
+    let chain = links(&["acme/slow", "rye/core/runtimes/shell/script", EXECUTE]);
     for more in [&[][..], &["--timeout", "3600"], &["--timeout", "0.1"]] {
         let start = std::time::Instant::now();
         let (status, got) = world.json(&[&["execute", "acme/slow"], more].concat());

@@ -57,6 +57,11 @@ impl Said {
     }
 }
 
+/// The links of a chain as JSON answers name them.
+pub fn links(ids: &[impl AsRef<str>]) -> Value {
+    ids.iter().map(|id| format!("tool:{}", id.as_ref())).collect()
+}
+
 fn coded(text: &str) -> String {
     let text = text.split("error[").nth(1).unwrap_or_default();
     text.split(']').next().unwrap_or_default().to_owned()

@@ -345,7 +345,8 @@ fn tell(
     sign: bool,
     out: &mut Out,
 ) -> Exit {
-    let exit = super::sign::worst(signed);
+    let worst = super::sign::worst(signed);
+    let exit = super::sign::status(worst.as_ref());
     let left: Vec<_> = written.iter().flat_map(|w| &w.left_over).map(|place| &place.path).collect();
     let is_left = |(draft, _): &(&ItemDraft, &Written)| !sign || !draft.is_vouched_for;
     let next: Vec<String> = drafts
@@ -370,13 +371,12 @@ fn tell(
             .collect();
         let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
         let mut object = json!({
-            "status": if exit == 0 { "success" } else { "error" },
             "items": items, "left_over": left, "signed": signed, "next": next,
         });
         if let Value::Object(object) = &mut object {
             object.extend(told);
         }
-        out.object(&object);
+        out.batch(worst.as_ref(), object);
         return Exit::Status(exit);
     }
     for row in written {

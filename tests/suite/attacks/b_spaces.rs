@@ -160,7 +160,7 @@ fn b03_names_that_look_alike_are_never_chosen_for_each_other() {
         assert_eq!(attempt, Attempt::refused("id.malformed"), "{id}");
     }
     let said = world.rye(&["verify", "--ci", "--json"]);
-    assert_eq!(said.status, 3, "{said:?}");
+    assert_eq!((said.code().as_str(), said.status), ("space.odd_file", 4), "{said:?}");
     assert_eq!(said.json()["not_items"].as_array().unwrap().len(), 6, "each is reported");
     world.works(ITEM);
 }
@@ -261,7 +261,7 @@ fn b06_a_users_tool_never_picks_up_a_projects_runtime() {
     let (_, said) = world.json(&["execute", ITEM]);
     let error = said["error"].as_str().unwrap();
     assert!(error.contains("Chain validation failed: incompatible spaces"), "{error}");
-    assert_eq!(said["chain"], json!(["acme/mark"]));
+    assert_eq!(said["chain"], json!(["tool:acme/mark"]));
     world.signed_home(".ai/tools/acme/run.yaml", &runtime("bash"));
     world.works(ITEM);
     let (_, said) = world.json(&["verify", ITEM]);

@@ -1,7 +1,7 @@
 //! Rows e08 and e10: chains that do not end, and metadata that says two things.
 
 use super::e_parsers::bad;
-use crate::world::{MARKER_PY, MARKER_SH, Said, World, item_of};
+use crate::world::{MARKER_PY, MARKER_SH, Said, World, item_of, links};
 use serde_json::{Value, json};
 
 /// A runtime of the project that hands on to `next`.
@@ -26,11 +26,11 @@ fn e08_a_chain_has_an_end_and_comes_to_it() {
     world.works(&first);
     world.works(&second);
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
-    let stops = |item: &str, code: &str, links: Value| {
+    let stops = |item: &str, code: &str, want: Value| {
         for more in [&[][..], &["--dry-run"]] {
             let (status, got) = world.json(&[&["execute", item], more].concat());
             assert_eq!((status, &got["code"]), (5, &json!(code)), "{item}: {got}");
-            assert_eq!((&got["status"], &got["chain"]), (&json!("error"), &links), "{item}: {got}");
+            assert_eq!((&got["status"], &got["chain"]), (&json!("error"), &want), "{item}: {got}");
         }
         world.refused(item, code, 5);
         world.json(&["execute", item]).1
@@ -39,10 +39,10 @@ fn e08_a_chain_has_an_end_and_comes_to_it() {
     runtime(&world, "acme/b", "acme/c");
     runtime(&world, "acme/c", "acme/a");
     let item = tool("acme/circle", "acme/a");
-    let got = stops(&item, "chain.cycle", json!(["acme/circle", "acme/a", "acme/b", "acme/c"]));
+    let got = stops(&item, "chain.cycle", links(&["acme/circle", "acme/a", "acme/b", "acme/c"]));
     assert_eq!(got["data"]["path"], json!(["acme/a", "acme/b", "acme/c", "acme/a"]));
     let item = tool("acme/self", "acme/self");
-    let got = stops(&item, "chain.cycle", json!(["acme/self"]));
+    let got = stops(&item, "chain.cycle", links(&["acme/self"]));
     assert_eq!(got["data"]["path"], json!(["acme/self", "acme/self"]));
     // Ten links with the shell's runtime and the primitive, then one more.
     for n in 0..8 {
@@ -52,25 +52,25 @@ fn e08_a_chain_has_an_end_and_comes_to_it() {
     world.works(&tool("acme/ten", "acme/deep6"));
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
     let item = tool("acme/eleven", "acme/deep7");
-    let mut links = vec!["acme/eleven".to_owned()];
-    links.extend((0..8).rev().map(|n| format!("acme/deep{n}")));
-    links.push(shell.into());
-    stops(&item, "chain.too_deep", json!(links));
+    let mut all = vec!["acme/eleven".to_owned()];
+    all.extend((0..8).rev().map(|n| format!("acme/deep{n}")));
+    all.push(shell.into());
+    stops(&item, "chain.too_deep", links(&all));
     let item = tool("acme/onto", "acme/first");
-    stops(&item, "chain.not_an_executor", json!(["acme/onto"]));
+    stops(&item, "chain.not_an_executor", links(&["acme/onto"]));
     runtime(&world, "acme/names_a_tool", "acme/first");
     let item = tool("acme/through", "acme/names_a_tool");
-    stops(&item, "chain.not_an_executor", json!(["acme/through", "acme/names_a_tool"]));
+    stops(&item, "chain.not_an_executor", links(&["acme/through", "acme/names_a_tool"]));
     runtime(&world, "acme/ends", "null");
     let item = tool("acme/early", "acme/ends");
-    stops(&item, "chain.unknown_primitive", json!(["acme/early", "acme/ends"]));
+    stops(&item, "chain.unknown_primitive", links(&["acme/early", "acme/ends"]));
     let null = "version: \"1.0.0\"\ntool_type: tool\nexecutor_id: null\ncategory: acme\n";
     world.signed(".ai/tools/acme/null.yaml", null);
-    stops("tool:acme/null", "chain.unknown_primitive", json!(["acme/null"]));
+    stops("tool:acme/null", "chain.unknown_primitive", links(&["acme/null"]));
     let fake = null.replace("tool_type: tool", "tool_type: primitive");
     world.signed(".ai/tools/acme/fake.yaml", &fake);
     let item = tool("acme/fakes", "acme/fake");
-    stops(&item, "chain.unknown_primitive", json!(["acme/fakes", "acme/fake"]));
+    stops(&item, "chain.unknown_primitive", links(&["acme/fakes", "acme/fake"]));
     world.works(&first);
 }
 

@@ -2,7 +2,7 @@
 
 use super::server::{Server, ok};
 use super::{ask, signed, signed_with};
-use crate::world::World;
+use crate::world::{World, links};
 use serde_json::{Value, json};
 
 #[test]
@@ -17,7 +17,7 @@ fn a_tool_asks_the_server_that_its_signed_file_names() {
     let got = said.json();
     assert_eq!((&got["status"], &got["type"]), (&json!("success"), &json!("tool")));
     let chain =
-        json!(["acme/ask", "rye/core/runtimes/http/request", "rye/core/primitives/http_client"]);
+        links(&["acme/ask", "rye/core/runtimes/http/request", "rye/core/primitives/http_client"]);
     assert_eq!(got["chain"], chain);
     assert_eq!(
         (&got["metadata"]["http_status"], &got["metadata"]["attempts"]),
