@@ -151,7 +151,7 @@ impl<'a> Table<'a> {
 }
 
 fn list(suites: &[Suite], table: &Table<'_>, out: &mut Out) -> Exit {
-    let mut exit = 0;
+    let mut worst = None;
     let mut rows = Vec::new();
     for suite in suites {
         match &suite.cases {
@@ -167,7 +167,7 @@ fn list(suites: &[Suite], table: &Table<'_>, out: &mut Out) -> Exit {
                 }
             }
             Err(diagnostic) => {
-                exit = exit.max(diagnostic.code.exit_status());
+                worst = Diagnostic::worst(worst.into_iter().chain([diagnostic.clone()]));
                 rows.push(broken(suite, diagnostic));
                 if !out.is_json() {
                     out.note(diagnostic.to_text(out.paint_err()).trim_end());
@@ -176,10 +176,9 @@ fn list(suites: &[Suite], table: &Table<'_>, out: &mut Out) -> Exit {
         }
     }
     if out.is_json() {
-        let status = if exit == 0 { "success" } else { "error" };
-        out.object(&json!({"status": status, "cases": rows}));
+        out.batch(worst.as_ref(), json!({"cases": rows}));
     }
-    Exit::Status(exit)
+    Exit::Status(super::sign::status(worst.as_ref()))
 }
 
 fn broken(suite: &Suite, diagnostic: &Diagnostic) -> Value {
@@ -195,25 +194,21 @@ fn broken(suite: &Suite, diagnostic: &Diagnostic) -> Value {
 fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     let all = table.rows.iter().flat_map(|(suite, all)| all.iter().map(move |one| (suite, one)));
     let bad = all.clone().filter(|(_, one)| !one.findings.is_empty());
-    let first = bad.clone().next().map(|(suite, _)| suite.item.to_string());
+    let mut items: Vec<String> = bad.clone().map(|(suite, _)| suite.item.to_string()).collect();
+    items.dedup();
     let (cases, failed) = (all.count(), bad.count());
     let unusable = table.rows.iter().filter_map(|(suite, _)| suite.cases.as_ref().err());
-    let exit = unusable.clone().map(|diagnostic| diagnostic.code.exit_status()).max().unwrap_or(0);
-    let failure = first.map(|first| TestError::Failed { failed, cases, first });
-    let exit = if failure.is_some() { exit.max(1) } else { exit };
+    let failure = (failed > 0).then(|| TestError::Failed { failed, cases, items });
+    let failure = failure.as_ref().map(Diagnostic::from);
+    let worst = Diagnostic::worst(failure.iter().chain(unusable.clone()).cloned());
+    let exit = super::sign::status(worst.as_ref());
     let elapsed = start.elapsed();
     if out.is_json() {
-        let mut fields = serde_json::Map::new();
-        fields.insert("status".into(), if exit == 0 { "success" } else { "error" }.into());
-        let code = failure.as_ref().map(|failure| Diagnostic::from(failure).to_json());
-        let code = code.or_else(|| unusable.clone().next().map(Diagnostic::to_json));
-        fields.extend(code.unwrap_or_default());
-        fields.insert("cases".into(), rows(table));
-        fields.insert("passed".into(), (cases - failed).into());
-        fields.insert("failed".into(), failed.into());
-        fields.insert("unusable_specs".into(), unusable.count().into());
-        fields.insert("metadata".into(), metadata(elapsed).into());
-        out.object(&Value::Object(fields));
+        let fields = json!({
+            "cases": rows(table), "passed": cases - failed, "failed": failed,
+            "unusable_specs": unusable.count(), "metadata": metadata(elapsed),
+        });
+        out.batch(worst.as_ref(), fields);
         return Exit::Status(exit);
     }
     let style = if exit == 0 { Style::Good } else { Style::Error };
@@ -225,7 +220,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     };
     out.line(&format!("{passed}, {failed} failed{unusable}, in {}", time_text(elapsed)));
     if let Some(failure) = failure {
-        out.note(Diagnostic::from(&failure).to_text(out.paint_err()).trim_end());
+        out.note(failure.to_text(out.paint_err()).trim_end());
     }
     Exit::Status(exit)
 }

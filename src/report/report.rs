@@ -215,7 +215,7 @@ impl Report {
 impl ToolReport {
     /// What a tool that failed lacked of its sandbox or of its modules, if that can be told from
     /// what it said.
-    pub(super) fn lacking(&self, failure: &ToolFailure, data: &Value) -> Option<String> {
+    pub(crate) fn lacking(&self, failure: &ToolFailure, data: &Value) -> Option<String> {
         let said = ["stdout", "stderr"].map(|key| data.get(key).and_then(Value::as_str));
         let said = [Some(failure.message.as_str()), Some(&failure.tail), said[0], said[1]];
         let said = said.into_iter().flatten().collect::<Vec<_>>().join("\n");

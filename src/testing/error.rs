@@ -36,10 +36,19 @@ pub(crate) enum TestError {
     NoItem { place: Place, item: Ref },
     #[error("the project is not accepted, so its test specs are not read")]
     NotAccepted { project: String },
-    #[error("{failed} of {cases} cases failed")]
-    Failed { failed: usize, cases: usize, first: String },
+    #[error("{failed} of {cases} cases failed: {}", of_items(.items))]
+    Failed {
+        failed: usize,
+        cases: usize,
+        /// The refs of the items whose cases these are.
+        items: Vec<String>,
+    },
     #[error("`{}` cannot be used: {source}", escape_line(&.path.display().to_string()))]
     Io { path: PathBuf, source: io::Error },
+}
+
+fn of_items(items: &[String]) -> String {
+    items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn at(pointer: &str) -> String {
@@ -77,7 +86,9 @@ impl Diagnose for TestError {
             }
             Self::NoItem { .. } => "name the spec as the item is named, with `.test.yaml`".into(),
             Self::NotAccepted { .. } => "read what it brings with `rye trust review`".into(),
-            Self::Failed { first, .. } => format!("`rye test {first}` tries these alone"),
+            Self::Failed { items, .. } => {
+                format!("try these alone with `rye test {}`", items.join(" "))
+            }
             Self::Io { .. } => "mend what is in the way and try again".into(),
         })
     }

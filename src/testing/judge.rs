@@ -61,7 +61,7 @@ pub(super) struct Came {
     pub(super) result: Value,
     pub(super) text: String,
     pub(super) exit_code: Option<i64>,
-    /// The code and the sentence of a failure, and what the tool said last.
+    /// The code and the sentence of a failure, and what the tool said last with what it lacked.
     pub(super) failed: Option<(String, String, String)>,
     /// What it asked a person.
     pub(super) pending: Option<String>,
@@ -78,7 +78,9 @@ impl Came {
                 };
                 let failed = outcome.failure.as_ref().map(|failure| {
                     let code = EXECUTE_TOOL_FAILED.name().to_owned();
-                    (code, failure.message.clone(), failure.tail.clone())
+                    let hint = tool.lacking(failure, &outcome.data);
+                    let hint = hint.map(|hint| format!("help: {hint}")).unwrap_or_default();
+                    (code, failure.message.clone(), format!("{}\n{hint}", failure.tail.trim_end()))
                 });
                 let (result, text) = (outcome.data.clone(), text_of(&outcome.data));
                 let exit_code = outcome.exit_code.map(i64::from);

@@ -516,3 +516,25 @@ fn where_there_are_no_specs_it_is_said_what_one_is() {
     let said = world.rye(&["test", "--list"]);
     assert!(!said.stdout.contains("no test specs"), "{said:?}");
 }
+
+#[test]
+fn the_end_names_each_item_that_failed_and_each_case_says_what_its_sandbox_lacked() {
+    let world = World::new_beside_tmp().held();
+    let tool = MARKER_SH.replace(": > marker", "echo x > \"$RYE_PROJECT/out.txt\" || exit 1");
+    for name in ["one", "two"] {
+        world.signed(&format!(".ai/tools/acme/{name}.sh"), &tool);
+        let spec = "cases:\n  - {name: a}\n  - {name: b}\n";
+        world.write(&format!(".ai/tools/acme/{name}.test.yaml"), spec);
+    }
+    let said = world.rye(&["test"]);
+    assert_eq!(said.code(), "test.failed", "{said:?}");
+    for part in [
+        "4 of 4 cases failed: `tool:acme/one`, `tool:acme/two`",
+        "rye test tool:acme/one tool:acme/two`",
+    ] {
+        assert!(said.stderr.contains(part), "{part}: {said:?}");
+    }
+    let hint = "help: its sandbox";
+    assert_eq!(said.stdout.matches(hint).count(), 4, "{said:?}");
+    assert!(said.stdout.contains("`rye learn tool:acme/two` propose"), "{said:?}");
+}
