@@ -38,17 +38,20 @@ pub(super) fn word(argv: &[OsString]) -> Option<&str> {
 }
 
 /// # Errors
-/// `cli.usage` for a word that is nearly a verb: its letters in another order, or one letter more
-/// or less.
+/// `cli.usage` for a word that is nearly a verb: in capitals, with its letters in another order,
+/// with one letter more or less, or with another letter in a verb of five or more (`lint` is not a
+/// slip of `list`).
 pub(super) fn is_no_slip(word: &str) -> Result<(), Failure> {
     let letters = |word: &str| {
         let mut letters: Vec<char> = word.chars().collect();
         letters.sort_unstable();
         letters
     };
+    let typed = word.to_lowercase();
     let is_slip = |verb: &&str| {
-        let other = letters(word) == letters(verb) || word.len() != verb.len();
-        other && strsim::damerau_levenshtein(word, verb) == 1
+        let counts =
+            verb.len() >= 5 || typed.len() != verb.len() || letters(&typed) == letters(verb);
+        counts && strsim::damerau_levenshtein(&typed, verb) <= 1
     };
     match Verb::names().find(is_slip) {
         Some(verb) => Err(slip(word, &verb_meant(word).unwrap_or_else(|| verb.to_owned()))),

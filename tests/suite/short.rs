@@ -227,7 +227,7 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
 fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
     let world = World::new();
     let tool = MARKER_SH.replace("category = \"acme\"", "category = \"\"");
-    for name in ["list", "verify", "sgin", "verfy", "tests"] {
+    for name in ["list", "verify", "sgin", "verfy", "tests", "vetify", "Sign", "LOCK"] {
         world.signed(&format!(".ai/tools/{name}.sh"), &tool);
         world.works(&format!("tool:{name}"));
         drop(fs::remove_file(world.project().join("marker")));
@@ -240,7 +240,8 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
             format!("note: `{verb}` is a verb of rye; `tool:{verb}` runs with `rye run {verb}`");
         assert!(said.stderr.contains(&note), "{said:?}");
     }
-    for (slip, verb) in [("sgin", "sign"), ("verfy", "verify"), ("tests", "test")] {
+    let slips = [("sgin", "sign"), ("verfy", "verify"), ("tests", "test"), ("vetify", "verify")];
+    for (slip, verb) in slips.into_iter().chain([("Sign", "sign"), ("LOCK", "lock")]) {
         for args in [&[slip][..], &[slip, "--json"], &[slip, "--ci"], &["-p", ".", slip]] {
             let said = world.rye(args);
             assert_eq!((said.code().as_str(), said.status, ran()), ("cli.usage", 2, false));
