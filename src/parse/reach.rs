@@ -128,6 +128,11 @@ impl DeclaredReach {
         self.rows().into_iter().map(|(what, value)| format!("{what} {value}")).collect()
     }
 
+    /// What it asks for beyond an item that asks for nothing, in the same phrases.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.beyond(&Self::default())
+    }
+
     /// What this one asks for and the other did not, in the same phrases.
     pub(crate) fn beyond(&self, other: &Self) -> Vec<String> {
         let more = |new: &[String], old: &[String]| {
@@ -196,7 +201,7 @@ mod tests {
             "through a/b",
         ];
         assert_eq!(all.words(), words);
-        assert_eq!(all.beyond(&DeclaredReach::default()), words);
+        assert_eq!(all.all(), words);
         assert!(all.beyond(&all).is_empty());
         let less = reach("executor_id: a/b\nsandbox: {net: loopback}");
         assert!(less.beyond(&all).is_empty(), "what was taken away is not more");

@@ -55,8 +55,12 @@ pub(crate) struct ReviewedItem {
     pub(crate) reach: Option<DeclaredReach>,
     /// The signer of the version that you accepted, signed or ran last, where it was another.
     pub(crate) signer_before: Option<Fingerprint>,
-    /// What of that the version did not ask for that you accepted, signed or ran last.
+    /// What of that the version did not ask for that you accepted, signed or ran last; all of it
+    /// of a new item.
     pub(crate) more: Vec<String>,
+    /// It is let in here, and no version of it was there when you accepted the project, nor was
+    /// signed or ran since.
+    pub(crate) is_new: bool,
 }
 
 impl ReviewedItem {
@@ -91,8 +95,8 @@ impl ProjectTrust<'_> {
         identity.is_some_and(|identity| self.rye.trust().accepts(identity).unwrap_or(false))
     }
 
-    /// Accepts the project if it is not: the first signature in it says that you work there.
-    /// True if it was not accepted before.
+    /// Accepts the project if it is not, and remembers what is there: the first signature in it
+    /// says that you work there. True if it was not accepted before.
     pub(crate) fn accept(self, pair: &KeyPair) -> Result<bool, Failure> {
         let (Some(identity), Ok(user)) =
             (self.rye.spaces.project_identity(), self.rye.spaces.user())
@@ -103,6 +107,7 @@ impl ProjectTrust<'_> {
             return Ok(false);
         }
         AcceptedProject::accept(user, pair, identity, now())?;
+        self.remember()?;
         Ok(true)
     }
 
@@ -121,8 +126,8 @@ impl ProjectTrust<'_> {
         Ok(holds_more.then_some(review))
     }
 
-    /// Remembers what is admitted here, as what you accepted: of a later version `review` tells
-    /// what it asks for beyond that.
+    /// Remembers what is admitted here, as what you accepted: of a later version, and of an item
+    /// that comes later, `review` tells what it asks for beyond that.
     ///
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`.
@@ -158,6 +163,7 @@ impl ProjectTrust<'_> {
         let trust = &policy.trust;
         let proposed = self.rye.spaces.get(Space::Project).map(proposals).unwrap_or_default();
         let loader = policy.loader(&Quiet);
+        let accepted = self.is_accepted();
         let mut items = Vec::new();
         let mut odd = Vec::new();
         let (mut besides, mut bare) = (HashMap::new(), HashMap::new());
@@ -207,6 +213,7 @@ impl ProjectTrust<'_> {
                 reach,
                 more,
                 signer_before: None,
+                is_new: false,
             };
             for fault in verdict.faults() {
                 match fault {
@@ -240,12 +247,18 @@ impl ProjectTrust<'_> {
                 let here = self.rye.spaces.project_identity();
                 let scope = trust.out_of_scope(key, &item.item, Space::Project, false, here);
                 item.out_of_scope = scope.map_err(Failure::from)?;
+                let is_let_in = accepted && !item.altered && item.out_of_scope.is_none();
+                let known = loader.baselines();
+                let is_known = known.is_some_and(|known| known.knows(&found.base, &found.item));
+                item.is_new = is_let_in && !is_known;
+            }
+            if item.is_new {
+                item.more = item.reach.as_ref().map(DeclaredReach::all).unwrap_or_default();
             }
             items.push(item);
         }
         // A file that a tool lists is no item of its own, unless somebody signed it as one.
         items.retain(|item| !bare.get(&item.item).is_some_and(|entry| is_part(entry, &besides)));
-        let accepted = self.is_accepted();
         let project = self.rye.spaces.project_path().display().to_string();
         odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
         Ok(Review { project, accepted, odd, proposals: proposed, items })

@@ -118,8 +118,9 @@ pub(super) fn accept(
     // The project is accepted behind the question, and before anything is said of its items.
     let fingerprint = document.fingerprint;
     let path = believe(&mut document, scope, rye, context, out)?;
-    rye.project().accept(&rye.signing().own_pair()?)?;
-    rye.project().remember()?;
+    if !rye.project().accept(&rye.signing().own_pair()?)? {
+        rye.project().remember()?;
+    }
     let left_out = rye.project().left_out(fingerprint)?;
     told(&document, here, &path, &left_out, out);
     let scope_here = document.as_in(here.filter(|_| !everywhere)).scope;

@@ -218,7 +218,9 @@ fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure>
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", context, out)?;
     let fresh = rye.project().accept(&rye.signing().own_pair()?)?;
-    rye.project().remember()?;
+    if !fresh {
+        rye.project().remember()?;
+    }
     if out.is_json() {
         out.success(json!({"project": path, "changed": fresh}));
     } else {

@@ -76,8 +76,9 @@ pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
     }
     let more = review.items.iter().filter(|item| !item.more.is_empty()).count();
     if more > 0 {
+        let ask = if more == 1 { "asks" } else { "ask" };
         let text =
-            format!("{more} of them ask for more than what you accepted, signed or ran last");
+            format!("{more} of them {ask} for more than what you accepted, signed or ran last");
         out.line(&format!("  {}", paint.style(Style::Warning, &text)));
     }
     for odd in &review.odd {
@@ -133,6 +134,10 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
 fn reach(item: &ReviewedItem, paint: Paint) -> String {
     let mut lines = String::new();
     let words = item.reach.as_ref().map(DeclaredReach::words).unwrap_or_default();
+    if item.is_new && !item.more.is_empty() {
+        let text = format!("new since you accepted: {}", phrases(&words));
+        return format!("\n    {}", paint.style(Style::Warning, &text));
+    }
     if !words.is_empty() {
         lines.push_str(&format!("\n    {}", paint.style(Style::Dim, &phrases(&words))));
     }
@@ -226,6 +231,7 @@ fn to_json(review: &Review, rye: &Rye) -> Value {
                 "signer_before": item.signer_before,
                 "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered, "forged": item.forged,
                 "shadows": item.shadows, "reach": item.reach, "asks_for_more": item.more,
+                "is_new": item.is_new,
             })
         })
         .collect();

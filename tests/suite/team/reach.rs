@@ -79,10 +79,49 @@ fn what_a_pull_asks_for_beyond_what_was_accepted_is_told_apart() {
     assert_eq!(more(&world), want);
     let said = world.rye(&["trust", "review"]);
     assert!(said.stdout.contains("asks for more than before: secrets TOKEN"), "{said:?}");
-    assert!(said.stdout.contains("1 of them ask for more"), "{said:?}");
+    assert!(said.stdout.contains("1 of them asks for more"), "{said:?}");
     // Accepted anew, it is what there was before the next pull.
     assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
     assert_eq!(more(&world), json!([]));
+}
+
+#[test]
+fn an_item_that_came_after_the_project_was_accepted_asks_for_all_that_it_may_touch() {
+    let world = clone_world();
+    let (ann, bob) = (stranger(1), stranger(2));
+    world.write(&trusted(&ann), document(&ann, "Ann", ""));
+    put(&world, &ann, FILE, &with("# secrets = [\"OLD\"]\n"));
+    put(&world, &bob, ".ai/tools/acme/bobs.sh", &with(REACH));
+    let news = |world: &World| {
+        let (_, review) = world.json(&["trust", "review"]);
+        let items = review["items"].as_array().unwrap().clone();
+        let rows = items.into_iter().filter(|row| row["asks_for_more"] != json!([]));
+        rows.map(|row| {
+            (row["item_id"].clone(), row["asks_for_more"].clone(), row["is_new"].clone())
+        })
+        .collect::<Vec<_>>()
+    };
+    // Before the project is accepted, and what was there when it was, nothing is new.
+    assert_eq!(news(&world), []);
+    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&ann)]).status, 0);
+    assert_eq!(news(&world), [], "never run, but seen; and what is refused runs for nobody");
+    // The pull: two items that nobody here has seen, one of which touches nothing.
+    put(&world, &ann, ".ai/tools/acme/evil.sh", &with(REACH));
+    put(&world, &ann, ".ai/knowledge/acme/page.md", "# Page\n");
+    let words = ["secrets TOKEN", "net any", "writes {project_path}/build"];
+    let all = json!([words[0], words[1], words[2], "through rye/core/runtimes/shell/script"]);
+    assert_eq!(news(&world), [(json!("tool:acme/evil"), all, json!(true))]);
+    let said = world.rye(&["trust", "review"]);
+    assert!(said.stdout.contains("new since you accepted: secrets TOKEN · net any"), "{said:?}");
+    assert!(said.stdout.contains("1 of them asks for more"), "{said:?}");
+    // Accepted anew, with either command, it is what was there.
+    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    assert_eq!(news(&world), []);
+    // Your own first signature accepts a project as well.
+    let mine = World::new();
+    mine.write(FILE, with(REACH));
+    assert_eq!(mine.rye(&["sign", ITEM]).status, 0);
+    assert_eq!(news(&mine), []);
 }
 
 #[test]
