@@ -41,8 +41,8 @@ pub(crate) fn is_encrypted(pem: &str) -> bool {
 
 impl KeyPair {
     /// Encrypted PKCS#8 PEM: the key of AES-256 in CBC mode is made of the passphrase by scrypt
-    /// with `N = 2^14`, `r = 8`, `p = 5` and 16 bytes of salt. A line above it, which readers of PEM
-    /// pass over, holds the fingerprint.
+    /// with `N = 2^14`, `r = 8`, `p = 5` and 16 bytes of salt. A line above it, which readers of
+    /// PEM pass over, holds the fingerprint.
     ///
     /// # Errors
     /// The system gives no randomness.

@@ -174,6 +174,18 @@ impl TrustDocument {
         }
     }
 
+    /// Lets the key count in every project, with this scope. Those that it was limited to keep what
+    /// was said of them.
+    pub(crate) fn set_scope_everywhere(&mut self, scope: KeyScope) {
+        for project in std::mem::take(&mut self.project_ids) {
+            let is_said = self.in_project.iter().any(|own| own.project.path == project.path);
+            if !is_said && self.scope != scope {
+                self.in_project.push(InProject { project, scope: self.scope.clone() });
+            }
+        }
+        (self.projects, self.scope) = (None, scope);
+    }
+
     /// What counts of a document that somebody else wrote: the key, the owner, where and until
     /// when, and its items as a wish.
     pub(crate) fn into_wish(self) -> Self {

@@ -1,11 +1,15 @@
 //! Trusting a key.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
 use super::{Named, Scope, document_id};
-use crate::base::bytes::{Bounded, open_named, read_at_most};
+use crate::base::bytes::{Bounded, open_named, read_at_most, read_plain};
+use crate::base::limits::OWN_CONFIG_BYTES;
 use crate::base::look_alike::reading;
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
@@ -19,7 +23,7 @@ use crate::rye::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
     DocumentFault, EXAMPLE, KeyScope, PUBLISHER, PublicKey, TrustDocument, TrustError, proposals,
-    write_own,
+    relative, write_own,
 };
 
 /// The least number of hex digits that may name a proposed key. A project chooses its proposals:
@@ -53,34 +57,86 @@ pub(super) fn run(
         true => from_file(&path, key)?.into_wish(),
         false => proposed_or_said(key, rye)?,
     };
-    // Whoever adds items means the rest of their document to stay.
+    let before = Before::read(document.fingerprint, rye)?;
+    // What you said of a key earlier stays; `rye trust remove` takes it back.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
-    let said = said.filter(|_| !scope.items.is_empty());
     let is_known = said.is_some();
     document = said.unwrap_or(document);
     if let Some(owner) = wanted.owner {
         document.owner = owner;
     }
+    document.example |= wanted.example;
     let projects = match wanted.projects.is_empty() {
         true if is_known => Vec::new(),
         true => document.projects.take().unwrap_or_default(),
         false => wanted.projects,
     };
-    if !projects.is_empty() {
-        let identity = |path: &PathBuf| {
-            let path = rye.located().cwd.join(path);
-            ProjectIdentity::read(&path).map_err(|source| TrustError::Io { path, source })
-        };
-        let ids = projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
+    let identity = |path: &PathBuf| {
+        let path = rye.located().cwd.join(path);
+        ProjectIdentity::read(&path).map_err(|source| TrustError::Io { path, source })
+    };
+    let ids = projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
+    if is_known && !ids.is_empty() {
+        for id in &ids {
+            accept_in(&mut document, id, KeyScope::default(), scope)?;
+        }
+        return write(document, scope, &before, rye, context, out);
+    }
+    if !ids.is_empty() {
         limit(&mut document, ids)?;
     }
-    document.example |= wanted.example;
     // Without a project it is about the key wherever it counts.
     scope.apply(&mut document.scope, is_known);
     for own in &mut document.in_project {
         scope.apply(&mut own.scope, is_known);
     }
-    write(document, scope, rye, context, out)
+    write(document, scope, &before, rye, context, out)
+}
+
+/// The file of a trust document before it is changed, so that no other program's change is lost.
+struct Before {
+    path: PathBuf,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Before {
+    fn read(key: Fingerprint, rye: &Rye) -> Result<Self, Failure> {
+        let path = rye.spaces().user()?.path(&relative(&document_id("trusted", key)?));
+        let bytes = Self::now(&path);
+        Ok(Self { path, bytes })
+    }
+
+    fn now(path: &Path) -> Option<Vec<u8>> {
+        match read_plain(path, OWN_CONFIG_BYTES as u64) {
+            Ok(Bounded::All(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Writes while nobody else does, if the file is still what it was.
+    ///
+    /// # Errors
+    /// `trust.io`
+    fn write<R>(&self, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+        let io = |source| TrustError::Io { path: self.path.clone(), source };
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let held = match File::open(folder) {
+            Ok(folder) => {
+                flock(&folder, FlockOperation::LockExclusive).map_err(|e| io(e.into()))?;
+                Some(folder)
+            }
+            // It is made with the first document.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io(error).into()),
+        };
+        if Self::now(&self.path) != self.bytes {
+            let why = "another program changed it in the meantime: run the same again";
+            return Err(io(io::Error::other(why)).into());
+        }
+        let written = write();
+        drop(held);
+        written
+    }
 }
 
 /// `rye trust accept`: the project, and a key that it proposes.
@@ -93,6 +149,7 @@ pub(super) fn accept(
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let mut document = proposed_or_said(key, rye)?;
+    let before = Before::read(document.fingerprint, rye)?;
     // A document that cannot be used, such as one of a key that is gone, is ignored.
     let said = rye.trust().document(document.fingerprint).ok().flatten();
     let here = rye.spaces().project_identity();
@@ -102,9 +159,14 @@ pub(super) fn accept(
         Some(said) => {
             let proposed = if document == said { KeyScope::default() } else { document.scope };
             document = said;
-            accept_in(&mut document, here.filter(|_| !everywhere), proposed, scope)?;
-            if everywhere {
-                (document.projects, document.project_ids) = (None, Vec::new());
+            match here.filter(|_| !everywhere) {
+                Some(here) => accept_in(&mut document, here, proposed, scope)?,
+                None if document.projects.is_none() => scope.apply(&mut document.scope, true),
+                None => {
+                    let mut general = proposed;
+                    scope.apply(&mut general, false);
+                    document.set_scope_everywhere(general);
+                }
             }
         }
         None => {
@@ -117,7 +179,7 @@ pub(super) fn accept(
     }
     // The project is accepted behind the question, and before anything is said of its items.
     let fingerprint = document.fingerprint;
-    let path = believe(&mut document, scope, rye, context, out)?;
+    let path = believe(&mut document, scope, &before, rye, context, out)?;
     if !rye.project().accept(&rye.signing().own_pair()?)? {
         rye.project().remember()?;
     }
@@ -134,18 +196,14 @@ pub(super) fn accept(
     Ok(Exit::DONE)
 }
 
-/// Says in an earlier document what its key may sign in this project, or, without one, wherever no
-/// project has its own answer. A project that is new to it begins with what was `proposed`.
+/// Says in an earlier document what its key may sign in this project. A project that is new to it
+/// begins with what was `proposed`.
 fn accept_in(
     document: &mut TrustDocument,
-    project: Option<&ProjectIdentity>,
+    here: &ProjectIdentity,
     proposed: KeyScope,
     wanted: &Scope,
 ) -> Result<(), TrustError> {
-    let Some(here) = project else {
-        wanted.apply(&mut document.scope, true);
-        return Ok(());
-    };
     let ids = &document.project_ids;
     let by_hand = document.projects.as_ref().is_some_and(|paths| paths.contains(&here.path));
     let is_known = match &document.projects {
@@ -201,11 +259,12 @@ fn limit(document: &mut TrustDocument, ids: Vec<ProjectIdentity>) -> Result<(), 
 fn write(
     mut document: TrustDocument,
     scope: &Scope,
+    before: &Before,
     rye: &Rye,
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let path = believe(&mut document, scope, rye, context, out)?;
+    let path = believe(&mut document, scope, before, rye, context, out)?;
     told(&document, rye.spaces().project_identity(), &path, &[], out);
     Ok(Exit::DONE)
 }
@@ -214,6 +273,7 @@ fn write(
 fn believe(
     document: &mut TrustDocument,
     scope: &Scope,
+    before: &Before,
     rye: &Rye,
     context: &Context,
     out: &mut Out,
@@ -249,7 +309,8 @@ fn believe(
     if scope.not_after.is_some_and(|at| at < now()) {
         out.warn("that time is over: nothing that the key signed is admitted");
     }
-    Ok(write_own(rye.spaces().user()?, &id, &body, &pair, now())?)
+    let user = rye.spaces().user()?;
+    before.write(|| Ok(write_own(user, &id, &body, &pair, now())?))
 }
 
 /// Says what was written as it reads in the project `here`, and what of that the key signed and may

@@ -1,7 +1,9 @@
 //! What is said of one project counts in it and nowhere else.
 
 use super::{FILE, ITEM};
-use crate::keys::others::{clone_world, document, put, stranger, trusted};
+use std::path::Path;
+
+use crate::keys::others::{clone_world, document, pem, put, stranger, trusted};
 use crate::world::{MARKER_SH, World, fingerprint, line};
 
 /// An item of the user space that a stranger signed.
@@ -32,4 +34,71 @@ fn what_a_key_may_sign_in_a_project_says_nothing_of_the_user_space() {
     assert!(!may("tool:hooks/mine") && !may("tool:acme/own"), "{said:?}");
     let (_, got) = world.json(&["verify", "tool:acme/own"]);
     assert_eq!(got["items"][0]["code"], "verify.expired", "{got}");
+}
+
+#[test]
+fn what_is_said_later_of_a_key_widens_nothing_that_was_said_before() {
+    let world = clone_world();
+    let key = fingerprint(&stranger(1));
+    put(&world, &stranger(1), FILE, MARKER_SH);
+    put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
+    put(&world, &stranger(1), ".ai/tools/other/tool.sh", MARKER_SH);
+    world.write(&trusted(&stranger(1)), document(&stranger(1), "Ann", ""));
+    let folders = ["second", "third"].map(|name| world.outside().join(name));
+    for folder in &folders {
+        let at = folder.to_str().unwrap();
+        world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
+    }
+    let [second, third] = &folders;
+    let first = &world.project();
+    let may = |place: &Path, item: &str| world.rye_in(place, &["verify", item], b"").status == 0;
+    let trust = |place: &Path, args: &[&str]| {
+        let said = world.rye_in(place, &[&["trust"], args].concat(), b"");
+        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+    };
+    let (hook, other) = ("tool:hooks/watch", "tool:other/tool");
+    trust(first, &["accept", &key, "--only", hook]);
+    assert!(may(first, hook) && !may(first, other) && !may(first, ITEM));
+    // Another time, another name, another project, and everywhere.
+    trust(first, &["add", &key, "--not-after", "2099-01-01T00:00:00Z"]);
+    assert!(may(first, hook) && !may(first, other), "it stays as narrow as it was");
+    std::fs::write(world.outside().join("ann.pem"), pem(&stranger(1))).unwrap();
+    trust(first, &["add", "../ann.pem", "--owner", "Ann B"]);
+    assert!(may(first, hook) && !may(first, other));
+    trust(second, &["project"]);
+    trust(first, &["add", &key, "--items", ITEM, "--in", second.to_str().unwrap()]);
+    assert!(
+        may(second, ITEM) && !may(second, hook),
+        "a hook is of the project that it was let into"
+    );
+    assert!(may(first, hook) && !may(first, ITEM), "the first project is still named");
+    trust(third, &["accept", &key, "--everywhere"]);
+    assert!(may(third, ITEM) && may(third, other) && !may(third, hook));
+    assert!(may(first, hook) && !may(first, other), "it keeps what was said of it");
+    assert!(may(second, ITEM) && !may(second, hook));
+}
+
+#[test]
+fn of_two_programs_that_speak_of_one_key_at_once_none_is_lost_without_a_word() {
+    let world = clone_world();
+    let key = fingerprint(&stranger(1));
+    put(&world, &stranger(1), FILE, MARKER_SH);
+    world.write(&trusted(&stranger(1)), document(&stranger(1), "Ann", ""));
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    let ids: Vec<String> = (0..8).map(|number| format!("tool:other/t{number}")).collect();
+    let ends: Vec<_> = std::thread::scope(|scope| {
+        let calls = ids.iter().map(|id| {
+            let (world, key) = (&world, &key);
+            scope.spawn(move || (id, world.rye(&["trust", "accept", key, "--items", id])))
+        });
+        calls.collect::<Vec<_>>().into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    let (_, shown) = world.json(&["trust", "show", &key]);
+    let shown = shown.to_string();
+    for (id, said) in ends {
+        let is_there = shown.contains(&format!("{id}\"")) || shown.contains(&format!("{id},"));
+        let is_refused = said.status != 0 && said.stderr.contains("run the same again");
+        assert!(is_refused != (said.status == 0), "{said:?}");
+        assert_eq!(is_there, said.status == 0, "{id}: {said:?} in {shown}");
+    }
 }
