@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::document::{OwnFile, write_own};
 use super::error::TrustError;
+use super::own_file::{OwnFile, write_own};
 use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
 use crate::base::Timestamp;

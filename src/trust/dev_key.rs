@@ -15,8 +15,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::document::{read_own, write_own};
 use super::error::{KeyError, TrustError};
+use super::own_file::{read_own, write_own};
 use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
 use crate::base::Timestamp;

@@ -6,7 +6,8 @@ use crate::base::{Digest, Timestamp};
 use crate::id::{Kind, Ref};
 use crate::signature::{KeyPair, Scan, scan, sign_bytes};
 use crate::trust::check_own_config;
-use crate::trust::document::{TrustDocument, toml_comment};
+use crate::trust::document::TrustDocument;
+use crate::trust::own_file::toml_comment;
 use crate::trust::revocation::Revocation;
 
 /// A document that is read says the same after it was written and signed; its owner is a word that

@@ -9,12 +9,12 @@
 //! Invariants
 //! - Trust comes from the user space and from the one embedded publisher key, never from a project;
 //!   for one check, from keys that the caller names (`named_keys.rs`).
-//! - A file that decides about trust counts only if your own key signed it; `document.rs` alone
+//! - A file that decides about trust counts only if your own key signed it; `own_file.rs` alone
 //!   reads such files.
 //! - Reading a key or a document writes nothing.
 //!
-//! Start at `store.rs`. `scope.rs` is what a key may sign, `document.rs` is the files that say whom
-//! you believe, `project.rs` the accepted projects, `policy.rs` what else the person decided,
+//! Start at `store.rs`. `scope.rs` is what a key may sign, `document.rs` is what says whom you
+//! believe, `project.rs` the accepted projects, `policy.rs` what else the person decided,
 //! `allowed.rs` what of a project they let in by name, `dev_key.rs` the key of work in hand,
 //! `rotate.rs` another own key.
 
@@ -26,6 +26,7 @@ mod error;
 pub(crate) mod fuzz;
 mod key_scope;
 mod named_keys;
+mod own_file;
 mod own_keys;
 mod policy;
 mod project;
@@ -39,13 +40,14 @@ mod unfinished_rotation;
 
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
-pub(crate) use document::{DocumentFault, TrustDocument, relative, remove_own, write_own};
+pub(crate) use document::{DocumentFault, TrustDocument};
 pub(crate) use error::{
     CODES, KeyError, TrustError, VERIFY_EXAMPLE_KEY, VERIFY_REVOKED, VERIFY_TRUST_UNREADABLE,
     VERIFY_WEAK_KEY,
 };
 pub(crate) use key_scope::KeyScope;
 pub(crate) use named_keys::NamedKeys;
+pub(crate) use own_file::{relative, remove_own, write_own};
 pub(crate) use own_keys::OwnKeys;
 pub(crate) use project::{AcceptedProject, AllowedRoot, record_id};
 pub(crate) use proposal::{Proposal, proposals};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::document::{read_own, write_own};
 use super::error::TrustError;
+use super::own_file::{read_own, write_own};
 use crate::base::text::unfit;
 use crate::base::{Digest, Timestamp};
 use crate::id::ItemId;

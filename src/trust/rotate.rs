@@ -2,8 +2,9 @@
 
 use zeroize::Zeroizing;
 
-use super::document::{TrustDocument, read_own, write_signed};
+use super::document::TrustDocument;
 use super::error::{KeyError, TrustError};
+use super::own_file::{read_own, write_signed};
 use super::own_keys::OwnKeys;
 use super::store::TrustStore;
 use super::unfinished_rotation::{Rotation, finish};

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde::Deserialize;
 
 use super::dev_key::{self, Delegate};
-use super::document::{DocumentFault, OwnFile, TrustDocument};
+use super::document::{DocumentFault, TrustDocument};
 use super::error::{KeyError, TrustError};
 use super::named_keys::NamedKeys;
+use super::own_file::OwnFile;
 use super::own_keys::OwnKeys;
 use super::policy::Policy;
 use super::project::{AcceptedProject, AllowedRoot};

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::document::{read_staged, write_document};
 use super::error::{KeyError, TrustError};
+use super::own_file::{read_staged, write_document};
 use super::own_keys::OwnKeys;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::signature::PublicKey;
