@@ -198,7 +198,7 @@ fn summary(table: &Table<'_>, start: Instant, out: &mut Out) -> Exit {
     items.dedup();
     let (cases, failed) = (all.count(), bad.count());
     let unusable = table.rows.iter().filter_map(|(suite, _)| suite.cases.as_ref().err());
-    let failure = (failed > 0).then(|| TestError::Failed { failed, cases, items });
+    let failure = (failed > 0).then_some(TestError::Failed { failed, cases, items });
     let failure = failure.as_ref().map(Diagnostic::from);
     let worst = Diagnostic::worst(failure.iter().chain(unusable.clone()).cloned());
     let exit = super::sign::status(worst.as_ref());

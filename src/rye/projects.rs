@@ -243,17 +243,7 @@ impl ProjectTrust<'_> {
                 item.signer_is = SignerIs::None;
             }
             if let Some((key, _)) = signer.filter(|_| item.signer_is == SignerIs::Known) {
-                item.owner = trust.owner(key);
-                let here = self.rye.spaces.project_identity();
-                let scope = trust.out_of_scope(key, &item.item, Space::Project, false, here);
-                item.out_of_scope = scope.map_err(Failure::from)?;
-                let is_let_in = accepted && !item.altered && item.out_of_scope.is_none();
-                let known = loader.baselines();
-                let is_known = known.is_some_and(|known| known.knows(&found.base, &found.item));
-                item.is_new = is_let_in && !is_known;
-            }
-            if item.is_new {
-                item.more = item.reach.as_ref().map(DeclaredReach::all).unwrap_or_default();
+                self.judge_known(key, &found, accepted, loader, &mut item)?;
             }
             items.push(item);
         }
@@ -262,6 +252,30 @@ impl ProjectTrust<'_> {
         let project = self.rye.spaces.project_path().display().to_string();
         odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
         Ok(Review { project, accepted, odd, proposals: proposed, items })
+    }
+
+    /// Says of an item whose signer is known whose key that is, whether it may sign the item, and
+    /// whether the item came since the project was accepted.
+    fn judge_known(
+        self,
+        key: Fingerprint,
+        found: &Found,
+        accepted: bool,
+        loader: Loader<'_>,
+        item: &mut ReviewedItem,
+    ) -> Result<(), Failure> {
+        item.owner = loader.trust.owner(key);
+        let here = self.rye.spaces.project_identity();
+        let scope = loader.trust.out_of_scope(key, &item.item, Space::Project, false, here);
+        item.out_of_scope = scope.map_err(Failure::from)?;
+        let is_let_in = accepted && !item.altered && item.out_of_scope.is_none();
+        let known = loader.baselines();
+        let is_known = known.is_some_and(|known| known.knows(&found.base, &found.item));
+        item.is_new = is_let_in && !is_known;
+        if item.is_new {
+            item.more = item.reach.as_ref().map(DeclaredReach::all).unwrap_or_default();
+        }
+        Ok(())
     }
 }
 

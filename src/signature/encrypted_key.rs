@@ -82,8 +82,8 @@ impl KeyPair {
         check_cost(&parameters.kdf)?;
         let plain = info.decrypt(passphrase).map_err(|_| EncryptedKeyFault::Passphrase)?;
         let pair = Self::from_der(plain.as_bytes()).ok_or(malformed)?;
-        let above = pem.lines().take_while(|line| !line.starts_with("-----BEGIN "));
-        let named = above.filter_map(|line| line.strip_prefix(NAMES)).next();
+        let mut above = pem.lines().take_while(|line| !line.starts_with("-----BEGIN "));
+        let named = above.find_map(|line| line.strip_prefix(NAMES));
         match named.is_none_or(|named| named.trim_end() == pair.public().fingerprint().to_string())
         {
             true => Ok(pair),
