@@ -23,7 +23,7 @@ use crate::host::{PrivateDir, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{listed_files, write_files, yaml};
-use crate::plan::{MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
+use crate::plan::{Exact, MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
 use crate::rye::Rye;
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
@@ -152,8 +152,8 @@ struct Launch {
     program: Option<String>,
     /// What the items' sandbox lets through; none of a server elsewhere.
     sandbox: Option<Sandbox>,
-    /// Whether the items say exactly which code runs.
-    is_pinned: bool,
+    /// How exactly the items say which code runs: `pinned`, `version` or `external`.
+    integrity: &'static str,
     remarks: Vec<String>,
 }
 
@@ -227,7 +227,7 @@ impl Launch {
             copies: None,
             program: None,
             sandbox: None,
-            is_pinned: false,
+            integrity: "external",
             remarks,
         })
     }
@@ -266,9 +266,16 @@ impl Launch {
         for named in import.files {
             taking.take_beside(named)?.map_err(|why| refused(import, rye, &why))?;
         }
-        let is_pinned = is_copied || names_exact_code(command, args);
-        if !is_pinned {
-            taking.remarks.push(EXTERNAL.into());
+        let integrity = match names_exact_code(command, args) {
+            Some(Exact::Digest) => "pinned",
+            _ if is_copied => "pinned",
+            Some(Exact::Version) => "version",
+            None => "external",
+        };
+        match integrity {
+            "version" => taking.remarks.push(VERSION.into()),
+            "external" => taking.remarks.push(EXTERNAL.into()),
+            _ => {}
         }
         let mut config = Map::new();
         let copies = laid_out(&taking.files, rye).map_err(|why| refused(import, rye, &why))?;
@@ -309,7 +316,7 @@ impl Launch {
             copies,
             program,
             sandbox: Some(Sandbox { net: net.to_owned(), reads, writes }),
-            is_pinned,
+            integrity,
             remarks: taking.remarks,
         })
     }
@@ -322,8 +329,7 @@ impl Launch {
         let said = said.filter(|said| !said.trim().is_empty());
         let own = format!("The tool `{}` of an MCP server.", tool.name);
         entry(&mut out, 0, "description", &Value::from(said.unwrap_or(&own)));
-        let integrity = if self.is_pinned { "pinned" } else { "external" };
-        let _ = writeln!(out, "integrity: {integrity}");
+        let _ = writeln!(out, "integrity: {}", self.integrity);
         if !self.secrets.is_empty() {
             let names = self.secrets.iter().map(|(name, _)| name.clone());
             let _ = writeln!(out, "secrets: {}", list(names));
@@ -373,6 +379,8 @@ impl Launch {
     }
 }
 
+const VERSION: &str = "integrity: version. The command line names an exact version and no digest: the registry \
+    says what that is, and what it depends on itself is open";
 const EXTERNAL: &str = "integrity: external. The command line names no exact version, no digest and no \
     copied file that is what runs, so other code may run tomorrow; what the tools say of themselves is pinned all the same";
 const EXTERNAL_URL: &str = "integrity: external. The server is not on this machine; what its tools say of \

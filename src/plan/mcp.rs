@@ -102,10 +102,23 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), Bad> {
     read.map(|_| ()).map_err(|(pointer, why)| (pointer, why.to_owned()))
 }
 
-/// Whether the words of a command line say exactly which code they start: a version or a digest for
-/// a program that fetches packages. Of what lies on this machine it is not known here.
-pub(crate) fn names_exact_code(command: &str, args: &[String]) -> bool {
-    fetched(command, args).is_some_and(|(found, is_exact)| found.into_iter().all(is_exact))
+/// How exactly the words of a command line say which code they start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exact {
+    /// By digest: no other code can stand behind the words.
+    Digest,
+    /// One version of each package: who holds the registry decides what that is, and each version
+    /// leaves open what it depends on itself.
+    Version,
+}
+
+/// How exactly the words of a command line of a program that fetches packages say which code they
+/// start; `None` where they leave it open. Of what lies on this machine it is not known here.
+pub(crate) fn names_exact_code(command: &str, args: &[String]) -> Option<Exact> {
+    let (found, is_exact) = fetched(command, args)?;
+    let by_digest = found.iter().all(|word| has_digest(word));
+    let exact = if by_digest { Exact::Digest } else { Exact::Version };
+    found.into_iter().all(is_exact).then_some(exact)
 }
 
 /// Whether a word of a command line names a package that a program fetches, and no file.
@@ -273,7 +286,7 @@ fn has_digest(image: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{names_exact_code, script_at};
+    use super::{Exact, names_exact_code, script_at};
 
     #[test]
     fn i01_a_version_or_a_digest_is_exact_and_everything_else_is_not() {
@@ -330,6 +343,8 @@ mod tests {
         ] {
             let mut words = line.split(' ').map(str::to_owned);
             let command = words.next().unwrap();
+            let by = if command == "docker" { Exact::Digest } else { Exact::Version };
+            let want = want.then_some(by);
             assert_eq!(names_exact_code(&command, &words.collect::<Vec<_>>()), want, "{line}");
         }
     }

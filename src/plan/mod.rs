@@ -61,7 +61,9 @@ pub(crate) use http::HttpRequest;
 pub(crate) use import_hint::old_node;
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{MatrixError, RunMode, Target, Thread};
-pub(crate) use mcp::{MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at};
+pub(crate) use mcp::{
+    Exact, MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at,
+};
 pub(crate) use params::{
     Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
 };

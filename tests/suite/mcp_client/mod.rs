@@ -336,12 +336,12 @@ fn i01_a_command_that_leaves_open_what_runs_is_external_whatever_else_it_names()
     let digest = format!("acme/x@sha256:{}", "a".repeat(64));
     let label = format!("made={digest}");
     for (words, want) in [
-        (&["npx", "-y", "acme@1.2.3", "conf.json"][..], "pinned"),
+        (&["npx", "-y", "acme@1.2.3", "conf.json"][..], "version"),
         (&["npx", "-y", "acme", "conf.json"], "external"),
         (&["npx", "-p", "acme@1.2.3", "-p", "other", "serve"], "external"),
         (&["npx", "https://acme.example/x@1.2.3"], "external"),
         (&["npx", "acme@npm:other@1.2.3"], "external"),
-        (&["uvx", "acme==1.2"], "pinned"),
+        (&["uvx", "acme==1.2"], "version"),
         (&["uvx", "--from", "git+https://acme.example/x@1.2.0", "serve"], "external"),
         (&["uvx", "--with=other", "acme==1.2"], "external"),
         (&["docker", "run", "-i", "--rm", "-e", "A=b", &digest], "pinned"),
