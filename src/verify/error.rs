@@ -228,6 +228,29 @@ impl Refused {
         Self { item, place, claim: None, reason, baseline: false, listed_by: None }
     }
 
+    /// The next step where `rye sign REF` would refuse an id below `rye/`.
+    fn help_for_reserved(&self) -> Option<String> {
+        let Self { item, place, reason, .. } = self;
+        let (is_own, space) = (item.is_own_config(), place.space.as_deref());
+        let is_altered = matches!(reason, Reason::Altered);
+        let can_be = is_altered || matches!(reason, Reason::Unsigned | Reason::Moved { .. });
+        match space {
+            _ if !item.id.is_reserved() || !can_be => None,
+            Some("user") if is_own => {
+                Some(format!("read the file; if it is yours, run `rye sign {item} --space user`"))
+            }
+            Some("project") if is_own => Some(format!(
+                "remove the file: no project has a say there, only `{item}` of your user space"
+            )),
+            Some("project") if !is_altered => Some(
+                "remove the file, or give it an id of your own, such as `acme/…`: only rye signs \
+                 ids below `rye/`"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+
     /// The bundle of the system space that holds the file.
     fn bundle(&self) -> Option<&str> {
         self.place.space.as_deref()?.strip_prefix("system:")
@@ -244,6 +267,9 @@ impl Diagnose for Refused {
         let review = "see who signs here with `rye trust review`";
         if let (Reason::Unsigned, Some(tool)) = (&self.reason, &self.listed_by) {
             return Some(advice_for_file_of(tool));
+        }
+        if let Some(help) = self.help_for_reserved() {
+            return Some(help);
         }
         Some(match &self.reason {
             Reason::NotUtf8 { .. } => "save the file as UTF-8".into(),
