@@ -10,6 +10,7 @@ use super::named::query;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Paint, Style};
+use crate::plan::TimeLimit;
 use crate::rye::Described;
 
 /// Show what an item is, what it takes and who signed it
@@ -22,18 +23,22 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let described = rye.items().describe(&query(&args.item, &rye)?)?;
+    let query = query(&args.item, &rye)?;
+    let described = rye.items().describe(&query)?;
+    let limit = rye.items().limit(&query);
     out.warned(&described.warnings);
     if out.is_json() {
-        out.success(Value::Object(described.to_json()));
+        let mut data = described.to_json();
+        data.extend(limit.map(|limit| ("limit".to_owned(), limit.to_json())));
+        out.success(Value::Object(data));
     } else {
-        let text = text(&described, out.paint());
+        let text = text(&described, limit.as_ref(), out.paint());
         out.labelled(&text);
     }
     Ok(Exit::DONE)
 }
 
-fn text(described: &Described, paint: Paint) -> String {
+fn text(described: &Described, limit: Option<&TimeLimit>, paint: Paint) -> String {
     let detail = &described.detail;
     let data = described.item.to_json();
     let mut out = String::new();
@@ -54,6 +59,7 @@ fn text(described: &Described, paint: Paint) -> String {
         ("signed by", signer),
         ("sha256", detail.digest.to_string()),
         ("extends", texts(&data, "extends").collect::<Vec<_>>().join(" ")),
+        ("time limit", limit.map(|limit| escape_line(&limit.to_text())).unwrap_or_default()),
     ];
     for (label, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
         let _ = writeln!(out, "{} {value}", paint.style(Style::Dim, &format!("{label:>12}")));

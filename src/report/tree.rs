@@ -134,12 +134,15 @@ fn ms_text(ms: u64) -> String {
 
 /// A limit as [`crate::plan::TimeLimit`] tells it as data.
 fn limit_text(limit: &Value) -> String {
-    let text = |key: &str| limit[key].as_str().unwrap_or_default();
-    let time = ms_text(limit["timeout_ms"].as_u64().unwrap_or_default());
-    match text("set_by") {
-        "item" => {
-            format!("{time} by `{}` in {} ({})", text("key"), text("path"), text("space"))
+    let of = |limit: &Value| {
+        let text = |key: &str| limit[key].as_str().unwrap_or_default().to_owned();
+        let time = ms_text(limit["timeout_ms"].as_u64().unwrap_or_default());
+        match text("key") {
+            key if key.is_empty() => format!("{time} by {}", text("set_by")),
+            key => format!("{time} by `{key}` in {} ({})", text("path"), text("space")),
         }
-        who => format!("{time} by {who}"),
-    }
+    };
+    let longer = limit.get("passed_over");
+    let longer = longer.map(|longer| format!("; passed over as longer: {}", of(longer)));
+    format!("{}{}", of(limit), longer.unwrap_or_default())
 }

@@ -96,6 +96,14 @@ impl Items<'_> {
         })
     }
 
+    /// How long a run of the tool may take; `None` for what cannot be run here.
+    pub(crate) fn limit(self, query: &Query) -> Option<TimeLimit> {
+        let policy = CallPolicy::new(self.rye, LockMode::Listed);
+        let loader = policy.loader(&Quiet);
+        let (source, item) = loader.admit(loader.find(query).ok()?).ok()?;
+        Some(plan_of_tool(&loader, &source, &item)?.ok()?.limit().clone())
+    }
+
     /// The program that a run here would start for a runtime: the one that its interpreter's block
     /// means, or without one the program of that name; and what was passed over.
     pub(crate) fn find_program(

@@ -250,7 +250,8 @@ fn a_longer_limit_of_a_project_is_told_as_passed_over() {
     world.signed(LIMITS, "defaults: {timeout: 600}\n");
     let told = "; `defaults.timeout` in .ai/config/execution/execution.yaml says 10 min, and a \
                 project can only shorten";
-    for args in [&["execute", "acme/own", "--dry-run"][..], &["why", "acme/own"]] {
+    let verbs = [&["execute", "acme/own", "--dry-run"][..], &["why", "acme/own"]];
+    for args in verbs.into_iter().chain([&["show", "acme/own"][..]]) {
         let said = world.rye(args);
         assert!(said.stdout.contains(told), "{args:?}: {said:?}");
         let (_, got) = world.json(args);
@@ -258,10 +259,30 @@ fn a_longer_limit_of_a_project_is_told_as_passed_over() {
         assert_eq!(passed_over["timeout_ms"], 600_000, "{args:?}: {got}");
         assert_eq!(passed_over["item_id"], "config:execution/execution", "{args:?}: {got}");
     }
+    let said = world.rye(&["execute", "acme/own", "--trace"]);
+    let told = "; passed over as longer: 10 min by `defaults.timeout` in .ai/config/execution/";
+    assert!(said.stderr.contains(told) || said.stdout.contains(told), "{said:?}");
     world.signed(LIMITS, "defaults: {timeout: 3}\n");
     let said = world.rye(&["why", "acme/own"]);
     assert!(!said.stdout.contains("can only shorten"), "{said:?}");
     assert!(said.stdout.contains("3 s, set by `defaults.timeout`"), "{said:?}");
+}
+
+#[test]
+fn what_nobody_but_rye_may_sign_in_a_project_is_to_be_removed_and_not_signed() {
+    let world = World::new();
+    let files = [".ai/config/rye/policy.yaml", ".ai/tools/rye/odd.yaml"];
+    for file in files {
+        world.write(file, "receipts: always\n");
+    }
+    let said = world.rye(&["verify"]);
+    assert_eq!((said.status, said.stderr.matches("verify.unsigned").count()), (4, 2), "{said:?}");
+    assert_eq!(said.stderr.matches("help: remove the file").count(), 2, "{said:?}");
+    assert!(!said.stderr.contains("run `rye sign"), "{said:?}");
+    for file in files {
+        std::fs::remove_file(world.project().join(file)).unwrap();
+    }
+    assert_eq!(world.rye(&["verify"]).status, 0);
 }
 
 #[test]
