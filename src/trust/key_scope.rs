@@ -43,6 +43,11 @@ impl KeyScope {
         self.also.clear();
     }
 
+    /// Goes back to what a key may sign of which nothing was said; the time stays.
+    pub(crate) fn set_default(&mut self) {
+        *self = Self { not_after: self.not_after, ..Self::default() };
+    }
+
     pub(super) fn from_raw(
         items: Option<Vec<String>>,
         wished: bool,

@@ -188,10 +188,9 @@ pub(super) fn accept(
     let scope_here = document.as_in(here.filter(|_| !everywhere)).scope;
     let is_kept = is_known && scope.items.is_empty() && scope.only.is_empty();
     if is_kept && !out.is_json() && scope_here.items.is_some() && !scope_here.wished {
-        out.line("  it was narrowed to that before, and stays so; `--items` adds to it, such as");
-        out.line(&format!(
-            "  `rye trust accept {fingerprint} --items 'tool:**'`; `--only` replaces it"
-        ));
+        out.line("  it was narrowed to that before, and stays so; what a key may sign by default:");
+        out.line(&format!("  `rye trust accept {fingerprint} --default`"));
+        out.line("  `--items` adds to what it may sign now, `--only` replaces it");
     }
     Ok(Exit::DONE)
 }
@@ -232,7 +231,9 @@ impl Scope {
     /// Adds the items that were asked for, or puts them in the place of the others. A key of which
     /// nothing was said yet may sign just these.
     fn apply(&self, scope: &mut KeyScope, is_known: bool) {
-        if !self.only.is_empty() {
+        if self.default {
+            scope.set_default();
+        } else if !self.only.is_empty() {
             scope.set_items(self.only.clone());
         } else if is_known {
             scope.add_items(&self.items);
@@ -304,7 +305,11 @@ fn believe(
     for doubt in super::list::doubts(document, rye) {
         out.warn(&doubt);
     }
-    confirm(&format!("trust `{owner}`"), &fingerprint.to_string(), context, out)?;
+    let mut what = format!("trust `{owner}`");
+    if scope.default {
+        what.push_str(&format!(" for {}", escape_line(&document.covers_everywhere())));
+    }
+    confirm(&what, &fingerprint.to_string(), context, out)?;
     let id = document_id("trusted", fingerprint)?;
     if scope.not_after.is_some_and(|at| at < now()) {
         out.warn("that time is over: nothing that the key signed is admitted");

@@ -140,6 +140,9 @@ struct Scope {
     /// Only these items, in the place of what the key may sign now; again for more
     #[arg(long, value_name = "PATTERN", value_parser = pattern, conflicts_with = "items")]
     only: Vec<Pattern>,
+    /// What a key may sign of which nothing was said, in the place of what it may sign now
+    #[arg(long, conflicts_with_all = ["items", "only"])]
+    default: bool,
     /// Trust it until this moment, such as 2027-01-01T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     not_after: Option<crate::base::Timestamp>,

@@ -90,12 +90,28 @@ fn a_plain_accept_after_a_narrow_one_says_that_it_stays_narrow_and_how_it_is_wid
     let said = world.rye(&["trust", "accept", &key, "--only", ITEM]);
     assert!(said.status == 0 && !said.stdout.contains("stays so"), "{said:?}");
     let said = world.rye(&["trust", "accept", &key]);
-    let widen = format!("rye trust accept {key} --items 'tool:**'");
+    let widen = format!("rye trust accept {key} --default");
     assert!(said.stdout.contains("stays so") && said.stdout.contains(&widen), "{said:?}");
     let said = world.rye(&["trust", "accept", &key, "--items", "tool:**"]);
     assert!(said.status == 0 && !said.stdout.contains("stays so"), "{said:?}");
     put(&world, &stranger(1), ".ai/tools/acme/more.sh", MARKER_SH);
     world.works("tool:acme/more");
+    // Knowledge is what a key may sign by default, and hooks are not; the time stays.
+    put(&world, &stranger(1), ".ai/knowledge/acme/page.md", "# Page\n");
+    put(&world, &stranger(1), ".ai/tools/hooks/guard.sh", MARKER_SH);
+    let until = "2099-01-01T00:00:00Z";
+    let only = &["trust", "accept", &key, "--only", "tool:**", "--not-after", until];
+    assert_eq!(world.rye(only).status, 0);
+    world.refused("knowledge:acme/page", "verify.out_of_scope", 4);
+    let (status, got) = world.json(&["trust", "accept", &key, "--default"]);
+    assert_eq!((status, &got["items"], &got["also"]), (0, &json!(null), &json!([])), "{got}");
+    assert_eq!(
+        (&got["not_after"], &got["left_out"]),
+        (&json!(until), &json!(["tool:hooks/guard"]))
+    );
+    assert_eq!(world.rye(&["verify", "knowledge:acme/page"]).status, 0);
+    let said = world.rye(&["trust", "accept", &key, "--default", "--items", "tool:**"]);
+    assert_eq!(said.status, 2, "{said:?}");
 }
 
 #[test]
