@@ -76,7 +76,8 @@ pub(super) fn run(
         ProjectIdentity::read(&path).map_err(|source| TrustError::Io { path, source })
     };
     let ids = projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
-    if is_known && !ids.is_empty() {
+    // Of a key that counts everywhere, projects are a limit.
+    if is_known && !ids.is_empty() && document.projects.is_some() {
         for id in &ids {
             accept_in(&mut document, id, KeyScope::default(), scope)?;
         }
