@@ -58,8 +58,10 @@ pub(super) fn run(
         false => proposed_or_said(key, rye)?,
     };
     let before = Before::read(document.fingerprint, rye)?;
-    // What you said of a key earlier stays; `rye trust remove` takes it back.
+    // What you said of a key earlier stays, unless you say nothing but that you trust it.
+    let says_more = wanted.owner.is_some() || !wanted.projects.is_empty() || !scope.is_empty();
     let said = rye.trust().document(document.fingerprint).ok().flatten();
+    let said = said.filter(|_| says_more);
     let is_known = said.is_some();
     document = said.unwrap_or(document);
     if let Some(owner) = wanted.owner {
@@ -229,6 +231,10 @@ fn accept_in(
 }
 
 impl Scope {
+    fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.only.is_empty() && self.not_after.is_none()
+    }
+
     /// Adds the items that were asked for, or puts them in the place of the others. A key of which
     /// nothing was said yet may sign just these.
     fn apply(&self, scope: &mut KeyScope, is_known: bool) {

@@ -69,12 +69,14 @@ pub fn revoked(key: &SigningKey) -> String {
     format!(".ai/config/keys/revoked/{}.toml", crate::world::fingerprint(key))
 }
 
-/// Trusts `key` through the door, by a PEM file outside the project.
+/// Trusts `key` through the door, by a PEM file outside the project; what was said of it before is
+/// taken back.
 #[track_caller]
 pub fn trust(world: &World, key: &SigningKey, more: &[&str]) {
     let file = world.outside().join("stranger.pem");
     fs::write(&file, pem(key)).expect("a written file");
     let file = file.display().to_string();
+    drop(world.rye(&["trust", "remove", &crate::world::fingerprint(key)]));
     let said = world.rye(&[&["trust", "add", &file], more].concat());
     assert_eq!(said.status, 0, "{said:?}");
 }
