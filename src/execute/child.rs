@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::authors_paths::AuthorsPaths;
 use super::git_index::GitIndex;
 use super::{ExecuteError, OutputWitness, new_items};
 use crate::base::text::{brief_line, escape_line, shell_word};
@@ -11,7 +12,7 @@ use crate::host::{
     ChildEvent, ChildResult, Host, OutputStream, PersistentChild, PrivateDir, PrivateDirError,
     SandboxLevel, Spawn, Vars,
 };
-use crate::plan::{Pinned, Plan, Process};
+use crate::plan::{Pinned, Plan, Process, TOOL};
 use crate::trace::{Event, Sink};
 
 /// What an act may use while it runs.
@@ -33,7 +34,7 @@ pub(crate) struct RunContext<'a> {
 /// The private folder of a run and its mark: there as long as the program runs.
 #[derive(Debug, Default)]
 pub(crate) struct RunFolders {
-    _pin: Option<PrivateDir>,
+    pin: Option<PrivateDir>,
     /// Where a confined program may write whatever it likes.
     _tmp: Option<PrivateDir>,
     /// Where one that may make new items puts them.
@@ -41,6 +42,19 @@ pub(crate) struct RunFolders {
     /// The copy of git's index of one that may write a repository.
     index: Option<GitIndex>,
     _mark: Option<PrivateDir>,
+}
+
+impl RunFolders {
+    /// What standard error names in place of the private copies; paths of the project from there.
+    pub(super) fn authors_paths(&self, plan: &Plan, spawn: &Spawn) -> AuthorsPaths {
+        let folder = plan.pinned().first().and_then(Pinned::authors_folder);
+        let Some((pin, folder)) = self.pin.as_ref().zip(folder) else {
+            return AuthorsPaths::default();
+        };
+        let project = spawn.env.get("RYE_PROJECT").and_then(|project| project.to_str());
+        let below = project.and_then(|project| folder.strip_prefix(project)?.strip_prefix('/'));
+        AuthorsPaths::new(pin.path(), TOOL, below.unwrap_or(folder).to_owned())
+    }
 }
 
 /// Writes the verified bytes to a private folder, and says what to start there.
@@ -85,7 +99,7 @@ pub(crate) fn prepare(
     }
     spawn.digests_output = running.witness.is_some();
     let mark = running.pin_fallback.and_then(PrivateDir::mark);
-    Ok((spawn, RunFolders { _pin: pin, _tmp: tmp, new_items, index, _mark: mark }))
+    Ok((spawn, RunFolders { pin, _tmp: tmp, new_items, index, _mark: mark }))
 }
 
 /// Starts the process of a plan as one that others talk with. Variables `of_one_run` are left out.

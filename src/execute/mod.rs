@@ -8,10 +8,11 @@
 //! `subprocess.rs` and `http.rs` are acts; `exec` and `mcp_client` have the others, for which
 //! `child.rs` starts what they speak with. Which act a plan asks for, its `Act` says, and the
 //! facade matches it (`rye/carry_out.rs`). `redact.rs` keeps secrets out of what is shown of a
-//! failure; `new_items.rs` takes over what a tool made of them, `git_index.rs` its copy of git's
-//! index.
+//! failure, `authors_paths.rs` private copies out of tracebacks; `new_items.rs` takes over what a
+//! tool made of them, `git_index.rs` its copy of git's index.
 
 mod answer;
+mod authors_paths;
 mod child;
 mod error;
 mod git_index;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::authors_paths::AuthorsPaths;
 use super::redact::Mask;
 use crate::base::limits::STDERR_TAIL;
 use crate::host::{Accesses, ChildResult};
@@ -59,13 +60,18 @@ pub(crate) struct ToolFailure {
 impl Outcome {
     /// Reads a child's end as core 7.12 says. A result is shown by `mask`, and a failure, all of
     /// it, by `of_errors`.
-    pub(super) fn from_child(ended: &ChildResult, mask: &Mask, of_errors: &Mask) -> Self {
+    pub(super) fn from_child(
+        ended: &ChildResult,
+        mask: &Mask,
+        of_errors: &Mask,
+        paths: &AuthorsPaths,
+    ) -> Self {
         // Strictly: one JSON value in UTF-8, or it is text.
         let whole = std::str::from_utf8(&ended.stdout).ok().filter(|_| !ended.stdout_truncated);
         let value: Option<Value> = whole.and_then(|text| read_json(text).ok());
         let reported = value.as_ref().and_then(|value| reported_error(value, of_errors));
         let failed = reported.is_some() || ended.exit_code != Some(0);
-        let stderr = shown_stderr(ended, if failed { of_errors } else { mask });
+        let stderr = shown_stderr(ended, if failed { of_errors } else { mask }, paths);
         let failure = failed.then(|| ToolFailure {
             message: reported.unwrap_or_else(|| status_text(ended)),
             tail: tail(&stderr),
@@ -163,15 +169,15 @@ pub(super) fn was_cut(ended: &ChildResult) -> bool {
     ended.timed_out || ended.signal.is_some()
 }
 
-/// What may be shown of standard error, all of it.
-pub(super) fn shown_stderr(ended: &ChildResult, mask: &Mask) -> String {
+/// What may be shown of standard error, all of it. What is replaced was masked before.
+pub(super) fn shown_stderr(ended: &ChildResult, mask: &Mask, paths: &AuthorsPaths) -> String {
     let bytes = mask.bytes(&ended.stderr, ended.stderr_truncated || was_cut(ended));
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&paths.bytes(&bytes)).into_owned()
 }
 
 /// The end of what may be shown of standard error.
-pub(super) fn stderr_tail(ended: &ChildResult, mask: &Mask) -> String {
-    tail(&shown_stderr(ended, mask))
+pub(super) fn stderr_tail(ended: &ChildResult, mask: &Mask, paths: &AuthorsPaths) -> String {
+    tail(&shown_stderr(ended, mask, paths))
 }
 
 /// The last bytes of a text, whole characters only.
@@ -185,7 +191,7 @@ pub(super) fn tail(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mask, Outcome};
+    use super::{AuthorsPaths, Mask, Outcome};
     use crate::host::ChildResult;
     use serde_json::json;
 
@@ -197,7 +203,7 @@ mod tests {
             ..ChildResult::default()
         };
         let mask = Mask::new(["hush"].into_iter());
-        Outcome::from_child(&ended, &mask, &mask)
+        Outcome::from_child(&ended, &mask, &mask, &AuthorsPaths::default())
     }
 
     #[test]
@@ -253,7 +259,10 @@ mod tests {
             let ended = ChildResult { stdout, exit_code: Some(0), ..ChildResult::default() };
             let told = |known: &str| {
                 let mask = Mask::new([known].into_iter());
-                Outcome::from_child(&ended, &mask, &mask).failure.unwrap().message
+                {
+                    let paths = AuthorsPaths::default();
+                    Outcome::from_child(&ended, &mask, &mask, &paths).failure.unwrap().message
+                }
             };
             let spelt = json!(secret).to_string();
             let spelt = spelt.trim_matches('"');

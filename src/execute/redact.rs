@@ -232,7 +232,7 @@ impl Masked<'_> {
 }
 
 /// How many of the last bytes of a text are the beginning of a secret, and not all of it.
-fn begun(secret: &[u8], bytes: &[u8]) -> usize {
+pub(super) fn begun(secret: &[u8], bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len() - bytes.len().min(secret.len() - 1)..];
     // The length of the longest beginning that ends at each place, first of the secret itself.
     let mut borders = vec![0; secret.len()];

@@ -1,5 +1,6 @@
 //! The primitive `rye/core/primitives/execute`: a subprocess (core 7.11).
 
+use super::authors_paths::{AuthorsPaths, StreamPaths};
 use super::child::{RunContext, prepare, run_once};
 use super::error::ExecuteError;
 use super::outcome::{Outcome, shown_stderr, stderr_tail, was_cut};
@@ -21,9 +22,10 @@ pub(crate) fn subprocess(
     let (spawn, folders) = prepare(plan, process, running)?;
     let mask = Mask::new(plan.secrets());
     let of_errors = Mask::new(plan.private_values());
-    let mut log = ErrorLog::new(plan, running.sink);
+    let paths = folders.authors_paths(plan, &spawn);
+    let mut log = ErrorLog::new(plan, &paths, running.sink);
     let is_heard = running.sink.begin_output(!of_errors.is_empty());
-    let mut shown = is_heard.then(|| Shown::new(&of_errors, running.sink));
+    let mut shown = is_heard.then(|| Shown::new(&of_errors, &paths, running.sink));
     let ended = run_once(plan, &spawn, folders, running, &mut |stream, bytes, kept| {
         if let Some(shown) = &mut shown {
             shown.take(stream, bytes);
@@ -36,13 +38,13 @@ pub(crate) fn subprocess(
         shown.end(ended.as_ref().map_or(true, was_cut));
     }
     let ended = ended?;
-    log.end(|| shown_stderr(&ended, &mask));
+    log.end(|| shown_stderr(&ended, &mask, &paths));
     if ended.timed_out {
         let (item, limit) = (plan.item().clone(), plan.limit().clone());
-        let stderr_tail = stderr_tail(&ended, &of_errors);
+        let stderr_tail = stderr_tail(&ended, &of_errors, &paths);
         return Err(ExecuteError::Timeout { item, limit, stderr_tail });
     }
-    Ok(Outcome::from_child(&ended, &mask, &of_errors))
+    Ok(Outcome::from_child(&ended, &mask, &of_errors, &paths))
 }
 
 /// Shows what the tool writes as it comes. Nobody knows yet whether it fails, so it is masked like
@@ -50,26 +52,29 @@ pub(crate) fn subprocess(
 struct Shown<'a> {
     stdout: StreamMask<'a>,
     stderr: StreamMask<'a>,
+    paths: StreamPaths<'a>,
     sink: &'a dyn Sink,
 }
 
 impl<'a> Shown<'a> {
-    fn new(mask: &'a Mask, sink: &'a dyn Sink) -> Self {
-        Self { stdout: StreamMask::new(mask), stderr: StreamMask::new(mask), sink }
+    fn new(mask: &'a Mask, paths: &'a AuthorsPaths, sink: &'a dyn Sink) -> Self {
+        let (stdout, stderr) = (StreamMask::new(mask), StreamMask::new(mask));
+        Self { stdout, stderr, paths: StreamPaths::new(paths), sink }
     }
 
     fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
-        let (of_stderr, mask) = match stream {
-            OutputStream::Stdout => (false, &mut self.stdout),
-            OutputStream::Stderr => (true, &mut self.stderr),
+        let (of_stderr, bytes) = match stream {
+            OutputStream::Stdout => (false, self.stdout.next(bytes)),
+            OutputStream::Stderr => (true, self.paths.next(&self.stderr.next(bytes))),
         };
-        self.sink.wrote(OutputPiece { of_stderr, bytes: &mask.next(bytes) });
+        self.sink.wrote(OutputPiece { of_stderr, bytes: &bytes });
     }
 
     /// What was held back is not part of a secret after all, unless the tool was cut off in it.
     fn end(&mut self, cut: bool) {
         self.sink.wrote(OutputPiece { of_stderr: false, bytes: &self.stdout.end(cut) });
-        self.sink.wrote(OutputPiece { of_stderr: true, bytes: &self.stderr.end(cut) });
+        let rest = [self.paths.next(&self.stderr.end(cut)), self.paths.end()].concat();
+        self.sink.wrote(OutputPiece { of_stderr: true, bytes: &rest });
     }
 }
 
@@ -77,6 +82,7 @@ impl<'a> Shown<'a> {
 /// end: who reads it may keep what is cut of a line.
 struct ErrorLog<'a> {
     item: &'a Ref,
+    paths: &'a AuthorsPaths,
     sink: &'a dyn Sink,
     is_live: bool,
     is_said: bool,
@@ -84,9 +90,9 @@ struct ErrorLog<'a> {
 }
 
 impl<'a> ErrorLog<'a> {
-    fn new(plan: &'a Plan, sink: &'a dyn Sink) -> Self {
+    fn new(plan: &'a Plan, paths: &'a AuthorsPaths, sink: &'a dyn Sink) -> Self {
         let is_live = plan.secrets().next().is_none();
-        Self { item: plan.item(), sink, is_live, is_said: false, line: Vec::new() }
+        Self { item: plan.item(), paths, sink, is_live, is_said: false, line: Vec::new() }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -98,9 +104,13 @@ impl<'a> ErrorLog<'a> {
         self.line.extend_from_slice(&bytes[..end]);
         if end > 0 {
             let lines = std::mem::take(&mut self.line);
-            self.sink.said(self.item, &|| String::from_utf8_lossy(&lines).into_owned());
+            self.sink.said(self.item, &|| self.text(&lines));
         }
         self.line.extend_from_slice(&bytes[end..]);
+    }
+
+    fn text(&self, bytes: &[u8]) -> String {
+        String::from_utf8_lossy(&self.paths.bytes(bytes)).into_owned()
     }
 
     /// The rest; `masked` is all of it without the secrets.
@@ -108,7 +118,7 @@ impl<'a> ErrorLog<'a> {
         if !self.is_live && self.is_said {
             self.sink.said(self.item, &masked);
         } else if !self.line.is_empty() {
-            self.sink.said(self.item, &|| String::from_utf8_lossy(&self.line).into_owned());
+            self.sink.said(self.item, &|| self.text(&self.line));
         }
     }
 }

@@ -73,4 +73,4 @@ pub(crate) use process::Process;
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
 pub(crate) use time_limit::TimeLimit;
-pub(crate) use tree::Pinned;
+pub(crate) use tree::{Pinned, TOOL};

@@ -25,6 +25,12 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
+    /// The folder that [`TOOL`] is a copy of, with `/` at its end; `None` for a file elsewhere.
+    pub(crate) fn authors_folder(&self) -> Option<&str> {
+        let below = self.path.strip_prefix(TOOL)?.strip_prefix('/')?;
+        self.origin.to_str()?.strip_suffix(below)
+    }
+
     /// Whether its first line names a program of that name.
     pub(super) fn asks_for(&self, program: &str) -> bool {
         let line =
@@ -55,6 +61,9 @@ pub(super) struct Anchored<'a> {
     pub(super) anchor: &'a Anchor,
 }
 
+/// Where the tool and its files lie in the private folder.
+pub(crate) const TOOL: &str = "tool";
+
 /// What makes a folder the root of modules where an `auto` anchor names no markers.
 const MARKERS: [&str; 3] = ["__init__.py", "pyproject.toml", "package.json"];
 
@@ -73,7 +82,7 @@ impl Tree {
         let anchor = anchored.map_or(PartsRoot::ToolDir, |a| a.anchor.root);
         let top = [listed, anchor].into_iter().max_by_key(|root| height(*root)).unwrap_or_default();
         let top = folder_of(top);
-        let place = |path: &str| format!("tool/{}", below(path, top));
+        let place = |path: &str| format!("{TOOL}/{}", below(path, top));
         let mut tree = Self {
             files: Vec::new(),
             places: Places {

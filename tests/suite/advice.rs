@@ -44,6 +44,39 @@ fn a_traceback_names_the_files_that_the_author_has() {
 }
 
 #[test]
+fn a_trace_of_node_and_of_bash_names_the_files_that_the_author_has() {
+    let world = World::new();
+    world.write(".ai/tools/stats/lib/words.cjs", "exports.count = () => { throw Error('no') }\n");
+    let tools = [
+        (
+            "sum.js",
+            "//",
+            "node/node",
+            "// files = [\"lib/*.cjs\"]\n",
+            "import w from './lib/words.cjs'\nw.count()\n",
+        ),
+        ("count.sh", "#", "shell/script", "", "nosuchcommand\nexit 3\n"),
+    ];
+    let wanted = [".ai/tools/stats/lib/words.cjs:1", ".ai/tools/stats/count.sh: line 7: "];
+    for ((file, sign, runtime, more, code), want) in tools.into_iter().zip(wanted) {
+        let text = format!(
+            "{sign} /// rye\n{sign} version = \"1.0.0\"\n{sign} description = \"x\"\n\
+             {sign} executor_id = \"rye/core/runtimes/{runtime}\"\n{more}{sign} ///\n{code}"
+        );
+        world.write(&format!(".ai/tools/stats/{file}"), text);
+        let item = format!("stats/{}", file.split('.').next().unwrap());
+        assert_eq!(world.rye(&["sign", &format!("tool:{item}")]).status, 0);
+        let said = world.rye(&["run", &item]);
+        let (_, json) = world.json(&["run", &item]);
+        let live = world.rye_in_columns(200, &["run", &item]).stdout;
+        for (form, said) in [("text", said.stderr), ("json", json.to_string()), ("live", live)] {
+            assert!(said.contains(want), "{form}: {said}");
+            assert!(!said.contains("file://") && !said.contains("/tool/"), "{form}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_failed_import_says_what_rye_knows_of_the_files_beside_and_of_the_venv() {
     let world = World::new();
     world.write(".ai/tools/acme/lib/words.py", "COUNT = 1\n");
