@@ -137,6 +137,8 @@ pub(crate) struct Plan {
     item: Ref,
     /// How the tool's own file declares things.
     pub(super) header: HeaderStyle,
+    /// It has a header block in comments.
+    pub(super) has_block: bool,
     pub(super) act: Act,
     pub(super) context: TemplateContext,
     pub(super) survey: Survey,
@@ -226,6 +228,7 @@ impl Plan {
         let plan = Self {
             item,
             header: tool.source.header_style(),
+            has_block: has_block(tool.source.text()),
             limit,
             act,
             context,
@@ -421,6 +424,11 @@ impl std::fmt::Debug for Plan {
             .field("chain", &self.chain)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a file has a header block in comments.
+fn has_block(text: &str) -> bool {
+    text.lines().any(|line| line.trim_end().ends_with(" /// rye"))
 }
 
 /// The folders that an anchor adds to variables. They are all in the private folder: another one

@@ -24,6 +24,11 @@ const NET: [&str; 8] = [
     "PermissionError: [Errno 1]",
 ];
 
+/// Those of a name that was looked up, which no tool needs for this machine.
+const LOOKUP: [&str; 4] = ["name resolution", "EAI_AGAIN", "Could not resolve host", "getaddrinfo"];
+/// What names this machine.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "::1"];
+
 impl Plan {
     /// The line that the item would need, where what the tool said tells that its sandbox refused
     /// it something.
@@ -44,13 +49,14 @@ impl Plan {
                 "no sandbox lets a tool write `{kept}`; see `rye fetch knowledge:rye/sandbox`"
             ));
         }
-        let lack = said.lines().find_map(|line| self.lack(held, line))?;
+        let lack = said.lines().find_map(|line| self.lack(held, line, said))?;
         let (level, item) = (held.level.as_str(), self.item());
         let propose = format!("let `rye learn {item}` propose what it needs");
         Some(match self.declaration(&lack, held) {
             Some(line) => format!(
-                "its sandbox ({level}) does not let it; if it should, add {line} and sign it again, \
-                 or {propose}"
+                "its sandbox ({level}) does not let it; if it should, add {line}{} and sign it \
+                 again, or {propose}",
+                lack.other()
             ),
             None => format!("its sandbox ({level}) does not let it write; {propose}"),
         })
@@ -73,11 +79,14 @@ impl Plan {
                 (format!("fs.{way}"), format!("[{}]", all.join(", ")))
             }
             Lack::Path(_, None) => return None,
-            Lack::Net => ("net".to_owned(), "\"any\"".to_owned()),
+            Lack::Net(net) => ("net".to_owned(), format!("\"{}\"", net.value())),
         };
         let toml = format!("sandbox.{key} = {value}");
-        let block = |comment: &str| {
-            format!("`{comment} {toml}` at the head of its `{comment} /// rye` block")
+        let block = |comment: &str| match self.has_block {
+            true => format!("`{comment} {toml}` at the head of its `{comment} /// rye` block"),
+            false => format!(
+                "a block of three lines, `{comment} /// rye`, `{comment} {toml}` and `{comment} ///`,"
+            ),
         };
         Some(match &self.header {
             HeaderStyle::Toml => format!("`{toml}` at the head of the item"),
@@ -86,12 +95,12 @@ impl Plan {
             HeaderStyle::Block { comment } => block(comment.trim()),
             HeaderStyle::Yaml | HeaderStyle::Markdown => match lack {
                 Lack::Path(way, _) => format!("`sandbox: {{fs: {{{way}: {value}}}}}` to the item"),
-                Lack::Net => "`sandbox: {net: any}` to the item".to_owned(),
+                Lack::Net(net) => format!("`sandbox: {{net: {}}}` to the item", net.value()),
             },
         })
     }
 
-    fn lack(&self, held: &Confinement, line: &str) -> Option<Lack> {
+    fn lack(&self, held: &Confinement, line: &str, said: &str) -> Option<Lack> {
         let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
         let policy = &held.policy;
         let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|a| path.starts_with(a));
@@ -123,7 +132,17 @@ impl Plan {
             }
             return Some(Lack::Path("write", path.and_then(|path| self.to_write(&path, line))));
         }
-        (policy.net != Net::Any && says(&NET)).then_some(Lack::Net)
+        let names = |words: &[&str], text: &str| words.iter().any(|word| text.contains(word));
+        (policy.net != Net::Any && says(&NET)).then(|| {
+            let has_loopback = policy.net == Net::Loopback;
+            Lack::Net(match () {
+                () if has_loopback => Wanted::Network,
+                () if names(&LOOPBACK, line) => Wanted::Loopback,
+                () if names(&LOOKUP, line) => Wanted::Network,
+                () if names(&LOOPBACK, said) => Wanted::Loopback,
+                () => Wanted::Either,
+            })
+        })
     }
 
     /// The narrowest grant with which this could have been written: what is there, a folder that
@@ -158,7 +177,38 @@ impl Plan {
 enum Lack {
     /// `read` or `write`, and the path as an item names it where that is known.
     Path(&'static str, Option<String>),
-    Net,
+    Net(Wanted),
+}
+
+impl Lack {
+    /// What else it may be, where that is not known.
+    fn other(&self) -> &'static str {
+        match self {
+            Self::Net(Wanted::Either) => {
+                " (`loopback` reaches this machine only, `any` the network)"
+            }
+            _ => "",
+        }
+    }
+}
+
+/// What a tool wanted to reach.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Loopback,
+    Network,
+    /// It did not say.
+    Either,
+}
+
+impl Wanted {
+    /// The narrowest that may be enough.
+    fn value(self) -> &'static str {
+        match self {
+            Self::Loopback | Self::Either => "loopback",
+            Self::Network => "any",
+        }
+    }
 }
 
 /// What the level could not give of what the item declares, where a line tells of a refusal.

@@ -138,6 +138,44 @@ fn advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried() {
 }
 
 #[test]
+fn advice_on_the_network_is_no_wider_than_what_was_tried() {
+    let world = World::new_beside_tmp().held();
+    for level in levels("advice_on_the_network_is_no_wider_than_what_was_tried") {
+        let help = |file: &str, text: &str| {
+            world.signed(file, text);
+            let item = format!("acme/{}", file.rsplit(['/', '.']).nth(1).unwrap());
+            let (_, said) = world.json(&["run", &item, "--sandbox", level]);
+            said["help"].as_str().unwrap_or_default().to_owned()
+        };
+        let connect = |to: &str| {
+            let code = format!("import socket\nsocket.create_connection({to})\n");
+            help(".ai/tools/acme/connect.py", &python("script", "", &code))
+        };
+        let said = connect("('127.0.0.1', 9)");
+        let line = "add `# sandbox.net = \"loopback\"` at the head";
+        assert!(said.contains(line) && !said.contains("any"), "{level}: {said}");
+        let said = connect("(*['192.0.2.1', 9],)");
+        let both = "(`loopback` reaches this machine only, `any` the network)";
+        assert!(said.contains(line) && said.contains(both), "{level}: {said}");
+        let said = connect("('name.invalid', 9)");
+        assert!(said.contains("add `# sandbox.net = \"any\"` at the head"), "{level}: {said}");
+        // The header of this one is constants, and `sandbox` is not among those that are read.
+        let code = "__version__ = \"1.0.0\"\n__tool_description__ = \"x\"\n\
+                    __executor_id__ = \"rye/core/runtimes/python/script\"\n\
+                    import socket\nsocket.create_connection(('127.0.0.1', 9))\n";
+        let said = help(".ai/tools/acme/constants.py", code);
+        let block = ["# /// rye", "# sandbox.net = \"loopback\"", "# ///"];
+        let want = format!(
+            "add a block of three lines, `{}`, `{}` and `{}`, and sign it again",
+            block[0], block[1], block[2]
+        );
+        assert!(said.contains(&want), "{level}: {said}");
+        let said = help(".ai/tools/acme/constants.py", &format!("{}\n{code}", block.join("\n")));
+        assert!(!said.contains("add "), "what is advised is read: {level}: {said}");
+    }
+}
+
+#[test]
 fn advice_on_a_list_keeps_what_the_tool_has_already() {
     let world = World::new_beside_tmp().held();
     world.write("notes.txt", "here\n");

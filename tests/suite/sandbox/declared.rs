@@ -267,8 +267,11 @@ fn a_tool_that_lacks_something_is_told_the_line_to_add() {
             ("open(os.getcwd() + '/new', 'w')".to_owned(), "fs.write = [\"{project_path}\"]"),
             ("open('new', 'w')".to_owned(), "fs.write = [\"{project_path}\"]"),
             ("open('build/out.txt', 'w')".to_owned(), "fs.write = [\"{project_path}/build\"]"),
-            (format!("open('{home}/data/x')"), "fs.read = [\"{user_space}/data/x\"]"),
-            ("socket.create_connection(('127.0.0.1', 9))".to_owned(), "net = \"any\""),
+            (
+                format!("open('{home}/data/x')"),
+                "fs.read = [\"{project_path}\", \"{user_space}/data/x\"]",
+            ),
+            ("socket.create_connection(('127.0.0.1', 9))".to_owned(), "net = \"loopback\""),
         ] {
             let (said, status) = does(&world, "lacks", level, &code);
             let help = said["help"].as_str().unwrap_or_default();
