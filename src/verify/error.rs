@@ -302,7 +302,7 @@ impl Diagnose for Refused {
                 format!("read the file; if it is yours, run `rye sign {item}`")
             }
             Reason::Stray { line } => format!(
-                "remove line {line} if it is a signature line, or put the example on it behind another comment sign"
+                "remove line {line} if it is a signature line; put an example behind another comment sign, and in a string of a program write it in two parts: \"# rye:\" \"signed:\""
             ),
             Reason::Malformed { .. } | Reason::Forged => {
                 format!(

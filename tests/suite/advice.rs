@@ -176,6 +176,20 @@ fn advice_on_the_network_is_no_wider_than_what_was_tried() {
 }
 
 #[test]
+fn the_words_of_a_signature_line_in_a_string_are_written_in_two_parts() {
+    let world = World::new();
+    let tool = |words: &str| python("script", "", &format!("print('x'.startswith({words}))\n"));
+    world.write(".ai/tools/acme/words.py", tool("\"# rye:signed:\""));
+    let (_, said) = world.json(&["sign", "tool:acme/words"]);
+    let said = said.to_string();
+    let parts = "\"# rye:\" \"signed:\"";
+    assert!(said.contains("verify.stray_signature_line"), "{said}");
+    assert!(said.contains(&parts.replace('"', "\\\"")), "{said}");
+    world.signed(".ai/tools/acme/words.py", &tool(parts));
+    assert_eq!(world.rye(&["run", "acme/words"]).stdout, "False\n");
+}
+
+#[test]
 fn advice_on_a_list_keeps_what_the_tool_has_already() {
     let world = World::new_beside_tmp().held();
     world.write("notes.txt", "here\n");
