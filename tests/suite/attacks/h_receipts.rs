@@ -331,7 +331,7 @@ fn h06_a_receipt_of_somebody_else_counts_once_you_trust_their_key_and_not_after_
     fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
     assert_eq!(verify(&world, &path, &[]).status, 0);
     let late = world.outside().join("late.json");
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&key)]).status, 0);
+    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&key), "--yes"]).status, 0);
     refused(&world, &path, &text, "receipt.revoked", "the own key revoked");
     fs::remove_file(world.project().join("marker")).unwrap();
     let said = world.rye(&[
