@@ -115,7 +115,7 @@ impl Diagnose for BundleError {
             Self::Changed { name, .. } => {
                 format!("install it again; `rye bundle remove {name}` keeps what was changed")
             }
-            Self::Exists { .. } => "name another file with `--output`, or move that one".into(),
+            Self::Exists { .. } => "name another file with `--out`, or move that one".into(),
             Self::Io { .. } => "mend the cause and try again; a bundle is there whole or not at all".into(),
         })
     }

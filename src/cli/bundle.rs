@@ -44,7 +44,7 @@ enum Verb {
         #[arg(long, value_name = "TEXT", default_value = "")]
         description: String,
         /// The file to make; by default NAME-VERSION.tar.zst
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short, long = "out", alias = "output", value_name = "FILE")]
         output: Option<PathBuf>,
         /// The space whose items are packed; by default the project
         #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]

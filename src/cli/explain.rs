@@ -9,14 +9,15 @@ use super::out::Out;
 use super::{codes, complete};
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::diagnostic::{Code, Failure};
+use crate::diagnostic::{Code, EXIT_STATUSES, Failure};
 use crate::id::Query;
 use crate::rye::RyeBuilder;
 
-/// Explain an error code, offline
+/// Explain an error code or an exit status, offline
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The code, such as `verify.altered`; without one, the table of exit statuses
+    /// The code, such as `verify.altered`, or an exit status, such as 4; without one, the table of
+    /// exit statuses
     #[arg(value_name = "CODE", add = complete::codes())]
     code: Option<String>,
     /// Every code with its exit status, a line each
@@ -26,6 +27,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, _: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.code {
+        Some(name) if name.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => {
+            status(name, out)?;
+        }
         Some(name) => {
             let code = codes::find(name).ok_or_else(|| unknown(name))?;
             show(Some(code), &code.page(), out);
@@ -53,6 +57,35 @@ fn show(code: Option<Code>, page: &str, out: &mut Out) {
     } else {
         out.page(page);
     }
+}
+
+/// What an exit status means, and the codes that end with it.
+///
+/// # Errors
+/// `cli.usage` for a number that rye never ends with.
+fn status(number: &str, out: &mut Out) -> Result<(), CliError> {
+    let known = EXIT_STATUSES.iter().find(|(status, _)| status.to_string() == number);
+    let Some((status, meaning)) = known else {
+        let known: Vec<String> = EXIT_STATUSES.iter().map(|(it, _)| it.to_string()).collect();
+        let message = format!("rye itself never ends with {number}");
+        let help = format!(
+            "its statuses are {}; above 128 a signal ended it, whose number is 128 less",
+            known.join(", ")
+        );
+        return Err(CliError::Usage { message, help: Some(help) });
+    };
+    let codes: Vec<Code> =
+        codes::all().into_iter().filter(|code| code.exit_status() == *status).collect();
+    if out.is_json() {
+        let codes: Vec<&str> = codes.iter().map(|code| code.name()).collect();
+        out.success(json!({"exit_status": status, "meaning": meaning, "codes": codes}));
+        return Ok(());
+    }
+    out.line(&format!("{status}  {meaning}"));
+    for code in codes {
+        out.line(&format!("   {code}"));
+    }
+    Ok(())
 }
 
 fn list(out: &mut Out) {

@@ -10,9 +10,14 @@ use super::out::Out;
 use super::search::{self, Filters};
 use crate::base::text::escape;
 use crate::diagnostic::Failure;
-use crate::id::Kind;
+use crate::id::{Kind, Query, Ref, Space};
+use crate::resolve::RESOLVE_NOT_FOUND;
+use crate::rye::Rye;
 
 /// Print the verified content of an item, or find items with `--query`
+///
+/// A page of knowledge is also found by the last part of its id, such as `overview`, if one page
+/// alone ends so.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The item, such as `knowledge:rye/overview`
@@ -37,7 +42,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         let help = Some("give words with `--query`, or the ref alone".into());
         return Err(CliError::Usage { message: message.into(), help }.into());
     }
-    let described = rye.items().describe(&query(item, &rye)?)?;
+    let asked = query(item, &rye)?;
+    let described = match rye.items().describe(&asked) {
+        Err(failure) if failure.reason() == RESOLVE_NOT_FOUND => {
+            let page = page_that_ends_so(&asked, &rye).ok_or(failure)?;
+            out.note(&format!("note: this is {page}"));
+            rye.items().describe(&page.into())?
+        }
+        described => described?,
+    };
     out.warned(&described.warnings);
     if out.is_json() {
         let mut fields = json!({
@@ -58,4 +71,21 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         }
     }
     Ok(Exit::DONE)
+}
+
+/// The one page of knowledge whose id ends with the segment that was asked for.
+fn page_that_ends_so(asked: &Query, rye: &Rye) -> Option<Ref> {
+    let is_last = asked.space.is_none()
+        && asked.bundle.is_none()
+        && asked.kind.is_none_or(|kind| kind == Kind::Knowledge)
+        && !asked.id.as_str().contains('/');
+    if !is_last {
+        return None;
+    }
+    let listed = |space| rye.items().list(space, Kind::Knowledge).unwrap_or_default();
+    let pages = Space::NEAREST_FIRST.into_iter().flat_map(listed).map(|entry| entry.item);
+    let mut pages: Vec<Ref> = pages.filter(|page| page.id.name() == asked.id.as_str()).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    if pages.len() == 1 { pages.pop() } else { None }
 }

@@ -9,10 +9,11 @@ use super::input::read_object;
 use super::named::query;
 use super::out::Out;
 use crate::base::text::{escape, escape_line, near};
-use crate::diagnostic::{Failure, Style};
+use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::exec_protocol::HookVerdict;
+use crate::execute::EXECUTE_TOOL_FAILED;
 use crate::id::{Kind, Ref};
-use crate::rye::{CannotAsk, FoundHook, HookFailure};
+use crate::rye::{CannotAsk, FoundHook, HOOK_DENIED, HookFailure};
 
 /// See and try the hooks that judge calls of tools
 #[derive(clap::Args)]
@@ -146,7 +147,7 @@ fn test(
         return Err(CliError::Usage { message, help: Some(help.into()) }.into());
     }
     let verdict = rye.hooks().try_one(&item, phase, &payload)?;
-    let failed = verdict.is_err();
+    let worst = failed(&item, &verdict);
     let (allows, fields, text) = match verdict {
         Ok(HookVerdict::Allow { metadata, replace }) => {
             let shown =
@@ -186,11 +187,34 @@ fn test(
     if out.is_json() {
         let mut fields = fields;
         fields["item_id"] = json!(item);
-        out.success(fields);
+        out.batch(worst.as_ref(), fields);
     } else {
         let style = if allows { Style::Good } else { Style::Error };
         let (word, rest) = text.split_at(if allows { "allows".len() } else { "denies".len() });
         out.line(&format!("{item} {}{rest}", out.paint().style(style, word)));
     }
-    Ok(Exit::Status(u8::from(!allows || failed)))
+    Ok(Exit::Status(super::sign::status(worst.as_ref())))
+}
+
+/// What a call would fail of: the hook says no, or gives no answer.
+fn failed(item: &Ref, verdict: &Result<HookVerdict, HookFailure>) -> Option<Diagnostic> {
+    let (code, message, help) = match verdict {
+        Ok(HookVerdict::Allow { .. }) => return None,
+        Ok(HookVerdict::Deny { reason, .. }) => (
+            HOOK_DENIED,
+            format!("the hook denies: {reason}"),
+            "so ends a call that it is shown so",
+        ),
+        Err(HookFailure { why, .. }) => {
+            (EXECUTE_TOOL_FAILED, why.clone(), "mend the hook, and test it again")
+        }
+    };
+    Some(Diagnostic {
+        code,
+        message,
+        help: Some(help.to_owned()),
+        place: None,
+        item: Some(item.to_string()),
+        data: Map::new(),
+    })
 }

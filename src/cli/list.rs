@@ -19,7 +19,8 @@ const ABOUT: usize = 90;
 /// List items by space, without verifying them
 #[derive(clap::Args, Clone)]
 pub(super) struct Args {
-    /// Only items whose id or ref begins with this; or a glob such as 'acme/**', or a folder
+    /// Only items whose id or ref begins with this; or a glob such as 'acme/**', a folder, or a
+    /// kind such as `tool`
     #[arg(value_name = "PREFIX|GLOB|PATH")]
     prefix: Option<String>,
     /// Only this kind; by default tools and directives
@@ -54,7 +55,14 @@ impl Row {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let rows = rows(args, &rye)?;
+    let mut rows = rows(args, &rye)?;
+    // A kind as a word, where no id begins so.
+    if let (true, None, Some(word)) = (rows.is_empty(), args.kind, args.prefix.as_deref())
+        && let Some(kind) =
+            Kind::ALL.into_iter().find(|it| [it.as_str(), it.folder()].contains(&word))
+    {
+        rows = self::rows(&Args { prefix: None, kind: Some(kind), ..args.clone() }, &rye)?;
+    }
     // An item in such a folder still answers to its name, so it must not be left out of the list.
     let hiding: Vec<Odd> =
         rye.items().survey(&[])?.odd.into_iter().filter(Odd::is_folder).collect();

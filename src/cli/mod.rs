@@ -79,6 +79,8 @@ use out::Out;
 
 use crate::base::fold::{Shape, fold};
 use crate::base::text::escape_line;
+use crate::id::Kind;
+use crate::scaffold::languages;
 
 // The options of every verb. A docstring here would become the first line of each verb's help.
 #[derive(clap::Args, Clone)]
@@ -285,9 +287,9 @@ impl CommandLine {
         if short::word(argv).is_some() {
             return Self::read_item(argv, 1);
         }
-        if let Some(verb) = first.and_then(Verb::find) {
+        if let Some((typed, verb)) = first.and_then(|first| Some((first, Verb::find(first)?))) {
             let program = Path::new(&argv[0]).file_name().unwrap_or(OsStr::new("rye"));
-            let name = format!("{} {}", program.to_string_lossy(), verb.name);
+            let name = format!("{} {typed}", program.to_string_lossy());
             let alone = Common::augment_args(verb.command().bin_name(name)).term_width(width());
             let matches = alone.try_get_matches_from(&argv[1..])?;
             let common = Common::from_arg_matches(&matches)?;
@@ -318,7 +320,7 @@ impl CommandLine {
     /// Reads a line on which an item stands in the place of the verb, at `at`.
     fn read_item(argv: &[OsString], at: usize) -> Result<Self, clap::Error> {
         let (before, behind) = argv.split_at(at);
-        let line = Self::read(&[before, &["execute".into()], behind].concat())?;
+        let line = Self::read(&[before, &[RUN.into()], behind].concat())?;
         let item = behind[0].to_str().filter(|word| *word != "--").map(str::to_owned);
         Ok(Self { item, ..line })
     }
@@ -394,6 +396,18 @@ fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
         let name = said.trim_start_matches('-').split('=').next().unwrap_or_default();
         let tip = format!("an input of an item is given as '{}=VALUE'", escape_line(name));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    if let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg)
+        && said.starts_with("--lang")
+        && let Some(kind) = argv.iter().find_map(|word| word.to_str()?.parse::<Kind>().ok())
+    {
+        let known = languages(kind).into_iter().map(str::to_owned).collect();
+        error.insert(ContextKind::ValidValue, ContextValue::Strings(known));
+        let is_http = argv.iter().any(|word| word == "http" || word == "--lang=http");
+        if kind == Kind::Tool && is_http {
+            let tip = "an HTTP request is written in YAML: see `rye fetch knowledge:rye/tools`, and take '--lang yaml'";
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        }
     }
     error
 }

@@ -160,6 +160,9 @@ fn outside(word: &str, real: &Path, is_folder: bool, rye: &Rye) -> Failure {
         .nearest_first()
         .any(|root| root.path("").canonicalize().is_ok_and(|items| real.starts_with(items)));
     let other = ai_folders(real).next_back().map(|(base, _)| base.display().to_string());
+    if let (true, None, Err(no_project)) = (is_folder, &other, rye.spaces().project()) {
+        return no_project.into();
+    }
     let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let (stem, ext) = name.rsplit_once('.').unwrap_or((name, ""));
     let why = match other {

@@ -139,7 +139,8 @@ fn ci(service: Option<&str>, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> 
             help: Some(format!("it is one of `{}`", known.join("`, `"))),
         })
     });
-    let Workflow { service, path, text, keys, unproposed } = workflow(rye, named.transpose()?)?;
+    let Workflow { service, because, path, text, keys, unproposed } =
+        workflow(rye, named.transpose()?)?;
     let mut next: Vec<String> = unproposed
         .iter()
         .map(|key| match rye.trust().own() {
@@ -153,13 +154,22 @@ fn ci(service: Option<&str>, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> 
     next.push(format!("say in `{path}` where rye comes from, and commit it"));
     if out.is_json() {
         out.success(json!({
-            "path": path, "service": service.as_str(), "text": text, "keys": keys,
+            "path": path, "service": service.as_str(), "because": because, "text": text, "keys": keys,
             "unproposed": unproposed, "next": next,
         }));
         return Ok(Exit::DONE);
     }
     let verb = out.paint().style(Style::Good, "created");
     out.line(&format!("{verb}  {path}"));
+    if let Some(why) = because {
+        let others = known.into_iter().filter(|name| *name != service.as_str());
+        let others: Vec<_> = others.map(|name| format!("`rye new ci {name}`")).collect();
+        out.line(&format!(
+            "  for {}, because {why}; else {}",
+            service.as_str(),
+            others.join(" or ")
+        ));
+    }
     for key in &keys {
         let owner = rye.trust().owner(*key).unwrap_or_default();
         out.line(&format!("  trusts {key}  `{}`", escape_line(&owner)));

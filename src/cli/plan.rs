@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
     /// The file to write; by default the plan goes to standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, alias = "output", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Store the parameters too, so that they need not be given again
     #[arg(long)]

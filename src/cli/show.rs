@@ -110,6 +110,30 @@ fn inputs(data: &serde_json::Map<String, Value>, paint: Paint) -> String {
     out
 }
 
+/// What a value has to be beyond its type.
+fn bounds(property: &Value) -> String {
+    let mut out = String::new();
+    if let Some(values) = property.get("enum").and_then(Value::as_array) {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        let _ = write!(out, ", one of {}", values.join(" "));
+    }
+    let named = [
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+        ("exclusiveMinimum", "above"),
+        ("exclusiveMaximum", "below"),
+    ];
+    for (key, word) in named {
+        if let Some(bound) = property.get(key).filter(|bound| bound.is_number()) {
+            let _ = write!(out, ", {word} {bound}");
+        }
+    }
+    if let Some(pattern) = property.get("pattern").and_then(Value::as_str) {
+        let _ = write!(out, ", matches `{pattern}`");
+    }
+    out
+}
+
 pub(super) fn row(property: &Value, required: bool) -> String {
     let ty = match property.get("type") {
         Some(Value::String(ty)) => ty.clone(),
@@ -120,6 +144,7 @@ pub(super) fn row(property: &Value, required: bool) -> String {
     if required {
         out.push_str(", required");
     }
+    out.push_str(&bounds(property));
     if let Some(default) = property.get("default") {
         let _ = write!(out, ", default {default}");
     }

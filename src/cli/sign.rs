@@ -72,6 +72,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             write(&rye, staged, &pair, context, out)?
         }
     };
+    if !args.check {
+        warn_of_lock(&reports, &pair, &rye, out);
+    }
     reports.extend(failed);
     Ok(show(&reports, args.check, out))
 }
@@ -180,6 +183,22 @@ fn write(
         ));
     }
     Ok(reports)
+}
+
+/// Says which items of the project the lock gives to another signer.
+fn warn_of_lock(reports: &[SignReport], pair: &KeyPair, rye: &Rye, out: &mut Out) {
+    let is_here = |report: &&SignReport| {
+        report.place.space.as_deref() == Some(Space::Project.as_str())
+            && matches!(report.signed, Signed::Changed { .. })
+    };
+    let items = reports.iter().filter(is_here).map(|report| &report.item);
+    // A lock that cannot be read is told where it is asked.
+    let key = pair.public().fingerprint();
+    for item in rye.locks().signed_by_others(key, items).unwrap_or_default() {
+        out.warn(&format!(
+            "`.ai/rye.lock` lists `{item}` by another signer: `rye lock --update {item}`"
+        ));
+    }
 }
 
 fn is_in_project(row: &StagedRow) -> bool {

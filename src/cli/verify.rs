@@ -16,7 +16,7 @@ use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::{Query, Space};
 use crate::lock::LOCK_MALFORMED;
 use crate::report::{SarifLevel, Warned, metadata, sarif};
-use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye};
+use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, verified_row};
 use crate::space::{Entry, Listing};
 use crate::verify::{VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_UNTRUSTED};
 
@@ -340,12 +340,7 @@ fn chains(args: &Args, items: &[Query], rye: &Rye, out: &mut Out) -> Exit {
                     let tree = crate::report::chain_tree(&details, out.paint());
                     out.text(&tree);
                 }
-                let status = if warnings.is_empty() { "verified" } else { "unverified" };
-                let mut row = json!({"status": status, "item_id": item, "chain_details": details});
-                if !warnings.is_empty() {
-                    row["warnings"] = json!(warnings);
-                }
-                rows.push(row);
+                rows.push(Value::Object(verified_row(&details, &warnings)));
             }
             Err(failure) => {
                 exit = exit.max(failure.reason().exit_status());
@@ -357,7 +352,17 @@ fn chains(args: &Args, items: &[Query], rye: &Rye, out: &mut Out) -> Exit {
                 }
                 let mut fields = diagnostic.to_json();
                 fields.insert("status".into(), "refused".into());
-                fields.insert("item_id".into(), item.into());
+                // What answers nothing, and was typed without a kind, is no ref.
+                let is_ref = query.kind.is_some() || item != query.to_string();
+                if let Some(place) =
+                    diagnostic.place.filter(|_| diagnostic.item.as_ref() == Some(&item))
+                {
+                    fields.insert("space".into(), json!(place.space));
+                    fields.insert("path".into(), place.path.into());
+                }
+                if is_ref {
+                    fields.insert("item_id".into(), item.into());
+                }
                 rows.push(Value::Object(fields));
             }
         }

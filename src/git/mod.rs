@@ -26,4 +26,4 @@ pub(crate) use check::{Weight, check, projects};
 pub(crate) use error::{CODES, GitError};
 pub(crate) use install::{PlaceState, Row, SetupAction, set_up};
 pub(crate) use merge::{Merged, Sides, merge};
-pub(crate) use program::Repository;
+pub(crate) use program::{Repository, global_user_name};

@@ -84,6 +84,14 @@ impl Repository {
     }
 }
 
+/// `user.name` of the person's own git configuration; that of no repository is read.
+pub(crate) fn global_user_name(project: &Path) -> Option<String> {
+    let args = ["config", "--global", "--get", "user.name"];
+    let output = Git::find(Some(project)).ok()?.run(Path::new("/"), &args, None).ok()?;
+    let name = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 impl Git {
     /// For a call about `folder`, or about where the caller stands.
     ///

@@ -149,7 +149,6 @@ pub(crate) struct Plan {
     tree: Option<Tree>,
     dependencies: Vec<Source>,
     limit: TimeLimit,
-    pairs: Vec<String>,
     chain: Vec<String>,
     links: Vec<PlannedItem>,
     /// What the caller gave; what the tool gets may hold config beside it.
@@ -236,7 +235,6 @@ impl Plan {
             confinement,
             base_policy,
             tree: uses_tree.then_some(tree),
-            pairs: valid.pairs().to_vec(),
             chain: chain.refs(),
             links: chain.links().iter().map(PlannedItem::link).collect(),
             dependencies: [modules, resolved.sources, limited_by].concat(),
@@ -336,9 +334,9 @@ impl Plan {
         &self.limit
     }
 
-    /// `<child id> -> <parent id>`, in order.
-    pub(crate) fn pairs(&self) -> &[String] {
-        &self.pairs
+    /// `<child> -> <parent>`, both full refs, in order.
+    pub(crate) fn pairs(&self) -> Vec<String> {
+        self.chain.windows(2).map(|pair| pair.join(" -> ")).collect()
     }
 
     /// The refs of the links, the tool's first.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::report::metadata;
 use crate::diagnostic::{Diagnostic, Paint};
+use crate::id::Query;
 use crate::trace::Recorded;
 
 /// The JSON form of core 7.12.
@@ -19,8 +20,18 @@ pub(crate) fn error_json(
     let mut out = Map::new();
     out.insert("status".into(), "error".into());
     out.extend(diagnostic.to_json());
-    if let Some(item) = item {
-        out.insert("item_id".into(), item.into());
+    match item.map(|item| (item, item.parse::<Query>().is_ok_and(|query| query.kind.is_some()))) {
+        None => {}
+        Some((item, true)) => {
+            out.insert("item_id".into(), item.into());
+        }
+        // What was typed and answers nothing is not a ref.
+        Some((item, false)) => {
+            let data = out.entry("data").or_insert_with(|| json!({}));
+            if let Some(data) = data.as_object_mut() {
+                data.insert("asked".into(), item.into());
+            }
+        }
     }
     // Inputs that were declared stand at the top, where an agent looks for them.
     let declared = out

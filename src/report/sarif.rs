@@ -66,11 +66,13 @@ fn result(level: SarifLevel, found: &Diagnostic, index: Option<usize>) -> Value 
     if let Some(place) = &found.place {
         location.insert("physicalLocation".into(), physical(place));
     }
-    if let Some(item) = &found.item {
+    // What answers nothing is named as it was typed.
+    let item = found.item.as_deref().or_else(|| found.data.get("asked")?.as_str());
+    if let Some(item) = item {
         location.insert("logicalLocations".into(), json!([{"fullyQualifiedName": item}]));
     }
     let path = found.place.as_ref().map_or("", |place| place.path.as_str());
-    let item = found.item.as_deref().unwrap_or_default();
+    let item = item.unwrap_or_default();
     // Lines move; what a finding is about does not.
     let same = Digest::of(format!("{}\n{item}\n{path}", found.code).as_bytes());
     let mut out = json!({

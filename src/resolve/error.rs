@@ -105,8 +105,9 @@ impl Diagnose for ResolveError {
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::NotFound { query, .. } => Some(query.to_string()),
-            Self::AmbiguousKind { id, .. } => Some(id.clone()),
+            // What was typed without a kind is no ref.
+            Self::NotFound { query, .. } => query.kind.map(|_| query.to_string()),
+            Self::AmbiguousKind { .. } => None,
             Self::AmbiguousFile { item, .. }
             | Self::AmbiguousSpace { item, .. }
             | Self::Reserved { item, .. } => Some(item.to_string()),
@@ -117,8 +118,12 @@ impl Diagnose for ResolveError {
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
         let mut data = serde_json::Map::new();
         match self {
-            Self::NotFound { near, .. } => data.insert("near".into(), near.clone().into()),
-            Self::AmbiguousKind { both, .. } => {
+            Self::NotFound { query, near, .. } => {
+                data.insert("asked".into(), query.to_string().into());
+                data.insert("near".into(), near.clone().into())
+            }
+            Self::AmbiguousKind { id, both } => {
+                data.insert("asked".into(), id.clone().into());
                 let refs: Vec<_> = both.iter().map(Ref::to_string).collect();
                 data.insert("refs".into(), refs.into())
             }

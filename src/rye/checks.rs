@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
@@ -60,11 +60,9 @@ impl CheckedItem {
         });
         let mut row = object(row);
         match &self.verdict {
-            ItemVerdict::Good(detail, warnings) => row.extend(object(json!({
-                "status": if warnings.is_empty() { "verified" } else { "unverified" },
-                "integrity": detail.integrity, "digest": detail.digest,
-                "signer": detail.signer, "owner": detail.owner, "warnings": warnings,
-            }))),
+            ItemVerdict::Good(detail, warnings) => {
+                row.extend(verified_row(std::slice::from_ref(detail.as_ref()), warnings));
+            }
             ItemVerdict::Bad(failure) => {
                 row.extend(failure.diagnostic().to_json());
                 row.insert("status".into(), "refused".into());
@@ -72,6 +70,17 @@ impl CheckedItem {
         }
         row.into()
     }
+}
+
+/// The row of what was verified, as data: the item, which is the first, and all that was checked
+/// with it.
+pub(crate) fn verified_row(details: &[Detail], warnings: &[Warned]) -> Map<String, Value> {
+    let mut row = details.first().map(|detail| object(json!(detail))).unwrap_or_default();
+    row.extend(object(json!({
+        "status": if warnings.is_empty() { "verified" } else { "unverified" },
+        "warnings": warnings, "chain_details": details,
+    })));
+    row
 }
 
 impl Checks<'_> {

@@ -84,6 +84,23 @@ impl<'a> Locks<'a> {
         Ok(lock.rows().filter(|(_, pin)| pin.signer == key).count())
     }
 
+    /// Those of these items whose row of the project's lock names another key.
+    ///
+    /// # Errors
+    /// Those of a lock that cannot be read.
+    pub(crate) fn signed_by_others<'i>(
+        self,
+        key: Fingerprint,
+        items: impl Iterator<Item = &'i Ref>,
+    ) -> Result<Vec<Ref>, Failure> {
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let lock = policy.lock()?;
+        let differs = |item: &&Ref| {
+            lock.get(&Query::from((*item).clone())).is_some_and(|pin| pin.signer != key)
+        };
+        Ok(items.filter(differs).cloned().collect())
+    }
+
     /// What locking these would do; without any, every tool and directive of the project and every
     /// row that is there. Nothing is written. Dev mode lets nothing into a lock.
     ///

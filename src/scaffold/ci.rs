@@ -31,13 +31,14 @@ impl CiService {
         }
     }
 
-    /// The service whose files the project holds; else a script.
-    fn of_project(rye: &Rye) -> Self {
+    /// The service whose files the project holds, else a script; and what was seen.
+    fn of_project(rye: &Rye) -> (Self, &'static str) {
         let has = |name: &str| rye.spaces().project_path().join(name).exists();
         match () {
-            () if has(".github") => Self::GitHub,
-            () if has(".gitlab-ci.yml") || has(".gitlab") => Self::GitLab,
-            () => Self::Shell,
+            () if has(".github") => (Self::GitHub, "the project has `.github`"),
+            () if has(".gitlab-ci.yml") => (Self::GitLab, "the project has `.gitlab-ci.yml`"),
+            () if has(".gitlab") => (Self::GitLab, "the project has `.gitlab`"),
+            () => (Self::Shell, "the project has no `.github`, `.gitlab-ci.yml` or `.gitlab`"),
         }
     }
 
@@ -82,6 +83,8 @@ pub(crate) fn workflows_with(key: Fingerprint, rye: &Rye) -> Vec<String> {
 #[derive(Debug)]
 pub(crate) struct Workflow {
     pub(crate) service: CiService,
+    /// Why it is this service, where none was named.
+    pub(crate) because: Option<&'static str>,
     pub(crate) path: String,
     pub(crate) text: String,
     /// The keys that it names: yours, and those you trust that sign here.
@@ -95,7 +98,13 @@ pub(crate) struct Workflow {
 /// # Errors
 /// `author.exists`, `author.io`; `author.no_signer` where no key could be named.
 pub(crate) fn workflow(rye: &Rye, service: Option<CiService>) -> Result<Workflow, Failure> {
-    let service = service.unwrap_or_else(|| CiService::of_project(rye));
+    let (service, because) = match service {
+        Some(service) => (service, None),
+        None => {
+            let (service, why) = CiService::of_project(rye);
+            (service, Some(why))
+        }
+    };
     let review = rye.project().review()?;
     // Only keys that let something in here: a signature can be copied from another project.
     let counts = |item: &&ReviewedItem| {
@@ -141,7 +150,7 @@ pub(crate) fn workflow(rye: &Rye, service: Option<CiService>) -> Result<Workflow
     let written = written.and_then(|()| file.parent().map_or(Ok(()), fs::create_dir_all));
     let written = written.and_then(|()| write_new(&file, text.as_bytes(), mode));
     match written {
-        Ok(()) => Ok(Workflow { service, path: path.to_owned(), text, keys, unproposed }),
+        Ok(()) => Ok(Workflow { service, because, path: path.to_owned(), text, keys, unproposed }),
         Err(source) if source.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(AuthorError::FileExists { place }.into())
         }

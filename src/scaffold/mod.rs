@@ -24,4 +24,4 @@ pub(crate) use create::{Made, create};
 pub(crate) use error::CODES;
 pub(crate) use format::{Formatted, Shaped, format};
 pub(crate) use moving::{LeftReference, Move};
-pub(crate) use template::Lang;
+pub(crate) use template::{Lang, languages};

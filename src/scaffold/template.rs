@@ -77,7 +77,7 @@ pub(super) fn find(kind: Kind, lang: Option<Lang>) -> Option<(Lang, &'static str
 }
 
 /// The languages that a kind has templates in.
-pub(super) fn languages(kind: Kind) -> Vec<&'static str> {
+pub(crate) fn languages(kind: Kind) -> Vec<&'static str> {
     TEMPLATES.iter().filter(|row| row.0 == kind).map(|row| row.1.as_str()).collect()
 }
 

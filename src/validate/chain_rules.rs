@@ -21,7 +21,6 @@ pub(crate) struct RunTarget {
 #[derive(Debug)]
 pub(crate) struct ValidChain {
     chain: Chain,
-    pairs: Vec<String>,
 }
 
 impl ValidChain {
@@ -32,7 +31,6 @@ impl ValidChain {
     /// `validate.target`.
     pub(crate) fn judge(chain: Chain, asked: &RunTarget, sink: &dyn Sink) -> Result<Self, Invalid> {
         let mut findings = Vec::new();
-        let mut pairs = Vec::new();
         for window in chain.links().windows(2) {
             let [child, parent] = window else { continue };
             let pair = format!("{} -> {}", child.item().id, parent.item().id);
@@ -46,7 +44,6 @@ impl ValidChain {
                 pair: pair.clone(),
                 message,
             }));
-            pairs.push(pair);
         }
         for link in chain.links() {
             let pair = link.item().to_string();
@@ -57,7 +54,7 @@ impl ValidChain {
             }));
         }
         if findings.is_empty() {
-            return Ok(Self { chain, pairs });
+            return Ok(Self { chain });
         }
         let item = chain.tool().item().to_string();
         let links = chain.links().iter().map(|link| link.item().clone()).collect();
@@ -66,11 +63,6 @@ impl ValidChain {
 
     pub(crate) fn chain(&self) -> &Chain {
         &self.chain
-    }
-
-    /// `<child id> -> <parent id>`, in order.
-    pub(crate) fn pairs(&self) -> &[String] {
-        &self.pairs
     }
 }
 

@@ -39,7 +39,7 @@ fn a_dry_run_judges_everything_and_starts_nothing() {
         },
         "status": "validation_passed", "message": "Tool chain validation passed (dry run)",
         "type": "tool", "item_id": "tool:acme/mark", "chain": links(&["acme/mark", SHELL, EXECUTE]),
-        "validated_pairs": [format!("acme/mark -> {SHELL}"), format!("{SHELL} -> {EXECUTE}")],
+        "validated_pairs": [format!("tool:acme/mark -> tool:{SHELL}"), format!("tool:{SHELL} -> tool:{EXECUTE}")],
     });
     assert_eq!((status, got), (0, want));
     assert_eq!((&plan["args"], &plan["timeout_ms"]), (&json!(["{tool_path}"]), &json!(30_000)));
@@ -85,7 +85,10 @@ fn a_dry_run_of_the_shell_tool_spawns_nothing() {
     assert_eq!((status, &got["status"]), (0, &json!("validation_passed")));
     assert_eq!(got["message"], "Tool chain validation passed (dry run)");
     assert_eq!(got["chain"], links(&["rye/bash", python, EXECUTE]));
-    let pairs = json!([format!("rye/bash -> {python}"), format!("{python} -> {EXECUTE}")]);
+    let pairs = json!([
+        format!("tool:rye/bash -> tool:{python}"),
+        format!("tool:{python} -> tool:{EXECUTE}")
+    ]);
     assert_eq!(got["validated_pairs"], pairs);
     assert_eq!(fs::read_dir(world.project()).unwrap().count(), 0, "something was written");
     assert_eq!(fs::read_dir(world.home()).unwrap().count(), 0, "something was written");

@@ -396,7 +396,8 @@ fn hooks_are_listed_and_tried_one_by_one() {
     world.write("answer", "echo '{\"allow\":false,\"reason\":\"no\"}'");
     let test = |hook: &str| world.json(&["hooks", "test", hook, "--payload", payload]);
     let (status, got) = test("tool:hooks/wide");
-    assert_eq!((status, &got["allow"], &got["reason"]), (1, &json!(false), &json!("no")), "{got}");
+    assert_eq!((status, &got["allow"], &got["reason"]), (4, &json!(false), &json!("no")), "{got}");
+    assert_eq!((&got["status"], &got["code"]), (&json!("error"), &json!("hook.denied")), "{got}");
     let sent: Value = serde_json::from_slice(&world.read("sent")).unwrap();
     assert_eq!(
         (&sent["request"]["CallID"], &sent["request"]["call_id"]),
@@ -407,6 +408,7 @@ fn hooks_are_listed_and_tried_one_by_one() {
     world.write("answer", "exit 1");
     let (status, got) = test("tool:hooks/guard");
     assert_eq!((status, &got["no_answer"]), (1, &json!(true)), "{got}");
+    assert_eq!((&got["status"], &got["code"]), (&"error".into(), &"execute.tool_failed".into()));
     world.write("answer", "echo why not >&2; exit 1");
     let (status, got) = test("tool:hooks/guard");
     assert_eq!((status, &got["stderr_tail"]), (1, &json!("why not\n")), "{got}");

@@ -192,10 +192,7 @@ fn every_failure_has_its_code_and_its_help_at_the_top() {
     for (call, code) in rows {
         let (status, answer) = world.json(call);
         check_status(status, &answer, call);
-        // What nothing answers is told as it was typed.
-        if answer["code"] != "resolve.not_found" {
-            check(&answer, call);
-        }
+        check(&answer, call);
         if answer["code"] != *code {
             others.push((call, answer["code"].clone()));
         }
@@ -210,4 +207,51 @@ fn every_failure_has_its_code_and_its_help_at_the_top() {
     let (status, answer) = world.json(&["doctor"]);
     check_status(status, &answer, &["doctor"]);
     assert_eq!((status, &answer["code"]), (4, &"cli.set_up".into()), "{answer}");
+}
+
+/// The keys of a row that says what was verified, or why it was not.
+fn keys(row: &Value) -> BTreeSet<&str> {
+    row.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn every_answer_of_verify_has_rows_of_one_shape() {
+    let world = world();
+    world.shell("git init -q .");
+    assert_eq!(world.rye(&["lock", "acme/echo"]).status, 0);
+    let calls: &[&[&str]] = &[
+        &["verify"],
+        &["verify", "acme/echo"],
+        &["verify", "acme/*"],
+        &["verify", "acme/echo", "--locked"],
+    ];
+    let rows: Vec<Value> = calls
+        .iter()
+        .map(|call| {
+            let (status, answer) = world.json(call);
+            assert_eq!(status, 0, "{call:?}: {answer}");
+            let rows = answer["items"].as_array().unwrap().iter();
+            rows.clone().find(|row| row["item_id"] == "tool:acme/echo").unwrap().clone()
+        })
+        .collect();
+    for (row, call) in rows.iter().zip(calls) {
+        assert_eq!(keys(row), keys(&rows[0]), "{call:?}");
+        assert_eq!(row["chain_details"][0]["item_id"], "tool:acme/echo", "{call:?}");
+        for key in ["status", "space", "path", "digest", "signer", "owner", "integrity"] {
+            assert_eq!(row[key], rows[0][key], "{call:?}: {key}");
+        }
+    }
+}
+
+#[test]
+fn what_answers_nothing_is_told_as_it_was_typed_and_is_no_item_id() {
+    let world = world();
+    for call in [&["run", "nope"][..], &["show", "nope"], &["verify", "nope"]] {
+        let (status, answer) = world.json(call);
+        assert_eq!((status, &answer["data"]["asked"]), (3, &"nope".into()), "{call:?}: {answer}");
+        assert!(answer.get("item_id").is_none(), "{call:?}: {answer}");
+        check(&answer, call);
+    }
+    let (_, answer) = world.json(&["show", "tool:nope"]);
+    assert_eq!(answer["item_id"], "tool:nope");
 }

@@ -17,6 +17,7 @@ mod chains;
 mod cli;
 mod columns;
 mod config;
+mod daily;
 mod dev;
 mod directives;
 mod evals;

@@ -12,6 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
+use crate::git::global_user_name;
 use crate::id::{Fingerprint, Space};
 use crate::rye::Rye;
 use crate::space::Root;
@@ -44,14 +45,21 @@ pub(super) fn run(
     let known = documents().find(|document| document.fingerprint == key);
     let known = known.or_else(|| documents().find(|d| trust.is_yours(d.fingerprint)));
     let vars = &rye.located().vars;
-    let login = || vars.text("USER").or_else(|| vars.text("LOGNAME"));
-    let owner = owner.or(known.map(|document| document.owner.as_str())).or_else(login);
-    let Some(owner) = owner.filter(|owner| !owner.trim().is_empty()) else {
+    let said = |from: &'static str, name: Option<&str>| {
+        name.filter(|name| !name.trim().is_empty()).map(|name| (name.to_owned(), from))
+    };
+    let in_git = || global_user_name(rye.spaces().project_path());
+    let named = said("--owner", owner)
+        .or_else(|| said("proposal", known.map(|document| document.owner.as_str())))
+        .or_else(|| said("$USER", vars.text("USER")))
+        .or_else(|| said("$LOGNAME", vars.text("LOGNAME")))
+        .or_else(|| said("git config --global user.name", in_git().as_deref()));
+    let Some((owner, owner_from)) = named else {
         let message = "nothing says whose key it is".to_owned();
         let help = Some("say so: `rye trust propose --owner NAME`".to_owned());
         return Err(CliError::Usage { message, help }.into());
     };
-    let text = TrustDocument::new(public, owner.to_owned()).to_toml();
+    let text = TrustDocument::new(public, owner.clone()).to_toml();
     TrustDocument::parse(&text)
         .map_err(|why| CliError::Usage { message: why.to_string(), help: None })?;
     confirm("propose your public key here", &key.to_string(), context, out)?;
@@ -59,13 +67,20 @@ pub(super) fn run(
     let replaced = replaced(&proposed, key, rye);
     if out.is_json() {
         out.success(json!({
-            "fingerprint": key, "owner": owner, "path": path, "document": text,
+            "fingerprint": key, "owner": owner, "owner_from": owner_from, "path": path, "document": text,
             "replaced": replaced,
         }));
         return Ok(Exit::DONE);
     }
-    out.line(&format!("proposed `{}` {key}", escape_line(owner)));
+    out.line(&format!("proposed `{}` {key}", escape_line(&owner)));
     out.line(&format!("  in {path}"));
+    if owner_from != "--owner" {
+        let from = match owner_from {
+            "proposal" => "the earlier proposal".to_owned(),
+            from => format!("`{from}`"),
+        };
+        out.line(&format!("  the name is from {from}; `--owner NAME` says another"));
+    }
     out.line(&format!(
         "next: commit that file; the others read it with `rye trust review` and let your key in\n      \
          with `rye trust accept {key}`; tell them the\n      \

@@ -1,0 +1,162 @@
+//! What is typed every day: it is understood where its meaning is plain, and else it says what to
+//! type.
+
+use serde_json::json;
+
+use crate::cli::world;
+use crate::world::MARKER_SH;
+
+const PAGE: &str = "---\ntitle: Walk\n---\n\nA walk.\n";
+
+#[test]
+fn a_page_is_found_by_its_last_segment_where_one_alone_ends_so() {
+    let world = world();
+    let said = world.rye(&["fetch", "tour"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(said.stdout, world.rye(&["fetch", "knowledge:rye/tour"]).stdout);
+    assert!(said.stderr.contains("knowledge:rye/tour"), "{said:?}");
+    let (_, got) = world.json(&["fetch", "tour"]);
+    assert_eq!(got["item_id"], "knowledge:rye/tour");
+    world.signed(".ai/knowledge/acme/tour.md", PAGE);
+    let said = world.rye(&["fetch", "tour"]);
+    assert_eq!((said.status, said.code().as_str()), (3, "resolve.not_found"), "{said:?}");
+    // Nor is a part of an id its end, nor a page a tool.
+    for word in ["acme/tou", "our", "tool:glossary", "glossary@project"] {
+        assert_eq!(world.rye(&["fetch", word]).status, 3, "{word}");
+    }
+}
+
+#[test]
+fn a_kind_as_a_word_lists_that_kind_unless_an_id_begins_so() {
+    let world = world();
+    for (word, kind) in [("tool", "tool"), ("tools", "tool"), ("knowledge", "knowledge")] {
+        let (status, got) = world.json(&["list", word]);
+        assert_eq!((status, &got), (0, &world.json(&["list", "--kind", kind]).1), "{word}");
+        assert!(!got["items"].as_array().unwrap().is_empty(), "{word}");
+    }
+    world.signed(".ai/tools/tools/mark.sh", MARKER_SH);
+    let (_, got) = world.json(&["list", "tool"]);
+    let items = got["items"].as_array().unwrap();
+    assert_eq!((items.len(), &items[0]["item_id"]), (1, &json!("tool:tools/mark")), "{got}");
+}
+
+#[test]
+fn explain_says_what_an_exit_status_means_and_which_codes_end_with_it() {
+    let world = world();
+    let (status, got) = world.json(&["explain", "4"]);
+    let codes = got["codes"].as_array().unwrap();
+    assert_eq!((status, &got["meaning"], &got["exit_status"]), (0, &json!("refused"), &json!(4)));
+    assert!(codes.contains(&json!("verify.altered")) && !codes.contains(&json!("cli.usage")));
+    let said = world.rye(&["explain", "8"]);
+    assert!(said.stdout.contains("it waits for a person"), "{said:?}");
+    let said = world.rye(&["explain", "137"]);
+    assert!(said.status == 2 && said.stderr.contains("signal"), "{said:?}");
+}
+
+#[test]
+fn show_says_what_a_value_has_to_be() {
+    let world = world();
+    let tool = "tool_type: bash\nversion: \"1.0.0\"\nexecutor_id: rye/core/runtimes/bash/bash\n\
+        category: acme\ndescription: Bounded\nconfig:\n  command: \"true\"\n\
+        parameters:\n  - {name: level, type: string, enum: [low, high]}\n  \
+        - {name: count, type: integer, minimum: 1, maximum: 9}\n  \
+        - {name: stage, type: string, pattern: \"^[a-z]+$\"}\n";
+    world.write(".ai/tools/acme/bounded.yaml", tool);
+    let said = world.rye(&["sign", "acme/bounded"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye(&["show", "acme/bounded"]);
+    for part in ["one of \"low\" \"high\"", "at least 1, at most 9", "matches `^[a-z]+$`"] {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+}
+
+#[test]
+fn usage_says_the_word_that_was_typed() {
+    let world = world();
+    for word in ["run", "execute"] {
+        let said = world.rye(&[word, "--help"]);
+        assert!(said.stdout.contains(&format!("Usage: rye {word} ")), "{said:?}");
+        let said = world.rye(&[word, "acme/echo", "--bogus"]);
+        assert!(said.stderr.contains(&format!("Usage: rye {word} ")), "{said:?}");
+    }
+}
+
+#[test]
+fn the_file_to_write_may_be_called_out_or_output() {
+    let world = world();
+    for option in ["--out", "--output"] {
+        let file = format!("plan{option}.json");
+        assert_eq!(world.rye(&["plan", "acme/echo", option, &file]).status, 0, "{option}");
+        let bundle = format!("b{option}.tar.zst");
+        let said =
+            world.rye(&["bundle", "pack", "b", "acme/echo", "--version", "1.0.0", option, &bundle]);
+        assert!(said.status == 0 && world.project().join(&bundle).exists(), "{said:?}");
+    }
+    for help in [world.rye(&["plan", "--help"]), world.rye(&["bundle", "pack", "--help"])] {
+        assert!(help.stdout.contains("--out ") && !help.stdout.contains("--output"), "{help:?}");
+    }
+}
+
+#[test]
+fn a_language_that_does_not_fit_names_those_that_do() {
+    let world = world();
+    let said = world.rye(&["new", "tool", "acme/call", "--lang", "http"]);
+    assert!(said.status == 2 && said.stderr.contains("python, javascript"), "{said:?}");
+    assert!(said.stderr.contains("'--lang yaml'") && !said.stderr.contains("markdown"), "{said:?}");
+    let said = world.rye(&["new", "directive", "acme/call", "--lang", "ruby"]);
+    assert!(said.stderr.contains("markdown") && !said.stderr.contains("python"), "{said:?}");
+}
+
+#[test]
+fn the_workflow_says_why_it_is_for_that_service() {
+    let world = world();
+    let said = world.rye(&["new", "ci"]);
+    assert!(said.stdout.contains("for shell, because the project has no `.github`"), "{said:?}");
+    world.write(".gitlab-ci.yml", "a: {}\n");
+    let said = world.rye(&["new", "ci"]);
+    assert!(said.stdout.contains("because the project has `.gitlab-ci.yml`"), "{said:?}");
+    assert!(said.stdout.contains("`rye new ci github`"), "{said:?}");
+}
+
+#[test]
+fn a_proposal_says_whence_its_name_is_and_no_clone_names_you() {
+    let world = world().env("USER", "").env("LOGNAME", "");
+    world.shell("git init -q . && git config user.name Mallory");
+    let said = world.rye(&["trust", "propose"]);
+    assert!(said.status == 2 && said.stderr.contains("--owner"), "{said:?}");
+    world.write_home(".gitconfig", "[user]\n\tname = Ada Lovelace\n");
+    let said = world.rye(&["trust", "propose"]);
+    assert!(said.stdout.contains("proposed `Ada Lovelace`"), "{said:?}");
+    assert!(said.stdout.contains("`git config --global user.name`"), "{said:?}");
+    let (_, got) = world.json(&["trust", "propose", "--owner", "Ada"]);
+    assert_eq!((&got["owner"], &got["owner_from"]), (&json!("Ada"), &json!("--owner")));
+}
+
+#[test]
+fn a_folder_outside_of_a_project_names_init() {
+    let world = world();
+    let outside = world.outside().join("elsewhere");
+    std::fs::create_dir_all(&outside).unwrap();
+    let said = world.rye_in(&outside, &["sign", "."], b"");
+    assert!(said.stderr.contains("rye init"), "{said:?}");
+    let help = world.rye(&["init", "--help"]).stdout;
+    assert!(help.contains("at a terminal"), "{help}");
+}
+
+#[test]
+fn signing_what_the_lock_lists_by_another_signer_names_the_update() {
+    let world = world();
+    world.shell("git init -q .");
+    assert_eq!(world.rye(&["lock", "acme/echo"]).status, 0);
+    world.shell("echo '# more' >>.ai/tools/acme/echo.sh");
+    let said = world.rye(&["sign", "acme/echo"]);
+    assert!(said.status == 0 && !said.stderr.contains("rye.lock"), "{said:?}");
+    let own = crate::world::fingerprint(&world.own_key());
+    let lock = String::from_utf8(world.read(".ai/rye.lock")).unwrap();
+    assert!(lock.contains(&own), "{lock}");
+    world.write(".ai/rye.lock", lock.replace(&own, &"7".repeat(own.len())));
+    world.shell("echo '# more' >>.ai/tools/acme/echo.sh");
+    let said = world.rye(&["sign", "acme/echo"]);
+    assert!(said.status == 0, "{said:?}");
+    assert!(said.stderr.contains("`rye lock --update tool:acme/echo`"), "{said:?}");
+}
