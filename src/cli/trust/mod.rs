@@ -273,7 +273,7 @@ fn revoke(
         // Nobody could take it back: what you trust is what this key signed.
         if !out.is_json() {
             out.warn(
-                "that is your own key: what it signed, and whom you trust by it, counts no more, \
+                "this key is your own: what it signed, and whom you trust by it, counts no more, \
                  and that cannot be taken back; `rye keys rotate` first keeps both",
             );
             out.flush();

@@ -49,11 +49,13 @@ pub(super) fn run(
         name.filter(|name| !name.trim().is_empty()).map(|name| (name.to_owned(), from))
     };
     let in_git = || global_user_name(rye.spaces().project_path());
-    let named = said("--owner", owner)
-        .or_else(|| said("proposal", known.map(|document| document.owner.as_str())))
-        .or_else(|| said("$USER", vars.text("USER")))
-        .or_else(|| said("$LOGNAME", vars.text("LOGNAME")))
-        .or_else(|| said("git config --global user.name", in_git().as_deref()));
+    let unsaid = || {
+        said("proposal", known.map(|document| document.owner.as_str()))
+            .or_else(|| said("$USER", vars.text("USER")))
+            .or_else(|| said("$LOGNAME", vars.text("LOGNAME")))
+            .or_else(|| said("git config --global user.name", in_git().as_deref()))
+    };
+    let named = if owner.is_some() { said("--owner", owner) } else { unsaid() };
     let Some((owner, owner_from)) = named else {
         let message = "nothing says whose key it is".to_owned();
         let help = Some("say so: `rye trust propose --owner NAME`".to_owned());

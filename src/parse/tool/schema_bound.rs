@@ -5,7 +5,7 @@
 //! YAML aliases. A reference that leads back to itself counts once, because each turn takes a step
 //! into the value.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -36,6 +36,7 @@ const INNER_MAPS: [&str; 2] = ["properties", "patternProperties"];
 const SHELVES: [&str; 2] = ["$defs", "definitions"];
 
 /// The schemas inside a schema, and the schemas that each one leads to.
+#[derive(Default)]
 pub(crate) struct Subschemas<'a> {
     /// The schemas that are mappings, in the order in which they were found.
     all: Vec<&'a Map<String, Value>>,
@@ -43,6 +44,10 @@ pub(crate) struct Subschemas<'a> {
     known: HashMap<*const Map<String, Value>, usize>,
     /// For each schema: those applied to the same value, and those applied to its parts.
     edges: Vec<(Vec<usize>, Vec<usize>)>,
+    /// The schemas that have an `$id`, and those of each anchor: what a reference can name beside
+    /// a pointer.
+    with_id: Vec<usize>,
+    anchors: HashMap<&'a str, Vec<usize>>,
 }
 
 /// Refuses a schema that asks for more steps than [`SCHEMA_NODES`], nests deeper than
@@ -65,7 +70,7 @@ pub(crate) fn bound_schema(schema: &Value) -> Result<Subschemas<'_>, String> {
 
 impl<'a> Subschemas<'a> {
     fn find(schema: &'a Value) -> Self {
-        let mut found = Self { all: Vec::new(), known: HashMap::new(), edges: Vec::new() };
+        let mut found = Self::default();
         found.add(schema);
         let (mut names, mut done) = (Vec::new(), 0);
         while found.edges.len() < found.all.len() {
@@ -134,6 +139,11 @@ impl<'a> Subschemas<'a> {
         let at = *self.known.entry(std::ptr::from_ref(map)).or_insert(next);
         if at == next {
             self.all.push(map);
+            self.with_id.extend(map.contains_key("$id").then_some(at));
+            let anchors = ["$anchor", "$dynamicAnchor"];
+            for anchor in anchors.iter().filter_map(|key| map.get(*key)?.as_str()) {
+                self.anchors.entry(anchor).or_default().push(at);
+            }
         }
         Some(at)
     }
@@ -142,7 +152,7 @@ impl<'a> Subschemas<'a> {
     fn pointed(&self, schema: &'a Value, name: &str) -> Vec<&'a Value> {
         let Some((_, pointer)) = name.split_once('#') else { return Vec::new() };
         let pointer = percent_decoded(pointer);
-        let parts = self.all.iter().filter(|map| map.contains_key("$id"));
+        let parts = self.with_id.iter().map(|at| self.all[*at]);
         let mut found: Vec<&Value> = schema.pointer(&pointer).into_iter().collect();
         for part in parts {
             match pointer.split_once('/') {
@@ -161,16 +171,14 @@ impl<'a> Subschemas<'a> {
     /// The schemas that have the name that a reference says.
     fn anchored(&self, name: &str) -> Vec<usize> {
         let (place, anchor) = name.split_once('#').unwrap_or((name, ""));
-        let text = |map: &Map<String, Value>, key: &str| {
-            map.get(key).and_then(Value::as_str).map(str::to_owned)
+        let has_place = |at: &usize| {
+            let id = self.all[*at].get("$id").and_then(Value::as_str);
+            !place.is_empty() && id.is_some_and(|id| id.ends_with(place) || place.ends_with(id))
         };
-        let named = self.all.iter().enumerate().filter(|(_, map)| {
-            let keys = ["$anchor", "$dynamicAnchor"];
-            let is_named = keys.iter().any(|key| text(map, key).is_some_and(|it| it == anchor));
-            let id = text(map, "$id").filter(|_| !place.is_empty());
-            is_named || id.is_some_and(|id| id.ends_with(place) || place.ends_with(&id))
-        });
-        named.map(|(at, _)| at).collect()
+        let anchored = self.anchors.get(anchor).into_iter().flatten();
+        let named: BTreeSet<usize> =
+            self.with_id.iter().filter(|at| has_place(at)).chain(anchored).copied().collect();
+        named.into_iter().collect()
     }
 
     /// Whether a mapping is one of these schemas.
