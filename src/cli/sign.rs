@@ -135,8 +135,9 @@ fn ask_for_changed(
         more => format!("sign the changes of these {} items", more.len()),
     };
     match ask(&format!("{what}? [y/N] ")) {
+        Some(true) => Ok(()),
         Some(false) => Err(CliError::Declined.into()),
-        Some(true) | None => Ok(()),
+        None => Err(CliError::NotConfirmed { what }.into()),
     }
 }
 

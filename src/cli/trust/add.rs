@@ -232,7 +232,7 @@ fn accept_in(
 
 impl Scope {
     fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.only.is_empty() && self.not_after.is_none()
+        !self.default && self.items.is_empty() && self.only.is_empty() && self.not_after.is_none()
     }
 
     /// Adds the items that were asked for, or puts them in the place of the others. A key of which

@@ -102,3 +102,23 @@ fn of_two_programs_that_speak_of_one_key_at_once_none_is_lost_without_a_word() {
         assert_eq!(is_there, said.status == 0, "{id}: {said:?} in {shown}");
     }
 }
+
+#[test]
+fn the_default_scope_that_is_put_back_stays_in_its_projects() {
+    let world = clone_world();
+    let key = fingerprint(&stranger(1));
+    put(&world, &stranger(1), FILE, MARKER_SH);
+    put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
+    world.write(&trusted(&stranger(1)), document(&stranger(1), "Ann", ""));
+    let second = world.outside().join("second");
+    let at = second.to_str().unwrap();
+    world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
+    let only = ["trust", "accept", &key, "--only", "tool:hooks/watch"];
+    assert_eq!(world.rye(&only).status, 0);
+    assert_eq!(world.rye_in(&second, &["trust", "project"], b"").status, 0);
+    let said = world.rye(&["trust", "add", &key, "--default"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let may = |place: &Path, item: &str| world.rye_in(place, &["verify", item], b"").status == 0;
+    assert!(may(&world.project(), ITEM) && !may(&world.project(), "tool:hooks/watch"));
+    assert!(!may(&second, ITEM), "{said:?}");
+}
