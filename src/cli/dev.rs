@@ -52,8 +52,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let make = || context.build();
     let rye = make()?;
-    let asked = DevRequest { request: request(args, &rye)?, unattended: args.unattended };
     rye.spaces().project()?;
+    let asked = DevRequest { request: request(args, &rye)?, unattended: args.unattended };
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("watch `{path}` and sign what changes there"), "", context, out)?;
     drop(rye);

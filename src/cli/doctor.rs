@@ -15,8 +15,8 @@ use crate::id::{Kind, Query, Space};
 use crate::parse::Item;
 use crate::rye::{ItemVerdict, LockMode, Rye};
 use crate::scaffold::Lang;
-use crate::space::{Entry, NotSearched, Searched};
-use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError};
+use crate::space::{Entry, NotSearched, SPACE_NO_PROJECT, Searched};
+use crate::verify::{EXAMPLE, KeyError, OwnKeys, TrustError, VERIFY_PROJECT_NOT_ACCEPTED};
 
 /// Check the set-up, and say how to mend what is wrong; ends with 4 where something is bad
 #[derive(clap::Args)]
@@ -131,23 +131,18 @@ fn clients(_: &Rye) -> Vec<Row> {
 
 fn project(rye: &Rye) -> Row {
     let path = rye.spaces().project_path().display().to_string();
-    let Some(identity) = rye.spaces().project_identity() else {
-        return row(
-            "project",
-            State::Note,
-            "this folder is or holds your user space; there is no project",
-        );
+    let failure = match rye.project().must_be_accepted() {
+        Ok(_) => return row("project", State::Good, format!("{path}, accepted")),
+        Err(failure) => failure,
     };
-    match rye.trust().accepts(identity) {
-        Ok(true) => row("project", State::Good, format!("{path}, accepted")),
-        Ok(false) => Row {
-            help: Some(
-                "see what it brings with `rye trust review`, or set it up with `rye init`".into(),
-            ),
-            ..row("project", State::Note, format!("{path}, not accepted: its items do not run"))
-        },
-        Err(error) => Row { help: error.help(), ..row("project", State::Bad, error.to_string()) },
+    let told = failure.diagnostic();
+    if told.code == VERIFY_PROJECT_NOT_ACCEPTED {
+        let help = "see what it brings with `rye trust review`, or set it up with `rye init`";
+        let what = format!("{path}, not accepted: its items do not run");
+        return Row { help: Some(help.into()), ..row("project", State::Note, what) };
     }
+    let state = if told.code == SPACE_NO_PROJECT { State::Note } else { State::Bad };
+    Row { help: told.help, ..row("project", state, told.message) }
 }
 
 /// The foreign ground of this folder, and what is not used because it lies there.
@@ -226,7 +221,7 @@ fn keys(rye: &Rye) -> Vec<Row> {
         },
         Err(error) => Row { help: error.help(), ..row("key", State::Bad, error.to_string()) },
     }];
-    if rye.project().is_accepted() && super::trust::is_unproposed(rye) {
+    if rye.project().must_be_accepted().is_ok() && super::trust::is_unproposed(rye) {
         rows.push(Row {
             help: Some("let colleagues find it: `rye trust propose`, and commit the file".into()),
             ..row("key", State::Note, "this project does not propose yours")

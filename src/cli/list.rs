@@ -198,6 +198,10 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
             if asked.as_ref().is_some_and(|asked| !asked.means(&entry)) {
                 continue;
             }
+            // `rye trust list` has what is about keys.
+            if entry.item.is_about_keys() {
+                continue;
+            }
             // Rye's own repository holds exact copies of the system's items.
             if rye.items().is_system_copy(&entry) {
                 continue;

@@ -131,6 +131,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 /// `rye new ci`.
 fn ci(service: Option<&str>, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
+    rye.spaces().project()?;
     let known = CiService::ALL.map(CiService::as_str);
     let named = service.map(|name| {
         let found = CiService::ALL.into_iter().find(|service| service.as_str() == name);

@@ -110,6 +110,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         }
     };
     if args.locked && args.items.is_empty() {
+        rye.spaces().project()?;
         let all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
         if args.ci && all.is_empty() {
             holds_something(args, &rye.items().survey(&[])?, &rye)?;
@@ -126,6 +127,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let start = Instant::now();
     let mut listing = rye.items().survey(&[])?;
+    if args.ci && !args.all && args.items.is_empty() {
+        rye.spaces().project()?;
+    }
     if args.ci && !args.all {
         holds_something(args, &listing, &rye)?;
     }
@@ -217,20 +221,24 @@ fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {
 /// checked out.
 ///
 /// # Errors
-/// `cli.usage`
-fn holds_something(args: &Args, listing: &Listing, rye: &Rye) -> Result<(), CliError> {
-    let is_own = |entry: &Entry| match args.trust.is_empty() {
-        true => entry.space != Space::System,
-        // Nothing of a user space counts there.
-        false => entry.space == Space::Project,
+/// `space.no_project`, `cli.usage`
+fn holds_something(args: &Args, listing: &Listing, rye: &Rye) -> Result<(), Failure> {
+    let is_own = |entry: &Entry| {
+        !entry.item.is_about_keys()
+            && match args.trust.is_empty() {
+                true => entry.space != Space::System,
+                // Nothing of a user space counts there.
+                false => entry.space == Space::Project,
+            }
     };
     if listing.entries.iter().any(is_own) || !listing.odd.is_empty() {
         return Ok(());
     }
+    rye.spaces().project()?;
     let path = escape_line(&rye.spaces().project_path().display().to_string());
     let message = format!("`{path}` holds no item, so there is nothing to verify");
     let help = "see that all of it was checked out, submodules too: `git submodule update --init`";
-    Err(CliError::Usage { message, help: Some(help.into()) })
+    Err(CliError::Usage { message, help: Some(help.into()) }.into())
 }
 
 /// Shows a refusal unless it was told already, and gives the exit status of a row.
@@ -277,42 +285,61 @@ fn summary(
     worst: Option<&Diagnostic>,
     out: &mut Out,
 ) {
-    let bad = checked.iter().filter(|row| matches!(row.verdict, ItemVerdict::Bad(_))).count();
-    let passed = checked
-        .iter()
-        .filter(|row| matches!(&row.verdict, ItemVerdict::Good(_, w) if !w.is_empty()));
+    // What you keep about keys was verified too, and is not one of the items.
+    let items = checked.iter().filter(|row| !row.entry.item.is_about_keys());
+    let items: Vec<&CheckedItem> = items.collect();
+    let bad = items.iter().filter(|row| matches!(row.verdict, ItemVerdict::Bad(_))).count();
+    let passed =
+        items.iter().filter(|row| matches!(&row.verdict, ItemVerdict::Good(_, w) if !w.is_empty()));
     let passed = passed.count();
     let bytes: usize = checked.iter().map(|row| row.bytes).sum();
     let seconds = elapsed.as_secs_f64();
     if out.is_json() {
-        let items: Vec<Value> = checked.iter().map(CheckedItem::to_json).collect();
+        let about_keys = checked.iter().filter(|row| row.entry.item.is_about_keys());
+        let about_keys: Vec<Value> = about_keys.map(CheckedItem::to_json).collect();
+        let rows: Vec<Value> = items.iter().map(|row| row.to_json()).collect();
         let mut about = metadata(elapsed);
         about.insert("bytes".into(), bytes.into());
         let odd: Vec<_> = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why})).collect();
         let fields = json!({
-            "items": items, "not_items": odd, "verified": checked.len() - bad - passed, "unverified": passed,
+            "items": rows, "about_keys": about_keys, "not_items": odd,
+            "verified": items.len() - bad - passed, "unverified": passed,
             "failed": bad,
             "metadata": about,
         });
         return out.batch(worst, fields);
     }
-    let good =
-        out.paint().style(if bad + passed == 0 { Style::Good } else { Style::Error }, "verified");
+    let good = out.paint().style(
+        if bad + passed == 0 && worst.is_none() { Style::Good } else { Style::Error },
+        "verified",
+    );
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = checked.len() as f64 / seconds.max(1e-9);
-    let shipped = |row: &&CheckedItem| {
-        row.entry.space == Space::System
-            && matches!(&row.verdict, ItemVerdict::Good(_, w) if w.is_empty())
+    let good_of = |space: Space| {
+        let good = |row: &&&CheckedItem| {
+            row.entry.space == space
+                && matches!(&row.verdict, ItemVerdict::Good(_, w) if w.is_empty())
+        };
+        items.iter().filter(good).count()
     };
-    let shipped = checked.iter().filter(shipped).count();
-    let of_rye = match shipped {
-        0 => String::new(),
-        count => format!(" and {count} that rye brings"),
-    };
+    let mut apart = Vec::new();
+    let (of_project, shipped) = (good_of(Space::Project), good_of(Space::System));
+    let mut yours = good_of(Space::User);
+    // Where nothing else was looked at, yours are what was asked for.
+    if of_project + bad + passed == 0 {
+        yours = 0;
+    }
+    if yours > 0 {
+        apart.push(format!("{yours} of your own"));
+    }
+    if shipped > 0 {
+        apart.push(format!("{shipped} that rye brings"));
+    }
+    let apart: String = apart.iter().map(|count| format!(" and {count}")).collect();
     out.line(&format!(
-        "{good} {} of {} items{of_rye}, {} KiB, in {} ({rate:.0} items/s)",
-        checked.len() - bad - passed - shipped,
-        checked.len() - shipped,
+        "{good} {} of {} items{apart}, {} KiB, in {} ({rate:.0} items/s)",
+        items.len() - bad - passed - shipped - yours,
+        items.len() - shipped - yours,
         bytes >> 10,
         time_text(elapsed),
     ));

@@ -3,7 +3,6 @@
 use crate::diagnostic::{Code, Diagnose, codes};
 
 codes! {
-    DEV_NO_PROJECT = "dev.no_project", Refused;
     DEV_WATCH = "dev.watch", CannotRun;
 }
 
@@ -11,8 +10,6 @@ codes! {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum DevError {
-    #[error("there is no project here that you have accepted, so there is nothing to watch")]
-    NoProject,
     #[error("the project cannot be watched: {why}")]
     Watch { why: String },
 }
@@ -20,16 +17,12 @@ pub(crate) enum DevError {
 impl Diagnose for DevError {
     fn code(&self) -> Code {
         match self {
-            Self::NoProject => DEV_NO_PROJECT,
             Self::Watch { .. } => DEV_WATCH,
         }
     }
 
     fn help(&self) -> Option<String> {
         Some(match self {
-            Self::NoProject => {
-                "make one with `rye init`; for somebody else's project see first what it brings, with `rye trust review`".into()
-            }
             Self::Watch { .. } => "see `rye explain dev.watch`".into(),
         })
     }

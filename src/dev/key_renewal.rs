@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::error::DevError;
 use super::event::DevEvent;
 use super::session::Session;
 use crate::base::durations::DEV_CLOCK_MS;
@@ -23,7 +22,7 @@ impl Session<'_> {
     /// Makes another dev key if one is due.
     ///
     /// # Errors
-    /// `dev.no_project`, `key.*`, `verify.trust_unreadable`.
+    /// `space.no_project`, `key.*`, `verify.project_not_accepted`, `verify.trust_unreadable`.
     pub(super) fn keep_fresh(&mut self) -> Result<(), Failure> {
         if !self.dev.is_nearly_over(now()) {
             return Ok(());
@@ -38,12 +37,12 @@ impl Session<'_> {
     /// Makes another dev key when the time of this one is nearly over.
     ///
     /// # Errors
-    /// `dev.no_project`, `key.*`, `verify.trust_unreadable`.
+    /// `space.no_project`, `key.*`, `verify.project_not_accepted`, `verify.trust_unreadable`.
     pub(super) fn renew(&mut self, rye: &Rye) -> Result<(), Failure> {
         if !self.dev.is_nearly_over(now()) {
             return Ok(());
         }
-        self.dev = rye.working_items().dev_key()?.ok_or(DevError::NoProject)?;
+        self.dev = rye.working_items().dev_key()?;
         let (key, until) = (self.dev.fingerprint(), self.dev.not_after());
         self.ours.insert(key);
         let items = self.sign_again(rye);

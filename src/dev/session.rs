@@ -94,17 +94,18 @@ impl<'a> Session<'a> {
     /// Scans once and begins to watch. `make` builds the project as it is at that moment.
     ///
     /// # Errors
-    /// `dev.no_project`, `dev.watch`, `key.*`, `verify.trust_unreadable`.
+    /// `space.no_project`, `dev.watch`, `key.*`, `verify.project_not_accepted`,
+    /// `verify.trust_unreadable`.
     pub(crate) fn begin(
         make: &'a dyn Fn() -> Result<Rye, Failure>,
         asked: DevRequest,
         audience: &'a mut dyn Audience,
     ) -> Result<Self, Failure> {
         let rye = make()?;
-        let dev = rye.working_items().dev_key()?.ok_or(DevError::NoProject)?;
+        let dev = rye.working_items().dev_key()?;
         // This comes before the watcher's thread starts, so that signals come here.
         let poll = Poll::open().map_err(DevError::from)?;
-        let user = rye.spaces().get(Space::User).ok_or(DevError::NoProject)?;
+        let user = rye.spaces().user()?;
         let runs = Runs::find(user.base()).map_err(DevError::from)?;
         let mut session = Self {
             make,

@@ -21,7 +21,6 @@ codes! {
     LOCK_NOT_LISTED = "lock.not_listed", Refused;
     LOCK_MALFORMED = "lock.malformed", Refused;
     LOCK_VERSION = "lock.version", Refused;
-    LOCK_NO_PROJECT = "lock.no_project", Refused;
     LOCK_IO = "lock.io", Refused;
 }
 
@@ -62,8 +61,6 @@ pub(crate) enum LockError {
     Conflict { place: Place },
     #[error("the lock is of version {found}, and this rye reads version 1")]
     Version { place: Place, found: u64 },
-    #[error("there is no project here whose lock could be used: you have not accepted it")]
-    NotAccepted,
     #[error("`{}`: {source}", escape_line(&.path.display().to_string()))]
     Io { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
@@ -120,7 +117,6 @@ impl Diagnose for LockError {
             Self::NotListed { .. } => LOCK_NOT_LISTED,
             Self::Malformed { .. } | Self::Conflict { .. } => LOCK_MALFORMED,
             Self::Version { .. } => LOCK_VERSION,
-            Self::NotAccepted => LOCK_NO_PROJECT,
             Self::Io { .. } => LOCK_IO,
             Self::Space(inner) => inner.code(),
             Self::Trust(inner) => inner.code(),
@@ -152,9 +148,6 @@ impl Diagnose for LockError {
                  `rye lock --check`, and take what you want with `rye lock --update`"
             ),
             Self::Version { .. } => "use the rye that wrote it, or a later one".into(),
-            Self::NotAccepted => {
-                "look at it with `rye trust review`, then accept it with `rye trust project`".into()
-            }
             Self::Io { .. } => "see that the folder can be written and has room".into(),
             Self::Space(inner) => return inner.help(),
             Self::Trust(inner) => return inner.help(),
@@ -173,7 +166,6 @@ impl Diagnose for LockError {
             }
             Self::Space(inner) => inner.place(),
             Self::Trust(inner) => inner.place(),
-            Self::NotAccepted => None,
         }
     }
 

@@ -9,7 +9,7 @@ use super::load::Loader;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Kind, Query, Ref, Space};
-use crate::lock::{Broken, FoundItem, Lock, LockError, Pin};
+use crate::lock::{Broken, FoundItem, Lock, Pin};
 use crate::space::Root;
 use crate::trace::Quiet;
 use crate::verify::Source;
@@ -105,7 +105,7 @@ impl<'a> Locks<'a> {
     /// row that is there. Nothing is written. Dev mode lets nothing into a lock.
     ///
     /// # Errors
-    /// `lock.no_project`, and those of a lock that cannot be read.
+    /// `space.no_project`, `verify.project_not_accepted`, and those of a lock that cannot be read.
     pub(crate) fn survey(self, queries: &[Query]) -> Result<LockReport, Failure> {
         self.rye.sound_types()?;
         let policy = CallPolicy::strict(self.rye);
@@ -155,7 +155,8 @@ impl<'a> Locks<'a> {
     /// What taking these out of the lock would do.
     ///
     /// # Errors
-    /// `lock.not_listed`, `lock.no_project`, and those of a lock that cannot be read.
+    /// `lock.not_listed`, `space.no_project`, `verify.project_not_accepted`, and those of a lock
+    /// that cannot be read.
     pub(crate) fn survey_removal(self, queries: &[Query]) -> Result<LockReport, Failure> {
         let policy = CallPolicy::strict(self.rye);
         let (_, before) = self.lock_to_write(&policy)?;
@@ -193,7 +194,8 @@ impl<'a> Locks<'a> {
     /// `changed` items say what they are now. No other row is touched, and none is added.
     ///
     /// # Errors
-    /// `lock.no_project`, and those of a lock that cannot be read; whatever is wrong with an item.
+    /// `space.no_project`, `verify.project_not_accepted`, and those of a lock that cannot be read;
+    /// whatever is wrong with an item.
     pub(crate) fn survey_move(
         self,
         was: &Ref,
@@ -226,7 +228,7 @@ impl<'a> Locks<'a> {
     /// say something else. True if the file is another one now.
     ///
     /// # Errors
-    /// `lock.io`, `lock.no_project`, `space.too_large`.
+    /// `lock.io`, `space.no_project`, `verify.project_not_accepted`, `space.too_large`.
     pub(crate) fn write(self, report: &LockReport, changed: bool) -> Result<bool, Failure> {
         let policy = CallPolicy::strict(self.rye);
         let (project, before) = self.lock_to_write(&policy)?;
@@ -288,10 +290,7 @@ impl<'a> Locks<'a> {
 
     fn lock_to_write(self, policy: &CallPolicy<'_>) -> Result<(&'a Root, Lock), Failure> {
         let project = self.rye.spaces().project()?;
-        let accepts = |identity| policy.trust.accepts(identity);
-        if !self.rye.spaces().project_identity().map_or(Ok(false), accepts)? {
-            return Err(LockError::NotAccepted.into());
-        }
+        self.rye.project().must_be_accepted()?;
         let lock = policy.lock()?;
         Ok((project, lock.clone()))
     }

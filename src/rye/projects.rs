@@ -14,11 +14,11 @@ use crate::id::{Fingerprint, Ref, Space};
 use crate::parse::{DeclaredReach, Item};
 use crate::resolve::Found;
 use crate::signature::has_no_line;
-use crate::space::{Entry, Odd};
+use crate::space::{Entry, Odd, ProjectIdentity};
 use crate::trace::Quiet;
 use crate::verify::{
     AcceptedProject, KeyPair, OutOfScope, Proposal, PublicKey, SigLine, SignedText, TextFault,
-    TrustStore, check, proposals,
+    TrustStore, UnacceptedProject, check, proposals,
 };
 
 /// Who stands behind an item of the project.
@@ -87,12 +87,25 @@ pub(crate) struct ProjectTrust<'a> {
     pub(super) rye: &'a Rye,
 }
 
-impl ProjectTrust<'_> {
+impl<'a> ProjectTrust<'a> {
     /// Whether you accepted the project; one whose record cannot be used, such as one of a key that
     /// is gone, is not.
     pub(crate) fn is_accepted(self) -> bool {
         let identity = self.rye.spaces.project_identity();
         identity.is_some_and(|identity| self.rye.trust().accepts(identity).unwrap_or(false))
+    }
+
+    /// The project here, which you accepted.
+    ///
+    /// # Errors
+    /// `space.no_project`, `verify.project_not_accepted`, `verify.trust_unreadable`.
+    pub(crate) fn must_be_accepted(self) -> Result<&'a ProjectIdentity, Failure> {
+        self.rye.spaces.project()?;
+        let folder = self.rye.spaces.project_path().display().to_string();
+        match self.rye.spaces.project_identity() {
+            Some(here) if self.rye.trust().accepts(here)? => Ok(here),
+            _ => Err(UnacceptedProject { folder }.into()),
+        }
     }
 
     /// Accepts the project if it is not, and remembers what is there: the first signature in it

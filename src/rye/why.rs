@@ -80,7 +80,7 @@ impl Items<'_> {
             Some(refused) => crate::lock::refuses_with(refused.code).then_some(false),
         };
         let identity = self.rye.spaces.project_identity();
-        let has_space = self.rye.spaces.get(Space::Project).is_some();
+        let has_space = self.rye.spaces.project().is_ok();
         Ok(WhyReport {
             item,
             project: self.rye.spaces.project_path().display().to_string(),

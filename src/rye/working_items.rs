@@ -162,21 +162,15 @@ pub(crate) struct WorkingItems<'a> {
 }
 
 impl WorkingItems<'_> {
-    /// The dev key of this project; `None` where there is no project that you accepted.
+    /// The dev key of this project.
     ///
     /// # Errors
-    /// `key.*`, `trust.io`, `verify.trust_unreadable`.
-    pub(crate) fn dev_key(self) -> Result<Option<DevKey>, Failure> {
+    /// `key.*`, `space.no_project`, `trust.io`, `verify.project_not_accepted`,
+    /// `verify.trust_unreadable`.
+    pub(crate) fn dev_key(self) -> Result<DevKey, Failure> {
         let own = self.rye.signing().own_pair()?;
-        let identity = self.rye.spaces.project_identity();
-        let here = self.rye.spaces.get(Space::Project).filter(|root| root.exists()).and(identity);
-        let trust = self.rye.trust();
-        match here {
-            Some(here) if trust.accepts(here)? => {
-                Ok(Some(DevKey::open(self.rye.spaces.user()?, &own, here, trust.now())?))
-            }
-            _ => Ok(None),
-        }
+        let here = self.rye.project().must_be_accepted()?;
+        Ok(DevKey::open(self.rye.spaces.user()?, &own, here, self.rye.trust().now())?)
     }
 
     /// Every item of the project as it is now. What is the same as `before` is taken from there, so

@@ -45,6 +45,10 @@ pub(crate) enum SpaceError {
     NoSuchProject { path: PathBuf, source: std::io::Error },
     #[error("there is no project here: neither `{}` nor a folder above it has an `.ai`", escape_line(&.folder.display().to_string()))]
     NoProject { folder: PathBuf },
+    #[error("there is no project here: `{}` is or holds your user space", escape_line(&.folder.display().to_string()))]
+    UserSpaceHere { folder: PathBuf },
+    #[error("`{}` is not the folder of a project: it has no `.ai`", escape_line(&.folder.display().to_string()))]
+    NotAProject { folder: PathBuf },
     #[error("there is no user space: neither USER_SPACE nor HOME is set")]
     NoUserSpace,
     #[error("cannot read `{}`: {source}", .place.path)]
@@ -59,7 +63,9 @@ impl Diagnose for SpaceError {
             Self::Symlink { .. } => SPACE_SYMLINK,
             Self::ForeignOwner { .. } => SPACE_FOREIGN_OWNER,
             Self::UntrustedRoot { .. } | Self::InGround { .. } => SPACE_UNTRUSTED_ROOT,
-            Self::NoProject { .. } => SPACE_NO_PROJECT,
+            Self::NoProject { .. } | Self::UserSpaceHere { .. } | Self::NotAProject { .. } => {
+                SPACE_NO_PROJECT
+            }
             Self::NoUserSpace => SPACE_NO_USER_SPACE,
             Self::Io { .. } | Self::NoSuchProject { .. } => SPACE_IO,
         }
@@ -97,6 +103,12 @@ impl Diagnose for SpaceError {
             ),
             Self::NoProject { .. } => {
                 "`rye init` makes this folder a project; your own items, wherever you are, are meant by `--space user`".into()
+            }
+            Self::UserSpaceHere { .. } => {
+                "go to a folder of the project's own and run `rye init`; your own items are meant by `--space user`".into()
+            }
+            Self::NotAProject { folder } => {
+                format!("name the folder that holds `.ai`, or run `rye init` in `{}`", folder.display())
             }
             Self::NoUserSpace => {
                 "set HOME, or USER_SPACE to the folder that holds your `.ai`".into()

@@ -29,7 +29,7 @@ mod roots;
 
 pub(crate) use awaiting::awaits_publisher;
 pub(crate) use entry::{Entry, Listing, Odd, ai_folders, is_test_spec};
-pub(crate) use error::{CODES, SPACE_SYMLINK, SPACE_TOO_LARGE, SpaceError};
+pub(crate) use error::{CODES, SPACE_NO_PROJECT, SPACE_SYMLINK, SPACE_TOO_LARGE, SpaceError};
 pub(crate) use file_type::{Comment, FileType, FileTypes, HeaderStyle};
 pub(crate) use folder::{Folder, Walked};
 pub(crate) use ground::{ForeignGround, NotSearched, Searched};

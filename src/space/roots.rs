@@ -240,8 +240,12 @@ impl Spaces {
     /// # Errors
     /// `space.no_project`
     pub(crate) fn project(&self) -> Result<&Root, SpaceError> {
-        let there = self.project.as_ref().filter(|root| root.exists());
-        there.ok_or_else(|| SpaceError::NoProject { folder: self.project_path.clone() })
+        let folder = self.project_path.clone();
+        match &self.project {
+            Some(root) if root.exists() => Ok(root),
+            Some(_) => Err(SpaceError::NoProject { folder }),
+            None => Err(SpaceError::UserSpaceHere { folder }),
+        }
     }
 
     /// # Errors

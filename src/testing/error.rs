@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
-use crate::verify::VERIFY_PROJECT_NOT_ACCEPTED;
 
 codes! {
     TEST_MALFORMED = "test.malformed", Malformed;
@@ -34,8 +33,6 @@ pub(crate) enum TestError {
     NoSpec { asked: String, near: Vec<String> },
     #[error("there is a test spec here, but there is no `{item}`")]
     NoItem { place: Place, item: Ref },
-    #[error("the project is not accepted, so its test specs are not read")]
-    NotAccepted { project: String },
     #[error("{failed} of {cases} cases failed: {}", of_items(.items))]
     Failed {
         failed: usize,
@@ -70,7 +67,6 @@ impl Diagnose for TestError {
             Self::UnknownKey { .. } => TEST_UNKNOWN_KEY,
             Self::NoSpec { .. } => TEST_NO_SPEC,
             Self::NoItem { .. } => TEST_NO_ITEM,
-            Self::NotAccepted { .. } => VERIFY_PROJECT_NOT_ACCEPTED,
             Self::Failed { .. } => TEST_FAILED,
             Self::Io { .. } => TEST_IO,
         }
@@ -85,7 +81,6 @@ impl Diagnose for TestError {
                 did_you_mean(near).unwrap_or_else(|| "`rye test --list` shows what there is".into())
             }
             Self::NoItem { .. } => "name the spec as the item is named, with `.test.yaml`".into(),
-            Self::NotAccepted { .. } => "read what it brings with `rye trust review`".into(),
             Self::Failed { items, .. } => {
                 format!("try these alone with `rye test {}`", items.join(" "))
             }
@@ -98,9 +93,6 @@ impl Diagnose for TestError {
             Self::Malformed { place, .. }
             | Self::UnknownKey { place, .. }
             | Self::NoItem { place, .. } => Some(place.clone()),
-            Self::NotAccepted { project } => {
-                Some(Place { path: project.clone(), ..Place::default() })
-            }
             _ => None,
         }
     }

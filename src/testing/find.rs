@@ -39,7 +39,7 @@ pub(crate) fn find(rye: &Rye, space: Space, asked: &[SpecFilter]) -> Result<Vec<
         );
     }
     if space == Space::Project && !specs.is_empty() {
-        accepted(rye)?;
+        rye.project().must_be_accepted()?;
     }
     for one in asked {
         if !specs.iter().any(|spec| one.matches(&spec.item, space)) {
@@ -70,19 +70,6 @@ impl SpecFilter {
             Self::Pattern(pattern) => pattern.matches(item),
         }
     }
-}
-
-fn accepted(rye: &Rye) -> Result<(), Failure> {
-    let identity = rye.spaces().project_identity();
-    let accepted = match identity {
-        Some(identity) => rye.trust().accepts(identity)?,
-        None => false,
-    };
-    if accepted {
-        return Ok(());
-    }
-    let project = rye.spaces().project_path().display().to_string();
-    Err(TestError::NotAccepted { project }.into())
 }
 
 fn no_spec(asked: &SpecFilter, specs: &[Entry]) -> TestError {

@@ -408,6 +408,27 @@ impl Diagnose for Refused {
     }
 }
 
+/// The project as a whole is not accepted, so nothing of it is interpreted.
+#[derive(Debug, thiserror::Error)]
+#[error("you have not accepted this project, so nothing of it is used")]
+pub(crate) struct UnacceptedProject {
+    pub(crate) folder: String,
+}
+
+impl Diagnose for UnacceptedProject {
+    fn code(&self) -> Code {
+        VERIFY_PROJECT_NOT_ACCEPTED
+    }
+
+    fn help(&self) -> Option<String> {
+        Some("read what it brings with `rye trust review`".into())
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(Place { path: self.folder.clone(), ..Place::default() })
+    }
+}
+
 impl Reason {
     /// Whether dev mode forgives the reason: these five come of working on a file (core 5.1).
     pub(super) fn is_about_work_in_hand(&self) -> bool {

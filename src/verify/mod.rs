@@ -23,10 +23,10 @@ mod stage;
 
 pub(crate) use admit::{DevMode, admit};
 pub(crate) use error::{
-    CODES, PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT, Reason, Refused, VERIFY_ALTERED,
-    VERIFY_DEPENDENCY, VERIFY_DEV_SIGNATURE, VERIFY_EXPIRED, VERIFY_LEGACY, VERIFY_MOVED,
-    VERIFY_OUT_OF_SCOPE, VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_ROLLED_BACK, VERIFY_UNSIGNED,
-    VERIFY_UNTRUSTED, advice_for_file_of,
+    CODES, PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT, Reason, Refused, UnacceptedProject,
+    VERIFY_ALTERED, VERIFY_DEPENDENCY, VERIFY_DEV_SIGNATURE, VERIFY_EXPIRED, VERIFY_LEGACY,
+    VERIFY_MOVED, VERIFY_OUT_OF_SCOPE, VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_ROLLED_BACK,
+    VERIFY_UNSIGNED, VERIFY_UNTRUSTED, advice_for_file_of,
 };
 pub(crate) use listed_files::{FileList, Glob, PartFinding, PartsRoot, path_below_base};
 pub(crate) use source::{Integrity, Source};

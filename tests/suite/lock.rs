@@ -223,7 +223,7 @@ fn the_lock_of_a_project_that_is_not_accepted_is_not_read() {
     let said = run(&["execute", "directive:rye/core/init", "--json"]);
     assert_eq!(said.status, 0, "{said:?}");
     let said = run(&["lock", "tool:rye/bash"]);
-    assert_eq!((said.code().as_str(), said.status), ("lock.no_project", 4), "{said:?}");
+    assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4), "{said:?}");
     // What is not read lists nothing.
     let said = run(&["execute", "directive:rye/core/init", "--locked", "--json"]);
     assert_eq!((said.code().as_str(), said.status), ("lock.not_listed", 4), "{said:?}");

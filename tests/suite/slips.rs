@@ -1,9 +1,14 @@
 //! Slips of the fingers: what was nearly typed is named wherever a word is not known (core 11).
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::cli::world;
 use crate::world::{GREET_MD, MARKER_SH, World};
+
+/// A key that nobody has.
+const KEY: &str = "0123456789abcdef0123456789abcdef";
 
 const CHOICES: &str = "__version__ = \"1.0.0\"\n__tool_type__ = \"tool\"\n\
     __executor_id__ = \"rye/core/runtimes/python/function\"\n__category__ = \"acme\"\n\
@@ -117,11 +122,25 @@ fn where_there_is_no_project_and_no_key_the_next_step_is_one_that_works() {
         &["fmt"],
         &["test"],
         &["lock"],
+        &["lock", "--check"],
+        &["lock", "--remove", "rye/bash"],
         &["dev"],
+        &["dev", "acme/greet"],
         &["trust", "review"],
+        &["trust", "propose"],
+        &["trust", "project"],
+        &["trust", "accept", KEY],
+        &["trust", "add", KEY],
+        &["new", "ci"],
+        &["new", "ci", "github"],
+        &["verify", "--ci"],
+        &["verify", "--ci", "--trust", KEY],
+        &["verify", "--locked"],
+        &["bundle", "pack", "tools", "acme/**", "--version", "1.0.0"],
     ] {
         let said = world.rye(args);
-        assert_eq!((said.code().as_str(), said.status), ("space.no_project", 4), "{args:?}");
+        let found = (said.code(), said.status);
+        assert_eq!(found, ("space.no_project".into(), 4), "{args:?}: {said:?}");
         assert!(said.stderr.contains("`rye init` makes this folder a project"), "{said:?}");
     }
     assert!(!world.project().join(".ai").exists() && !world.home().join(".ai").exists());
@@ -136,6 +155,82 @@ fn where_there_is_no_project_and_no_key_the_next_step_is_one_that_works() {
         let args: Vec<&str> = command.split(' ').skip(1).collect();
         let said = world.rye(&args);
         assert_eq!(said.status, 0, "{command}: {said:?}");
+    }
+}
+
+#[test]
+fn a_key_and_an_accepted_folder_make_no_project_of_a_folder_without_items() {
+    let world = World::new();
+    let empty = world.outside().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let public = world.home().join(".ai/config/keys/signing/public_key.pem");
+    let public = public.display().to_string();
+    for args in [
+        &["trust", "project"][..],
+        &["trust", "propose"],
+        &["new", "ci", "shell"],
+        &["verify", "--ci"],
+        &["verify", "--locked"],
+        &["trust", "add", &public, "--in", "."],
+    ] {
+        let said = world.rye_in(&empty, args, b"");
+        let found = (said.code(), said.status);
+        assert_eq!(found, ("space.no_project".into(), 4), "{args:?}: {said:?}");
+        assert!(said.stderr.contains("rye init"), "{said:?}");
+    }
+    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+    let said = world.rye_in(&empty, &["doctor"], b"");
+    assert!(said.stdout.contains("there is no project here"), "{said:?}");
+    let said = world.rye_in(&empty, &["why", "rye/bash"], b"");
+    assert!(said.stdout.contains("no project space here"), "{said:?}");
+}
+
+#[test]
+fn a_project_of_three_items_has_three_whatever_its_reader_keeps_about_keys() {
+    let world = World::new();
+    for name in ["a", "b", "c"] {
+        world.signed(&format!(".ai/tools/acme/{name}.sh"), MARKER_SH);
+    }
+    let said = world.rye(&["verify"]);
+    assert!(said.stdout.contains("verified 3 of 3 items and"), "{said:?}");
+    let (status, all) = world.json(&["verify", "--ci"]);
+    assert_eq!(status, 0, "{all}");
+    let of = |list: &str| -> Vec<String> {
+        let rows = all[list].as_array().unwrap().iter();
+        rows.map(|row| row["item_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(!of("items").iter().any(|item| item.starts_with("config:keys/")), "{all}");
+    assert!(of("about_keys").iter().any(|item| item.starts_with("config:keys/projects/")));
+    assert_eq!(all["verified"], of("items").len());
+    let listed = world.rye(&["list", "--all", "--kind", "config"]).stdout;
+    assert!(!listed.contains("keys/"), "{listed}");
+    // A document that is damaged is told as before.
+    let folder = world.home().join(".ai/config/keys/projects");
+    let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}# more\n")).unwrap();
+    assert_ne!(world.rye(&["verify"]).status, 0);
+}
+
+#[test]
+fn a_project_that_is_not_accepted_is_told_as_that_by_each_verb() {
+    let world = World::new();
+    let clone = world.outside().join("clone");
+    fs::create_dir_all(clone.join(".ai/tools/acme")).unwrap();
+    fs::write(clone.join(".ai/tools/acme/mark.sh"), MARKER_SH).unwrap();
+    fs::write(clone.join(".ai/tools/acme/mark.test.yaml"), "cases: []").unwrap();
+    for args in [
+        &["lock"][..],
+        &["lock", "--check"],
+        &["lock", "rye/bash"],
+        &["lock", "--remove", "rye/bash"],
+        &["dev"],
+        &["test"],
+    ] {
+        let said = world.rye_in(&clone, args, b"");
+        let found = (said.code(), said.status);
+        assert_eq!(found, ("verify.project_not_accepted".into(), 4), "{args:?}: {said:?}");
+        assert!(said.stderr.contains("rye trust review"), "{said:?}");
     }
 }
 

@@ -18,9 +18,9 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::id::{Fingerprint, Pattern, Ref, Space};
+use crate::id::{Fingerprint, Pattern, Ref};
 use crate::rye::{Rye, now};
-use crate::space::ProjectIdentity;
+use crate::space::{ProjectIdentity, SpaceError};
 use crate::verify::{
     DocumentFault, EXAMPLE, KeyScope, PUBLISHER, PublicKey, TrustDocument, TrustError, proposals,
     relative, write_own,
@@ -75,9 +75,14 @@ pub(super) fn run(
     };
     let identity = |path: &PathBuf| {
         let path = rye.located().cwd.join(path);
-        ProjectIdentity::read(&path).map_err(|source| TrustError::Io { path, source })
+        let read = ProjectIdentity::read(&path);
+        let id = read.map_err(|source| TrustError::Io { path, source })?;
+        match id.path.join(".ai").is_dir() {
+            true => Ok(id),
+            false => Err(Failure::from(SpaceError::NotAProject { folder: id.path })),
+        }
     };
-    let ids = projects.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
+    let ids = projects.iter().map(identity).collect::<Result<Vec<_>, Failure>>()?;
     // Of a key that counts everywhere, projects are a limit.
     if is_known && !ids.is_empty() && document.projects.is_some() {
         for id in &ids {
@@ -456,10 +461,7 @@ fn proposed_or_said(text: &str, rye: &Rye) -> Result<TrustDocument, Failure> {
 /// The one proposal of this project whose fingerprint is named.
 fn proposed(text: &str, rye: &Rye) -> Result<TrustDocument, Failure> {
     let named = Named::parse(text, PROPOSED_DIGITS)?;
-    let Some(project) = rye.spaces().get(Space::Project) else {
-        let what = "there is no project here that could propose a key".to_owned();
-        return Err(TrustError::NotFound { what }.into());
-    };
+    let project = rye.spaces().project()?;
     let mut fitting = proposals(project);
     fitting.retain(|proposal| {
         let name = proposal.path.rsplit('/').next().unwrap_or_default();

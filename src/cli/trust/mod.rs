@@ -16,7 +16,6 @@ use serde_json::json;
 
 use super::confirm::{confirm, confirm_always};
 use super::context::Context;
-use super::error::CliError;
 use super::exit::Exit;
 use super::out::Out;
 use super::still_named::StillNamed;
@@ -167,6 +166,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             review::run(&rye, out)
         }
         Verb::Accept { key, everywhere, scope } => {
+            rye.spaces().project()?;
             add::accept(key, *everywhere, scope, &rye, context, out)
         }
         Verb::Project => project(&rye, context, out),
@@ -192,18 +192,14 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 /// project proposes.
 ///
 /// # Errors
-/// `cli.usage` without a project; `cli.input_file`; `trust.malformed`, `trust.not_found`;
+/// `space.no_project`; `cli.input_file`; `trust.malformed`, `trust.not_found`;
 /// `verify.weak_key`, `verify.example_key`
 pub(super) fn named_keys(
     names: &[String],
     rye: &Rye,
     out: &mut Out,
 ) -> Result<Vec<TrustDocument>, Failure> {
-    if rye.spaces().project_identity().is_none() {
-        let message = "there is no project here that could be judged".to_owned();
-        let help = Some("go to the project, or name its folder with `--project`".to_owned());
-        return Err(CliError::Usage { message, help }.into());
-    }
+    rye.spaces().project()?;
     names.iter().map(|name| add::named_key(name, rye, out)).collect()
 }
 
@@ -213,11 +209,7 @@ pub(super) fn show_review(review: &crate::rye::Review, rye: &Rye, out: &mut Out)
 }
 
 fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    if rye.spaces().project_identity().is_none() {
-        let message = "this folder is or holds your user space, so it is not a project".to_owned();
-        let help = Some("go to a folder of the project's own".to_owned());
-        return Err(CliError::Usage { message, help }.into());
-    }
+    rye.spaces().project()?;
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", context, out)?;
     let fresh = rye.project().accept(&rye.signing().own_pair()?)?;

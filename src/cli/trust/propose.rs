@@ -22,20 +22,15 @@ use crate::verify::{KeyError, OwnKeys, Proposal, PublicKey, TrustDocument, Trust
 const FOLDER: &str = "config/keys/trusted";
 
 /// # Errors
-/// `key.missing`; `cli.usage` without a project or a usable owner; `space.symlink` where a folder
-/// on the way is a link; `trust.io`.
+/// `space.no_project`, `key.missing`; `cli.usage` without a usable owner; `space.symlink` where a
+/// folder on the way is a link; `trust.io`.
 pub(super) fn run(
     owner: Option<&str>,
     rye: &Rye,
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let project = rye.spaces().get(Space::Project).filter(|root| root.exists());
-    let Some(project) = project else {
-        let message = "there is no project here that your key could be proposed in".to_owned();
-        let help = Some("set one up with `rye init`".to_owned());
-        return Err(CliError::Usage { message, help }.into());
-    };
+    let project = rye.spaces().project()?;
     let public = OwnKeys::new(rye.spaces().user()?).find_public()?.ok_or(KeyError::Missing)?;
     let key = public.fingerprint();
     let proposed = proposals(project);

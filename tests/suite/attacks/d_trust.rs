@@ -85,7 +85,9 @@ fn d03_a_key_that_is_revoked_expired_or_out_of_scope() {
     let world = controlled();
     let signer = stranger(1);
     put(&world, &signer, EVIL, MARKER_SH);
-    fs::create_dir(world.outside().join("elsewhere")).unwrap();
+    for project in [".", "elsewhere"] {
+        fs::create_dir_all(world.outside().join(project).join(".ai")).unwrap();
+    }
     let good: &[&[&str]] = &[
         &[],
         &["--only", "tool:acme/*"],

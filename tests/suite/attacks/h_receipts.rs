@@ -308,7 +308,7 @@ fn h06_a_receipt_of_somebody_else_counts_once_you_trust_their_key_and_not_after_
     let reader = World::new();
     let here = reader.outside().join("receipt.json");
     refused(&reader, &here, &text, "receipt.untrusted", "a stranger");
-    fs::create_dir(reader.outside().join("elsewhere")).unwrap();
+    fs::create_dir_all(reader.outside().join("elsewhere/.ai")).unwrap();
     for (scope, good) in [
         (&[][..], true),
         (&["--in", "../elsewhere"], false),

@@ -229,7 +229,7 @@ fn a_project_that_is_not_accepted_is_not_watched() {
     assert_eq!(world.rye(&["keys", "generate"]).status, 0);
     world.write(SAY_FILE, says("x"));
     let said = world.rye(&["dev", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("dev.no_project", 4), "{said:?}");
+    assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4), "{said:?}");
     let keyless = World::empty();
     keyless.write(SAY_FILE, says("x"));
     let said = keyless.rye(&["dev", "--json"]);
