@@ -35,6 +35,8 @@ const NAMED_SHOWN: usize = 8;
 /// Has no `Debug`: values are shown to nobody but the child.
 pub(super) struct Env {
     host: BTreeMap<String, String>,
+    /// The names among them whose values the project's `.env` gives.
+    of_file: BTreeSet<String>,
     /// The primitive's, the runtime's, the tool's.
     links: Vec<Vec<(String, String)>>,
     /// Lists of folders in the private folder of the run.
@@ -94,8 +96,9 @@ impl Env {
             host.extend(path.map(|path| ("PATH".to_owned(), path)));
         }
         record("host".into(), host.keys().cloned().collect());
-        if !of_project.is_empty() {
-            record(".env".into(), of_project.keys().cloned().collect());
+        let of_file: BTreeSet<String> = of_project.keys().cloned().collect();
+        if !of_file.is_empty() {
+            record(".env".into(), of_file.iter().cloned().collect());
             host.extend(of_project);
         }
         let mut links = Vec::new();
@@ -120,7 +123,7 @@ impl Env {
         let secrets = chain.links().iter().flat_map(|link| link.tool.secrets.iter().cloned());
         let secrets = secrets.collect();
         let (paths, python) = (Vec::new(), Vec::new());
-        Ok(Self { host, links, paths, python, own, sealed, secrets, named, hides_named })
+        Ok(Self { host, of_file, links, paths, python, own, sealed, secrets, named, hides_named })
     }
 
     /// Adds a name of rye's own, which no link can replace; what the host says of it is not used.
@@ -172,6 +175,12 @@ impl Env {
             }
         }
         takes(template, &taken)
+    }
+
+    /// The names and values that the project's `.env` gives.
+    pub(super) fn of_file(&self) -> impl Iterator<Item = (&str, &str)> {
+        let given = self.host.iter().filter(|(name, _)| self.of_file.contains(*name));
+        given.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The values that must not be shown: of declared secrets, and of what an `exec` block names.

@@ -296,6 +296,12 @@ impl Plan {
         self.context.env.private_values()
     }
 
+    /// The names and values that the project's `.env` gives. The plan as data names the variables,
+    /// and says nothing of their values.
+    pub(crate) fn of_env_file(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.context.env.of_file()
+    }
+
     pub(crate) fn item(&self) -> &Ref {
         &self.item
     }
@@ -332,11 +338,6 @@ impl Plan {
     /// The time that it has, and who says so.
     pub(crate) fn limit(&self) -> &TimeLimit {
         &self.limit
-    }
-
-    /// `<child> -> <parent>`, both full refs, in order.
-    pub(crate) fn pairs(&self) -> Vec<String> {
-        self.chain.windows(2).map(|pair| pair.join(" -> ")).collect()
     }
 
     /// The refs of the links, the tool's first.

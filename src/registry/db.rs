@@ -15,7 +15,8 @@ use crate::base::durations::{REGISTRY_PAUSE_MS, REGISTRY_WAIT_MS};
 use crate::base::random;
 
 /// One step from each version of the tables to the next; a step that was released is never changed.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE pending (
         id TEXT PRIMARY KEY,
         asked_at TEXT NOT NULL,
@@ -33,7 +34,10 @@ const STEPS: &[&str] = &["
         result TEXT
     ) STRICT;
     CREATE INDEX pending_state ON pending (state);
-"];
+",
+    // What the project's `.env` gave, as `EnvDigests`; nothing in a request of an earlier rye.
+    "ALTER TABLE pending ADD COLUMN env TEXT;",
+];
 
 /// The registry of one person.
 pub(crate) struct Registry {
@@ -167,6 +171,25 @@ mod tests {
         let version: usize =
             again.db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
         assert_eq!(version, STEPS.len());
+    }
+
+    #[test]
+    fn each_earlier_registry_is_brought_to_the_last_version_with_what_it_holds() {
+        for version in 1..STEPS.len() {
+            let home = tempfile::tempdir().unwrap();
+            let path = Registry::path(home.path());
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let older = rusqlite::Connection::open(&path).unwrap();
+            STEPS[..version].iter().for_each(|step| older.execute_batch(step).unwrap());
+            older.pragma_update(None, "user_version", version).unwrap();
+            let row = "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, \
+                       message, state) VALUES ('p-1', '', 'tool:a/b', '/', x'7b7d', 0, '', '', \
+                       'waiting')";
+            older.execute_batch(row).unwrap();
+            drop(older);
+            let request = Registry::open(home.path()).unwrap().request("p-1").unwrap();
+            assert_eq!((request.row.item.as_str(), request.env), ("tool:a/b", None), "{version}");
+        }
     }
 
     #[test]

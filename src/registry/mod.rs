@@ -4,13 +4,15 @@
 //! to run is planned and verified anew.
 //!
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
-//! `approver.rs` who runs one
+//! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
 mod approver;
 mod db;
+mod env_digests;
 mod error;
 mod pending;
 
 pub(crate) use db::Registry;
+pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, RegistryError};
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};

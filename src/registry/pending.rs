@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::approver::Approver;
 use super::db::Registry;
+use super::env_digests::EnvDigests;
 use super::error::RegistryError;
 use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
 use crate::base::random;
@@ -26,6 +27,8 @@ pub(crate) struct Postponed<'a> {
     pub(crate) for_record: bool,
     pub(crate) reason: &'a str,
     pub(crate) message: &'a str,
+    /// What the project's `.env` gave to the run that asked.
+    pub(crate) env: &'a EnvDigests,
 }
 
 /// A request of the registry, as a row of a list shows it.
@@ -56,6 +59,8 @@ pub(crate) struct PendingRequest {
     pub(crate) row: PendingRow,
     pub(crate) plan: Vec<u8>,
     pub(crate) for_record: bool,
+    /// What the project's `.env` gave to the run that asked; `None` where an earlier rye kept it.
+    pub(crate) env: Option<EnvDigests>,
     /// The report of the approved run as JSON, or why it was rejected.
     pub(crate) result: Option<String>,
 }
@@ -124,8 +129,8 @@ impl Registry {
             return Err(RegistryError::Full { count, bytes });
         }
         step.execute(
-            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'waiting')",
+            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting')",
             params![
                 id,
                 asked.asked_at,
@@ -134,7 +139,8 @@ impl Registry {
                 asked.plan,
                 asked.for_record,
                 asked.reason,
-                asked.message
+                asked.message,
+                asked.env.to_text()
             ],
         )
         .map_err(fail)?;
@@ -171,7 +177,7 @@ impl Registry {
     /// # Errors
     /// `pending.not_found`, `registry.io`
     pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
-        let sql = format!("SELECT {ROW}, plan, for_record, result FROM pending WHERE id = ?1");
+        let sql = format!("SELECT {ROW}, plan, for_record, result, env FROM pending WHERE id = ?1");
         let look = || self.db.query_row(&sql, [id], request).optional();
         let mut found = look().map_err(|error| self.fail(error))?;
         if found.as_ref().is_some_and(|request| request.row.is_left()) {
@@ -308,8 +314,10 @@ fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
 }
 
 fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
+    let env: Option<String> = all.get(14)?;
     Ok(PendingRequest {
         row: row(all)?,
+        env: env.and_then(|text| EnvDigests::from_text(&text)),
         plan: all.get(11)?,
         for_record: all.get(12)?,
         result: all.get(13)?,
@@ -330,7 +338,9 @@ mod tests {
     }
 
     fn postpone_plan(registry: &mut Registry, plan: &[u8]) -> Result<String, &'static str> {
+        let env = registry.env_digests(std::iter::empty()).unwrap();
         let asked = Postponed {
+            env: &env,
             asked_at: "2026-11-21T10:00:00Z",
             item: "tool:acme/pay",
             project: Path::new("/p"),

@@ -225,12 +225,13 @@ impl ToolReport {
 
     fn to_json(&self, elapsed: Duration, wanted: ReportParts<'_>) -> Map<String, Value> {
         let mut metadata = metadata(elapsed);
+        let pairs: Vec<_> = self.plan.chain().windows(2).map(|pair| pair.join(" -> ")).collect();
         let mut out = match &self.outcome {
             None => object(json!({
                 "status": "validation_passed",
                 "message": "Tool chain validation passed (dry run)",
                 "type": "tool", "item_id": self.item, "chain": self.plan.chain(),
-                "validated_pairs": self.plan.pairs(), "plan": self.plan.to_json(),
+                "validated_pairs": pairs, "plan": self.plan.to_json(),
                 "limit": self.plan.limit().to_json(),
             })),
             Some(outcome) => {

@@ -10,10 +10,13 @@ use super::facade::{Rye, now};
 use super::failed::Failed;
 use super::run::Request;
 use crate::base::durations::PENDING_LOOK_MS;
+use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::execute::{Mask, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
-use crate::registry::{Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError};
+use crate::registry::{
+    Decision, EnvDigests, PendingRequest, PendingState, Postponed, Registry, RegistryError,
+};
 use crate::report::{Report, error_json};
 use crate::trace::Sink;
 
@@ -22,6 +25,8 @@ use crate::trace::Sink;
 pub(crate) struct Approval {
     pub(super) id: String,
     pub(super) decision: Decision,
+    /// What the project's `.env` gave when it was asked, if that is known.
+    env: Option<EnvDigests>,
     /// This very run claimed it, so what comes of it is this run's to say.
     claimed: Arc<AtomicBool>,
 }
@@ -41,6 +46,28 @@ impl Approval {
     /// What was planned then is not what would run now.
     pub(super) fn drifted(&self, error: &PlanError) -> Failure {
         RegistryError::Drifted { id: self.id.clone(), why: error.to_string() }.into()
+    }
+
+    /// Refuses a run that would get other values of the project's `.env` than the one that asked.
+    ///
+    /// # Errors
+    /// `pending.drifted` with the names of the variables, and no value.
+    pub(super) fn check_env(&self, plan: &Plan) -> Result<(), Failure> {
+        let holds =
+            |name: &str, value: &str| self.env.as_ref().is_some_and(|env| env.holds(name, value));
+        let others = plan.of_env_file().filter(|(name, value)| !holds(name, value));
+        let others: Vec<_> = others.map(|(name, _)| format!("`{}`", escape_line(name))).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let names = others.join(", ");
+        let why = match self.env {
+            Some(_) => format!("the project's `.env` says something else of {names} now"),
+            None => {
+                format!("an earlier rye kept it, without what the project's `.env` gave as {names}")
+            }
+        };
+        Err(RegistryError::Drifted { id: self.id.clone(), why }.into())
     }
 }
 
@@ -65,7 +92,9 @@ impl Approvals<'_> {
     ) -> Result<String, Failure> {
         let file = PlanFile::write(plan, true)?;
         let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
+        let env = registry.env_digests(plan.of_env_file())?;
         Ok(registry.postpone(&Postponed {
+            env: &env,
             asked_at: &now().to_string(),
             item: &plan.item().to_string(),
             project: self.rye.spaces.project_path(),
@@ -214,7 +243,8 @@ fn approved(
     asked.plan = Some(plan);
     // Made the same way, so that it is compared like with like.
     asked.for_record = request.for_record;
-    asked.approval = Some(Approval { id, decision, claimed: Arc::clone(&claimed) });
+    let (env, shared) = (request.env.clone(), Arc::clone(&claimed));
+    asked.approval = Some(Approval { id, decision, env, claimed: shared });
     Ok((asked, claimed))
 }
 

@@ -256,6 +256,9 @@ impl Runs<'_> {
                 }
             })?;
         }
+        if let Some(approval) = &request.approval {
+            approval.check_env(&plan)?;
+        }
         let chain = valid.chain();
         let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
         let warnings = warnings(sources);

@@ -24,13 +24,24 @@ esac
 "#;
 
 pub fn world() -> World {
+    world_with("")
+}
+
+/// The same with a tool that asks for variables.
+pub fn world_where_it_asks_for(names: &str) -> World {
+    world_with(&format!("  env: [{names}]\n"))
+}
+
+fn world_with(more: &str) -> World {
     let world = World::new();
     world.write(PROGRAM, PAYS);
     world.signed(
         ITEM,
-        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
-         category: acme\ndescription: Pays.\n\
-         exec:\n  command: ./pay-it.sh\n  files: [pay-it.sh]\n",
+        &format!(
+            "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+             category: acme\ndescription: Pays.\n\
+             exec:\n  command: ./pay-it.sh\n  files: [pay-it.sh]\n{more}"
+        ),
     );
     world
 }
@@ -220,6 +231,99 @@ fn f11_what_changed_since_it_was_asked_is_not_approved() {
     let asked_again = asked_after_signing(&world);
     let (status, got) = world.json(&["pending", "approve", &asked_again]);
     assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
+}
+
+/// What `rye pending approve` says: the status, and the code and the message of a failure.
+fn approved(world: &World, id: &str) -> (i32, String, String) {
+    let (status, got) = world.json(&["pending", "approve", id]);
+    let text = |key: &str| got[key].as_str().unwrap_or_default().to_owned();
+    (status, text("code"), text("error"))
+}
+
+#[test]
+fn what_the_projects_env_file_says_otherwise_since_it_was_asked_is_not_approved() {
+    let world = world_where_it_asks_for("ACCOUNT, RATE, LIMIT");
+    let before = "ACCOUNT=DE-hush-1\nRATE=hush-2\nOTHER=hush-3\n";
+    world.write(".env", before);
+    let id = asked(&world, "amount=5000");
+    // Another value, one less, one more: each is named, and no value is told.
+    for (text, names) in [
+        ("ACCOUNT=XX-hush-1\nRATE=hush-2\n", "of `ACCOUNT` now"),
+        ("ACCOUNT=XX-hush-1\nRATE=\n", "of `ACCOUNT`, `RATE` now"),
+        ("RATE=hush-2\n", "was `ACCOUNT`, is not there"),
+        ("ACCOUNT=DE-hush-1\nRATE=hush-2\nLIMIT=hush-4\n", "was not there, is `LIMIT`"),
+        ("ACCOUNT=hush-2\nRATE=DE-hush-1\n", "of `ACCOUNT`, `RATE` now"),
+    ] {
+        world.write(".env", text);
+        let (status, code, error) = approved(&world, &id);
+        assert_eq!((status, code.as_str()), (4, "pending.drifted"), "{text:?}: {error}");
+        assert!(error.contains(names) && !error.contains("hush"), "{text:?}: {error}");
+    }
+    std::fs::remove_file(world.project().join(".env")).unwrap();
+    assert_eq!(approved(&world, &id).1, "pending.drifted");
+    assert_eq!((paid(&world), waiting(&world).len()), (0, 1), "nothing was decided");
+    // What no tool asks for may change, and so may everything but the values.
+    world.write(".env", "# tidy\nexport RATE='hush-2'\n\nACCOUNT=DE-hush-1\nOTHER=new\n");
+    assert_eq!(approved(&world, &id), (0, String::new(), String::new()));
+    assert_eq!(paid(&world), 1);
+    // The registry holds no value, nor what each value's own digest is.
+    for file in std::fs::read_dir(world.home().join(".ai/state")).unwrap() {
+        let path = file.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        for text in ["DE-hush-1", "hush-2", &crate::world::sha256(b"hush-2")] {
+            let at = bytes.windows(text.len()).position(|part| part == text.as_bytes());
+            assert_eq!(at, None, "{text} in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_person_may_change_their_own_environment_before_they_approve() {
+    let world = world_where_it_asks_for("ACCOUNT, RATE");
+    world.write(".env", "RATE=1\n");
+    let own = |value: &str, args: &[&str]| {
+        let said = world.rye_env(&world.project(), args, b"", &[("ACCOUNT", value)]);
+        (said.status, said.json())
+    };
+    let ask = |value: &str| {
+        let (status, got) = own(value, &["execute", PAY, "-i", "amount=1", "--json"]);
+        assert_eq!(status, 8, "{got}");
+        got["pending"]["id"].as_str().unwrap().to_owned()
+    };
+    // Another value of their own.
+    let id = ask("one");
+    assert_eq!(own("two", &["pending", "approve", &id, "--json"]).0, 0);
+    // The project does not fill in what was theirs.
+    let id = ask("one");
+    world.write(".env", "RATE=1\nACCOUNT=planted\n");
+    let (status, code, error) = approved(&world, &id);
+    assert_eq!((status, code.as_str()), (4, "pending.drifted"), "{error}");
+    assert!(error.contains("of `ACCOUNT` now"), "{error}");
+    assert_eq!(own("three", &["pending", "approve", &id, "--json"]).0, 0);
+    // They fill in what was the project's.
+    let id = asked(&world, "amount=1");
+    assert_eq!(own("two", &["pending", "approve", &id, "--json"]).0, 0);
+    assert_eq!(paid(&world), 3);
+}
+
+#[test]
+fn a_request_of_an_earlier_rye_runs_unless_the_env_file_could_change_it() {
+    let world = world_where_it_asks_for("ACCOUNT");
+    world.write(".env", "ACCOUNT=1\n");
+    let (first, second) = (asked(&world, "amount=1"), asked(&world, "amount=2"));
+    let older = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    older.execute_batch("ALTER TABLE pending DROP COLUMN env; PRAGMA user_version = 1").unwrap();
+    drop(older);
+    let (status, code, error) = approved(&world, &first);
+    assert_eq!((status, code.as_str()), (4, "pending.drifted"), "{error}");
+    assert!(error.contains("an earlier rye kept it") && error.contains("`ACCOUNT`"), "{error}");
+    assert_eq!((paid(&world), waiting(&world).len()), (0, 2));
+    // Where the person's own environment gives it, nothing is asked of the file.
+    let args = ["pending", "approve", &second, "--json"];
+    let said = world.rye_env(&world.project(), &args, b"", &[("ACCOUNT", "own")]);
+    assert_eq!((said.status, paid(&world)), (0, 1), "{said:?}");
+    let third = asked(&world, "amount=3");
+    assert_eq!(approved(&world, &third).0, 0, "what is asked from here on says what it was");
 }
 
 fn asked_after_signing(world: &World) -> String {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, until};
 use super::stateless::{KEY, stateless};
-use crate::pending::{ITEM, PAY, paid, world};
+use crate::pending::{ITEM, PAY, paid, world, world_where_it_asks_for};
 use crate::world::World;
 
 const FLAG: &str = "--approve-by-elicitation";
@@ -151,6 +151,25 @@ fn f11_an_answer_that_comes_late_or_after_a_change_runs_nothing() {
     says(&mut client, &question, &accept);
     assert_eq!(answer(&mut client, id)["code"], "pending.drifted");
     assert_eq!(paid(&world), 1);
+}
+
+#[test]
+fn what_the_projects_env_file_says_otherwise_since_the_question_runs_nothing() {
+    let accept = json!({"action": "accept", "content": {}});
+    let world = world_where_it_asks_for("ACCOUNT");
+    world.write(".env", "ACCOUNT=DE-hush-1\n");
+    let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
+    let (id, question) = begin(&mut client, &world, 5);
+    world.write(".env", "ACCOUNT=XX-hush-1\n");
+    says(&mut client, &question, &accept);
+    let got = answer(&mut client, id);
+    assert_eq!((&got["code"], paid(&world)), (&json!("pending.drifted"), 0), "{got}");
+    let error = got["error"].as_str().unwrap();
+    assert!(error.contains("of `ACCOUNT` now") && !got.to_string().contains("hush"), "{got}");
+    // As it is now it can be asked, and approved.
+    let (id, question) = begin(&mut client, &world, 6);
+    says(&mut client, &question, &accept);
+    assert_eq!((&answer(&mut client, id)["status"], paid(&world)), (&json!("success"), 1));
 }
 
 #[test]
