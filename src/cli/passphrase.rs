@@ -8,6 +8,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr,
@@ -18,6 +20,7 @@ use super::confirm::can_ask;
 use super::error::CliError;
 use crate::base::bytes::open_named;
 use crate::diagnostic::Failure;
+use crate::host::{Signals, raise};
 use crate::verify::KeyError;
 
 /// Longest passphrase, in bytes; a vector of this size never grows, so no copy of it is left.
@@ -109,8 +112,7 @@ struct Quieted<'t> {
 }
 
 impl<'t> Quieted<'t> {
-    /// Without echo, and without signals by keys: a process that ends by one would leave the
-    /// terminal like that.
+    /// Without echo, and without signals by keys: Ctrl-C is told as what it is.
     fn new(terminal: &'t File) -> io::Result<Self> {
         let before = tcgetattr(terminal)?;
         let mut quiet = before.clone();
@@ -127,30 +129,63 @@ impl Drop for Quieted<'_> {
     }
 }
 
+/// What ended the typing.
+enum Typed {
+    Line(Zeroizing<Vec<u8>>),
+    /// A signal asks this process to end.
+    Signal(i32),
+}
+
 fn typed(question: &str) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    // A process that ended here by a signal would leave the terminal without echo.
+    let signals = Signals::listen()?;
     let quieted = Quieted::new(&terminal)?;
     // Keys that were typed before the question do not answer it.
     tcflush(&terminal, QueueSelector::IFlush)?;
     (&terminal).write_all(question.as_bytes())?;
-    let typed = keys(&terminal);
-    if typed.is_err() {
-        // What was not taken may be the rest of a passphrase, which no shell should get.
-        tcflush(&terminal, QueueSelector::IFlush)?;
+    let typed = keys(&terminal, &signals);
+    if !matches!(typed, Ok(Typed::Line(_))) {
+        // What was not taken may be the rest of a passphrase, which no shell should get. A terminal
+        // that is gone holds nothing.
+        let _ = tcflush(&terminal, QueueSelector::IFlush);
     }
-    drop(quieted);
-    terminal.write_all(b"\n")?;
-    typed
+    // In this order: what a signal ends here ends with the terminal as it was.
+    drop((quieted, signals));
+    let ended = terminal.write_all(b"\n");
+    match typed? {
+        Typed::Line(line) => ended.map(|()| line),
+        Typed::Signal(signal) => {
+            raise(signal);
+            // This is reached only if the signal is ignored by now.
+            Err(interrupted())
+        }
+    }
 }
 
 /// The keys up to Return, as a line editor takes them.
-fn keys(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
+fn keys(mut terminal: &File, signals: &Signals) -> io::Result<Typed> {
     let mut line = Zeroizing::new(Vec::with_capacity(MOST));
     let mut byte = Zeroizing::new([0]);
-    while terminal.read(byte.as_mut())? > 0 {
+    loop {
+        let mut both =
+            [PollFd::new(signals.fd(), PollFlags::IN), PollFd::new(terminal, PollFlags::IN)];
+        match poll(&mut both, None) {
+            Err(Errno::INTR) => continue,
+            other => other?,
+        };
+        if let Some(signal) = signals.take() {
+            return Ok(Typed::Signal(signal));
+        }
+        if both[1].revents().is_empty() {
+            continue;
+        }
+        if terminal.read(byte.as_mut())? == 0 {
+            return Ok(Typed::Line(line));
+        }
         match byte[0] {
-            b'\r' | b'\n' | END => break,
-            INTERRUPT => return Err(io::Error::other("it was interrupted")),
+            b'\r' | b'\n' | END => return Ok(Typed::Line(line)),
+            INTERRUPT => return Err(interrupted()),
             KILL => line.clear(),
             DELETE | BACKSPACE => {
                 // One character, of however many bytes.
@@ -160,7 +195,10 @@ fn keys(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
             _ => return Err(too_long()),
         }
     }
-    Ok(line)
+}
+
+fn interrupted() -> io::Error {
+    io::Error::other("it was interrupted")
 }
 
 fn too_long() -> io::Error {

@@ -110,6 +110,18 @@ fn a_passphrase_is_typed_twice_and_not_shown() {
 }
 
 #[test]
+fn a_signal_while_a_passphrase_is_typed_leaves_the_terminal_as_it_was() {
+    let world = World::new();
+    let export = ["keys", "export", "--private", "key.pem"];
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let (status, asked, ended) = world.rye_at_a_terminal_ended_by(signal, &export);
+        assert!(!asked, "the passphrase is not shown");
+        assert_eq!((status, ended), (-signal, true), "it ends by the signal, and then it shows");
+        assert!(!world.project().join("key.pem").exists());
+    }
+}
+
+#[test]
 fn a_file_that_asks_for_too_much_work_is_refused_before_it_is_done() {
     let (old, new) = (World::new(), World::empty());
     words(&old, WORDS);

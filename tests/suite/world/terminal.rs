@@ -58,6 +58,46 @@ impl World {
         self.at_a_terminal(&Typed { ahead, answer, ..Typed::default() }, args, env)
     }
 
+    /// rye on a terminal, ended by a signal of that number while its first question is open and half
+    /// an answer is typed. The status that its starter gets, which is negative for a signal, and
+    /// whether the terminal shows what is typed: while the question was open, and afterwards.
+    pub fn rye_at_a_terminal_ended_by(&self, signal: i32, args: &[&str]) -> (i32, bool, bool) {
+        let script = "import os, pty, signal, subprocess, sys, termios
+def echoes(fd):
+    return bool(termios.tcgetattr(fd)[3] & termios.ECHO)
+number, told, tell = int(sys.argv[1]), *os.pipe()
+pid, fd = pty.fork()
+if pid == 0:
+    # It stays at the terminal, as a shell does: one that everybody left is made anew.
+    signal.signal(number, signal.SIG_DFL)
+    rye = subprocess.Popen(sys.argv[2:])
+    os.write(tell, b'%d\\n' % rye.pid)
+    os.write(tell, b'%d %d\\n' % (rye.wait(), echoes(0)))
+    os._exit(0)
+shown, told = b'', os.fdopen(told)
+while b' key: ' not in shown:
+    shown += os.read(fd, 4096)
+asked = echoes(fd)
+os.write(fd, b'half an an')
+os.kill(int(told.readline()), number)
+status, ended = told.readline().split()
+print(status, int(asked), ended)
+";
+        let output = Command::new(python_folder().join("python3"))
+            .args(["-c", script, &signal.to_string(), program()])
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .stdin(Stdio::null())
+            .output()
+            .expect("python3 starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let numbers: Vec<i32> = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        let [status, asked, ended] = numbers[..] else { panic!("{output:?}") };
+        (status, asked == 1, ended == 1)
+    }
+
     fn at_a_terminal(&self, typed: &Typed<'_>, args: &[&str], env: &[(&str, &str)]) -> Said {
         let script = "import fcntl, os, pty, struct, sys, termios, time
 answer, ahead, meanwhile, steps = (text.encode() for text in sys.argv[1:5])
