@@ -6,12 +6,12 @@ use super::confirm::confirm;
 use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
-use crate::base::text::escape_line;
+use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::execute::Mask;
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::rye::request_rows;
+use crate::rye::RequestRows;
 use crate::trace::Quiet;
 
 /// See and decide what tools ask a person before they go on
@@ -124,7 +124,8 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
-    let mut rows = Vec::from(request_rows(request, &plan, &Mask::default()));
+    let RequestRows { known, said } = RequestRows::new(request, &plan, &Mask::default());
+    let mut rows = Vec::from(known);
     let state = match request.row.state {
         PendingState::Lost => "approved, but how it ended is not known".to_owned(),
         state => state.name().to_owned(),
@@ -137,10 +138,9 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
         Value::String(why) => ("why", why),
         other => ("result", other.to_string()),
     }));
-    for (label, value) in rows {
-        let label = out.paint().style(Style::Dim, &format!("{label:>10}"));
-        out.line(&format!("{label}  {}", escape_line(&value)));
-    }
+    show_rows(&rows, out);
+    out.line(RequestRows::SAID);
+    show_rows(&said, out);
     if request.row.state == PendingState::Waiting {
         let id = &request.row.id;
         out.line(&format!("\nnext: `rye pending approve {id}` or `rye pending reject {id}`"));
@@ -148,11 +148,18 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
+fn show_rows(rows: &[(&str, String)], out: &mut Out) {
+    for (label, value) in rows {
+        let label = out.paint().style(Style::Dim, &format!("{label:>10}"));
+        out.line(&format!("{label}  {}", escape_line(value)));
+    }
+}
+
 fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let what =
-        format!("approve {}, `{}`: {}", request.row.id, request.row.item, request.row.message);
+    let what = format!("approve {}, `{}`", request.row.id, request.row.item);
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
-    confirm(&what, &format!("plan sha256 {}", plan.digest()), context, out)?;
+    let says = brief_line(&request.row.message);
+    confirm(&what, &format!("plan sha256 {}; the tool says: {says}", plan.digest()), context, out)?;
     // The run happens in the folder where it was requested.
     let rye = context.rye_in(request.row.project.clone())?;
     let decision = rye.approvals().decision();

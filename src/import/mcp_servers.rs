@@ -5,6 +5,7 @@
 //! person says it of each: one that stands in the items, or one that a call asks the caller's
 //! environment for.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -84,6 +85,7 @@ fn read(
         let why = format!("has no server `{}`", escape_line(name));
         servers.spot.fault_of_key(IMPORT_MISSING, &why);
     }
+    let mut names: HashMap<ItemId, &String> = HashMap::new();
     for (name, value) in servers.entries() {
         if !(config.only.is_empty() || config.only.contains(name)) {
             continue;
@@ -93,10 +95,19 @@ fn read(
             remarks.push(format!("`{}` is disabled there and left out", entry.spot));
             continue;
         }
-        let Ok(category) = format!("{}/{}", config.category, item_name(name)).parse() else {
+        let category = format!("{}/{}", config.category, item_name(name));
+        let Ok(category) = category.parse::<ItemId>() else {
             entry.spot.fault_of_key(IMPORT_NAME, "cannot name a folder of items");
             continue;
         };
+        if let Some(other) = names.insert(category.clone(), name) {
+            let other = escape_line(other);
+            let why = format!(
+                "would have the folder `{category}` that `{other}` has: give one of them another name"
+            );
+            entry.spot.fault_of_key(IMPORT_NAME, &why);
+            continue;
+        }
         found.extend(server(config, &entry, category, remarks));
     }
     if servers.entries().next().is_none() {

@@ -16,11 +16,11 @@ use super::calls::{Answer, Call, Refusal};
 use super::session::gone;
 use crate::base::Digest;
 use crate::base::limits::{MCP_QUESTION_BYTES, MCP_WAITING};
-use crate::base::text::escape_line;
+use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::Failure;
 use crate::registry::{Decision, PendingRequest, Registry, RegistryError};
 use crate::report::metadata;
-use crate::rye::Rye;
+use crate::rye::{RequestRows, Rye};
 
 /// What the one question of a call is named, from 2026-07-28 on.
 const QUESTION: &str = "approval";
@@ -129,8 +129,13 @@ impl Call<'_> {
              refuses it; otherwise it waits for `rye pending`.\n",
             request.row.item
         );
-        for (label, value) in rows {
+        for (label, value) in rows.known {
             question.push_str(&format!("\n{label}: {}", escape_line(&value)));
+        }
+        // Last, each on a line of its own, so that it cannot stand for what rye says.
+        question.push_str(&format!("\n\n{}", RequestRows::SAID));
+        for (label, value) in rows.said {
+            question.push_str(&format!("\n> {label}: {}", brief_line(&value)));
         }
         (question.len() <= MCP_QUESTION_BYTES).then_some(question)
     }

@@ -169,16 +169,13 @@ impl Approvals<'_> {
         }
     }
 
-    /// What a person is shown of a kept request before they decide it, row by row, without the
-    /// values of secrets. It is planned anew for that, so what changed since is not shown.
+    /// What a person is shown of a kept request before they decide it, without the values of
+    /// secrets. It is planned anew for that, so what changed since is not shown.
     ///
     /// # Errors
     /// `pending.drifted`, `plan.malformed`; those of planning.
     #[cfg(feature = "mcp")]
-    pub(crate) fn shown(
-        self,
-        request: &PendingRequest,
-    ) -> Result<Vec<(&'static str, String)>, Failure> {
+    pub(crate) fn shown(self, request: &PendingRequest) -> Result<RequestRows, Failure> {
         let (asked, _) = approved(request, self.decision())?;
         let asked = asked.dry_run(true);
         let report = self.rye.runs().run(&asked, Instant::now(), &crate::trace::Quiet);
@@ -187,7 +184,7 @@ impl Approvals<'_> {
             Report::Tool(tool) => Mask::new(tool.plan.private_values()),
             _ => Mask::default(),
         };
-        Ok(request_rows(request, &PlanFile::read(&request.plan)?, &mask).into())
+        Ok(RequestRows::new(request, &PlanFile::read(&request.plan)?, &mask))
     }
 
     /// Waits until somebody decided, and gives the report of the run as JSON.
@@ -248,22 +245,30 @@ fn approved(
     Ok((asked, claimed))
 }
 
-/// What a request says of itself, row by row.
-pub(crate) fn request_rows(
-    request: &PendingRequest,
-    plan: &PlanFile,
-    mask: &Mask,
-) -> [(&'static str, String); 8] {
-    let params = mask.value(plan.params().cloned().unwrap_or_default().into());
-    let row = &request.row;
-    [
-        ("request", row.id.clone()),
-        ("tool", row.item.clone()),
-        ("project", row.project.display().to_string()),
-        ("asked", row.asked_at.clone()),
-        ("reason", mask.text(&row.reason)),
-        ("message", mask.text(&row.message)),
-        ("parameters", params.to_string()),
-        ("plan", format!("sha256 {}", plan.digest())),
-    ]
+/// What a person is shown of a request, row by row: a label and a value that may be of any form.
+pub(crate) struct RequestRows {
+    /// What rye knows of it.
+    pub(crate) known: [(&'static str, String); 6],
+    /// The tool's own words, which nobody checked.
+    pub(crate) said: [(&'static str, String); 2],
+}
+
+impl RequestRows {
+    /// What stands above the tool's own words.
+    pub(crate) const SAID: &str = "The tool says, in words that nobody checked:";
+
+    pub(crate) fn new(request: &PendingRequest, plan: &PlanFile, mask: &Mask) -> Self {
+        let params = mask.value(plan.params().cloned().unwrap_or_default().into());
+        let row = &request.row;
+        let known = [
+            ("request", row.id.clone()),
+            ("tool", row.item.clone()),
+            ("project", row.project.display().to_string()),
+            ("asked", row.asked_at.clone()),
+            ("plan", format!("sha256 {}", plan.digest())),
+            ("parameters", params.to_string()),
+        ];
+        let said = [("reason", mask.text(&row.reason)), ("message", mask.text(&row.message))];
+        Self { known, said }
+    }
 }

@@ -62,7 +62,7 @@ codes! {
     HOOK_UNUSABLE = "hook.unusable", Refused;
 }
 
-pub(crate) use approvals::request_rows;
+pub(crate) use approvals::RequestRows;
 pub(crate) use batch::{NotSigned, OtherSigner, SignReport, SignScope, Signed, StagedRow, ToSign};
 pub(crate) use builder::located;
 pub(crate) use call_policy::LockMode;

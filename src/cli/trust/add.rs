@@ -165,7 +165,9 @@ pub(super) fn accept(
     match said {
         // Your earlier document about the key stays, and so does what it says of other projects.
         Some(said) => {
-            let proposed = if document == said { KeyScope::default() } else { document.scope };
+            // Where the project proposes nothing, the end that you gave the key holds in it too.
+            let until = KeyScope { not_after: said.scope.not_after, ..KeyScope::default() };
+            let proposed = if document == said { until } else { document.scope };
             document = said;
             match here.filter(|_| !everywhere) {
                 Some(here) => accept_in(&mut document, here, proposed, scope)?,

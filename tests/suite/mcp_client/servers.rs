@@ -185,6 +185,29 @@ fn a_value_of_another_client_s_file_stands_in_no_item_until_somebody_says_so() {
 }
 
 #[test]
+fn two_servers_whose_items_would_lie_in_one_folder_are_refused_and_neither_is_started() {
+    let started = |name: &str| json!({"command": "sh", "args": ["-c", format!("echo > {name}")]});
+    let world =
+        with_servers(&json!({"a b": started("one"), "c": started("two"), "a_b": started("three")}));
+    for yes in ["--yes", "--dry-run"] {
+        let said = import_config(&world, &[yes]);
+        assert_eq!((said.status, said.code().as_str()), (5, "import.name"), "{said:?}");
+        let got = said.json();
+        let error = got["error"].as_str().unwrap();
+        assert!(error.contains("`mcpServers.a_b`") && error.contains("`a b`"), "{error}");
+        assert!(got["place"]["line"].is_number(), "{got}");
+        for name in ["one", "two", "three", ".ai/tools/imported"] {
+            assert!(!world.project().join(name).exists(), "{name}");
+        }
+    }
+    // One of them alone is no other's, and what is left out is not there.
+    for only in ["a b", "a_b"] {
+        let said = import_config(&world, &["--dry-run", "--only", only]);
+        assert_eq!((said.status, &said.json()["servers"][0]["name"]), (0, &json!("a_b")));
+    }
+}
+
+#[test]
 fn each_fault_of_another_client_s_file_has_its_place() {
     for (server, code, part) in [
         (json!({"args": []}), "import.missing", "has no `command`"),

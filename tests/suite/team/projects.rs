@@ -79,6 +79,30 @@ fn what_is_said_later_of_a_key_widens_nothing_that_was_said_before() {
 }
 
 #[test]
+fn a_project_without_a_proposal_gives_a_key_no_more_time_than_it_had() {
+    let world = clone_world();
+    let key = fingerprint(&stranger(1));
+    put(&world, &stranger(1), FILE, MARKER_SH);
+    let second = world.outside().join("second");
+    let at = second.to_str().unwrap();
+    world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
+    world.write(&trusted(&stranger(1)), document(&stranger(1), "Ann", ""));
+    let over = ["trust", "accept", &key, "--not-after", "2020-01-01T00:00:00Z"];
+    assert_eq!(world.rye(&over).status, 0);
+    for more in [&[][..], &["--items", ITEM], &["--everywhere"]] {
+        let said =
+            world.rye_in(&second, &[&["trust", "accept", &key, "--json"], more].concat(), b"");
+        assert_eq!((said.status, &said.json()["not_after"]), (0, &over[4].into()), "{said:?}");
+        let said = world.rye_in(&second, &["verify", ITEM, "--json"], b"").json();
+        assert_eq!(said["items"][0]["code"], "verify.expired", "{more:?}: {said}");
+    }
+    // Another end is given by name.
+    let later = ["trust", "accept", &key, "--not-after", "2099-01-01T00:00:00Z"];
+    assert_eq!(world.rye_in(&second, &later, b"").status, 0);
+    assert_eq!(world.rye_in(&second, &["verify", ITEM], b"").status, 0);
+}
+
+#[test]
 fn of_two_programs_that_speak_of_one_key_at_once_none_is_lost_without_a_word() {
     let world = clone_world();
     let key = fingerprint(&stranger(1));
