@@ -53,7 +53,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let mut yours = Vec::new();
     for (row, file) in rows.iter().zip(files) {
         exit = exit.max(show(row, args, out));
-        if let Shaped::Changed { was: SignatureState::Yours, text, .. } = &row.shaped {
+        if let Shaped::Changed { was, text, .. } = &row.shaped
+            && was.is_yours()
+        {
             // The text that was formatted is signed, and not what is on disk by now.
             yours.push(ToSign::from(Found { bytes: text.clone().into_bytes().into(), ..file }));
         }
@@ -91,7 +93,7 @@ fn show(row: &Formatted, args: &Args, out: &mut Out) -> u8 {
                     let text = painted(unified, out.paint());
                     out.exact(&text);
                 }
-                let again = write && !(args.sign && *was == SignatureState::Yours);
+                let again = write && !(args.sign && was.is_yours());
                 if again && *was != SignatureState::Nothing {
                     out.note(&format!(
                         "note: its signature covers the old text; re-sign with `rye sign {item}`"

@@ -75,11 +75,20 @@ pub(crate) enum SignatureState {
     Nothing,
     /// Yours, and the file is what you signed.
     Yours,
+    /// The same, and the lock lists another version of it.
+    YoursUnlocked,
     /// Another key's.
     Others,
     /// The file is not what was signed, the lock refuses it, a dev key of yours signed it, or it
     /// cannot be said.
     Broken,
+}
+
+impl SignatureState {
+    /// Whether the file is what you signed, whichever version the lock lists.
+    pub(crate) fn is_yours(self) -> bool {
+        matches!(self, Self::Yours | Self::YoursUnlocked)
+    }
 }
 
 /// An item that is signed in memory and may be written.
@@ -243,34 +252,29 @@ impl Signing<'_> {
         Ok(Some((text, now.chain(gone).collect())))
     }
 
-    /// What a file's signature line is worth to you.
+    /// What a file's signature line is worth to you, and what the lock says of the file.
     pub(crate) fn signature_state(self, found: &Found) -> SignatureState {
         let trust = self.rye.trust();
         let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
         match self.judge(found, own, &trust) {
-            None if self.lock_refuses(found) => SignatureState::Broken,
-            None => SignatureState::Yours,
+            None => self.locked_state(found),
             Some(VERIFY_UNSIGNED) => SignatureState::Nothing,
             Some(VERIFY_UNTRUSTED) => SignatureState::Others,
             Some(_) => SignatureState::Broken,
         }
     }
 
-    /// Whether the lock refuses the file: an old version would become a new one by a new signature.
-    fn lock_refuses(self, found: &Found) -> bool {
+    /// The state of a file that is what you signed. One that the lock refuses is broken: an old
+    /// version would become a new one by a new signature.
+    fn locked_state(self, found: &Found) -> SignatureState {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
-        policy.loader(&Quiet).verify(found.clone()).is_err()
-    }
-
-    /// Whether the file is the version that the lock lists, or the lock lists none.
-    ///
-    /// # Errors
-    /// What the file, or the lock, is refused with.
-    pub(crate) fn is_as_locked(self, found: &Found) -> Result<bool, Failure> {
-        let policy = CallPolicy::new(self.rye, LockMode::Listed);
-        let source = policy.loader(&Quiet).verify(found.clone())?;
-        let locked = policy.locked_digest(source.item(), source.space());
-        Ok(locked.is_none_or(|locked| locked == source.digest()))
+        let Ok(source) = policy.loader(&Quiet).verify(found.clone()) else {
+            return SignatureState::Broken;
+        };
+        match policy.locked_digest(source.item(), source.space()) {
+            Some(locked) if locked != source.digest() => SignatureState::YoursUnlocked,
+            _ => SignatureState::Yours,
+        }
     }
 
     /// The user's own key pair.

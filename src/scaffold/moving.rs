@@ -274,12 +274,14 @@ impl Move {
         let Some(text) = renamed_in(&found, text, old, new) else {
             return self.left.extend(mentions(&found, old));
         };
-        if rye.signing().signature_state(&found) != SignatureState::Yours {
-            let why = "it names the item, and your key did not sign it as it is";
-            return self.left.push(LeftReference { place: found.place, why });
-        }
-        if !rye.signing().is_as_locked(&found).unwrap_or(false) {
-            let why = "it names the item, and the lock lists another version of it";
+        let why = match rye.signing().signature_state(&found) {
+            SignatureState::Yours => None,
+            SignatureState::YoursUnlocked => {
+                Some("it names the item, and the lock lists another version of it")
+            }
+            _ => Some("it names the item, and your key did not sign it as it is"),
+        };
+        if let Some(why) = why {
             return self.left.push(LeftReference { place: found.place, why });
         }
         let after = Found { bytes: Cow::Owned(text.clone().into_bytes()), ..found.clone() };
@@ -330,7 +332,7 @@ fn is_signed(rye: &Rye, from: &Found, there: Option<&Found>) -> Result<bool, Fai
     let item = &from.item;
     let state = |found: &Found| rye.signing().signature_state(found);
     match state(from) {
-        SignatureState::Yours if !rye.signing().is_as_locked(from)? => Err(cannot(
+        SignatureState::YoursUnlocked => Err(cannot(
             from,
             "the lock lists another version of it".to_owned(),
             format!("see `rye why {item}`; if it is as you want it, `rye lock --update {item}`"),
@@ -342,11 +344,7 @@ fn is_signed(rye: &Rye, from: &Found, there: Option<&Found>) -> Result<bool, Fai
             "somebody else signed it, and a new id needs a new signature".to_owned(),
             format!("ask them to, or take it over first: read it, then `rye sign {item}`"),
         )),
-        SignatureState::Broken
-            if there.is_some_and(|there| state(there) == SignatureState::Yours) =>
-        {
-            Ok(true)
-        }
+        SignatureState::Broken if there.is_some_and(|there| state(there).is_yours()) => Ok(true),
         SignatureState::Broken => Err(cannot(
             from,
             "your key did not sign it as it is now".to_owned(),
