@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         None => Against::Last,
     };
     let difference = rye.history().diff(&query, &against)?;
-    let whole = difference.whole();
+    let (whole, brief) = (difference.whole(), difference.brief());
     let (item, since) = (difference.item, difference.since);
     let files: Vec<String> = difference.files.iter().map(|f| f.finding.to_string()).collect();
     if out.is_json() {
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         let but = if files.is_empty() { "" } else { "; the files beside it are not:" };
         out.line(&format!("`{item}` is what {what}, signed {since}{but}"));
     }
-    let text = painted(&difference.unified, out.paint());
+    let text = painted(&brief, out.paint());
     out.exact(&text);
     for file in &difference.files {
         out.line(&file.finding.to_string());

@@ -19,9 +19,7 @@ use crate::lock::Pin;
 use crate::resolve::Found;
 use crate::signature::{Scan, scan};
 use crate::trace::Quiet;
-use crate::verify::{
-    DevMode, PartFinding, Reason, Source, admit, brief, digest_to_sign, is_whole_line, line_range,
-};
+use crate::verify::{DevMode, PartFinding, Reason, Source, admit, digest_to_sign};
 
 /// There is no version such as the one that was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -213,13 +211,7 @@ impl Difference {
         let now = String::from_utf8_lossy(&found.bytes);
         let unified = unified(&found.place.path, (&was, old.text()), ("on disk", &now));
         let (item, place, sha256) = (found.item.clone(), found.place.clone(), Some(old.digest()));
-        let comment = &found.file_type.comment;
-        // Code beside a signature would be shown in full.
-        let signed = [old.text().as_bytes(), &found.bytes];
-        let lines = signed.into_iter().filter(|bytes| is_whole_line(bytes, comment));
-        let lines = lines.map(|bytes| &bytes[line_range(bytes, comment)]);
-        let text = |line: &[u8]| String::from_utf8_lossy(line).trim_end().to_owned();
-        let signatures = lines.map(|line| (text(line), text(&brief(line, comment)))).collect();
+        let signatures = signatures(&[old.text().as_bytes(), &found.bytes], found);
         Self { item, place, since, sha256, unified, files: Vec::new(), signatures }
     }
 
@@ -229,16 +221,20 @@ impl Difference {
         std::iter::once(self.unified.as_str()).chain(files).collect()
     }
 
-    /// The same with a short form of the signature lines.
+    /// What differs in the file alone, for people: a signature line says who signed what and when.
     pub(crate) fn brief(&self) -> String {
-        let is_signature = |line: &str, known: &str| !known.is_empty() && line == known;
-        let whole = self.whole();
-        let lines = whole.split_inclusive('\n').map(|line| {
+        let lines = self.unified.split_inclusive('\n').map(|line| {
             let text = line.trim_end().get(1..).unwrap_or_default();
-            let known = self.signatures.iter().find(|(known, _)| is_signature(text, known));
+            let known = self.signatures.iter().find(|(known, _)| text == known);
             known.map_or_else(|| line.to_owned(), |(_, short)| format!("{}{short}\n", &line[..1]))
         });
         lines.collect()
+    }
+
+    /// The same with the files beside it.
+    pub(crate) fn brief_whole(&self) -> String {
+        let files = self.files.iter().map(|file| file.unified.as_str());
+        std::iter::once(self.brief().as_str()).chain(files).collect()
     }
 
     /// The file is what the lock lists.
@@ -326,7 +322,7 @@ impl Loader<'_> {
         );
         let files = self.file_differences(found, &self.rye.items().files_beside(found), None);
         let (item, place) = (found.item.clone(), found.place.clone());
-        let signatures = Vec::new();
+        let signatures = signatures(&[&found.bytes], found);
         Difference { item, place, since: None, sha256: None, unified, files, signatures }
     }
 
@@ -407,6 +403,24 @@ fn named_version(loader: Loader<'_>, found: &Found, text: &str) -> Result<Source
 fn moment(text: &str) -> Option<Timestamp> {
     let whole = || format!("{text}T23:59:59Z").parse().ok();
     text.parse().ok().or_else(whole)
+}
+
+/// The signature lines of versions of a file, each with a short form. There is none of what is not
+/// a sound signature line, and none of two that would read alike: those are shown in full.
+fn signatures(versions: &[&[u8]], found: &Found) -> Vec<(String, String)> {
+    let comment = &found.file_type.comment;
+    let mut lines = Vec::<(String, String)>::new();
+    for bytes in versions {
+        let Ok(Scan::Line { line, range }) = scan(bytes, comment) else { continue };
+        let text = String::from_utf8_lossy(&bytes[range]).trim_end().to_owned();
+        let (by, sha256) = (line.key.short(), &line.sha256.to_string()[..12]);
+        let said = format!("rye:signed:v2 {} by {by} sha256 {sha256}…", line.at);
+        lines.push((text, format!("{}{said}{}", comment.open, comment.close)));
+    }
+    match lines.as_slice() {
+        [old, new] if old.1 == new.1 && old.0 != new.0 => Vec::new(),
+        _ => lines,
+    }
 }
 
 fn differing(old: &[u8], new: Option<&Cow<'static, [u8]>>, path: &str, was: &str) -> String {

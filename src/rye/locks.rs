@@ -147,7 +147,7 @@ impl<'a> Locks<'a> {
         for row in rows.values_mut() {
             let difference = row_difference(loader, row);
             row.diff = difference.as_ref().map(Difference::whole);
-            row.brief = difference.as_ref().map(Difference::brief);
+            row.brief = difference.as_ref().map(Difference::brief_whole);
         }
         Ok(LockReport { rows: rows.into_values().collect(), failed })
     }

@@ -34,8 +34,7 @@ pub(crate) use stage::{SignError, SignWith, SignedFile, digest_to_sign, stage};
 
 pub(crate) use crate::signature::{
     AnyEnvelope, EXAMPLE, EncryptedKeyFault, Envelope, KeyPair, MARK, PUBLISHER, PublicKey, Scan,
-    SigLine, SignedText, TextFault, brief, check, is_encrypted, is_whole_line, line_range, scan,
-    without_line,
+    SigLine, SignedText, TextFault, brief, check, is_encrypted, line_range, scan, without_line,
 };
 pub(crate) use crate::trust::{
     AcceptedProject, AllowedRoot, DEPS, DEV_OWNER, DevKey, DevRecord, DocumentFault, FileIdentity,

@@ -56,6 +56,42 @@ fn the_history_lists_versions_the_latest_first() {
 }
 
 #[test]
+fn a_signature_line_of_a_diff_says_who_when_and_what_in_80_columns() {
+    let world = three();
+    let by = crate::world::fingerprint(&world.own_key());
+    let by = format!("{}…{}", &by[..4], &by[28..]);
+    let short = |sign: &str, day: u32, about: &str| {
+        let sha256 = &sha256(sh(about).as_bytes())[..12];
+        format!("{sign}# rye:signed:v2 2026-01-0{day}T12:00:00Z by {by} sha256 {sha256}…")
+    };
+    let said = world.rye_in_columns(80, &["diff", TOOL, "--to", "1"]);
+    let lines: Vec<&str> = said.stdout.lines().map(|line| line.trim_end_matches('\r')).collect();
+    for line in [short("-", 3, "two"), short("+", 5, "three")] {
+        assert!(line.chars().count() <= 80 && lines.contains(&line.as_str()), "{line}: {said:?}");
+    }
+    // JSON has the lines as they are.
+    let (_, got) = world.json(&["diff", TOOL, "--to", "1"]);
+    assert!(got["diff"].as_str().unwrap().contains(" sig="), "{got}");
+    // The longest comment is that of a page; where it is new as a whole, its line is as short.
+    world.write(".ai/knowledge/acme/note.md", "---\ntitle: Note\n---\n\nA note.\n");
+    assert_eq!(world.rye(&["sign", "knowledge:acme/note"]).status, 0);
+    fs::remove_dir_all(world.home().join(".ai/state/items")).unwrap();
+    let said = world.rye(&["diff", "knowledge:acme/note"]).stdout;
+    let line = said.lines().find(|line| line.starts_with("+<!-- rye:signed:v2 ")).unwrap();
+    assert!(line.chars().count() <= 80 && line.ends_with("… -->"), "{line}");
+    // What is no sound line, and what reads alike and is not the same, is shown as it is.
+    for (from, to) in [(" key=", " kay="), (" ext=sh ", " ext=py ")] {
+        world.works(TOOL);
+        let signed = String::from_utf8(world.read(PATH)).unwrap();
+        world.write(PATH, signed.replacen(from, to, 1));
+        let said = world.rye(&["diff", TOOL]).stdout;
+        let is_whole = |line: &str| line.starts_with('+') && line.contains(to);
+        assert!(said.lines().any(is_whole), "{to}: {said}");
+        world.write(PATH, signed);
+    }
+}
+
+#[test]
 fn a_version_is_named_by_number_digest_or_time() {
     let world = three();
     let sha = |about: &str| sha256(sh(about).as_bytes());
