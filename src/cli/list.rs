@@ -8,6 +8,7 @@ use super::named::{Named, is_path};
 use super::out::Out;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Code, Failure, Style};
+use crate::graph::{About, Graph};
 use crate::id::{Kind, Query, Space};
 use crate::rye::{Described, Rye};
 use crate::space::{Entry, Odd};
@@ -35,6 +36,10 @@ pub(super) struct Args {
     /// Verify each item and show its description
     #[arg(short, long)]
     long: bool,
+    /// As an inventory for other tools: a CycloneDX document of each item of the project, whatever
+    /// its kind, and of all that they run through and use
+    #[arg(long, conflicts_with_all = ["all", "long"])]
+    cyclonedx: bool,
 }
 
 /// One listed item.
@@ -55,6 +60,9 @@ impl Row {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
+    if args.cyclonedx {
+        return inventory(args, &rye, out);
+    }
     let mut rows = rows(args, &rye)?;
     // A kind as a word, where no id begins so.
     if let (true, None, Some(word)) = (rows.is_empty(), args.kind, args.prefix.as_deref())
@@ -149,7 +157,8 @@ fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
 /// `rye` without arguments: what can be run here, and what to do next.
 pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let args = Args { prefix: None, kind: None, space: None, all: false, long: true };
+    let args =
+        Args { prefix: None, kind: None, space: None, all: false, long: true, cyclonedx: false };
     let rows = rows(&args, &rye)?;
     if out.is_json() {
         let items: Vec<Value> = rows.iter().map(to_json).collect();
@@ -170,6 +179,38 @@ pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     out.line("");
     for hint in hints {
         out.line(&hint);
+    }
+    Ok(Exit::DONE)
+}
+
+fn query(Entry { item, space, bundle, .. }: Entry) -> Query {
+    Query { space: Some(space), bundle, ..item.into() }
+}
+
+/// The project's items, or those of the space that is asked for, with all that is in reach of them.
+fn inventory(args: &Args, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
+    let space = args.space.unwrap_or(Space::Project);
+    let name = match space {
+        Space::Project => {
+            rye.spaces().project()?;
+            let name = rye.spaces().project_path().file_name();
+            name.map(|name| name.to_string_lossy().into_owned())
+        }
+        Space::User | Space::System => None,
+    };
+    let rows = rows(&Args { space: Some(space), all: true, ..args.clone() }, rye)?;
+    let queries = rows.into_iter().map(|row| query(row.entry)).collect();
+    let reached = rye.items().reach(queries).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let about = About {
+        name: name.as_deref().unwrap_or(space.as_str()),
+        made_at: crate::rye::now().to_string(),
+    };
+    let inventory = Graph::from_reached(&reached)
+        .to_inventory(&about, &|path| rye.host().digest_file(path).ok());
+    let inventory = serde_json::to_value(inventory).expect("an inventory is JSON");
+    match out.is_json() {
+        true => out.success(json!({"cyclonedx": inventory})),
+        false => out.exact(&format!("{inventory:#}\n")),
     }
     Ok(Exit::DONE)
 }
@@ -210,8 +251,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
             if args.space.is_some_and(|wanted| wanted != space) {
                 continue;
             }
-            let Entry { item, bundle, .. } = entry.clone();
-            queries.push(Query { space: Some(space), bundle, ..item.into() });
+            queries.push(query(entry.clone()));
             rows.push(Row { entry, shadowed, described: None, config: None });
         }
     }

@@ -3,7 +3,8 @@
 //! Sees the facade and what is below it; knows no other feature.
 //!
 //! In:  what is in reach of some references, each part with its verdict.
-//! Out: a [`Graph`], the same for the same spaces, as a tree, as Mermaid, as SVG, as data.
+//! Out: a [`Graph`], the same for the same spaces, as a tree, as Mermaid, as SVG, as data,
+//!      as an inventory in the form of CycloneDX.
 //!
 //! Invariants
 //! - A part that many share is one node; a refusal is a node with its code.
@@ -12,10 +13,12 @@
 //!
 //! Start at `model.rs`.
 
+mod cyclonedx;
 mod layout;
 mod mermaid;
 mod model;
 mod svg;
 mod tree;
 
+pub(crate) use cyclonedx::About;
 pub(crate) use model::Graph;

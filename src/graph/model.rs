@@ -25,6 +25,23 @@ pub(super) enum Sort {
     Missing,
 }
 
+impl Sort {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Runtime => "runtime",
+            Self::Primitive => "primitive",
+            Self::Directive => "directive",
+            Self::Knowledge => "knowledge",
+            Self::Config => "config",
+            Self::File => "file",
+            Self::Program => "program",
+            Self::Packages => "packages",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 /// Who stands behind a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -31,6 +31,7 @@ mod hooks;
 #[cfg(feature = "http")]
 mod http;
 mod import;
+mod inventory;
 mod json;
 mod keys;
 mod learn;
@@ -54,6 +55,7 @@ mod receipts;
 mod sandbox;
 mod sarif;
 mod search;
+mod secrets;
 mod shape;
 mod short;
 mod signing;

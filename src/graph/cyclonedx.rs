@@ -1,0 +1,199 @@
+//! The graph as an inventory: a CycloneDX document, which tools of other houses read.
+//!
+//! The format is that of <https://cyclonedx.org/docs/1.6/json/>. What it has no word for stands in
+//! properties whose names begin with `rye:`.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::model::{Graph, Node, Sort, Standing};
+use crate::base::Digest;
+
+/// A CycloneDX document of version 1.6.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Inventory {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    bom_format: &'static str,
+    spec_version: &'static str,
+    /// How often the document was changed; each is made anew.
+    version: u32,
+    metadata: Metadata,
+    components: Vec<Component>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug, Serialize)]
+struct Metadata {
+    timestamp: String,
+    tools: Tools,
+    component: Component,
+}
+
+#[derive(Debug, Serialize)]
+struct Tools {
+    components: Vec<Component>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Component {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(rename = "bom-ref", skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publisher: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hashes: Vec<Hash>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    properties: Vec<Property>,
+}
+
+#[derive(Debug, Serialize)]
+struct Hash {
+    alg: &'static str,
+    content: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Property {
+    name: String,
+    value: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Dependency {
+    #[serde(rename = "ref")]
+    of: String,
+    depends_on: Vec<String>,
+}
+
+/// What an inventory says of itself.
+pub(crate) struct About<'a> {
+    /// The name of what the roots belong to, such as the folder of the project.
+    pub(crate) name: &'a str,
+    /// As `YYYY-MM-DDTHH:MM:SSZ`.
+    pub(crate) made_at: String,
+}
+
+impl Graph {
+    /// Every node as a component, and every edge of what takes part in a run as a dependency.
+    /// `digest` gives that of a program of this machine, where it can be read.
+    pub(crate) fn to_inventory(
+        &self,
+        about: &About<'_>,
+        digest: &dyn Fn(&Path) -> Option<Digest>,
+    ) -> Inventory {
+        let references = self.references();
+        let used: HashSet<usize> =
+            self.edges.iter().filter(|edge| !edge.tie.is_idle()).map(|edge| edge.to).collect();
+        let takes_part = |node: &Node| used.contains(&node.id) || self.roots.contains(&node.id);
+        let component = |node: &Node| {
+            let hash = match node.sort {
+                Sort::Program => digest(Path::new(node.path.as_ref().unwrap_or(&node.label)))
+                    .map(|digest| digest.to_string()),
+                _ => node.digest.clone(),
+            };
+            Component {
+                reference: Some(references[node.id].clone()),
+                version: node.version.clone(),
+                publisher: node.owner.clone(),
+                scope: (!takes_part(node)).then_some("excluded"),
+                hashes: hash.map(|content| Hash { alg: "SHA-256", content }).into_iter().collect(),
+                properties: properties(node),
+                ..Component::new(kind(node.sort), &node.label)
+            }
+        };
+        let whole = "rye:inventory";
+        let roots = self.roots.iter().map(|root| references[*root].clone()).collect();
+        let first = Dependency { of: whole.to_owned(), depends_on: roots };
+        let others = self.nodes.iter().map(|node| Dependency {
+            of: references[node.id].clone(),
+            depends_on: (self.uses(node.id).iter().filter(|edge| !edge.tie.is_idle()))
+                .map(|edge| references[edge.to].clone())
+                .collect(),
+        });
+        let rye = Component {
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            ..Component::new("application", "rye")
+        };
+        Inventory {
+            schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
+            bom_format: "CycloneDX",
+            spec_version: "1.6",
+            version: 1,
+            metadata: Metadata {
+                timestamp: about.made_at.clone(),
+                tools: Tools { components: vec![rye] },
+                component: Component {
+                    reference: Some(whole.to_owned()),
+                    ..Component::new("application", about.name)
+                },
+            },
+            dependencies: std::iter::once(first).chain(others).collect(),
+            components: self.nodes.iter().map(component).collect(),
+        }
+    }
+
+    /// A name for each node, by which the others point to it; the same for the same items.
+    fn references(&self) -> Vec<String> {
+        let mut times: HashMap<String, usize> = HashMap::new();
+        let name = |node: &Node| match node.space {
+            Some(space) => format!("{}@{space}", node.label),
+            None => node.label.clone(),
+        };
+        let mut count = |name: String| {
+            let seen = times.entry(name.clone()).or_default();
+            *seen += 1;
+            if *seen == 1 { name } else { format!("{name}#{seen}") }
+        };
+        self.nodes.iter().map(|node| count(name(node))).collect()
+    }
+}
+
+impl Component {
+    fn new(kind: &'static str, name: &str) -> Self {
+        Self { kind, name: name.to_owned(), ..Self::default() }
+    }
+}
+
+/// The type of a component, in the words of the format.
+fn kind(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Tool | Sort::Missing => "application",
+        Sort::Runtime | Sort::Primitive | Sort::Program => "platform",
+        Sort::Directive | Sort::Knowledge | Sort::Config => "data",
+        Sort::File => "file",
+        Sort::Packages => "library",
+    }
+}
+
+fn properties(node: &Node) -> Vec<Property> {
+    let said = |name: &str, value: Option<String>| {
+        value.map(|value| Property { name: format!("rye:{name}"), value })
+    };
+    let is_item = node.digest.is_some() && node.sort != Sort::File;
+    let covers = is_item.then(|| "the file without its signature line".to_owned());
+    let fixed = [
+        said("kind", Some(node.sort.word().to_owned())),
+        said("standing", Some(node.verdict())),
+        said("signer", node.signer.map(|key| key.to_string())),
+        said("space", node.space.map(|space| space.to_string())),
+        said("path", node.path.clone()),
+        said("hash-covers", covers),
+        said("code", node.code.map(str::to_owned)),
+        said("error", node.error.clone().filter(|_| node.standing == Standing::Refused)),
+    ];
+    let reach = node.reach.iter().flat_map(|reach| reach.rows());
+    let reach = reach.map(|(what, value)| said(&format!("reach:{what}"), Some(value)));
+    fixed.into_iter().chain(reach).flatten().collect()
+}
