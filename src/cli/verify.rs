@@ -111,7 +111,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     };
     if args.locked && args.items.is_empty() {
         rye.spaces().project()?;
-        let all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
+        let mut all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
+        all.extend(rye.locks().gone_rows()?.1);
         if args.ci && all.is_empty() {
             holds_something(args, &rye.items().survey(&[])?, &rye)?;
         }

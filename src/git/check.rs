@@ -9,8 +9,8 @@ use super::program::Repository;
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape_line, invisible, position};
 use crate::diagnostic::{Code, Diagnostic, Failure, Place};
-use crate::id::{Kind, Space};
-use crate::lock::{LOCK_DIFFERS, LOCK_MALFORMED};
+use crate::id::{Kind, Ref, Space};
+use crate::lock::{LOCK_DIFFERS, LOCK_MALFORMED, LockError};
 use crate::resolve::RESOLVE_AMBIGUOUS_FILE;
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, RyeBuilder};
 use crate::space::{Entry, Odd, SPACE_SYMLINK, ai_folders};
@@ -138,6 +138,7 @@ pub(crate) fn check(
         rows.iter().filter(|row| bad(row)).map(|row| &row.entry.item).collect();
     let sound = entries.into_iter().filter(|entry| !refused.contains(&entry.item)).collect();
     findings.extend(drift(&rye, sound, &changed));
+    findings.extend(gone(&rye, &changed));
     for odd in listing.odd.into_iter().filter(|odd| changed.contains(odd.place.path.as_str())) {
         findings.push(CommitFinding { weight: Weight::Refused, diagnostic: odd.diagnostic() });
     }
@@ -201,6 +202,22 @@ fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<Commit
     let rows = rye.checks().all(entries, false, LockMode::Exact, &|| true);
     let differs = |row: &&CheckedItem| matches!(&row.verdict, ItemVerdict::Bad(f) if f.reason() == LOCK_DIFFERS);
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()
+}
+
+/// What the lock lists and nothing has any more, if what is staged has to do with it. A lock that
+/// cannot be read is told with each item.
+fn gone(rye: &Rye, changed: &BTreeSet<&str>) -> Vec<CommitFinding> {
+    let names = rye.locks().gone_rows().map(|(_, names)| names).unwrap_or_default();
+    let items = names.into_iter().filter_map(|name| Some(Ref::new(name.kind?, name.id)));
+    let concerned = items.filter(|item| {
+        let stem = format!(".ai/{}/{}.", item.kind.folder(), item.id);
+        changed.contains(".ai/rye.lock") || changed.iter().any(|path| path.starts_with(&stem))
+    });
+    let finding = |item| CommitFinding {
+        weight: Weight::Refused,
+        diagnostic: Failure::from(LockError::Gone { item }).diagnostic(),
+    };
+    concerned.map(finding).collect()
 }
 
 /// The finding of a row, if what is staged has to do with it.

@@ -10,7 +10,7 @@ use super::pin::{Broken, FoundItem, Pin};
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
-use crate::id::{Fingerprint, Ref};
+use crate::id::{Fingerprint, Ref, Space};
 use crate::space::SpaceError;
 use crate::verify::{TrustError, VERIFY_ROLLED_BACK};
 
@@ -19,6 +19,7 @@ codes! {
     VERIFY_SPACE_CHANGED = "verify.space_changed", Refused;
     LOCK_DIFFERS = "lock.differs", Refused;
     LOCK_NOT_LISTED = "lock.not_listed", Refused;
+    LOCK_GONE = "lock.gone", NotFound;
     LOCK_MALFORMED = "lock.malformed", Refused;
     LOCK_VERSION = "lock.version", Refused;
     LOCK_IO = "lock.io", Refused;
@@ -55,6 +56,8 @@ pub(crate) enum LockError {
         /// The lock lists something.
         any: bool,
     },
+    #[error("`{item}` is locked by this project, and no space has it any more")]
+    Gone { item: Ref },
     #[error("the lock cannot be used: {}", escape_line(.why))]
     Malformed { place: Place, why: String },
     #[error("the lock holds the marks of a merge that was not finished")]
@@ -115,6 +118,7 @@ impl Diagnose for LockError {
                 Broken::Differs(_) => LOCK_DIFFERS,
             },
             Self::NotListed { .. } => LOCK_NOT_LISTED,
+            Self::Gone { .. } => LOCK_GONE,
             Self::Malformed { .. } | Self::Conflict { .. } => LOCK_MALFORMED,
             Self::Version { .. } => LOCK_VERSION,
             Self::Io { .. } => LOCK_IO,
@@ -140,6 +144,9 @@ impl Diagnose for LockError {
             Self::NotListed { item, .. } => {
                 format!("read it; if you want it, run `rye lock {item}`")
             }
+            Self::Gone { item } => format!(
+                "bring its file back from version control, or take its row out with `rye lock --remove {item}`"
+            ),
             Self::Malformed { .. } => format!(
                 "put `.ai/{LOCK_FILE}` back from version control, or mend the line; see `rye explain lock.malformed`"
             ),
@@ -158,6 +165,11 @@ impl Diagnose for LockError {
         match self {
             Self::Drift(drift) => Some(drift.place.clone()),
             Self::NotListed { place, .. } => place.clone(),
+            Self::Gone { .. } => Some(Place {
+                space: Some(Space::Project.to_string()),
+                path: format!(".ai/{LOCK_FILE}"),
+                ..Place::default()
+            }),
             Self::Malformed { place, .. }
             | Self::Conflict { place }
             | Self::Version { place, .. } => Some(place.clone()),
@@ -172,7 +184,7 @@ impl Diagnose for LockError {
     fn item(&self) -> Option<String> {
         match self {
             Self::Drift(drift) => Some(drift.item.to_string()),
-            Self::NotListed { item, .. } => Some(item.to_string()),
+            Self::NotListed { item, .. } | Self::Gone { item } => Some(item.to_string()),
             _ => None,
         }
     }

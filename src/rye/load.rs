@@ -10,10 +10,11 @@ use crate::base::limits::SUGGESTIONS;
 use crate::chain::{Chain, Fetch, lineage};
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Query, Ref, Space};
+use crate::lock::LockError;
 use crate::parse::{Item, Tool};
 use crate::plan::{PlanContext, SandboxChoice, dependencies};
 use crate::report::Detail;
-use crate::resolve::{Found, Resolver};
+use crate::resolve::{Found, ResolveError, Resolver};
 use crate::space::baseline::{Baselines, Stamp};
 use crate::space::{Entry, Root};
 use crate::trace::{Event, Quiet, Sink};
@@ -54,7 +55,22 @@ impl Loader<'_> {
 
     /// Resolve: what was typed, as one file.
     pub(super) fn find(&self, query: &Query) -> Result<Found, Failure> {
-        Ok(self.resolver(|resolver| resolver.answer(query, self.sink))?)
+        let answer = self.resolver(|resolver| resolver.answer(query, self.sink));
+        answer.map_err(|error| match error {
+            ResolveError::NotFound { .. } if query.space.is_none() => {
+                self.locked_and_gone(query).map_or_else(|| error.into(), Failure::from)
+            }
+            error => error.into(),
+        })
+    }
+
+    /// That nothing has the item is another thing where the project has locked it.
+    fn locked_and_gone(&self, query: &Query) -> Option<LockError> {
+        let mut names = self.policy.lock().ok()?.rows().map(|(name, _)| name);
+        let name = names.find(|name| {
+            name.id == query.id && query.kind.is_none_or(|kind| name.kind == Some(kind))
+        })?;
+        Some(LockError::Gone { item: Ref::new(name.kind?, name.id.clone()) })
     }
 
     /// Verify and parse a file.

@@ -159,6 +159,12 @@ fn a_lock_that_lists_other_bytes_is_drift() {
     world.write(".ai/rye.lock", "<<<<<<< ours\n");
     well(&world, "git add -A");
     assert_eq!(found(&world), one("lock.malformed"));
+    // A tool that is taken out leaves a row.
+    well(&world, "git reset -q --hard HEAD && git clean -qfd .ai");
+    well(&world, "git rm -q .ai/tools/acme/mark.sh");
+    assert_eq!(found(&world), one("lock.gone"));
+    refused(&world, "git commit -qm x", "rye lock --remove tool:acme/mark");
+    well(&world, "rye lock --remove tool:acme/mark >/dev/null && git add -A && git commit -qm out");
 }
 
 #[test]

@@ -561,7 +561,16 @@ fn a_row_of_the_lock_without_an_item_names_the_way_out() {
     fs::remove_file(world.project().join(FILE)).unwrap();
     let said = world.rye(&["lock"]);
     assert!(said.stdout.contains("rye lock --remove tool:acme/mark"), "{said:?}");
+    // Who runs it, and CI, are told as well.
+    for args in
+        [&["run", "acme/mark"][..], &["verify", "--locked"], &["verify", "--ci", "--locked"]]
+    {
+        let said = world.rye(args);
+        assert_eq!((said.status, said.code().as_str()), (3, "lock.gone"), "{args:?}: {said:?}");
+        assert!(said.stderr.contains("rye lock --remove tool:acme/mark"), "{said:?}");
+    }
     let said = world.rye(&["lock", "--remove", "tool:acme/mark"]);
     assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(world.rye(&["lock", "--check"]).status, 0);
+    assert_eq!(world.rye(&["run", "acme/mark"]).code(), "resolve.not_found");
 }
