@@ -262,7 +262,7 @@ impl Screen<'_> {
                 };
                 self.headline(style, word, &format!("{item}  {took}"));
                 self.out.warned(report.warnings());
-                let text = report.to_text(self.out.paint());
+                let text = report.to_text(self.out.paint(), self.out.is_terminal());
                 match self.dry_run {
                     true => self.out.labelled(&text.stdout),
                     false => self.out.foreign(&text.stdout),

@@ -167,7 +167,7 @@ pub(super) fn show(
         let elapsed = context.start.elapsed();
         out.object(&report.to_json(elapsed, shown.details, shown.events.as_deref()));
     } else {
-        let text = report.to_text(out.paint());
+        let text = report.to_text(out.paint(), out.is_terminal());
         // What asks a person is rye's own text, in which the tool's words are escaped already.
         if shown.dry_run || report.pending_id().is_some() {
             out.labelled(&text.stdout);

@@ -106,12 +106,12 @@ fn sandbox(learned: &Learned) -> serde_json::Value {
 /// How a run ended that was not seen to its end.
 fn show_end(report: &Report, out: &mut Out) {
     if let Some(error) = report.error_text(out.paint_err()) {
-        let said = report.to_text(out.paint());
+        let said = report.to_text(out.paint(), out.is_terminal());
         out.foreign_err(&said.stderr);
         out.note(error.trim_end());
         out.note("note: it failed, so what it had not come to is missing here");
     } else if report.waits() {
-        out.note(report.to_text(out.paint_err()).stdout.trim_end());
+        out.note(report.to_text(out.paint_err(), out.is_terminal()).stdout.trim_end());
         out.note("note: it waits for a person, so what comes after that is missing here");
     }
 }

@@ -81,6 +81,11 @@ impl Out {
         self.paint_err
     }
 
+    /// Whether a person reads standard output as it is.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.to_terminal
+    }
+
     /// How many columns a line may have; as many as one likes where there is no terminal.
     pub(super) fn columns(&self) -> Option<usize> {
         self.columns

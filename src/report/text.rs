@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::report::{Detail, DirectiveReport, Report, ToolReport};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Paint, Style};
-use crate::execute::{EXECUTE_TOOL_FAILED, Pending};
+use crate::execute::{EXECUTE_TOOL_FAILED, Mask, Pending};
 use crate::plan::Survey;
 use crate::verify::Integrity;
 
@@ -20,9 +20,12 @@ pub(crate) struct Text {
 
 impl Report {
     /// The text form. A directive is its body alone, so that it can be piped into any agent.
-    pub(crate) fn to_text(&self, paint: Paint) -> Text {
+    ///
+    /// In a terminal no value is shown that the item named of the host, whatever the tool did with
+    /// it; elsewhere the data of a success are the tool's own.
+    pub(crate) fn to_text(&self, paint: Paint, in_terminal: bool) -> Text {
         match self {
-            Self::Tool(tool) => tool.to_text(paint),
+            Self::Tool(tool) => tool.to_text(paint, in_terminal),
             Self::Directive(directive) => directive.to_text(paint),
             Self::Knowledge { content, .. } => {
                 Text { stdout: ended_line(content), stderr: String::new() }
@@ -42,16 +45,21 @@ impl Report {
 }
 
 impl ToolReport {
-    fn to_text(&self, paint: Paint) -> Text {
+    fn to_text(&self, paint: Paint, in_terminal: bool) -> Text {
         let Some(outcome) = &self.outcome else {
             return Text { stdout: self.dry_run_text(paint), stderr: String::new() };
         };
         if let Some(pending) = &outcome.pending {
             return Text { stdout: self.pending_text(pending, paint), stderr: String::new() };
         }
+        let masked = in_terminal.then(|| {
+            let named = Mask::new(self.plan.private_values());
+            named.value(outcome.data.clone())
+        });
+        let data = masked.as_ref().unwrap_or(&outcome.data);
         let mut text = match outcome.http.as_ref().filter(|http| http.is_wrapped) {
-            Some(_) => answer_text(&outcome.data),
-            None => data_text(&outcome.data),
+            Some(_) => answer_text(data),
+            None => data_text(data),
         };
         if let Some(failure) = &outcome.failure {
             // What the tool wrote is shown once: here, unless it stood in the data already.

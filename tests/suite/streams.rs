@@ -78,6 +78,26 @@ fn f08_a_secret_that_comes_in_two_writes_is_masked_in_both_streams() {
     assert_eq!(shown(&said), want, "what only began like it is whole");
 }
 
+/// A result that is JSON is shown at the end, and is masked in a terminal like what comes before.
+#[test]
+fn f08_a_secret_in_a_result_is_masked_in_a_terminal_and_whole_for_programs() {
+    let world = world().env("API_TOKEN", "token-0123456789").env("PLACE", "place-of-acme");
+    let header = "# secrets = [\"API_TOKEN\"]\n# env = [\"PLACE\"]\n";
+    let script =
+        "echo \"{\\\"by\\\": \\\"$API_TOKEN\\\", \\\"$PLACE\\\": [\\\"x$API_TOKEN\\\"]}\"\n";
+    world.signed(FILE, &tool(header, script));
+    for args in [&["run", LOUD][..], &["run", LOUD, "--no-stream"]] {
+        let said = world.rye_at_a_terminal("", args);
+        let text = shown(&said);
+        assert!(said.status == 0 && text.contains("by") && text.contains("***"), "{said:?}");
+        assert!(!text.contains("token-0123456789") && !text.contains("place-of"), "{said:?}");
+    }
+    let (status, got) = world.json(&["run", LOUD]);
+    assert_eq!((status, &got["data"]["by"]), (0, &"token-0123456789".into()), "{got}");
+    let said = world.rye(&["run", LOUD]);
+    assert!(said.stdout.contains("token-0123456789"), "a pipe gets it whole: {said:?}");
+}
+
 #[test]
 fn f08_what_is_shown_of_a_run_that_fails_holds_no_value_that_its_item_named() {
     let world = world().env("PLACE", "place-of-acme").env("API_TOKEN", "token-0123456789");
