@@ -11,10 +11,10 @@ use super::load::{Loader, twins};
 use crate::base::json::object;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
-use crate::id::{Fingerprint, Kind, Query, Ref, Space};
+use crate::id::{Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::report::{Detail, Warned};
-use crate::space::{Entry, Root};
+use crate::space::Entry;
 use crate::trace::{Quiet, Warnings};
 use crate::verify::VERIFY_UNSIGNED;
 
@@ -32,7 +32,7 @@ pub(crate) struct CheckedItem {
     pub(crate) bytes: usize,
     pub(crate) verdict: ItemVerdict,
     /// What its signed header lists, and who signed that.
-    beside: Option<(ListedFiles, Fingerprint)>,
+    beside: Option<ListedFiles>,
     /// It has no signature line, and a tool that is refused lists it: signing the file by itself
     /// mends nothing, the tool's own row says what is the matter.
     pub(crate) is_file_of_refused: bool,
@@ -120,23 +120,16 @@ impl Checks<'_> {
             .iter_mut()
             .filter_map(|row| Some((row.place.space.clone(), row.beside.take()?)))
             .collect();
-        let identity = self.rye.spaces.project_identity();
         checked.retain(|row| match &row.verdict {
-            // Only tools, and only for a key that may sign them: a header speaks for no other item.
+            // Only tools: a header speaks for no other kind of item. Whether its key may sign the
+            // file as an item does not matter, since as an item it is refused.
             ItemVerdict::Bad(failure)
                 if failure.reason() == VERIFY_UNSIGNED && row.entry.item.kind == Kind::Tool =>
             {
-                let Entry { item, space: home, bundle, ext } = &row.entry;
-                let embedded =
-                    bundle.is_none() && self.rye.spaces.get(*home).is_some_and(Root::is_embedded);
-                let covers =
-                    |(space, (beside, key)): &(Option<String>, (ListedFiles, Fingerprint))| {
-                        let trust = loader.trust;
-                        let scope = trust.out_of_scope(*key, item, *home, embedded, identity);
-                        *space == row.place.space
-                            && beside.holds(item, ext)
-                            && matches!(scope, Ok(None))
-                    };
+                let Entry { item, ext, .. } = &row.entry;
+                let covers = |(space, beside): &(Option<String>, ListedFiles)| {
+                    *space == row.place.space && beside.holds(item, ext)
+                };
                 !tools.iter().any(covers)
             }
             _ => true,
@@ -216,7 +209,7 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem>
     // Its header is signed, so what it lists is covered, or refused, with it.
     let Entry { item, space, .. } = entry;
     let beside = ListedFiles::new(&loader.rye.types, *space, item, source.ext(), source.text());
-    let beside = beside.zip(source.signer().map(|signer| signer.key));
+    let beside = beside.filter(|_| source.signer().is_some());
     let source = match checked(source, &loader.rye.spaces) {
         Ok(source) => source,
         Err(failure) => return bad(failure.into()).map(|row| CheckedItem { beside, ..row }),

@@ -432,7 +432,7 @@ fn verify_deps_asks_that_every_module_in_scope_is_covered() {
 }
 
 #[test]
-fn a_header_hides_no_item_that_its_signer_may_not_sign_and_no_config() {
+fn a_header_hides_no_config() {
     let world = World::new();
     let config = ".ai/config/execution/execution.yaml";
     let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
@@ -529,4 +529,26 @@ fn whoever_names_a_file_of_a_tool_is_told_of_the_tool() {
     let said = other.rye(&["--project", world.project().to_str().unwrap(), "run", words]);
     assert_eq!(said.code(), "verify.unsigned", "{said:?}");
     assert!(!said.stderr.contains("is a file of"), "{said:?}");
+}
+
+/// A key may be let in for one tool; what lies beside that tool as its file needs no more.
+#[test]
+fn a_file_of_a_tool_is_covered_also_where_its_signer_may_sign_that_tool_alone() {
+    let ann = World::new();
+    let tool = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
+                # executor_id = \"rye/core/runtimes/shell/script\"\n# files = [\"g.sh\"]\n# ///\necho 1\n";
+    ann.write(".ai/tools/acme/g.sh", "echo g\n");
+    let signed = ann.signed(".ai/tools/acme/with.sh", tool);
+    let bert = World::new();
+    bert.write_home(".ai/tools/acme/g.sh", "echo g\n");
+    bert.write_home(".ai/tools/acme/with.sh", fs::read(signed).unwrap());
+    fs::write(bert.outside().join("ann.pem"), ann.rye(&["keys", "export"]).stdout).unwrap();
+    assert_eq!(bert.rye(&["trust", "add", "../ann.pem", "--items", "tool:acme/with"]).status, 0);
+    bert.works("acme/with");
+    assert_eq!(bert.rye(&["verify"]).status, 0);
+    assert_eq!(bert.rye(&["verify", "--all", "--ci"]).status, 0);
+    // It is no more than that file: as an item it is refused, and changed it takes the tool with it.
+    bert.write_home(".ai/tools/acme/g.sh", "echo other\n");
+    bert.refused("acme/with", "verify.dependency", 4);
+    assert_eq!(bert.rye(&["verify", "--all", "--ci"]).status, 4);
 }
