@@ -20,6 +20,7 @@ pub(crate) mod lines;
 pub(crate) mod look_alike;
 pub(crate) mod parallel;
 pub(crate) mod random;
+pub(crate) mod secret_forms;
 pub(crate) mod staged;
 pub(crate) mod sync;
 pub(crate) mod text;

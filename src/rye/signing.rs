@@ -8,6 +8,8 @@ use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::load::Loader;
+use crate::base::secret_forms::secret_forms;
+use crate::base::text::{Position, PositionFinder};
 use crate::chain::{Fetch as _, executors};
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnose, Place};
@@ -240,6 +242,21 @@ impl Signing<'_> {
             let findings = findings.iter().map(|f| Finding::error(format!("files: {f}")));
             cannot(findings.collect())
         })?;
+        let mut shared = Vec::new();
+        if let Some((folder, _)) = source.parts_folder(&self.rye.spaces, listed.root)? {
+            for path in digests.keys() {
+                let bytes = folder.read(path).ok().flatten().unwrap_or_default();
+                let found = std::str::from_utf8(&bytes).map(slips).unwrap_or_default();
+                let named = |finding: Finding| {
+                    let line = finding.position.map_or(1, |position| position.line);
+                    Finding::error(format!("files: `{path}:{line}`: {}", finding.message))
+                };
+                shared.extend(found.into_iter().map(named));
+            }
+        }
+        if !shared.is_empty() {
+            return Err(cannot(shared));
+        }
         let text = write_files(source.text(), &source.header_style(), listed, &digests);
         let text = text.map_err(|why| cannot(vec![Finding::error(why)]))?;
         let was = &listed.digests;
@@ -331,6 +348,7 @@ pub(super) fn judge_content(
     }
     let parsed = Item::parse(source).map_err(|error| error.up(added))?;
     let mut findings = check_for_signing(&parsed, source.item(), source);
+    findings.extend(slips(source.text()));
     findings.extend(schema_findings(&parsed));
     if let Item::Tool(tool) = &parsed {
         findings.extend(wishes(tool, source.item()));
@@ -343,6 +361,41 @@ pub(super) fn judge_content(
         position.line = position.line.saturating_sub(added).max(1);
     }
     Ok((parsed, findings))
+}
+
+/// What a line, or the one above it, holds where a text only looks like a secret.
+const NOT_A_SECRET: &str = "rye:not-a-secret";
+
+/// What nobody means to sign, in an item or in a file that it lists.
+fn slips(text: &str) -> Vec<Finding> {
+    secrets(text).into_iter().chain(conflict_mark(text)).collect()
+}
+
+/// The first mark that a merge left which nobody finished: three lines, in their order.
+fn conflict_mark(text: &str) -> Option<Finding> {
+    let mut lines = text.lines().enumerate();
+    let (first, _) = lines.find(|(_, line)| line.starts_with("<<<<<<< "))?;
+    lines.find(|(_, line)| *line == "=======")?;
+    lines.find(|(_, line)| line.starts_with(">>>>>>> "))?;
+    let message = "a merge left its marks here: choose between the two sides, and take them out";
+    Some(Finding::error(message).at(Some(Position { line: first + 1, column: 1 })))
+}
+
+/// Each text that has the form of a secret of a known service; what is signed is shared.
+fn secrets(text: &str) -> Vec<Finding> {
+    let mut places = PositionFinder::new(text.as_bytes());
+    let finding = |(at, what): (usize, &str)| {
+        let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let above = text[..line].strip_suffix('\n').map_or(0, |text| text.rfind('\n').unwrap_or(0));
+        let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+        let message = format!(
+            "this looks like {what}: name a variable under `secrets` and read that, or write \
+             `{NOT_A_SECRET}` beside it"
+        );
+        let is_said = text[above..end].contains(NOT_A_SECRET);
+        (!is_said).then(|| Finding::error(message).at(Some(places.find(at))))
+    };
+    secret_forms(text).into_iter().filter_map(finding).collect()
 }
 
 /// What a tool should say of itself and does not.
