@@ -345,7 +345,7 @@ fn a_project_is_set_up_checked_listed_and_explained() {
     let said = world.rye(&["doctor"]);
     assert_eq!(said.status, 0, "{said:?}");
     assert!(
-        said.stdout.contains("rye keys generate") && said.stdout.contains("not accepted"),
+        said.stdout.contains("rye keys generate") && said.stdout.contains("there is no project"),
         "{said:?}"
     );
     let (status, got) = world.json(&["init"]);

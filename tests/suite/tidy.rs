@@ -236,6 +236,35 @@ fn each_feature_that_the_comparison_claims_names_tests_that_are_there() {
     assert!(claims > 10, "the rule looked at {claims} claims only");
 }
 
+/// The page beside the OWASP list answers each of its questions once; a yes names its tests.
+#[test]
+fn each_answer_to_the_checklist_names_tests_that_are_there() {
+    let page = fs::read_to_string(root().join(".ai/knowledge/rye/ast10.md")).unwrap();
+    let sources = files("tests/suite", "rs").into_iter().chain(files("src", "rs"));
+    let sources: String = sources.map(|(_, text)| text.replace("\n    ", "\n")).collect();
+    let mut asked = Vec::new();
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let Some((part, number)) = cells[1].split_once('.') else { continue };
+        asked.push((part.parse::<u32>().unwrap(), number.parse::<u32>().unwrap()));
+        let words = cells[3];
+        let is_no = words.starts_with("no:");
+        assert!(is_no || words.starts_with("yes") || words.starts_with("in part:"), "{row}");
+        let named = words.split('`').filter(|part| {
+            part.contains('_')
+                && part.bytes().all(|b| b"_".contains(&b) || b.is_ascii_alphanumeric())
+        });
+        let names: Vec<_> = named.filter(|name| *name != "node_modules").collect();
+        assert_eq!(names.is_empty(), is_no, "{row}");
+        for name in names {
+            assert!(sources.contains(&format!("#[test]\nfn {name}()")), "`{name}`: {row}");
+        }
+    }
+    let counts = [6, 6, 8, 6, 6, 7, 6, 6, 7, 6];
+    let want = (1..).zip(counts).flat_map(|(part, of)| (1..=of).map(move |it| (part, it)));
+    assert_eq!(asked, want.collect::<Vec<_>>());
+}
+
 #[test]
 fn no_unfinished_marks() {
     // Written in two parts, so that this file is not its own finding.
