@@ -106,7 +106,8 @@ impl Graph {
             Component {
                 reference: Some(references[node.id].clone()),
                 version: node.version.clone(),
-                publisher: node.owner.clone(),
+                // A program of another house knows no `you`.
+                publisher: node.owner.clone().filter(|_| node.standing != Standing::You),
                 scope: (!takes_part(node)).then_some("excluded"),
                 hashes: hash.map(|content| Hash { alg: "SHA-256", content }).into_iter().collect(),
                 properties: properties(node),

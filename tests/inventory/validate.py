@@ -89,4 +89,4 @@ def main(rye):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(os.path.abspath(sys.argv[1]))
