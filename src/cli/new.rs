@@ -13,7 +13,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::resolve::Found;
 use crate::rye::{Rye, ToSign};
-use crate::scaffold::{CiService, Lang, Made, Workflow, create, workflow};
+use crate::scaffold::{CiService, Install, Lang, Made, Workflow, create, workflow};
 
 /// Write the first version of an item, ready to be signed and run
 ///
@@ -36,6 +36,9 @@ pub(super) struct Args {
     /// Sign it as well
     #[arg(long)]
     sign: bool,
+    /// For `ci`: the command that puts rye on the path of the runner
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    install: Option<Install>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -66,8 +69,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         What::Tool => Kind::Tool,
         What::Directive => Kind::Directive,
         What::Knowledge => Kind::Knowledge,
-        What::Ci => return ci(args.id.as_deref(), &rye, out),
+        What::Ci => return ci(args.id.as_deref(), args.install.as_ref(), &rye, out),
     };
+    if args.install.is_some() {
+        let message = format!("`--install` is for `rye new ci`, and not for a {kind}");
+        return Err(CliError::Usage { message, help: None }.into());
+    }
     let Some(id) = &args.id else {
         let message = format!("a {kind} needs an id");
         let help = Some(format!("give one, such as `rye new {kind} acme/deploy`"));
@@ -130,7 +137,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 }
 
 /// `rye new ci`.
-fn ci(service: Option<&str>, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
+fn ci(
+    service: Option<&str>,
+    install: Option<&Install>,
+    rye: &Rye,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
     rye.spaces().project()?;
     let known = CiService::ALL.map(CiService::as_str);
     let named = service.map(|name| {
@@ -141,7 +153,7 @@ fn ci(service: Option<&str>, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> 
         })
     });
     let Workflow { service, because, path, text, keys, unproposed } =
-        workflow(rye, named.transpose()?)?;
+        workflow(rye, named.transpose()?, install)?;
     let mut next: Vec<String> = unproposed
         .iter()
         .map(|key| match rye.trust().own() {
@@ -152,7 +164,13 @@ fn ci(service: Option<&str>, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> 
     if service == CiService::GitLab && path != ".gitlab-ci.yml" {
         next.push(format!("name it in `.gitlab-ci.yml`: `include: {{local: {path}}}`"));
     }
-    next.push(format!("say in `{path}` where rye comes from, and commit it"));
+    next.push(match install {
+        Some(_) => format!("commit `{path}`"),
+        None => format!(
+            "say in `{path}` how rye is installed, and commit it; as it is, it fails on a runner \
+             without rye (or remove it, and write it anew with `--install 'COMMAND'`)"
+        ),
+    });
     if out.is_json() {
         out.success(json!({
             "path": path, "service": service.as_str(), "because": because, "text": text, "keys": keys,

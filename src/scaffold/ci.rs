@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::str::FromStr;
 
 use super::error::AuthorError;
 use crate::base::bytes::{Bounded, read_plain, refuse_links, write_new};
 use crate::base::limits::ITEM_BYTES;
+use crate::base::text::shell_word;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{Fingerprint, Space};
 use crate::rye::{ReviewedItem, Rye, SignerIs, now};
@@ -42,23 +44,66 @@ impl CiService {
         }
     }
 
-    /// Where the file lies in the project, what it begins as, what stands before each command, and
-    /// the file's mode.
-    fn file(self, rye: &Rye) -> (&'static str, &'static str, &'static str, u32) {
+    /// Where the file lies in the project, what it begins as, and the file's mode.
+    fn file(self, rye: &Rye) -> (&'static str, &'static str, u32) {
         let root = rye.spaces().project_path();
         match self {
-            Self::GitHub => {
-                (GITHUB, include_str!("templates/ci.github.yml"), "      - run: ", 0o644)
-            }
+            Self::GitHub => (GITHUB, include_str!("templates/ci.github.yml"), 0o644),
             Self::GitLab => {
                 let is_first = !root.join(".gitlab-ci.yml").exists();
                 let path = if is_first { GITLAB } else { GITLAB_INCLUDED };
-                (path, include_str!("templates/ci.gitlab.yml"), "    - ", 0o644)
+                (path, include_str!("templates/ci.gitlab.yml"), 0o644)
             }
-            Self::Shell => (SHELL, include_str!("templates/ci.sh"), "", 0o755),
+            Self::Shell => (SHELL, include_str!("templates/ci.sh"), 0o755),
+        }
+    }
+
+    /// A command as a step of the file; in a block of YAML a line means itself, whatever it holds.
+    fn step(self, command: &str) -> String {
+        match self {
+            Self::GitHub => format!("      - run: |\n          {command}"),
+            Self::GitLab => format!("    - |\n      {command}"),
+            Self::Shell => command.to_owned(),
         }
     }
 }
+
+/// A command for a step of a workflow: one line, of characters that every reader takes for part of
+/// it.
+#[derive(Debug, Clone)]
+pub(crate) struct Install(String);
+
+impl FromStr for Install {
+    type Err = &'static str;
+
+    fn from_str(command: &str) -> Result<Self, Self::Err> {
+        // The last three end a line for some readers of YAML, or are dropped.
+        let is_odd = |c: char| c.is_control() || "\u{2028}\u{2029}\u{feff}".contains(c);
+        match command.trim() {
+            "" => Err("there is no command in it"),
+            command if command.contains(is_odd) => {
+                Err("not one line of plain characters; join two commands with `&&`")
+            }
+            command => Ok(Self(command.to_owned())),
+        }
+    }
+}
+
+/// The first step, which puts rye on the path; without a command it ends the workflow where rye is
+/// not there.
+fn first_step(service: CiService, install: Option<&Install>) -> String {
+    let Some(Install(command)) = install else { return service.step(NO_RYE) };
+    match service {
+        CiService::GitHub => service.step(command),
+        // The steps are one script: a quote or a `<<` that is left open takes no later step in.
+        CiService::GitLab | CiService::Shell => {
+            service.step(&format!("eval {}", shell_word(command)))
+        }
+    }
+}
+
+const NO_RYE: &str = "command -v rye || { echo 'rye is not on this runner: write the command \
+                      that installs it in the place of this line' >&2; exit 1; }";
 
 /// Where [`workflow`] writes.
 const PATHS: [&str; 4] = [GITHUB, GITLAB, GITLAB_INCLUDED, SHELL];
@@ -94,10 +139,15 @@ pub(crate) struct Workflow {
 }
 
 /// Writes a workflow into the project; without a service, for the one that it seems to use.
+/// `install` is the command that puts rye on the path of the runner.
 ///
 /// # Errors
 /// `author.exists`, `author.io`; `author.no_signer` where no key could be named.
-pub(crate) fn workflow(rye: &Rye, service: Option<CiService>) -> Result<Workflow, Failure> {
+pub(crate) fn workflow(
+    rye: &Rye,
+    service: Option<CiService>,
+    install: Option<&Install>,
+) -> Result<Workflow, Failure> {
     let (service, because) = match service {
         Some(service) => (service, None),
         None => {
@@ -138,12 +188,15 @@ pub(crate) fn workflow(rye: &Rye, service: Option<CiService>) -> Result<Workflow
     let trust = format!("--trust {}", names.join(" "));
     let has_lock =
         rye.spaces().get(Space::Project).is_some_and(|root| root.path("rye.lock").exists());
-    let (path, text, lead, mode) = service.file(rye);
-    let mut commands = format!("{lead}rye verify --ci {trust}");
+    let (path, text, mode) = service.file(rye);
+    let mut commands = vec!["rye --version".to_owned(), format!("rye verify --ci {trust}")];
     if has_lock {
-        commands.push_str(&format!("\n{lead}rye verify --ci --locked {trust}"));
+        commands.push(format!("rye verify --ci --locked {trust}"));
     }
-    let text = text.replace("{{commands}}", &commands);
+    let steps: Vec<String> = commands.iter().map(|command| service.step(command)).collect();
+    // The command comes last: nothing that it holds is a place of the template.
+    let text = text.replace("{{commands}}", &steps.join("\n"));
+    let text = text.replace("{{install}}", &first_step(service, install));
     let file = rye.spaces().project_path().join(path);
     let place = Place { path: path.to_owned(), ..Place::default() };
     let written = refuse_links(rye.spaces().project_path(), Path::new(path));

@@ -1,5 +1,6 @@
 //! More than one person at one project: what a colleague meets, step by step.
 
+mod ci;
 mod look_alikes;
 mod projects;
 mod reach;
