@@ -17,6 +17,7 @@ use super::trust::dev_keys;
 use crate::base::bytes::{open_named, write_new};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
+use crate::id::Fingerprint;
 use crate::rye::Rye;
 use crate::verify::{
     EXAMPLE, EncryptedKeyFault, KeyError, KeyPair, OwnKeys, TrustDocument, TrustError,
@@ -127,29 +128,46 @@ fn replace(keys: &OwnKeys<'_>, rye: &Rye, context: &Context, out: &mut Out) -> R
     out.line(&format!("{} trust {noun} signed again", done.documents));
     if done.was_revoked {
         out.line("the old key was revoked: whom it trusted and what it accepted is not taken over");
-        out.line("next: read what the old key signed, and sign what you still want");
-        out.line("      with `rye sign <ref>`: `rye sign --all` passes it over");
+        out.line(
+            "next: read what the old key signed, and sign what you still want with \
+             `rye sign <ref>`: `rye sign --all` passes it over",
+        );
         return Ok(());
     }
-    out.line("next: sign your items again with `rye sign --all`, in each project");
-    out.line("      and with `--space user`; it passes over what others signed;");
-    if named.lock_rows > 0 {
-        let rows = named.lock_rows;
-        out.line(&format!("      {rows} rows of `.ai/rye.lock` here name the old key: then run"));
-        out.line("      `rye lock --update`;");
+    out.line("next:");
+    for step in after_rotation(done.old, &named) {
+        out.line(&format!("  {step}"));
     }
-    for path in &named.proposals {
-        let path = escape_line(path);
-        out.line(&format!("      `{path}`"));
-        out.line("      proposes the old key to others: run `rye trust propose`, and commit it;");
-    }
-    for path in &named.workflows {
-        out.line(&format!("      `{path}` trusts the old key: remove the file,"));
-        out.line("      write it anew with `rye new ci`, and commit it;");
-    }
-    out.line("      tell those who trust your old key the new fingerprint;");
-    out.line(&format!("      then stop trusting the old key: `rye trust revoke {}`", done.old));
     Ok(())
+}
+
+/// What is left to do when a key was replaced.
+fn after_rotation(old: Fingerprint, named: &StillNamed) -> Vec<String> {
+    let mut steps = vec![
+        "sign your items again with `rye sign --all`, in each project and with `--space user`; \
+         it passes over what others signed"
+            .to_owned(),
+    ];
+    if named.lock_rows > 0 {
+        let rows = match named.lock_rows {
+            1 => "1 row of `.ai/rye.lock` here names".to_owned(),
+            rows => format!("{rows} rows of `.ai/rye.lock` here name"),
+        };
+        steps.push(format!("{rows} the old key: then run `rye lock --update`"));
+    }
+    steps.extend(named.proposals.iter().map(|path| {
+        let path = escape_line(path);
+        format!("`{path}` proposes the old key to others: run `rye trust propose`, and commit it")
+    }));
+    steps.extend(named.workflows.iter().map(|path| {
+        format!(
+            "`{path}` trusts the old key: remove the file, write it anew with `rye new ci`, and \
+             commit it"
+        )
+    }));
+    steps.push("tell those who trust your old key the new fingerprint".to_owned());
+    steps.push(format!("then stop trusting the old key: `rye trust revoke {old}`"));
+    steps
 }
 
 fn read_private(file: Option<&PathBuf>, rye: &Rye) -> Result<Zeroizing<String>, Failure> {

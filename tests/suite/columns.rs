@@ -4,7 +4,8 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::dev::{Dev, at_terminal};
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::keys::others::{put, stranger};
+use crate::world::{GREET_MD, MARKER_SH, World, fingerprint};
 
 const FOLDER: &str = ".ai/tools/acme/of/some/length";
 const ITEM: &str = "tool:acme/of/some/length/send_it";
@@ -157,6 +158,112 @@ fn what_each_verb_says_fits_the_terminal_and_no_word_is_broken() {
         }
     }
     assert!(folded > ROWS.len(), "{folded} of them had to be folded");
+}
+
+/// A project whose lock, workflow and proposal name the own key, and one of whose items is signed by
+/// a key that nobody proposes.
+fn entangled() -> World {
+    let world = World::new();
+    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    for args in [
+        &["trust", "propose", "--owner", "Ann"][..],
+        &["lock"],
+        &["new", "ci", "shell"],
+        &["new", "ci", "github"],
+    ] {
+        let said = world.rye(args);
+        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+    }
+    put(&world, &stranger(1), ".ai/tools/acme/theirs.sh", MARKER_SH);
+    world
+}
+
+/// The text with each fingerprint as `KEY`, short ones too.
+fn keyless(text: &str) -> String {
+    let is_key = |word: &str| {
+        let digits = word.chars().filter(char::is_ascii_hexdigit).count();
+        digits == 32 || (digits == 8 && word.contains('…'))
+    };
+    let is_end = |c: char| !(c.is_ascii_hexdigit() || c == '…');
+    let words = text.split_inclusive(is_end).map(|part| {
+        let word = part.trim_end_matches(is_end);
+        if is_key(word) { part.replacen(word, "KEY", 1) } else { part.to_owned() }
+    });
+    words.collect()
+}
+
+/// What is said once, since it changes something: each sentence is one line where there is room,
+/// and fits where there is less.
+#[test]
+fn a_sentence_is_one_line_where_there_is_room_and_is_folded_where_there_is_not() {
+    let rows: &[(&[&str], &[&str])] = &[
+        (
+            &["keys", "rotate"],
+            &[
+                "  sign your items again with `rye sign --all`, in each project and with \
+                 `--space user`; it passes over what others signed",
+                "  1 row of `.ai/rye.lock` here names the old key: then run `rye lock --update`",
+                "  `.ai/config/keys/trusted/KEY.toml` proposes the old key to others: run \
+                 `rye trust propose`, and commit it",
+                "  `ci/rye.sh` trusts the old key: remove the file, write it anew with \
+                 `rye new ci`, and commit it",
+                "  then stop trusting the old key: `rye trust revoke KEY`",
+            ],
+        ),
+        (
+            &["trust", "revoke", "OLD"],
+            &[
+                "  `.github/workflows/rye.yml` still trusts it in CI: take it out there, and commit",
+                "  `.ai/config/keys/trusted/KEY.toml` still proposes it to others: remove the \
+                 file, and commit",
+            ],
+        ),
+        (
+            &["trust", "review"],
+            &[
+                "KEY is proposed by nobody here. Ask whoever signed: they run `rye trust propose` in \
+               this project and commit the file; or they send you what `rye keys export` prints, \
+               and you run `rye trust add FILE.pem --in .`",
+            ],
+        ),
+        (
+            &["trust", "propose", "--owner", "Ann"],
+            &[
+                "next: commit that file; the others read it with `rye trust review` and let your \
+                 key in with `rye trust accept KEY`; tell them the fingerprint in another way too, \
+                 so that they can compare",
+                "`.ai/config/keys/trusted/KEY.toml` proposes a key that you replaced: remove it \
+                 once nothing here is signed by that key",
+            ],
+        ),
+        (
+            &["new", "ci", "gitlab"],
+            &["  say in `.gitlab-ci.yml` how rye is installed, and commit \
+            it; as it is, it fails on a runner without rye (or remove it, and write it anew with \
+            `--install 'COMMAND'`)"],
+        ),
+    ];
+    for (args, lines) in rows {
+        let said = [2000, 120, 80].map(|columns| {
+            let world = entangled();
+            let old = fingerprint(&world.own_key());
+            if args.contains(&"OLD") || args.contains(&"propose") {
+                assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+            }
+            let args: Vec<&str> =
+                args.iter().map(|arg| if *arg == "OLD" { old.as_str() } else { arg }).collect();
+            let said = world.rye_in_columns(columns, &args).stdout.replace("\r\n", "\n");
+            fits(&said, columns, &args);
+            keyless(&said).replace(world.outside().to_str().unwrap(), "WORLD")
+        });
+        for line in *lines {
+            assert!(said[0].lines().any(|said| said == *line), "{line}\n{}", said[0]);
+        }
+        for narrow in &said[1..] {
+            assert_eq!(words(narrow), words(&said[0]), "{args:?}");
+        }
+        assert!(said[2].lines().count() > said[0].lines().count(), "{args:?}: {}", said[2]);
+    }
 }
 
 #[test]

@@ -301,8 +301,10 @@ fn revoke(
             out.line(&format!("  `{path}` still trusts it in CI: take it out there, and commit"));
         }
         for path in &named.proposals {
-            out.line(&format!("  `{}`", escape_line(path)));
-            out.line("  still proposes it to others: remove the file, and commit");
+            let path = escape_line(path);
+            out.line(&format!(
+                "  `{path}` still proposes it to others: remove the file, and commit"
+            ));
         }
         if !is_own {
             out.line(&format!("  take it back with `rye trust unrevoke {fingerprint}`"));

@@ -79,14 +79,16 @@ pub(super) fn run(
         out.line(&format!("  the name is from {from}; `--owner NAME` says another"));
     }
     out.line(&format!(
-        "next: commit that file; the others read it with `rye trust review` and let your key in\n      \
-         with `rye trust accept {key}`; tell them the\n      \
-         fingerprint in another way too, so that they can compare"
+        "next: commit that file; the others read it with `rye trust review` and let your key in \
+         with `rye trust accept {key}`; tell them the fingerprint in another way too, so that they \
+         can compare"
     ));
     for old in replaced {
         let old = escape_line(&old);
-        out.line(&format!("`{old}` proposes a key that you replaced: remove it once nothing here"));
-        out.line("      is signed by that key");
+        out.line(&format!(
+            "`{old}` proposes a key that you replaced: remove it once nothing here is signed by \
+             that key"
+        ));
     }
     Ok(Exit::DONE)
 }

@@ -171,13 +171,11 @@ fn hints(review: &Review, rye: &Rye) -> Vec<String> {
     };
     for key in signers(&|item| item.signer_is == SignerIs::Unknown) {
         let short = key.short();
-        hints.push(format!("{short} is proposed by nobody here. Ask whoever signed: they run"));
-        hints.push(
-            "  `rye trust propose` in this project and commit the file; or they send you".into(),
-        );
-        hints.push(
-            "  what `rye keys export` prints, and you run `rye trust add FILE.pem --in .`".into(),
-        );
+        hints.push(format!(
+            "{short} is proposed by nobody here. Ask whoever signed: they run `rye trust propose` \
+             in this project and commit the file; or they send you what `rye keys export` prints, \
+             and you run `rye trust add FILE.pem --in .`"
+        ));
     }
     for key in signers(&|item| item.out_of_scope.is_some()) {
         let items = review.items.iter().filter(|item| item.is_left_out(key));
