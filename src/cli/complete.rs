@@ -9,7 +9,7 @@ use clap_complete::engine::{
 
 use super::named::{is_path, query};
 use crate::diagnostic::Code;
-use crate::id::{Kind, Space};
+use crate::id::{Kind, Ref, Space};
 use crate::rye::{Rye, RyeBuilder};
 
 /// Answers the shell and ends the process, if it asked.
@@ -20,7 +20,17 @@ pub(super) fn answer(command: impl Fn() -> clap::Command) {
 /// Completes refs: plain ids as long as a plain id is typed, since some shells drop what does not
 /// begin with what was typed.
 pub(super) fn refs() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
+    refs_of(|_| true)
+}
+
+/// The same for a verb that runs what is named: tools and directives, and not what they run
+/// through.
+pub(super) fn runnable() -> ArgValueCompleter {
+    refs_of(|item| matches!(item.kind, Kind::Tool | Kind::Directive) && !item.id.is_runtime_part())
+}
+
+fn refs_of(is_wanted: fn(&Ref) -> bool) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
         if current.to_str().is_some_and(is_path) {
             let mut found = PathCompleter::any().complete(current);
             found.retain(|it| it.get_value().to_str().is_some_and(is_plain));
@@ -37,7 +47,8 @@ pub(super) fn refs() -> ArgValueCompleter {
         for space in Space::NEAREST_FIRST {
             for kind in kinds {
                 let entries = rye.items().list(space, *kind).unwrap_or_default();
-                found.extend(entries.into_iter().map(|entry| entry.item.to_string()));
+                let wanted = entries.into_iter().filter(|entry| is_wanted(&entry.item));
+                found.extend(wanted.map(|entry| entry.item.to_string()));
             }
         }
         found.sort();

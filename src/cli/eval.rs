@@ -40,7 +40,7 @@ enum Verb {
 #[derive(clap::Args)]
 struct Run {
     /// The eval, such as `tool:acme/mood`
-    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::runnable())]
     item: String,
     /// The text: itself, `@FILE`, `-` for standard input, `@@…` for a text that begins with `@`
     #[arg(long, value_name = "TEXT|@FILE", allow_hyphen_values = true)]

@@ -23,7 +23,7 @@ use crate::trace::{Quiet, Recorded, Sink};
 #[command(visible_alias = super::RUN)]
 pub(super) struct Args {
     /// What to run, such as `acme/deploy`, `tool:acme/deploy` or `.ai/tools/acme/deploy.py`
-    #[arg(value_name = "REF|PATH", required_unless_present = "plan", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", required_unless_present = "plan", add = super::complete::runnable())]
     item: Option<String>,
     #[command(flatten)]
     inputs: Inputs,

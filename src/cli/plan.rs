@@ -24,7 +24,7 @@ use crate::trace::Quiet;
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The tool, such as `tool:acme/deploy` or `acme/deploy`
-    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
+    #[arg(value_name = "REF|PATH", add = super::complete::runnable())]
     item: String,
     #[command(flatten)]
     inputs: Inputs,

@@ -33,9 +33,25 @@ fn a_shell_completes_verbs_refs_input_names_and_codes() {
         (&["rye", "explain", "verify.al"], &["verify.altered"]),
         (&["rye", "completions", "z"], &["zsh"]),
         (&["rye", "execute", "no/such"], &[]),
+        (&["rye", "show", "rye/core/primitives/m"], &["rye/core/primitives/mcp"]),
     ];
     for (words, want) in rows {
         assert_eq!(completed(&world, words), *want, "{words:?}");
+    }
+    // What is completed for a verb that runs it can be run: not what tools run through.
+    for verb in ["execute", "run", "plan", "dev", "learn"] {
+        let all = completed(&world, &["rye", verb, ""]);
+        assert!(all.contains(&"tool:acme/echo".to_owned()), "{verb}: {all:?}");
+        assert!(all.contains(&"tool:rye/bash".to_owned()), "{verb}: {all:?}");
+        for kind in ["", "tool:", "knowledge:", "config:"] {
+            let all = completed(&world, &["rye", verb, &format!("{kind}rye/")]);
+            let is_run = |item: &String| {
+                let id = item.split_once(':').map_or(item.as_str(), |(_, id)| id);
+                !id.starts_with("rye/core/runtimes/") && !id.starts_with("rye/core/primitives/")
+            };
+            assert!(all.iter().all(is_run), "{verb} {kind}: {all:?}");
+            assert_eq!(all.is_empty(), matches!(kind, "knowledge:" | "config:"), "{verb} {kind}");
+        }
     }
     // Whoever wrote an item does not write on the command line of who completes.
     let hostile = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
