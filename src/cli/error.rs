@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::base::text::escape_line;
+use crate::base::text::{escape_line, shell_word};
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::Ref;
 use crate::verify::advice_for_file_of;
@@ -38,6 +38,12 @@ pub(super) enum CliError {
     Declined,
     #[error("`{}` is not an item: {}", escape_line(.path), escape_line(.why))]
     NotAnItem { path: String, why: String },
+    /// A folder or a glob, where one item is asked for; `inside` is one of those that it means.
+    #[error("`{}` is not an item: it is a {what}, and one item is asked for", escape_line(.word))]
+    Several { word: String, what: &'static str, inside: Option<Ref> },
+    /// A path at which nothing lies, and an item whose file has that name.
+    #[error("`{}` is not an item: there is no such file", escape_line(.path))]
+    NoFile { path: String, near: Ref, file: String },
     #[error("`{}` is a file of `{tool}`, and not an item by itself", escape_line(.path))]
     FileOfATool { path: String, tool: Ref },
     #[error("the answer could not be written: {source}")]
@@ -59,7 +65,10 @@ impl Diagnose for CliError {
             Self::InputFile { .. } => CLI_INPUT_FILE,
             Self::ParamsJson { .. } => CLI_PARAMS_JSON,
             Self::NotConfirmed { .. } | Self::Declined => CLI_NOT_CONFIRMED,
-            Self::NotAnItem { .. } | Self::FileOfATool { .. } => CLI_NOT_AN_ITEM,
+            Self::NotAnItem { .. }
+            | Self::Several { .. }
+            | Self::NoFile { .. }
+            | Self::FileOfATool { .. } => CLI_NOT_AN_ITEM,
             Self::Output { .. } => CLI_OUTPUT,
             Self::UnknownCode { .. } => CLI_UNKNOWN_CODE,
             Self::WouldChange { .. } => CLI_WOULD_CHANGE,
@@ -85,6 +94,13 @@ impl Diagnose for CliError {
                 "a person has to run this on a terminal, after reading what it is about".into()
             }
             Self::Declined => "run it again if you change your mind".into(),
+            Self::Several { word, inside: Some(one), .. } => {
+                format!("name one of them, such as `{one}`: `rye list {}`", shell_word(word))
+            }
+            Self::Several { .. } => "no item is there; see what is here with `rye list`".into(),
+            Self::NoFile { near, file, .. } => {
+                format!("did you mean `{}`, which is `{near}`?", escape_line(file))
+            }
             Self::FileOfATool { tool, .. } => advice_for_file_of(tool),
             Self::NotAnItem { .. } => {
                 "name a file below `.ai`, such as `.ai/tools/acme/deploy.py`, or its ref, `tool:acme/deploy`".into()

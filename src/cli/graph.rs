@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::Exit;
-use super::named::queries;
+use super::named::{listed, queries};
 use super::out::Out;
 use crate::diagnostic::Failure;
 use crate::graph::Graph;
-use crate::id::{Kind, Query, Space};
+use crate::id::{Query, Space};
 use crate::rye::{Reach, Rye};
 
 /// Draw what items run through and use, with who signed each part
@@ -17,8 +17,9 @@ use crate::rye::{Reach, Rye};
 /// drawn with its code, and drawing it is no failure: `rye verify` is what fails.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The items, such as `tool:acme/deploy`
-    #[arg(value_name = "REF|PATH", required_unless_present = "all", add = super::complete::refs())]
+    /// Items such as `tool:acme/deploy`, globs such as 'tool:acme/**', or paths of files and
+    /// folders
+    #[arg(value_name = "REF|GLOB|PATH", required_unless_present = "all", add = super::complete::refs())]
     items: Vec<String>,
     /// Every tool and directive, with what they share drawn once
     #[arg(long, conflicts_with = "items")]
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let rye = context.rye()?;
     let queries = match args.all {
         true => everything(&rye, args.space)?,
-        false => queries(&args.items, &rye)?,
+        false => queries(&args.items, None, &rye)?,
     };
     let mut reached: Vec<Reach> = Vec::new();
     for one in rye.items().reach(queries) {
@@ -72,15 +73,6 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 /// Every tool and directive; runtimes and primitives are drawn with what they run.
 fn everything(rye: &Rye, space: Option<Space>) -> Result<Vec<Query>, Failure> {
-    let mut found = std::collections::BTreeSet::new();
-    for of in Space::NEAREST_FIRST.into_iter().filter(|of| space.is_none_or(|one| one == *of)) {
-        for kind in [Kind::Tool, Kind::Directive] {
-            for entry in rye.items().list(of, kind)? {
-                if !(entry.item.id.is_runtime_part() || rye.items().is_system_copy(&entry)) {
-                    found.insert(Query { space, ..entry.item.into() });
-                }
-            }
-        }
-    }
-    Ok(found.into_iter().collect())
+    let all = listed(&super::value_parsers::pattern("**")?, space, rye)?;
+    Ok(all.into_iter().filter(|query| !query.id.is_runtime_part()).collect())
 }

@@ -132,7 +132,10 @@ impl Asked {
 
 /// The message for a prefix that no item begins with.
 fn nothing(prefix: &str, args: &Args, rye: &Rye) -> Result<String, Failure> {
-    if is_path(prefix) || prefix.contains('*') {
+    if is_path(prefix) {
+        return Ok(format!("nothing is here: `{}` holds no item", escape_line(prefix)));
+    }
+    if prefix.contains('*') {
         return Ok(format!("no item matches `{}`", escape_line(prefix)));
     }
     let (kind, prefix) = match prefix.split_once(':') {

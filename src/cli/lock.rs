@@ -5,13 +5,15 @@ use serde_json::{Map, Value, json};
 use super::confirm::confirm;
 use super::context::Context;
 use super::diff::painted;
+use super::error::CliError;
 use super::exit::Exit;
-use super::named::queries;
+use super::named::{Named, queries};
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Style};
+use crate::id::{Query, Space};
 use crate::lock::{Broken, LOCK_DIFFERS, Pin};
-use crate::rye::{Change, LockReport, LockRow};
+use crate::rye::{Change, LockReport, LockRow, Rye};
 
 /// Write down what this project has agreed to run, in `.ai/rye.lock`
 ///
@@ -19,8 +21,9 @@ use crate::rye::{Change, LockReport, LockRow};
 /// `--update`, which shows what changed first.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Items to lock; by default every tool and directive of the project
-    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
+    /// Items to lock, globs such as 'tool:acme/**', or paths of files and folders; by default every
+    /// tool and directive of the project
+    #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
     items: Vec<String>,
     /// Every tool and directive of the project; the default without refs
     #[arg(long, conflicts_with = "items")]
@@ -38,10 +41,12 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let queries = if args.all { Vec::new() } else { queries(&args.items, &rye)? };
     let report = match args.remove {
-        true => rye.locks().survey_removal(&queries)?,
-        false => rye.locks().survey(&queries)?,
+        true => rye.locks().survey_removal(&listed(&args.items, &rye)?)?,
+        false => {
+            rye.spaces().project()?;
+            rye.locks().survey(&queries(&args.items, Some(Space::Project), &rye)?)?
+        }
     };
     if !out.is_json() {
         for row in &report.rows {
@@ -59,6 +64,34 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let worst = worst(&report, args);
     summary(&report, args, written, worst.as_ref(), out);
     Ok(Exit::Status(worst.map_or(0, |worst| worst.code.exit_status())))
+}
+
+/// The rows of the lock that the words name, whether their items are still there or not.
+///
+/// # Errors
+/// Those of a word that names nothing; `cli.usage` for a folder or a glob that no row is in.
+fn listed(words: &[String], rye: &Rye) -> Result<Vec<Query>, Failure> {
+    let mut all = Vec::new();
+    for word in words {
+        match Named::read(word, rye)? {
+            Named::Item(query) => all.push(query),
+            named @ Named::Many(..) => {
+                let rows = rye.locks().rows()?;
+                let meant: Vec<Query> =
+                    rows.into_iter().filter(|row| named.means_row(row)).collect();
+                if meant.is_empty() {
+                    let message = format!(
+                        "no row of `.ai/rye.lock` is of an item of `{}`",
+                        escape_line(word)
+                    );
+                    let help = Some("see its rows with `rye lock --check`".to_owned());
+                    return Err(CliError::Usage { message, help }.into());
+                }
+                all.extend(meant);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Asks for each row that is changed or removed, if a question is needed.

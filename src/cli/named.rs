@@ -4,12 +4,14 @@
 //! that begins with `.` or `/`, or goes through a hidden folder, is a path and nothing else; no
 //! file that lies somewhere turns a ref into another item.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
-use super::value_parsers::pattern;
+use super::value_parsers::{no_match, pattern};
+use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::id::{Kind, Pattern, Query, Space};
+use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::rye::Rye;
 use crate::space::{Entry, Root, ai_folders, is_test_spec};
 
@@ -25,10 +27,45 @@ impl Named {
     /// # Errors
     /// `cli.not_an_item`, `cli.usage` for a malformed glob, `id.*`.
     pub(super) fn read(word: &str, rye: &Rye) -> Result<Self, Failure> {
+        Self::read_in(word, None, rye)
+    }
+
+    /// The same where `--space` says in which space a ref is looked for.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub(super) fn read_in(word: &str, space: Option<Space>, rye: &Rye) -> Result<Self, Failure> {
         match word {
             word if is_path(word) => at_path(word, rye),
             word if word.contains('*') => Ok(Self::Many(pattern(word)?, None)),
-            word => Ok(Self::Item(word.parse()?)),
+            word => {
+                let query: Query = word.parse()?;
+                let space = query.space.or(space);
+                rye.project().is_no_proposal(&Query { space, ..query.clone() })?;
+                Ok(Self::Item(query))
+            }
+        }
+    }
+
+    /// The space that this word and `--space` say.
+    ///
+    /// # Errors
+    /// `cli.usage` if they say two.
+    pub(super) fn one_space(
+        &self,
+        word: &str,
+        wanted: Option<Space>,
+    ) -> Result<Option<Space>, Failure> {
+        let said = match self {
+            Self::Item(query) => query.space,
+            Self::Many(_, space) => *space,
+        };
+        match (said, wanted) {
+            (Some(said), Some(wanted)) if said != wanted => {
+                let message = format!("`{}` is not in the {wanted} space", escape_line(word));
+                Err(CliError::Usage { message, help: Some("name one space".into()) }.into())
+            }
+            (said, wanted) => Ok(wanted.or(said)),
         }
     }
 
@@ -37,6 +74,18 @@ impl Named {
         match self {
             Self::Item(query) => Some(query.clone()),
             Self::Many(..) => None,
+        }
+    }
+
+    /// Whether a row of the lock is of one of those that are meant.
+    pub(super) fn means_row(&self, row: &Query) -> bool {
+        let item = row.kind.map(|kind| Ref::new(kind, row.id.clone()));
+        match self {
+            Self::Item(query) => query == row,
+            Self::Many(pattern, space) => {
+                item.is_some_and(|item| pattern.matches(&item))
+                    && space.is_none_or(|space| Some(space) == row.space)
+            }
         }
     }
 
@@ -59,34 +108,90 @@ impl Named {
 /// The one item that a word names: a ref, or the path of its file.
 ///
 /// # Errors
-/// `cli.not_an_item`, `id.*`.
+/// `cli.not_an_item`, also for a folder or a glob; `id.*`, `resolve.proposal`.
 pub(super) fn query(word: &str, rye: &Rye) -> Result<Query, Failure> {
-    if !is_path(word) {
-        return Ok(word.parse()?);
-    }
-    match at_path(word, rye)? {
+    let named = Named::read(word, rye).or_else(|failure| match word.parse::<Query>() {
+        // What is neither a ref nor a glob was meant as a ref.
+        Err(malformed) if !is_path(word) => Err(malformed.into()),
+        _ => Err(failure),
+    });
+    match named? {
         Named::Item(query) => Ok(query),
-        Named::Many(..) => Err(not_an_item(word, "it is a folder, and one item is asked for")),
+        Named::Many(pattern, space) => {
+            let what = if is_path(word) { "folder" } else { "glob" };
+            let inside = listed(&pattern, space, rye)?.into_iter().next();
+            let inside = inside.and_then(|one| Some(Ref::new(one.kind?, one.id)));
+            Err(CliError::Several { word: word.to_owned(), what, inside }.into())
+        }
     }
 }
 
 /// A ref as it was typed; for the path of a file, the ref of its item.
 ///
 /// # Errors
-/// `cli.not_an_item`.
+/// Those of [`query`], but for a malformed ref.
 pub(super) fn reference(word: &str, rye: &Rye) -> Result<String, Failure> {
-    match is_path(word) {
-        true => Ok(query(word, rye)?.to_string()),
-        false => Ok(word.to_owned()),
+    match query(word, rye) {
+        Ok(query) if is_path(word) => Ok(query.to_string()),
+        // What is wrong with an id is told by whoever reads it.
+        Err(failure) if !failure.code().starts_with("id.") => Err(failure),
+        _ => Ok(word.to_owned()),
     }
 }
 
-/// The items that the words name, each a ref or the path of a file.
+/// The items that the words name, each once. A folder, or a glob in the space `within` or else in
+/// every space, means its tools and directives, or what is of the kind that it says.
 ///
 /// # Errors
-/// Those of [`query`].
-pub(super) fn queries(words: &[String], rye: &Rye) -> Result<Vec<Query>, Failure> {
-    words.iter().map(|word| query(word, rye)).collect()
+/// Those of [`Named::read`]; `cli.usage` for a folder or a glob without any.
+pub(super) fn queries(
+    words: &[String],
+    within: Option<Space>,
+    rye: &Rye,
+) -> Result<Vec<Query>, Failure> {
+    let mut all: Vec<Query> = Vec::new();
+    for word in words {
+        let meant = match Named::read(word, rye)? {
+            Named::Item(query) => vec![query],
+            Named::Many(pattern, said) => {
+                let space = said.or(within);
+                let meant = listed(&pattern, space, rye)?;
+                if meant.is_empty() {
+                    return Err(no_match(word, space, rye));
+                }
+                meant.into_iter().collect()
+            }
+        };
+        for query in meant {
+            if !all.contains(&query) {
+                all.push(query);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The items of one space, or else of all of them, that a pattern means: tools and directives if it
+/// says no kind.
+pub(super) fn listed(
+    pattern: &Pattern,
+    space: Option<Space>,
+    rye: &Rye,
+) -> Result<BTreeSet<Query>, Failure> {
+    let kinds = pattern.kind().map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
+    let mut found = BTreeSet::new();
+    for of in Space::NEAREST_FIRST.into_iter().filter(|of| space.is_none_or(|one| one == *of)) {
+        for kind in &kinds {
+            for entry in rye.items().list(of, *kind)? {
+                let is_meant = pattern.matches(&entry.item) && !entry.item.is_about_keys();
+                if is_meant && !rye.items().is_system_copy(&entry) {
+                    let bundle = entry.bundle.filter(|_| space.is_some());
+                    found.insert(Query { space, bundle, ..entry.item.into() });
+                }
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a word is a path; such a word is never an id.
@@ -97,7 +202,16 @@ pub(super) fn is_path(word: &str) -> bool {
 
 fn at_path(word: &str, rye: &Rye) -> Result<Named, Failure> {
     let path = Path::new(word);
-    let io = |error: std::io::Error| not_an_item(word, &format!("it cannot be read: {error}"));
+    let io = |error: std::io::Error| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let near = rye.spaces().with_file_name(name, &rye.types);
+        match near.filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
+            Some((near, place)) => {
+                CliError::NoFile { path: word.to_owned(), near, file: place.path }.into()
+            }
+            None => not_an_item(word, &format!("it cannot be read: {error}")),
+        }
+    };
     let is_folder = path.metadata().map_err(io)?.is_dir();
     if let Some(link) = project_link(path, is_folder, rye) {
         let why = format!("`{}` is a link of the project: name its end", link.display());
@@ -109,6 +223,9 @@ fn at_path(word: &str, rye: &Rye) -> Result<Named, Failure> {
         true => items_below(&real, root),
         false => item_at(&real, root, rye),
     });
+    if let Some(Named::Item(query)) = &named {
+        rye.project().is_no_proposal(query)?;
+    }
     named.ok_or_else(|| outside(word, &real, is_folder, rye))
 }
 
@@ -148,6 +265,20 @@ fn items_below(real: &Path, root: &Root) -> Option<Named> {
     let kind = Kind::ALL.into_iter().find(|kind| kind.folder() == folder)?;
     let rest = if rest.is_empty() { String::new() } else { format!("{rest}/") };
     named(format!("{kind}:{rest}**"))
+}
+
+/// The item that the test spec at this path is of.
+pub(super) fn item_of_spec(word: &str, rye: &Rye) -> Option<Query> {
+    let real = real_place(Path::new(word)).ok().filter(|_| is_path(word))?;
+    rye.spaces().nearest_first().filter(|root| !root.is_embedded()).find_map(|root| {
+        let items = root.path("").canonicalize().ok()?;
+        let (folder, rest) = real.strip_prefix(items).ok()?.to_str()?.split_once('/')?;
+        let kind = Kind::ALL.into_iter().find(|kind| kind.folder() == folder)?;
+        let (stem, ext) = rest.rsplit_once('.')?;
+        let id = stem.strip_suffix(".test").filter(|_| is_test_spec(kind, stem, ext))?;
+        let id = id.parse().ok()?;
+        Some(Query { space: Some(root.space()), ..Ref::new(kind, id).into() })
+    })
 }
 
 /// The error for a path at which no space of this call has items.

@@ -247,10 +247,12 @@ pub(super) fn find(
         return Ok(named);
     }
     for item in items {
-        let found = match Named::read(item, rye)? {
-            Named::Many(pattern, said) => {
+        let meant = Named::read_in(item, space, rye)?;
+        let within = meant.one_space(item, space)?;
+        let found = match meant {
+            Named::Many(pattern, _) => {
                 named.by_name = false;
-                let wanted = written_space(one_space(item, said, space)?, rye)?;
+                let wanted = written_space(within, rye)?;
                 let (found, bad) = rye.signing().find_all(&[pattern], wanted)?;
                 if found.is_empty() && bad.is_empty() {
                     return Err(super::value_parsers::no_match(item, Some(wanted), rye));
@@ -258,10 +260,7 @@ pub(super) fn find(
                 named.failed.extend(bad);
                 found
             }
-            Named::Item(query) => {
-                one_space(&query.to_string(), query.space, space)?;
-                vec![rye.signing().find(&query, space)?]
-            }
+            Named::Item(query) => vec![rye.signing().find(&query, space)?],
         };
         for file in found {
             if !named.files.iter().any(|known| known.path == file.path) {
@@ -270,24 +269,6 @@ pub(super) fn find(
         }
     }
     Ok(named)
-}
-
-/// The space that a word and `--space` say.
-///
-/// # Errors
-/// `cli.usage` if they say two.
-fn one_space(
-    word: &str,
-    said: Option<Space>,
-    wanted: Option<Space>,
-) -> Result<Option<Space>, Failure> {
-    match (said, wanted) {
-        (Some(said), Some(wanted)) if said != wanted => {
-            let message = format!("`{}` is not in the {wanted} space", escape_line(word));
-            Err(CliError::Usage { message, help: Some("name one space".into()) }.into())
-        }
-        (said, wanted) => Ok(wanted.or(said)),
-    }
 }
 
 /// What a batch failed of.
@@ -340,7 +321,7 @@ fn show(reports: &[SignReport], check: bool, out: &mut Out) -> Exit {
             "failed": failed,
         });
         out.batch(worst.as_ref(), fields);
-    } else if reports.len() > 1 {
+    } else if reports.len() != 1 {
         let verb = if check { "to sign" } else { "signed" };
         let over = match passed_over {
             0 => String::new(),

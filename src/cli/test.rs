@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::execute::wanted;
 use super::exit::Exit;
-use super::named::Named;
+use super::named::{Named, item_of_spec};
 use super::out::Out;
 use crate::base::bytes::write_atomic;
 use crate::base::text::{escape, escape_line};
@@ -17,7 +17,6 @@ use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::Space;
 use crate::plan::SandboxChoice;
 use crate::report::metadata;
-use crate::rye::Rye;
 use crate::testing::{
     Case, CaseResult, SpecFilter, Suite, TestError, Trying, find, junit, run as try_all,
 };
@@ -28,7 +27,8 @@ use crate::testing::{
 /// runs is verified as ever. `rye fetch knowledge:rye/testing` tells what a spec can say.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Items whose specs are tried, or globs such as 'tool:acme/**'; by default all of the space
+    /// Items whose specs are tried, globs such as 'tool:acme/**', or paths of files and folders; by
+    /// default all of the space
     #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
     items: Vec<String>,
     /// Every spec of the space; the default without refs
@@ -53,9 +53,19 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye_for_many()?;
-    let asked: Result<Vec<SpecFilter>, Failure> =
-        args.items.iter().filter(|_| !args.all).map(|item| read(item, &rye)).collect();
-    let suites = find(&rye, super::sign::written_space(args.space, &rye)?, &asked?)?;
+    let (mut asked, mut space) = (Vec::new(), args.space);
+    for word in args.items.iter().filter(|_| !args.all) {
+        let named = match item_of_spec(word, &rye) {
+            Some(item) => Named::Item(item),
+            None => Named::read(word, &rye)?,
+        };
+        space = named.one_space(word, space)?;
+        asked.push(match named {
+            Named::Item(query) => SpecFilter::Item(query),
+            Named::Many(pattern, _) => SpecFilter::Pattern(pattern, word.clone()),
+        });
+    }
+    let suites = find(&rye, super::sign::written_space(space, &rye)?, &asked)?;
     let mut table = Table::new(&suites);
     if args.list {
         return Ok(list(&suites, &table, out));
@@ -89,13 +99,6 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let end = summary(&table, start, out);
     Ok(signal.map_or(end, Exit::Signal))
-}
-
-fn read(item: &str, rye: &Rye) -> Result<SpecFilter, Failure> {
-    Ok(match Named::read(item, rye)? {
-        Named::Item(query) => SpecFilter::Item(query),
-        Named::Many(pattern, _) => SpecFilter::Pattern(pattern),
-    })
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {

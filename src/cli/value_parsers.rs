@@ -4,6 +4,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::error::CliError;
+use super::named::is_path;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::Failure;
@@ -38,8 +39,14 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
     })
 }
 
-/// The error of a pattern that no item matches: a typing error must not pass for "nothing to do".
+/// The error of a pattern that no item matches, and of a folder without items: a typing error must
+/// not pass for "nothing to do".
 pub(super) fn no_match(text: &str, space: Option<Space>, rye: &Rye) -> Failure {
+    if is_path(text) {
+        let message = format!("nothing is here: `{}` holds no item", escape_line(text));
+        let help = Some("`rye new tool acme/hello` makes a first one".to_owned());
+        return CliError::Usage { message, help }.into();
+    }
     let wanted = text.split_once(':').map_or(text, |(_, id)| id).replace('*', "");
     let mut refs = Vec::new();
     for space in Space::NEAREST_FIRST.into_iter().filter(|one| space.is_none_or(|s| s == *one)) {

@@ -1,5 +1,6 @@
 //! Why a reference was not answered by one file.
 
+use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::{Query, Ref, Space};
 use crate::space::SpaceError;
@@ -10,6 +11,7 @@ codes! {
     RESOLVE_AMBIGUOUS_FILE = "resolve.ambiguous_file", NotFound;
     RESOLVE_AMBIGUOUS_SPACE = "resolve.ambiguous_space", NotFound;
     RESOLVE_RESERVED = "resolve.reserved", Refused;
+    RESOLVE_PROPOSAL = "resolve.proposal", NotFound;
 }
 
 /// Where the pages of codes lay when they were items.
@@ -19,7 +21,14 @@ const CODE_PAGES: &str = "rye/errors/";
 #[non_exhaustive]
 pub(crate) enum ResolveError {
     #[error("`{query}` is in none of the spaces looked into: {}", names(.searched))]
-    NotFound { query: Query, searched: Vec<Space>, near: Vec<String> },
+    NotFound {
+        query: Query,
+        searched: Vec<Space>,
+        near: Vec<String>,
+        /// The file of the project that was named by its name, in the place of its id; its item is
+        /// the one in `near`.
+        file: Option<Place>,
+    },
     #[error("`{id}` is both {}", refs(.both))]
     AmbiguousKind { id: String, both: Vec<Ref> },
     #[error("two files define `{item}`: {}", paths(.files))]
@@ -28,6 +37,8 @@ pub(crate) enum ResolveError {
     AmbiguousSpace { item: Ref, spaces: Vec<Space> },
     #[error("`{item}` is reserved for the system space, and this copy differs from the system's")]
     Reserved { item: Ref, place: Place },
+    #[error("`{}` proposes a key, and is not an item", escape_line(&.place.path))]
+    Proposal { place: Place },
     #[error(transparent)]
     Space(#[from] SpaceError),
 }
@@ -64,6 +75,7 @@ impl Diagnose for ResolveError {
             Self::AmbiguousFile { .. } => RESOLVE_AMBIGUOUS_FILE,
             Self::AmbiguousSpace { .. } => RESOLVE_AMBIGUOUS_SPACE,
             Self::Reserved { .. } => RESOLVE_RESERVED,
+            Self::Proposal { .. } => RESOLVE_PROPOSAL,
             Self::Space(inner) => inner.code(),
         }
     }
@@ -73,6 +85,10 @@ impl Diagnose for ResolveError {
             Self::NotFound { query, .. } if query.id.as_str().starts_with(CODE_PAGES) => {
                 let code = &query.id.as_str()[CODE_PAGES.len()..];
                 format!("the page of a code is not an item: `rye explain {code}` shows it")
+            }
+            Self::NotFound { near, file: Some(file), .. } => {
+                let item = near.first().map(|item| format!(", which is `{item}`"));
+                format!("did you mean `{}`{}?", escape_line(&file.path), item.unwrap_or_default())
             }
             Self::NotFound { near, .. } if !near.is_empty() => {
                 let near: Vec<_> = near.iter().map(|n| format!("`{n}`")).collect();
@@ -90,13 +106,16 @@ impl Diagnose for ResolveError {
                 "remove the copy; to use it all the same, list `{}` under `allow_shadow` in your own `config:rye/policy`",
                 item.id
             ),
+            Self::Proposal { .. } => {
+                "see whose key it is with `rye trust review`, which names the next step".into()
+            }
             Self::Space(inner) => return inner.help(),
         })
     }
 
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Reserved { place, .. } => Some(place.clone()),
+            Self::Reserved { place, .. } | Self::Proposal { place } => Some(place.clone()),
             Self::AmbiguousFile { files, .. } => files.first().cloned(),
             Self::Space(inner) => inner.place(),
             _ => None,
@@ -107,7 +126,7 @@ impl Diagnose for ResolveError {
         match self {
             // What was typed without a kind is no ref.
             Self::NotFound { query, .. } => query.kind.map(|_| query.to_string()),
-            Self::AmbiguousKind { .. } => None,
+            Self::AmbiguousKind { .. } | Self::Proposal { .. } => None,
             Self::AmbiguousFile { item, .. }
             | Self::AmbiguousSpace { item, .. }
             | Self::Reserved { item, .. } => Some(item.to_string()),

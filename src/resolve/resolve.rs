@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::error::ResolveError;
-use super::suggest::suggest;
+use super::suggest::{Near, suggest};
 use crate::diagnostic::{Diagnose, Place};
 use crate::id::{BundleName, ItemId, Kind, Query, Ref, Space};
 use crate::space::{Entry, FileType, FileTypes, Root, Spaces, is_test_spec};
@@ -121,17 +121,17 @@ impl Resolver<'_> {
 
     /// Refs near to what was asked for.
     pub(crate) fn near(&self, query: &Query) -> Vec<String> {
-        suggest(self, query)
+        suggest(self, query).refs
     }
 
     fn not_found(&self, query: Query) -> ResolveError {
-        let near = self.near(&query);
+        let Near { refs: near, file } = suggest(self, &query);
         let spaces = self.spaces.nearest_first().filter(|root| root.bundle().is_none());
         // Where there is no project, nothing was looked for in one.
         let spaces = spaces.filter(|root| root.space() != Space::Project || root.exists());
         let spaces = spaces.map(Root::space);
         let searched = spaces.filter(|s| query.space.is_none_or(|q| q == *s)).collect();
-        ResolveError::NotFound { query, searched, near }
+        ResolveError::NotFound { query, searched, near, file }
     }
 
     fn first(
@@ -262,7 +262,11 @@ impl Resolver<'_> {
         let relative = [stem, ext].concat();
         let Some(bytes) = root.read(&relative)? else { return Ok(None) };
         let Some(file_type) = self.types.find(item.kind, ext) else { return Ok(None) };
-        Ok(Some(found(item, ext, file_type, root, &relative, bytes)))
+        let found = found(item, ext, file_type, root, &relative, bytes);
+        match item.is_about_keys() && found.entry().is_proposal() {
+            true => Err(ResolveError::Proposal { place: found.place }),
+            false => Ok(Some(found)),
+        }
     }
 }
 

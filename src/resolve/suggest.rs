@@ -3,14 +3,31 @@
 use super::resolve::Resolver;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
-use crate::id::{Kind, Query, Ref};
+use crate::diagnostic::Place;
+use crate::id::{Kind, Query, Ref, Space};
 
-/// Refs that may have been meant; listing errors only make the list shorter, and of many that are
-/// not found only the first have any.
-pub(super) fn suggest(resolver: &Resolver<'_>, query: &Query) -> Vec<String> {
+/// What may have been meant.
+#[derive(Default)]
+pub(super) struct Near {
+    pub(super) refs: Vec<String>,
+    /// The file of the first of them, if it was named by the file's name.
+    pub(super) file: Option<Place>,
+}
+
+/// What may have been meant; listing errors only make the list shorter, and of many that are not
+/// found only the first have any.
+pub(super) fn suggest(resolver: &Resolver<'_>, query: &Query) -> Near {
     if !(resolver.may_suggest)() {
-        return Vec::new();
+        return Near::default();
     }
+    if let Some((item, place)) = resolver.spaces.with_file_name(query.id.name(), resolver.types) {
+        let is_here = place.space.as_deref() == Some(Space::Project.as_str());
+        return Near { refs: vec![item.to_string()], file: Some(place).filter(|_| is_here) };
+    }
+    Near { refs: near_refs(resolver, query), file: None }
+}
+
+fn near_refs(resolver: &Resolver<'_>, query: &Query) -> Vec<String> {
     let mut refs: Vec<Ref> = Vec::new();
     for root in resolver.spaces.nearest_first() {
         for kind in Kind::ALL {

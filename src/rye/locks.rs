@@ -152,6 +152,17 @@ impl<'a> Locks<'a> {
         Ok(LockReport { rows: rows.into_values().collect(), failed })
     }
 
+    /// The rows of the project's lock, each with the space that its item lay in.
+    ///
+    /// # Errors
+    /// `space.no_project`, `verify.project_not_accepted`, and those of a lock that cannot be read.
+    pub(crate) fn rows(self) -> Result<Vec<Query>, Failure> {
+        let policy = CallPolicy::strict(self.rye);
+        let (_, lock) = self.lock_to_write(&policy)?;
+        let row = |(name, pin): (&Query, &Pin)| Query { space: Some(pin.space), ..name.clone() };
+        Ok(lock.rows().map(row).collect())
+    }
+
     /// What taking these out of the lock would do.
     ///
     /// # Errors

@@ -10,9 +10,9 @@ use super::load::Loader;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
-use crate::id::{Fingerprint, Ref, Space};
+use crate::id::{Fingerprint, Query, Ref, Space};
 use crate::parse::{DeclaredReach, Item};
-use crate::resolve::Found;
+use crate::resolve::{Found, ResolveError};
 use crate::signature::has_no_line;
 use crate::space::{Entry, Odd, ProjectIdentity};
 use crate::trace::Quiet;
@@ -88,6 +88,23 @@ pub(crate) struct ProjectTrust<'a> {
 }
 
 impl<'a> ProjectTrust<'a> {
+    /// # Errors
+    /// `resolve.proposal` for a query that a proposed key of the project answers.
+    pub(crate) fn is_no_proposal(self, query: &Query) -> Result<(), Failure> {
+        let item = query.kind.map(|kind| Ref::new(kind, query.id.clone()));
+        let in_project = query.space.is_none_or(|space| space == Space::Project);
+        let Some(item) = item.filter(|item| item.is_about_keys() && in_project) else {
+            return Ok(());
+        };
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let found =
+            policy.loader(&Quiet).resolver(|resolver| resolver.in_space(&item, Space::Project));
+        match found {
+            Err(proposal @ ResolveError::Proposal { .. }) => Err(proposal.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether you accepted the project; one whose record cannot be used, such as one of a key that
     /// is gone, is not.
     pub(crate) fn is_accepted(self) -> bool {

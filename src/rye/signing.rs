@@ -135,7 +135,13 @@ impl Signing<'_> {
                     && (query.bundle.is_none() || f.bundle == query.bundle)
             };
             for copy in copies {
-                let copy = copy?;
+                let copy = match copy {
+                    // It is not in the way of what another space holds.
+                    Err(ResolveError::Proposal { .. }) if query.space == Some(Space::User) => {
+                        continue;
+                    }
+                    copy => copy?,
+                };
                 if wanted(&copy) {
                     of_kind.push(copy);
                 }

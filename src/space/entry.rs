@@ -10,6 +10,7 @@ use super::embedded::EMBEDDED;
 use super::error::{ODD_FILE, SpaceError};
 use super::file_type::FileTypes;
 use super::root::{Root, RootPlace};
+use super::roots::Spaces;
 use crate::base::limits::{LISTED_FILES, WALK_DEPTH};
 use crate::base::text::escape_line;
 use crate::diagnostic;
@@ -105,6 +106,28 @@ enum Met {
     Special,
     /// A folder that may be entered by whoever knows a name in it, and cannot be listed; with why.
     Unreadable(String),
+}
+
+impl Spaces {
+    /// The one item whose file has this name, in the nearest space that has one; and the file.
+    pub(crate) fn with_file_name(
+        &self,
+        name: &str,
+        types: &FileTypes,
+    ) -> Option<(Ref, diagnostic::Place)> {
+        let (stem, ext) = name.rsplit_once('.')?;
+        for root in self.nearest_first().filter(|root| !root.is_embedded()) {
+            let listed = Kind::ALL.into_iter().filter_map(|kind| root.list(kind, types).ok());
+            let mut named = listed.flat_map(|listing| listing.entries).filter(|entry| {
+                entry.ext == ext && entry.item.id.name() == stem && !entry.item.is_about_keys()
+            });
+            if let Some(entry) = named.next() {
+                let place = root.shown(&entry.relative());
+                return named.next().is_none().then_some((entry.item, place));
+            }
+        }
+        None
+    }
 }
 
 impl Root {

@@ -56,7 +56,8 @@ pub(crate) fn find(rye: &Rye, space: Space, asked: &[SpecFilter]) -> Result<Vec<
 #[derive(Debug, Clone)]
 pub(crate) enum SpecFilter {
     Item(Query),
-    Pattern(Pattern),
+    /// A pattern, and the folder or glob that it was typed as.
+    Pattern(Pattern, String),
 }
 
 impl SpecFilter {
@@ -67,7 +68,7 @@ impl SpecFilter {
                     && query.kind.is_none_or(|kind| kind == item.kind)
                     && query.space.is_none_or(|named| named == space)
             }
-            Self::Pattern(pattern) => pattern.matches(item),
+            Self::Pattern(pattern, _) => pattern.matches(item),
         }
     }
 }
@@ -81,7 +82,7 @@ fn no_spec(asked: &SpecFilter, specs: &[Entry]) -> TestError {
             let of = |item: &&String| ids.iter().any(|id| item.ends_with(&format!(":{id}")));
             (query.to_string(), known.iter().filter(of).cloned().collect())
         }
-        SpecFilter::Pattern(pattern) => (pattern.as_str().to_owned(), Vec::new()),
+        SpecFilter::Pattern(_, typed) => (typed.clone(), Vec::new()),
     };
     TestError::NoSpec { asked, near }
 }

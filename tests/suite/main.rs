@@ -45,6 +45,7 @@ mod matrix;
 mod mcp;
 mod mcp_client;
 mod moving;
+mod named;
 mod pending;
 mod pictures;
 mod plans;

@@ -29,13 +29,13 @@ fn l02_nothing_about_keys_is_signed_as_an_item_by_any_door() {
     let text = document(&mallory, "mallory", "");
     let here = world.write(&trusted(&mallory), &text);
     let item = format!("config:keys/trusted/{}", fingerprint(&mallory));
-    let is_refused = |args: &[&str]| {
+    let is_refused = |args: &[&str], code: &str, status: i32| {
         let said = world.rye(args);
-        assert_eq!((said.code().as_str(), said.status), ("sign.reserved", 4), "{args:?}: {said:?}");
+        assert_eq!((said.code().as_str(), said.status), (code, status), "{args:?}: {said:?}");
     };
-    is_refused(&["sign", &item]);
-    is_refused(&["sign", &item, "--check"]);
-    is_refused(&["sign", &item, "--yes"]);
+    for more in [&[][..], &["--check"], &["--yes"], &["--space", "project"]] {
+        is_refused(&[&["sign", &item], more].concat(), "resolve.proposal", 3);
+    }
     for glob in ["config:keys/**", "config:**", "*:**"] {
         world.rye(&["sign", glob, "--others"]);
     }
@@ -43,8 +43,8 @@ fn l02_nothing_about_keys_is_signed_as_an_item_by_any_door() {
     assert_eq!(fs::read_to_string(&here).unwrap(), text, "it was signed in the project");
     // Nor in the user space, where it would be believed.
     let there = world.write_home(&trusted(&mallory), &text);
-    is_refused(&["sign", &format!("{item}@user")]);
-    is_refused(&["sign", &item, "--space", "user"]);
+    is_refused(&["sign", &format!("{item}@user")], "sign.reserved", 4);
+    is_refused(&["sign", &item, "--space", "user"], "sign.reserved", 4);
     world.rye(&["sign", "--all", "--others", "--space", "user"]);
     assert_eq!(fs::read_to_string(&there).unwrap(), text, "it was signed in the user space");
     let said = world.rye(&["bundle", "pack", "keys", &item, "--version", "1.0.0"]);

@@ -130,7 +130,7 @@ fn l02_an_agent_signs_nothing_that_decides_about_the_operator() {
         json!({"item_id": "tool:acme/mine", "space": "system"}),
     ] {
         let code = client.refused("rye_sign", asked.clone());
-        let known = ["mcp.sign_refused", "mcp.arguments", "resolve.not_found"];
+        let known = ["mcp.sign_refused", "mcp.arguments", "resolve.not_found", "resolve.proposal"];
         assert!(known.contains(&code.as_str()), "{asked}: {code}");
     }
     drop(client);
