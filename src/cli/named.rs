@@ -110,10 +110,10 @@ impl Named {
 /// # Errors
 /// `cli.not_an_item`, also for a folder or a glob; `id.*`, `resolve.proposal`.
 pub(super) fn query(word: &str, rye: &Rye) -> Result<Query, Failure> {
-    let named = Named::read(word, rye).or_else(|failure| match word.parse::<Query>() {
+    let named = Named::read(word, rye).map_err(|failure| match word.parse::<Query>() {
         // What is neither a ref nor a glob was meant as a ref.
-        Err(malformed) if !is_path(word) => Err(malformed.into()),
-        _ => Err(failure),
+        Err(malformed) if !is_path(word) => Failure::from(malformed),
+        _ => failure,
     });
     match named? {
         Named::Item(query) => Ok(query),
