@@ -13,7 +13,7 @@ use super::execute::wanted;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::named::query;
-use super::out::Out;
+use super::out::{Out, is_terminal};
 use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
@@ -262,7 +262,7 @@ impl Screen<'_> {
                 };
                 self.headline(style, word, &format!("{item}  {took}"));
                 self.out.warned(report.warnings());
-                let text = report.to_text(self.out.paint(), self.out.is_terminal());
+                let text = report.to_text(self.out.paint(), is_terminal());
                 match self.dry_run {
                     true => self.out.labelled(&text.stdout),
                     false => self.out.foreign(&text.stdout),

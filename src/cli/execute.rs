@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::input::Inputs;
 use super::live::Live;
 use super::named::reference;
-use super::out::Out;
+use super::out::{Out, is_terminal};
 use crate::base::text::escape_line;
 use crate::base::time::time_with_unit;
 use crate::diagnostic::Failure;
@@ -167,7 +167,7 @@ pub(super) fn show(
         let elapsed = context.start.elapsed();
         out.object(&report.to_json(elapsed, shown.details, shown.events.as_deref()));
     } else {
-        let text = report.to_text(out.paint(), out.is_terminal());
+        let text = report.to_text(out.paint(), is_terminal());
         // What asks a person is rye's own text, in which the tool's words are escaped already.
         if shown.dry_run || report.pending_id().is_some() {
             out.labelled(&text.stdout);

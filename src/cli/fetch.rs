@@ -73,18 +73,20 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::DONE)
 }
 
-/// The one page of knowledge whose id ends with the segment that was asked for.
+/// The page of knowledge with the id that was asked for without a kind; or the only one whose id
+/// ends with it, if that is one segment.
 fn page_that_ends_so(asked: &Query, rye: &Rye) -> Option<Ref> {
-    let is_last = asked.space.is_none()
+    let is_plain = asked.space.is_none()
         && asked.bundle.is_none()
-        && asked.kind.is_none_or(|kind| kind == Kind::Knowledge)
-        && !asked.id.as_str().contains('/');
-    if !is_last {
+        && asked.kind.is_none_or(|kind| kind == Kind::Knowledge);
+    if !is_plain {
         return None;
     }
     let listed = |space| rye.items().list(space, Kind::Knowledge).unwrap_or_default();
     let pages = Space::NEAREST_FIRST.into_iter().flat_map(listed).map(|entry| entry.item);
-    let mut pages: Vec<Ref> = pages.filter(|page| page.id.name() == asked.id.as_str()).collect();
+    let id = asked.id.as_str();
+    let mut pages: Vec<Ref> =
+        pages.filter(|page| page.id.as_str() == id || page.id.name() == id).collect();
     pages.sort_unstable();
     pages.dedup();
     if pages.len() == 1 { pages.pop() } else { None }

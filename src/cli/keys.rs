@@ -242,7 +242,7 @@ fn export_private(
     let io = |source| KeyError::Io { path: file.to_owned(), source };
     // Before anybody thinks of a passphrase.
     if file.symlink_metadata().is_ok() {
-        return Err(io(io::ErrorKind::AlreadyExists.into()).into());
+        return Err(KeyError::FileExists { path: file.to_owned() }.into());
     }
     confirm("write your private key to a file", &fingerprint.to_string(), context, out)?;
     let passphrase = passphrase::read_new(passphrase_file)?;

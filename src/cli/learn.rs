@@ -10,7 +10,7 @@ use super::execute::time;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::named::reference;
-use super::out::Out;
+use super::out::{Out, is_terminal};
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::id::Space;
@@ -106,12 +106,12 @@ fn sandbox(learned: &Learned) -> serde_json::Value {
 /// How a run ended that was not seen to its end.
 fn show_end(report: &Report, out: &mut Out) {
     if let Some(error) = report.error_text(out.paint_err()) {
-        let said = report.to_text(out.paint(), out.is_terminal());
+        let said = report.to_text(out.paint(), is_terminal());
         out.foreign_err(&said.stderr);
         out.note(error.trim_end());
         out.note("note: it failed, so what it had not come to is missing here");
     } else if report.waits() {
-        out.note(report.to_text(out.paint_err(), out.is_terminal()).stdout.trim_end());
+        out.note(report.to_text(out.paint_err(), is_terminal()).stdout.trim_end());
         out.note("note: it waits for a person, so what comes after that is missing here");
     }
 }

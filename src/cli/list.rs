@@ -8,7 +8,7 @@ use super::named::{Named, is_path};
 use super::out::Out;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Code, Failure, Style};
-use crate::graph::{About, Graph};
+use crate::graph::{Graph, InventoryTitle};
 use crate::id::{Kind, Query, Space};
 use crate::rye::{Described, Rye};
 use crate::space::{Entry, Odd};
@@ -71,28 +71,39 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     {
         rows = self::rows(&Args { prefix: None, kind: Some(kind), ..args.clone() }, &rye)?;
     }
-    // An item in such a folder still answers to its name, so it must not be left out of the list.
-    let hiding: Vec<Odd> =
-        rye.items().survey(&[])?.odd.into_iter().filter(Odd::is_folder).collect();
+    let odd = rye.items().survey(&[])?.odd;
     if out.is_json() {
         let items: Vec<Value> = rows.iter().map(to_json).collect();
         let mut fields = json!({"items": items});
-        if !hiding.is_empty() {
-            let paths = hiding.iter().map(|o| json!({"path": o.place.path, "why": o.why}));
+        if !odd.is_empty() {
+            let paths = odd.iter().map(|o| json!({"path": o.place.path, "why": o.why}));
             fields["not_items"] = paths.collect();
         }
         out.success(fields);
         return Ok(Exit::DONE);
     }
-    for folder in hiding {
-        out.warn(&folder.diagnostic().message);
-    }
+    warn_of_odd(&odd, out);
     if let Some(prefix) = args.prefix.as_deref().filter(|_| rows.is_empty()) {
         out.line(&nothing(prefix, args, &rye)?);
         return Ok(Exit::DONE);
     }
     text(&rows, out);
     Ok(Exit::DONE)
+}
+
+/// How many files that cannot be items are told one by one.
+const TOLD: usize = 5;
+
+/// Says what lies among the items and is none. An item in a folder that cannot be listed still
+/// answers to its name.
+fn warn_of_odd(odd: &[Odd], out: &mut Out) {
+    let (folders, files): (Vec<&Odd>, Vec<&Odd>) = odd.iter().partition(|odd| odd.is_folder());
+    for odd in folders.into_iter().chain(files.iter().copied().take(TOLD)) {
+        out.warn(&odd.diagnostic().message);
+    }
+    if files.len() > TOLD {
+        out.warn(&format!("and {} more files: `rye verify` names them", files.len() - TOLD));
+    }
 }
 
 /// What only is listed.
@@ -169,6 +180,7 @@ pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         return Ok(Exit::DONE);
     }
     text(&rows, out);
+    warn_of_odd(&rye.items().survey(&[])?.odd, out);
     if rye.spaces().project().is_err() {
         out.line("\nthere is no project here: `rye init` makes this folder one");
     } else if !rye.project().is_accepted() {
@@ -204,12 +216,12 @@ fn inventory(args: &Args, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let rows = rows(&Args { space: Some(space), all: true, ..args.clone() }, rye)?;
     let queries = rows.into_iter().map(|row| query(row.entry)).collect();
     let reached = rye.items().reach(queries).into_iter().collect::<Result<Vec<_>, _>>()?;
-    let about = About {
+    let title = InventoryTitle {
         name: name.as_deref().unwrap_or(space.as_str()),
         made_at: crate::rye::now().to_string(),
     };
     let inventory = Graph::from_reached(&reached)
-        .to_inventory(&about, &|path| rye.host().digest_file(path).ok());
+        .to_inventory(&title, &|path| rye.host().digest_file(path).ok());
     let inventory = serde_json::to_value(inventory).expect("an inventory is JSON");
     match out.is_json() {
         true => out.success(json!({"cyclonedx": inventory})),

@@ -62,7 +62,7 @@ impl Out {
             stdout: BufWriter::new(io::stdout()),
             paint: Paint(false),
             paint_err: Paint(false),
-            to_terminal: io::stdout().is_terminal(),
+            to_terminal: is_terminal(),
             columns: columns(&io::stdout()),
             showed_stderr: false,
             lost: None,
@@ -79,11 +79,6 @@ impl Out {
 
     pub(super) fn paint_err(&self) -> Paint {
         self.paint_err
-    }
-
-    /// Whether a person reads standard output as it is.
-    pub(super) fn is_terminal(&self) -> bool {
-        self.to_terminal
     }
 
     /// How many columns a line may have; as many as one likes where there is no terminal.
@@ -274,6 +269,11 @@ pub(super) fn usage(error: &clap::Error) {
 fn takes_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whether a person reads standard output as it is.
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// The width of a terminal; `None` if there is none, or it does not say.

@@ -78,7 +78,7 @@ struct Dependency {
 }
 
 /// What an inventory says of itself.
-pub(crate) struct About<'a> {
+pub(crate) struct InventoryTitle<'a> {
     /// The name of what the roots belong to, such as the folder of the project.
     pub(crate) name: &'a str,
     /// As `YYYY-MM-DDTHH:MM:SSZ`.
@@ -90,7 +90,7 @@ impl Graph {
     /// `digest` gives that of a program of this machine, where it can be read.
     pub(crate) fn to_inventory(
         &self,
-        about: &About<'_>,
+        title: &InventoryTitle<'_>,
         digest: &dyn Fn(&Path) -> Option<Digest>,
     ) -> Inventory {
         let references = self.references();
@@ -133,11 +133,11 @@ impl Graph {
             spec_version: "1.6",
             version: 1,
             metadata: Metadata {
-                timestamp: about.made_at.clone(),
+                timestamp: title.made_at.clone(),
                 tools: Tools { components: vec![rye] },
                 component: Component {
                     reference: Some(whole.to_owned()),
-                    ..Component::new("application", about.name)
+                    ..Component::new("application", title.name)
                 },
             },
             dependencies: std::iter::once(first).chain(others).collect(),

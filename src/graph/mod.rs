@@ -20,5 +20,5 @@ mod model;
 mod svg;
 mod tree;
 
-pub(crate) use cyclonedx::About;
+pub(crate) use cyclonedx::InventoryTitle;
 pub(crate) use model::Graph;

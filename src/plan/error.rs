@@ -62,7 +62,13 @@ pub(crate) struct NearWord {
 #[non_exhaustive]
 pub(crate) enum PlanError {
     #[error("the parameters of `{item}` do not fit its schema{}", lines(.violations))]
-    InvalidParameters { item: Ref, violations: Vec<Violation>, near: Option<NearWord> },
+    InvalidParameters {
+        item: Ref,
+        violations: Vec<Violation>,
+        near: Option<NearWord>,
+        /// A parameter that was given as text, and what its values look like.
+        form: Option<(String, &'static str)>,
+    },
     #[error("the schema of `{item}` cannot be used: {why}")]
     InvalidSchema { item: Ref, why: NoSchema },
     #[error("checking the parameters of `{item}` against its schema {stop}")]
@@ -162,6 +168,9 @@ impl Diagnose for PlanError {
         Some(match self {
             Self::InvalidParameters { near: Some(NearWord { given, known }), .. } => {
                 format!("`{}` is not known here; did you mean `{known}`?", escape_line(given))
+            }
+            Self::InvalidParameters { item, form: Some((name, form)), .. } => {
+                format!("`{}` is {form}; see `rye show {item}`", escape_line(name))
             }
             Self::InvalidParameters { item, .. } => {
                 format!("see the parameters with `rye show {item}`")

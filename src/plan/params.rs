@@ -50,7 +50,8 @@ impl Params {
             return Ok(Self::new(given));
         }
         let near = nearest_name(schema, &given).or_else(|| nearest_value(schema, &given));
-        Err(PlanError::InvalidParameters { item: item.clone(), violations, near })
+        let form = wanted_form(schema, &given);
+        Err(PlanError::InvalidParameters { item: item.clone(), violations, near, form })
     }
 
     /// The same with what rye itself adds for the tool.
@@ -245,6 +246,22 @@ fn nearest_name(schema: &Value, given: &Map<String, Value>) -> Option<NearWord> 
     given.keys().filter(|name| !declared.contains_key(*name)).find_map(|unknown| {
         let known = near(unknown, declared.keys().map(String::as_str), 1).pop()?;
         Some(NearWord { given: unknown.clone(), known })
+    })
+}
+
+/// A parameter that was given as text and is not one, and what such a value looks like.
+fn wanted_form(schema: &Value, given: &Map<String, Value>) -> Option<(String, &'static str)> {
+    let declared = schema.get("properties").and_then(Value::as_object)?;
+    given.iter().filter(|(_, value)| value.is_string()).find_map(|(name, _)| {
+        let form = match declared.get(name)?.get("type")?.as_str()? {
+            "array" => "a list in JSON, such as `[\"a\", \"b\"]`",
+            "object" => "an object in JSON, such as `{\"a\": 1}`",
+            "boolean" => "`true` or `false`",
+            "integer" => "a whole number, such as `3`",
+            "number" => "a number, such as `1.5`",
+            _ => return None,
+        };
+        Some((name.clone(), form))
     })
 }
 

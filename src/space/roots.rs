@@ -292,6 +292,10 @@ impl ProjectFolder {
                 None => io_error(&named, source),
             })?,
         };
+        if at.project.is_some() && !path.is_dir() {
+            let source = std::io::ErrorKind::NotADirectory.into();
+            return Err(SpaceError::NoSuchProject { path: named, source });
+        }
         let mut holds_ai = |folder: &Path| known.at(&folder.join(".ai")).is_some();
         // Whoever names the folder of a project's items means the project.
         let is_items = at.project.is_some() && path.ends_with(".ai") && !holds_ai(&path);

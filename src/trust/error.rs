@@ -32,6 +32,8 @@ pub(crate) enum KeyError {
     Missing,
     #[error("a key pair is there already: {}", .fingerprint)]
     Exists { fingerprint: Fingerprint },
+    #[error("`{}` is there already, and is not overwritten", escape_line(&.path.display().to_string()))]
+    FileExists { path: PathBuf },
     #[error("`{}` can be read by others", .path.display())]
     Permissions { path: PathBuf },
     #[error("`{}` is not a valid Ed25519 {what}", escape_line(.name))]
@@ -56,7 +58,7 @@ impl Diagnose for KeyError {
     fn code(&self) -> Code {
         match self {
             Self::Missing => KEY_MISSING,
-            Self::Exists { .. } => KEY_EXISTS,
+            Self::Exists { .. } | Self::FileExists { .. } => KEY_EXISTS,
             Self::Permissions { .. }
             | Self::Writable { .. }
             | Self::OpenFolder { .. }
@@ -72,6 +74,7 @@ impl Diagnose for KeyError {
         Some(match self {
             Self::Missing => "make one with `rye keys generate`".into(),
             Self::Exists { .. } => "replace it by another with `rye keys rotate`".into(),
+            Self::FileExists { .. } => "name another file, or move that one away".into(),
             Self::Permissions { path } => format!("close it: `chmod 600 {}`", path.display()),
             Self::Writable { path } => format!("close it: `chmod go-w {}`", path.display()),
             Self::OpenFolder { path } => format!("close it: `chmod 700 {}`", path.display()),

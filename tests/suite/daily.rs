@@ -20,6 +20,8 @@ fn a_page_is_found_by_its_last_segment_where_one_alone_ends_so() {
     world.signed(".ai/knowledge/acme/tour.md", PAGE);
     let said = world.rye(&["fetch", "tour"]);
     assert_eq!((said.status, said.code().as_str()), (3, "resolve.not_found"), "{said:?}");
+    // The whole id of a page needs no kind, as the table of the README has it.
+    assert_eq!(world.rye(&["fetch", "rye/tour"]).status, 0);
     // Nor is a part of an id its end, nor a page a tool.
     for word in ["acme/tou", "our", "tool:glossary", "glossary@project"] {
         assert_eq!(world.rye(&["fetch", word]).status, 3, "{word}");
@@ -159,4 +161,54 @@ fn signing_what_the_lock_lists_by_another_signer_names_the_update() {
     let said = world.rye(&["sign", "acme/echo"]);
     assert!(said.status == 0, "{said:?}");
     assert!(said.stderr.contains("`rye lock --update tool:acme/echo`"), "{said:?}");
+}
+
+#[test]
+fn a_value_that_is_no_text_is_asked_for_in_its_form() {
+    let world = world();
+    let schema = "{\"type\": \"object\", \"properties\": {\"stop\": {\"type\": \"array\"}, \
+                  \"loud\": {\"type\": \"boolean\"}, \"n\": {\"type\": \"integer\"}}}";
+    let tool = format!(
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
+         config_schema: {schema}\nconfig: {{command: 'true'}}\n"
+    );
+    world.signed(".ai/tools/acme/typed.yaml", &tool);
+    for (wrong, right, form) in [
+        ("stop=a", "stop=[\"a\"]", "a list in JSON, such as `[\"a\", \"b\"]`"),
+        ("loud=very", "loud=true", "`true` or `false`"),
+        ("n=x", "n=3", "a whole number, such as `3`"),
+    ] {
+        let said = world.rye(&["run", "acme/typed", wrong]);
+        assert!(said.status == 2 && said.stderr.contains(form), "{said:?}");
+        assert_eq!(world.rye(&["run", "acme/typed", right]).status, 0, "{right}");
+    }
+}
+
+#[test]
+fn a_file_among_the_items_that_cannot_be_one_is_told_wherever_items_are_listed() {
+    let world = world();
+    world.write(".ai/tools/acme/gr\u{f6}\u{df}e.sh", "echo 1\n");
+    world.write(".ai/tools/acme/a b.sh", "echo 1\n");
+    for args in [&["list"][..], &[]] {
+        let said = world.rye(args);
+        assert!(said.status == 0 && said.stderr.contains("a b.sh"), "{said:?}");
+        assert!(said.stderr.contains("gr\u{f6}\u{df}e.sh"), "{said:?}");
+    }
+    let (_, got) = world.json(&["list"]);
+    assert_eq!(got["not_items"].as_array().map(Vec::len), Some(2), "{got}");
+}
+
+#[test]
+fn a_file_is_no_project_and_no_key_is_written_over_a_file() {
+    let world = world();
+    world.write("ci.sh", "echo 1\n");
+    let said = world.rye(&["-p", "ci.sh", "list"]);
+    assert!(
+        said.stderr.contains("cannot use `") && said.stderr.contains("as the project"),
+        "{said:?}"
+    );
+    let said = world.rye(&["keys", "export", "--private", "ci.sh"]);
+    assert_eq!((said.status, said.code().as_str()), (4, "key.exists"), "{said:?}");
+    assert!(said.stderr.contains("is there already"), "{said:?}");
+    assert_eq!(world.read("ci.sh"), b"echo 1\n");
 }

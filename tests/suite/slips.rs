@@ -61,7 +61,7 @@ fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
     for (args, hint) in [
         (["show", "nope"], None),
         (["sign", "a/readme"], None),
-        (["fetch", "rye/tools"], Some("did you mean `knowledge:rye/tools`?\n")),
+        (["show", "rye/tools"], Some("did you mean `knowledge:rye/tools`?\n")),
         (["show", "directive:acme/choose"], Some("did you mean `tool:acme/choose`?\n")),
     ] {
         let said = world.rye(&args);
