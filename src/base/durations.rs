@@ -28,6 +28,9 @@ pub(crate) const REGISTRY_WAIT_MS: u64 = TIMEOUT_MS;
 pub(crate) const REGISTRY_PAUSE_MS: u64 = 20;
 /// Longest time that a signed item may ask for in milliseconds: one day.
 pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
+/// Most processor time that a signed item may give a process, in milliseconds: a year. A process of
+/// many threads uses more than a day of it in a day.
+pub(crate) const CPU_MAX_MS: u64 = 31_536_000_000;
 /// Between asking a process group to end and killing it, in milliseconds (core 7.11).
 pub(crate) const TERM_GRACE_MS: u64 = 2_000;
 /// How long output is still read after the child itself ended, in milliseconds: a grandchild that

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use serde_json::Value;
 
 /// Seconds since 1970 in UTC; printed and read as `YYYY-MM-DDTHH:MM:SSZ` and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,11 +83,89 @@ pub(crate) fn time_text(time: Duration) -> String {
     }
 }
 
+/// How a time is written, for messages.
+pub(crate) const TIME_FORMS: &str = "a number of seconds, or such as `500ms`, `10s`, `2m`, `1h`";
+
 /// A time as it is written: a number with its unit, such as `500ms`, `10s`, `2m` or `1h30m`. `None`
-/// for what is no time, or none that can pass.
+/// for what is not a time, or not one that can pass.
 pub(crate) fn time_with_unit(text: &str) -> Option<Duration> {
+    // The library reads more, such as `5 seconds` and `PT5S`, of which nobody is told.
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b".hms".contains(&byte));
+    if !is_plain || !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
     let time: jiff::SignedDuration = text.parse().ok()?;
     Duration::try_from(time).ok().filter(|time| !time.is_zero())
+}
+
+/// A time where all is text: a number of seconds, or one with its unit.
+pub(crate) fn time_from_text(text: &str) -> Option<Duration> {
+    let Ok(seconds) = text.parse::<f64>() else { return time_with_unit(text) };
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
+}
+
+/// A time of a signed file: a number of seconds, or a text with a unit. `None` for what is not a
+/// time from a millisecond up to `most`.
+pub(crate) fn time_from_value(value: &Value, most: Duration) -> Option<Duration> {
+    let time = match value {
+        Value::String(text) => time_with_unit(text)?,
+        number => Duration::try_from_secs_f64(number.as_f64()?).ok()?,
+    };
+    (Duration::from_millis(1)..=most).contains(&time).then_some(time)
+}
+
+/// A time that a signed file may give in two ways: `timeout: 90s`, or `timeout_ms: 90000`.
+pub(crate) struct TimeKey {
+    /// The pointer to the first; its last part is the key.
+    pub(crate) pointer: &'static str,
+    /// The pointer to the second, a whole number of `unit`.
+    pub(crate) bare: &'static str,
+    pub(crate) unit: Duration,
+    pub(crate) most: Duration,
+}
+
+impl TimeKey {
+    /// In milliseconds up to `most_ms`.
+    pub(crate) const fn of_ms(pointer: &'static str, bare: &'static str, most_ms: u64) -> Self {
+        let (unit, most) = (Duration::from_millis(1), Duration::from_millis(most_ms));
+        Self { pointer, bare, unit, most }
+    }
+
+    /// The time that a mapping gives, looked up by `get`; `None` if it gives none.
+    ///
+    /// # Errors
+    /// The pointer to the wrong value, and a sentence without its subject.
+    pub(crate) fn read<'v>(
+        &self,
+        get: impl Fn(&str) -> Option<&'v Value>,
+    ) -> Result<Option<Duration>, (&'static str, String)> {
+        let at = |pointer: &'static str| {
+            get(pointer.rsplit('/').next().unwrap_or(pointer)).filter(|value| !value.is_null())
+        };
+        match (at(self.pointer), at(self.bare)) {
+            (None, None) => Ok(None),
+            (Some(value), None) => time_from_value(value, self.most).map(Some).ok_or_else(|| {
+                let why = format!("is not a time up to {}: {TIME_FORMS}", time_text(self.most));
+                (self.pointer, why)
+            }),
+            (None, Some(value)) => {
+                let most = self.most.as_millis() / self.unit.as_millis();
+                let whole = value.as_u64().filter(|it| (1..=most).contains(&u128::from(*it)));
+                let time = whole.and_then(|it| self.unit.checked_mul(u32::try_from(it).ok()?));
+                let why = || (self.bare, format!("is not a whole number from 1 to {most}"));
+                time.map(Some).ok_or_else(why)
+            }
+            (Some(_), Some(_)) => {
+                let bare = self.bare.rsplit('/').next().unwrap_or(self.bare);
+                Err((self.pointer, format!("stands beside `{bare}`")))
+            }
+        }
+    }
+}
+
+/// Milliseconds, the fraction of one left out.
+pub(crate) fn as_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -111,7 +190,30 @@ mod tests {
             let time = Duration::from_millis(ms);
             assert_eq!((time_with_unit(text), time_text(time)), (Some(time), shown.to_owned()));
         }
-        for bad in ["", "10", "s", "-5s", "0s", "5 bananas", "10s ago", "1y"] {
+        for bad in [
+            "",
+            "10",
+            "s",
+            "-5s",
+            "0s",
+            "5 bananas",
+            "10s ago",
+            "1y",
+            "5 seconds",
+            "5seconds",
+            "5S",
+            "PT5S",
+            "1:30:00",
+            "5µs",
+            "1.2.3s",
+            "5 s",
+            " 5s",
+            "1e9s",
+            "٥s",
+            "m",
+            ".",
+            "1h1h",
+        ] {
             assert_eq!(time_with_unit(bad), None, "{bad:?}");
         }
     }

@@ -10,7 +10,7 @@ use super::live::Live;
 use super::named::reference;
 use super::out::{Out, is_terminal};
 use crate::base::text::escape_line;
-use crate::base::time::time_with_unit;
+use crate::base::time::{TIME_FORMS, time_from_text};
 use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
 use crate::plan::{PlanFile, SandboxChoice};
@@ -84,14 +84,7 @@ pub(super) fn wanted(text: &str) -> Result<SandboxChoice, String> {
 
 /// Reads a time: a number of seconds, or a number with its unit.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
-    let Ok(seconds) = text.parse::<f64>() else {
-        let why = "not a time: a number of seconds, or such as `500ms`, `10s`, `2m`, `1h`";
-        return time_with_unit(text).ok_or_else(|| why.to_owned());
-    };
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err("not a time that can pass".into()),
-    }
+    time_from_text(text).ok_or_else(|| format!("not a time that can pass: {TIME_FORMS}"))
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {

@@ -110,7 +110,7 @@ impl McpFault {
             }
             Self::OutputSchema { .. } => "tell the makers of the server; the call itself was made",
             Self::TimedOut { .. } => {
-                "if it needs longer, set `timeout_ms` in the tool's own signed `config`"
+                "if it needs longer, set `timeout` in the tool's own signed `config`"
             }
         }
     }

@@ -1,12 +1,10 @@
 //! What the signed links say about running, merged key by key: tool over runtime over primitive.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 
 use super::error::PlanError;
 use crate::base::durations::TIMEOUT_MAX_MS;
-use crate::base::time::time_with_unit;
+use crate::base::time::{TimeKey, as_ms};
 use crate::chain::Chain;
 use crate::parse::Argument;
 
@@ -45,13 +43,13 @@ impl Execution {
         Self::read(config).map_err(|(pointer, why)| PlanError::BadConfig {
             item: chain.tool().item().clone(),
             pointer,
-            why: why.to_owned(),
+            why,
         })
     }
 
     /// The keys of one map; a pointer and a sentence for what is wrong.
-    pub(super) fn read(merged: &Map<String, Value>) -> Result<Self, (&'static str, &'static str)> {
-        let bad = |pointer, why| (pointer, why);
+    pub(super) fn read(merged: &Map<String, Value>) -> Result<Self, Bad> {
+        let bad = |pointer, why: &str| (pointer, why.to_owned());
         let text = |key: &str, pointer: &'static str| match merged.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -89,56 +87,42 @@ pub(super) fn merged(chain: &Chain) -> Map<String, Value> {
     let mut merged = Map::new();
     for link in chain.links().iter().rev() {
         for (key, value) in &link.tool.config {
-            // Two ways to write one thing: the nearer link's word counts.
-            match key.as_str() {
-                "timeout" => drop(merged.remove("timeout_ms")),
-                "timeout_ms" => drop(merged.remove("timeout")),
-                _ => {}
-            }
+            // Two ways to write one thing: the nearer link's word counts. That both stand in one
+            // link is told where they are read.
+            let other = other_spelling(key).filter(|other| !link.tool.config.contains_key(*other));
+            drop(other.and_then(|other| merged.remove(other)));
             merged.insert(key.clone(), value.clone());
         }
     }
     merged
 }
 
-/// The time that the links give; `None` where none says.
-pub(super) fn timeout_ms(
-    merged: &Map<String, Value>,
-) -> Result<Option<u64>, (&'static str, &'static str)> {
-    let at = |key: &str| merged.get(key).filter(|value| !value.is_null());
-    match (at("timeout_ms"), at("timeout")) {
-        (None, None) => Ok(None),
-        (Some(value), None) => {
-            let why = "is not a number of milliseconds up to a day";
-            let ms = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
-            ms.map(Some).ok_or(("/config/timeout_ms", why))
-        }
-        (None, Some(value)) => {
-            let why = "is not a time up to a day: a number of seconds, or such as `90s` or `10m`";
-            time_ms(value).map(Some).ok_or(("/config/timeout", why))
-        }
-        _ => Err(("/config/timeout", "stands beside `timeout_ms`")),
-    }
+/// The key that says the same in the other way.
+fn other_spelling(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "timeout" => "timeout_ms",
+        "timeout_ms" => "timeout",
+        "connect_timeout" => "connect_timeout_ms",
+        "connect_timeout_ms" => "connect_timeout",
+        _ => return None,
+    })
 }
 
-/// A time from a millisecond up to a day, in milliseconds: a number of seconds, or a text with a
-/// unit, such as `10m`.
-pub(super) fn time_ms(value: &Value) -> Option<u64> {
-    let time = match value {
-        Value::String(text) => time_with_unit(text)?,
-        number => Duration::try_from_secs_f64(number.as_f64()?).ok()?,
-    };
-    let ms = u64::try_from(time.as_millis()).ok()?;
-    (1..=TIMEOUT_MAX_MS).contains(&ms).then_some(ms)
+const TIMEOUT: TimeKey = TimeKey::of_ms("/config/timeout", "/config/timeout_ms", TIMEOUT_MAX_MS);
+
+/// The time that the links give in milliseconds; `None` where none says.
+pub(super) fn timeout_ms(merged: &Map<String, Value>) -> Result<Option<u64>, Bad> {
+    TIMEOUT.read(|key| merged.get(key)).map(|time| time.map(as_ms))
 }
 
-type Bad = (&'static str, &'static str);
+/// A pointer into the config, and a sentence for what is wrong there.
+type Bad = (&'static str, String);
 
 fn packages(merged: &Map<String, Value>) -> Result<Option<String>, Bad> {
     match merged.get("packages") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(name)) if name == "node_modules" => Ok(Some(name.clone())),
-        Some(_) => Err(("/config/packages", "must be `node_modules`")),
+        Some(_) => Err(("/config/packages", "must be `node_modules`".into())),
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::error::PlanError;
 use super::plan_source::{ConfigCopy, PlanSource};
 use super::time_limit::{LimitKey, SetLimit, TimeLimit};
-use crate::base::durations::TIMEOUT_MS;
-use crate::base::time::time_with_unit;
+use crate::base::durations::{TIMEOUT_MAX_MS, TIMEOUT_MS};
+use crate::base::time::{as_ms, time_from_value, time_with_unit};
 use crate::chain::Chain;
 use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
@@ -196,7 +196,10 @@ fn timeout(config: &Map<String, Value>, path: &[&str]) -> Result<Option<u64>, St
     let Some(section) = section.as_object() else { return Err(pointer()) };
     match section.get("timeout") {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => super::config::time_ms(value).map(Some).ok_or_else(pointer),
+        Some(value) => {
+            let time = time_from_value(value, Duration::from_millis(TIMEOUT_MAX_MS));
+            time.map(as_ms).map(Some).ok_or_else(pointer)
+        }
     }
 }
 

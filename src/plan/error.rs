@@ -7,6 +7,7 @@ use super::record::{PlanDifference, difference_lines, of_params_alone};
 use super::schema::{NoSchema, SchemaStop};
 use crate::base::limits::{ARGUMENT_BYTES, PARAMS_NODES, VARIABLE_BYTES};
 use crate::base::text::{brief_line, escape_line};
+use crate::base::time::TIME_FORMS;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::host::CannotConfine;
 use crate::id::{Ref, Space};
@@ -101,7 +102,8 @@ pub(crate) enum PlanError {
     #[error("`{item}` takes `{name}` from the project's `.env`, which may not set it")]
     RefusedVariable { item: Ref, name: String },
     #[error(
-        "the {space} space's `{item}`: `{pointer}` is not a time up to a day: a number of seconds, or such as `90s` or `10m`"
+        "the {space} space's `{item}`: `{pointer}` is not a time up to 24 h: {forms}",
+        forms = TIME_FORMS
     )]
     BadLimit { item: Ref, space: Space, pointer: String },
     #[error("`{item}` is a {}, and only the run of a tool has a plan and a receipt", .item.kind)]

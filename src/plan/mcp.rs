@@ -98,8 +98,7 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), Bad> {
     if config.contains_key("url") {
         return super::http::check(&request(config)?);
     }
-    let read = super::config::Execution::read(&config);
-    read.map(|_| ()).map_err(|(pointer, why)| (pointer, why.to_owned()))
+    super::config::Execution::read(&config).map(|_| ())
 }
 
 /// How exactly the words of a command line say which code they start.

@@ -136,8 +136,7 @@ pub(crate) fn check_config(
     if executor.is_some_and(is_mcp) {
         return super::mcp::check(config);
     }
-    let read = super::config::Execution::read(config);
-    read.map(|_| ()).map_err(|(pointer, why)| (pointer, why.to_owned()))
+    super::config::Execution::read(config).map(|_| ())
 }
 
 /// Whether a tool with this executor is one HTTP request.

@@ -33,7 +33,7 @@ impl LimitKey {
     pub(super) fn of_chain(chain: &Chain) -> Option<Self> {
         let tool = chain.tool();
         if let Some(exec) = &tool.tool.exec {
-            let key = || "exec.timeout_ms".to_owned();
+            let key = || format!("exec.{}", exec.timeout_key);
             return exec.timeout_ms.map(|_| Self::new(&tool.source, key(), true));
         }
         let mut links = chain.links().iter().enumerate();

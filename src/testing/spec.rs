@@ -9,14 +9,17 @@ use super::expect::Expect;
 use crate::base::durations::TIMEOUT_MAX_MS;
 use crate::base::limits::{NEAR_NAMES, TEST_CASES, TEST_EVALS};
 use crate::base::text::{near, position, unfit};
+use crate::base::time::TimeKey;
 use crate::diagnostic::Place;
 use crate::eval::{Score, Thresholds};
 use crate::id::{Kind, Query};
 use crate::parse::yaml;
 use crate::space::RelPath;
 
-const TOP: &[&str] = &["cases", "timeout_ms"];
-const CASE: &[&str] = &["dry_run", "evals", "expect", "inputs", "name", "setup", "timeout_ms"];
+const TOP: &[&str] = &["cases", "timeout", "timeout_ms"];
+const CASE: &[&str] =
+    &["dry_run", "evals", "expect", "inputs", "name", "setup", "timeout", "timeout_ms"];
+const TIMEOUT: TimeKey = TimeKey::of_ms("timeout", "timeout_ms", TIMEOUT_MAX_MS);
 const EVAL: &[&str] = &["eval", "max_score", "min_score", "params"];
 
 /// One case of a spec: a run, and what is expected of it.
@@ -214,10 +217,5 @@ fn scoring(value: &Value, at: &At<'_>) -> Result<Scoring, TestError> {
 }
 
 fn timeout(map: &Map<String, Value>, at: &At<'_>) -> Result<Option<Duration>, TestError> {
-    let Some(value) = map.get("timeout_ms") else { return Ok(None) };
-    let sane = value.as_u64().filter(|ms| (1..=TIMEOUT_MAX_MS).contains(ms));
-    let ms = sane.ok_or_else(|| {
-        at.key("timeout_ms").bad(format!("is not a whole number from 1 to {TIMEOUT_MAX_MS}"))
-    })?;
-    Ok(Some(Duration::from_millis(ms)))
+    TIMEOUT.read(|key| map.get(key)).map_err(|(key, why)| at.key(key).bad(why))
 }

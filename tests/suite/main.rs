@@ -69,6 +69,7 @@ mod team;
 mod terminal;
 mod testing;
 mod tidy;
+mod times;
 mod tools;
 mod why;
 mod world;

@@ -1,11 +1,13 @@
 //! The metadata element: author, model and limits.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::element::Element;
 use crate::base::text::escape_line;
+use crate::base::time::{TIME_FORMS, time_from_text};
 use crate::parse::data::decimal;
 use crate::parse::error::ParseFault;
 
@@ -33,8 +35,16 @@ impl Model {
     }
 }
 
-const LIMITS: [&str; 7] =
-    ["turns", "tokens", "spend", "spend_currency", "spawns", "duration_seconds", "depth"];
+const LIMITS: [&str; 8] = [
+    "turns",
+    "tokens",
+    "spend",
+    "spend_currency",
+    "spawns",
+    "duration",
+    "duration_seconds",
+    "depth",
+];
 
 /// The line of text inside the one child of that name; an empty one counts as absent.
 pub(super) fn line(
@@ -86,8 +96,8 @@ pub(super) fn model(element: Element<'_>) -> Result<Model, ParseFault> {
     Ok(model)
 }
 
-/// The limits by name. They are whole numbers, except `spend`, which is any number, and
-/// `spend_currency`, which is a word.
+/// The limits by name. They are whole numbers, except `spend`, which is any number,
+/// `spend_currency`, which is a word, and `duration`, a time that becomes `duration_seconds`.
 pub(super) fn limits(element: Element<'_>) -> Result<Map<String, Value>, ParseFault> {
     let mut limits = Map::new();
     for (name, text) in values(element)? {
@@ -99,18 +109,27 @@ pub(super) fn limits(element: Element<'_>) -> Result<Map<String, Value>, ParseFa
                 let fits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
                 fits.then(|| Value::from(text.clone()))
             }
+            "duration" => time_from_text(&text).map(seconds),
             "spend" => decimal(&text).filter(is_amount).map(Value::Number),
             _ => text.parse::<u64>().ok().filter(|_| !text.starts_with('+')).map(Value::from),
         };
         let Some(value) = value else {
             let text = escape_line(&text);
-            return Err(
-                element.fault(format!("`{text}` is not a valid value for the limit `{name}`"))
-            );
+            let forms = if name == "duration" { format!(": {TIME_FORMS}") } else { String::new() };
+            let why = format!("`{text}` is not a valid value for the limit `{name}`{forms}");
+            return Err(element.fault(why));
         };
-        limits.insert(name.to_owned(), value);
+        let name = if name == "duration" { "duration_seconds" } else { name };
+        if limits.insert(name.to_owned(), value).is_some() {
+            return Err(element.fault("`duration` stands beside `duration_seconds`"));
+        }
     }
     Ok(limits)
+}
+
+/// In whole seconds, rounded up.
+fn seconds(time: Duration) -> Value {
+    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).into()
 }
 
 fn is_amount(number: &serde_json::Number) -> bool {

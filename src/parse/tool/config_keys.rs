@@ -28,6 +28,7 @@ pub(crate) const REQUEST_KEYS: &[&str] = &[
     "cleartext",
     "timeout",
     "timeout_ms",
+    "connect_timeout",
     "connect_timeout_ms",
     "retry",
     "max_redirects",

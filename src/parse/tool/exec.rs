@@ -9,6 +9,7 @@ use super::files::{self, add};
 use crate::base::durations::TIMEOUT_MAX_MS;
 use crate::base::limits::{EXEC_IN_FLIGHT, OUTPUT_BYTES};
 use crate::base::text::escape_line;
+use crate::base::time::{TimeKey, as_ms};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 use crate::verify::{FileList, Glob, PartsRoot};
 
@@ -24,6 +25,8 @@ pub(crate) struct Exec {
     pub(crate) mode: ExecMode,
     /// The time for one call in milliseconds; `None` if the item does not say.
     pub(crate) timeout_ms: Option<u64>,
+    /// The key that gives it.
+    pub(crate) timeout_key: &'static str,
     pub(crate) env_base: EnvBase,
     /// The greatest size of one answer, in bytes.
     pub(crate) max_output_bytes: usize,
@@ -70,10 +73,11 @@ pub(crate) enum EnvBase {
     Inherit,
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "command",
     "args",
     "runtime",
+    "timeout",
     "timeout_ms",
     "env",
     "env_base",
@@ -81,8 +85,12 @@ const KEYS: [&str; 11] = [
     "max_output_bytes",
     "max_in_flight",
     "idempotent",
+    "idle_timeout",
     "idle_timeout_ms",
 ];
+
+const TIMEOUT: TimeKey = TimeKey::of_ms("/exec/timeout", "/exec/timeout_ms", TIMEOUT_MAX_MS);
+const IDLE: TimeKey = TimeKey::of_ms("/exec/idle_timeout", "/exec/idle_timeout_ms", TIMEOUT_MAX_MS);
 
 /// What an `exec` block says.
 pub(super) struct Block {
@@ -113,7 +121,10 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, ParseFault> {
     }
     let command = block.string("command")?.filter(|command| !command.trim().is_empty());
     let command = command.ok_or_else(|| bad("/exec/command", "is missing"))?;
-    let ms = |key: &str| number(&block, key, TIMEOUT_MAX_MS);
+    let ms = |time: &TimeKey| match time.read(|key| block.get(key)) {
+        Ok(time) => Ok(time.map(as_ms)),
+        Err((pointer, why)) => Err(bad(pointer, &why)),
+    };
     let most = |key: &str, most: usize| {
         let number = number(&block, key, u64::try_from(most).unwrap_or(u64::MAX))?;
         Ok::<_, ParseFault>(number.and_then(|number| usize::try_from(number).ok()))
@@ -126,7 +137,8 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, ParseFault> {
             Some("server") => ExecMode::Server,
             Some(other) => return Err(unknown_word("/exec/runtime", other, &["exec", "server"])),
         },
-        timeout_ms: ms("timeout_ms")?,
+        timeout_ms: ms(&TIMEOUT)?,
+        timeout_key: if block.get("timeout").is_some() { "timeout" } else { "timeout_ms" },
         env_base: match block.string("env_base")?.as_deref() {
             None | Some("minimal") => EnvBase::Minimal,
             Some("none") => EnvBase::None,
@@ -138,10 +150,10 @@ pub(super) fn exec(fields: &Fields<'_>) -> Result<Option<Block>, ParseFault> {
         max_output_bytes: most("max_output_bytes", OUTPUT_BYTES)?.unwrap_or(OUTPUT_BYTES),
         max_in_flight: most("max_in_flight", EXEC_IN_FLIGHT)?.unwrap_or(1),
         idempotent: block.truth("idempotent")?.unwrap_or(false),
-        idle_timeout_ms: ms("idle_timeout_ms")?,
+        idle_timeout_ms: ms(&IDLE)?,
     };
     if exec.mode == ExecMode::OneShot {
-        for key in ["max_in_flight", "idempotent", "idle_timeout_ms"] {
+        for key in ["max_in_flight", "idempotent", "idle_timeout", "idle_timeout_ms"] {
             if block.get(key).is_some() {
                 return Err(bad(&format!("/exec/{key}"), "is for `runtime: server` alone"));
             }

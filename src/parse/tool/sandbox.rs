@@ -1,8 +1,12 @@
 //! `sandbox`: what a tool needs of the machine (sandbox.md). Paths are templates still.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::fields::{Fields, unknown_word, wrong};
+use crate::base::durations::CPU_MAX_MS;
+use crate::base::time::TimeKey;
 use crate::host::{Caps, Net};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 
@@ -24,6 +28,15 @@ pub(crate) struct Sandbox {
 
 /// The placeholders that a path may begin with; any other path must be absolute.
 pub(crate) const ROOTS: [&str; 2] = ["{project_path}", "{user_space}"];
+
+const LIMITS: [&str; 6] = ["cpu", "cpu_seconds", "memory_mb", "processes", "files", "file_size_mb"];
+
+const CPU: TimeKey = TimeKey {
+    pointer: "/sandbox/limits/cpu",
+    bare: "/sandbox/limits/cpu_seconds",
+    unit: Duration::from_secs(1),
+    most: Duration::from_millis(CPU_MAX_MS),
+};
 
 /// # Errors
 /// `parse.metadata`
@@ -47,9 +60,9 @@ pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, ParseFault
         }
     };
     if let Some(limits) = block.fields("limits")? {
-        limits.only(&["cpu_seconds", "memory_mb", "processes", "files", "file_size_mb"])?;
+        limits.only(&LIMITS)?;
         sandbox.caps = Caps {
-            cpu_seconds: number(&limits, "cpu_seconds")?,
+            cpu_seconds: cpu_seconds(&limits)?,
             memory_mb: number(&limits, "memory_mb")?,
             processes: number(&limits, "processes")?,
             files: number(&limits, "files")?,
@@ -59,6 +72,14 @@ pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, ParseFault
     sandbox.adds_items = writes(&block, "items")?;
     sandbox.writes_git = writes(&block, "git")?;
     Ok(Some(sandbox))
+}
+
+/// The processor time of each process in whole seconds, rounded up: the kernel counts no less.
+fn cpu_seconds(limits: &Fields<'_>) -> Result<Option<u64>, ParseFault> {
+    let time = CPU
+        .read(|key| limits.get(key))
+        .map_err(|(pointer, why)| ParseFault::new(PARSE_METADATA, format!("`{pointer}` {why}")))?;
+    Ok(time.map(|time| time.as_secs() + u64::from(time.subsec_nanos() > 0)))
 }
 
 /// `write`, or `none`, which is the default.

@@ -6,11 +6,17 @@ use serde_json::{Map, Value};
 use crate::base::durations::{BACKOFF_MAX_MS, BACKOFF_MS, CONNECT_TIMEOUT_MS, TIMEOUT_MAX_MS};
 use crate::base::limits::{ANSWER_BYTES, REDIRECTS, REDIRECTS_DEFAULT, TRIES, TRIES_DEFAULT};
 use crate::base::text::{escape_line, near};
+use crate::base::time::{TimeKey, as_ms};
 use crate::parse::REQUEST_KEYS;
 use crate::plan::config::timeout_ms;
 
 /// A pointer into the config, and what is the matter there.
 pub(in crate::plan) type Bad = (&'static str, String);
+
+const CONNECT_TIMEOUT: TimeKey =
+    TimeKey::of_ms("/config/connect_timeout", "/config/connect_timeout_ms", TIMEOUT_MAX_MS);
+const BACKOFF: TimeKey =
+    TimeKey::of_ms("/config/retry/backoff", "/config/retry/backoff_ms", BACKOFF_MAX_MS);
 
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -72,13 +78,10 @@ impl Config {
             auth: auth(merged)?,
             body,
             cleartext: truth(merged, "cleartext", "/config/cleartext")?,
-            timeout_ms: timeout_ms(merged).map_err(|(pointer, why)| (pointer, why.into()))?,
-            connect_timeout_ms: number(
-                "connect_timeout_ms",
-                "/config/connect_timeout_ms",
-                CONNECT_TIMEOUT_MS,
-                TIMEOUT_MAX_MS,
-            )?,
+            timeout_ms: timeout_ms(merged)?,
+            connect_timeout_ms: CONNECT_TIMEOUT
+                .read(|key| merged.get(key))?
+                .map_or(CONNECT_TIMEOUT_MS, as_ms),
             retry: retry(merged)?,
             max_redirects: u32::try_from(redirects).unwrap_or(0),
             max_response_bytes: usize::try_from(number(
@@ -95,12 +98,11 @@ impl Config {
 fn retry(merged: &Map<String, Value>) -> Result<Retry, Bad> {
     let empty = Map::new();
     let retry = mapping(merged, "retry", "/config/retry")?.unwrap_or(&empty);
-    known(retry, &["attempts", "backoff_ms", "idempotent"], "/config/retry")?;
+    known(retry, &["attempts", "backoff", "backoff_ms", "idempotent"], "/config/retry")?;
     let attempts = number(retry, "attempts", "/config/retry/attempts", TRIES_DEFAULT, TRIES)?;
-    let backoff = "/config/retry/backoff_ms";
     Ok(Retry {
         attempts: u32::try_from(attempts).unwrap_or(1),
-        backoff_ms: number(retry, "backoff_ms", backoff, BACKOFF_MS, BACKOFF_MAX_MS)?,
+        backoff_ms: BACKOFF.read(|key| retry.get(key))?.map_or(BACKOFF_MS, as_ms),
         idempotent: truth(retry, "idempotent", "/config/retry/idempotent")?,
     })
 }

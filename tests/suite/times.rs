@@ -1,0 +1,244 @@
+//! A time is written with its unit wherever one is given, in one way.
+
+use serde_json::Value;
+
+use crate::sandbox::levels;
+use crate::world::{GREET_MD, World};
+
+/// Each way to write a time, and the time in milliseconds.
+const FORMS: [(&str, u64); 6] = [
+    ("10", 10_000),
+    ("1.5", 1_500),
+    ("500ms", 500),
+    ("10s", 10_000),
+    ("2m", 120_000),
+    ("1m30s", 90_000),
+];
+
+/// What is not a time, as YAML writes it.
+const WRONG: [&str; 11] =
+    ["5 seconds", "-1", "1e999", "NaN", ".nan", "''", "5S", "0", "'5'", "-5s", "[5]"];
+
+/// Whether the reader of YAML itself refuses it, with its line.
+fn is_beyond_yaml(text: &str) -> bool {
+    text == ".nan"
+}
+
+/// A place in a signed file that a time stands in.
+struct Spot {
+    file: &'static str,
+    item: &'static str,
+    /// The text of the file; `TIME` stands for the time.
+    text: String,
+    /// How an error names the place.
+    named: &'static str,
+    /// Where a dry run tells the time, and how many milliseconds its unit has.
+    told: (&'static str, u64),
+    most_ms: u64,
+}
+
+fn tool(executor: &str, rest: &str) -> String {
+    format!(
+        "version: \"1.0.0\"\ntool_type: tool\nexecutor_id: rye/core/{executor}\ncategory: acme\n\
+         description: x\n{rest}\n"
+    )
+}
+
+fn spot(text: String, named: &'static str, told: (&'static str, u64)) -> Spot {
+    let (file, item) = (".ai/tools/acme/x.yaml", "tool:acme/x");
+    Spot { file, item, text, named, told, most_ms: 86_400_000 }
+}
+
+fn spots() -> Vec<Spot> {
+    let http = |keys: &str| {
+        let config = format!("config: {{url: 'http://127.0.0.1:9/', {keys}}}");
+        tool("runtimes/http/request", &config)
+    };
+    let process = |rest: &str| tool("primitives/execute", rest);
+    let exec = |mode: &str, keys: &str| {
+        let block = format!("exec: {{command: sh, {keys}}}");
+        tool(&format!("runtimes/exec/{mode}"), &block)
+    };
+    let own = "config: {command: 'true', timeout: TIME}";
+    let cpu = "config: {command: 'true'}\nsandbox: {limits: {cpu: TIME}}";
+    let directive = GREET_MD.replace("<metadata>", "<metadata><limits duration=\"TIME\"/>");
+    vec![
+        spot(process(own), "/config/timeout", ("/plan/timeout_ms", 1)),
+        spot(http("timeout: TIME"), "/config/timeout", ("/plan/timeout_ms", 1)),
+        spot(
+            http("connect_timeout: TIME"),
+            "/config/connect_timeout",
+            ("/plan/connect_timeout_ms", 1),
+        ),
+        Spot {
+            most_ms: 30_000,
+            ..spot(
+                http("retry: {backoff: TIME}"),
+                "/config/retry/backoff",
+                ("/plan/retry/backoff_ms", 1),
+            )
+        },
+        spot(exec("oneshot", "timeout: TIME"), "/exec/timeout", ("/plan/timeout_ms", 1)),
+        spot(
+            exec("server", "runtime: server, idle_timeout: TIME"),
+            "/exec/idle_timeout",
+            ("/plan/exec/idle_timeout_ms", 1),
+        ),
+        spot(process(cpu), "/sandbox/limits/cpu", ("/plan/sandbox/limits/cpu_seconds", 1_000)),
+        Spot {
+            file: ".ai/directives/acme/greet.md",
+            item: "directive:acme/greet",
+            ..spot(directive, "`duration`", ("/data/limits/duration_seconds", 1_000))
+        },
+    ]
+}
+
+/// What a dry run of the item answers, once its text is signed.
+fn answer(world: &World, spot: &Spot, time: &str) -> Value {
+    world.write(spot.file, spot.text.replace("TIME", time));
+    let said = world.rye(&["sign", spot.item, "--json"]);
+    if said.status != 0 {
+        return said.json();
+    }
+    world.json(&["execute", spot.item, "--dry-run"]).1
+}
+
+#[test]
+fn each_time_of_a_signed_file_is_read_in_each_form_and_a_wrong_one_is_told_with_its_place() {
+    let test = "each_time_of_a_signed_file_is_read_in_each_form";
+    let world = World::new_on_disk().held();
+    for spot in spots() {
+        let named = spot.named;
+        // A limit of the sandbox is told where there is one.
+        if named.starts_with("/sandbox") && levels(test).is_empty() {
+            continue;
+        }
+        for (form, ms) in FORMS {
+            let got = answer(&world, &spot, form);
+            let (pointer, unit) = spot.told;
+            if ms <= spot.most_ms {
+                let want = ms.div_ceil(unit);
+                assert_eq!(got.pointer(pointer), Some(&want.into()), "{named} {form}: {got}");
+            } else {
+                assert!(got.to_string().contains("is not a time up to 30 s"), "{named}: {got}");
+            }
+        }
+        for wrong in WRONG {
+            // All is text in a directive, and so is a number that stands in quotes.
+            let wrong = match spot.file.ends_with(".md") {
+                true if wrong == "'5'" => continue,
+                true => wrong.trim_matches('\''),
+                false => wrong,
+            };
+            let got = answer(&world, &spot, wrong).to_string();
+            if is_beyond_yaml(wrong) && !spot.file.ends_with(".md") {
+                assert!(got.contains("parse.yaml") && got.contains("\"line\":"), "{wrong}: {got}");
+                continue;
+            }
+            assert!(got.contains(named), "{named} {wrong:?}: {got}");
+            assert!(got.contains("a number of seconds, or such as `500ms`"), "{wrong:?}: {got}");
+        }
+    }
+}
+
+#[test]
+fn a_time_that_is_written_in_both_ways_is_refused() {
+    let world = World::new();
+    for spot in spots() {
+        let key = spot.named.rsplit('/').next().unwrap().trim_matches('`');
+        let bare = if spot.told.1 == 1 { "_ms" } else { "_seconds" };
+        let (from, to) = match spot.file.ends_with(".md") {
+            true => ("duration=\"TIME\"".into(), "duration=\"5s\" duration_seconds=\"5\"".into()),
+            false => (format!("{key}: TIME"), format!("{key}: 5s, {key}{bare}: 5")),
+        };
+        let spot = Spot { text: spot.text.replace(&from, &to), ..spot };
+        let got = answer(&world, &spot, "").to_string();
+        assert!(got.contains(&format!("stands beside `{key}{bare}`")), "{key}: {got}");
+    }
+}
+
+#[test]
+fn the_nearer_links_time_counts_however_it_is_written() {
+    let world = World::new();
+    let runtime = "tool_type: runtime\nversion: \"1.0.0\"\ncategory: acme\ndescription: x\n\
+         executor_id: rye/core/primitives/http_client\n";
+    for (far, near, ms) in [
+        ("connect_timeout_ms: 7000", "connect_timeout: 2s", 2_000),
+        ("connect_timeout: 7s", "connect_timeout_ms: 2000", 2_000),
+        ("connect_timeout: 7s", "max_redirects: 1", 7_000),
+    ] {
+        world.signed(".ai/tools/acme/rt.yaml", &format!("{runtime}config: {{{far}}}\n"));
+        let own = tool("x", &format!("config: {{url: 'http://127.0.0.1:9/', {near}}}"));
+        world.signed(".ai/tools/acme/x.yaml", &own.replace("rye/core/x", "acme/rt"));
+        let (_, got) = world.json(&["execute", "acme/x", "--dry-run"]);
+        assert_eq!(got["plan"]["connect_timeout_ms"], ms, "{far} {near}: {got}");
+    }
+}
+
+#[test]
+fn a_test_spec_takes_a_time_with_its_unit_for_all_cases_and_for_one() {
+    let world = World::new();
+    world.signed(
+        ".ai/tools/acme/slow.sh",
+        "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+         # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+         # description = \"x\"\n# ///\nsleep 60\n",
+    );
+    let spec = ".ai/tools/acme/slow.test.yaml";
+    for (of_all, own) in [("timeout: 500ms\n", ""), ("timeout: 2m\n", ", timeout: 0.5")] {
+        let case = "expect: {code: execute.timeout, error_includes: 'within 500 ms'}";
+        world.write(spec, format!("{of_all}cases:\n  - {{{case}{own}}}\n"));
+        let (status, got) = world.json(&["test"]);
+        assert_eq!(status, 0, "{got}");
+    }
+    for (form, _) in FORMS {
+        world.write(
+            spec,
+            format!("timeout: {form}\ncases:\n  - {{dry_run: true, timeout: {form}}}\n"),
+        );
+        let (status, got) = world.json(&["test"]);
+        assert_eq!(status, 0, "{form}: {got}");
+    }
+    for wrong in WRONG {
+        for (text, named) in [
+            (format!("timeout: {wrong}\ncases:\n  - {{dry_run: true}}\n"), "`timeout`"),
+            (format!("cases:\n  - dry_run: true\n    timeout: {wrong}\n"), "`cases[0].timeout`"),
+        ] {
+            world.write(spec, &text);
+            let said = world.rye(&["test"]);
+            assert_eq!((said.status, said.code().as_str()), (5, "test.malformed"), "{said:?}");
+            let named = if is_beyond_yaml(wrong) { "slow.test.yaml:" } else { named };
+            let told = said.stderr.contains(named)
+                && (is_beyond_yaml(wrong) || said.stderr.contains("a number of seconds"));
+            assert!(told, "{text}: {said:?}");
+        }
+    }
+    world.write(spec, "timeout: 5s\ntimeout_ms: 5\ncases:\n  - {dry_run: true}\n");
+    let said = world.rye(&["test"]);
+    assert!(said.stderr.contains("stands beside `timeout_ms`"), "{said:?}");
+}
+
+#[test]
+fn each_option_that_takes_a_time_takes_it_in_each_form() {
+    let world = World::new();
+    world.signed(
+        ".ai/tools/acme/x.yaml",
+        &tool("primitives/execute", "config: {command: 'true', timeout: 5m}"),
+    );
+    for (form, ms) in FORMS {
+        for verb in [&["execute", "--dry-run"][..], &["plan"]] {
+            let (status, got) = world.json(&[verb, &["acme/x", "--timeout", form]].concat());
+            assert_eq!(status, 0, "{verb:?} {form}: {got}");
+            let told = [got.pointer("/plan/timeout_ms"), got.get("timeout_ms")];
+            assert!(told.contains(&Some(&ms.into())), "{verb:?} {form}: {got}");
+        }
+    }
+    for wrong in ["5 seconds", "-1", "1e999", "NaN", "", "5S", "0", "PT5S"] {
+        for verb in ["execute", "plan", "learn"] {
+            let said = world.rye(&[verb, "acme/x", &format!("--timeout={wrong}")]);
+            assert_eq!(said.status, 2, "{verb} {wrong:?}: {said:?}");
+            let told = said.stderr.contains("--timeout") && said.stderr.contains("`500ms`");
+            assert!(told, "{verb} {wrong:?}: {said:?}");
+        }
+    }
+}
