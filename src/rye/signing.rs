@@ -9,13 +9,15 @@ use super::facade::Rye;
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::load::Loader;
 use crate::base::secret_forms::secret_forms;
-use crate::base::text::{Position, PositionFinder};
+use crate::base::text::{Position, PositionFinder, escape_line};
 use crate::chain::{Fetch as _, executors};
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::interpolate::undeclared;
-use crate::parse::{Finding, Item, Severity, Tool, check_for_signing, write_files};
+use crate::parse::{
+    Finding, Item, Severity, Tool, check_for_signing, misspelt_keywords, write_files,
+};
 use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
@@ -442,13 +444,19 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
     findings
 }
 
-/// A schema that is none, and examples that do not fit it.
+/// A schema that is not one, slips of its keywords, and examples that do not fit it.
 fn schema_findings(item: &Item) -> Vec<Finding> {
     let Item::Tool(tool) = item else { return Vec::new() };
     let Some(schema) = &tool.schema else { return Vec::new() };
     if let Err(why) = check_schema(schema) {
         return vec![Finding::error(format!("the schema cannot be used: {why}"))];
     }
+    let slips = misspelt_keywords(schema).into_iter().map(|slip| {
+        let at = escape_line(&slip.pointer);
+        let message =
+            format!("the schema's `{at}` is not a keyword of JSON Schema and checks nothing");
+        Finding::warning(message).meant(&slip.word, vec![slip.meant.to_owned()])
+    });
     let faults = check_examples(schema, &tool.examples).into_iter();
-    faults.map(Finding::error).collect()
+    faults.map(Finding::error).chain(slips).collect()
 }

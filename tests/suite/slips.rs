@@ -265,3 +265,51 @@ fn lines_fit_the_terminal_and_no_command_is_broken() {
     let said = world.rye(&["trust", "accept", "a139"]);
     assert!(said.stderr.lines().any(|line| line.len() > 80), "{said:?}");
 }
+
+#[test]
+fn a_slip_of_a_schemas_keyword_is_told_when_the_tool_is_signed() {
+    let world = World::new();
+    let shell = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
+         # executor_id = \"rye/core/runtimes/shell/script\"\n# [config_schema]\n# type = \"object\"\n\
+         # requierd = [\"city\"]\n# [config_schema.properties.city]\n# enumm = [1]\n# ///\ntrue\n";
+    let yaml = "version: \"1.0.0\"\ndescription: x\ncategory: acme\ntool_type: tool\n\
+         executor_id: rye/core/primitives/execute\nconfig: {command: 'true'}\n\
+         config_schema: {requierd: [city], properties: {city: {enumm: [1]}}}\n";
+    let python = CHOICES.replace("\"enum\": [\"info\"", "\"enumm\": [\"info\"");
+    let python =
+        python.replace("\"additionalProperties\"", "\"requierd\": [], \"additionalProperties\"");
+    for (file, text, place) in
+        [("a.sh", shell, "city"), ("b.yaml", yaml, "city"), ("c.py", python.as_str(), "level")]
+    {
+        world.write(&format!(".ai/tools/acme/{file}"), text);
+        let item = format!("tool:acme/{}", &file[..1]);
+        let said = world.rye(&["sign", &item]);
+        assert_eq!(said.status, 0, "{said:?}");
+        let slips = [("/requierd", "required"), (&format!("/properties/{place}/enumm"), "enum")];
+        for (slip, meant) in slips {
+            let told = format!(
+                "the schema's `{slip}` is not a keyword of JSON Schema and checks nothing; did you \
+                 mean `{meant}`?"
+            );
+            // A terminal's lines may be broken; here there is none.
+            assert!(said.stderr.contains(&told), "{told}: {said:?}");
+        }
+        world.works(&item);
+    }
+}
+
+#[test]
+fn no_keyword_of_an_item_that_is_shipped_or_tried_here_is_taken_for_a_slip() {
+    let world = World::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (at, from) in [".ai/tools/rye", "tests/specs/.ai/tools"].into_iter().enumerate() {
+        let to = world.project().join(format!(".ai/tools/of{at}"));
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        let mut copy = std::process::Command::new("cp");
+        let copied = copy.arg("-r").arg(root.join(from)).arg(to).status();
+        assert!(copied.unwrap().success(), "{from}");
+    }
+    let said = world.rye(&["sign", "--all", "--others", "--json"]);
+    assert!(said.stdout.matches("tool:of").count() > 20, "{said:?}");
+    assert!(!said.stdout.contains("is not a keyword"), "{said:?}");
+}

@@ -51,6 +51,7 @@ pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
 pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR};
 pub(crate) use python::{NamedText, named_texts};
+pub(crate) use schema::misspelt_keywords;
 pub(crate) use schema_bound::{Subschemas, bound_schema};
 pub(crate) use tool::{Constraints, KEYS, Tool};
 pub(crate) use write_files::write_files;

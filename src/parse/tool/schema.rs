@@ -1,6 +1,7 @@
 //! A tool's parameters as one JSON Schema, however they were declared.
 
 use serde_json::{Map, Value, json};
+use strsim::damerau_levenshtein;
 
 use super::fields::{Fields, string, wrong};
 use super::schema_bound::bound_schema;
@@ -179,6 +180,68 @@ const PARAMETER: [&str; 62] = [
     "nullable",
 ];
 
+/// A word in the place of a keyword that nothing reads, and the keyword that it is a slip of.
+pub(crate) struct MisspeltKeyword {
+    /// Where it stands in the schema.
+    pub(crate) pointer: String,
+    pub(crate) word: String,
+    pub(crate) meant: &'static str,
+}
+
+/// The slips among the keywords of a schema. Names of properties are not keywords; `x-…` is free,
+/// and so is a word that is near no keyword: other programs may read it.
+pub(crate) fn misspelt_keywords(schema: &Value) -> Vec<MisspeltKeyword> {
+    let Ok(parts) = bound_schema(schema) else { return Vec::new() };
+    let slips = parts.maps().flat_map(|map| {
+        let slips = map.keys().filter_map(|word| Some((word, slip_of_keyword(word)?)));
+        slips.map(move |(word, meant)| {
+            let at = pointer_to(schema, map).unwrap_or_default();
+            MisspeltKeyword { pointer: format!("{at}/{word}"), word: word.clone(), meant }
+        })
+    });
+    slips.collect()
+}
+
+/// The keyword that a word is a slip of.
+fn slip_of_keyword(word: &str) -> Option<&'static str> {
+    if PARAMETER.contains(&word) || word.starts_with("x-") || word.len() > 2 * LONGEST_KEYWORD {
+        return None;
+    }
+    let slips = if word.chars().count() < LONG_WORD { 1 } else { 2 };
+    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+    let word = word.to_lowercase();
+    let near =
+        PARAMETER.into_iter().filter(|keyword| !NOT_MEANT.contains(keyword)).map(|keyword| {
+            let same = plain(&word) == plain(keyword);
+            (if same { 0 } else { damerau_levenshtein(&word, &keyword.to_lowercase()) }, keyword)
+        });
+    near.filter(|(distance, _)| *distance <= slips).min().map(|(_, keyword)| keyword)
+}
+
+/// A word of so many letters may hold two slips.
+const LONG_WORD: usize = 7;
+const LONGEST_KEYWORD: usize = "unevaluatedProperties".len();
+
+/// Keywords that another word lies beside, such as `note`, `id` and `comment`.
+const NOT_MEANT: [&str; 9] =
+    ["$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$id", "$schema", "if", "name", "not"];
+
+/// The pointer to a mapping in a value, by its address.
+fn pointer_to(value: &Value, map: &Map<String, Value>) -> Option<String> {
+    match value {
+        Value::Object(here) if std::ptr::eq(here, map) => Some(String::new()),
+        Value::Object(here) => here.iter().find_map(|(key, value)| {
+            let key = key.replace('~', "~0").replace('/', "~1");
+            Some(format!("/{key}{}", pointer_to(value, map)?))
+        }),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .find_map(|(at, value)| Some(format!("/{at}{}", pointer_to(value, map)?))),
+        _ => None,
+    }
+}
+
 fn property(fields: &Fields<'_>) -> Result<Value, ParseFault> {
     // Behind a list of parameters a field of the tool would be one of the last of them.
     fields.only_or_x(&PARAMETER)?;
@@ -219,4 +282,60 @@ fn of_types(value: &Value, pointer: &str) -> Result<Option<Value>, ParseFault> {
     let near = near.first().map(|near| format!("; did you mean `{near}`?"));
     let why = format!("`{}`: `{}` is not a known type", escape_line(pointer), escape_line(&word));
     Err(ParseFault::new(PARSE_METADATA, why + &near.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::misspelt_keywords;
+    use serde_json::{Value, json};
+
+    /// Each slip as its pointer and the keyword that is meant.
+    fn slips(schema: &Value) -> Vec<(String, &'static str)> {
+        let slips = misspelt_keywords(schema).into_iter();
+        slips.map(|slip| (slip.pointer, slip.meant)).collect()
+    }
+
+    #[test]
+    fn a_slip_of_a_keyword_is_found_where_a_keyword_may_stand() {
+        for (schema, pointer, meant) in [
+            (json!({"requierd": ["a"]}), "/requierd", "required"),
+            (json!({"propertys": {"requierd": {}}}), "/propertys", "properties"),
+            (json!({"tpye": "object"}), "/tpye", "type"),
+            (json!({"defs": {}}), "/defs", "$defs"),
+            (
+                json!({"additional_properties": false}),
+                "/additional_properties",
+                "additionalProperties",
+            ),
+            (json!({"properties": {"a": {"enumm": [1]}}}), "/properties/a/enumm", "enum"),
+            (json!({"properties": {"a/b": {"defualt": 1}}}), "/properties/a~1b/defualt", "default"),
+            (json!({"items": {"minlength": 1}}), "/items/minlength", "minLength"),
+            (json!({"anyOf": [true, {"patern": "x"}]}), "/anyOf/1/patern", "pattern"),
+            (json!({"$defs": {"a": {"maximun": 1}}}), "/$defs/a/maximun", "maximum"),
+            (json!({"not": {"oneof": []}}), "/not/oneof", "oneOf"),
+            (
+                json!({"additionalProperties": {"discription": ""}}),
+                "/additionalProperties/discription",
+                "description",
+            ),
+        ] {
+            assert_eq!(slips(&schema), [(pointer.to_owned(), meant)], "{schema}");
+        }
+    }
+
+    #[test]
+    fn names_of_properties_values_and_words_of_others_are_no_slips() {
+        for schema in [
+            json!({"properties": {"requierd": {"type": "string"}, "tpye": {}, "enumm": {}}}),
+            json!({"$defs": {"defualt": {}}, "patternProperties": {"titel": {}}}),
+            json!({"default": {"requierd": 1}, "const": {"tpye": 1}, "enum": [{"enumm": 1}]}),
+            json!({"examples": [{"defualt": 1}], "dependentRequired": {"requierd": ["a"]}}),
+            json!({"x-requird": 1, "unit": "m", "note": "x", "id": "a", "comment": "x", "label": "x"}),
+            json!({"order": 1, "min": 1, "max": 2, "optional": true, "group": "a", "schema": {}}),
+            json!({"type": "object", "nullable": true, "example": 1, "name": "x", "ui:widget": 1}),
+            json!(true),
+        ] {
+            assert_eq!(slips(&schema), [], "{schema}");
+        }
+    }
 }

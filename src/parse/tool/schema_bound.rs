@@ -181,6 +181,11 @@ impl<'a> Subschemas<'a> {
         named.into_iter().collect()
     }
 
+    /// The schemas that are mappings.
+    pub(super) fn maps(&self) -> impl Iterator<Item = &'a Map<String, Value>> {
+        self.all.iter().copied()
+    }
+
     /// Whether a mapping is one of these schemas.
     pub(crate) fn contains(&self, map: &Map<String, Value>) -> bool {
         self.known.contains_key(&std::ptr::from_ref(map))
