@@ -77,7 +77,7 @@ impl Observers {
 fn watch(told: Notification, is_over: &AtomicBool) {
     let Notification { item, child, folders, payload, deadline, mask } = told;
     let mut words = one_line(request(&payload, false, None));
-    let mut stderr_log = StderrLog::default();
+    let mut stderr_log = StderrLog::new(folders.authors_paths());
     loop {
         if words.is_empty() {
             child.close_input();

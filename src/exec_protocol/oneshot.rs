@@ -22,10 +22,11 @@ pub(super) fn call(
     spawn.stderr_end = Some(OUTPUT_BYTES);
     spawn.stops_at_cap = true;
     spawn.stdin = one_line(request(&spawn.stdin, options.below_args, running.approval));
+    let paths = folders.authors_paths();
     let ended = run_once(plan, &spawn, folders, running, &mut |_, _, _| ())?;
     let mask = Mask::new(plan.private_values());
-    let mut stderr_log =
-        if ended.stderr_truncated { StderrLog::amid() } else { StderrLog::default() };
+    let begin = if ended.stderr_truncated { StderrLog::amid } else { StderrLog::new };
+    let mut stderr_log = begin(paths);
     stderr_log.take(plan.item(), &ended.stderr, &mask);
     let tail = stderr_log.tail(plan.item(), &mask, false);
     if !tail.is_empty() {

@@ -248,7 +248,7 @@ impl Server {
         asked.sink.record(Event::ServerStarted { item_id: self.item.clone(), pid: child.pid() });
         state.generation += 1;
         state.timeouts = 0;
-        state.stderr_log = StderrLog::default();
+        state.stderr_log = StderrLog::new(folders.authors_paths());
         state.live = Some(Live {
             child: Arc::new(child),
             framer: Framer::new(EXEC_LINE_BYTES.min(self.options.max_output_bytes)),

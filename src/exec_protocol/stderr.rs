@@ -2,11 +2,11 @@
 //! told of a failure.
 //!
 //! What is kept is as it was said, and masked when it is shown: a secret that comes in two pieces,
-//! or has several lines, is found in the whole.
+//! or has several lines, is found in the whole. What is shown names the files that the author has.
 
 use crate::base::limits::{NOTE_LINES, STDERR_TAIL};
 use crate::base::text::escape_line;
-use crate::execute::Mask;
+use crate::execute::{AuthorsPaths, Mask};
 use crate::id::Ref;
 
 /// The log of one program, bounded in lines and in what is kept.
@@ -19,15 +19,21 @@ pub(crate) struct StderrLog {
     /// How much of it was offered to the log.
     told: usize,
     lines: usize,
+    paths: AuthorsPaths,
 }
 
 /// More than the tail, since a mask may be shorter than its secret.
 const KEPT: usize = 4 * STDERR_TAIL;
 
 impl StderrLog {
-    /// Of a program whose first words are not known.
-    pub(crate) fn amid() -> Self {
-        Self { is_cut: true, ..Self::default() }
+    /// Of a program that runs private copies of these files.
+    pub(crate) fn new(paths: AuthorsPaths) -> Self {
+        Self { paths, ..Self::default() }
+    }
+
+    /// The same of one whose first words are not known.
+    pub(crate) fn amid(paths: AuthorsPaths) -> Self {
+        Self { is_cut: true, ..Self::new(paths) }
     }
 
     /// Takes what was said.
@@ -49,7 +55,7 @@ impl StderrLog {
             let context = &self.said[start.saturating_sub(mask.reach())..];
             // What may be the beginning of a secret that has not come yet is masked too.
             let from = context.len() - (self.said.len() - start);
-            let line = mask.after(context, from, true);
+            let line = self.paths.bytes(&mask.after(context, from, true));
             tracing::info!(%item, "stderr: {}", escape_line(String::from_utf8_lossy(&line).trim_end()));
         } else if self.lines == NOTE_LINES + 1 {
             tracing::info!(%item, "stderr: more than {NOTE_LINES} lines; no more of them here");
@@ -72,7 +78,7 @@ impl StderrLog {
         if self.told < self.said.len() {
             self.end_line(item, mask);
         }
-        let shown = mask.after(&self.said, self.known(mask), may_go_on);
+        let shown = self.paths.bytes(&mask.after(&self.said, self.known(mask), may_go_on));
         let from = shown.len().saturating_sub(STDERR_TAIL);
         String::from_utf8_lossy(&shown[from..]).into_owned()
     }
@@ -86,7 +92,7 @@ impl StderrLog {
 #[cfg(test)]
 mod tests {
     use super::{KEPT, StderrLog};
-    use crate::execute::Mask;
+    use crate::execute::{AuthorsPaths, Mask};
 
     #[test]
     fn f08_wherever_a_stream_is_cut_no_part_of_a_secret_is_in_its_tail() {
@@ -105,7 +111,7 @@ mod tests {
                     let rest = told.trim_start_matches('x');
                     assert_eq!(rest, "***", "{before} {cut}");
                 }
-                let mut stderr_log = StderrLog::amid();
+                let mut stderr_log = StderrLog::amid(AuthorsPaths::default());
                 stderr_log.take(
                     &item,
                     &[&secret.as_bytes()[cut..], b"y\n", &[b'x'; 60]].concat(),

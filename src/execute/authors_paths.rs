@@ -15,8 +15,8 @@ const URL: &str = "file://";
 /// of line.
 const HELD: usize = 8;
 
-/// The paths of one run to be replaced.
-#[derive(Default)]
+/// The paths of one run, or of one server, to be replaced.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AuthorsPaths {
     copies: Vec<Vec<u8>>,
     found: Option<AhoCorasick>,
@@ -40,7 +40,7 @@ impl AuthorsPaths {
     }
 
     /// The bytes with the author's paths.
-    pub(super) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let Some(found) = &self.found else { return bytes.to_vec() };
         found.replace_all_bytes(bytes, &vec![&self.folder; self.copies.len()])
     }

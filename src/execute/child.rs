@@ -34,7 +34,7 @@ pub(crate) struct RunContext<'a> {
 /// The private folder of a run and its mark: there as long as the program runs.
 #[derive(Debug, Default)]
 pub(crate) struct RunFolders {
-    pin: Option<PrivateDir>,
+    _pin: Option<PrivateDir>,
     /// Where a confined program may write whatever it likes.
     _tmp: Option<PrivateDir>,
     /// Where one that may make new items puts them.
@@ -42,19 +42,23 @@ pub(crate) struct RunFolders {
     /// The copy of git's index of one that may write a repository.
     index: Option<GitIndex>,
     _mark: Option<PrivateDir>,
+    authors_paths: AuthorsPaths,
 }
 
 impl RunFolders {
-    /// What standard error names in place of the private copies; paths of the project from there.
-    pub(super) fn authors_paths(&self, plan: &Plan, spawn: &Spawn) -> AuthorsPaths {
-        let folder = plan.pinned().first().and_then(Pinned::authors_folder);
-        let Some((pin, folder)) = self.pin.as_ref().zip(folder) else {
-            return AuthorsPaths::default();
-        };
-        let project = spawn.env.get("RYE_PROJECT").and_then(|project| project.to_str());
-        let below = project.and_then(|project| folder.strip_prefix(project)?.strip_prefix('/'));
-        AuthorsPaths::new(pin.path(), TOOL, below.unwrap_or(folder).to_owned())
+    /// What standard error names in place of the private copies.
+    pub(crate) fn authors_paths(&self) -> AuthorsPaths {
+        self.authors_paths.clone()
     }
+}
+
+/// The author's files in place of the private copies below `pin`; those of the project from there.
+fn authors_paths(plan: &Plan, spawn: &Spawn, pin: Option<&Path>) -> AuthorsPaths {
+    let folder = plan.pinned().first().and_then(Pinned::authors_folder);
+    let Some((pin, folder)) = pin.zip(folder) else { return AuthorsPaths::default() };
+    let project = spawn.env.get("RYE_PROJECT").and_then(|project| project.to_str());
+    let below = project.and_then(|project| folder.strip_prefix(project)?.strip_prefix('/'));
+    AuthorsPaths::new(pin, TOOL, below.unwrap_or(folder).to_owned())
 }
 
 /// Writes the verified bytes to a private folder, and says what to start there.
@@ -99,7 +103,8 @@ pub(crate) fn prepare(
     }
     spawn.digests_output = running.witness.is_some();
     let mark = running.pin_fallback.and_then(PrivateDir::mark);
-    Ok((spawn, RunFolders { pin, _tmp: tmp, new_items, index, _mark: mark }))
+    let authors_paths = authors_paths(plan, &spawn, pin.as_ref().map(PrivateDir::path));
+    Ok((spawn, RunFolders { _pin: pin, _tmp: tmp, new_items, index, _mark: mark, authors_paths }))
 }
 
 /// Starts the process of a plan as one that others talk with. Variables `of_one_run` are left out.
@@ -144,7 +149,8 @@ fn pinned(files: &[Pinned], running: &RunContext<'_>) -> Result<PrivateDir, Priv
     let pin = PrivateDir::new(running.runtime, running.pin_fallback)?;
     for file in files {
         let written = pin.write(&file.path, &file.bytes, file.is_program);
-        written.map_err(|source| PrivateDirError { at: file.path.clone().into(), source })?;
+        let below = || pin.path().parent().unwrap_or(pin.path()).to_owned();
+        written.map_err(|source| PrivateDirError { at: below(), source })?;
     }
     running.sink.record(Event::Pin { files: files.len() });
     Ok(pin)

@@ -25,6 +25,7 @@ mod protocol_fault;
 mod redact;
 mod subprocess;
 
+pub(crate) use authors_paths::AuthorsPaths;
 pub(crate) use child::{RunContext, RunFolders, prepare, run_once, start};
 pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
 pub(crate) use http::http_request;

@@ -22,7 +22,7 @@ pub(crate) fn subprocess(
     let (spawn, folders) = prepare(plan, process, running)?;
     let mask = Mask::new(plan.secrets());
     let of_errors = Mask::new(plan.private_values());
-    let paths = folders.authors_paths(plan, &spawn);
+    let paths = folders.authors_paths();
     let mut log = ErrorLog::new(plan, &paths, running.sink);
     let is_heard = running.sink.begin_output(!of_errors.is_empty());
     let mut shown = is_heard.then(|| Shown::new(&of_errors, &paths, running.sink));

@@ -26,7 +26,8 @@ pub(super) struct StdioCarrier {
 
 impl StdioCarrier {
     pub(super) fn new(child: PersistentChild, folders: RunFolders) -> Self {
-        let (framer, stderr_log) = (Framer::new(MCP_ANSWER_BYTES), StderrLog::default());
+        let stderr_log = StderrLog::new(folders.authors_paths());
+        let framer = Framer::new(MCP_ANSWER_BYTES);
         Self { child, folders, framer, stderr_log, list_changed: false, is_over: false }
     }
 

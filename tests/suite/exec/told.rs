@@ -27,7 +27,7 @@ fn both(world: &World, exec: &str, does: &str, lines: &str) -> [&'static str; 2]
 fn last_words(world: &World, item: &str) -> (String, String) {
     let said = world.rye(&["execute", item, "--json", "-v"]);
     let json = said.json();
-    let tail = json["stderr_tail"].as_str().or(json["data"]["stderr_tail"].as_str());
+    let tail = json["data"]["stderr_tail"].as_str();
     let tail = tail.unwrap_or_else(|| panic!("{said:?}"));
     (tail.to_owned(), format!("{}\n{}", said.stdout, said.stderr))
 }
@@ -95,5 +95,16 @@ fn of_a_program_that_failed_without_an_answer_nothing_stands_on_standard_output(
         let said = world.rye(&["execute", item]);
         assert_eq!(said.stdout, "", "{said:?}");
         assert!(said.status != 0 && said.stderr.contains("error["), "{said:?}");
+    }
+}
+
+#[test]
+fn the_last_words_of_a_program_and_the_log_name_the_file_that_the_author_has() {
+    let world = world();
+    for item in both(&world, "", "echo \"$0: line 3: no\" >&2", "") {
+        let (tail, all) = last_words(&world, item);
+        let file = format!(".ai/tools/{item}.files/run.sh: line 3: no");
+        assert_eq!(tail, format!("{file}\n"), "{item}");
+        assert!(all.contains(&format!("stderr: {file}")), "{item}: {all}");
     }
 }

@@ -172,3 +172,17 @@ fn a_server_reads_what_its_data_file_holds_at_each_call() {
         assert_eq!(said.json()["data"]["content"][0]["text"], now, "{said:?}");
     }
 }
+
+#[test]
+fn the_last_words_of_a_server_name_the_file_that_the_author_has() {
+    let world = world();
+    let text = SERVER_PY.replace("sys.stderr.write(\"no more\\n\")", "sys.stderr.write(__file__)");
+    assert_ne!(text, SERVER_PY);
+    world.write("server.py", text);
+    let said = import(&world, &["--yes", "python3", "server.py"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let got = call(&world, "die", &json!({})).json();
+    let tail = got["data"]["stderr_tail"].as_str().unwrap();
+    assert!(tail.starts_with(".ai/tools/shop/") && tail.ends_with("/server.py"), "{got}");
+    assert!(world.project().join(tail).is_file(), "{got}");
+}
