@@ -121,8 +121,8 @@ fn kept_owner(file: &File, old: &fs::Metadata) -> io::Result<u32> {
 /// `fsync`ed: then the whole of the other file is there already.
 pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut file = temporary(folder)?;
-    file.write_all(bytes)?;
+    let file = temporary(folder)?;
+    file.as_file().write_all(bytes)?;
     let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     let mode = match &old {
         Some(old) => kept_owner(file.as_file(), old)?,
@@ -150,8 +150,8 @@ pub(crate) fn replace_if(path: &Path, expected: &[u8], bytes: &[u8]) -> io::Resu
         io::Result::Ok((same && fs::read(path)? == expected).then_some(stat))
     };
     let Some(old) = is_expected(path)? else { return Ok(false) };
-    let mut file = temporary(folder)?;
-    file.write_all(bytes)?;
+    let file = temporary(folder)?;
+    file.as_file().write_all(bytes)?;
     let mode = kept_owner(file.as_file(), &old)?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
@@ -187,8 +187,8 @@ pub(crate) fn replace_if(path: &Path, expected: &[u8], bytes: &[u8]) -> io::Resu
 /// `AlreadyExists`; else what the file system says.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut file = temporary(folder)?;
-    file.write_all(bytes)?;
+    let file = temporary(folder)?;
+    file.as_file().write_all(bytes)?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path).map_err(|e| e.error)?;
@@ -211,7 +211,11 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
 /// What the file system says.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut name = tempfile::Builder::new();
-    let file = name.prefix(&temporary_name()?).rand_bytes(0).tempfile_in(folder)?;
+    let mut make = fs::OpenOptions::new();
+    let make = make.read(true).write(true).create_new(true).mode(0o600);
+    // Opened here, since an error of the library names the temporary file, of which nobody asked.
+    let file =
+        name.prefix(&temporary_name()?).rand_bytes(0).make_in(folder, |path| make.open(path))?;
     // Held for as long as it is open, so that nobody takes it for one that was left.
     let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
     Ok(file)

@@ -43,8 +43,8 @@ impl AtomicFile {
     ///
     /// # Errors
     /// What the file system says.
-    pub(crate) fn finish(mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
+    pub(crate) fn finish(self, bytes: &[u8]) -> io::Result<()> {
+        self.file.as_file().write_all(bytes)?;
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|e| e.error)?;
         let Some(folder) = self.path.parent() else { return Ok(()) };

@@ -132,7 +132,7 @@ fn clients(_: &Rye) -> Vec<Row> {
 fn project(rye: &Rye) -> Row {
     let path = rye.spaces().project_path().display().to_string();
     let failure = match rye.project().must_be_accepted() {
-        Ok(_) => return row("project", State::Good, format!("{path}, accepted")),
+        Ok(_) => return accepted(&path),
         Err(failure) => failure,
     };
     let told = failure.diagnostic();
@@ -143,6 +143,17 @@ fn project(rye: &Rye) -> Row {
     }
     let state = if told.code == SPACE_NO_PROJECT { State::Note } else { State::Bad };
     Row { help: told.help, ..row("project", state, told.message) }
+}
+
+/// A project that may be used; that nothing can be kept in it is worth knowing.
+fn accepted(path: &str) -> Row {
+    match unwritable(Path::new(path)) {
+        None => row("project", State::Good, format!("{path}, accepted")),
+        Some((why, help)) => Row {
+            help: Some(help),
+            ..row("project", State::Note, format!("{path}, accepted; it {why}"))
+        },
+    }
 }
 
 /// The foreign ground of this folder, and what is not used because it lies there.
@@ -184,12 +195,14 @@ fn user(rye: &Rye) -> Row {
             help: Some(format!("close it: `chmod o-w {text}`")),
             ..row("user space", State::Bad, format!("{text} is writable by others"))
         },
-        Ok(_) if cannot_write(&folder) => Row {
-            help: Some(format!("nothing can be kept there; let yourself in: `chmod u+w {text}`")),
-            ..row("user space", State::Bad, format!("{text} cannot be written"))
+        Ok(_) => match unwritable(&folder) {
+            None => row("user space", State::Good, text),
+            Some((why, help)) => Row {
+                help: Some(format!("nothing can be kept there; {help}")),
+                ..row("user space", State::Bad, format!("{text} {why}"))
+            },
         },
-        Ok(_) => row("user space", State::Good, text),
-        Err(_) if cannot_write(user.base()) => Row {
+        Err(_) if unwritable(user.base()).is_some() => Row {
             help: Some("let HOME or USER_SPACE name a folder that you can write".into()),
             ..row("user space", State::Bad, format!("{text} is not there and cannot be made"))
         },
@@ -197,8 +210,25 @@ fn user(rye: &Rye) -> Row {
     }
 }
 
-fn cannot_write(folder: &Path) -> bool {
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_err()
+/// Why nothing can be written to a folder, and what mends it.
+fn unwritable(folder: &Path) -> Option<(&'static str, String)> {
+    let path = folder.display();
+    if let Ok(disk) = rustix::fs::statvfs(folder) {
+        if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+            let help = "mount that file system for writing, or work in another folder";
+            return Some(("cannot be written: its file system is read-only", help.into()));
+        }
+        // What is kept back for root is root's.
+        let is_root = rustix::process::geteuid().is_root();
+        let room = if is_root { disk.f_bfree } else { disk.f_bavail };
+        if disk.f_blocks > 0 && room == 0 {
+            let help = format!("make room: `df -h {path}`");
+            return Some(("cannot be written: its file system is full", help));
+        }
+    }
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    let help = || ("cannot be written", format!("let yourself in: `chmod u+w {path}`"));
+    rustix::fs::access(folder, access).is_err().then(help)
 }
 
 fn keys(rye: &Rye) -> Vec<Row> {

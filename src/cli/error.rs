@@ -1,6 +1,7 @@
 //! What can be wrong with a command line.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::base::text::{escape_line, shell_word};
 use crate::diagnostic::{Code, Diagnose, codes};
@@ -48,6 +49,8 @@ pub(super) enum CliError {
     FileOfATool { path: String, tool: Ref },
     #[error("the answer could not be written: {source}")]
     Output { source: io::Error },
+    #[error("`{}` could not be written: {source}", escape_line(&.path.display().to_string()))]
+    OutputFile { path: PathBuf, source: io::Error },
     /// What `--check` asks about is not as it should be.
     #[error("{count} items would be {verb}, the first is `{first}`")]
     WouldChange { count: usize, verb: &'static str, first: Ref },
@@ -69,7 +72,7 @@ impl Diagnose for CliError {
             | Self::Several { .. }
             | Self::NoFile { .. }
             | Self::FileOfATool { .. } => CLI_NOT_AN_ITEM,
-            Self::Output { .. } => CLI_OUTPUT,
+            Self::Output { .. } | Self::OutputFile { .. } => CLI_OUTPUT,
             Self::UnknownCode { .. } => CLI_UNKNOWN_CODE,
             Self::WouldChange { .. } => CLI_WOULD_CHANGE,
             Self::SetUp { .. } => CLI_SET_UP,
@@ -104,6 +107,9 @@ impl Diagnose for CliError {
             Self::FileOfATool { tool, .. } => advice_for_file_of(tool),
             Self::NotAnItem { .. } => {
                 "name a file below `.ai`, such as `.ai/tools/acme/deploy.py`, or its ref, `tool:acme/deploy`".into()
+            }
+            Self::OutputFile { .. } => {
+                "what was there is as it was; name a file in a folder that has room and that you may write to".into()
             }
             Self::Output { .. } => {
                 "the command was carried out; make room, then ask for its answer again".into()

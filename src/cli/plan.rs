@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     // Parameters may be private.
     let mode = if args.with_params { 0o600 } else { 0o644 };
     let written = AtomicFile::at(path, mode).and_then(|file| file.finish(&text));
-    written.map_err(|source| CliError::Output { source })?;
+    written.map_err(|source| CliError::OutputFile { path: path.clone(), source })?;
     let path = path.display().to_string();
     if out.is_json() {
         out.success(json!({"item_id": tool.item, "path": path, "sha256": digest}));

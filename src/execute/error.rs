@@ -116,6 +116,10 @@ fn http_help(fault: &HttpFault) -> &'static str {
     }
 }
 
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 impl Diagnose for ExecuteError {
     fn code(&self) -> Code {
         match self {
@@ -158,6 +162,9 @@ impl Diagnose for ExecuteError {
             }
             Self::Spawn { .. } => {
                 "see whether the program runs by itself; `rye doctor` lists the usual ones".into()
+            }
+            Self::PrivateDir { source, .. } if is_full(&source.source) => {
+                "make room there, or set XDG_RUNTIME_DIR to a folder of yours that has some and is closed to others".into()
             }
             Self::PrivateDir { .. } => {
                 "set XDG_RUNTIME_DIR, or HOME, to a folder of yours that is closed to others".into()

@@ -78,8 +78,9 @@ impl PrivateDir {
         sweep(at);
         let prefix = format!("{}-", std::process::id());
         let private = fs::Permissions::from_mode(0o700);
-        let folder =
-            tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(at)?;
+        let folder = tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(at);
+        // The library names a folder that nobody asked for.
+        let folder = folder.map_err(|error| io::Error::from(error.kind()))?;
         let lock = File::open(folder.path())
             .ok()
             .filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());

@@ -85,10 +85,12 @@ pub(crate) fn learn(
     let needed = seen(tool).ok_or_else(no_process)?;
     let mut learned = proposed(Some(report), found, needed);
     if learned.exit_status() == 0 {
-        let kept = shown.map_or(Ok(()), |shown| shown.keep(&plan, &learned));
-        if let Err(error) = kept {
-            let why =
-                format!("it cannot be remembered ({error}), so `--write` runs the tool again");
+        let kept = shown.map(|shown| (shown.keep(&plan, &learned), shown));
+        if let Some((Err(error), shown)) = kept {
+            let at = shown.folder().display();
+            let why = format!(
+                "it cannot be remembered below `{at}` ({error}), so `--write` runs the tool again"
+            );
             learned.remarks.push(why);
         }
     }

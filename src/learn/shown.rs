@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,13 +55,17 @@ impl Shown {
         let _ = fs::remove_file(&self.path);
     }
 
+    /// Where it is remembered.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
     /// # Errors
     /// What the file system says.
     pub(super) fn keep(&self, plan: &Digest, learned: &Learned) -> io::Result<()> {
         let (needs, remarks) = (learned.needs.clone(), learned.remarks.clone());
         let record = Record { plan: plan.to_string(), needs, remarks };
-        let folder = self.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(self.folder())?;
         write_atomic(&self.path, serde_json::to_string(&record)?.as_bytes(), 0o600)
     }
 }

@@ -36,7 +36,7 @@ pub(crate) enum ReceiptError {
     OtherRun { of: String, wanted: String },
     #[error("no receipt can be written to `{}`, so nothing was run: {source}", .path.display())]
     NoPlace { path: PathBuf, source: io::Error },
-    #[error("`{item}` was run and ended with {ended}, but its receipt `{}` could not be written: {source}", .path.display())]
+    #[error("the run of `{item}` ended with {ended}, but its receipt `{}` could not be written: {source}", .path.display())]
     Lost { item: Ref, ended: &'static str, path: PathBuf, source: io::Error },
 }
 

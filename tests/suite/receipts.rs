@@ -217,7 +217,7 @@ fn a_receipt_that_is_lost_after_the_run_is_said_and_the_answer_is_kept() {
     assert_eq!(said.status, 6, "{said:?}");
     assert!(said.stdout.contains("\"ran\": true"), "{said:?}");
     assert!(said.stderr.contains("error[receipt.io]"), "{said:?}");
-    assert!(said.stderr.contains("was run and ended with success"), "{said:?}");
+    assert!(said.stderr.contains("` ended with success"), "{said:?}");
     fs::create_dir(world.project().join("out")).unwrap();
     let (status, got) = world.json(&["execute", ITEM, "--receipt", "out/r.json"]);
     assert_eq!((status, &got["code"], &got["status"]), (6, &json!("receipt.io"), &json!("error")));
