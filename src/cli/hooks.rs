@@ -169,7 +169,7 @@ fn test(
                 out.note(escape(&tail).trim_end());
             }
             let fields = json!({
-                "allow": true, "reason": why, "no_answer": true, "stderr_tail": tail,
+                "allow": true, "reason": why, "no_answer": true, "data": {"stderr_tail": tail},
             });
             (true, fields, text)
         }
@@ -179,7 +179,7 @@ fn test(
                 out.note(escape(&tail).trim_end());
             }
             let fields = json!({
-                "allow": false, "reason": why, "no_answer": true, "stderr_tail": tail,
+                "allow": false, "reason": why, "no_answer": true, "data": {"stderr_tail": tail},
             });
             (false, fields, text)
         }

@@ -16,7 +16,7 @@ use crate::diagnostic::{Diagnostic, Failure, Place, Style};
 use crate::id::{Query, Space};
 use crate::lock::LOCK_MALFORMED;
 use crate::report::{SarifLevel, Warned, metadata, sarif};
-use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, verified_row};
+use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, refused_row, verified_row};
 use crate::space::{Entry, Listing};
 use crate::verify::{VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_UNTRUSTED};
 
@@ -378,16 +378,10 @@ fn chains(args: &Args, items: &[Query], rye: &Rye, out: &mut Out) -> Exit {
                     let text = diagnostic.to_text(out.paint_err());
                     out.note(text.trim_end());
                 }
-                let mut fields = diagnostic.to_json();
-                fields.insert("status".into(), "refused".into());
-                // What answers nothing, and was typed without a kind, is no ref.
+                let place = rye.checks().place(query);
+                let mut fields = refused_row(&diagnostic, place.as_ref());
+                // What answers nothing, and was typed without a kind, is not a ref.
                 let is_ref = query.kind.is_some() || item != query.to_string();
-                if let Some(place) =
-                    diagnostic.place.filter(|_| diagnostic.item.as_ref() == Some(&item))
-                {
-                    fields.insert("space".into(), json!(place.space));
-                    fields.insert("path".into(), place.path.into());
-                }
                 if is_ref {
                     fields.insert("item_id".into(), item.into());
                 }

@@ -43,7 +43,7 @@ impl Diagnose for EvalError {
                 "an eval says `tool_type: eval` and has an `exec` block".into()
             }
             Self::Errored { .. } => {
-                "the eval itself failed, which is not a low score: read its `stderr_tail`, then correct the eval".into()
+                "the eval itself failed, which is not a low score: read its `data.stderr_tail`, then correct the eval".into()
             }
             Self::Failed { .. } => "read the text that was judged, and the eval's `detail`".into(),
         })

@@ -57,6 +57,20 @@ pub(crate) struct ToolFailure {
     pub(crate) of: &'static str,
 }
 
+impl ToolFailure {
+    /// What is told as `data`: the tool's own answer with the tail in it. An answer that is not a
+    /// mapping stands in `value`.
+    pub(crate) fn data(&self, answer: &Value) -> Map<String, Value> {
+        let mut data = match answer {
+            Value::Object(answer) => answer.clone(),
+            Value::Null => Map::new(),
+            other => [("value".to_owned(), other.clone())].into_iter().collect(),
+        };
+        data.insert(self.of.to_owned(), self.tail.clone().into());
+        data
+    }
+}
+
 impl Outcome {
     /// Reads a child's end as core 7.12 says. A result is shown by `mask`, and a failure, all of
     /// it, by `of_errors`.

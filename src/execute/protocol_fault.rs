@@ -88,7 +88,7 @@ impl ProtocolFault {
                 "give it the path of a file instead, or let it run once a call, which reads any size"
             }
             Self::Timeout { limit } | Self::TimeoutOfOne { limit } => {
-                return limit.help("exec.timeout_ms");
+                return limit.help("exec.timeout");
             }
             Self::NeverAsked { .. } => {
                 "if it can serve several calls at once, raise `exec.max_in_flight` and sign"
@@ -97,7 +97,7 @@ impl ProtocolFault {
                 "once it is given `approval`, it must do what it asked for, or fail"
             }
             Self::ServerExited { .. } => {
-                "the next call starts it anew; what it said last is in `stderr_tail`"
+                "the next call starts it anew; what it said last is in `data.stderr_tail`"
             }
             Self::ServerUnstable { .. } => {
                 "run it by hand and see why it ends; `--trace` shows each start and end"

@@ -248,20 +248,20 @@ impl ToolReport {
                             "message": pending.message,
                         },
                     })),
-                    (Some(failure), _) => {
-                        let of = failure.of;
-                        object(json!({
-                            "status": "error", "code": EXECUTE_TOOL_FAILED,
-                            "error": failure.message,
-                            "help": self.lacking(failure, &outcome.data).unwrap_or_else(|| {
-                                format!("see what the tool says of it in `data` and `{of}`")
-                            }),
-                            of: failure.tail,
-                        }))
-                    }
+                    (Some(failure), _) => object(json!({
+                        "status": "error", "code": EXECUTE_TOOL_FAILED,
+                        "error": failure.message,
+                        "help": self.lacking(failure, &outcome.data).unwrap_or_else(|| {
+                            format!("see what the tool says of it in `data`, last in `{}`", failure.of)
+                        }),
+                    })),
+                };
+                let data = match &outcome.failure {
+                    Some(failure) => failure.data(&outcome.data).into(),
+                    None => outcome.data.clone(),
                 };
                 out.extend(object(json!({
-                    "type": "tool", "item_id": self.item, "data": outcome.data,
+                    "type": "tool", "item_id": self.item, "data": data,
                     "chain": self.plan.chain(),
                 })));
                 out

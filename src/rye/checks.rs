@@ -10,10 +10,11 @@ use super::listed_files::{ListedFiles, checked};
 use super::load::{Loader, twins};
 use crate::base::json::object;
 use crate::base::parallel::parallel;
-use crate::diagnostic::{Failure, Place};
+use crate::diagnostic::{Diagnose, Diagnostic, Failure, Place};
 use crate::id::{Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::report::{Detail, Warned};
+use crate::resolve::{ResolveError, Resolver};
 use crate::space::Entry;
 use crate::trace::{Quiet, Warnings};
 use crate::verify::VERIFY_UNSIGNED;
@@ -55,21 +56,29 @@ impl ItemVerdict {
 impl CheckedItem {
     /// The row as data.
     pub(crate) fn to_json(&self) -> Value {
-        let row = json!({
-            "item_id": self.entry.item, "space": self.entry.space, "path": self.place.path,
-        });
-        let mut row = object(row);
-        match &self.verdict {
+        let place = (self.entry.space, self.place.path.clone());
+        let mut row = match &self.verdict {
             ItemVerdict::Good(detail, warnings) => {
-                row.extend(verified_row(std::slice::from_ref(detail.as_ref()), warnings));
+                verified_row(std::slice::from_ref(detail.as_ref()), warnings)
             }
-            ItemVerdict::Bad(failure) => {
-                row.extend(failure.diagnostic().to_json());
-                row.insert("status".into(), "refused".into());
-            }
-        }
+            ItemVerdict::Bad(failure) => refused_row(&failure.diagnostic(), Some(&place)),
+        };
+        row.insert("item_id".into(), json!(self.entry.item));
         row.into()
     }
+}
+
+/// The row of what was refused, as data. `place` is the file of the item, where one answers: with
+/// it the row says `space` and `path`, and null without it.
+pub(crate) fn refused_row(
+    diagnostic: &Diagnostic,
+    place: Option<&(Space, String)>,
+) -> Map<String, Value> {
+    let mut row = diagnostic.to_json();
+    row.insert("status".into(), "refused".into());
+    row.insert("space".into(), json!(place.map(|(space, _)| space)));
+    row.insert("path".into(), json!(place.map(|(_, path)| path)));
+    row
 }
 
 /// The row of what was verified, as data: the item, which is the first, and all that was checked
@@ -144,6 +153,24 @@ impl Checks<'_> {
             row.is_file_of_refused = files.contains(&row.entry);
         }
         checked
+    }
+
+    /// The space and the path of the file that answers, whether or not it verifies.
+    pub(crate) fn place(self, query: &Query) -> Option<(Space, String)> {
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let found = policy.loader(&Quiet).resolver(|resolver| {
+            Resolver { may_suggest: &|| false, ..*resolver }.answer(query, &Quiet)
+        });
+        match found {
+            Ok(found) => Some((found.space, found.place.path)),
+            // The file answers, and cannot be read as an item.
+            Err(error @ (ResolveError::Space(_) | ResolveError::Reserved { .. })) => {
+                let place = error.place()?;
+                let space = place.space.as_deref()?.split(':').next()?.parse().ok()?;
+                Some((space, place.path))
+            }
+            Err(_) => None,
+        }
     }
 
     /// Verifies one item and all that it runs through.

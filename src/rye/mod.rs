@@ -68,7 +68,7 @@ pub(crate) use builder::located;
 pub(crate) use call_policy::LockMode;
 #[cfg(feature = "mcp")]
 pub(crate) use carry_out::KeptServers;
-pub(crate) use checks::{CheckedItem, ItemVerdict, verified_row};
+pub(crate) use checks::{CheckedItem, ItemVerdict, refused_row, verified_row};
 pub(crate) use describe::DetailLevel;
 #[cfg(feature = "lsp")]
 pub(crate) use drafts::{JudgedDraft, Remark, Spot};

@@ -177,7 +177,7 @@ fn what_no_signature_covers_is_never_imported() {
     world.rye(&["sign", COUNT]);
     let (status, got) = world.json(&["execute", COUNT, "-i", "text=x"]);
     assert_eq!(status, 1, "{got}");
-    let told = got["stderr_tail"].as_str().unwrap_or_default();
+    let told = got["data"]["stderr_tail"].as_str().unwrap_or_default();
     assert!(told.contains("No module named 'extra'"), "{got}");
 }
 

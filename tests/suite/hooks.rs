@@ -411,7 +411,7 @@ fn hooks_are_listed_and_tried_one_by_one() {
     assert_eq!((&got["status"], &got["code"]), (&"error".into(), &"execute.tool_failed".into()));
     world.write("answer", "echo why not >&2; exit 1");
     let (status, got) = test("tool:hooks/guard");
-    assert_eq!((status, &got["stderr_tail"]), (1, &json!("why not\n")), "{got}");
+    assert_eq!((status, &got["data"]["stderr_tail"]), (1, &json!("why not\n")), "{got}");
     let said = world.rye(&["hooks", "test", "hooks/guard", "--payload", payload]);
     assert!(said.stdout.contains("denies") && said.stderr.contains("why not"), "{said:?}");
     hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "exit 1");

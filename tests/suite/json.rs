@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::world;
 use crate::world::{GREET_MD, MARKER_SH};
@@ -239,6 +239,58 @@ fn every_answer_of_verify_has_rows_of_one_shape() {
         assert_eq!(row["chain_details"][0]["item_id"], "tool:acme/echo", "{call:?}");
         for key in ["status", "space", "path", "digest", "signer", "owner", "integrity"] {
             assert_eq!(row[key], rows[0][key], "{call:?}: {key}");
+        }
+    }
+}
+
+#[test]
+fn every_refused_row_of_verify_says_the_space_and_the_path_of_its_file_or_null() {
+    let world = world();
+    let runtime = "version: \"1.0.0\"\ntool_type: runtime\nexecutor_id: rye/core/primitives/execute\n\
+         category: acme\ndescription: x\nconfig: {command: 'true'}\n";
+    world.signed(".ai/tools/acme/rt.yaml", runtime);
+    let user = runtime.replace("tool_type: runtime", "tool_type: tool");
+    world.signed(
+        ".ai/tools/acme/links.yaml",
+        &user.replace("rye/core/primitives/execute", "acme/rt"),
+    );
+    world.signed_home(".ai/tools/acme/mine.yaml", &user);
+    world.write_home(".ai/tools/acme/mine.yaml", user.replace("true", "false"));
+    world.write(".ai/tools/acme/rt.yaml", runtime.replace("true", "false"));
+    world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
+    world.signed(".ai/tools/acme/altered.sh", MARKER_SH);
+    world.shell("echo '# more' >> .ai/tools/acme/altered.sh");
+    world.write(".ai/tools/acme/huge.sh", vec![b'#'; 5 << 20]);
+    let project = |name: &str| (json!("project"), json!(format!(".ai/tools/acme/{name}")));
+    let null = || (Value::Null, Value::Null);
+    let rows = [
+        ("acme/altered", "verify.altered", project("altered.sh")),
+        ("tool:acme/unsigned", "verify.unsigned", project("unsigned.sh")),
+        // What refuses it is one of its links; the row is about the item.
+        ("acme/links", "verify.unsigned", project("links.yaml")),
+        ("acme/mine", "verify.unsigned", (json!("user"), Value::Null)),
+        ("tool:acme/huge", "space.too_large", project("huge.sh")),
+        ("acme/none", "resolve.not_found", null()),
+        ("tool:acme/none", "resolve.not_found", null()),
+    ];
+    for (item, code, place) in rows {
+        let (_, answer) = world.json(&["verify", item]);
+        let row = &answer["items"][0];
+        assert_eq!((&row["status"], &row["code"]), (&"refused".into(), &code.into()), "{answer}");
+        assert!(keys(row).is_superset(&BTreeSet::from(["space", "path"])), "{item}: {row}");
+        assert_eq!(row["space"], place.0, "{item}: {row}");
+        match (place.0.as_str(), row["path"].as_str()) {
+            (Some("user"), Some(path)) => assert!(path.ends_with("/acme/mine.yaml"), "{row}"),
+            _ => assert_eq!(row["path"], place.1, "{item}: {row}"),
+        }
+    }
+    for call in [&["verify"][..], &["verify", "tool:acme/*"], &["verify", "--ci"]] {
+        let (_, answer) = world.json(call);
+        let rows = answer["items"].as_array().unwrap().iter();
+        let refused: Vec<_> = rows.filter(|row| row["status"] == "refused").collect();
+        assert!(refused.len() >= 4, "{call:?}: {answer}");
+        for row in refused {
+            assert!(row["space"].is_string() && row["path"].is_string(), "{call:?}: {row}");
         }
     }
 }

@@ -30,7 +30,7 @@ fn refusal(world: &World, tool: &str, params: &Value) -> String {
     assert_eq!(got["data"]["success"], false, "{got}");
     let error = got["error"].as_str().expect("a sentence");
     assert!(!error.is_empty() && !error.contains("Traceback"), "{error}");
-    assert_eq!(got["stderr_tail"], "", "{got}");
+    assert_eq!(got["data"]["stderr_tail"], "", "{got}");
     error.to_owned()
 }
 
@@ -445,7 +445,7 @@ fn the_shell_tool_runs_a_command_and_tells_how_it_ended() {
     );
     let (status, got) = bash(json!({"command": "echo out; exit 7"}));
     assert_eq!((status, &got["code"]), (1, &json!("execute.tool_failed")));
-    let want = json!({"success": false, "error": "the command ended with exit status 7", "stdout": "out\n", "stderr": "", "exit_code": 7});
+    let want = json!({"success": false, "error": "the command ended with exit status 7", "stdout": "out\n", "stderr": "", "exit_code": 7, "stderr_tail": ""});
     assert_eq!(got["data"], want);
     let (status, got) = bash(json!({"command": "kill -9 $$"}));
     assert_eq!((status, &got["data"]["exit_code"]), (1, &json!(137)));

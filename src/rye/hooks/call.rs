@@ -103,7 +103,7 @@ impl CallHooks<'_> {
                 json!({"pending": {"reason": pending.reason, "message": pending.message}})
             }
             (None, Some(failure)) => {
-                json!({"error": failure.message, failure.of: failure.tail, "data": outcome.data})
+                json!({"error": failure.message, "data": failure.data(&outcome.data)})
             }
             (None, None) => outcome.data.clone(),
         };

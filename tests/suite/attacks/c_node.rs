@@ -321,7 +321,7 @@ console.log(JSON.stringify({
     world.signed(".ai/tools/acme/error.cjs", &error);
     let (status, said) = world.json(&["execute", "acme/error"]);
     assert_eq!(status, 1);
-    assert!(said["stderr_tail"].as_str().unwrap().contains("Error: mine"), "{said}");
+    assert!(said["data"]["stderr_tail"].as_str().unwrap().contains("Error: mine"), "{said}");
 }
 
 /// The guard reads no program: what is loaded is judged, whatever the text that asks for it.

@@ -80,7 +80,8 @@ fn f02_input_and_output_flow_at_once_and_a_child_that_does_not_read_is_no_deadlo
         let got = json["data"]["value"].as_str().map_or(0, str::len);
         assert_eq!(got, length, "{name}");
         if status == 1 {
-            let told = (&json["code"], &json["metadata"]["exit_code"], &json["stderr_tail"]);
+            let told =
+                (&json["code"], &json["metadata"]["exit_code"], &json["data"]["stderr_tail"]);
             assert_eq!(told, (&"execute.tool_failed".into(), &3.into(), &"".into()));
         }
     }
@@ -299,7 +300,7 @@ fn f08_a_secret_of_the_host_reaches_the_child_that_asks_for_it_and_nothing_else(
     let fails = world.json(&["execute", "fails"]).1;
     let length = "Bearer ".len() + CANARIES[1].1.len();
     assert_eq!(fails["data"]["n"], length, "{fails}");
-    assert_eq!(fails["stderr_tail"], "***, Bearer ***, .\n", "{fails}");
+    assert_eq!(fails["data"]["stderr_tail"], "***, Bearer ***, .\n", "{fails}");
     let late = world.json(&["execute", "late", "--timeout", "1"]).1;
     assert_eq!(late["data"]["stderr_tail"], "***, Bearer ***, .\n", "{late}");
     assert_eq!(world.run("tool:argv").1, "plan.secret_in_argv");

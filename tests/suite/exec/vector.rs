@@ -172,7 +172,7 @@ impl Call {
             "code" => code == rest,
             other => panic!("`{other}` is not an expectation"),
         };
-        let tail = got["stderr_tail"].as_str().or(got["data"]["stderr_tail"].as_str());
+        let tail = got["data"]["stderr_tail"].as_str();
         let tail = tail.unwrap_or_default();
         let all = got.to_string();
         let says = self.says.iter().all(|part| message.contains(part));

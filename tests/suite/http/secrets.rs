@@ -159,7 +159,7 @@ fn f08_a_secret_shows_in_nothing_that_rye_says() {
         format!("url: '{}'\nauth: {{type: bearer, secret: API_TOKEN}}", server.url("/json"));
     signed_with(&world, &config, "secrets: [API_TOKEN]");
     let said = ask(&world, &[], &[("API_TOKEN", CANARY)]);
-    assert!(said.json()["body_tail"].as_str().unwrap().contains("***"), "{said:?}");
+    assert!(said.json()["data"]["body_tail"].as_str().unwrap().contains("***"), "{said:?}");
     assert!(said.json()["data"].to_string().contains("***"), "{said:?}");
     // Nothing of it was kept on disk either.
     for (path, _) in world.snapshot() {

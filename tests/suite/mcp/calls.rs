@@ -92,7 +92,8 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
     assert_eq!(client.refused("rye_sign", json!({"item_id": "tool:acme/x"})), "resolve.not_found");
     let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/fails"}));
     assert!(is_error && said["code"] == "execute.tool_failed", "{said}");
-    assert_eq!(said["stderr_tail"], "what went wrong\n");
+    assert_eq!(said["data"]["stderr_tail"], "what went wrong\n");
+    assert_eq!(said.get("stderr_tail"), None, "{said}");
     // What is wrong with arguments is for the model to mend.
     for (tool, arguments) in [
         ("rye_execute", json!({})),
