@@ -131,9 +131,8 @@ fn clients(_: &Rye) -> Vec<Row> {
 
 fn project(rye: &Rye) -> Row {
     let path = rye.spaces().project_path().display().to_string();
-    let failure = match rye.project().must_be_accepted() {
-        Ok(_) => return accepted(&path),
-        Err(failure) => failure,
+    let Err(failure) = rye.project().must_be_accepted() else {
+        return accepted(&path);
     };
     let told = failure.diagnostic();
     if told.code == VERIFY_PROJECT_NOT_ACCEPTED {

@@ -94,6 +94,19 @@ impl Request {
         self
     }
 
+    /// # Errors
+    /// `plan.drifted` where another plan was given, `pending.drifted` where something else was
+    /// approved.
+    fn compare(&self, plan: &Plan) -> Result<(), Failure> {
+        let compared = self.plan.as_ref().map(|planned| planned.compare(plan, self.for_record));
+        match (&self.approval, compared) {
+            (Some(approval), Some(Err(error))) => Err(approval.drifted(&error)),
+            (None, Some(Err(error))) => Err(error.into()),
+            (Some(approval), _) => approval.check_env(plan),
+            (None, _) => Ok(()),
+        }
+    }
+
     /// Everything but the start.
     pub fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
@@ -248,17 +261,7 @@ impl Runs<'_> {
             machine.guarded.push(folder.clone());
         }
         let plan = Plan::build(&valid, params, &machine, loader.sink)?;
-        if let Some(planned) = &request.plan {
-            planned.compare(&plan, request.for_record).map_err(|error| {
-                match &request.approval {
-                    Some(approval) => approval.drifted(&error),
-                    None => error.into(),
-                }
-            })?;
-        }
-        if let Some(approval) = &request.approval {
-            approval.check_env(&plan)?;
-        }
+        request.compare(&plan)?;
         let chain = valid.chain();
         let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
         let warnings = warnings(sources);
