@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::model::{Graph, Node, Sort, Standing};
 use crate::base::Digest;
+use crate::parse::DeclaredReach;
 
 /// A CycloneDX document of version 1.6.
 #[derive(Debug, Serialize)]
@@ -194,7 +195,7 @@ fn properties(node: &Node) -> Vec<Property> {
         said("code", node.code.map(str::to_owned)),
         said("error", node.error.clone().filter(|_| node.standing == Standing::Refused)),
     ];
-    let reach = node.reach.iter().flat_map(|reach| reach.rows());
+    let reach = node.reach.iter().flat_map(DeclaredReach::rows);
     let reach = reach.map(|(what, value)| said(&format!("reach:{what}"), Some(value)));
     fixed.into_iter().chain(reach).flatten().collect()
 }

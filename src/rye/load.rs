@@ -58,19 +58,10 @@ impl Loader<'_> {
         let answer = self.resolver(|resolver| resolver.answer(query, self.sink));
         answer.map_err(|error| match error {
             ResolveError::NotFound { .. } if query.space.is_none() => {
-                self.locked_and_gone(query).map_or_else(|| error.into(), Failure::from)
+                locked_and_gone(self.policy, query).map_or_else(|| error.into(), Failure::from)
             }
             error => error.into(),
         })
-    }
-
-    /// That nothing has the item is another thing where the project has locked it.
-    fn locked_and_gone(&self, query: &Query) -> Option<LockError> {
-        let mut names = self.policy.lock().ok()?.rows().map(|(name, _)| name);
-        let name = names.find(|name| {
-            name.id == query.id && query.kind.is_none_or(|kind| name.kind == Some(kind))
-        })?;
-        Some(LockError::Gone { item: Ref::new(name.kind?, name.id.clone()) })
     }
 
     /// Verify and parse a file.
@@ -270,4 +261,13 @@ impl Fetch for Loader<'_> {
     fn near(&self, item: &Ref) -> Vec<String> {
         self.resolver(|resolver| resolver.near(&Query::from(item.clone())))
     }
+}
+
+/// That nothing has the item is another thing where the project has locked it.
+fn locked_and_gone(policy: &CallPolicy<'_>, query: &Query) -> Option<LockError> {
+    let mut names = policy.lock().ok()?.rows().map(|(name, _)| name);
+    let name = names.find(|name| {
+        name.id == query.id && query.kind.is_none_or(|kind| name.kind == Some(kind))
+    })?;
+    Some(LockError::Gone { item: Ref::new(name.kind?, name.id.clone()) })
 }
