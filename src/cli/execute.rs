@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::context::Context;
 use super::exit::Exit;
 use super::input::Inputs;
-use super::live::Live;
+use super::live::{Live, Shows};
 use super::named::reference;
 use super::out::{Out, is_terminal};
 use crate::base::text::escape_line;
@@ -100,7 +100,12 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let recorder = traced.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
     out.flush();
-    let live = Live::new(sink, !args.no_stream && !args.quiet && !args.dry_run && !out.is_json());
+    let shows = match (args.no_stream, args.quiet || args.dry_run || out.is_json()) {
+        (_, true) => Shows::Nothing,
+        (true, _) => Shows::AtTheEnd,
+        (false, _) => Shows::AsItComes,
+    };
+    let live = Live::new(sink, shows);
     let result = rye.runs().run(&request, context.start, &live);
     let mut streamed = live.end();
     out.go_on(&mut streamed);
@@ -126,8 +131,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let events = events.filter(|_| args.trace || report.is_tool());
     let is_quiet = args.quiet && !args.dry_run && report.exit_status() == 0;
     let (stdout, stderr) = (!is_quiet && !streamed.stdout, !is_quiet && !streamed.stderr);
-    let shown =
-        Shown { details: args.chain_details, dry_run: args.dry_run, stdout, stderr, events };
+    let beside = streamed.beside;
+    let shown = Shown {
+        details: args.chain_details,
+        dry_run: args.dry_run,
+        stdout,
+        stderr,
+        beside,
+        events,
+    };
     Ok(show(&report, Some(shown), context, out))
 }
 
@@ -138,12 +150,15 @@ pub(super) struct Shown {
     /// What the tool wrote is still to be shown.
     stdout: bool,
     stderr: bool,
+    /// What the tool said beside its result.
+    beside: String,
     events: Option<Vec<Recorded>>,
 }
 
 impl Default for Shown {
     fn default() -> Self {
-        Self { details: false, dry_run: false, stdout: true, stderr: true, events: None }
+        let beside = String::new();
+        Self { details: false, dry_run: false, stdout: true, stderr: true, beside, events: None }
     }
 }
 
@@ -169,7 +184,9 @@ pub(super) fn show(
         }
         out.flush();
         if shown.stderr {
-            out.foreign_err(&text.stderr);
+            // A result that is JSON says nothing of it.
+            let said = if text.stderr.is_empty() { &shown.beside } else { &text.stderr };
+            out.foreign_err(said);
         }
         if let Some(error) = report.error_text(out.paint_err()) {
             out.note(error.trim_end());

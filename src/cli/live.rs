@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 
-use crate::base::limits::LIVE_RESULT_BYTES;
+use crate::base::limits::{LIVE_RESULT_BYTES, OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
 use crate::base::text::escape;
 use crate::id::Ref;
@@ -17,8 +17,17 @@ use crate::trace::{Event, OutputPiece, Sink};
 /// the result of a run that succeeds would hold.
 pub(super) struct Live<'a> {
     inner: &'a dyn Sink,
-    is_wanted: bool,
+    shows: Shows,
     state: Mutex<State>,
+}
+
+/// When it is shown what a tool writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    AsItComes,
+    /// The result is shown at the end, and so is what the tool said beside it.
+    AtTheEnd,
+    Nothing,
 }
 
 #[derive(Default)]
@@ -30,6 +39,8 @@ struct State {
     scan: ResultScan,
     stdout: CutText,
     stderr: CutText,
+    /// What is shown at the end.
+    beside: Vec<u8>,
     shown: Streamed,
 }
 
@@ -40,13 +51,15 @@ pub(super) struct Streamed {
     pub(super) stderr: bool,
     /// The last line that was shown is not at its end.
     pub(super) in_line: bool,
+    /// What the tool said beside its result, for the end.
+    pub(super) beside: String,
     /// The first thing that went wrong with standard output.
     pub(super) lost: Option<io::Error>,
 }
 
 impl<'a> Live<'a> {
-    pub(super) fn new(inner: &'a dyn Sink, is_wanted: bool) -> Self {
-        Self { inner, is_wanted, state: Mutex::default() }
+    pub(super) fn new(inner: &'a dyn Sink, shows: Shows) -> Self {
+        Self { inner, shows, state: Mutex::default() }
     }
 
     /// What was shown. A result was not.
@@ -56,6 +69,7 @@ impl<'a> Live<'a> {
         state.shown.stdout(&rest);
         let rest = state.stderr.end();
         state.shown.stderr(&rest);
+        state.shown.beside = lossy(state.beside);
         state.shown
     }
 }
@@ -76,10 +90,11 @@ impl Sink for Live<'_> {
     fn begin_output(&self, masked: bool) -> bool {
         let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
         let mut state = unpoisoned(self.state.lock());
-        state.shows_stdout = self.is_wanted && (stdout || !masked);
+        let as_it_comes = self.shows == Shows::AsItComes;
+        state.shows_stdout = as_it_comes && (stdout || !masked);
         // Beside output that is shown as it comes, or nobody could tell what belongs to what.
-        state.shows_stderr = state.shows_stdout || self.is_wanted && stderr;
-        state.shows_stderr
+        state.shows_stderr = state.shows_stdout || as_it_comes && stderr;
+        self.shows != Shows::Nothing
     }
 
     fn wrote(&self, OutputPiece { of_stderr, bytes }: OutputPiece<'_>) {
@@ -90,6 +105,9 @@ impl Sink for Live<'_> {
                 state.shown.stderr = true;
                 let text = state.stderr.next(bytes);
                 state.shown.stderr(&text);
+            } else {
+                let room = OUTPUT_BYTES - state.beside.len();
+                state.beside.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
         } else if state.shown.stdout {
             state.show_stdout(bytes);

@@ -99,6 +99,24 @@ fn f08_a_secret_in_a_result_is_masked_in_a_terminal_and_whole_for_programs() {
 }
 
 #[test]
+fn what_a_tool_says_beside_a_result_is_shown_at_the_end_where_it_is_not_shown_as_it_comes() {
+    let world = world().env("API_TOKEN", "token-0123456789");
+    let header = "# secrets = [\"API_TOKEN\"]\n";
+    world.signed(FILE, &tool(header, "echo beside $API_TOKEN >&2; echo '{\"a\": 1}'\n"));
+    let said = world.rye(&["run", LOUD]);
+    assert_eq!((said.status, said.stderr.as_str()), (0, "beside ***\n"), "{said:?}");
+    let said = world.rye(&["run", LOUD, "--no-stream"]);
+    assert_eq!((said.status, said.stderr.as_str()), (0, "beside ***\n"), "{said:?}");
+    let said = world.rye_at_a_terminal("", &["run", LOUD, "--no-stream"]);
+    assert_eq!(shown(&said).matches("beside ***").count(), 1, "{said:?}");
+    for silent in ["--quiet", "--json"] {
+        assert_eq!(world.rye(&["run", LOUD, silent]).stderr, "", "{silent}");
+    }
+    world.signed(FILE, &tool(header, "echo beside >&2; echo text\n"));
+    assert_eq!(world.rye(&["run", LOUD, "--no-stream"]).stderr, "beside\n", "said once");
+}
+
+#[test]
 fn f08_what_is_shown_of_a_run_that_fails_holds_no_value_that_its_item_named() {
     let world = world().env("PLACE", "place-of-acme").env("API_TOKEN", "token-0123456789");
     let header = "# env = [\"PLACE\"]\n# secrets = [\"API_TOKEN\"]\n";

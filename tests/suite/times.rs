@@ -37,6 +37,12 @@ struct Spot {
     most_ms: u64,
 }
 
+impl Spot {
+    fn is_directive(&self) -> bool {
+        self.item.starts_with("directive:")
+    }
+}
+
 fn tool(executor: &str, rest: &str) -> String {
     format!(
         "version: \"1.0.0\"\ntool_type: tool\nexecutor_id: rye/core/{executor}\ncategory: acme\n\
@@ -125,13 +131,13 @@ fn each_time_of_a_signed_file_is_read_in_each_form_and_a_wrong_one_is_told_with_
         }
         for wrong in WRONG {
             // All is text in a directive, and so is a number that stands in quotes.
-            let wrong = match spot.file.ends_with(".md") {
+            let wrong = match spot.is_directive() {
                 true if wrong == "'5'" => continue,
                 true => wrong.trim_matches('\''),
                 false => wrong,
             };
             let got = answer(&world, &spot, wrong).to_string();
-            if is_beyond_yaml(wrong) && !spot.file.ends_with(".md") {
+            if is_beyond_yaml(wrong) && !spot.is_directive() {
                 assert!(got.contains("parse.yaml") && got.contains("\"line\":"), "{wrong}: {got}");
                 continue;
             }
@@ -147,7 +153,7 @@ fn a_time_that_is_written_in_both_ways_is_refused() {
     for spot in spots() {
         let key = spot.named.rsplit('/').next().unwrap().trim_matches('`');
         let bare = if spot.told.1 == 1 { "_ms" } else { "_seconds" };
-        let (from, to) = match spot.file.ends_with(".md") {
+        let (from, to) = match spot.is_directive() {
             true => ("duration=\"TIME\"".into(), "duration=\"5s\" duration_seconds=\"5\"".into()),
             false => (format!("{key}: TIME"), format!("{key}: 5s, {key}{bare}: 5")),
         };

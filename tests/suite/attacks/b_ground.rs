@@ -293,9 +293,10 @@ fn a_folder_that_holds_your_home_is_not_made_a_project() {
         fs::remove_file(above.join("marker")).unwrap();
     };
     works();
-    for args in [&["init"][..], &["trust", "project"]] {
+    let refused = [(&["init"][..], "cli.usage", 2), (&["trust", "project"], "space.no_project", 4)];
+    for (args, code, status) in refused {
         let said = world.rye_in(&above, args, b"");
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{args:?}: {said:?}");
+        assert_eq!((said.code().as_str(), said.status), (code, status), "{args:?}: {said:?}");
     }
     // Without a project the user space is written into, if that is what was asked for.
     let new = ["new", "tool", "acme/mine", "--json"];

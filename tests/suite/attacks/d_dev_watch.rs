@@ -173,13 +173,8 @@ fn d09_a_file_with_conflict_marks_is_not_signed_without_a_key_press() {
         world.shell(git);
         let marked = String::from_utf8(world.read(SAY_FILE)).unwrap();
         assert!(marked.contains("<<<<<<<") && marked.contains(">>>>>>>"), "{git}: {marked}");
-        let event = dev.until_that(|event| {
-            let text = event["files"][0]["diff"].as_str().unwrap_or_default();
-            event["item_id"] == SAY && text.contains("<<<<<<<")
-        });
-        assert_eq!(event["event"], "changed");
-        let why = dev.about("waits", SAY)["why"].to_string();
-        assert!(why.contains("git_moved"), "{git}: {why}");
+        let refused = dev.about("refused", SAY);
+        assert_eq!(refused["code"], "sign.invalid", "{git}: no key press signs it: {refused}");
         // Nor is what is made of it, until somebody has looked.
         let half = edit(&world, SAY_FILE, "=======\n", "");
         let why = dev.about("waits", SAY)["why"].to_string();

@@ -58,6 +58,7 @@ fn without_a_terminal_nothing_is_signed_or_trusted_below_a_run() {
 fn without_a_terminal_no_project_is_accepted_below_a_run() {
     for verb in [&["trust", "project"][..], &["init"]] {
         let world = super::others::clone_world();
+        std::fs::create_dir_all(world.project().join(".ai/tools")).unwrap();
         let before = files(&world);
         let said = world.rye_below_a_run(&[verb, &["--json"][..]].concat());
         assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{verb:?}");

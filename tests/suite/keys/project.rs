@@ -137,9 +137,10 @@ fn a_key_that_is_accepted_through_a_link_is_accepted_for_the_real_project() {
 fn your_user_space_is_no_project_that_could_be_accepted() {
     let Some(world) = clone_world().at_home() else { return };
     let before = standing(&world);
-    for verb in [&["init"][..], &["trust", "project"]] {
+    let refused = [(&["init"][..], "cli.usage", 2), (&["trust", "project"], "space.no_project", 4)];
+    for (verb, code, status) in refused {
         let said = world.rye_in(&world.home(), &[verb, &["--json"][..]].concat(), b"");
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{verb:?} {said:?}");
+        assert_eq!((said.code().as_str(), said.status), (code, status), "{verb:?} {said:?}");
         assert_eq!(standing(&world), before, "{verb:?}");
     }
 }
