@@ -51,7 +51,7 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     assert!(text.starts_with(&head), "{text}");
     assert_eq!(mode(&file), 0o600);
     let again = old.rye(&export);
-    assert_eq!((again.status, again.code().as_str()), (4, "key.io"), "{again:?}");
+    assert_eq!((again.status, again.code().as_str()), (4, "key.exists"), "{again:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), text, "nothing is overwritten");
 
     new.write("key.pem", &text);
