@@ -3,36 +3,61 @@
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::error::CliError;
 use super::exit::Exit;
-use super::named::query;
+use super::named::{Named, query};
 use super::out::Out;
+use super::value_parsers::no_match;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Failure, Paint, Style};
-use crate::rye::{Against, PastVersion};
+use crate::id::{Query, Space};
+use crate::rye::{Against, Difference, PastVersion, Rye};
+use crate::space::Entry;
 
-/// Show what changed in an item since its last verified version
+/// Show what changed in items since they were last verified here
+///
+/// Without a ref, every item of the project that is another version than the one that you signed,
+/// ran, locked or accepted last, such as after a `git pull`. A folder, a glob or several refs mean
+/// the same of their items; one item is shown as it is, changed or not.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The item, such as `tool:acme/deploy`
-    #[arg(value_name = "REF|PATH", add = super::complete::refs())]
-    item: String,
-    /// Compare with the version that `.ai/rye.lock` lists
+    /// Items, globs such as 'tool:acme/**', or paths of files and folders, such as `.`
+    #[arg(value_name = "REF|GLOB|PATH", add = super::complete::refs())]
+    items: Vec<String>,
+    /// Compare one item with the version that `.ai/rye.lock` lists
     #[arg(long, conflicts_with = "to")]
     lock: bool,
-    /// Compare with another known version: its number in the history, the beginning of its sha256,
-    /// or a time such as 2027-01-31
+    /// Compare one item with another known version: its number in the history, the beginning of its
+    /// sha256, or a time such as 2027-01-31
     #[arg(long, value_name = "VERSION")]
     to: Option<String>,
-    /// List the known versions, the latest first
+    /// List the known versions of one item, the latest first
     #[arg(long, conflicts_with_all = ["lock", "to"])]
     history: bool,
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let query = query(&args.item, &rye)?;
+    if args.history || args.lock || args.to.is_some() {
+        let [word] = args.items.as_slice() else {
+            let message = "`--history`, `--lock` and `--to` are about one item".to_owned();
+            let help = Some("name one item, such as `tool:acme/deploy`".to_owned());
+            return Err(CliError::Usage { message, help }.into());
+        };
+        return one(args, &query(word, &rye)?, &rye, out);
+    }
+    let named = args.items.iter().map(|word| Named::read(word, &rye));
+    let named = named.collect::<Result<Vec<_>, _>>()?;
+    match named.as_slice() {
+        [Named::Item(query)] => one(args, query, &rye, out),
+        _ => many(&args.items, &named, &rye, out),
+    }
+}
+
+/// The difference of one item, or its history.
+fn one(args: &Args, query: &Query, rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     if args.history {
-        let (item, versions) = rye.history().versions(&query)?;
+        let (item, versions) = rye.history().versions(query)?;
         return Ok(history(&item.to_string(), &versions, out));
     }
     let against = match &args.to {
@@ -40,39 +65,99 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         None if args.lock => Against::Lock,
         None => Against::Last,
     };
-    let difference = rye.history().diff(&query, &against)?;
-    let (whole, brief) = (difference.whole(), difference.brief());
-    let (item, since) = (difference.item, difference.since);
-    let files: Vec<String> = difference.files.iter().map(|f| f.finding.to_string()).collect();
+    let difference = rye.history().diff(query, &against)?;
     if out.is_json() {
-        out.success(json!({
-            "item_id": item, "path": difference.place.path, "since": since,
-            "sha256": difference.sha256,
-            "changed": !difference.unified.is_empty() || !difference.files.is_empty(),
-            "diff": whole, "files": files,
-        }));
+        out.success(row(&difference));
         return Ok(Exit::DONE);
     }
+    let item = &difference.item;
     if difference.sha256.is_none() {
         out.line(&format!("no version of `{item}` that verifies is known here: all of it is new"));
     } else if difference.unified.is_empty() {
-        let since = since.map(|at| at.to_string()).unwrap_or_default();
+        let since = difference.since.map(|at| at.to_string()).unwrap_or_default();
         let what = match against {
             Against::Last => "was verified",
             Against::Lock => "the lock lists",
             Against::Named(_) => "it was",
         };
-        let but = if files.is_empty() { "" } else { "; the files beside it are not:" };
+        let but = if difference.is_any() { "; the files beside it are not:" } else { "" };
         out.line(&format!("`{item}` is what {what}, signed {since}{but}"));
     }
-    let text = painted(&brief, out.paint());
+    show(&difference, out);
+    Ok(Exit::DONE)
+}
+
+/// The differences of all items that are meant and changed; without words, of the project's.
+fn many(words: &[String], named: &[Named], rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
+    if named.is_empty() {
+        rye.spaces().project()?;
+    }
+    let mut entries = rye.items().survey(&[])?.entries;
+    for (word, named) in words.iter().zip(named) {
+        if !entries.iter().any(|entry| named.means(entry)) {
+            return Err(no_match(word, None, rye));
+        }
+    }
+    // Of what is named by itself the nearest copy; of many neither what rye brings nor what is about
+    // keys.
+    let by_name = named.iter().filter(|named| named.item().is_some());
+    let nearest = by_name.filter_map(|named| entries.iter().find(|entry| named.means(entry)));
+    let mut nearest: Vec<Entry> = nearest.cloned().collect();
+    entries.retain(|entry| {
+        let is_shipped = entry.space == Space::System || rye.items().is_system_copy(entry);
+        let is_meant = match named {
+            [] => entry.space == Space::Project,
+            named => named.iter().any(|named| named.item().is_none() && named.means(entry)),
+        };
+        is_meant && !is_shipped && !entry.item.is_about_keys() && !nearest.contains(entry)
+    });
+    entries.append(&mut nearest);
+    let changed = rye.history().changed(&entries)?;
+    let unchanged = entries.len().saturating_sub(changed.len());
+    if out.is_json() {
+        let items: Vec<Value> = changed.iter().map(row).collect();
+        out.success(json!({"items": items, "unchanged": unchanged}));
+        return Ok(Exit::DONE);
+    }
+    let (new, changed): (Vec<_>, Vec<_>) = changed.iter().partition(|one| one.sha256.is_none());
+    for difference in &changed {
+        let (item, path) = (&difference.item, escape_line(&difference.place.path));
+        let head = out.paint().style(Style::Strong, &format!("{item}  {path}"));
+        out.line(&head);
+        show(difference, out);
+        out.line("");
+    }
+    if changed.is_empty() {
+        out.line(match entries.len() - new.len() {
+            0 => "no version of an item here was verified before",
+            _ => "nothing changed since it was last verified",
+        });
+    }
+    for difference in &new {
+        let item = &difference.item;
+        out.line(&format!("new  {item}  no version that verifies is known: `rye diff {item}`"));
+    }
+    Ok(Exit::DONE)
+}
+
+/// The lines that differ, in the file and in those beside it.
+fn show(difference: &Difference, out: &mut Out) {
+    let text = painted(&difference.brief(), out.paint());
     out.exact(&text);
     for file in &difference.files {
         out.line(&file.finding.to_string());
         let text = painted(&file.unified, out.paint());
         out.exact(&text);
     }
-    Ok(Exit::DONE)
+}
+
+fn row(difference: &Difference) -> Value {
+    let files: Vec<String> = difference.files.iter().map(|f| f.finding.to_string()).collect();
+    json!({
+        "item_id": difference.item, "path": difference.place.path, "since": difference.since,
+        "sha256": difference.sha256, "changed": difference.is_any(), "diff": difference.whole(),
+        "files": files,
+    })
 }
 
 /// A unified diff for people.

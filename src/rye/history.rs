@@ -17,7 +17,8 @@ use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{Fingerprint, Query, Ref};
 use crate::lock::Pin;
 use crate::resolve::Found;
-use crate::signature::{Scan, scan};
+use crate::signature::{Scan, has_no_line, scan};
+use crate::space::Entry;
 use crate::trace::Quiet;
 use crate::verify::{DevMode, PartFinding, Reason, Source, admit, digest_to_sign};
 
@@ -172,6 +173,31 @@ impl History<'_> {
         Ok(loader.difference(&old, &found, name))
     }
 
+    /// What differs of these files from the versions that were verified last; one of which no
+    /// version is known is new as a whole. What is as it was then is left out, and so is a file of
+    /// a tool.
+    ///
+    /// # Errors
+    /// Those of finding an item.
+    pub(crate) fn changed(self, entries: &[Entry]) -> Result<Vec<Difference>, Failure> {
+        let policy = CallPolicy::new(self.rye, LockMode::Off);
+        let loader = policy.loader(&Quiet);
+        let mut changed = Vec::new();
+        for entry in entries {
+            let Some(found) = loader.file_of(entry, false)? else { continue };
+            let is_bare = has_no_line(&found.bytes, &found.file_type.comment);
+            let difference = match loader.versions(&found).next() {
+                Some(last) => loader.difference(&last, &found, None),
+                None if is_bare && policy.tool_that_lists(entry).is_some() => continue,
+                None => loader.all_new(&found),
+            };
+            if difference.is_any() {
+                changed.push(difference);
+            }
+        }
+        Ok(changed)
+    }
+
     /// The known versions of an item, the latest first; only those that verify.
     ///
     /// # Errors
@@ -213,6 +239,11 @@ impl Difference {
         let (item, place, sha256) = (found.item.clone(), found.place.clone(), Some(old.digest()));
         let signatures = signatures(&[old.text().as_bytes(), &found.bytes], found);
         Self { item, place, since, sha256, unified, files: Vec::new(), signatures }
+    }
+
+    /// Whether anything differs.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.unified.is_empty() || !self.files.is_empty()
     }
 
     /// The file and those beside it, as one unified diff.

@@ -75,7 +75,7 @@ pub(crate) use drafts::{JudgedDraft, Remark, Spot};
 pub(crate) use eval::Scored;
 pub(crate) use facade::now;
 pub(crate) use failed::Failed;
-pub(crate) use history::{Against, PastVersion};
+pub(crate) use history::{Against, Difference, PastVersion};
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
 pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};

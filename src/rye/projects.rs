@@ -17,8 +17,8 @@ use crate::signature::has_no_line;
 use crate::space::{Entry, Odd, ProjectIdentity};
 use crate::trace::Quiet;
 use crate::verify::{
-    AcceptedProject, KeyPair, OutOfScope, Proposal, PublicKey, SigLine, SignedText, TextFault,
-    TrustStore, UnacceptedProject, check, proposals,
+    AcceptedProject, KeyPair, OutOfScope, Proposal, PublicKey, SigLine, SignedText, Source,
+    TextFault, TrustStore, UnacceptedProject, check, digest_to_sign, proposals,
 };
 
 /// Who stands behind an item of the project.
@@ -47,6 +47,8 @@ pub(crate) struct ReviewedItem {
     pub(crate) owner: Option<String>,
     /// The file is not what its line says was signed.
     pub(crate) altered: bool,
+    /// The file is another version than the one that you accepted, signed or ran last.
+    pub(crate) changed: bool,
     /// The key that the line names did not make its signature; unknown keys cannot be asked.
     pub(crate) forged: bool,
     /// Spaces whose copy it would shadow.
@@ -184,6 +186,16 @@ impl<'a> ProjectTrust<'a> {
         Ok(review.items.into_iter().filter(|item| item.is_left_out(key)).map(|i| i.item).collect())
     }
 
+    /// Whether items lie here of signers whom you do not trust.
+    ///
+    /// # Errors
+    /// Those of [`ProjectTrust::review`].
+    pub(crate) fn has_unknown_signers(self) -> Result<bool, Failure> {
+        let is_unknown =
+            |item: &ReviewedItem| matches!(item.signer_is, SignerIs::Proposed | SignerIs::Unknown);
+        Ok(self.review()?.items.iter().any(is_unknown))
+    }
+
     /// Looks at the project of this working directory.
     ///
     /// # Errors
@@ -221,7 +233,9 @@ impl<'a> ProjectTrust<'a> {
             if has_no_line(&found.bytes, &found.file_type.comment) {
                 bare.insert(entry.item.clone(), entry.clone());
             }
-            let (reach, more) = reach(loader, &found);
+            let last = loader.versions(&found).next();
+            let changed = last.as_ref().is_some_and(|last| last.digest() != digest_to_sign(&found));
+            let (reach, more) = reach(&found, last);
             let signed = SignedText {
                 bytes: &found.bytes,
                 item: &entry.item,
@@ -238,6 +252,7 @@ impl<'a> ProjectTrust<'a> {
                 out_of_scope: None,
                 owner: None,
                 altered: false,
+                changed,
                 forged: false,
                 shadows,
                 reach,
@@ -317,13 +332,12 @@ fn person_of(key: Fingerprint, trust: &TrustStore<'_>) -> Fingerprint {
 }
 
 /// What a file may touch, and what of that is new since the version that is remembered.
-fn reach(loader: Loader<'_>, found: &Found) -> (Option<DeclaredReach>, Vec<String>) {
+fn reach(found: &Found, last: Option<Source>) -> (Option<DeclaredReach>, Vec<String>) {
     let text = std::str::from_utf8(&found.bytes).ok();
     let (kind, style) = (found.item.kind, &found.file_type.header);
     let Some(now) = text.and_then(|text| DeclaredReach::of_unverified(kind, text, style)) else {
         return (None, Vec::new());
     };
-    let last = loader.versions(found).next();
     let before = last.and_then(|source| Item::parse(&source).ok()).map(|item| item.reach());
     let more = before.map(|before| now.beyond(&before)).unwrap_or_default();
     (Some(now), more)

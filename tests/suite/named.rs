@@ -32,13 +32,14 @@ const ONE: &[(&[&str], &[&str])] = &[
     (&["describe"], &[]),
     (&["fetch"], &[]),
     (&["why"], &[]),
-    (&["diff"], &[]),
     (&["learn"], &[]),
     (&["dev"], &[]),
     (&["mv"], &["acme/other"]),
     (&["eval", "run"], &["--content", "x"]),
     (&["hooks", "test"], &[]),
     (&["export", "skill"], &[]),
+    // Without an option it shows what changed, of as many as are named.
+    (&["diff"], &["--history"]),
 ];
 
 /// Verbs that take no item.

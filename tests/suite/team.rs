@@ -2,7 +2,9 @@
 
 mod ci;
 mod look_alikes;
+mod newcomer;
 mod projects;
+mod pulled;
 mod reach;
 mod revoked;
 mod walk;

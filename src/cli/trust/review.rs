@@ -71,7 +71,7 @@ pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
     if review.items.is_empty() {
         out.line("  none");
     }
-    for line in items(review, paint) {
+    for line in items(review, rye, paint) {
         out.line(&line);
     }
     let more = review.items.iter().filter(|item| !item.more.is_empty()).count();
@@ -87,7 +87,8 @@ pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
     out.line("");
 }
 
-fn items(review: &Review, paint: Paint) -> Vec<String> {
+fn items(review: &Review, rye: &Rye, paint: Paint) -> Vec<String> {
+    let trust = rye.trust();
     let width = review.items.iter().map(|i| i.item.to_string().len()).max().unwrap_or(0).min(48);
     let rows = review.items.iter().map(|item| {
         let key = item.signer.map(|(key, _)| key.short()).unwrap_or_default();
@@ -113,6 +114,9 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
         }
         if item.altered {
             line.push_str(&paint.style(Style::Error, "  changed after it was signed"));
+        } else if item.changed {
+            let text = "  changed since you last verified it";
+            line.push_str(&paint.style(Style::Warning, text));
         }
         if !item.shadows.is_empty() {
             let spaces: Vec<_> = item.shadows.iter().map(|space: &Space| space.as_str()).collect();
@@ -121,7 +125,12 @@ fn items(review: &Review, paint: Paint) -> Vec<String> {
             );
         }
         if let Some(before) = item.signer_before {
-            let was = format!("  signer changed: it was {}", before.short());
+            let was = match trust.owner(before) {
+                Some(owner) if owner == "you" => owner,
+                Some(owner) => format!("`{}` {}", escape_line(&owner), before.short()),
+                None => before.short(),
+            };
+            let was = format!("  signer changed: it was {was}");
             line.push_str(&paint.style(Style::Warning, &was));
         }
         line.push_str(&reach(item, paint));
@@ -155,9 +164,15 @@ pub(in crate::cli) fn phrases(words: &[String]) -> String {
 
 /// The next steps: yours, and those of whoever signed.
 fn hints(review: &Review, rye: &Rye) -> Vec<String> {
-    let mut hints =
-        vec!["read an item with `rye diff`, your editor, or `less`; nothing was run".to_owned()];
+    let mut hints = vec![match review.items.iter().filter(|item| item.changed).count() {
+        0 => "read an item with `rye diff`, your editor, or `less`; nothing was run".to_owned(),
+        1 => "`rye diff` shows what changed in 1 item since you last verified it".to_owned(),
+        n => format!("`rye diff` shows what changed in {n} items since you last verified them"),
+    }];
     let trust = rye.trust();
+    if trust.own().ok().flatten().is_none() {
+        hints.push("make a key of your own first, to accept with: `rye keys generate`".into());
+    }
     let proposed = review.proposals.iter().filter_map(|p| p.document.as_ref().ok());
     for document in proposed.filter(|d| super::list::state(d.fingerprint, rye).is_none()) {
         hints.push(format!(
@@ -227,7 +242,8 @@ fn to_json(review: &Review, rye: &Rye) -> Value {
                 "item_id": item.item, "signer": item.signer.map(|(key, _)| key),
                 "signed_at": item.signer.map(|(_, at)| at), "signer_is": signer_is,
                 "signer_before": item.signer_before,
-                "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered, "forged": item.forged,
+                "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered,
+                "changed": item.changed, "forged": item.forged,
                 "shadows": item.shadows, "reach": item.reach, "asks_for_more": item.more,
                 "is_new": item.is_new,
             })
