@@ -26,12 +26,13 @@ use crate::verify::{KeyPair, PartFinding, VERIFY_ALTERED};
 
 /// Sign items with your own key
 ///
-/// A single item is always signed again, and it is said whose signature yours replaces. A glob, a
-/// folder or `--all` signs what is yours or unsigned and does not carry your valid signature yet;
-/// it passes over, and names, what somebody else signed (`--others` takes it) and what `rye dev`
-/// showed and you did not say yes to. On a terminal the change of what was signed before is shown
-/// first, and you are asked. In a project that you have not accepted all of it is shown
-/// first, and you are asked.
+/// What is named by its ref or its file, one or several, is always signed again, and it is said
+/// whose signature yours replaces; on a terminal its change since it was signed or verified last is
+/// shown first, and there is no question. A glob, a folder or `--all` signs what is yours or
+/// unsigned and does not carry your valid signature yet; on a terminal each change is shown first,
+/// and you are asked. It passes over what somebody else signed, and names what of that was changed
+/// since, and what `rye dev` showed and you did not say yes to. In a project that you have not
+/// accepted all of it is shown first, and you are asked.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Items, globs such as 'tool:acme/**', or paths of files and folders, such as `.`
@@ -40,8 +41,8 @@ pub(super) struct Args {
     /// Every item of the space
     #[arg(long, conflicts_with = "items")]
     all: bool,
-    /// With a glob or `--all`: also what somebody else signed, in whose signature's place yours
-    /// goes
+    /// With a glob, a folder or `--all`: also what somebody else signed and is refused as it is;
+    /// what carries a good signature of somebody else is signed by its name alone
     #[arg(long)]
     others: bool,
     /// The space whose copy is signed; by default the project, and for a ref your user space too
@@ -66,9 +67,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             if staged.iter().any(is_in_project) {
                 accept_first(&rye, &staged, &[], out)?;
             }
-            if scope != SignScope::Named {
-                ask_for_changed(&staged, &rye, context, out)?;
-            }
+            show_changes(&staged, scope, &rye, context, out)?;
             write(&rye, staged, &pair, context, out)?
         }
     };
@@ -94,23 +93,25 @@ pub(super) fn sign(
     write(rye, staged, &pair, context, out)
 }
 
-/// Shows what changed in files of a batch since they were signed, and asks whether that is to be
-/// signed. Without a terminal, or with `--yes`, there is no question.
+/// Shows what changed in files since they were signed or verified last. Of a batch it asks whether
+/// that is to be signed; what was named by itself was chosen. Without a terminal, or with `--yes`,
+/// nothing is shown.
 ///
 /// # Errors
 /// `cli.not_confirmed`
-fn ask_for_changed(
+fn show_changes(
     staged: &[StagedRow],
+    scope: SignScope,
     rye: &Rye,
     context: &Context,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    let changed: Vec<&StagedRow> = staged.iter().filter(|row| row.is_altered()).collect();
+    let changed: Vec<&StagedRow> = staged.iter().filter(|row| row.is_change()).collect();
     if changed.is_empty() || !can_ask() || out.is_json() || context.common.yes || is_below_a_run() {
         return Ok(());
     }
     for row in changed.iter().take(CHANGES_SHOWN) {
-        let head = format!("{} was changed since it was signed:", row.item);
+        let head = format!("{} was changed since it was verified last:", row.item);
         let head = out.paint().style(Style::Strong, &head);
         out.line(&head);
         let space = row.place.space.as_deref().and_then(|space| space.parse().ok());
@@ -130,6 +131,9 @@ fn ask_for_changed(
         out.line(&format!("{more} more were changed; see each with `rye diff`"));
     }
     out.flush();
+    if scope == SignScope::Named {
+        return Ok(());
+    }
     let what = match changed.as_slice() {
         [one] => format!("sign the change of `{}`", one.item),
         more => format!("sign the changes of these {} items", more.len()),
@@ -362,9 +366,9 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
             }
             Signed::NotSigned(why) => {
                 counts.passed_over += 1;
-                if !out.is_json() {
+                if let Some(reason) = reason(why, report).filter(|_| !out.is_json()) {
                     let verb = out.paint().style(Style::Warning, "passed over");
-                    out.line(&format!("{verb}  {}  {}", report.item, reason(why, report)));
+                    out.line(&format!("{verb}  {}  {reason}", report.item));
                 }
             }
             Signed::Failed(failure) => {
@@ -377,7 +381,40 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
             }
         }
     }
+    if !out.is_json() {
+        passed_over(reports, out);
+    }
     (exit, counts)
+}
+
+/// What others signed: the number of what is good as it is, and how just what was changed since is
+/// signed.
+fn passed_over(reports: &[SignReport], out: &mut Out) {
+    let is_good = |r: &&SignReport| matches!(&r.signed, Signed::NotSigned(NotSigned::Good(_)));
+    let good = reports.iter().filter(is_good).count();
+    if good > 0 {
+        let verb = out.paint().style(Style::Dim, "passed over");
+        let (items, are) = if good == 1 { ("item", "is") } else { ("items", "are") };
+        out.line(&format!("{verb}  {good} {items} that others signed and that {are} as signed"));
+    }
+    let altered = reports.iter().filter_map(|report| match &report.signed {
+        Signed::NotSigned(NotSigned::Altered(_)) => Some(named(report)),
+        _ => None,
+    });
+    let altered = altered.collect::<Vec<_>>().join(" ");
+    if !altered.is_empty() {
+        out.line(&format!(
+            "refused until somebody signs; read them with `rye diff {altered}`, and"
+        ));
+        out.line(&format!("  sign just these with `rye sign {altered}`"));
+    }
+}
+
+/// The item as it is named on a command line.
+fn named(report: &SignReport) -> String {
+    let space = report.place.space.as_deref().and_then(|space| space.parse().ok());
+    let space = space.filter(|space| *space != Space::Project);
+    Query { space, ..Query::from(report.item.clone()) }.to_string()
 }
 
 /// What was signed, or would be: the item, its space, whose signature was replaced, the digest, the
@@ -423,10 +460,12 @@ fn file(finding: &PartFinding) -> Option<(&'static str, &str)> {
     }
 }
 
-/// Why a file was passed over, and which option includes it.
-fn reason(why: &NotSigned, report: &SignReport) -> String {
+/// Why a file was passed over, and which option includes it; `None` for one that is good.
+fn reason(why: &NotSigned, report: &SignReport) -> Option<String> {
     let item = &report.item;
-    match why {
+    Some(match why {
+        NotSigned::Good(_) => return None,
+        NotSigned::Altered(other) => format!("changed since {} signed it", name(other)),
         NotSigned::Others(other) => {
             format!("signed by {}; `--others` takes it", name(other))
         }
@@ -436,7 +475,7 @@ fn reason(why: &NotSigned, report: &SignReport) -> String {
         NotSigned::HeldBack => {
             format!("held back by `rye dev`; see `rye diff {item}`, then sign it by its name")
         }
-    }
+    })
 }
 
 fn name(other: &OtherSigner) -> String {
@@ -462,7 +501,10 @@ pub(super) fn row(report: &SignReport, check: bool) -> Value {
         Signed::UpToDate => json!({"status": "up_to_date"}),
         Signed::NotSigned(why) => {
             let (word, by) = match why {
-                NotSigned::Others(other) => ("others", Some(signer(other))),
+                NotSigned::Good(other) | NotSigned::Others(other) => {
+                    ("others", Some(signer(other)))
+                }
+                NotSigned::Altered(other) => ("altered", Some(signer(other))),
                 NotSigned::Unclear => ("unclear", None),
                 NotSigned::HeldBack => ("held_back", None),
             };

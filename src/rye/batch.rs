@@ -24,7 +24,7 @@ use crate::space::baseline::HeldBack;
 use crate::trace::Quiet;
 use crate::verify::{
     DevMode, KeyPair, PartFinding, Scan, SignError, SignWith, Source, TrustStore, VERIFY_ALTERED,
-    VERIFY_DEV_SIGNATURE, VERIFY_UNTRUSTED, admit, digest_to_sign, scan,
+    VERIFY_DEPENDENCY, VERIFY_DEV_SIGNATURE, VERIFY_UNTRUSTED, admit, digest_to_sign, scan,
 };
 
 /// A file that is to be signed.
@@ -45,7 +45,7 @@ impl From<Found> for ToSign {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignScope {
     /// What carries no valid signature of yours: what is yours, and what is unsigned. With `others`
-    /// also what somebody else signed.
+    /// also what somebody else signed, unless that signature is good.
     Open { others: bool },
     /// All of them: each was named.
     Named,
@@ -64,7 +64,12 @@ pub(crate) struct OtherSigner {
 /// Why a file is left as it is, although it carries no valid signature of yours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotSigned {
-    /// Somebody else signed it.
+    /// Somebody else signed it, and it is let in as it is.
+    Good(OtherSigner),
+    /// It, or a file that it lists, was changed since somebody else signed it.
+    Altered(OtherSigner),
+    /// Somebody else signed it, and it is refused for another reason, such as a key that you do not
+    /// trust.
     Others(OtherSigner),
     /// Its signature line is damaged, or of an older form: it cannot be said whose it is.
     Unclear,
@@ -118,6 +123,8 @@ struct Ready {
     on_disk: Cow<'static, [u8]>,
     was: Option<Code>,
     replaces: Option<OtherSigner>,
+    /// It differs from what its signature line says, or from the version that was verified last.
+    is_change: bool,
 }
 
 impl StagedRow {
@@ -129,9 +136,10 @@ impl StagedRow {
         }
     }
 
-    /// Whether the file was changed behind a signature line that it still carries.
-    pub(crate) fn is_altered(&self) -> bool {
-        matches!(&self.step, Step::Write(ready) if ready.was == Some(VERIFY_ALTERED))
+    /// Whether the file is another than the one that was signed or verified last, be it behind a
+    /// signature line that it still carries, or, such as after a merge, without one.
+    pub(crate) fn is_change(&self) -> bool {
+        matches!(&self.step, Step::Write(ready) if ready.is_change)
     }
 
     /// The row as it would be, where only that is asked; what carries your valid signature is left.
@@ -161,6 +169,11 @@ enum Whose {
     Yours,
     Others(OtherSigner),
     Unclear,
+}
+
+/// Whether the code says that something was changed since it was signed.
+fn is_altered(code: Code) -> bool {
+    [VERIFY_ALTERED, VERIFY_DEPENDENCY].contains(&code)
 }
 
 impl Signing<'_> {
@@ -193,19 +206,23 @@ impl Signing<'_> {
         let was = self.judge(&found, Some(pair.public().fingerprint()), loader.trust);
         let whose = whose(&found, pair, loader.trust);
         if let SignScope::Open { others } = scope {
-            let left = match &whose {
-                _ if was.is_none() => Some(Signed::UpToDate),
-                Whose::Others(other) if !others => {
-                    Some(Signed::NotSigned(NotSigned::Others(other.clone())))
-                }
-                Whose::Unclear if !others => Some(Signed::NotSigned(NotSigned::Unclear)),
-                _ if self.is_held_back(&found) => Some(Signed::NotSigned(NotSigned::HeldBack)),
-                _ => None,
+            if was.is_none() {
+                return Ok(Step::Done(Signed::UpToDate));
+            }
+            let left = self.left(&found, &whose, loader.trust);
+            let is_taken =
+                others && !matches!(left, Some(NotSigned::Good(_) | NotSigned::HeldBack));
+            let left = match left {
+                Some(_) if is_taken => self.is_held_back(&found).then_some(NotSigned::HeldBack),
+                left => left,
             };
-            if let Some(signed) = left {
-                return Ok(Step::Done(signed));
+            if let Some(why) = left {
+                return Ok(Step::Done(Signed::NotSigned(why)));
             }
         }
+        let last = || loader.versions(&found).next();
+        let is_change = was.is_some_and(is_altered)
+            || was.is_some() && last().is_some_and(|last| last.digest() != digest_to_sign(&found));
         let replaces = match whose {
             Whose::Others(other) => Some(other),
             _ => None,
@@ -227,7 +244,7 @@ impl Signing<'_> {
         if scope == SignScope::Exactly && unwritten.source().digest() != given {
             return Err(changed_meanwhile(unwritten.source().place()));
         }
-        Ok(Step::Write(Box::new(Ready { unwritten, on_disk, was, replaces })))
+        Ok(Step::Write(Box::new(Ready { unwritten, on_disk, was, replaces, is_change })))
     }
 
     /// What the signature of a staged file would cover: the file as it was staged, and the files
@@ -305,10 +322,26 @@ impl Signing<'_> {
     pub(crate) fn passed_over(self, found: &Found, pair: &KeyPair) -> Option<NotSigned> {
         let trust = self.rye.trust();
         self.judge(found, Some(pair.public().fingerprint()), &trust)?;
-        match whose(found, pair, &trust) {
-            Whose::Others(other) => Some(NotSigned::Others(other)),
+        self.left(found, &whose(found, pair, &trust), &trust)
+    }
+
+    /// Why a batch leaves a file as it is that carries no valid signature of yours.
+    fn left(self, found: &Found, whose: &Whose, trust: &TrustStore<'_>) -> Option<NotSigned> {
+        match whose {
+            Whose::Others(other) => {
+                let identity = self.rye.spaces.project_identity();
+                let admitted = admit(found.clone(), trust, identity, DevMode(false), &Quiet);
+                let judged = admitted.and_then(|source| checked(source, &self.rye.spaces));
+                Some(match judged.map_err(|refused| refused.reason.code()) {
+                    Ok(_) => NotSigned::Good(other.clone()),
+                    Err(code) if is_altered(code) => NotSigned::Altered(other.clone()),
+                    Err(_) => NotSigned::Others(other.clone()),
+                })
+            }
             Whose::Unclear => Some(NotSigned::Unclear),
-            _ => self.is_held_back(found).then_some(NotSigned::HeldBack),
+            Whose::Yours | Whose::Nobodys => {
+                self.is_held_back(found).then_some(NotSigned::HeldBack)
+            }
         }
     }
 

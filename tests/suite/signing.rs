@@ -122,10 +122,44 @@ fn a_batch_on_a_terminal_shows_what_was_changed_since_it_was_signed_and_asks() {
     let said = world.rye_at_a_terminal("y\n", &["sign", "--all"]);
     assert_eq!(said.status, 0, "{said:?}");
     world.works(ITEM);
-    // Without a terminal, and by its name, there is no question.
+    // Without a terminal there is no question.
     fs::write(&file, format!("{evil}:\n")).unwrap();
     assert_eq!(world.rye(&["sign", "--all"]).status, 0);
-    fs::write(&file, &evil).unwrap();
-    let said = world.rye_at_a_terminal("", &["sign", "tool:acme/mark"]);
+    fs::write(&file, &line).unwrap();
+    world.works(ITEM);
+    // Nor what was named by itself, one or several; its change is shown all the same.
+    let other = world.signed(".ai/tools/acme/other.sh", MARKER_SH);
+    for words in [&["sign", ITEM][..], &["sign", ITEM, ".ai/tools/acme/other.sh"]] {
+        fs::write(&file, format!("{line}: # once more {}\n", words.len())).unwrap();
+        fs::write(&other, format!("{line}:\n").replace("acme/mark", "acme/other")).unwrap();
+        let said = world.rye_at_a_terminal("", words);
+        assert!(said.status == 0 && !said.stdout.contains("[y/N]"), "{words:?}: {said:?}");
+        let change = format!("+: # once more {}", words.len());
+        assert!(said.stdout.contains(&change), "{words:?}: {said:?}");
+        world.works(ITEM);
+    }
+    // What is as it was is not shown.
+    let said = world.rye_at_a_terminal("", &["sign", ITEM]);
+    assert!(said.status == 0 && !said.stdout.contains("was changed"), "{said:?}");
+}
+
+#[test]
+fn what_a_merge_made_is_shown_and_asked_for_like_any_other_change() {
+    let (world, file, text) = shell();
+    world.works(ITEM);
+    // A merge leaves a text that nobody signed.
+    let merged = MARKER_SH.to_owned() + ": # from both sides\n";
+    fs::write(&file, &merged).unwrap();
+    let said = world.rye_at_a_terminal("n\n", &["sign", "."]);
+    assert!(said.status != 0 && said.stdout.contains("+: # from both sides"), "{said:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), merged, "nothing was signed");
+    let said = world.rye_at_a_terminal("y\n", &["sign", "."]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works(ITEM);
+    // A file that is new, or that has lost its line alone, is no change.
+    world.write(".ai/tools/acme/fresh.sh", MARKER_SH);
+    fs::write(&file, &merged).unwrap();
+    let said = world.rye_at_a_terminal("", &["sign", "."]);
     assert!(said.status == 0 && !said.stdout.contains("[y/N]"), "{said:?}");
+    assert!(said.stdout.contains("2 signed"), "{text}: {said:?}");
 }

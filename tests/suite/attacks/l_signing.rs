@@ -273,9 +273,8 @@ fn l03_all_takes_what_is_yours_or_unsigned_and_names_what_others_signed() {
     }
     let said = world.rye(&["sign", "--all"]);
     assert_eq!(said.status, 0, "{said:?}");
-    let named =
-        format!("passed over  tool:acme/theirs  signed by `bob` {}", &fingerprint(&bob)[..4]);
-    assert!(said.stdout.contains(&named) && said.stdout.contains("`--others`"), "{said:?}");
+    let named = "passed over  1 item that others signed and that is as signed";
+    assert!(said.stdout.contains(named), "{said:?}");
     assert!(said.stdout.contains("2 signed, 0 up to date, 2 passed over, 0 failed"), "{said:?}");
     assert_eq!(fs::read(&theirs).unwrap(), bytes);
     assert_eq!(fs::read_to_string(&damaged_file).unwrap(), damaged);
@@ -287,10 +286,53 @@ fn l03_all_takes_what_is_yours_or_unsigned_and_names_what_others_signed() {
     let said = world.rye(&["sign", "acme/theirs"]);
     assert_eq!(said.status, 0, "{said:?}");
     assert!(said.stdout.contains("in the place of the signature of `bob`"), "{said:?}");
+    // With the rest it is signed where its signature does not count, and was asked for.
     fs::write(&theirs, &bytes).unwrap();
     let (status, said) = world.json(&["sign", "--all", "--others"]);
-    assert_eq!(row(&said, "tool:acme/theirs")["replaces"]["owner"], "bob", "{said}");
+    assert_eq!(row(&said, "tool:acme/theirs")["status"], "passed_over", "{said}");
+    assert_eq!((status, &said["passed_over"]), (0, &json!(1)), "{said}");
+    assert_eq!(fs::read(&theirs).unwrap(), bytes, "bob's signature is good");
+    assert_eq!(world.rye(&["trust", "remove", &fingerprint(&bob)]).status, 0);
+    let (status, said) = world.json(&["sign", "--all", "--others"]);
+    assert_eq!(row(&said, "tool:acme/theirs")["status"], "signed", "{said}");
     assert_eq!((status, &said["passed_over"]), (0, &json!(0)), "{said}");
+}
+
+#[test]
+fn what_others_signed_and_was_changed_since_is_named_with_the_command_that_signs_just_that() {
+    let world = World::new();
+    let bob = stranger(1);
+    trust(&world, &bob, &["--owner", "bob"]);
+    for name in ["one", "two", "three", "four"] {
+        let file = format!(".ai/tools/acme/{name}.sh");
+        put(&world, &bob, &file, MARKER_SH);
+        world.works(&format!("tool:acme/{name}"));
+    }
+    for name in ["one", "two"] {
+        let file = format!(".ai/tools/acme/{name}.sh");
+        world.write(&file, [&world.read(&file)[..], b"# mine\n"].concat());
+    }
+    let before = world.read(".ai/tools/acme/three.sh");
+    let said = world.rye(&["sign", "."]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for part in [
+        "passed over  tool:acme/one  changed since `bob` ",
+        "passed over  2 items that others signed and that are as signed\n",
+        "`rye diff tool:acme/one tool:acme/two`",
+        "`rye sign tool:acme/one tool:acme/two`",
+        "0 signed, 0 up to date, 4 passed over, 0 failed",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+    assert!(!said.stdout.contains("tool:acme/three"), "{said:?}");
+    let (_, got) = world.json(&["sign", "."]);
+    assert_eq!(row(&got, "tool:acme/one")["why"], "altered", "{got}");
+    assert_eq!(row(&got, "tool:acme/three")["why"], "others", "{got}");
+    // What was changed is taken, what is good as it is is not.
+    let said = world.rye(&["sign", ".", "--others"]);
+    assert!(said.stdout.contains("2 signed, 0 up to date, 2 passed over"), "{said:?}");
+    assert!(world.read(".ai/tools/acme/three.sh") == before, "bob's signature is good");
+    world.works("tool:acme/two");
 }
 
 #[test]
