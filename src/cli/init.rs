@@ -55,12 +55,14 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
         }
     };
     // The folders may be new, so the project is found again.
-    let accepted = context.rye()?.project().accept(&pair)?;
+    let rye = context.rye()?;
+    let accepted = rye.project().accept(&pair)?;
+    let has_unknown = rye.project().has_unknown_signers()?;
     let fingerprint = pair.public().fingerprint();
     if out.is_json() {
         out.success(json!({
             "project": path, "made": made, "fingerprint": fingerprint, "key_generated": fresh_key,
-            "accepted": accepted,
+            "accepted": accepted, "has_unknown_signers": has_unknown,
         }));
         return Ok(Exit::DONE);
     }
@@ -72,6 +74,10 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     out.line(&format!("key      {fingerprint}  ({how})"));
     out.line(&format!("accepted {}", if accepted { "from here on" } else { "already" }));
     out.line("");
+    if has_unknown {
+        out.line(super::trust::UNKNOWN_SIGNERS);
+        return Ok(Exit::DONE);
+    }
     out.line(
         "next: `rye new tool hello` writes a first tool; read it, sign it with `rye sign tool:hello`,\n      \
          run it with `rye run tool:hello` (more: `rye fetch knowledge:rye/tools`)",

@@ -64,6 +64,9 @@ enum Verb {
     /// Show your own key
     Show,
     /// Replace your key pair by another one; what you signed keeps running until you revoke the old
+    ///
+    /// There is no question, because nothing is lost: the old key is kept beside the new one, and
+    /// what it signed goes on.
     Rotate,
 }
 
@@ -135,14 +138,14 @@ fn replace(keys: &OwnKeys<'_>, rye: &Rye, context: &Context, out: &mut Out) -> R
         return Ok(());
     }
     out.line("next:");
-    for step in after_rotation(done.old, &named) {
+    for step in after_rotation(done.old, done.current, &named) {
         out.line(&format!("  {step}"));
     }
     Ok(())
 }
 
 /// What is left to do when a key was replaced.
-fn after_rotation(old: Fingerprint, named: &StillNamed) -> Vec<String> {
+fn after_rotation(old: Fingerprint, current: Fingerprint, named: &StillNamed) -> Vec<String> {
     let mut steps = vec![
         "sign your items again with `rye sign --all`, in each project and with `--space user`; \
          it passes over what others signed"
@@ -161,8 +164,8 @@ fn after_rotation(old: Fingerprint, named: &StillNamed) -> Vec<String> {
     }));
     steps.extend(named.workflows.iter().map(|path| {
         format!(
-            "`{path}` trusts the old key: remove the file, write it anew with `rye new ci`, and \
-             commit it"
+            "`{path}` trusts the old key: put {current} beside it, and commit it; take the old \
+             one out once nothing here is signed by it"
         )
     }));
     steps.push("tell those who trust your old key the new fingerprint".to_owned());

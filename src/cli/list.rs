@@ -12,7 +12,7 @@ use crate::graph::{Graph, InventoryTitle};
 use crate::id::{Kind, Query, Space};
 use crate::rye::{Described, Rye};
 use crate::space::{Entry, Odd};
-use crate::verify::VERIFY_UNSIGNED;
+use crate::verify::{VERIFY_UNSIGNED, VERIFY_UNTRUSTED};
 
 /// How much of a description a row shows where there is no terminal, in characters.
 const ABOUT: usize = 90;
@@ -185,6 +185,8 @@ pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         out.line("\nthere is no project here: `rye init` makes this folder one");
     } else if !rye.project().is_accepted() {
         out.line("\nthis project is not accepted: `rye trust review` shows what it brings");
+    } else if rows.iter().any(|row| row.is_refused(|reason| reason == VERIFY_UNTRUSTED)) {
+        out.line(&format!("\n{}", super::trust::UNKNOWN_SIGNERS));
     }
     let dim = |text: &str| out.paint().style(Style::Dim, text);
     let hints = [

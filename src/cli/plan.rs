@@ -14,6 +14,7 @@ use super::named::reference;
 use super::out::Out;
 use crate::base::limits::PLAN_BYTES;
 use crate::base::staged::AtomicFile;
+use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::plan::{PlanError, PlanFile, SandboxChoice};
 use crate::report::Report;
@@ -76,7 +77,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     if out.is_json() {
         out.success(json!({"item_id": tool.item, "path": path, "sha256": digest}));
     } else {
-        out.line(&format!("planned  {}  sha256 {digest}  {path}", tool.item));
+        out.line(&format!("planned  {}  {}", tool.item, escape_line(&path)));
+        out.line(&format!("  sha256 {digest}"));
     }
     Ok(Exit::DONE)
 }

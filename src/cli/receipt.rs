@@ -59,35 +59,41 @@ fn show(checked: &CheckedReceipt, out: &mut Out) {
     let CheckedReceipt { key, owner, receipt } = checked;
     let ran = &receipt.predicate;
     let paint = out.paint();
-    let output =
-        |output: &OutputRecord| format!("{} bytes  sha256 {}", output.bytes, output.sha256);
+    let output = |name, output: &OutputRecord| {
+        [(name, format!("{} bytes", output.bytes)), ("", output.sha256.to_string())]
+    };
     let how = match (ran.exit_code, ran.signal) {
         (Some(code), None) => format!("{} (status {code})", ran.ended),
         (Some(code), Some(signal)) => format!("{} (status {code}, signal {signal})", ran.ended),
         (None, Some(signal)) => format!("{} (signal {signal})", ran.ended),
         (None, None) => ran.ended.clone(),
     };
-    let digest = |sha256: &crate::base::Digest| format!("sha256 {sha256}");
     let level = ran.sandbox.get("level").and_then(serde_json::Value::as_str).unwrap_or("unknown");
     let program = ran.interpreter.get("real").and_then(serde_json::Value::as_str);
+    // With its name a digest would not fit a line of 80 columns.
     let good = paint.style(Style::Good, "receipt verified");
     out.line(&format!("{good}  signed by `{}` {key}", escape_line(owner)));
     let mut rows = vec![
         ("run", ran.run_id.clone()),
-        ("tool", format!("{}  {}", receipt.item(), digest(&receipt.tool()))),
-        ("plan", digest(&ran.plan.sha256)),
-        ("parameters", digest(&ran.params.sha256)),
+        ("tool", receipt.item().to_string()),
+        ("", receipt.tool().to_string()),
+        ("plan", ran.plan.sha256.to_string()),
+        ("parameters", ran.params.sha256.to_string()),
         ("started", ran.started_at.clone()),
         ("ended", ran.ended_at.clone()),
         ("how", how),
     ];
     let streams = [("stdout", &ran.stdout), ("stderr", &ran.stderr)];
-    rows.extend(streams.into_iter().filter_map(|(name, it)| Some((name, output(it.as_ref()?)))));
+    rows.extend(
+        streams.into_iter().filter_map(|(name, it)| Some(output(name, it.as_ref()?))).flatten(),
+    );
     if let Some(ResponseRecord { status, body }) = &ran.response {
-        rows.push(("answer", format!("status {status}  {}", output(body))));
+        rows.push(("answer", format!("status {status}")));
+        rows.extend(output("", body));
     }
     rows.extend(program.map(|program| ("program", program.to_owned())));
     rows.extend([("sandbox", level.to_owned()), ("rye", ran.rye.clone())]);
+    rows.push(("digests", "SHA-256".to_owned()));
     rows.extend(ran.warnings.iter().map(|w| ("DEV MODE", format!("{} {}", w.item, w.code))));
     for (label, value) in rows {
         let label = paint.style(Style::Dim, &format!("{label:>10}"));

@@ -114,14 +114,27 @@ const SHELL: &str = "ci/rye.sh";
 
 /// The workflows of this project that name a key, where `rye new ci` puts them.
 pub(crate) fn workflows_with(key: Fingerprint, rye: &Rye) -> Vec<String> {
-    let project = rye.spaces().project_path();
     let name = key.to_string();
-    let names_it = |path: &&str| {
-        let read = read_plain(&project.join(path), ITEM_BYTES);
-        let Ok(Bounded::All(bytes)) = read else { return false };
-        String::from_utf8_lossy(&bytes).contains(&name)
+    workflows(rye, |text| text.contains(&name))
+}
+
+/// The workflows of this project that name keys, and not this one.
+pub(crate) fn workflows_without(key: Fingerprint, rye: &Rye) -> Vec<String> {
+    let name = key.to_string();
+    let is_key = |word: &str| word.parse::<Fingerprint>().is_ok();
+    workflows(rye, |text| {
+        let mut words = text.split_whitespace();
+        text.contains("--trust") && words.any(is_key) && !text.contains(&name)
+    })
+}
+
+fn workflows(rye: &Rye, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+    let project = rye.spaces().project_path();
+    let is_meant = |path: &&str| match read_plain(&project.join(path), ITEM_BYTES) {
+        Ok(Bounded::All(bytes)) => is_meant(&String::from_utf8_lossy(&bytes)),
+        _ => false,
     };
-    PATHS.into_iter().filter(names_it).map(str::to_owned).collect()
+    PATHS.into_iter().filter(is_meant).map(str::to_owned).collect()
 }
 
 /// A workflow that was written.
@@ -205,7 +218,7 @@ pub(crate) fn workflow(
     match written {
         Ok(()) => Ok(Workflow { service, because, path: path.to_owned(), text, keys, unproposed }),
         Err(source) if source.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(AuthorError::FileExists { place }.into())
+            Err(AuthorError::WorkflowExists { place, trust }.into())
         }
         Err(source) => Err(AuthorError::Io { place, source }.into()),
     }

@@ -20,6 +20,8 @@ pub(crate) enum AuthorError {
     CannotMove { item: Ref, place: Place, why: String, help: String },
     #[error("`{}` is there already, and is not overwritten", .place.path)]
     FileExists { place: Place },
+    #[error("`{}` is there already, and is not overwritten", .place.path)]
+    WorkflowExists { place: Place, trust: String },
     #[error("nobody you trust signs anything here, so the workflow would name no key")]
     NoSigner,
     #[error("there is no template for a {kind} in {lang}")]
@@ -31,7 +33,9 @@ pub(crate) enum AuthorError {
 impl Diagnose for AuthorError {
     fn code(&self) -> Code {
         match self {
-            Self::Exists { .. } | Self::FileExists { .. } => AUTHOR_EXISTS,
+            Self::Exists { .. } | Self::FileExists { .. } | Self::WorkflowExists { .. } => {
+                AUTHOR_EXISTS
+            }
             Self::CannotMove { .. } => AUTHOR_CANNOT_MOVE,
             Self::NoSigner => AUTHOR_NO_SIGNER,
             Self::Language { .. } => AUTHOR_LANGUAGE,
@@ -48,6 +52,11 @@ impl Diagnose for AuthorError {
             Self::FileExists { place } => {
                 format!("read it; move `{}` away to have another one written", place.path)
             }
+            Self::WorkflowExists { place, trust } => format!(
+                "to name other keys, change each `rye verify --ci` in `{}` by hand: now it would \
+                 be `{trust}`",
+                place.path
+            ),
             Self::NoSigner => {
                 "make a key with `rye keys generate`, or see who signs here with `rye trust review`"
                     .into()
@@ -65,6 +74,7 @@ impl Diagnose for AuthorError {
             Self::Exists { place, .. }
             | Self::CannotMove { place, .. }
             | Self::FileExists { place }
+            | Self::WorkflowExists { place, .. }
             | Self::Io { place, .. } => Some(place.clone()),
             _ => None,
         }

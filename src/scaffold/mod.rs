@@ -19,7 +19,7 @@ mod moved_files;
 mod moving;
 mod template;
 
-pub(crate) use ci::{CiService, Install, Workflow, workflow, workflows_with};
+pub(crate) use ci::{CiService, Install, Workflow, workflow, workflows_with, workflows_without};
 pub(crate) use create::{Made, create};
 pub(crate) use error::CODES;
 pub(crate) use format::{Formatted, Shaped, format};

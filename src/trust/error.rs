@@ -121,6 +121,8 @@ pub(crate) enum TrustError {
     Malformed { what: String, why: String },
     #[error("{}", escape_line(.what))]
     NotFound { what: String },
+    #[error("`--trust` names a key that this project does not propose: {key}")]
+    NotProposed { key: Fingerprint },
     #[error("`{}` is a weak key: not canonical, or not of full order", escape_line(.what))]
     Weak { what: String },
     #[error("you revoked `{fingerprint}`")]
@@ -140,7 +142,7 @@ impl Diagnose for TrustError {
         match self {
             Self::Unreadable { .. } => VERIFY_TRUST_UNREADABLE,
             Self::Malformed { .. } => TRUST_MALFORMED,
-            Self::NotFound { .. } => TRUST_NOT_FOUND,
+            Self::NotFound { .. } | Self::NotProposed { .. } => TRUST_NOT_FOUND,
             Self::Weak { .. } => VERIFY_WEAK_KEY,
             Self::Example { .. } => VERIFY_EXAMPLE_KEY,
             Self::Revoked { .. } => VERIFY_REVOKED,
@@ -169,6 +171,10 @@ impl Diagnose for TrustError {
             }
             Self::Malformed { .. } => "see `rye explain trust.malformed`".into(),
             Self::NotFound { .. } => "see whom you trust with `rye trust list`, and what is proposed here with `rye trust review`".into(),
+            Self::NotProposed { key } => format!(
+                "if its owner left or has another key, take {key} out of the workflow; else have \
+                 them run `rye trust propose` and commit the file"
+            ),
             Self::Weak { .. } => "ask the signer for a sound key; this one proves nothing".into(),
             Self::Revoked { own: true, .. } => "make another key with `rye keys rotate`".into(),
             Self::Revoked { fingerprint, .. } => format!(

@@ -205,8 +205,8 @@ fn a_sentence_is_one_line_where_there_is_room_and_is_folded_where_there_is_not()
                 "  1 row of `.ai/rye.lock` here names the old key: then run `rye lock --update`",
                 "  `.ai/config/keys/trusted/KEY.toml` proposes the old key to others: run \
                  `rye trust propose`, and commit it",
-                "  `ci/rye.sh` trusts the old key: remove the file, write it anew with \
-                 `rye new ci`, and commit it",
+                "  `ci/rye.sh` trusts the old key: put KEY beside it, and commit it; take the old \
+                 one out once nothing here is signed by it",
                 "  then stop trusting the old key: `rye trust revoke KEY`",
             ],
         ),

@@ -20,6 +20,7 @@ use crate::cli::out::Out;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Pattern, Ref};
 use crate::rye::{Rye, now};
+use crate::scaffold::workflows_without;
 use crate::space::{ProjectIdentity, SpaceError};
 use crate::verify::{
     DocumentFault, EXAMPLE, KeyScope, PUBLISHER, PublicKey, TrustDocument, TrustError, proposals,
@@ -194,7 +195,8 @@ pub(super) fn accept(
         rye.project().remember()?;
     }
     let left_out = rye.project().left_out(fingerprint)?;
-    told(&document, here, &path, &left_out, out);
+    let without_it = workflows_without(fingerprint, rye);
+    told(&document, here, &path, (&left_out, &without_it), out);
     let scope_here = document.as_in(here.filter(|_| !everywhere)).scope;
     let is_kept = is_known && scope.items.is_empty() && scope.only.is_empty();
     if is_kept && !out.is_json() && scope_here.items.is_some() && !scope_here.wished {
@@ -280,7 +282,7 @@ fn write(
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let path = believe(&mut document, scope, before, rye, context, out)?;
-    told(&document, rye.spaces().project_identity(), &path, &[], out);
+    told(&document, rye.spaces().project_identity(), &path, (&[], &[]), out);
     Ok(Exit::DONE)
 }
 
@@ -332,13 +334,13 @@ fn believe(
     before.write(|| Ok(write_own(user, &id, &body, &pair, now())?))
 }
 
-/// Says what was written as it reads in the project `here`, and what of that the key signed and may
-/// not sign.
+/// Says what was written as it reads in the project `here`, what of that the key signed and may not
+/// sign, and which workflows of CI do not name it.
 fn told(
     document: &TrustDocument,
     here: Option<&ProjectIdentity>,
     path: &Path,
-    left_out: &[Ref],
+    (left_out, without_it): (&[Ref], &[String]),
     out: &mut Out,
 ) {
     let fingerprint = document.fingerprint;
@@ -349,6 +351,7 @@ fn told(
             "fingerprint": fingerprint, "owner": document.owner, "path": path,
             "projects": document.projects, "items": items.as_deref().map(texts),
             "also": texts(&also), "not_after": not_after, "left_out": left_out,
+            "workflows_without_it": without_it,
         }));
         return;
     }
@@ -369,6 +372,7 @@ fn told(
         ));
         out.line(&format!("  to let it in: `{}`", accept_more(fingerprint, left_out)));
     }
+    super::propose::name_workflows(without_it, fingerprint, out);
 }
 
 /// The command that adds the items to what the key may sign.
@@ -420,7 +424,10 @@ fn from_file(path: &Path, shown: &str) -> Result<TrustDocument, Failure> {
 /// A key by its file or its whole fingerprint, for one check.
 pub(super) fn named_key(name: &str, rye: &Rye, out: &mut Out) -> Result<TrustDocument, Failure> {
     let document = match name.parse::<Fingerprint>() {
-        Ok(_) => proposed(name, rye)?,
+        Ok(key) => proposed(name, rye).map_err(|failure| match failure.code() {
+            "trust.not_found" => TrustError::NotProposed { key }.into(),
+            _ => failure,
+        })?,
         Err(_) => {
             let document = from_file(&rye.located().cwd.join(name), name)?;
             if is_of_project(name, rye) {

@@ -14,6 +14,9 @@ use crate::id::{Fingerprint, Kind, Space};
 use crate::rye::Rye;
 use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustDocument, TrustError, TrustStore};
 
+/// What a revocation means.
+const REVOKED: &str = "nothing that it signed is admitted, whenever it was signed";
+
 /// One fingerprint and what the documents say of it.
 struct Row {
     fingerprint: Fingerprint,
@@ -26,7 +29,9 @@ struct Row {
 impl Row {
     fn new(fingerprint: Fingerprint, owner: &str, state: &str, scope: impl Into<String>) -> Self {
         let (owner, state) = (owner.to_owned(), state.to_owned());
-        Self { fingerprint, owner, state, scope: scope.into(), dev: None }
+        // What a document lets a key sign does not count any more, whatever it says.
+        let scope = if state == "revoked" { REVOKED.to_owned() } else { scope.into() };
+        Self { fingerprint, owner, state, scope, dev: None }
     }
 
     fn to_json(&self) -> Value {
@@ -90,7 +95,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     }
     // A key that was trusted has its row above, which says that it is revoked.
     for key in revoked.into_iter().filter(|key| !trusted.contains(key)) {
-        out.line(&format!("{key}  {}", paint.style(Style::Error, "revoked")));
+        out.line(&format!("{key}  {}  {REVOKED}", paint.style(Style::Error, "revoked")));
     }
     for Allowed { what, path, stale } in allowed {
         let state = match stale {

@@ -26,6 +26,10 @@ use crate::rye::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};
 use crate::verify::{AllowedRoot, PUBLISHER, Revocation, TrustDocument, remove_own, write_own};
 
+/// What to do in a project whose items you do not let in yet.
+pub(super) const UNKNOWN_SIGNERS: &str = "next: items here are signed by keys that you do not \
+     trust yet: `rye trust review` shows them, `rye trust accept FINGERPRINT` lets one key in";
+
 /// Decide whom you trust, and which projects
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -216,16 +220,25 @@ fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure>
     if !fresh {
         rye.project().remember()?;
     }
+    let has_unknown = rye.project().has_unknown_signers()?;
     if out.is_json() {
-        out.success(json!({"project": path, "changed": fresh}));
+        out.success(json!({
+            "project": path, "changed": fresh, "has_unknown_signers": has_unknown,
+        }));
     } else {
         let path = escape_line(&path);
         out.line(&match fresh {
             true => {
                 format!("accepted `{path}`: items signed by keys you trust run in it from here on")
             }
-            false => format!("`{path}` was accepted already"),
+            false => format!(
+                "`{path}` was accepted already; what is admitted in it now is what `rye diff` \
+                 compares with from here on"
+            ),
         });
+        if has_unknown {
+            out.line(UNKNOWN_SIGNERS);
+        }
     }
     Ok(Exit::DONE)
 }

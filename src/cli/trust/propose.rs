@@ -15,6 +15,7 @@ use crate::diagnostic::Failure;
 use crate::git::global_user_name;
 use crate::id::{Fingerprint, Space};
 use crate::rye::Rye;
+use crate::scaffold::workflows_without;
 use crate::space::Root;
 use crate::verify::{KeyError, OwnKeys, Proposal, PublicKey, TrustDocument, TrustError, proposals};
 
@@ -62,10 +63,11 @@ pub(super) fn run(
     confirm("propose your public key here", &key.to_string(), context, out)?;
     let path = write(project, key, &text)?;
     let replaced = replaced(&proposed, key, rye);
+    let without_it = workflows_without(key, rye);
     if out.is_json() {
         out.success(json!({
             "fingerprint": key, "owner": owner, "owner_from": owner_from, "path": path, "document": text,
-            "replaced": replaced,
+            "replaced": replaced, "workflows_without_it": without_it,
         }));
         return Ok(Exit::DONE);
     }
@@ -83,6 +85,7 @@ pub(super) fn run(
          with `rye trust accept {key}`; tell them the fingerprint in another way too, so that they \
          can compare"
     ));
+    name_workflows(&without_it, key, out);
     for old in replaced {
         let old = escape_line(&old);
         out.line(&format!(
@@ -91,6 +94,16 @@ pub(super) fn run(
         ));
     }
     Ok(Exit::DONE)
+}
+
+/// Says which workflows of CI do not let in yet what the key signs.
+pub(super) fn name_workflows(paths: &[String], key: Fingerprint, out: &mut Out) {
+    for path in paths {
+        out.line(&format!(
+            "`{path}` names the keys that count in CI, and not this one: add {key} behind each \
+             `--trust` there, and commit it"
+        ));
+    }
 }
 
 /// The paths of proposals of keys that were yours before.

@@ -194,7 +194,8 @@ fn come(world: &World, ann: &Person<'_>, bob: &Person<'_>) -> String {
     ann.refused(&["execute", "tool:acme/theirs"], "verify.untrusted");
     let said = ann.well(&["trust", "review"]);
     assert!(said.stdout.contains(&format!("rye trust accept {bob_key}")), "{said:?}");
-    ann.well(&["trust", "accept", &bob_key]);
+    let said = ann.well(&["trust", "accept", &bob_key]);
+    assert!(said.stdout.contains(&format!("add {bob_key} behind each `--trust`")), "{said:?}");
     ann.well(&["execute", "tool:acme/theirs"]);
     fs::remove_file(ann.clone.join("ci/rye.sh")).unwrap();
     ann.well(&["new", "ci"]);
@@ -228,7 +229,12 @@ fn update(ann: &Person<'_>, bob: &Person<'_>, eve: &Person<'_>, bob_key: &str) {
     eve.git(&["pull", "-q", "--rebase", "origin", "main"]);
     let said = eve.well(&["trust", "review"]);
     assert!(said.stdout.contains("asks for more than before: secrets TOKEN"), "{said:?}");
+    assert!(said.stdout.contains("  changed since you last verified it"), "{said:?}");
+    let said = eve.well(&["diff"]);
+    assert!(said.stdout.contains("+# secrets = [\"TOKEN\"]"), "{said:?}");
     eve.well(&["lock", "--check"]);
+    eve.well(&["trust", "project"]);
+    eve.well(&["sign", "."]);
     for verb in ["show", "describe", "graph"] {
         let said = eve.well(&[verb, "tool:acme/theirs"]);
         assert!(said.stdout.contains("TOKEN"), "{verb}: {said:?}");
