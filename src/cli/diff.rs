@@ -98,8 +98,8 @@ fn many(words: &[String], named: &[Named], rye: &Rye, out: &mut Out) -> Result<E
             return Err(no_match(word, None, rye));
         }
     }
-    // Of what is named by itself the nearest copy; of many neither what rye brings nor what is about
-    // keys.
+    // Of what is named by itself the nearest copy; of many neither what rye brings nor what is
+    // about keys.
     let by_name = named.iter().filter(|named| named.item().is_some());
     let nearest = by_name.filter_map(|named| entries.iter().find(|entry| named.means(entry)));
     let mut nearest: Vec<Entry> = nearest.cloned().collect();
