@@ -96,7 +96,7 @@ const TOLD: usize = 5;
 
 /// Says what lies among the items and is none. An item in a folder that cannot be listed still
 /// answers to its name.
-fn warn_of_odd(odd: &[Odd], out: &mut Out) {
+pub(super) fn warn_of_odd(odd: &[Odd], out: &mut Out) {
     let (folders, files): (Vec<&Odd>, Vec<&Odd>) = odd.iter().partition(|odd| odd.is_folder());
     for odd in folders.into_iter().chain(files.iter().copied().take(TOLD)) {
         out.warn(&odd.diagnostic().message);

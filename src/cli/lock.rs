@@ -215,8 +215,10 @@ fn summary(
             (false, true) => "written",
             (false, false) => "left as it was",
         };
+        // Of the rows that stay nothing was asked where some are taken out.
+        let same = if args.remove { String::new() } else { format!(", {same} as they were") };
         out.line(&format!(
-            ".ai/rye.lock: {added} added, {changed} changed, {gone} gone, {same} as they were; {verb}"
+            ".ai/rye.lock: {added} added, {changed} changed, {gone} gone{same}; {verb}"
         ));
         return;
     }

@@ -300,12 +300,22 @@ fn outside(word: &str, real: &Path, is_folder: bool, rye: &Rye) -> Failure {
         Some(_) if here && is_test_spec(Kind::Tool, stem, ext) => {
             "it is a test spec, which `rye test` tries".to_owned()
         }
-        Some(_) if here => "no kind of item has such a file".to_owned(),
+        // The same reason as in a list of what lies there.
+        Some(_) if here => {
+            odd_at(real, rye).unwrap_or_else(|| "no kind of item has such a file".to_owned())
+        }
         Some(base) => format!("it belongs to another project: give `--project {base}`"),
         None if is_folder => "items lie in the folder `.ai` of a project".to_owned(),
         None => "it lies in no space".to_owned(),
     };
     not_an_item(word, &why)
+}
+
+/// Why the file at a real path cannot be an item.
+fn odd_at(real: &Path, rye: &Rye) -> Option<String> {
+    let odd = rye.items().survey(&[]).ok()?.odd;
+    let found = odd.into_iter().find(|odd| real.ends_with(&odd.place.path))?;
+    Some(escape_line(&found.why))
 }
 
 fn not_an_item(path: &str, why: &str) -> Failure {

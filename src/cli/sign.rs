@@ -75,6 +75,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         warn_of_lock(&reports, &pair, &rye, out);
     }
     reports.extend(failed);
+    if !by_name && !out.is_json() {
+        super::list::warn_of_odd(&rye.items().survey(&[])?.odd, out);
+    }
     Ok(show(&reports, args.check, out))
 }
 

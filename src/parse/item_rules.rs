@@ -43,6 +43,14 @@ impl Finding {
         Self { position, ..self }
     }
 
+    /// The same so many lines higher.
+    pub(crate) fn up(mut self, lines: usize) -> Self {
+        if let Some(position) = &mut self.position {
+            position.line = position.line.saturating_sub(lines).max(1);
+        }
+        self
+    }
+
     /// Adds the words that may have been meant; the message names the nearest.
     pub(crate) fn meant(self, word: &str, near: Vec<String>) -> Self {
         let Some(first) = near.first() else { return self };

@@ -354,7 +354,18 @@ pub(super) fn judge_content(
         let (item, place) = (source.item().clone(), source.place());
         return Err(Unsignable { item, place, findings: vec![Finding::error(why)] }.into());
     }
-    let parsed = Item::parse(source).map_err(|error| error.up(added))?;
+    let parsed = match Item::parse(source) {
+        Ok(parsed) => parsed,
+        Err(error) => match conflict_mark(source.text()) {
+            // Whatever the parser stumbles over, this is why.
+            Some(mark) => {
+                let (item, place) = (source.item().clone(), source.place());
+                let findings = vec![mark.up(added)];
+                return Err(Unsignable { item, place, findings }.into());
+            }
+            None => return Err(error.up(added).into()),
+        },
+    };
     let mut findings = check_for_signing(&parsed, source.item(), source);
     findings.extend(slips(source.text()));
     findings.extend(schema_findings(&parsed));
@@ -365,9 +376,7 @@ pub(super) fn judge_content(
         findings.extend(undeclared(directive, source.text()));
     }
     // The person looks at the file on disk, which has no signature line yet.
-    for position in findings.iter_mut().filter_map(|finding| finding.position.as_mut()) {
-        position.line = position.line.saturating_sub(added).max(1);
-    }
+    let findings = findings.into_iter().map(|finding| finding.up(added)).collect();
     Ok((parsed, findings))
 }
 

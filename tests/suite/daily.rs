@@ -194,6 +194,11 @@ fn a_file_among_the_items_that_cannot_be_one_is_told_wherever_items_are_listed()
         assert!(said.status == 0 && said.stderr.contains("a b.sh"), "{said:?}");
         assert!(said.stderr.contains("gr\u{f6}\u{df}e.sh"), "{said:?}");
     }
+    let said = world.rye(&["sign", "."]);
+    assert!(said.status == 0 && said.stderr.contains("a b.sh"), "{said:?}");
+    let said = world.rye(&["sign", ".ai/tools/acme/a b.sh"]);
+    assert!(said.stderr.contains("holds ` `") || said.stderr.contains("a b"), "{said:?}");
+    assert!(!said.stderr.contains("no kind of item"), "{said:?}");
     let (_, got) = world.json(&["list"]);
     assert_eq!(got["not_items"].as_array().map(Vec::len), Some(2), "{got}");
 }

@@ -85,6 +85,11 @@ fn what_a_merge_left_unfinished_is_not_signed() {
         assert_eq!((said.status, said.code().as_str()), (4, "sign.invalid"), "{said:?}");
         assert!(said.stderr.contains("a merge left its marks here"), "{said:?}");
     }
+    // So it is told also where the language itself stumbles over it.
+    let python = format!("__version__ = \"1.0.0\"\n{marks}\n");
+    world.write(".ai/tools/acme/two.py", python);
+    let said = world.rye(&["sign", "acme/two"]);
+    assert!(said.stderr.contains("2:1: a merge left its marks here"), "{said:?}");
     // A line of signs alone, as a heading has it, is text.
     world.write(".ai/directives/acme/greet.md", format!("{GREET_MD}\nTitle\n=======\n"));
     assert_eq!(world.rye(&["sign", "directive:acme/greet"]).status, 0);

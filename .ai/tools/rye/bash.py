@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-22T00:55:00Z sha256=a4ddff8d77190aaefd60ee0996730fa5cfb7f9e586db7540b977f5b6b13a538d key=78f7dae3a0d000131c0889808c8c822d sig=sOn-jqL2MIe0RlPyz79map8wyrKjX1GDK2ExKKyeygX0s_aKmfPUAJPyz20aOyIwb237Hj-ZlOAPEzn43-4YCA
+# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-23T14:14:12Z sha256=9251e1de91ca02ced9c82cb9bbd11bb8e594d81dc08b316cbf7433477d6939bd key=78f7dae3a0d000131c0889808c8c822d sig=IlPC2LuceQIFnQOXnYFu0HmUFxRxoPgmTIfHIxWA11rjETWasQ0MQCnVZDlwyFttVXuRwrFRUUrp4tguldxhAw
 # /// rye
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
@@ -160,8 +160,9 @@ def run(params):
     enter(params["working_directory"])
     seconds = params["timeout_seconds"]
     deadline = time.monotonic() + seconds
-    # Ending this process by SIGTERM ends the command's group too.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    # Ending this process ends the command's group too, and leaves no traceback of this file.
+    for ends in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ends, lambda number, frame: sys.exit(128 + number))
     try:
         process = subprocess.Popen(
             [b"bash", b"-c", b"--", command],

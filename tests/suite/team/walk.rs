@@ -377,7 +377,9 @@ fn stands_for(word: &str) -> Option<fn(&str) -> bool> {
     let is_key = |word: &str| word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit());
     match word {
         "FINGERPRINT" | "<fingerprint>" => Some(is_key),
-        "FILE.pem" | "KEY.pem" => Some(|word| word.rsplit_once('.').is_some_and(|(_, end)| end == "pem")),
+        "FILE.pem" | "KEY.pem" => {
+            Some(|word| word.rsplit_once('.').is_some_and(|(_, end)| end == "pem"))
+        }
         "…" | "COMMAND" => Some(|_| true),
         _ => None,
     }
