@@ -13,6 +13,7 @@ use crate::git::{
     GitError, Merged, PlaceState, Repository, Row, SetupAction, Sides, Weight, check, merge,
     projects, set_up,
 };
+use crate::lock::LaterRow;
 use crate::space::FileTypes;
 
 /// Check what is staged before each commit, and merge signed files
@@ -212,9 +213,11 @@ fn drive(args: &Merge, context: &Context, out: &mut Out) -> Exit {
                      `rye lock --check`"
                 ));
             }
-            for row in later {
+            for LaterRow { name, signer } in later {
+                let by = signer.map(|key| format!(", signed by {}", key.short()));
+                let by = by.unwrap_or_default();
                 out.note(&format!(
-                    "rye: both sides signed `{row}` again; the lock keeps the later one: see \
+                    "rye: both sides signed `{name}` again; the lock keeps the later one{by}: see \
                      `rye lock --check`"
                 ));
             }

@@ -8,7 +8,7 @@ use super::program::{Git, failed};
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
 use crate::id::{Kind, Query, Ref};
-use crate::lock::{LOCK_FILE, MergedLock};
+use crate::lock::{LOCK_FILE, LaterRow, MergedLock};
 use crate::space::{Comment, FileTypes, ai_folders};
 use crate::verify::line_range;
 
@@ -33,7 +33,7 @@ pub(crate) enum Merged {
     Unsigned { item: Ref, conflicts: u8 },
     /// It is a project's lock; the rows that both sides changed are those signed later, and what
     /// one side took out is gone.
-    Lock { later: Vec<Query>, gone: Vec<Query> },
+    Lock { later: Vec<LaterRow>, gone: Vec<Query> },
     /// It is no item, so it was merged like any other file.
     Plain { conflicts: u8 },
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::model::{Graph, Node, Sort, Standing};
+use super::model::{Edge, Graph, Node, Sort, Standing, Tie};
 use crate::base::Digest;
 use crate::parse::DeclaredReach;
 
@@ -95,6 +95,11 @@ impl Graph {
         digest: &dyn Fn(&Path) -> Option<Digest>,
     ) -> Inventory {
         let references = self.references();
+        // That a run cannot start on this machine, such as without a secret, is not a part.
+        let is_part = |id: usize| {
+            let is_absent = |edge: &Edge| edge.to == id && edge.tie == Tie::Program;
+            self.nodes[id].sort != Sort::Missing || !self.edges.iter().any(is_absent)
+        };
         let used: HashSet<usize> =
             self.edges.iter().filter(|edge| !edge.tie.is_idle()).map(|edge| edge.to).collect();
         let takes_part = |node: &Node| used.contains(&node.id) || self.roots.contains(&node.id);
@@ -118,9 +123,11 @@ impl Graph {
         let whole = "rye:inventory";
         let roots = self.roots.iter().map(|root| references[*root].clone()).collect();
         let first = Dependency { of: whole.to_owned(), depends_on: roots };
-        let others = self.nodes.iter().map(|node| Dependency {
+        let parts = || self.nodes.iter().filter(|node| is_part(node.id));
+        let takes = |edge: &&Edge| !edge.tie.is_idle() && is_part(edge.to);
+        let others = parts().map(|node| Dependency {
             of: references[node.id].clone(),
-            depends_on: (self.uses(node.id).iter().filter(|edge| !edge.tie.is_idle()))
+            depends_on: (self.uses(node.id).iter().filter(takes))
                 .map(|edge| references[edge.to].clone())
                 .collect(),
         });
@@ -142,7 +149,7 @@ impl Graph {
                 },
             },
             dependencies: std::iter::once(first).chain(others).collect(),
-            components: self.nodes.iter().map(component).collect(),
+            components: parts().map(component).collect(),
         }
     }
 

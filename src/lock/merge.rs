@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::Lock;
 use super::pin::Pin;
-use crate::id::Query;
+use crate::id::{Fingerprint, Query};
 
 /// A lock in which every row is one side's.
 #[derive(Debug)]
@@ -12,16 +12,23 @@ pub(crate) struct MergedLock {
     pub(crate) text: String,
     /// Rows that both sides changed. The later signature is kept, because nothing older than a row
     /// runs.
-    pub(crate) later: Vec<Query>,
+    pub(crate) later: Vec<LaterRow>,
     /// Rows that one side alone took out.
     pub(crate) gone: Vec<Query>,
 }
 
+/// A row that both sides changed, as it is kept.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LaterRow {
+    pub(crate) name: Query,
+    /// Whose signature is kept, if another key signed the other side's.
+    pub(crate) signer: Option<Fingerprint>,
+}
+
 impl MergedLock {
     /// Merges two versions of a lock that come of a third, which is empty where there was none.
-    /// `None` where one of
-    /// them is not a lock, or where a person has to choose: both sides changed a row to another
-    /// signer, another space or other bytes of the same second, or one of them took it out.
+    /// `None` where one of them is not a lock, or where a person has to choose: both sides changed
+    /// a row to another space or to other bytes of the same second, or one of them took it out.
     pub(crate) fn new(ours: &[u8], base: &[u8], theirs: &[u8]) -> Option<Self> {
         let base = if base.is_empty() { Lock::default() } else { read(base)? };
         let (ours, theirs) = (read(ours)?, read(theirs)?);
@@ -37,8 +44,11 @@ impl MergedLock {
                 () if our == their || their == was => our,
                 () if our == was => their,
                 () => {
-                    later.push(name.clone());
-                    Some(later_of(our?, their?)?)
+                    let (our, their) = (our?, their?);
+                    let kept = later_of(our, their)?;
+                    let signer = (our.signer != their.signer).then_some(kept.signer);
+                    later.push(LaterRow { name: name.clone(), signer });
+                    Some(kept)
                 }
             };
             if row.is_none() && our != their {
@@ -50,10 +60,10 @@ impl MergedLock {
     }
 }
 
-/// The row whose signature is later, if the same key signed both for the same space.
+/// The row whose signature is later, if both are of the same space. Two people who signed the same
+/// item have two keys; a row that one side alone gave another signer is that side's as well.
 fn later_of<'a>(one: &'a Pin, other: &'a Pin) -> Option<&'a Pin> {
-    let is_alike = one.signer == other.signer && one.space == other.space;
-    let is_told = is_alike && one.signed_at != other.signed_at;
+    let is_told = one.space == other.space && one.signed_at != other.signed_at;
     is_told.then(|| if one.signed_at > other.signed_at { one } else { other })
 }
 
@@ -99,6 +109,20 @@ mod tests {
     }
 
     #[test]
+    fn of_two_people_who_signed_an_item_the_later_signature_is_kept_and_its_signer_told() {
+        let base = lock(&[("a", 1, 1)]);
+        let theirs = lock(&[("a", 3, 3)]).replace(&"0".repeat(32), &"1".repeat(32));
+        let ours = lock(&[("a", 2, 2)]);
+        for (one, other) in [(&ours, &theirs), (&theirs, &ours)] {
+            let merged =
+                MergedLock::new(one.as_bytes(), base.as_bytes(), other.as_bytes()).unwrap();
+            let want = MergedLock::new(theirs.as_bytes(), b"", theirs.as_bytes()).unwrap().text;
+            assert_eq!(merged.text, want);
+            assert_eq!(merged.later[0].signer, Some("1".repeat(32).parse().unwrap()));
+        }
+    }
+
+    #[test]
     fn a_lock_that_somebody_emptied_is_not_merged_and_rows_that_one_side_took_out_are_told() {
         let (base, more) = (lock(&[("a", 1, 1), ("b", 1, 1)]), lock(&[("a", 1, 1), ("z", 1, 1)]));
         assert_eq!((merged("", &base, &more), merged(&more, &base, "")), (None, None));
@@ -117,7 +141,6 @@ mod tests {
             (lock(&[("a", 2, 2)]), lock(&[("a", 3, 2)])),
             (lock(&[("a", 2, 2)]), lock(&[])),
             (lock(&[("a", 2, 2)]), lock(&[("a", 3, 3)]).replace("\"project\"", "\"user\"")),
-            (lock(&[("a", 2, 2)]), lock(&[("a", 3, 3)]).replace(&"0".repeat(32), &"1".repeat(32))),
             (lock(&[("a", 2, 2)]), "<<<<<<< ours\n".to_owned()),
         ] {
             assert_eq!(merged(&ours, &base, &theirs), None, "{ours} {theirs}");

@@ -24,5 +24,5 @@ mod pin;
 
 pub(crate) use error::{CODES, LOCK_DIFFERS, LOCK_MALFORMED, LockError, refuses_with};
 pub(crate) use file::{LOCK_FILE, Lock};
-pub(crate) use merge::MergedLock;
+pub(crate) use merge::{LaterRow, MergedLock};
 pub(crate) use pin::{Broken, FoundItem, Pin};

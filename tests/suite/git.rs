@@ -1,6 +1,7 @@
 //! `rye git`, in real repositories.
 
 mod setup;
+mod two_people;
 
 use std::fs;
 use std::os::unix::fs::symlink;

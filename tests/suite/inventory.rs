@@ -60,6 +60,23 @@ fn an_inventory_has_every_item_of_the_project_with_its_signer_digest_version_and
 }
 
 #[test]
+fn an_inventory_is_the_same_wherever_it_is_made() {
+    let there = World::new().env("TOKEN", "token-0123456789");
+    there.write(".ai/tools/acme/lib.sh", "echo lib\n");
+    there.signed(".ai/tools/acme/fetches.sh", FETCHES);
+    let told = inventory(&there, &[]);
+    let there = there.env("TOKEN", "");
+    let names = |inventory: &Value| {
+        let all = inventory["components"].as_array().unwrap().iter();
+        all.map(|it| it["name"].as_str().unwrap().to_owned())
+            .filter(|it| !it.starts_with('/'))
+            .collect()
+    };
+    let (with, without): (Vec<_>, Vec<_>) = (names(&told), names(&inventory(&there, &[])));
+    assert_eq!(with, without, "a secret that is not set is not a part");
+}
+
+#[test]
 fn an_interpreter_is_told_by_the_digest_of_its_file() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
