@@ -9,7 +9,7 @@ use super::named::{Named, query};
 use super::out::Out;
 use super::value_parsers::no_match;
 use crate::base::text::{escape, escape_line};
-use crate::diagnostic::{Failure, Paint, Style};
+use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::id::{Query, Space};
 use crate::rye::{Against, Difference, PastVersion, Rye};
 use crate::space::Entry;
@@ -112,12 +112,16 @@ fn many(words: &[String], named: &[Named], rye: &Rye, out: &mut Out) -> Result<E
         is_meant && !is_shipped && !entry.item.is_about_keys() && !nearest.contains(entry)
     });
     entries.append(&mut nearest);
-    let changed = rye.history().changed(&entries)?;
-    let unchanged = entries.len().saturating_sub(changed.len());
+    let (changed, failed) = rye.history().changed(&entries);
+    let unchanged = entries.len().saturating_sub(changed.len() + failed.len());
+    let failed: Vec<_> = failed.iter().map(Failure::diagnostic).collect();
+    let status = failed.iter().map(|told| told.code.exit_status()).max().unwrap_or(0);
     if out.is_json() {
         let items: Vec<Value> = changed.iter().map(row).collect();
-        out.success(json!({"items": items, "unchanged": unchanged}));
-        return Ok(Exit::DONE);
+        let failures: Vec<Value> = failed.iter().map(|told| told.to_json().into()).collect();
+        let fields = json!({"items": items, "unchanged": unchanged, "failed": failures});
+        out.batch(Diagnostic::worst(failed).as_ref(), fields);
+        return Ok(Exit::Status(status));
     }
     let (new, changed): (Vec<_>, Vec<_>) = changed.iter().partition(|one| one.sha256.is_none());
     for difference in &changed {
@@ -127,7 +131,7 @@ fn many(words: &[String], named: &[Named], rye: &Rye, out: &mut Out) -> Result<E
         show(difference, out);
         out.line("");
     }
-    if changed.is_empty() {
+    if changed.is_empty() && failed.is_empty() {
         out.line(match entries.len() - new.len() {
             0 => "no version of an item here was verified before",
             _ => "nothing changed since it was last verified",
@@ -137,7 +141,11 @@ fn many(words: &[String], named: &[Named], rye: &Rye, out: &mut Out) -> Result<E
         let item = &difference.item;
         out.line(&format!("new  {item}  no version that verifies is known: `rye diff {item}`"));
     }
-    Ok(Exit::DONE)
+    for told in failed {
+        let text = told.to_text(out.paint_err());
+        out.note(text.trim_end());
+    }
+    Ok(Exit::Status(status))
 }
 
 /// The lines that differ, in the file and in those beside it.

@@ -88,8 +88,8 @@ fn show(checked: &CheckedReceipt, out: &mut Out) {
         streams.into_iter().filter_map(|(name, it)| Some(output(name, it.as_ref()?))).flatten(),
     );
     if let Some(ResponseRecord { status, body }) = &ran.response {
-        rows.push(("answer", format!("status {status}")));
-        rows.extend(output("", body));
+        rows.push(("answer", format!("status {status}  {} bytes", body.bytes)));
+        rows.push(("", body.sha256.to_string()));
     }
     rows.extend(program.map(|program| ("program", program.to_owned())));
     rows.extend([("sandbox", level.to_owned()), ("rye", ran.rye.clone())]);

@@ -173,18 +173,22 @@ impl History<'_> {
         Ok(loader.difference(&old, &found, name))
     }
 
-    /// What differs of these files from the versions that were verified last; one of which no
-    /// version is known is new as a whole. What is as it was then is left out, and so is a file of
-    /// a tool.
-    ///
-    /// # Errors
-    /// Those of finding an item.
-    pub(crate) fn changed(self, entries: &[Entry]) -> Result<Vec<Difference>, Failure> {
+    /// What differs of these files from the versions that were verified last, and why others cannot
+    /// be looked at. One of which no version is known is new as a whole. What is as it was then is
+    /// left out, and so is a file of a tool.
+    pub(crate) fn changed(self, entries: &[Entry]) -> (Vec<Difference>, Vec<Failure>) {
         let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
-        let mut changed = Vec::new();
+        let (mut changed, mut failed) = (Vec::new(), Vec::new());
         for entry in entries {
-            let Some(found) = loader.file_of(entry, false)? else { continue };
+            let found = match loader.file_of(entry, false) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(failure) => {
+                    failed.push(failure);
+                    continue;
+                }
+            };
             let is_bare = has_no_line(&found.bytes, &found.file_type.comment);
             let difference = match loader.versions(&found).next() {
                 Some(last) => loader.difference(&last, &found, None),
@@ -195,7 +199,7 @@ impl History<'_> {
                 changed.push(difference);
             }
         }
-        Ok(changed)
+        (changed, failed)
     }
 
     /// The known versions of an item, the latest first; only those that verify.

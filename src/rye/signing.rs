@@ -260,6 +260,9 @@ impl Signing<'_> {
                     Finding::error(format!("files: `{path}:{line}`: {}", finding.message))
                 };
                 shared.extend(found.into_iter().map(named));
+                if shared.len() >= MOST_SLIPS {
+                    break;
+                }
             }
         }
         if !shared.is_empty() {
@@ -383,6 +386,9 @@ pub(super) fn judge_content(
 /// What a line, or the one above it, holds where a text only looks like a secret.
 const NOT_A_SECRET: &str = "rye:not-a-secret";
 
+/// How many secrets are told at once; more of them is the same slip.
+const MOST_SLIPS: usize = 20;
+
 /// What nobody means to sign, in an item or in a file that it lists.
 fn slips(text: &str) -> Vec<Finding> {
     secrets(text).into_iter().chain(conflict_mark(text)).collect()
@@ -398,21 +404,34 @@ fn conflict_mark(text: &str) -> Option<Finding> {
     Some(Finding::error(message).at(Some(Position { line: first + 1, column: 1 })))
 }
 
-/// Each text that has the form of a secret of a known service; what is signed is shared.
+/// Each text that has the form of a secret of a known service, up to a bound; what is signed is
+/// shared.
 fn secrets(text: &str) -> Vec<Finding> {
     let mut places = PositionFinder::new(text.as_bytes());
-    let finding = |(at, what): (usize, &str)| {
-        let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
-        let above = text[..line].strip_suffix('\n').map_or(0, |text| text.rfind('\n').unwrap_or(0));
-        let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    // The end of the line that was looked at last, and whether it is said that it holds none.
+    let (mut known, mut is_said) = (0, false);
+    let mut findings = Vec::new();
+    for (at, what) in secret_forms(text) {
+        if at >= known {
+            let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+            let above =
+                text[..line].strip_suffix('\n').map_or(0, |text| text.rfind('\n').unwrap_or(0));
+            known = text[at..].find('\n').map_or(text.len(), |end| at + end);
+            is_said = text[above..known].contains(NOT_A_SECRET);
+        }
+        if is_said {
+            continue;
+        }
         let message = format!(
             "this looks like {what}: name a variable under `secrets` and read that, or write \
              `{NOT_A_SECRET}` beside it"
         );
-        let is_said = text[above..end].contains(NOT_A_SECRET);
-        (!is_said).then(|| Finding::error(message).at(Some(places.find(at))))
-    };
-    secret_forms(text).into_iter().filter_map(finding).collect()
+        findings.push(Finding::error(message).at(Some(places.find(at))));
+        if findings.len() == MOST_SLIPS {
+            break;
+        }
+    }
+    findings
 }
 
 /// What a tool should say of itself and does not.

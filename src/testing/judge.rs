@@ -6,7 +6,7 @@ use similar::TextDiff;
 use super::expect::{Expect, FileIs};
 use super::folder::Workplace;
 use crate::diagnostic::{Diagnose, Diagnostic};
-use crate::execute::EXECUTE_TOOL_FAILED;
+use crate::execute::{EXECUTE_TOOL_FAILED, Mask};
 use crate::report::Report;
 
 /// Lines shown of a text in which something is missing: enough to see which text it is.
@@ -30,6 +30,17 @@ pub(crate) struct Mismatch {
 }
 
 impl Mismatch {
+    /// The same without the values that the item named of the host: a case that fails is told like
+    /// any failure, also where the tool gave such a value as its result.
+    pub(super) fn masked(self, mask: &Mask) -> Self {
+        Self {
+            why: mask.text(&self.why),
+            expected: self.expected.map(|text| mask.text(&text)),
+            got: self.got.map(|text| mask.text(&text)),
+            ..self
+        }
+    }
+
     /// For people, with the two texts held against each other; lines that stand in both are shown
     /// with a space before them, expected ones with `-`, those that came with `+`.
     pub(crate) fn text(&self) -> String {

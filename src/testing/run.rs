@@ -10,9 +10,10 @@ use super::judge::{Came, Mismatch, judge, plain};
 use super::score::score;
 use super::spec::Case;
 use crate::diagnostic::Diagnostic;
+use crate::execute::Mask;
 use crate::host::{hold_signals, send_on};
 use crate::plan::SandboxChoice;
-use crate::report::Warned;
+use crate::report::{Report, Warned};
 use crate::rye::{Request, Rye};
 use crate::trace::Quiet;
 
@@ -134,8 +135,14 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case, sandbox: SandboxChoice) -> Cas
     request.timeout = case.timeout;
     request.sandbox = sandbox;
     request.workplace = Some(workplace.path().to_owned());
+    let mut mask = Mask::default();
     let (came, warnings, interrupted) = match rye.runs().run(&request, start, &Quiet) {
-        Ok(report) => (Came::from_report(&report), report.warnings().to_vec(), None),
+        Ok(report) => {
+            if let Report::Tool(tool) = &report {
+                mask = Mask::new(tool.plan.private_values());
+            }
+            (Came::from_report(&report), report.warnings().to_vec(), None)
+        }
         Err(failed) => {
             let interrupted = failed.failure.interrupted();
             (Came::refused(&failed.failure.diagnostic()), failed.warnings, interrupted)
@@ -147,5 +154,7 @@ fn attempt(rye: &Rye, suite: &Suite, case: &Case, sandbox: SandboxChoice) -> Cas
         score(rye, case, &came, &request, &mut verdict);
         verdict.elapsed = start.elapsed();
     }
+    let findings = std::mem::take(&mut verdict.findings);
+    verdict.findings = findings.into_iter().map(|finding| finding.masked(&mask)).collect();
     verdict
 }

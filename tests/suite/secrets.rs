@@ -94,3 +94,22 @@ fn what_a_merge_left_unfinished_is_not_signed() {
     world.write(".ai/directives/acme/greet.md", format!("{GREET_MD}\nTitle\n=======\n"));
     assert_eq!(world.rye(&["sign", "directive:acme/greet"]).status, 0);
 }
+
+/// Each line is judged once, however much stands on it, and the same slip is told so often alone.
+#[test]
+fn a_line_of_many_secrets_is_told_up_to_a_bound() {
+    let world = World::new();
+    let many = |marker: &str| {
+        tool(&format!("KEYS=\"{}\" {marker}", format!("{} ", token()).repeat(20_000)))
+    };
+    world.write(".ai/tools/acme/many.sh", many(""));
+    let said = world.rye(&["sign", "acme/many"]);
+    assert_eq!(
+        said.stderr.matches("looks like a GitHub token").count(),
+        20,
+        "{:.2000}",
+        said.stderr
+    );
+    world.write(".ai/tools/acme/many.sh", many("# rye:not-a-secret"));
+    assert_eq!(world.rye(&["sign", "acme/many"]).status, 0);
+}

@@ -538,3 +538,30 @@ fn the_end_names_each_item_that_failed_and_each_case_says_what_its_sandbox_lacke
     assert_eq!(said.stdout.matches(hint).count(), 4, "{said:?}");
     assert!(said.stdout.contains("`rye learn tool:acme/two` propose"), "{said:?}");
 }
+
+/// A spec of somebody else's can be written so that its case always fails.
+#[test]
+fn f08_what_a_case_got_is_told_without_the_values_that_its_tool_named() {
+    let world = World::new().env("TOKEN", "hush-hush-hush-1").env("PLACE", "place-of-acme");
+    let tool = MARKER_SH.replace(
+        ": > marker",
+        "echo \"$TOKEN\" > out.txt; echo \"{\\\"v\\\": \\\"$TOKEN $PLACE\\\"}\"",
+    );
+    let head = "# secrets = [\"TOKEN\"]\n# env = [\"PLACE\"]\n# ///\n";
+    let end = tool.rfind("# ///\n").unwrap();
+    let tool = format!("{}{head}{}", &tool[..end], &tool[end + "# ///\n".len()..]);
+    world.signed(".ai/tools/acme/leak.sh", &tool);
+    let spec = "cases:\n  - {name: a, expect: {result: {v: other}}}\n  \
+                - {name: b, expect: {text: other}}\n  - {name: c, expect: {text_includes: [z]}}\n  \
+                - {name: d, expect: {files: {out.txt: {content: other}}}}\n";
+    world.write(".ai/tools/acme/leak.test.yaml", spec);
+    for args in [&["test"][..], &["test", "--json"], &["test", "--junit", "junit.xml"]] {
+        let said = world.rye(args);
+        assert_eq!(said.status, 1, "{said:?}");
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert!(all.contains("***") || args.len() == 3, "{args:?}: {all}");
+        assert!(!all.contains("hush-hush") && !all.contains("place-of"), "{args:?}: {all}");
+    }
+    let junit = String::from_utf8(world.read("junit.xml")).unwrap();
+    assert!(junit.contains("***") && !junit.contains("hush-hush"), "{junit}");
+}

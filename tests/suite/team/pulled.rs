@@ -60,3 +60,18 @@ fn review_marks_what_changed_since_it_was_verified_and_diff_shows_all_of_it() {
     let said = world.rye(&["diff"]);
     assert_eq!(said.stdout, "nothing changed since it was last verified\n");
 }
+
+#[test]
+fn a_file_that_cannot_be_looked_at_hides_no_change_of_others() {
+    let (world, key) = clone_by(1);
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    assert_eq!(world.rye(&["verify"]).status, 0);
+    put(&world, &stranger(1), FILE, &edited());
+    world.write(".ai/tools/acme/large.sh", vec![b'a'; 5_000_000]);
+    let said = world.rye(&["diff"]);
+    assert_eq!((said.status, said.code().as_str()), (4, "space.too_large"), "{said:?}");
+    assert!(said.stdout.contains("+# edited"), "{said:?}");
+    let (status, got) = world.json(&["diff"]);
+    assert_eq!((status, &got["code"]), (4, &json!("space.too_large")), "{got}");
+    assert_eq!(got["items"][0]["item_id"], ITEM);
+}
