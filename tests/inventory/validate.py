@@ -33,7 +33,11 @@ DIRECTIVE = """# Number {n}
 
 ```xml
 <directive name="d{n}" version="1.0.0">
-  <metadata><description>Number {n}</description></metadata>
+  <metadata>
+    <description>Number {n}</description>
+    <category>acme</category>
+    <author>somebody</author>
+  </metadata>
   <process><step name="one">Say {n}.</step></process>
 </directive>
 ```
@@ -45,7 +49,7 @@ PAGE = "---\ntitle: Number {n}\n---\n\n# Number {n}\n"
 def run(rye, home, *args):
     env = {"PATH": os.environ["PATH"], "HOME": str(home)}
     done = subprocess.run([rye, *args], cwd=home / "project", env=env, capture_output=True, text=True)
-    assert done.returncode == 0, (args, done)
+    assert done.returncode == 0, (args, done.stderr[-2000:])
     return done.stdout
 
 
