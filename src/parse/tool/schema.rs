@@ -199,8 +199,12 @@ pub(crate) fn misspelt_keywords(schema: &Value) -> Vec<MisspeltKeyword> {
             MisspeltKeyword { pointer: format!("{at}/{word}"), word: word.clone(), meant }
         })
     });
-    slips.collect()
+    // The place of each is looked for in the whole schema.
+    slips.take(MOST_SLIPS).collect()
 }
+
+/// How many slips are told of one schema.
+const MOST_SLIPS: usize = 20;
 
 /// The keyword that a word is a slip of.
 fn slip_of_keyword(word: &str) -> Option<&'static str> {
@@ -287,7 +291,7 @@ fn of_types(value: &Value, pointer: &str) -> Result<Option<Value>, ParseFault> {
 #[cfg(test)]
 mod tests {
     use super::misspelt_keywords;
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
     /// Each slip as its pointer and the keyword that is meant.
     fn slips(schema: &Value) -> Vec<(String, &'static str)> {
@@ -321,6 +325,13 @@ mod tests {
         ] {
             assert_eq!(slips(&schema), [(pointer.to_owned(), meant)], "{schema}");
         }
+    }
+
+    #[test]
+    fn of_many_slips_the_first_are_told() {
+        let many = (0..20_000).map(|at| (format!("p{at}"), json!({"tpye": "string"})));
+        let schema = json!({"properties": many.collect::<Map<_, _>>()});
+        assert_eq!(slips(&schema).len(), super::MOST_SLIPS);
     }
 
     #[test]
