@@ -92,6 +92,21 @@ impl Address {
         }
     }
 
+    /// A name in lower case, or an address; an IPv6 one in brackets.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// From its first `/` on, without the query.
+    pub(crate) fn path(&self) -> &str {
+        let path = &self.text[self.origin().len()..];
+        path.split('?').next().unwrap_or(path)
+    }
+
     /// Whether the server is this very machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let address = self.host.trim_start_matches('[').trim_end_matches(']');
@@ -117,6 +132,12 @@ mod tests {
         for (text, whole, origin) in good {
             let got = Address::parse(text).unwrap();
             assert_eq!((got.as_str(), got.origin().as_str()), (whole, origin), "{text}");
+            let query =
+                whole.split_once('?').map_or(String::new(), |(_, query)| format!("?{query}"));
+            assert_eq!(format!("{}{}{query}", got.origin(), got.path()), whole, "{text}");
+            let (scheme, port) = (origin.split(':').next().unwrap(), got.port());
+            let again = Address::parse(&format!("{scheme}://{}:{port}/", got.host())).unwrap();
+            assert_eq!(again.origin(), origin, "{text}");
         }
         for bad in [
             "",

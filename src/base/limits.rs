@@ -313,3 +313,13 @@ pub(crate) const BUNDLE_BYTES: u64 = 64 << 20;
 pub(crate) const BUNDLE_MANIFEST_BYTES: u64 = 4 << 20;
 /// Largest window of a bundle's compression in bytes: what the usual levels use, held in memory.
 pub(crate) const BUNDLE_WINDOW: u64 = 8 << 20;
+/// Most calls that a service lists: a person reads them before trusting the item.
+pub(crate) const SERVICE_CALLS: usize = 64;
+/// Longest name of a service, of its header and of its variables, in bytes.
+pub(crate) const SERVICE_NAME_BYTES: usize = 64;
+/// Longest pattern of a call that a service lists, and longest form of its header, in bytes.
+pub(crate) const CALL_PATTERN_BYTES: usize = 256;
+/// Most hosts of a run's traffic that are told one by one, and most refusals: a receipt holds them.
+pub(crate) const TRAFFIC_ROWS: usize = 256;
+/// Longest text of one of those refusals in bytes: a name, or what a person reads of a path.
+pub(crate) const TRAFFIC_TEXT_BYTES: usize = 300;

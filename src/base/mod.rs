@@ -14,6 +14,8 @@ pub(crate) mod durations;
 pub(crate) mod fold;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+#[cfg_attr(not(test), expect(dead_code, reason = "the proxy and the plan use it next"))]
+mod host_rule;
 pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod lines;
@@ -29,4 +31,6 @@ pub(crate) mod value_count;
 
 pub(crate) use address::Address;
 pub(crate) use digest::{Digest, Digesting};
+#[expect(unused_imports, reason = "the proxy and the plan use it next")]
+pub(crate) use host_rule::{BadHostRule, HostRule, address_of};
 pub(crate) use time::Timestamp;

@@ -9,12 +9,16 @@
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
 //!   `exchange.rs` with the real network · `environment.rs` the variables, read once ·
 //!   `private_dir.rs` the private folder of a run · `confinement.rs` what a child may touch,
-//!   as data
+//!   as data · `egress.rs` what it may reach outside, and what it did
 
 mod account;
 mod confinement;
 #[cfg(test)]
 mod contract;
+#[expect(dead_code, reason = "the proxy and the plan use it next")]
+mod egress;
+#[cfg(test)]
+mod egress_tests;
 mod environment;
 #[cfg(feature = "http")]
 mod exchange;
@@ -37,6 +41,11 @@ pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_
 pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, KeptPath, Lacking, Ladder, Net,
     Policy, SANDBOX_FAILED, SandboxLevel,
+};
+#[expect(unused_imports, reason = "the proxy and the plan use it next")]
+pub(crate) use egress::{
+    AllowedCall, BadService, Egress, HostTraffic, Refusal, RefusedCall, Service, ServiceText,
+    Traffic, plain_path,
 };
 pub(crate) use environment::Vars;
 pub(crate) use file_lookup::{PathLookup, read as read_small};
