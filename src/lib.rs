@@ -119,6 +119,8 @@ mod mcp;
 mod mcp_client;
 mod parse;
 mod plan;
+#[cfg(feature = "http")]
+mod proxy;
 mod registry;
 mod report;
 mod resolve;

@@ -323,3 +323,7 @@ pub(crate) const CALL_PATTERN_BYTES: usize = 256;
 pub(crate) const TRAFFIC_ROWS: usize = 256;
 /// Longest text of one of those refusals in bytes: a name, or what a person reads of a path.
 pub(crate) const TRAFFIC_TEXT_BYTES: usize = 300;
+/// Most hosts that one tool lists, each a rule that every call is compared with.
+pub(crate) const EGRESS_HOSTS: usize = 256;
+/// Most services of one tool, each with a listener of its own in its network.
+pub(crate) const EGRESS_SERVICES: usize = 16;

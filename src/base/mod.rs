@@ -14,7 +14,6 @@ pub(crate) mod durations;
 pub(crate) mod fold;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
-#[cfg_attr(not(test), expect(dead_code, reason = "the proxy and the plan use it next"))]
 mod host_rule;
 pub(crate) mod json;
 pub(crate) mod limits;

@@ -86,21 +86,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 /// The block as an item has it.
 fn sandbox(learned: &Learned) -> serde_json::Value {
-    let needs = &learned.needs;
-    let mut block = serde_json::Map::new();
-    let mut fs = serde_json::Map::new();
-    for (name, paths) in [("read", &needs.read), ("write", &needs.write)] {
-        if !paths.is_empty() {
-            fs.insert(name.into(), json!(paths));
-        }
-    }
-    if !fs.is_empty() {
-        block.insert("fs".into(), fs.into());
-    }
-    if let Some(net) = needs.net {
-        block.insert("net".into(), json!(net));
-    }
-    block.into()
+    learned.needs.block(None).into()
 }
 
 /// How a run ended that was not seen to its end.

@@ -18,7 +18,7 @@ impl ServerKey {
     /// The process that a plan starts, and what holds it. Variables `of_one_run` have another value
     /// each time and are none of it.
     pub(crate) fn add_start(&mut self, plan: &Plan, process: &Process, of_one_run: &[&str]) {
-        let Spawn { program, args, env, cwd, .. } = plan.spawn(process, None, None);
+        let Spawn { program, args, env, cwd, sandbox, .. } = plan.spawn(process, None, None);
         self.add(program.as_os_str().as_encoded_bytes());
         self.add(cwd.as_os_str().as_encoded_bytes());
         self.add(args.len().to_le_bytes());
@@ -30,6 +30,10 @@ impl ServerKey {
             self.add(value.as_encoded_bytes());
         }
         self.add(plan.sandbox().to_string());
+        for (service, secret) in sandbox.iter().flat_map(|sandbox| &sandbox.egress.secrets) {
+            self.add(service);
+            self.add(secret.as_str());
+        }
     }
 
     pub(crate) fn digest(&self) -> Digest {

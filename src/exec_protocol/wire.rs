@@ -128,6 +128,7 @@ pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         pending,
         http: None,
         accesses: Accesses::default(),
+        traffic: None,
     }
 }
 

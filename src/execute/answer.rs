@@ -42,6 +42,7 @@ pub(super) fn outcome(
         pending: None,
         http: Some(HttpMetadata { status: answer.status, attempts, is_wrapped: !is_whole_json }),
         accesses: Accesses::default(),
+        traffic: None,
     }
 }
 

@@ -9,8 +9,8 @@ use super::git_index::GitIndex;
 use super::{ExecuteError, OutputWitness, new_items};
 use crate::base::text::{brief_line, escape_line, shell_word};
 use crate::host::{
-    ChildEvent, ChildResult, Host, OutputStream, PersistentChild, PrivateDir, PrivateDirError,
-    SandboxLevel, Spawn, Vars,
+    ChildEvent, ChildResult, Host, NetSettings, OutputStream, PersistentChild, PrivateDir,
+    PrivateDirError, SandboxLevel, Spawn, Vars,
 };
 use crate::plan::{Pinned, Plan, Process, TOOL};
 use crate::trace::{Event, Sink};
@@ -100,6 +100,8 @@ pub(crate) fn prepare(
     if let Some(sandbox) = &mut spawn.sandbox {
         sandbox.new_items = new_items.as_ref().map(|private| private.path().to_owned());
         sandbox.index = index.as_ref().map(|index| index.folder().to_owned());
+        sandbox.egress.https = NetSettings::of_scheme(running.vars, true);
+        sandbox.egress.http = NetSettings::of_scheme(running.vars, false);
     }
     spawn.digests_output = running.witness.is_some();
     let mark = running.pin_fallback.and_then(PrivateDir::mark);
@@ -200,6 +202,9 @@ pub(crate) fn run_once(
     }
     drop(folders);
     let ended = ChildResult { accesses: ended.accesses.outside(&own), ..ended };
+    if let Some(traffic) = &ended.traffic {
+        sink.record(Event::Traffic { traffic: traffic.clone() });
+    }
     sink.record(Event::Exit {
         exit_code: ended.exit_code,
         signal: ended.signal,

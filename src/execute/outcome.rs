@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::authors_paths::AuthorsPaths;
 use super::redact::Mask;
 use crate::base::limits::STDERR_TAIL;
-use crate::host::{Accesses, ChildResult};
+use crate::host::{Accesses, ChildResult, Traffic};
 use crate::parse::json as read_json;
 
 /// The result of a run that came to its own end.
@@ -28,6 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) http: Option<HttpMetadata>,
     /// What it did, where it was watched.
     pub(crate) accesses: Accesses,
+    /// What went through rye's proxy, where it was held to hosts or services.
+    pub(crate) traffic: Option<Traffic>,
 }
 
 /// How an HTTP request went.
@@ -114,6 +116,7 @@ impl Outcome {
             pending: None,
             http: None,
             accesses: ended.accesses.clone(),
+            traffic: ended.traffic.clone(),
         }
     }
 
@@ -147,6 +150,9 @@ impl Outcome {
             out.insert("signal".into(), signal.into());
         }
         out.insert("max_rss_kib".into(), self.max_rss_kib.into());
+        if let Some(traffic) = &self.traffic {
+            out.insert("traffic".into(), json!(traffic));
+        }
         if self.truncated {
             out.insert("truncated".into(), true.into());
         }

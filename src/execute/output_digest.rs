@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use crate::base::sync::unpoisoned;
 use crate::base::{Digest, Digesting};
-use crate::host::{ChildResult, HttpAnswer};
+use crate::host::{ChildResult, HttpAnswer, Traffic};
 
 /// Everything that came out of one stream, as far as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(crate) struct OutputSeen {
     pub(crate) stderr: Option<OutputDigest>,
     /// The status and the body of an HTTP answer.
     pub(crate) answer: Option<(u16, OutputDigest)>,
+    /// What went through rye's proxy.
+    pub(crate) traffic: Option<Traffic>,
 }
 
 /// Takes what a primitive saw. A primitive that started nothing says nothing.
@@ -55,6 +57,7 @@ impl OutputWitness {
             stdout: stdout.map(|digest| OutputDigest::new(digest, ended.stdout_truncated)),
             stderr: stderr.map(|digest| OutputDigest::new(digest, ended.stderr_truncated)),
             answer: None,
+            traffic: ended.traffic.clone(),
         };
         self.keep(seen);
     }

@@ -3,12 +3,17 @@
 //! A plan makes a [`Policy`] of what its links declare; a host that confines turns it into a
 //! [`Confinement`], or says why it cannot. Nothing here looks at the machine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use zeroize::Zeroizing;
 
+use super::egress::Egress;
+use super::net::NetSettings;
+use crate::base::HostRule;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
 
@@ -38,6 +43,8 @@ pub(crate) enum Net {
     None,
     /// A private loopback interface.
     Loopback,
+    /// A private loopback interface on which rye answers for what [`Policy::egress`] lists.
+    Hosts,
     Any,
 }
 
@@ -46,6 +53,7 @@ impl Net {
         match self {
             Self::None => "none",
             Self::Loopback => "loopback",
+            Self::Hosts => "hosts",
             Self::Any => "any",
         }
     }
@@ -112,6 +120,8 @@ pub(crate) struct Policy {
     /// Placeholders in the project and its repository that a killed run may have left.
     pub(crate) abandoned: Vec<PathBuf>,
     pub(crate) net: Net,
+    /// What it may reach through rye's proxy; empty unless `net` is [`Net::Hosts`].
+    pub(crate) egress: Egress,
     pub(crate) caps: Caps,
 }
 
@@ -169,7 +179,7 @@ impl Confinement {
 
     /// The form in results, plans, traces and receipts.
     pub(crate) fn to_json(&self) -> Value {
-        let Policy { read, write, net, caps, new_items, .. } = &self.policy;
+        let Policy { read, write, net, egress, caps, new_items, .. } = &self.policy;
         let mut fs = Map::new();
         // A path need not be UTF-8.
         let texts = |paths: &[PathBuf]| {
@@ -180,9 +190,24 @@ impl Confinement {
         if !new_items.is_empty() {
             fs.insert("new".into(), texts(new_items).into());
         }
-        json!({
-            "level": self.level, "fs": fs, "net": net, "limits": caps, "missing": self.missing,
-        })
+        let mut out = Map::new();
+        out.insert("level".into(), json!(self.level));
+        out.insert("fs".into(), fs.into());
+        out.insert("net".into(), net_json(*net, &egress.hosts));
+        if !egress.services.is_empty() {
+            out.insert("services".into(), json!(egress.services));
+        }
+        out.insert("limits".into(), json!(caps));
+        out.insert("missing".into(), json!(self.missing));
+        Value::Object(out)
+    }
+}
+
+/// A network in the form in which items declare it.
+pub(crate) fn net_json(net: Net, hosts: &[HostRule]) -> Value {
+    match net {
+        Net::Hosts => json!({ "hosts": hosts }),
+        other => json!(other),
     }
 }
 
@@ -198,6 +223,27 @@ pub(crate) struct ChildSandbox {
     pub(crate) new_items: Option<PathBuf>,
     /// A private folder with a copy of the repository's `index`, if the child may write that.
     pub(crate) index: Option<PathBuf>,
+    /// What rye's proxy of this run knows and the child does not.
+    pub(crate) egress: EgressOfRun,
+}
+
+/// What rye's proxy of one run knows beside the policy.
+#[derive(Clone, Default)]
+pub(crate) struct EgressOfRun {
+    /// The secret of each service, by the service's name.
+    pub(crate) secrets: BTreeMap<String, Zeroizing<String>>,
+    /// The operator's way out to servers of `https`, and of `http`.
+    pub(crate) https: NetSettings,
+    pub(crate) http: NetSettings,
+}
+
+impl std::fmt::Debug for EgressOfRun {
+    /// Without the secrets, and without the operator's proxy, whose address may hold a password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EgressOfRun")
+            .field("services", &self.secrets.keys())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Which level is wanted.
@@ -234,8 +280,8 @@ pub(crate) enum CannotConfine {
         verb: &'static str,
         lacking: Option<Lacking>,
     },
-    #[error("landlock has no loopback of its own to give, which `net: loopback` is")]
-    CannotLimit { lacking: Option<Lacking> },
+    #[error("{}", cannot_limit(*.level, *.net))]
+    CannotLimit { level: SandboxLevel, net: Net, lacking: Option<Lacking> },
     #[error("{0}")]
     BadGrant(String),
     #[error(
@@ -260,6 +306,22 @@ codes! {
 
 fn shown(path: &std::path::Path) -> String {
     escape_line(&path.display().to_string())
+}
+
+fn cannot_limit(level: SandboxLevel, net: Net) -> String {
+    match (level, net) {
+        (SandboxLevel::Bwrap, _) => {
+            "nobody can answer here for the hosts that the tool lists".to_owned()
+        }
+        (SandboxLevel::Landlock, Net::Hosts) => {
+            "landlock knows ports and no hosts, so it cannot hold a tool to the hosts or services \
+             that it lists"
+                .to_owned()
+        }
+        (SandboxLevel::Landlock, _) => {
+            "landlock has no loopback of its own to give, which `net: loopback` is".to_owned()
+        }
+    }
 }
 
 fn lines(lacking: &[Lacking]) -> String {
@@ -294,7 +356,13 @@ impl Diagnose for CannotConfine {
                 let narrower = "; or name narrower folders in the item's `sandbox`";
                 stronger(lacking) + narrower
             }
-            Self::CannotLimit { lacking } => stronger(lacking),
+            Self::CannotLimit { level: SandboxLevel::Bwrap, .. } if cfg!(not(feature = "http")) => {
+                "use a rye that was built with the feature `http`".into()
+            }
+            Self::CannotLimit { level: SandboxLevel::Bwrap, .. } => {
+                "run the tool by the program `rye`: only that can listen in the tool's network".into()
+            }
+            Self::CannotLimit { lacking, .. } => stronger(lacking),
             Self::BadGrant(_) => "mend `sandbox` in the item and sign it again".into(),
             Self::WholeHome(_) => {
                 "name in the item's `sandbox` the folders that it needs, such as \

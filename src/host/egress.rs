@@ -166,6 +166,11 @@ impl Service {
         &self.env
     }
 
+    /// What may be called.
+    pub(crate) fn calls(&self) -> &[AllowedCall] {
+        &self.allow
+    }
+
     /// Whether a call is listed. The path is decoded and has no segment that leads up.
     pub(crate) fn allows(&self, method: &str, path: &str) -> bool {
         self.allow.iter().any(|call| call.covers(method, path))

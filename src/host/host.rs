@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::confinement::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
+use super::egress::Traffic;
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::observe::Accesses;
 use super::persistent::PersistentChild;
@@ -84,6 +85,8 @@ pub(crate) struct ChildResult {
     pub(crate) duration: Duration,
     /// What it accessed, if [`Spawn::watched`] asks for it.
     pub(crate) accesses: Accesses,
+    /// What went through rye's proxy, if it was held to hosts or services.
+    pub(crate) traffic: Option<Traffic>,
 }
 
 /// The greatest signal that ends a process and is no real-time one.

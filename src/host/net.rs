@@ -56,9 +56,14 @@ impl NetSettings {
     /// on another one the address would mean another server, and a secret would go there in the
     /// open.
     pub(crate) fn from_vars(vars: &Vars, to: &Address) -> Self {
+        let all = Self::of_scheme(vars, to.is_https());
+        if to.is_loopback() { Self { proxy: None, ..all } } else { all }
+    }
+
+    /// The same for every server of a scheme. To this machine itself no proxy may lead.
+    pub(crate) fn of_scheme(vars: &Vars, is_https: bool) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| vars.text(name)).map(Into::into);
-        let proxy = match to.is_https() {
-            _ if to.is_loopback() => None,
+        let proxy = match is_https {
             true => first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
             false => first(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
         };

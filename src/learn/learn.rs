@@ -108,7 +108,9 @@ fn proposed(report: Option<Report>, found: Found, needed: Needed) -> Learned {
 fn seen(tool: &ToolReport) -> Option<Needed> {
     let ToolReport { plan, outcome, .. } = tool;
     let write = &Plan::confinement(plan)?.policy.write;
-    Some(needed(&outcome.as_ref()?.accesses, plan.base_policy()?, write, &|path| {
+    let outcome = outcome.as_ref()?;
+    let traffic = outcome.traffic.clone().unwrap_or_default();
+    Some(needed(&outcome.accesses, &traffic, plan.base_policy()?, write, &|path| {
         plan.as_template(path)
     }))
 }

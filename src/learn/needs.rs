@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::base::text::escape_line;
-use crate::host::{Access, Accesses, Net};
+use crate::host::{Access, Accesses, Net, Traffic};
 use crate::parse::Needs;
 use crate::plan::{BasePolicy, PRIVATE};
 
@@ -26,11 +26,12 @@ const OWN: [&str; 3] = [PRIVATE, "/dev", "/proc"];
 /// where every run has a place of its own; `template` says a path as an item does.
 pub(super) fn needed(
     accesses: &Accesses,
+    traffic: &Traffic,
     base: &BasePolicy,
     shown: &[PathBuf],
     template: &dyn Fn(&Path) -> String,
 ) -> Needed {
-    let seen = Seen { accesses: &accesses.all, base, shown };
+    let seen = Seen { accesses: &accesses.all, traffic, base, shown };
     let mut remarks = seen.refused();
     if accesses.more {
         remarks.push("it did more than is remembered, so something may be missing here".into());
@@ -60,7 +61,8 @@ pub(super) fn needed(
     let needs = Needs {
         read: read.iter().filter_map(|path| named(path, false)).collect(),
         write: write.iter().filter_map(|(path, is_made)| named(path, *is_made)).collect(),
-        net: (net != base.policy.net).then_some(net),
+        net: (net != base.policy.net || net == Net::Hosts).then_some(net),
+        hosts: if net == Net::Hosts { hosts(traffic) } else { Vec::new() },
     };
     Needed { needs, remarks }
 }
@@ -83,8 +85,20 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     paths.iter().filter(|path| !is_inner(path, paths)).cloned().collect()
 }
 
+/// What was called by name, as an item lists it.
+fn hosts(traffic: &Traffic) -> Vec<String> {
+    let called = traffic.hosts.iter().filter(|host| host.calls > 0);
+    let listed = called.map(|called| {
+        let name = called.host.strip_suffix(":443").or_else(|| called.host.strip_suffix(":80"));
+        name.unwrap_or(&called.host).to_owned()
+    });
+    let listed: BTreeSet<_> = listed.collect();
+    listed.into_iter().collect()
+}
+
 struct Seen<'a> {
     accesses: &'a BTreeSet<Access>,
+    traffic: &'a Traffic,
     base: &'a BasePolicy,
     shown: &'a [PathBuf],
 }
@@ -246,6 +260,20 @@ impl Seen<'_> {
             };
             net = net.max(needs);
         }
+        if !self.traffic.hosts.is_empty() {
+            if net == Net::Any {
+                let called = hosts(self.traffic).join("`, `");
+                remarks.push(format!(
+                    "it called `{called}` through the proxy, and something else past it, so a list \
+                     of hosts would not be enough"
+                ));
+            }
+            net = net.max(Net::Hosts);
+        }
+        let refused = self.traffic.refused.iter().map(|call| {
+            format!("it called `{}`, which was refused ({})", call.what, call.why.as_str())
+        });
+        remarks.extend(refused);
         (net, remarks)
     }
 
@@ -273,7 +301,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::{Needed, needed};
-    use crate::host::{Access, Accesses, Caps, KeptPath, Net, Policy};
+    use crate::host::{Access, Accesses, Caps, Egress, KeptPath, Net, Policy, Traffic};
     use crate::plan::BasePolicy;
 
     fn base(reads_project: bool) -> BasePolicy {
@@ -292,6 +320,7 @@ mod tests {
             commits: None,
             abandoned: Vec::new(),
             net: Net::None,
+            egress: Egress::default(),
             caps: Caps::default(),
         };
         BasePolicy {
@@ -303,9 +332,13 @@ mod tests {
     }
 
     fn learned(accesses: &[Access]) -> Needed {
+        learned_with(accesses, &Traffic::default())
+    }
+
+    fn learned_with(accesses: &[Access], traffic: &Traffic) -> Needed {
         let accesses = Accesses { all: accesses.iter().cloned().collect(), more: false };
         let shown = ["/".into(), "/tmp/shown".into()];
-        needed(&accesses, &base(true), &shown, &|path| path.display().to_string())
+        needed(&accesses, traffic, &base(true), &shown, &|path| path.display().to_string())
     }
 
     fn read(path: &str) -> Access {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::item::{Item, parse};
 use super::tool::Tool;
-use crate::host::Net;
+use crate::base::HostRule;
+use crate::host::{Net, Service, net_json};
 use crate::id::Kind;
 use crate::space::HeaderStyle;
 use crate::verify::FileList;
@@ -20,9 +21,11 @@ pub(crate) struct DeclaredReach {
     program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// `none`, `loopback` or `any`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    net: Option<Net>,
+    net: Option<DeclaredNet>,
+    /// What rye calls in its place, with secrets that it never sees.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    services: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reads: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -86,7 +89,8 @@ impl DeclaredReach {
             runtime: tool.executor.as_ref().map(ToString::to_string),
             program: of_exec.or(of_config),
             url: text("url"),
-            net: sandbox.and_then(|s| s.net),
+            net: sandbox.and_then(|s| Some(DeclaredNet { net: s.net?, hosts: s.hosts.clone() })),
+            services: tool.services().iter().map(service_text).collect(),
             reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
             writes,
             secrets: tool.secrets.clone(),
@@ -110,7 +114,8 @@ impl DeclaredReach {
         let rows = [
             ("is asked", self.hook.clone()),
             ("secrets", list(&self.secrets)),
-            ("net", self.net.map(|net| net.as_str().to_owned())),
+            ("net", self.net.as_ref().map(DeclaredNet::to_string)),
+            ("services", (!self.services.is_empty()).then(|| self.services.join("; "))),
             ("calls", self.url.clone()),
             ("writes", list(&self.writes)),
             ("reads", list(&self.reads)),
@@ -144,7 +149,8 @@ impl DeclaredReach {
             runtime: other_than(&self.runtime, &other.runtime),
             program: other_than(&self.program, &other.program),
             url: other_than(&self.url, &other.url),
-            net: self.net.filter(|net| *net > other.net.unwrap_or(Net::None)),
+            net: self.net.as_ref().and_then(|net| net.beyond(other.net.as_ref())),
+            services: more(&self.services, &other.services),
             reads: more(&self.reads, &other.reads),
             writes: more(&self.writes, &other.writes),
             secrets: more(&self.secrets, &other.secrets),
@@ -155,6 +161,56 @@ impl DeclaredReach {
         };
         beyond.words()
     }
+}
+
+/// The network that an item asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct DeclaredNet {
+    net: Net,
+    /// There where `net` is [`Net::Hosts`]; none where it reaches services alone.
+    hosts: Vec<HostRule>,
+}
+
+impl DeclaredNet {
+    /// What of it the other has not.
+    fn beyond(&self, other: Option<&Self>) -> Option<Self> {
+        let had = other.map_or(Net::None, |other| other.net);
+        if had == Net::Any || self.net < had || (self.net == had && self.net != Net::Hosts) {
+            return None;
+        }
+        let is_new = |host: &&HostRule| {
+            !other.is_some_and(|other| other.hosts.iter().any(|known| host.is_within(known)))
+        };
+        let hosts: Vec<_> = self.hosts.iter().filter(is_new).cloned().collect();
+        let is_more = self.net != Net::Hosts || !hosts.is_empty();
+        is_more.then_some(Self { net: self.net, hosts })
+    }
+}
+
+impl std::fmt::Display for DeclaredNet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.net, self.hosts.as_slice()) {
+            (Net::Hosts, []) => f.write_str("its services alone"),
+            (Net::Hosts, hosts) => {
+                let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+                f.write_str(&hosts.join(", "))
+            }
+            (other, _) => f.write_str(other.as_str()),
+        }
+    }
+}
+
+impl serde::Serialize for DeclaredNet {
+    /// As an item declares it.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        net_json(self.net, &self.hosts).serialize(to)
+    }
+}
+
+/// One service: what is sent where, and which calls.
+fn service_text(service: &Service) -> String {
+    let calls: Vec<_> = service.calls().iter().map(ToString::to_string).collect();
+    format!("{} to {}: {}", service.secret(), service.upstream().as_str(), calls.join(", "))
 }
 
 fn names_of(listed: &FileList) -> Vec<String> {

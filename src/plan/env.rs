@@ -11,7 +11,7 @@ use super::plan_source::PlanSource;
 use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::diagnostic::Failure;
-use crate::host::Vars;
+use crate::host::{Service, Vars};
 use crate::id::{Ref, Space};
 use crate::parse::{DEPS_VAR, EnvBase, EnvPath, KEPT_BACK};
 use crate::trace::{Event, Sink};
@@ -53,6 +53,8 @@ pub(super) struct Env {
     named: BTreeSet<String>,
     /// What a program of an `exec` block says beside its data is shown without their values too.
     hides_named: bool,
+    /// Names and values of what rye adds to requests in the tool's place; the child gets none of it.
+    of_services: BTreeMap<String, String>,
 }
 
 impl Env {
@@ -71,7 +73,8 @@ impl Env {
         let record = |by: String, keys: Vec<String>| {
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         };
-        let (declared, of_project) = declared(chain, vars, plan_source)?;
+        let (declared, mut of_project) = declared(chain, vars, plan_source)?;
+        let of_services = of_services(chain, vars, &of_project);
         let base = chain.tool().tool.exec.as_ref().map_or(EnvBase::Minimal, |exec| exec.env_base);
         let hides_named = chain.tool().tool.exec.is_some();
         let named = chain.links().iter().flat_map(|link| &link.tool.env_names);
@@ -82,6 +85,8 @@ impl Env {
             let others = vars.names().filter(|name| !is_fixed(name) && !KEPT_BACK.contains(name));
             declared.extend(others.map(str::to_owned));
         }
+        declared.retain(|name| !of_services.contains_key(name));
+        of_project.retain(|name, _| !of_services.contains_key(name));
         let wanted = |name: &&str| {
             let is_asked =
                 || chain.links().iter().any(|link| link.tool.env_names.iter().any(|n| n == name));
@@ -90,6 +95,7 @@ impl Env {
         let mut host: BTreeMap<String, String> = vars
             .names()
             .filter(wanted)
+            .filter(|name| !of_services.contains_key(*name))
             .filter_map(|name| Some((name.to_owned(), vars.text(name)?.to_owned())))
             .collect();
         if host.remove("PATH").is_some() || base != EnvBase::None {
@@ -123,7 +129,24 @@ impl Env {
         let secrets = chain.links().iter().flat_map(|link| link.tool.secrets.iter().cloned());
         let secrets = secrets.collect();
         let (paths, python) = (Vec::new(), Vec::new());
-        Ok(Self { host, of_file, links, paths, python, own, sealed, secrets, named, hides_named })
+        Ok(Self {
+            host,
+            of_file,
+            links,
+            paths,
+            python,
+            own,
+            sealed,
+            secrets,
+            named,
+            hides_named,
+            of_services,
+        })
+    }
+
+    /// The value of a service's secret.
+    pub(super) fn of_service(&self, secret: &str) -> Option<&str> {
+        self.of_services.get(secret).map(String::as_str)
     }
 
     /// Adds a name of rye's own, which no link can replace; what the host says of it is not used.
@@ -198,7 +221,8 @@ impl Env {
         let secrets = self.secrets.iter().filter_map(|name| self.host.get(name));
         let named = self.named.iter().filter(move |_| with_named);
         let named = named.filter_map(|name| self.host.get(name));
-        secrets.chain(named.filter(|value| value.len() >= NAMED_SHOWN)).map(String::as_str)
+        let named = named.filter(|value| value.len() >= NAMED_SHOWN);
+        secrets.chain(named).chain(self.of_services.values()).map(String::as_str)
     }
 
     /// The templates of the links.
@@ -292,8 +316,9 @@ fn declared(
             let of_host = vars.text(name).is_some_and(|value| !value.is_empty());
             of_host || of_project.get(name).is_some_and(|value| !value.is_empty())
         };
-        let missing: Vec<String> =
-            link.tool.secrets.iter().filter(|name| !has(name)).cloned().collect();
+        let of_services = link.tool.services().iter().map(Service::secret);
+        let asked = link.tool.secrets.iter().map(String::as_str).chain(of_services);
+        let missing: Vec<String> = asked.filter(|name| !has(name)).map(str::to_owned).collect();
         if !missing.is_empty() {
             let item = link.item().clone();
             return Err(PlanError::MissingSecret { item, names: missing }.into());
@@ -308,6 +333,23 @@ fn declared(
     Ok((names, of_project))
 }
 
+/// The secrets of the services that the chain may call.
+fn of_services(
+    chain: &Chain,
+    vars: &Vars,
+    of_project: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let value = |name: &str| {
+        let of_host = vars.text(name).filter(|value| !value.is_empty());
+        of_host.or_else(|| of_project.get(name).map(String::as_str))
+    };
+    let services = chain.links().iter().flat_map(|link| link.tool.services());
+    let found = services.filter_map(|service| {
+        Some((service.secret().to_owned(), value(service.secret())?.to_owned()))
+    });
+    found.collect()
+}
+
 /// The values of the project's `.env` for names that its own tools declare and the host has not.
 fn of_project(
     chain: &Chain,
@@ -316,8 +358,9 @@ fn of_project(
 ) -> Result<BTreeMap<String, String>, Failure> {
     let links = chain.links().iter().filter(|link| link.source.space() == Space::Project);
     let asked = links.flat_map(|link| {
-        let names = link.tool.env_names.iter().chain(&link.tool.secrets);
-        names.map(|name| (link.item(), name))
+        let of_services = link.tool.services().iter().map(Service::secret);
+        let names = link.tool.env_names.iter().chain(&link.tool.secrets).map(String::as_str);
+        names.chain(of_services).map(|name| (link.item(), name))
     });
     let mut asked = asked.filter(|(_, name)| vars.get(name).is_none()).peekable();
     if asked.peek().is_none() {
@@ -331,10 +374,10 @@ fn of_project(
     for (item, name) in asked {
         let Some(value) = given.get(name) else { continue };
         if dotenv::is_loader(name) {
-            let (item, name) = (item.clone(), name.clone());
+            let (item, name) = (item.clone(), name.to_owned());
             return Err(PlanError::RefusedVariable { item, name }.into());
         }
-        values.insert(name.clone(), value.clone());
+        values.insert(name.to_owned(), value.clone());
     }
     Ok(values)
 }

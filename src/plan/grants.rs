@@ -18,7 +18,7 @@ use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
 use crate::diagnostic::Failure;
 use crate::host::{
-    CannotConfine, Caps, Commits, Confinement, KeptPath, Ladder, Net, Policy, SandboxLevel,
+    CannotConfine, Caps, Commits, Confinement, Egress, KeptPath, Ladder, Net, Policy, SandboxLevel,
 };
 use crate::id::Space;
 use crate::space::BUNDLES;
@@ -157,7 +157,8 @@ fn widest(base: &BasePolicy, machine: &PlanContext<'_>) -> Policy {
         policy.kept.push(KeptPath { path: folder, is_folder: true });
     }
     let write = write.into_iter().collect();
-    Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, ..policy }
+    let egress = Egress::default();
+    Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, egress, ..policy }
 }
 
 /// What these links of the chain declare, with what every run has.
@@ -238,12 +239,7 @@ fn policy(
     let adds_items = declared().any(|sandbox| sandbox.adds_items);
     let new_items = adds_items.then(|| ITEMS.map(|kind| places.project.join(".ai").join(kind)));
     let partial = declared().any(|sandbox| sandbox.partial);
-    let net = declared().find_map(|sandbox| sandbox.net).unwrap_or_else(|| {
-        match chain.tool().source.space() {
-            Space::Project => Net::None,
-            Space::User | Space::System => Net::Any,
-        }
-    });
+    let (net, egress) = network(chain, links);
     Ok(Policy {
         base: places.base(survey, net),
         read: read.into_iter().collect(),
@@ -263,8 +259,26 @@ fn policy(
             .collect(),
         commits: commits.zip(git).map(|(repository, git)| Commits { repository, git }),
         net,
+        egress,
         caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),
     })
+}
+
+/// The network that the first link to name one gives, and the hosts and services of it. Services are
+/// those of all links; with them and no word about the network, there is nothing but them.
+fn network(chain: &Chain, links: &[Link]) -> (Net, Egress) {
+    let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
+    let services: Vec<_> = declared().flat_map(|sandbox| sandbox.services.clone()).collect();
+    let of_links = declared().find_map(|sandbox| sandbox.net.map(|net| (net, &sandbox.hosts)));
+    let (net, hosts) = match (of_links, chain.tool().source.space()) {
+        (Some((net, hosts)), _) => (net, hosts.clone()),
+        (None, _) if !services.is_empty() => (Net::Hosts, Vec::new()),
+        (None, Space::Project) => (Net::None, Vec::new()),
+        (None, Space::User | Space::System) => (Net::Any, Vec::new()),
+    };
+    // Services answer in a network of the tool's own, so another link opens no other.
+    let net = if services.is_empty() { net } else { Net::Hosts };
+    (net, Egress { hosts, services })
 }
 
 /// By path; what lies in another one is kept with it.

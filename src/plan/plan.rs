@@ -32,7 +32,7 @@ use crate::base::canon::exact;
 use crate::base::limits::OUTPUT_BYTES;
 use crate::chain::{Chain, Primitive};
 use crate::diagnostic::Failure;
-use crate::host::{ChildSandbox, Confinement, Host, ResolvedPath, Spawn, Vars};
+use crate::host::{ChildSandbox, Confinement, EgressOfRun, Host, ResolvedPath, Spawn, Vars};
 use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::space::{ForeignGround, HeaderStyle, NotSearched, Searched};
@@ -273,10 +273,21 @@ impl Plan {
                 tmp: tmp.map(Path::to_owned),
                 new_items: None,
                 index: None,
+                egress: self.egress(confinement),
             }),
             watched: self.base_policy.is_some(),
             ..Spawn::new(&started.program, &started.cwd, OUTPUT_BYTES, self.timeout())
         }
+    }
+
+    /// The secrets that rye adds in the tool's place; where requests go out is not known here.
+    fn egress(&self, confinement: &Confinement) -> EgressOfRun {
+        let services = confinement.policy.egress.services.iter();
+        let secrets = services.filter_map(|service| {
+            let value = self.context.env.of_service(service.secret())?;
+            Some((service.name().to_owned(), value.to_owned().into()))
+        });
+        EgressOfRun { secrets: secrets.collect(), ..EgressOfRun::default() }
     }
 
     /// The parameters that an MCP server's tool is called with, as JSON.

@@ -59,10 +59,19 @@ pub(super) fn sandbox_text(in_force: &Value) -> String {
         texts.map(str::to_owned).collect::<Vec<_>>().join(" ")
     };
     let or_nothing = |text: String| if text.is_empty() { "nothing".to_owned() } else { text };
-    let net = in_force["net"].as_str().unwrap_or_default();
+    let net = match &in_force["net"]["hosts"] {
+        Value::Null => in_force["net"].as_str().unwrap_or_default().to_owned(),
+        hosts => or_nothing(list(hosts)),
+    };
+    let services = in_force["services"].as_array().into_iter().flatten();
+    let services: Vec<_> =
+        services.map(|service| service["name"].as_str().unwrap_or_default()).collect();
     let (reads, writes) = (list(&in_force["fs"]["read"]), list(&in_force["fs"]["write"]));
     let mut text =
         format!("{level}, reads {}, writes {}, net {net}", or_nothing(reads), or_nothing(writes));
+    if !services.is_empty() {
+        let _ = write!(text, ", services {}", services.join(" "));
+    }
     let missing = list(&in_force["missing"]);
     if !missing.is_empty() {
         let _ = write!(text, "; does not hold: {missing}");

@@ -8,7 +8,7 @@
 //! - Its text is canonical, and [`Receipt::read`] takes no other text for it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::error::ReceiptError;
 use super::report::Warned;
@@ -77,6 +77,9 @@ pub(crate) struct Predicate {
     pub(crate) warnings: Vec<WarningRecord>,
     /// The sandbox that was in force.
     pub(crate) sandbox: Value,
+    /// What went through rye's proxy, where the tool was held to hosts or services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) traffic: Option<Value>,
 }
 
 /// One link; the fields are those of a plan.
@@ -165,6 +168,7 @@ impl Receipt {
                 }),
                 warnings: warnings.collect(),
                 sandbox: plan.sandbox(),
+                traffic: seen.traffic.map(|traffic| json!(traffic)),
             },
         }
     }

@@ -11,6 +11,7 @@ use crate::base::json::object;
 use crate::base::limits::OUTPUT_BYTES;
 use crate::diagnostic::{Code, Diagnostic, ExitStatus};
 use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure};
+use crate::host::Refusal;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::{Plan, old_node};
 use crate::trace::{Recorded, Warning};
@@ -219,8 +220,25 @@ impl ToolReport {
         let said = ["stdout", "stderr"].map(|key| data.get(key).and_then(Value::as_str));
         let said = [Some(failure.message.as_str()), Some(&failure.tail), said[0], said[1]];
         let said = said.into_iter().flatten().collect::<Vec<_>>().join("\n");
-        let known = self.plan.line_to_add(&said).or_else(|| self.plan.missing_module(&said));
-        known.or_else(|| old_node(&said))
+        let known = self.host_to_add().or_else(|| self.plan.line_to_add(&said));
+        known.or_else(|| self.plan.missing_module(&said)).or_else(|| old_node(&said))
+    }
+
+    /// What the tool asked rye's proxy for and does not list, as the line to add.
+    fn host_to_add(&self) -> Option<String> {
+        let traffic = self.outcome.as_ref()?.traffic.as_ref()?;
+        let call = traffic.refused.iter().find(|call| call.why == Refusal::NotListed)?;
+        let (what, list) = match call.what.split_once(' ') {
+            Some((service, call)) => (call, format!("sandbox.services.{service}.allow")),
+            None => {
+                let host = call.what.strip_suffix(":443").or(call.what.strip_suffix(":80"));
+                (host.unwrap_or(&call.what), "sandbox.net.hosts".to_owned())
+            }
+        };
+        Some(format!(
+            "it asked for `{what}`, which it does not list: add that to `{list}` in the item, and \
+             sign it again"
+        ))
     }
 
     fn to_json(&self, elapsed: Duration, wanted: ReportParts<'_>) -> Map<String, Value> {

@@ -9,6 +9,7 @@ use super::dry_run::sandbox_text;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Paint, Style};
+use crate::host::{HostTraffic, RefusedCall, Traffic};
 use crate::trace::{Event, Recorded, SkippedPath};
 
 /// One line an event, with its time; links are indented by their depth.
@@ -113,6 +114,7 @@ fn describe(event: &Event) -> (&'static str, String) {
             let how = if *followed { "followed" } else { "not followed" };
             ("redirect", format!("{}, {how}", escape_line(origin)))
         }
+        Event::Traffic { traffic } => ("traffic", traffic_text(traffic)),
         Event::Exit { exit_code, signal, timed_out } => {
             let how = match (exit_code, signal) {
                 (Some(code), None) => format!("status {code}"),
@@ -126,6 +128,20 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("refused", format!("{} {code}", item_id.as_deref().unwrap_or_default()))
         }
     }
+}
+
+/// What went through rye's proxy, in one line.
+pub(super) fn traffic_text(traffic: &Traffic) -> String {
+    let host = |host: &HostTraffic| {
+        let HostTraffic { host, calls, sent_bytes, received_bytes } = host;
+        format!("{host} {calls}× {sent_bytes} B out, {received_bytes} B in")
+    };
+    let refused = |call: &RefusedCall| {
+        format!("refused {} {}×: {}", escape_line(&call.what), call.count, call.why.as_str())
+    };
+    let rows: Vec<_> =
+        traffic.hosts.iter().map(host).chain(traffic.refused.iter().map(refused)).collect();
+    if rows.is_empty() { "nothing".to_owned() } else { rows.join("; ") }
 }
 
 fn ms_text(ms: u64) -> String {

@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::confined::{OWN_TMP, uncounted};
+use super::inside;
 use super::landlock::SCOPES;
 use super::mount_points::MountPoints;
 use crate::host::{CannotConfine, ChildSandbox, Confinement, KeptPath, Net, Policy, SandboxLevel};
@@ -21,7 +22,8 @@ use crate::host::{CannotConfine, ChildSandbox, Confinement, KeptPath, Net, Polic
 ///
 /// # Errors
 /// `sandbox.cannot_protect`: a kept place is a symbolic link or lies behind one, and nothing can be
-/// mounted over a link.
+/// mounted over a link. `sandbox.cannot_limit`: there is no step inside that could listen for rye's
+/// proxy.
 pub(super) fn confine(
     policy: Policy,
     rules: bool,
@@ -40,6 +42,10 @@ pub(super) fn confine(
             });
         }
     }
+    if policy.net == Net::Hosts && !(inside::can_enter(&policy) && cfg!(feature = "http")) {
+        let (level, net) = (SandboxLevel::Bwrap, policy.net);
+        return Err(CannotConfine::CannotLimit { level, net, lacking: None });
+    }
     let mut missing = Vec::new();
     if !rules {
         // Named pipes can be written on a read-only mount.
@@ -53,7 +59,7 @@ pub(super) fn confine(
         Net::Any if landlock.is_none_or(|version| version < SCOPES) => {
             missing.push("abstract sockets".to_owned());
         }
-        Net::None | Net::Any => {}
+        Net::None | Net::Hosts | Net::Any => {}
     }
     if policy.kept.iter().any(|kept| holding(kept, &policy).is_some()) {
         // If somebody outside replaces a kept folder or file, the new one is not mounted read only.

@@ -11,12 +11,13 @@ use rustix::process::Resource;
 
 use super::mount_points::{self, MountPoints};
 use super::probe::{Found, found};
+use super::way_out::WayOut;
 use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement, Host, HttpAnswer,
-    HttpCall, Ladder, NetFault, PersistentChild, Policy, ResolvedPath, Restrict, SandboxLevel,
-    Spawn,
+    Access, CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement, Host,
+    HttpAnswer, HttpCall, Ladder, Net, NetFault, PersistentChild, Policy, ResolvedPath, Restrict,
+    SandboxLevel, Spawn,
 };
 
 /// The number of processes that `bwrap` itself adds to a run.
@@ -69,8 +70,14 @@ impl Host for Confined {
         let Some(sandbox) = &spawn.sandbox else { return self.host.run(spawn, hears) };
         let (held, needs) = held(spawn, sandbox)?;
         let ended = self.host.run(&held, hears);
-        drop(needs);
-        ended
+        let Some(way_out) = needs.way_out else { return ended };
+        let mut ended = ended?;
+        ended.accesses.all.retain(|access| match access {
+            // The way to the proxy is rye's; where it leads is in the traffic.
+            Access::Called(address, _) => !way_out.is_at(address),
+            _ => true,
+        });
+        Ok(ChildResult { traffic: Some(way_out.end()), ..ended })
     }
 
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild> {
@@ -129,8 +136,15 @@ pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
     asked.map(|(name, _)| format!("limits.{name}"))
 }
 
-/// What must exist as long as a child runs: its control group, and the places created for it.
-type Needs = (Option<cgroup::Group>, MountPoints);
+/// What must exist as long as a child runs.
+struct Needs {
+    /// Its control group.
+    _group: Option<cgroup::Group>,
+    /// The places created for it.
+    _points: MountPoints,
+    /// What answers for the hosts and services that it may reach.
+    way_out: Option<WayOut>,
+}
 
 /// The confined form of the spawn, and what must exist as long as the child runs.
 fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
@@ -158,6 +172,7 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     let is_counted = asks && !missing.iter().any(|name| name.starts_with("limits."));
     let group = is_counted.then(|| cgroup::Group::new(policy.caps, more)).transpose()?;
     restrict.group = group.as_ref().map(|group| group.join.clone());
+    let mut way_out = None;
     let points = match level {
         SandboxLevel::Landlock => {
             restrict.ruleset = landlock::ruleset(sandbox).map_err(io::Error::other)?;
@@ -169,8 +184,17 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
             let (mut args, points) = bwrap::arguments(sandbox, &spawn.cwd)?;
             let steering = for_the_loader(&mut held.env);
-            if inside::holds(policy) {
-                let (passed, entry) = inside::program(sandbox)?;
+            if inside::holds(policy) || policy.net == Net::Hosts {
+                let hands_out = match policy.net {
+                    Net::Hosts => {
+                        let (made, hands_out) = WayOut::new(policy, &sandbox.egress)?;
+                        held.env.extend(made.variables());
+                        way_out = Some(made);
+                        Some((hands_out, 1 + policy.egress.services.len()))
+                    }
+                    _ => None,
+                };
+                let (passed, entry) = inside::program(sandbox, hands_out)?;
                 restrict.passed = passed;
                 args.extend(entry);
                 let set = |(name, value)| inside::set(OsString::from(name).as_os_str(), value);
@@ -185,6 +209,11 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
             // A watched child ends with its watcher, which must see its processes by their ids
             // outside.
             restrict.is_first_process = !spawn.watched;
+            if spawn.watched && cfg!(feature = "http") {
+                let observes = WayOut::observing(policy, &sandbox.egress)?;
+                held.env.extend(observes.variables());
+                way_out = Some(observes);
+            }
             args.push(std::mem::replace(&mut held.program, program).into());
             args.append(&mut held.args);
             held.args = args;
@@ -194,7 +223,7 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
         }
     };
     held.restrict = restrict;
-    Ok((held, (group, points)))
+    Ok((held, Needs { _group: group, _points: points, way_out }))
 }
 
 /// Takes the variables that steer the loader and the C library out of the environment. Only the
@@ -224,7 +253,7 @@ mod tests {
 
     use super::{Found, choose};
     use crate::diagnostic::Diagnose;
-    use crate::host::{Caps, KeptPath, Lacking, Ladder, Net, Policy, SandboxLevel};
+    use crate::host::{Caps, Egress, KeptPath, Lacking, Ladder, Net, Policy, SandboxLevel};
 
     fn policy(write: &[&str]) -> Policy {
         Policy {
@@ -242,6 +271,7 @@ mod tests {
             commits: None,
             abandoned: Vec::new(),
             net: Net::None,
+            egress: Egress::default(),
             caps: Caps::default(),
         }
     }

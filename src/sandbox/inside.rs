@@ -3,8 +3,11 @@
 //!
 //! A process that is restricted by landlock cannot mount, so the rules cannot be in force before
 //! `bwrap` is done. The rule set is made outside, where the policy is known, and passed as a
-//! descriptor; rules for what `bwrap` itself mounts are added here. Calling this entry by hand only
-//! takes rights away, so it needs no protection.
+//! descriptor; rules for what `bwrap` itself mounts are added here.
+//!
+//! Where the tool may reach hosts, this step is also the only one that runs in the tool's own
+//! network and knows rye: it listens there, and hands the listeners out to rye, whose proxy answers.
+//! Calling this entry by hand only takes rights away, so it needs no protection.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -17,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags, open};
 
-use super::{landlock, seccomp};
+use super::{landlock, listeners, seccomp};
 use crate::host::{
     ChildSandbox, Net, Policy, Restrict, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
@@ -32,9 +35,15 @@ const NO_SOCKETS: &str = "no-sockets";
 /// Where `bwrap` mounts memory that the tool's own processes share.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The numbers of the passed descriptors.
-const RULESET: i32 = 3;
-const PROGRAM: i32 = 4;
+/// An argument of the entry: the tool's network is rye's proxy, so it may open no unix socket. The
+/// number of the socket by which the listeners are handed out and how many there are follow.
+const LISTEN: &str = "listen";
+
+/// An argument of the entry: the number of the rule set follows.
+const RULES: &str = "rules";
+
+/// The number of the first passed descriptor, this program.
+const PROGRAM: i32 = 3;
 
 /// Whether this program is rye, so that [`enter`] handles the entry. A test program is not.
 static IS_RYE: AtomicBool = AtomicBool::new(false);
@@ -50,25 +59,54 @@ pub(crate) fn enter(argv: &[OsString]) -> Option<ExitCode> {
     Some(ExitCode::from(1))
 }
 
-/// Whether landlock rules are in force inside as well. Not for a watched run: it is granted nearly
+/// Whether rye can be started in the tool's place. Not for a watched run: it is granted nearly
 /// everything, and the system calls of this entry would be recorded as the tool's own.
-pub(super) fn holds(policy: &Policy) -> bool {
-    let has_landlock = || super::probe::found().landlock.is_ok();
-    IS_RYE.load(Ordering::Relaxed) && !policy.own_tmp && has_landlock()
+pub(super) fn can_enter(policy: &Policy) -> bool {
+    IS_RYE.load(Ordering::Relaxed) && !policy.own_tmp
 }
 
-/// The descriptors to pass, and the program and arguments that use them.
+/// Whether landlock rules are in force inside as well.
+pub(super) fn holds(policy: &Policy) -> bool {
+    can_enter(policy) && super::probe::found().landlock.is_ok()
+}
+
+/// The descriptors to pass, and the program and arguments that use them. `hands_out` is the socket
+/// for the listeners, and how many there are.
 ///
 /// # Errors
 /// What the kernel says.
-pub(super) fn program(sandbox: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsString>)> {
-    let ruleset = landlock::inside(sandbox).map_err(io::Error::other)?;
-    let ruleset = ruleset.ok_or_else(|| io::Error::other("the kernel made no rules"))?;
+pub(super) fn program(
+    sandbox: &ChildSandbox,
+    hands_out: Option<(OwnedFd, usize)>,
+) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsString>)> {
     let program = open("/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let passed = [ruleset, program]
-        .map(|fd| rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), Restrict::HANDED_DOWN).map(Arc::new));
-    let passed = passed.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut passed = vec![program];
     let mut args: Vec<OsString> = vec![format!("/proc/self/fd/{PROGRAM}").into(), ENTRY.into()];
+    let mut pass = |fd: OwnedFd| {
+        passed.push(fd);
+        OsString::from((passed.len() + 2).to_string())
+    };
+    if let Some((socket, listeners)) = hands_out {
+        args.extend([LISTEN.into(), pass(socket), listeners.to_string().into()]);
+    }
+    if holds(&sandbox.confinement.policy) {
+        let ruleset = landlock::inside(sandbox).map_err(io::Error::other)?;
+        let ruleset = ruleset.ok_or_else(|| io::Error::other("the kernel made no rules"))?;
+        args.extend([RULES.into(), pass(ruleset)]);
+        args.extend(made_by_bwrap(sandbox));
+    }
+    if sandbox.confinement.policy.net == Net::None {
+        args.push(NO_SOCKETS.into());
+    }
+    let beyond = |fd: OwnedFd| {
+        rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), Restrict::HANDED_DOWN).map(Arc::new)
+    };
+    let passed = passed.into_iter().map(beyond).collect::<Result<Vec<_>, _>>()?;
+    Ok((passed, args))
+}
+
+/// The rules for what `bwrap` mounts itself, as arguments of the entry.
+fn made_by_bwrap(sandbox: &ChildSandbox) -> impl Iterator<Item = OsString> {
     // `bwrap` mounts these itself. Not all of `/dev`, since a project or a home may lie in the
     // memory there.
     let mut made = vec![("list", "/"), ("read", "/proc"), ("device", "/dev/tty")];
@@ -80,11 +118,7 @@ pub(super) fn program(sandbox: &ChildSandbox) -> io::Result<(Vec<Arc<OwnedFd>>, 
     if sandbox.confinement.has_own_tmp() {
         made.push(("write", super::confined::OWN_TMP));
     }
-    args.extend(made.into_iter().flat_map(|(access, path)| [access.into(), path.into()]));
-    if sandbox.confinement.policy.net == Net::None {
-        args.push(NO_SOCKETS.into());
-    }
-    Ok((passed, args))
+    made.into_iter().flat_map(|(access, path)| [access.into(), path.into()])
 }
 
 /// Restricts this process and executes the program behind `--`. Returns only if that fails.
@@ -94,39 +128,51 @@ fn become_tool(args: &[OsString]) -> io::Error {
             let program = tool.get_program().display().to_string();
             io::Error::other(format!("execvp {program}: {}", tool.exec()))
         }
-        Err(error) => io::Error::other(format!("the rules on files: {error}")),
+        Err(error) => io::Error::other(format!("the last step into the sandbox: {error}")),
     }
 }
 
 fn held(args: &[OsString]) -> io::Result<Command> {
     let malformed = || io::Error::from(io::ErrorKind::InvalidInput);
-    let ruleset = handed_down(RULESET)?;
     // It was only needed to start this program.
     drop(handed_down(PROGRAM)?);
-    let version = landlock_version()?;
+    let mut ruleset = None;
     let mut env = Vec::new();
-    let mut has_sockets = true;
+    let mut filter = Vec::new();
     let mut args = args.iter();
     loop {
         let word = args.next().and_then(|word| word.to_str()).ok_or_else(malformed)?;
         let mut next = || args.next().ok_or_else(malformed);
         match word {
             "--" => break,
-            NO_SOCKETS => has_sockets = false,
+            NO_SOCKETS => filter = seccomp::without_sockets().map_err(io::Error::other)?,
             "set" => env.push((next()?, next()?)),
+            LISTEN => {
+                let socket = handed_down(number(next()?).ok_or_else(malformed)?)?;
+                listeners::hand_out(socket, number(next()?).ok_or_else(malformed)?)?;
+                filter = seccomp::without_unix_sockets().map_err(io::Error::other)?;
+            }
+            RULES => ruleset = Some(handed_down(number(next()?).ok_or_else(malformed)?)?),
             _ => {
-                let access = landlock::bits(word, version).ok_or_else(malformed)?;
-                landlock_allow(&ruleset, Path::new(next()?), access)?;
+                let access = landlock::bits(word, landlock_version()?).ok_or_else(malformed)?;
+                let ruleset = ruleset.as_ref().ok_or_else(malformed)?;
+                landlock_allow(ruleset, Path::new(next()?), access)?;
             }
         }
     }
-    landlock_enter(&ruleset)?;
-    if !has_sockets {
-        filter_calls(&seccomp::without_sockets().map_err(io::Error::other)?)?;
+    if let Some(ruleset) = ruleset {
+        landlock_enter(&ruleset)?;
+    }
+    if !filter.is_empty() {
+        filter_calls(&filter)?;
     }
     let mut tool = Command::new(args.next().ok_or_else(malformed)?);
     tool.args(args).envs(env);
     Ok(tool)
+}
+
+fn number<T: std::str::FromStr>(word: &OsStr) -> Option<T> {
+    word.to_str()?.parse().ok()
 }
 
 /// Arguments of the entry that set a variable for the tool alone.

@@ -41,8 +41,9 @@ pub(super) fn confine(
     lacking: &dyn Fn() -> Option<Lacking>,
 ) -> Result<Confinement, CannotConfine> {
     let mut missing = Vec::new();
-    if policy.net == Net::Loopback {
-        return Err(CannotConfine::CannotLimit { lacking: lacking() });
+    if matches!(policy.net, Net::Loopback | Net::Hosts) {
+        let (level, net) = (SandboxLevel::Landlock, policy.net);
+        return Err(CannotConfine::CannotLimit { level, net, lacking: lacking() });
     }
     let protect = |granted: &[PathBuf], out: &[&Path], is_partial: bool, verb: &'static str| {
         let mut narrowed = BTreeSet::new();

@@ -8,7 +8,9 @@
 //!
 //! - `confined.rs` the host that confines its children, and the choice of the level ·
 //!   `probe.rs` which levels work here, and why not · `bwrap.rs` the level with namespaces, and
-//!   `inside.rs` its last step · `landlock.rs` the level with rules on files · `seccomp.rs` the
+//!   `inside.rs` its last step ·
+//!   `listeners.rs` the listeners in the tool's network, for rye's proxy, and `way_out.rs` the proxy
+//!   of one run · `landlock.rs` the level with rules on files · `seccomp.rs` the
 //!   filters of system calls · `cgroup.rs` limits of a run as a whole · `split.rs` the parts of a
 //!   grant without protected places · `mount_points.rs` placeholders for places that do not exist
 //!
@@ -19,10 +21,13 @@ mod cgroup;
 mod confined;
 mod inside;
 mod landlock;
+mod listeners;
 mod mount_points;
 mod probe;
 mod seccomp;
 mod split;
+#[cfg_attr(not(feature = "http"), path = "no_way_out.rs")]
+mod way_out;
 
 pub(crate) use confined::Confined;
 pub(crate) use inside::enter;

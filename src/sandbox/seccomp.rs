@@ -190,7 +190,7 @@ pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, 
         (SandboxLevel::Bwrap, Net::None) => {
             rules.insert(libc::SYS_socket, vec![but(&[libc::AF_UNIX, libc::AF_NETLINK])?]);
         }
-        (SandboxLevel::Bwrap, Net::Loopback) => {
+        (SandboxLevel::Bwrap, Net::Loopback | Net::Hosts) => {
             let own = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
             rules.insert(libc::SYS_socket, vec![but(&own)?]);
         }
@@ -228,6 +228,19 @@ fn without_openat2() -> Vec<Instruction> {
 pub(super) fn without_sockets() -> Result<Vec<Instruction>, String> {
     compiled(BTreeMap::from([
         (libc::SYS_socket, Vec::new()),
+        (libc::SYS_socketpair, vec![pair_of_datagrams()?]),
+    ]))
+}
+
+/// The filter for a tool whose network is rye's proxy, installed when `bwrap` is done: a unix socket
+/// that lies in one of its folders would lead past the proxy.
+///
+/// # Errors
+/// Why there is no filter for this machine.
+pub(super) fn without_unix_sockets() -> Result<Vec<Instruction>, String> {
+    let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    compiled(BTreeMap::from([
+        (libc::SYS_socket, vec![but(&families)?]),
         (libc::SYS_socketpair, vec![pair_of_datagrams()?]),
     ]))
 }

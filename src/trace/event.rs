@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::base::Digest;
 use crate::diagnostic::Code;
+use crate::host::Traffic;
 use crate::id::{Fingerprint, Ref, Space};
 
 /// A refusal that dev mode turned into a warning.
@@ -104,6 +105,11 @@ pub(crate) enum Event {
     Wait { wait_ms: u64 },
     /// The server named another place.
     Redirect { origin: String, followed: bool },
+    /// What went through rye's proxy, for a child that was held to hosts or services.
+    Traffic {
+        #[serde(flatten)]
+        traffic: Traffic,
+    },
     /// The child ended.
     Exit { exit_code: Option<i32>, signal: Option<i32>, timed_out: bool },
     /// The run stopped here.

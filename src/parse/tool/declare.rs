@@ -23,11 +23,14 @@ pub(crate) struct Needs {
     pub(crate) write: Vec<String>,
     /// `None` if the default is enough.
     pub(crate) net: Option<Net>,
+    /// What is reached where `net` is [`Net::Hosts`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hosts: Vec<String>,
 }
 
 impl Needs {
     /// The `sandbox` block with these needs, and with all other keys of the old block.
-    fn block(&self, old: Option<&Value>) -> Map<String, Value> {
+    pub(crate) fn block(&self, old: Option<&Value>) -> Map<String, Value> {
         let mut block = old.and_then(Value::as_object).cloned().unwrap_or_default();
         let mut fs = block.remove("fs").and_then(|fs| fs.as_object().cloned()).unwrap_or_default();
         fs.remove("read");
@@ -42,10 +45,14 @@ impl Needs {
         new.extend(fs);
         let mut all = Map::new();
         // Plain values come first, because behind a TOML table they would belong to that table.
-        if let Some(net) = self.net {
-            all.insert("net".into(), json!(net));
+        match self.net {
+            None | Some(Net::Hosts) => {}
+            Some(net) => drop(all.insert("net".into(), json!(net))),
         }
         all.extend(block);
+        if self.net == Some(Net::Hosts) {
+            all.insert("net".into(), json!({ "hosts": self.hosts }));
+        }
         if !new.is_empty() {
             all.insert("fs".into(), new.into());
         }
@@ -236,7 +243,25 @@ mod tests {
             read: vec!["/data".into(), "{project_path}".into()],
             write: vec!["{project_path}/out/".into()],
             net: Some(Net::Loopback),
+            hosts: Vec::new(),
         }
+    }
+
+    #[test]
+    fn hosts_are_a_list_in_each_form() {
+        let needs = Needs {
+            net: Some(Net::Hosts),
+            hosts: vec!["api.example.org".into(), "x.org:8443".into()],
+            ..Needs::default()
+        };
+        let yaml = "sandbox:\n  net:\n    hosts:\n      - \"api.example.org\"\n      - \
+                    \"x.org:8443\"\n";
+        let old = "sandbox:\n  net: any\n  limits: {files: 8}\n";
+        let with_limits = yaml.replacen("  net:", "  limits:\n    files: 8\n  net:", 1);
+        assert_eq!(declare("", &HeaderStyle::Yaml, &needs).as_deref(), Ok(yaml));
+        assert_eq!(declare(old, &HeaderStyle::Yaml, &needs), Ok(with_limits));
+        let toml = "[sandbox.net]\nhosts = [\n  \"api.example.org\",\n  \"x.org:8443\",\n]\n";
+        assert_eq!(declare("", &HeaderStyle::Toml, &needs).as_deref(), Ok(toml));
     }
 
     const TABLES: &str = "[sandbox]\nnet = \"loopback\"\n\n[sandbox.fs]\nread = [\n  \"/data\",\n  \

@@ -29,6 +29,7 @@ mod javascript_depth;
 mod javascript_literal;
 mod names;
 mod nesting;
+mod network;
 mod own_variables;
 mod python;
 mod python_literal;

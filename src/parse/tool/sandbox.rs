@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fields::{Fields, unknown_word, wrong};
+use super::network;
+use crate::base::HostRule;
 use crate::base::durations::CPU_MAX_MS;
 use crate::base::time::TimeKey;
-use crate::host::{Caps, Net};
+use crate::host::{Caps, Net, Service};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// What one link declares; `None` where it says nothing.
@@ -19,6 +21,9 @@ pub(crate) struct Sandbox {
     /// it.
     pub(crate) partial: bool,
     pub(crate) net: Option<Net>,
+    /// What may be reached where `net` is [`Net::Hosts`].
+    pub(crate) hosts: Vec<HostRule>,
+    pub(crate) services: Vec<Service>,
     pub(crate) caps: Caps,
     /// Whether new files may be made in the project's item folders.
     pub(crate) adds_items: bool,
@@ -42,7 +47,7 @@ const CPU: TimeKey = TimeKey {
 /// `parse.metadata`
 pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, ParseFault> {
     let Some(block) = fields.fields("sandbox")? else { return Ok(None) };
-    block.only(&["fs", "net", "limits", "items", "git"])?;
+    block.only(&["fs", "net", "services", "limits", "items", "git"])?;
     let mut sandbox = Sandbox::default();
     if let Some(fs) = block.fields("fs")? {
         fs.only(&["read", "write", "partial"])?;
@@ -50,15 +55,7 @@ pub(super) fn sandbox(fields: &Fields<'_>) -> Result<Option<Sandbox>, ParseFault
         sandbox.write = paths(&fs, "write")?;
         sandbox.partial = fs.truth("partial")?.unwrap_or_default();
     }
-    sandbox.net = match block.string("net")?.as_deref() {
-        None => None,
-        Some("none") => Some(Net::None),
-        Some("loopback") => Some(Net::Loopback),
-        Some("any") => Some(Net::Any),
-        Some(other) => {
-            return Err(unknown_word(&block.pointer("net"), other, &["none", "loopback", "any"]));
-        }
-    };
+    network::read(&block, &mut sandbox)?;
     if let Some(limits) = block.fields("limits")? {
         limits.only(&LIMITS)?;
         sandbox.caps = Caps {

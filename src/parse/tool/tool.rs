@@ -17,6 +17,7 @@ use super::sandbox::{Sandbox, sandbox};
 use super::schema::schema;
 use crate::base::text::escape_line;
 use crate::diagnostic::Diagnose;
+use crate::host::Service;
 use crate::id::{IdError, ItemId};
 use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 use crate::parse::outline::texts;
@@ -138,6 +139,11 @@ pub(crate) struct Port {
 }
 
 impl Tool {
+    /// The services that it calls without their secrets.
+    pub(crate) fn services(&self) -> &[Service] {
+        self.sandbox.as_ref().map_or(&[], |sandbox| &sandbox.services)
+    }
+
     /// Whether the tool is a link for other tools and is not run by itself.
     pub(crate) fn is_link(&self) -> bool {
         matches!(self.tool_type.as_deref(), Some("runtime" | "primitive"))

@@ -1,0 +1,226 @@
+//! `sandbox.net` and `sandbox.services`: what a tool may reach (sandbox.md).
+
+use serde_json::Value;
+
+use super::fields::{Fields, string, unknown_word, wrong};
+use super::sandbox::Sandbox;
+use crate::base::HostRule;
+use crate::base::limits::{EGRESS_HOSTS, EGRESS_SERVICES};
+use crate::base::text::escape_line;
+use crate::host::{Net, Service, ServiceText};
+use crate::parse::error::{PARSE_METADATA, ParseFault};
+
+const SERVICE: [&str; 6] = ["upstream", "secret", "header", "format", "allow", "env"];
+
+/// Reads both keys of the block.
+///
+/// # Errors
+/// `parse.metadata`
+pub(super) fn read(block: &Fields<'_>, sandbox: &mut Sandbox) -> Result<(), ParseFault> {
+    let (net, hosts) = net(block)?;
+    sandbox.services = services(block)?;
+    if sandbox.services.is_empty() {
+        (sandbox.net, sandbox.hosts) = (net, hosts);
+        return Ok(());
+    }
+    if net == Some(Net::Any) {
+        let pointer = block.pointer("services");
+        return Err(fault(
+            &pointer,
+            "has no meaning beside `net: any`, by which the tool reaches everything itself; write \
+             `net: {hosts: […]}` with the hosts that it calls besides, or leave `net` out",
+        ));
+    }
+    // Its own loopback is there in any case: the services answer on it.
+    (sandbox.net, sandbox.hosts) = (Some(Net::Hosts), hosts);
+    Ok(())
+}
+
+fn fault(pointer: &str, why: &str) -> ParseFault {
+    ParseFault::new(PARSE_METADATA, format!("`{}` {}", escape_line(pointer), escape_line(why)))
+}
+
+fn net(block: &Fields<'_>) -> Result<(Option<Net>, Vec<HostRule>), ParseFault> {
+    let word = match block.get("net") {
+        None => return Ok((None, Vec::new())),
+        Some(Value::Object(_)) => return hosts(block).map(|hosts| (Some(Net::Hosts), hosts)),
+        Some(Value::String(word)) => word.as_str(),
+        Some(other) => {
+            let wanted = "`none`, `loopback`, `any` or a mapping with `hosts`";
+            return Err(wrong(&block.pointer("net"), wanted, other));
+        }
+    };
+    let net = match word {
+        "none" => Net::None,
+        "loopback" => Net::Loopback,
+        "any" => Net::Any,
+        "hosts" => {
+            let pointer = block.pointer("net");
+            return Err(fault(
+                &pointer,
+                "lists hosts: write `net: {hosts: [\"api.example.org\"]}`",
+            ));
+        }
+        other => {
+            return Err(unknown_word(&block.pointer("net"), other, &["none", "loopback", "any"]));
+        }
+    };
+    Ok((Some(net), Vec::new()))
+}
+
+fn hosts(block: &Fields<'_>) -> Result<Vec<HostRule>, ParseFault> {
+    let Some(net) = block.fields("net")? else { return Ok(Vec::new()) };
+    net.only(&["hosts"])?;
+    let pointer = net.pointer("hosts");
+    let listed = net.list("hosts")?.filter(|list| !list.is_empty());
+    let Some(listed) = listed else {
+        let why = "must list the hosts that the tool may reach; for none of them write `net: none`";
+        return Err(fault(&pointer, why));
+    };
+    if listed.len() > EGRESS_HOSTS {
+        return Err(fault(&pointer, &format!("lists more than {EGRESS_HOSTS} hosts")));
+    }
+    let mut hosts = Vec::new();
+    for (at, listed) in listed.iter().enumerate() {
+        let pointer = format!("{pointer}/{at}");
+        let text = string(listed, &pointer)?;
+        let host = HostRule::parse(&text)
+            .map_err(|bad| fault(&pointer, &format!("is `{text}`, which {bad}")))?;
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
+}
+
+fn services(block: &Fields<'_>) -> Result<Vec<Service>, ParseFault> {
+    let Some(fields) = block.fields("services")? else { return Ok(Vec::new()) };
+    if fields.map().len() > EGRESS_SERVICES {
+        let why = format!("has more than {EGRESS_SERVICES} services");
+        return Err(fault(&block.pointer("services"), &why));
+    }
+    let mut services: Vec<Service> = Vec::new();
+    for name in fields.map().keys() {
+        let Some(service) = fields.fields(name)? else {
+            return Err(fault(&fields.pointer(name), "must be a mapping, and is empty"));
+        };
+        service.only(&SERVICE)?;
+        let text = |key: &str| {
+            let missing = || fault(&service.pointer(key), "is missing: each service needs it");
+            service.string(key)?.ok_or_else(missing)
+        };
+        let (upstream, secret, env) = (text("upstream")?, text("secret")?, text("env")?);
+        let header = service.string("header")?.unwrap_or_else(|| "Authorization".into());
+        let format = service.string("format")?.unwrap_or_else(|| "Bearer {}".into());
+        let allow = service.strings("allow")?.unwrap_or_default();
+        let read = Service::parse(ServiceText {
+            name,
+            upstream: &upstream,
+            secret: &secret,
+            header: &header,
+            format: &format,
+            allow: &allow,
+            env: &env,
+        })
+        .map_err(|bad| {
+            let pointer = match bad.field.as_str() {
+                "name" => fields.pointer(name),
+                field => format!("{}/{field}", fields.pointer(name)),
+            };
+            fault(&pointer, &bad.problem)
+        })?;
+        if services.iter().any(|other| other.env() == read.env()) {
+            let why = format!("is `{}`, which is the variable of another service", read.env());
+            return Err(fault(&service.pointer("env"), &why));
+        }
+        services.push(read);
+    }
+    Ok(services)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::fields::Fields;
+    use super::super::sandbox::sandbox;
+    use crate::host::Net;
+
+    fn read(block: Value) -> Result<super::Sandbox, String> {
+        let header = json!({ "sandbox": block });
+        let fields = Fields::new(header.as_object().unwrap());
+        sandbox(&fields).map(Option::unwrap_or_default).map_err(|fault| fault.why)
+    }
+
+    fn service() -> Value {
+        json!({"upstream": "https://api.github.com", "secret": "GITHUB_TOKEN",
+               "allow": ["GET /repos/**"], "env": "GITHUB_API_URL"})
+    }
+
+    fn with(key: &str, value: &Value) -> Value {
+        let mut service = service();
+        service[key] = value.clone();
+        json!({"services": {"github": service}})
+    }
+
+    #[test]
+    fn hosts_and_services_are_read_and_services_leave_nothing_else_open() {
+        let block = read(json!({"net": {"hosts": ["API.github.com", "*.example.org:8443"]}}));
+        let block = block.expect("two hosts");
+        let hosts: Vec<_> = block.hosts.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (block.net, hosts.join(" ").as_str()),
+            (Some(Net::Hosts), "api.github.com *.example.org:8443")
+        );
+        let block = read(json!({"services": {"github": service()}})).expect("one service");
+        assert_eq!((block.net, block.hosts.len(), block.services.len()), (Some(Net::Hosts), 0, 1));
+        assert_eq!(block.services[0].header_value("x"), "Bearer x", "the usual form");
+        for word in ["none", "loopback"] {
+            let block = read(json!({"net": word, "services": {"github": service()}}));
+            assert_eq!(block.expect("a service").net, Some(Net::Hosts), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_host_or_service_is_refused_with_its_place_and_what_to_write_table() {
+        for (block, pointer, says) in [
+            (json!({"net": {"hosts": []}}), "/sandbox/net/hosts", "net: none"),
+            (json!({"net": {}}), "/sandbox/net/hosts", "net: none"),
+            (json!({"net": {"host": ["x.org"]}}), "/sandbox/net/host", "did you mean `hosts`"),
+            (json!({"net": "hosts"}), "/sandbox/net", "net: {hosts:"),
+            (json!({"net": ["x.org"]}), "/sandbox/net", "a mapping with `hosts`"),
+            (json!({"net": {"hosts": ["https://x.org"]}}), "/sandbox/net/hosts/0", "x.org"),
+            (json!({"net": {"hosts": ["x.org", "*.com"]}}), "/sandbox/net/hosts/1", "*.com"),
+            (json!({"net": {"hosts": ["2130706433"]}}), "/sandbox/net/hosts/0", "2130706433"),
+            (json!({"net": {"hosts": [7]}}), "/sandbox/net/hosts/0", "a string"),
+            (
+                json!({"net": "any", "services": {"github": service()}}),
+                "/sandbox/services",
+                "net: any",
+            ),
+            (json!({"services": {"github": null}}), "/sandbox/services/github", "a mapping"),
+            (json!({"services": {"Git Hub": service()}}), "/sandbox/services/Git Hub", "name"),
+            (with("secret", &Value::Null), "/sandbox/services/github/secret", "is missing"),
+            (with("upstream", &Value::Null), "/sandbox/services/github/upstream", "is missing"),
+            (with("env", &Value::Null), "/sandbox/services/github/env", "is missing"),
+            (with("allow", &Value::Null), "/sandbox/services/github/allow", "GET /repos/**"),
+            (with("allow", &json!(["/x"])), "/sandbox/services/github/allow/0", "method"),
+            (
+                with("upstream", &json!("http://api.github.com")),
+                "/sandbox/services/github/upstream",
+                "https",
+            ),
+            (with("format", &json!("Bearer")), "/sandbox/services/github/format", "{}"),
+            (with("env", &json!("GITHUB_TOKEN")), "/sandbox/services/github/env", "secret"),
+            (with("token", &json!("x")), "/sandbox/services/github/token", "not known"),
+            (
+                json!({"services": {"a": service(), "b": service()}}),
+                "/sandbox/services/b/env",
+                "another service",
+            ),
+        ] {
+            let why = read(block.clone()).expect_err(&block.to_string());
+            assert!(why.contains(&format!("`{pointer}`")) && why.contains(says), "{block}: {why}");
+        }
+    }
+}

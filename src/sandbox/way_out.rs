@@ -1,0 +1,143 @@
+//! The way out of one run: rye's proxy, as soon as the sandbox has listeners for it.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rustix::net::{Shutdown, shutdown};
+
+use super::listeners::{self, PROXY_PORT};
+use crate::base::random;
+use crate::host::{EgressOfRun, Policy, Traffic};
+use crate::proxy::{Machine, Proxy, Settings};
+
+/// The name before the run's token in `Proxy-Authorization`.
+const USER: &str = "rye";
+
+/// Programs read a proxy's address from either spelling.
+const PROXY_NAMES: [&str; 6] =
+    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Addresses at which the tool itself answers, and the services of rye.
+const OWN_ADDRESSES: &str = "localhost,127.0.0.1,::1";
+
+/// Who answers.
+enum Answers {
+    /// Waits at the socket for the listeners, and gives the proxy that accepts from them.
+    Waits(Arc<OwnedFd>, JoinHandle<io::Result<Option<Proxy>>>),
+    Runs(Proxy),
+    Ended,
+}
+
+/// See the module. Dropping it ends the proxy.
+pub(super) struct WayOut {
+    proxy: Answers,
+    token: String,
+    /// Where the proxy listens, in the tool's network.
+    port: u16,
+    /// The variable of each service, in the order of their ports.
+    services: Vec<String>,
+}
+
+impl WayOut {
+    /// The way out, and the socket by which the last step into the sandbox hands out listeners.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(super) fn new(policy: &Policy, of_run: &EgressOfRun) -> io::Result<(Self, OwnedFd)> {
+        let settings = settings(policy, of_run, false)?;
+        let token = settings.token.clone();
+        let (socket, inner) = listeners::pair()?;
+        let socket = Arc::new(socket);
+        let taken = Arc::clone(&socket);
+        let waits =
+            std::thread::Builder::new().name("proxy".into()).spawn(
+                move || match listeners::taken(&taken)? {
+                    none if none.is_empty() => Ok(None),
+                    listeners => Proxy::start(listeners, settings, Arc::new(Machine)).map(Some),
+                },
+            )?;
+        let services = policy.egress.services.iter().map(|service| service.env().to_owned());
+        let proxy = Answers::Waits(socket, waits);
+        Ok((Self { proxy, token, port: PROXY_PORT, services: services.collect() }, inner))
+    }
+
+    /// For a watched run, which is in the machine's own network: it may reach every public host, and
+    /// those that it asks for by name are counted. Whoever does not know the token is kept out.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(super) fn observing(policy: &Policy, of_run: &EgressOfRun) -> io::Result<Self> {
+        let settings = settings(policy, of_run, true)?;
+        let token = settings.token.clone();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        let proxy = Proxy::start(vec![listener], settings, Arc::new(Machine))?;
+        Ok(Self { proxy: Answers::Runs(proxy), token, port, services: Vec::new() })
+    }
+
+    /// Whether the address is the proxy's own.
+    pub(super) fn is_at(&self, address: &SocketAddr) -> bool {
+        *address == SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+    }
+
+    /// What the tool is told: where the proxy is, and the endpoint of each service.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (String, OsString)> {
+        let proxy = format!("http://{USER}:{}@127.0.0.1:{}", self.token, self.port);
+        let proxies = PROXY_NAMES.iter().map(move |name| ((*name).to_owned(), proxy.clone()));
+        let own = ["NO_PROXY", "no_proxy"].map(|name| (name.to_owned(), OWN_ADDRESSES.to_owned()));
+        // Node.js reads the others only where this says so.
+        let node = [("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned())];
+        let ports = PROXY_PORT + 1..;
+        let services = self.services.iter().zip(ports);
+        let services =
+            services.map(|(name, port)| (name.clone(), format!("http://127.0.0.1:{port}")));
+        let all = proxies.chain(own).chain(node).chain(services);
+        all.map(|(name, value)| (name, value.into())).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Closes every connection, and says what went through; nothing runs on.
+    pub(super) fn end(mut self) -> Traffic {
+        self.close().map(Proxy::end).unwrap_or_default()
+    }
+
+    fn close(&mut self) -> Option<Proxy> {
+        let (socket, waits) = match std::mem::replace(&mut self.proxy, Answers::Ended) {
+            Answers::Waits(socket, waits) => (socket, waits),
+            Answers::Runs(proxy) => return Some(proxy),
+            Answers::Ended => return None,
+        };
+        // Whoever still waits for the listeners waits no longer.
+        let _ = shutdown(&socket, Shutdown::Both);
+        match waits.join() {
+            Ok(Ok(proxy)) => proxy,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "rye's proxy could not be started");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+fn settings(policy: &Policy, of_run: &EgressOfRun, observes: bool) -> io::Result<Settings> {
+    let mut token = [0; 16];
+    random::fill(&mut token)?;
+    Ok(Settings {
+        egress: policy.egress.clone(),
+        observes,
+        secrets: of_run.secrets.clone(),
+        token: hex::encode(token),
+        https: of_run.https.clone(),
+        http: of_run.http.clone(),
+    })
+}
+
+impl Drop for WayOut {
+    fn drop(&mut self) {
+        drop(self.close());
+    }
+}
