@@ -193,7 +193,7 @@ impl Confinement {
         let mut out = Map::new();
         out.insert("level".into(), json!(self.level));
         out.insert("fs".into(), fs.into());
-        out.insert("net".into(), net_json(*net, &egress.hosts));
+        out.insert("net".into(), DeclaredNet { net: *net, hosts: egress.hosts.clone() }.to_json());
         if !egress.services.is_empty() {
             out.insert("services".into(), json!(egress.services));
         }
@@ -203,11 +203,80 @@ impl Confinement {
     }
 }
 
-/// A network in the form in which items declare it.
-pub(crate) fn net_json(net: Net, hosts: &[HostRule]) -> Value {
-    match net {
-        Net::Hosts => json!({ "hosts": hosts }),
-        other => json!(other),
+/// The network that somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeclaredNet {
+    pub(crate) net: Net,
+    /// There where `net` is [`Net::Hosts`]; none where services are all that is reached.
+    pub(crate) hosts: Vec<HostRule>,
+}
+
+impl DeclaredNet {
+    /// What of it the other has not.
+    pub(crate) fn beyond(&self, other: Option<&Self>) -> Option<Self> {
+        let had = other.map_or(Net::None, |other| other.net);
+        if had == Net::Any || self.net < had || (self.net == had && self.net != Net::Hosts) {
+            return None;
+        }
+        let is_new = |host: &&HostRule| {
+            !other.is_some_and(|other| other.hosts.iter().any(|known| host.is_within(known)))
+        };
+        let hosts: Vec<_> = self.hosts.iter().filter(is_new).cloned().collect();
+        let is_more = self.net != Net::Hosts || !hosts.is_empty();
+        is_more.then_some(Self { net: self.net, hosts })
+    }
+
+    /// In the form of an item.
+    pub(crate) fn to_json(&self) -> Value {
+        match self.net {
+            Net::Hosts => json!({ "hosts": self.hosts }),
+            other => json!(other),
+        }
+    }
+}
+
+impl From<Net> for DeclaredNet {
+    fn from(net: Net) -> Self {
+        Self { net, hosts: Vec::new() }
+    }
+}
+
+impl std::fmt::Display for DeclaredNet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.net, self.hosts.as_slice()) {
+            (Net::Hosts, []) => f.write_str("its services alone"),
+            (Net::Hosts, hosts) => {
+                let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+                f.write_str(&hosts.join(", "))
+            }
+            (other, _) => f.write_str(other.as_str()),
+        }
+    }
+}
+
+impl Serialize for DeclaredNet {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(to)
+    }
+}
+
+impl std::str::FromStr for DeclaredNet {
+    type Err = String;
+
+    /// `none`, `loopback`, `any`, or hosts with commas between.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Net::None, Net::Loopback, Net::Any];
+        if let Some(net) = known.into_iter().find(|net| net.as_str() == text) {
+            return Ok(net.into());
+        }
+        let host = |word: &str| {
+            let word = word.trim();
+            HostRule::parse(word).map_err(|bad| {
+                format!("`{}` {bad}; or write `none`, `loopback` or `any`", escape_line(word))
+            })
+        };
+        let hosts = text.split(',').map(host).collect::<Result<_, _>>()?;
+        Ok(Self { net: Net::Hosts, hosts })
     }
 }
 

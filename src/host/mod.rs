@@ -38,8 +38,8 @@ mod unix;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
 pub(crate) use confinement::{
-    CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, EgressOfRun, KeptPath, Lacking,
-    Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel, net_json,
+    CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,
+    KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,
 };
 #[expect(unused_imports, reason = "the proxy and the plan use it next")]
 pub(crate) use egress::{

@@ -19,7 +19,7 @@ use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::execute::McpFault;
-use crate::host::{PrivateDir, Spawn};
+use crate::host::{DeclaredNet, Net, PrivateDir, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{listed_files, write_files, yaml};
@@ -38,8 +38,8 @@ pub(crate) struct McpImport<'a> {
     pub(crate) known: &'a [(String, String)],
     /// Variables that the server gets with these values, which stand in the items.
     pub(crate) env: &'a [(String, String)],
-    /// What the items' sandbox lets through: `none`, `loopback` or `any`.
-    pub(crate) net: Option<&'a str>,
+    /// What the items' sandbox lets through.
+    pub(crate) net: Option<&'a DeclaredNet>,
     /// Folders that the server may write.
     pub(crate) writes: &'a [String],
     /// Files and folders of this folder that the server loads beside those that its command line
@@ -132,7 +132,7 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Fa
 
 /// What an item declares of its sandbox.
 struct Sandbox {
-    net: String,
+    net: DeclaredNet,
     /// Beside what every program may read, and the project.
     reads: Vec<String>,
     writes: Vec<String>,
@@ -293,7 +293,8 @@ impl Launch {
         });
         config.insert("args".into(), as_written.collect());
         let fetches = FETCH.iter().find(|(name, _)| command.rsplit('/').next() == Some(*name));
-        let net = import.net.unwrap_or(if fetches.is_some() { "any" } else { "none" });
+        let by_default = if fetches.is_some() { Net::Any } else { Net::None };
+        let net = import.net.cloned().unwrap_or_else(|| by_default.into());
         let home = rye.located().vars.text("HOME").unwrap_or("/").trim_end_matches('/').to_owned();
         let kept = fetches.into_iter().flat_map(|(_, kept)| *kept);
         // Whoever else runs the items has a home of their own.
@@ -315,7 +316,7 @@ impl Launch {
             files: taking.files,
             copies,
             program,
-            sandbox: Some(Sandbox { net: net.to_owned(), reads, writes }),
+            sandbox: Some(Sandbox { net, reads, writes }),
             integrity,
             remarks: taking.remarks,
         })
@@ -350,7 +351,8 @@ impl Launch {
         config.insert("mcp".into(), block.into());
         entry(&mut out, 0, "config", &config.into());
         if let Some(Sandbox { net, reads, writes }) = &self.sandbox {
-            let _ = writeln!(out, "sandbox:\n  net: {}", scalar(net));
+            out.push_str("sandbox:\n");
+            entry(&mut out, 2, "net", &net.to_json());
             if !(reads.is_empty() && writes.is_empty()) {
                 out.push_str("  fs:\n");
             }

@@ -301,7 +301,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::{Needed, needed};
-    use crate::host::{Access, Accesses, Caps, Egress, KeptPath, Net, Policy, Traffic};
+    use crate::host::{Access, Accesses, Caps, Egress, KeptPath, Net, Policy, Refusal, Traffic};
     use crate::plan::BasePolicy;
 
     fn base(reads_project: bool) -> BasePolicy {
@@ -415,6 +415,25 @@ mod tests {
         for (accesses, want) in rows {
             assert_eq!(learned(accesses).needs.net, want, "{accesses:?}");
         }
+    }
+
+    #[test]
+    fn what_was_called_by_name_is_a_list_of_hosts() {
+        let mut traffic = Traffic::default();
+        for (host, calls) in [("b.example.org:443", 2), ("a.example.org:80", 1), ("c.org:8443", 1)]
+        {
+            traffic.add(host, calls, 1, 1);
+        }
+        let through = learned_with(&[Access::Socket], &traffic);
+        assert_eq!(through.needs.net, Some(Net::Hosts));
+        assert_eq!(through.needs.hosts, ["a.example.org", "b.example.org", "c.org:8443"]);
+        let past = Access::Called("192.0.2.1:443".parse().unwrap(), false);
+        let past = learned_with(&[past], &traffic);
+        assert_eq!((past.needs.net, past.needs.hosts.len()), (Some(Net::Any), 0));
+        assert!(past.remarks[0].contains("past it"), "{:?}", past.remarks);
+        traffic.refuse("private.example.org:80", Refusal::NotPublic);
+        let refused = learned_with(&[], &traffic);
+        assert!(refused.remarks[0].contains("private.example.org:80"), "{:?}", refused.remarks);
     }
 
     #[test]

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::item::{Item, parse};
 use super::tool::Tool;
-use crate::base::HostRule;
-use crate::host::{Net, Service, net_json};
+use crate::host::{DeclaredNet, Service};
 use crate::id::Kind;
 use crate::space::HeaderStyle;
 use crate::verify::FileList;
@@ -89,7 +88,7 @@ impl DeclaredReach {
             runtime: tool.executor.as_ref().map(ToString::to_string),
             program: of_exec.or(of_config),
             url: text("url"),
-            net: sandbox.and_then(|s| Some(DeclaredNet { net: s.net?, hosts: s.hosts.clone() })),
+            net: sandbox.and_then(|s| s.net.clone()),
             services: tool.services().iter().map(service_text).collect(),
             reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
             writes,
@@ -163,50 +162,6 @@ impl DeclaredReach {
     }
 }
 
-/// The network that an item asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct DeclaredNet {
-    net: Net,
-    /// There where `net` is [`Net::Hosts`]; none where it reaches services alone.
-    hosts: Vec<HostRule>,
-}
-
-impl DeclaredNet {
-    /// What of it the other has not.
-    fn beyond(&self, other: Option<&Self>) -> Option<Self> {
-        let had = other.map_or(Net::None, |other| other.net);
-        if had == Net::Any || self.net < had || (self.net == had && self.net != Net::Hosts) {
-            return None;
-        }
-        let is_new = |host: &&HostRule| {
-            !other.is_some_and(|other| other.hosts.iter().any(|known| host.is_within(known)))
-        };
-        let hosts: Vec<_> = self.hosts.iter().filter(is_new).cloned().collect();
-        let is_more = self.net != Net::Hosts || !hosts.is_empty();
-        is_more.then_some(Self { net: self.net, hosts })
-    }
-}
-
-impl std::fmt::Display for DeclaredNet {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.net, self.hosts.as_slice()) {
-            (Net::Hosts, []) => f.write_str("its services alone"),
-            (Net::Hosts, hosts) => {
-                let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
-                f.write_str(&hosts.join(", "))
-            }
-            (other, _) => f.write_str(other.as_str()),
-        }
-    }
-}
-
-impl serde::Serialize for DeclaredNet {
-    /// As an item declares it.
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        net_json(self.net, &self.hosts).serialize(to)
-    }
-}
-
 /// One service: what is sent where, and which calls.
 fn service_text(service: &Service) -> String {
     let calls: Vec<_> = service.calls().iter().map(ToString::to_string).collect();
@@ -262,5 +217,20 @@ mod tests {
         let less = reach("executor_id: a/b\nsandbox: {net: loopback}");
         assert!(less.beyond(&all).is_empty(), "what was taken away is not more");
         assert_eq!(all.beyond(&less)[1], "net any");
+        let hosts =
+            |list: &str| reach(&format!("executor_id: a/b\nsandbox: {{net: {{hosts: [{list}]}}}}"));
+        let two = hosts("a.example.org, '*.b.example.org'");
+        assert_eq!(two.words()[0], "net a.example.org, *.b.example.org");
+        assert_eq!(two.beyond(&less)[0], "net a.example.org, *.b.example.org");
+        assert!(two.beyond(&all).is_empty(), "a list is less than all");
+        let more = hosts("x.b.example.org, c.example.org, a.example.org");
+        assert_eq!(more.beyond(&two), ["net c.example.org"], "what a wildcard gave is not more");
+        let service = reach(
+            "executor_id: a/b\nsandbox: {services: {hub: {upstream: 'https://a.example.org', \
+             secret: T, allow: [GET /x/**], env: HUB}}}",
+        );
+        let words = ["net its services alone", "services T to https://a.example.org/: GET /x/**"];
+        assert_eq!(service.words()[..2], words);
+        assert_eq!(service.beyond(&all)[0], words[1], "a secret that is sent is told");
     }
 }

@@ -18,7 +18,8 @@ use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
 use crate::diagnostic::Failure;
 use crate::host::{
-    CannotConfine, Caps, Commits, Confinement, Egress, KeptPath, Ladder, Net, Policy, SandboxLevel,
+    CannotConfine, Caps, Commits, Confinement, DeclaredNet, Egress, KeptPath, Ladder, Net, Policy,
+    SandboxLevel,
 };
 use crate::id::Space;
 use crate::space::BUNDLES;
@@ -269,9 +270,9 @@ fn policy(
 fn network(chain: &Chain, links: &[Link]) -> (Net, Egress) {
     let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
     let services: Vec<_> = declared().flat_map(|sandbox| sandbox.services.clone()).collect();
-    let of_links = declared().find_map(|sandbox| sandbox.net.map(|net| (net, &sandbox.hosts)));
+    let of_links = declared().find_map(|sandbox| sandbox.net.clone());
     let (net, hosts) = match (of_links, chain.tool().source.space()) {
-        (Some((net, hosts)), _) => (net, hosts.clone()),
+        (Some(DeclaredNet { net, hosts }), _) => (net, hosts),
         (None, _) if !services.is_empty() => (Net::Hosts, Vec::new()),
         (None, Space::Project) => (Net::None, Vec::new()),
         (None, Space::User | Space::System) => (Net::Any, Vec::new()),

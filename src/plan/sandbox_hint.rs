@@ -50,6 +50,14 @@ impl Plan {
             ));
         }
         let lack = said.lines().find_map(|line| self.lack(held, line, said))?;
+        if matches!(lack, Lack::Net(_)) && held.policy.net == Net::Hosts {
+            return Some(
+                "its network holds rye's proxy and nothing else: it reaches the hosts that it lists \
+                 through the proxy that `HTTPS_PROXY` names; a program that knows no proxy, or needs \
+                 something else than HTTP, needs `sandbox: {net: any}`"
+                    .into(),
+            );
+        }
         let (level, item) = (held.level.as_str(), self.item());
         let propose = format!("let `rye learn {item}` propose what it needs");
         Some(match self.declaration(&lack, held) {

@@ -13,6 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Diagnostic, Failure, Style};
+use crate::host::DeclaredNet;
 use crate::id::ItemId;
 use crate::import::{
     Drafts, McpClientConfig, McpImport, NamedServer, masked, mcp_drafts, mcp_servers,
@@ -46,10 +47,11 @@ pub(super) struct Args {
     /// `--config` its name alone
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, Option<String>)>,
-    /// What of the network the server may reach; by default all for a program that fetches
-    /// packages, and nothing for others
-    #[arg(long, value_name = "NET", value_parser = ["none", "loopback", "any"])]
-    net: Option<String>,
+    /// What of the network the server may reach: `none`, `loopback`, `any`, or hosts such as
+    /// `api.example.org,*.example.net:8443`; by default all for a program that fetches packages,
+    /// and nothing for others
+    #[arg(long, value_name = "NET", value_parser = str::parse::<DeclaredNet>)]
+    net: Option<DeclaredNet>,
     /// A folder that the server may write
     #[arg(long, value_name = "PATH")]
     write: Vec<String>,
@@ -121,7 +123,7 @@ fn one_server(args: &Args, context: &Context) -> Result<Drafts, Failure> {
         secrets: &args.secret,
         known: &[],
         env: &env,
-        net: args.net.as_deref(),
+        net: args.net.as_ref(),
         writes: &args.write,
         files: &args.file,
         category: &category,
@@ -214,7 +216,7 @@ fn drafts_of_servers(
             secrets: &server.secrets,
             known: &server.known,
             env: &server.env,
-            net: args.net.as_deref(),
+            net: args.net.as_ref(),
             writes: &args.write,
             files: &args.file,
             category: &server.category,

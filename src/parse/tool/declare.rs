@@ -234,7 +234,7 @@ fn new_block(text: &str, comment: &str, block: &Map<String, Value>) -> Result<St
 
 #[cfg(test)]
 mod tests {
-    use super::{Needs, declare};
+    use super::{Needs, declaration, declare};
     use crate::host::Net;
     use crate::space::HeaderStyle;
 
@@ -256,12 +256,14 @@ mod tests {
         };
         let yaml = "sandbox:\n  net:\n    hosts:\n      - \"api.example.org\"\n      - \
                     \"x.org:8443\"\n";
-        let old = "sandbox:\n  net: any\n  limits: {files: 8}\n";
+        let head = "version: '1'\n";
+        let old = format!("{head}sandbox:\n  net: any\n  limits: {{files: 8}}\n");
         let with_limits = yaml.replacen("  net:", "  limits:\n    files: 8\n  net:", 1);
-        assert_eq!(declare("", &HeaderStyle::Yaml, &needs).as_deref(), Ok(yaml));
-        assert_eq!(declare(old, &HeaderStyle::Yaml, &needs), Ok(with_limits));
+        assert_eq!(declare(head, &HeaderStyle::Yaml, &needs), Ok(format!("{head}{yaml}")));
+        assert_eq!(declare(&old, &HeaderStyle::Yaml, &needs), Ok(format!("{head}{with_limits}")));
         let toml = "[sandbox.net]\nhosts = [\n  \"api.example.org\",\n  \"x.org:8443\",\n]\n";
         assert_eq!(declare("", &HeaderStyle::Toml, &needs).as_deref(), Ok(toml));
+        assert_eq!(declaration(&HeaderStyle::Toml, &needs), toml);
     }
 
     const TABLES: &str = "[sandbox]\nnet = \"loopback\"\n\n[sandbox.fs]\nread = [\n  \"/data\",\n  \

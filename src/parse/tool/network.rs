@@ -7,7 +7,7 @@ use super::sandbox::Sandbox;
 use crate::base::HostRule;
 use crate::base::limits::{EGRESS_HOSTS, EGRESS_SERVICES};
 use crate::base::text::escape_line;
-use crate::host::{Net, Service, ServiceText};
+use crate::host::{DeclaredNet, Net, Service, ServiceText};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 const SERVICE: [&str; 6] = ["upstream", "secret", "header", "format", "allow", "env"];
@@ -17,13 +17,12 @@ const SERVICE: [&str; 6] = ["upstream", "secret", "header", "format", "allow", "
 /// # Errors
 /// `parse.metadata`
 pub(super) fn read(block: &Fields<'_>, sandbox: &mut Sandbox) -> Result<(), ParseFault> {
-    let (net, hosts) = net(block)?;
+    sandbox.net = net(block)?;
     sandbox.services = services(block)?;
     if sandbox.services.is_empty() {
-        (sandbox.net, sandbox.hosts) = (net, hosts);
         return Ok(());
     }
-    if net == Some(Net::Any) {
+    if sandbox.net.as_ref().is_some_and(|net| net.net == Net::Any) {
         let pointer = block.pointer("services");
         return Err(fault(
             &pointer,
@@ -32,7 +31,8 @@ pub(super) fn read(block: &Fields<'_>, sandbox: &mut Sandbox) -> Result<(), Pars
         ));
     }
     // Its own loopback is there in any case: the services answer on it.
-    (sandbox.net, sandbox.hosts) = (Some(Net::Hosts), hosts);
+    let hosts = sandbox.net.take().map_or(Vec::new(), |net| net.hosts);
+    sandbox.net = Some(DeclaredNet { net: Net::Hosts, hosts });
     Ok(())
 }
 
@@ -40,10 +40,13 @@ fn fault(pointer: &str, why: &str) -> ParseFault {
     ParseFault::new(PARSE_METADATA, format!("`{}` {}", escape_line(pointer), escape_line(why)))
 }
 
-fn net(block: &Fields<'_>) -> Result<(Option<Net>, Vec<HostRule>), ParseFault> {
+fn net(block: &Fields<'_>) -> Result<Option<DeclaredNet>, ParseFault> {
     let word = match block.get("net") {
-        None => return Ok((None, Vec::new())),
-        Some(Value::Object(_)) => return hosts(block).map(|hosts| (Some(Net::Hosts), hosts)),
+        None => return Ok(None),
+        Some(Value::Object(_)) => {
+            let hosts = hosts(block)?;
+            return Ok(Some(DeclaredNet { net: Net::Hosts, hosts }));
+        }
         Some(Value::String(word)) => word.as_str(),
         Some(other) => {
             let wanted = "`none`, `loopback`, `any` or a mapping with `hosts`";
@@ -65,7 +68,7 @@ fn net(block: &Fields<'_>) -> Result<(Option<Net>, Vec<HostRule>), ParseFault> {
             return Err(unknown_word(&block.pointer("net"), other, &["none", "loopback", "any"]));
         }
     };
-    Ok((Some(net), Vec::new()))
+    Ok(Some(net.into()))
 }
 
 fn hosts(block: &Fields<'_>) -> Result<Vec<HostRule>, ParseFault> {
@@ -144,7 +147,7 @@ mod tests {
 
     use super::super::fields::Fields;
     use super::super::sandbox::sandbox;
-    use crate::host::Net;
+    use crate::host::{DeclaredNet, Net};
 
     fn read(block: Value) -> Result<super::Sandbox, String> {
         let header = json!({ "sandbox": block });
@@ -166,18 +169,16 @@ mod tests {
     #[test]
     fn hosts_and_services_are_read_and_services_leave_nothing_else_open() {
         let block = read(json!({"net": {"hosts": ["API.github.com", "*.example.org:8443"]}}));
-        let block = block.expect("two hosts");
-        let hosts: Vec<_> = block.hosts.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            (block.net, hosts.join(" ").as_str()),
-            (Some(Net::Hosts), "api.github.com *.example.org:8443")
-        );
+        let net = block.expect("two hosts").net.expect("a network");
+        let text = "api.github.com, *.example.org:8443";
+        assert_eq!((net.net, net.to_string().as_str()), (Net::Hosts, text));
         let block = read(json!({"services": {"github": service()}})).expect("one service");
-        assert_eq!((block.net, block.hosts.len(), block.services.len()), (Some(Net::Hosts), 0, 1));
+        let services_alone = DeclaredNet::from(Net::Hosts);
+        assert_eq!((block.net, block.services.len()), (Some(services_alone.clone()), 1));
         assert_eq!(block.services[0].header_value("x"), "Bearer x", "the usual form");
         for word in ["none", "loopback"] {
             let block = read(json!({"net": word, "services": {"github": service()}}));
-            assert_eq!(block.expect("a service").net, Some(Net::Hosts), "{word}");
+            assert_eq!(block.expect("a service").net, Some(services_alone.clone()), "{word}");
         }
     }
 

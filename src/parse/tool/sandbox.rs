@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use super::fields::{Fields, unknown_word, wrong};
 use super::network;
-use crate::base::HostRule;
 use crate::base::durations::CPU_MAX_MS;
 use crate::base::time::TimeKey;
-use crate::host::{Caps, Net, Service};
+use crate::host::{Caps, DeclaredNet, Service};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 /// What one link declares; `None` where it says nothing.
@@ -20,9 +19,7 @@ pub(crate) struct Sandbox {
     /// Whether parts of a grant are enough, if a level cannot exclude the protected places inside
     /// it.
     pub(crate) partial: bool,
-    pub(crate) net: Option<Net>,
-    /// What may be reached where `net` is [`Net::Hosts`].
-    pub(crate) hosts: Vec<HostRule>,
+    pub(crate) net: Option<DeclaredNet>,
     pub(crate) services: Vec<Service>,
     pub(crate) caps: Caps,
     /// Whether new files may be made in the project's item folders.

@@ -91,7 +91,7 @@ effects: read
             extensions: vec!["py".into()],
             exclude_dirs: ["old", "__pycache__", "node_modules", ".git"].map(str::to_owned).into(),
         }),
-        sandbox: Some(Sandbox { net: Some(Net::None), ..Sandbox::default() }),
+        sandbox: Some(Sandbox { net: Some(Net::None.into()), ..Sandbox::default() }),
         env_names: vec!["HOME_DIR".into()],
         secrets: vec!["TOKEN".into()],
         files: Some(FileList {

@@ -7,7 +7,7 @@ mod redirects;
 mod requests;
 mod retries;
 mod secrets;
-mod server;
+pub mod server;
 mod tls;
 
 use crate::world::{Said, World};

@@ -2,7 +2,7 @@
 //! keeps what it was asked.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -64,6 +64,7 @@ type Answers = dyn Fn(&Seen, usize) -> Reply + Send + Sync;
 /// A running server; dropping it ends it.
 pub struct Server {
     port: u16,
+    bound: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     asked: Receiver<()>,
     left: Receiver<()>,
@@ -81,7 +82,16 @@ struct Shared {
 impl Server {
     /// Answers the nth request, from 0, with what `answers` gives.
     pub fn new(answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
-        Self::start(None, Arc::new(answers))
+        Self::start("127.0.0.1:0", None, Arc::new(answers))
+    }
+
+    /// The same at this address, over TLS if there is a certificate.
+    pub fn at(
+        address: &str,
+        identity: Option<&Identity>,
+        answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(address, identity.map(|known| known.config.clone()), Arc::new(answers))
     }
 
     /// The same over TLS with this certificate.
@@ -89,12 +99,13 @@ impl Server {
         identity: &Identity,
         answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        Self::start(Some(identity.config.clone()), Arc::new(answers))
+        Self::start("127.0.0.1:0", Some(identity.config.clone()), Arc::new(answers))
     }
 
-    fn start(tls: Option<Arc<ServerConfig>>, answers: Arc<Answers>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
+    fn start(address: &str, tls: Option<Arc<ServerConfig>>, answers: Arc<Answers>) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
+        let bound = listener.local_addr().expect("an address");
+        let port = bound.port();
         let (asked, was_asked) = channel();
         let (left, has_left) = channel();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -116,7 +127,7 @@ impl Server {
                 });
             }
         });
-        Self { port, seen, asked: was_asked, left: has_left, ended }
+        Self { port, bound, seen, asked: was_asked, left: has_left, ended }
     }
 
     pub fn port(&self) -> u16 {
@@ -151,7 +162,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ended.store(true, std::sync::atomic::Ordering::SeqCst);
-        drop(TcpStream::connect(("127.0.0.1", self.port)));
+        drop(TcpStream::connect(self.bound));
     }
 }
 

@@ -6,8 +6,10 @@
 mod battery;
 mod declared;
 mod escapes;
+mod hosts;
 mod items;
 mod killed;
+mod network;
 mod places;
 mod replaced;
 mod shipped;
