@@ -42,6 +42,7 @@ pub(super) fn call(
             signal: ended.signal,
             max_rss_kib: ended.max_rss_kib,
             accesses: ended.accesses,
+            traffic: ended.traffic,
             ..outcome(answer, &mask, tail, ended.duration)
         }),
         Err(fault) => {

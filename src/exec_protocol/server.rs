@@ -4,6 +4,7 @@
 //! and hands over when it has its own. So a call costs no change of threads, and a flood is bounded
 //! by the pipe. Before a call is sent, what came in between is read and thrown away.
 
+use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use crate::base::limits::{EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINE
 use crate::base::lines::{FramedLine, Framer};
 use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Mask, ProtocolFault, RunFolders, status_text};
-use crate::host::{IoRound, PersistentChild, Signals};
+use crate::host::{IoRound, PersistentChild, Signals, Traffic};
 use crate::id::Ref;
 use crate::plan::{ExecOptions, TimeLimit};
 use crate::trace::{Event, Sink};
@@ -32,6 +33,8 @@ pub(super) struct Asked<'a> {
     pub(super) mask: &'a Mask,
     pub(super) sink: &'a dyn Sink,
     pub(super) signals: Option<&'a Signals>,
+    /// Takes what went through rye's proxy since another call was answered.
+    pub(super) traffic: &'a Cell<Option<Traffic>>,
     /// Starts the process.
     pub(super) start: &'a dyn Fn() -> Result<(PersistentChild, RunFolders), ExecuteError>,
 }
@@ -339,6 +342,7 @@ impl Server {
         asked: &Asked<'_>,
     ) -> Result<Answer, ExecuteError> {
         state.used = Instant::now();
+        asked.traffic.set(state.live.as_ref().and_then(|live| live.child.take_traffic()));
         let tail = match &reply {
             Ok(_) => String::new(),
             Err(_) => {
@@ -472,6 +476,7 @@ mod tests {
             mask: &mask,
             sink: &Quiet,
             signals: None,
+            traffic: &std::cell::Cell::default(),
             start: &start,
         };
         let server = Server::new(item.clone(), options);

@@ -93,6 +93,7 @@ impl Servers {
         };
         self.keep();
         let mask = Mask::new(plan.private_values());
+        let traffic = Cell::new(None);
         let asked = Asked {
             request: &request,
             deadline: begin + plan.timeout(),
@@ -100,6 +101,7 @@ impl Servers {
             mask: &mask,
             sink: running.sink,
             signals: Some(&signals),
+            traffic: &traffic,
             start: &start,
         };
         let answer = server.call(&asked);
@@ -109,7 +111,10 @@ impl Servers {
             self.shared.changed.notify_all();
             drop(servers);
         }
-        Ok(outcome(answer?, &mask, String::new(), begin.elapsed()))
+        let traffic = traffic.take();
+        running.carried(traffic.as_ref());
+        let outcome = outcome(answer?, &mask, String::new(), begin.elapsed());
+        Ok(Outcome { traffic, ..outcome })
     }
 
     /// The server of a binding. When there are too many one goes: one that does not run, else the

@@ -10,7 +10,7 @@ use super::{ExecuteError, OutputWitness, new_items};
 use crate::base::text::{brief_line, escape_line, shell_word};
 use crate::host::{
     ChildEvent, ChildResult, Host, NetSettings, OutputStream, PersistentChild, PrivateDir,
-    PrivateDirError, SandboxLevel, Spawn, Vars,
+    PrivateDirError, SandboxLevel, Spawn, Traffic, Vars,
 };
 use crate::plan::{Pinned, Plan, Process, TOOL};
 use crate::trace::{Event, Sink};
@@ -29,6 +29,17 @@ pub(crate) struct RunContext<'a> {
     pub(crate) approval: Option<&'a Value>,
     /// Told what the act did, where a receipt of the run is wanted.
     pub(crate) witness: Option<&'a OutputWitness>,
+}
+
+impl RunContext<'_> {
+    /// Tells what went through rye's proxy, if there is one.
+    pub(crate) fn carried(&self, traffic: Option<&Traffic>) {
+        let Some(traffic) = traffic else { return };
+        self.sink.record(Event::Traffic { traffic: traffic.clone() });
+        if let Some(witness) = self.witness {
+            witness.carried(traffic);
+        }
+    }
 }
 
 /// The private folder of a run and its mark: there as long as the program runs.
@@ -202,9 +213,7 @@ pub(crate) fn run_once(
     }
     drop(folders);
     let ended = ChildResult { accesses: ended.accesses.outside(&own), ..ended };
-    if let Some(traffic) = &ended.traffic {
-        sink.record(Event::Traffic { traffic: traffic.clone() });
-    }
+    running.carried(ended.traffic.as_ref());
     sink.record(Event::Exit {
         exit_code: ended.exit_code,
         signal: ended.signal,

@@ -57,7 +57,7 @@ impl OutputWitness {
             stdout: stdout.map(|digest| OutputDigest::new(digest, ended.stdout_truncated)),
             stderr: stderr.map(|digest| OutputDigest::new(digest, ended.stderr_truncated)),
             answer: None,
-            traffic: ended.traffic.clone(),
+            traffic: None,
         };
         self.keep(seen);
     }
@@ -69,7 +69,14 @@ impl OutputWitness {
     }
 
     fn keep(&self, seen: OutputSeen) {
-        *unpoisoned(self.0.lock()) = Some(seen);
+        let mut kept = unpoisoned(self.0.lock());
+        let traffic = kept.take().and_then(|before| before.traffic);
+        *kept = Some(OutputSeen { traffic, ..seen });
+    }
+
+    /// What went through rye's proxy.
+    pub(super) fn carried(&self, traffic: &Traffic) {
+        unpoisoned(self.0.lock()).get_or_insert_default().traffic = Some(traffic.clone());
     }
 
     /// What was seen; `None` where nothing was started.

@@ -56,7 +56,7 @@ pub(crate) use kernel::{
 pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;
-pub(crate) use persistent::PersistentChild;
+pub(crate) use persistent::{KeptByChild, PersistentChild};
 pub(crate) use pipes::IoRound;
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;

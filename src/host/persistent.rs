@@ -1,6 +1,5 @@
 //! A child that runs on while others talk with it.
 
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::egress::Traffic;
 use super::host::{ChildResult, Spawn};
 use super::os::{ask_below, sweep};
 use super::pipes::{IoRound, Pipes};
@@ -20,6 +20,12 @@ use super::unix::{
 };
 use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 use crate::base::sync::unpoisoned;
+
+/// Something that must exist as long as a child runs.
+pub(crate) trait KeptByChild: std::fmt::Debug + Send + Sync {
+    /// What went through the child's way out since this was last asked, if it is one.
+    fn take_traffic(&self) -> Option<Traffic>;
+}
 
 /// A child with its three streams, in its own process group. Dropping it kills the group.
 #[derive(Debug)]
@@ -33,7 +39,7 @@ pub(crate) struct PersistentChild {
     /// with it; these are not among them.
     preexisting: Option<Vec<Pid>>,
     /// Something that must exist as long as the child runs.
-    keeps: Option<Box<dyn Any + Send + Sync>>,
+    keeps: Option<Box<dyn KeptByChild>>,
     /// Dropped last, because the child ends with this thread.
     _spawn_thread: SpawnThread,
 }
@@ -58,9 +64,14 @@ impl PersistentChild {
     }
 
     /// Keeps something until the child has ended.
-    pub(crate) fn keeping(mut self, keeps: Box<dyn Any + Send + Sync>) -> Self {
+    pub(crate) fn keeping(mut self, keeps: Box<dyn KeptByChild>) -> Self {
         self.keeps = Some(keeps);
         self
+    }
+
+    /// What went through its way out since this was last asked; `None` where it has none.
+    pub(crate) fn take_traffic(&self) -> Option<Traffic> {
+        self.keeps.as_ref()?.take_traffic()
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -14,7 +14,7 @@ use crate::base::Address;
 use crate::base::durations::{CONNECT_TIMEOUT_MS, MCP_RETRY_MAX_MS, MCP_RETRY_MS, MCP_TURN_MS};
 use crate::base::limits::MCP_ANSWER_BYTES;
 use crate::execute::{McpFault, RunFolders};
-use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings, PersistentChild};
+use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings, PersistentChild, Traffic};
 
 /// Where a server is, and what it is sent beside each message.
 #[derive(Clone)]
@@ -242,6 +242,10 @@ impl Carrier for HttpCarrier {
 
     fn tail(&mut self, _: &Talk<'_>) -> String {
         String::new()
+    }
+
+    fn take_traffic(&self) -> Option<Traffic> {
+        None
     }
 
     fn end(self: Box<Self>) -> Option<(PersistentChild, RunFolders)> {

@@ -66,12 +66,18 @@ impl Sessions {
         let slot = self.slot(key(plan, server));
         let mut tail = String::new();
         let answer = held(&slot, &talk).and_then(|mut slot| {
-            called(&mut slot, signed, &arguments, &talk, &mut tail, &|| {
+            let answer = called(&mut slot, signed, &arguments, &talk, &mut tail, &|| {
                 carrier(plan, server, running)
-            })
+            })?;
+            let traffic = slot.as_ref().and_then(|session| session.carrier.take_traffic());
+            Ok((answer, traffic))
         });
         match answer {
-            Ok(answer) => Ok(outcome(answer, &mask, String::new(), begin.elapsed())),
+            Ok((answer, traffic)) => {
+                running.carried(traffic.as_ref());
+                let outcome = outcome(answer, &mask, String::new(), begin.elapsed());
+                Ok(Outcome { traffic, ..outcome })
+            }
             Err(Lost::Fault(fault)) => Err(ExecuteError::Mcp {
                 item: item(),
                 fault: masked(fault, &mask),

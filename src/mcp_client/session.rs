@@ -10,7 +10,7 @@ use crate::base::durations::MCP_CANCEL_MS;
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_LIST_PAGES, MCP_LIST_TOOLS};
 use crate::exec_protocol::Answer;
 use crate::execute::{ExecuteError, Mask, McpFault};
-use crate::host::{Host, Signals, Vars};
+use crate::host::{Host, Signals, Traffic, Vars};
 use crate::id::Ref;
 use crate::plan::McpTool;
 
@@ -69,6 +69,9 @@ pub(super) trait Carrier: Send {
 
     /// The end of what the server said on standard error, without secrets.
     fn tail(&mut self, talk: &Talk<'_>) -> String;
+
+    /// What went through rye's proxy since this was last asked, where the server is held to hosts.
+    fn take_traffic(&self) -> Option<Traffic>;
 
     /// The process to be ended, where there is one.
     fn end(self: Box<Self>) -> Option<(crate::host::PersistentChild, crate::execute::RunFolders)>;

@@ -10,7 +10,7 @@ use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
 use crate::base::lines::{FramedLine, Framer};
 use crate::exec_protocol::StderrLog;
 use crate::execute::{McpFault, RunFolders};
-use crate::host::{IoRound, PersistentChild};
+use crate::host::{IoRound, PersistentChild, Traffic};
 
 /// Looks at what came between two calls, each at what a pipe holds.
 const DRAIN_TURNS: usize = 16;
@@ -137,6 +137,10 @@ impl Carrier for StdioCarrier {
 
     fn tail(&mut self, talk: &Talk<'_>) -> String {
         self.stderr_log.tail(talk.item, talk.mask, false)
+    }
+
+    fn take_traffic(&self) -> Option<Traffic> {
+        self.child.take_traffic()
     }
 
     fn end(self: Box<Self>) -> Option<(PersistentChild, RunFolders)> {

@@ -40,6 +40,11 @@ impl Proxy {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// What went through since this was last asked.
+    pub(crate) fn take_traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
     /// Closes everything and says what went through.
     pub(crate) fn end(self) -> Traffic {
         Traffic::default()

@@ -16,8 +16,8 @@ use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
     Access, CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement, Host,
-    HttpAnswer, HttpCall, Ladder, Net, NetFault, PersistentChild, Policy, ResolvedPath, Restrict,
-    SandboxLevel, Spawn,
+    HttpAnswer, HttpCall, KeptByChild, Ladder, Net, NetFault, PersistentChild, Policy,
+    ResolvedPath, Restrict, SandboxLevel, Spawn, Traffic,
 };
 
 /// The number of processes that `bwrap` itself adds to a run.
@@ -137,6 +137,7 @@ pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
 }
 
 /// What must exist as long as a child runs.
+#[derive(Debug)]
 struct Needs {
     /// Its control group.
     _group: Option<cgroup::Group>,
@@ -144,6 +145,12 @@ struct Needs {
     _points: MountPoints,
     /// What answers for the hosts and services that it may reach.
     way_out: Option<WayOut>,
+}
+
+impl KeptByChild for Needs {
+    fn take_traffic(&self) -> Option<Traffic> {
+        self.way_out.as_ref().map(WayOut::take_traffic)
+    }
 }
 
 /// The confined form of the spawn, and what must exist as long as the child runs.

@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use crate::host::{EgressOfRun, Policy, Traffic};
 
 /// There is none.
+#[derive(Debug)]
 pub(super) enum WayOut {}
 
 impl WayOut {
@@ -27,6 +28,10 @@ impl WayOut {
         match *self {}
         #[expect(unreachable_code, reason = "names the type")]
         std::iter::empty()
+    }
+
+    pub(super) fn take_traffic(&self) -> Traffic {
+        match *self {}
     }
 
     pub(super) fn end(self) -> Traffic {

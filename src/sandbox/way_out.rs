@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rustix::net::{Shutdown, shutdown};
 
 use super::listeners::{self, PROXY_PORT};
 use crate::base::random;
+use crate::base::sync::unpoisoned;
 use crate::host::{EgressOfRun, Policy, Traffic};
 use crate::proxy::{Machine, Proxy, Settings};
 
@@ -24,22 +25,24 @@ const PROXY_NAMES: [&str; 6] =
 /// Addresses at which the tool itself answers, and the services of rye.
 const OWN_ADDRESSES: &str = "localhost,127.0.0.1,::1";
 
-/// Who answers.
-enum Answers {
-    /// Waits at the socket for the listeners, and gives the proxy that accepts from them.
-    Waits(Arc<OwnedFd>, JoinHandle<io::Result<Option<Proxy>>>),
-    Runs(Proxy),
-    Ended,
-}
-
 /// See the module. Dropping it ends the proxy.
 pub(super) struct WayOut {
-    proxy: Answers,
+    /// There as soon as the listeners are.
+    proxy: Arc<Mutex<Option<Proxy>>>,
+    /// Waits at the socket for the listeners.
+    waits: Option<(Arc<OwnedFd>, JoinHandle<()>)>,
     token: String,
     /// Where the proxy listens, in the tool's network.
     port: u16,
     /// The variable of each service, in the order of their ports.
     services: Vec<String>,
+}
+
+impl std::fmt::Debug for WayOut {
+    /// Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WayOut").field("port", &self.port).finish_non_exhaustive()
+    }
 }
 
 impl WayOut {
@@ -52,17 +55,21 @@ impl WayOut {
         let token = settings.token.clone();
         let (socket, inner) = listeners::pair()?;
         let socket = Arc::new(socket);
-        let taken = Arc::clone(&socket);
-        let waits =
-            std::thread::Builder::new().name("proxy".into()).spawn(
-                move || match listeners::taken(&taken)? {
-                    none if none.is_empty() => Ok(None),
-                    listeners => Proxy::start(listeners, settings, Arc::new(Machine)).map(Some),
-                },
-            )?;
+        let proxy = Arc::new(Mutex::new(None));
+        let (taken, given) = (Arc::clone(&socket), Arc::clone(&proxy));
+        let waits = std::thread::Builder::new().name("way-out".into()).spawn(move || {
+            let started = listeners::taken(&taken).and_then(|listeners| match listeners.len() {
+                0 => Ok(None),
+                _ => Proxy::start(listeners, settings, Arc::new(Machine)).map(Some),
+            });
+            match started {
+                Ok(started) => *unpoisoned(given.lock()) = started,
+                Err(error) => tracing::warn!(%error, "rye's proxy could not be started"),
+            }
+        })?;
         let services = policy.egress.services.iter().map(|service| service.env().to_owned());
-        let proxy = Answers::Waits(socket, waits);
-        Ok((Self { proxy, token, port: PROXY_PORT, services: services.collect() }, inner))
+        let (waits, services) = (Some((socket, waits)), services.collect());
+        Ok((Self { proxy, waits, token, port: PROXY_PORT, services }, inner))
     }
 
     /// For a watched run, which is in the machine's own network: it may reach every public host, and
@@ -76,7 +83,8 @@ impl WayOut {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
         let proxy = Proxy::start(vec![listener], settings, Arc::new(Machine))?;
-        Ok(Self { proxy: Answers::Runs(proxy), token, port, services: Vec::new() })
+        let proxy = Arc::new(Mutex::new(Some(proxy)));
+        Ok(Self { proxy, waits: None, token, port, services: Vec::new() })
     }
 
     /// Whether the address is the proxy's own.
@@ -99,27 +107,23 @@ impl WayOut {
         all.map(|(name, value)| (name, value.into())).collect::<Vec<_>>().into_iter()
     }
 
+    /// What went through since this was last asked.
+    pub(super) fn take_traffic(&self) -> Traffic {
+        unpoisoned(self.proxy.lock()).as_ref().map(Proxy::take_traffic).unwrap_or_default()
+    }
+
     /// Closes every connection, and says what went through; nothing runs on.
     pub(super) fn end(mut self) -> Traffic {
         self.close().map(Proxy::end).unwrap_or_default()
     }
 
     fn close(&mut self) -> Option<Proxy> {
-        let (socket, waits) = match std::mem::replace(&mut self.proxy, Answers::Ended) {
-            Answers::Waits(socket, waits) => (socket, waits),
-            Answers::Runs(proxy) => return Some(proxy),
-            Answers::Ended => return None,
-        };
-        // Whoever still waits for the listeners waits no longer.
-        let _ = shutdown(&socket, Shutdown::Both);
-        match waits.join() {
-            Ok(Ok(proxy)) => proxy,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "rye's proxy could not be started");
-                None
-            }
-            Err(_) => None,
+        if let Some((socket, waits)) = self.waits.take() {
+            // Whoever still waits for the listeners waits no longer.
+            let _ = shutdown(&socket, Shutdown::Both);
+            let _ = waits.join();
         }
+        unpoisoned(self.proxy.lock()).take()
     }
 }
 

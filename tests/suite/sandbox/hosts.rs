@@ -569,3 +569,41 @@ fn what_a_look_saw_of_hosts_is_proposed_and_with_it_the_tool_runs() {
         },
     );
 }
+
+#[test]
+fn a_program_that_serves_many_calls_is_held_to_its_hosts_and_each_call_tells_its_own_traffic() {
+    in_own_network(
+        "sandbox::hosts::a_program_that_serves_many_calls_is_held_to_its_hosts_and_each_call_tells_its_own_traffic",
+        |names| {
+            names.is("api.example.org", &[ONE]);
+            let (world, _) = world();
+            let _server = Server::at(&format!("{ONE}:80"), None, |_, _| ok("\"there\""));
+            let program = "import json, sys, urllib.request as u, urllib.error\n\
+                       for line in sys.stdin:\n    call = json.loads(line)\n    host = call['params']['args']['host']\n    \
+                       try: got = u.urlopen(f'http://{host}/').status\n    except urllib.error.HTTPError as e: got = e.code\n    \
+                       print(json.dumps({'jsonrpc': '2.0', 'id': call['id'], 'result': got}), flush=True)\n";
+            world.write(".ai/tools/acme/served.files/run.py", program);
+            world.signed(
+            ".ai/tools/acme/served.yaml",
+            "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/server\ncategory: acme\n\
+             description: x\ninput_schema: {type: object, properties: {host: {type: string}}}\n\
+             sandbox: {net: {hosts: [api.example.org]}}\nexec:\n  command: python3\n  \
+             args: [served.files/run.py]\n  runtime: server\n  files: [served.files/run.py]\n",
+        );
+            for (host, status, calls) in
+                [("api.example.org", 200, 1), ("other.example.net", 403, 0)]
+            {
+                let said = world.rye(&["run", "acme/served", &format!("host={host}"), "--json"]);
+                let result = said.json();
+                assert_eq!((said.status, &result["data"]), (0, &json!(status)), "{said:?}");
+                let traffic = &result["metadata"]["traffic"];
+                assert_eq!(traffic["hosts"].as_array().map(Vec::len), Some(calls), "{traffic}");
+                assert_eq!(
+                    traffic["refused"].as_array().map(Vec::len),
+                    Some(1 - calls),
+                    "{traffic}"
+                );
+            }
+        },
+    );
+}

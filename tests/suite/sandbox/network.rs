@@ -11,7 +11,6 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use super::not_run;
-use crate::world::World;
 
 /// Public addresses, as good as any.
 pub const ONE: &str = "93.184.216.34";
@@ -179,10 +178,4 @@ fn reply(question: &[u8], known: &Mutex<Answers>, asked: &Mutex<Vec<String>>) ->
         out.extend(address);
     }
     Some(out)
-}
-
-/// A signed tool in Python that may reach what `net` says (a line of TOML) and does what its
-/// parameter says.
-pub fn caller(world: &World, name: &str, sandbox: &str) {
-    super::doer(world, name, sandbox);
 }
