@@ -60,6 +60,12 @@ fn text(described: &Map<String, Value>, paint: Paint) -> String {
     if let Some(about) = field("description").or(field("summary")) {
         let _ = writeln!(out, "{}", escape(about));
     }
+    let risk = described.get("risk");
+    let of_risk = |key: &str| risk.and_then(|risk| risk.get(key)).and_then(Value::as_str);
+    let fields = (of_risk("tier"), of_risk("name"), of_risk("because"));
+    if let (Some(tier), Some(name), Some(because)) = fields {
+        let _ = writeln!(out, "\n{} {tier} {name}: {because}", paint.style(Style::Strong, "risk"));
+    }
     let mut part = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             let _ = writeln!(out, "\n{}", paint.style(Style::Strong, title));

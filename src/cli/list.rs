@@ -10,6 +10,7 @@ use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Code, Failure, Style};
 use crate::graph::{Graph, InventoryTitle};
 use crate::id::{Kind, Query, Space};
+use crate::parse::Risk;
 use crate::rye::{Described, Rye};
 use crate::space::{Entry, Odd};
 use crate::verify::{VERIFY_UNSIGNED, VERIFY_UNTRUSTED};
@@ -33,7 +34,7 @@ pub(super) struct Args {
     /// Runtimes, primitives, knowledge and config too
     #[arg(short, long)]
     all: bool,
-    /// Verify each item and show its description
+    /// Verify each item, show its description and its risk, `L0` to `L3`
     #[arg(short, long)]
     long: bool,
     /// As an inventory for other tools: a CycloneDX document of each item of the project, whatever
@@ -47,6 +48,7 @@ struct Row {
     entry: Entry,
     shadowed: bool,
     described: Option<Result<Described, Failure>>,
+    risk: Option<Risk>,
     /// Why it cannot run with its config.
     config: Option<Failure>,
 }
@@ -87,7 +89,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         out.line(&nothing(prefix, args, &rye)?);
         return Ok(Exit::DONE);
     }
-    text(&rows, out);
+    text(&rows, true, out);
     Ok(Exit::DONE)
 }
 
@@ -179,7 +181,7 @@ pub(super) fn here(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         out.success(json!({"items": items}));
         return Ok(Exit::DONE);
     }
-    text(&rows, out);
+    text(&rows, false, out);
     warn_of_odd(&rye.items().survey(&[])?.odd, out);
     if rye.spaces().project().is_err() {
         out.line("\nthere is no project here: `rye init` makes this folder one");
@@ -269,7 +271,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
                 continue;
             }
             queries.push(query(entry.clone()));
-            rows.push(Row { entry, shadowed, described: None, config: None });
+            rows.push(Row { entry, shadowed, described: None, risk: None, config: None });
         }
     }
     if args.long {
@@ -278,10 +280,13 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
             row.described = Some(result);
         }
         let good = |row: &Row| matches!(row.described, Some(Ok(_)));
-        let of = rows.iter().filter_map(|row| row.described.as_ref()?.as_ref().ok());
-        let refused = rye.items().refused_configs(of.collect());
-        for (row, why) in rows.iter_mut().filter(|row| good(row)).zip(refused) {
-            row.config = why;
+        let of: Vec<_> =
+            rows.iter().filter_map(|row| row.described.as_ref()?.as_ref().ok()).collect();
+        let (refused, risks) =
+            (rye.items().refused_configs(of.clone()), crate::rye::risks(rye, of));
+        let of = rows.iter_mut().filter(|row| good(row));
+        for (row, (why, risk)) in of.zip(refused.into_iter().zip(risks)) {
+            (row.config, row.risk) = (why, risk);
         }
         // A file that a refused tool lists is told with the tool.
         let is_unsigned = |row: &&Row| row.is_refused(|reason| reason == VERIFY_UNSIGNED);
@@ -294,7 +299,7 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-fn text(rows: &[Row], out: &mut Out) {
+fn text(rows: &[Row], has_tiers: bool, out: &mut Out) {
     let paint = out.paint();
     let width = rows.iter().map(|row| row.entry.item.to_string().len()).max().unwrap_or(0).min(48);
     let mut last = None;
@@ -316,6 +321,10 @@ fn text(rows: &[Row], out: &mut Out) {
         match &row.described {
             None => {}
             Some(Ok(described)) => {
+                if has_tiers {
+                    let tier = row.risk.map_or("--", |risk| risk.tier.as_str());
+                    line.push_str(&format!("  {tier}"));
+                }
                 let about = described.item.description().unwrap_or_default();
                 let whole = escape_line(about);
                 let beside = line.chars().count() + 2;
@@ -367,6 +376,9 @@ fn to_json(row: &Row) -> Value {
             map.insert("description".into(), json!(described.item.description()));
             map.insert("version".into(), json!(described.detail.version));
             map.insert("signer".into(), json!(described.detail.signer));
+            if let Some(risk) = &row.risk {
+                map.insert("risk".into(), json!(risk));
+            }
         }
         Some(Err(failure)) => {
             let told = json!({"code": failure.code(), "error": failure.to_string()});

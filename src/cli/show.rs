@@ -10,6 +10,7 @@ use super::named::query;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Paint, Style};
+use crate::parse::Risk;
 use crate::plan::TimeLimit;
 use crate::rye::Described;
 
@@ -26,19 +27,26 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let query = query(&args.item, &rye)?;
     let described = rye.items().describe(&query)?;
     let limit = rye.items().limit(&query);
+    let risk = crate::rye::risk(&rye, &described);
     out.warned(&described.warnings);
     if out.is_json() {
         let mut data = described.to_json();
         data.extend(limit.map(|limit| ("limit".to_owned(), limit.to_json())));
+        data.extend(risk.map(|risk| ("risk".to_owned(), json!(risk))));
         out.success(Value::Object(data));
     } else {
-        let text = text(&described, limit.as_ref(), out.paint());
+        let text = text(&described, limit.as_ref(), risk, out.paint());
         out.labelled(&text);
     }
     Ok(Exit::DONE)
 }
 
-fn text(described: &Described, limit: Option<&TimeLimit>, paint: Paint) -> String {
+fn text(
+    described: &Described,
+    limit: Option<&TimeLimit>,
+    risk: Option<Risk>,
+    paint: Paint,
+) -> String {
     let detail = &described.detail;
     let data = described.item.to_json();
     let mut out = String::new();
@@ -59,6 +67,7 @@ fn text(described: &Described, limit: Option<&TimeLimit>, paint: Paint) -> Strin
         ("signed by", signer),
         ("sha256", detail.digest.to_string()),
         ("extends", texts(&data, "extends").collect::<Vec<_>>().join(" ")),
+        ("risk", risk.map(|risk| risk.to_string()).unwrap_or_default()),
         ("time limit", limit.map(|limit| escape_line(&limit.to_text())).unwrap_or_default()),
     ];
     for (label, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {

@@ -199,6 +199,8 @@ fn properties(node: &Node) -> Vec<Property> {
         said("space", node.space.map(|space| space.to_string())),
         said("path", node.path.clone()),
         said("hash-covers", covers),
+        said("risk-tier", node.risk.map(|risk| risk.tier.as_str().to_owned())),
+        said("risk-because", node.risk.map(|risk| risk.because.to_owned())),
         said("code", node.code.map(str::to_owned)),
         said("error", node.error.clone().filter(|_| node.standing == Standing::Refused)),
     ];

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::Diagnostic;
 use crate::id::{Fingerprint, Kind, Ref, Space};
-use crate::parse::DeclaredReach;
+use crate::parse::{DeclaredReach, Risk};
 use crate::plan::Survey;
 use crate::rye::{ItemCopy, Reach, ReachedItem, SignedBy};
 
@@ -167,6 +167,8 @@ pub(super) struct Node {
     pub(super) owner: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reach: Option<DeclaredReach>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) risk: Option<Risk>,
     /// Why it is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) code: Option<&'static str>,
@@ -190,6 +192,7 @@ impl Node {
             signer: None,
             owner: None,
             reach: None,
+            risk: None,
             code: None,
             error: None,
             help: None,
@@ -332,6 +335,7 @@ impl Graph {
             signer: detail.signer,
             owner: detail.owner.clone(),
             reach: reached.reach.clone(),
+            risk: reached.risk,
             ..bare
         };
         let id = self.node(item_key(&detail.item, Some(detail.space)), node);

@@ -38,7 +38,7 @@ pub(crate) use item::Item;
 pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use knowledge::Knowledge;
 pub(crate) use outline::{Outline, outline};
-pub(crate) use reach::DeclaredReach;
+pub(crate) use reach::{DeclaredReach, Risk, RiskBasis, RiskLink, RiskTier};
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,
     ExecMode, Hook, HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase,

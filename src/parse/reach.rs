@@ -1,12 +1,14 @@
 //! What an item may touch, as its header says: for whoever decides whether they want it.
 
+mod risk;
+
+pub(crate) use risk::{Risk, RiskBasis, RiskLink, RiskTier};
+
 use serde_json::Value;
 
-use super::item::{Item, parse};
-use super::tool::Tool;
+use super::item::Item;
+use super::tool::{EnvBase, Tool};
 use crate::host::{DeclaredNet, Service};
-use crate::id::Kind;
-use crate::space::HeaderStyle;
 use crate::verify::FileList;
 
 /// What an item asks for beyond its own files and inputs; templates are not filled in.
@@ -27,6 +29,9 @@ pub(crate) struct DeclaredReach {
     services: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reads: Vec<String>,
+    /// It says what it reads, also where that is nothing.
+    #[serde(skip)]
+    declares_reads: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     writes: Vec<String>,
     /// Names of host variables that are secrets.
@@ -61,12 +66,6 @@ impl Item {
 }
 
 impl DeclaredReach {
-    /// The same of a text that nobody has signed or verified, for a reader who decides about it;
-    /// `None` where it does not parse.
-    pub(crate) fn of_unverified(kind: Kind, text: &str, style: &HeaderStyle) -> Option<Self> {
-        parse(kind, style, text, String::new).ok().map(|item| item.reach())
-    }
-
     pub(super) fn of_tool(tool: &Tool) -> Self {
         let text = |key: &str| tool.config.get(key).and_then(Value::as_str).map(str::to_owned);
         let args = tool.config.get("args").and_then(Value::as_array).into_iter().flatten();
@@ -77,6 +76,8 @@ impl DeclaredReach {
             let args = exec.args.iter().map(|arg| arg.text.as_str());
             std::iter::once(exec.command.as_str()).chain(args).collect::<Vec<_>>().join(" ")
         });
+        let has_all = tool.exec.as_ref().is_some_and(|exec| exec.env_base == EnvBase::Inherit);
+        let all = has_all.then(|| "all of the host".to_owned());
         let sandbox = tool.sandbox.as_ref();
         let mut writes = sandbox.and_then(|s| s.write.clone()).unwrap_or_default();
         let more = [
@@ -91,9 +92,10 @@ impl DeclaredReach {
             net: sandbox.and_then(|s| s.net.clone()),
             services: tool.services().iter().map(service_text).collect(),
             reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
+            declares_reads: sandbox.is_some_and(|s| s.read.is_some()),
             writes,
             secrets: tool.secrets.clone(),
-            env: tool.env_names.clone(),
+            env: tool.env_names.iter().cloned().chain(all).collect(),
             hook: tool.hook.as_ref().map(|hook| {
                 let phases: Vec<_> = hook.phases.iter().map(|phase| phase.name()).collect();
                 let tools = match hook.patterns() {
@@ -151,6 +153,7 @@ impl DeclaredReach {
             net: self.net.as_ref().and_then(|net| net.beyond(other.net.as_ref())),
             services: more(&self.services, &other.services),
             reads: more(&self.reads, &other.reads),
+            declares_reads: self.declares_reads,
             writes: more(&self.writes, &other.writes),
             secrets: more(&self.secrets, &other.secrets),
             env: more(&self.env, &other.env),
@@ -187,12 +190,13 @@ fn few(names: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::DeclaredReach;
+    use super::{DeclaredReach, RiskLink};
     use crate::id::Kind;
     use crate::space::HeaderStyle;
 
     fn reach(text: &str) -> DeclaredReach {
-        DeclaredReach::of_unverified(Kind::Tool, text, &HeaderStyle::Yaml).expect("it parses")
+        let link = RiskLink::of_unverified(Kind::Tool, text, &HeaderStyle::Yaml);
+        link.expect("it parses").reach
     }
 
     #[test]

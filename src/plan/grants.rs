@@ -274,12 +274,19 @@ fn network(chain: &Chain, links: &[Link]) -> (Net, Egress) {
     let (net, hosts) = match (of_links, chain.tool().source.space()) {
         (Some(DeclaredNet { net, hosts }), _) => (net, hosts),
         (None, _) if !services.is_empty() => (Net::Hosts, Vec::new()),
-        (None, Space::Project) => (Net::None, Vec::new()),
-        (None, Space::User | Space::System) => (Net::Any, Vec::new()),
+        (None, space) => (default_net(space), Vec::new()),
     };
     // Services answer in a network of the tool's own, so another link opens no other.
     let net = if services.is_empty() { net } else { Net::Hosts };
     (net, Egress { hosts, services })
+}
+
+/// The network of a tool of that space whose links say nothing of it.
+pub(crate) fn default_net(space: Space) -> Net {
+    match space {
+        Space::Project => Net::None,
+        Space::User | Space::System => Net::Any,
+    }
 }
 
 /// By path; what lies in another one is kept with it.

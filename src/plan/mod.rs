@@ -56,7 +56,7 @@ pub(crate) use beside_chain::dependencies;
 pub(crate) use config_layers::limits;
 pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PlanError};
 pub(crate) use exec::ExecOptions;
-pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice};
+pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice, default_net};
 pub(crate) use http::HttpRequest;
 pub(crate) use import_hint::old_node;
 pub(crate) use machine::{Survey, file_identity, find_program};

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::facade::Rye;
 use super::items::{Described, Items};
+use super::risk::risk;
 use crate::base::limits::{EXAMPLES_SHOWN, SUMMARY_CHARS};
 use crate::diagnostic::{Code, Failure};
 use crate::id::{Fingerprint, Query};
@@ -84,7 +85,10 @@ impl Items<'_> {
         examples: Option<usize>,
     ) -> Result<(Map<String, Value>, Vec<Warned>), Failure> {
         let described = self.describe(query)?;
-        Ok((described.at_level(level, examples), described.warnings))
+        let mut told = described.at_level(level, examples);
+        let risk = risk(self.rye, &described).filter(|_| level >= DetailLevel::Schema);
+        told.extend(risk.map(|risk| ("risk".to_owned(), json!(risk))));
+        Ok((told, described.warnings))
     }
 }
 

@@ -7,8 +7,8 @@
 //! the file that is named after it. Some take several files:
 //!
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
-//!   that is in reach, `listed_files.rs` knows the files that tools list, `moved_files.rs` where
-//!   they go with a tool;
+//!   that is in reach, `risk.rs` works out tiers, `listed_files.rs` knows the files that tools
+//!   list, `moved_files.rs` where they go with a tool;
 //! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
 //! - runs: `run.rs`, `carry_out.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads
 //!   the score of one.
@@ -38,6 +38,7 @@ mod plan_source;
 mod projects;
 mod reach;
 mod receipts;
+mod risk;
 mod run;
 mod search;
 mod signing;
@@ -85,6 +86,7 @@ pub(crate) use offer::{Offer, OfferOutcome};
 pub(crate) use projects::{Review, ReviewedItem, SignerIs};
 pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
+pub(crate) use risk::{risk, risks};
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::SignatureState;
 pub(crate) use why::{ItemCopy, WhyReport};

@@ -7,11 +7,12 @@ use super::facade::{Rye, now};
 use super::history::last_signer;
 use super::listed_files::{ListedFiles, is_part};
 use super::load::Loader;
+use super::risk::RiskFinder;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
 use crate::id::{Fingerprint, Query, Ref, Space};
-use crate::parse::{DeclaredReach, Item};
+use crate::parse::{DeclaredReach, Item, Risk, RiskLink, RiskTier};
 use crate::resolve::{Found, ResolveError};
 use crate::signature::has_no_line;
 use crate::space::{Entry, Odd, ProjectIdentity};
@@ -55,6 +56,10 @@ pub(crate) struct ReviewedItem {
     pub(crate) shadows: Vec<Space>,
     /// What it may touch, as its header says; `None` for one that does not parse.
     pub(crate) reach: Option<DeclaredReach>,
+    /// How much harm it could do with that; `None` for what others run through as well.
+    pub(crate) risk: Option<Risk>,
+    /// The tier of the version that you accepted, signed or ran last, where it was a lower one.
+    pub(crate) tier_before: Option<RiskTier>,
     /// The signer of the version that you accepted, signed or ran last, where it was another.
     pub(crate) signer_before: Option<Fingerprint>,
     /// What of that the version did not ask for that you accepted, signed or ran last; all of it
@@ -205,6 +210,7 @@ impl<'a> ProjectTrust<'a> {
         let trust = &policy.trust;
         let proposed = self.rye.spaces.get(Space::Project).map(proposals).unwrap_or_default();
         let loader = policy.loader(&Quiet);
+        let risks = (RiskFinder::new(loader), RiskFinder::before(loader));
         let accepted = self.is_accepted();
         let mut items = Vec::new();
         let mut odd = Vec::new();
@@ -235,7 +241,7 @@ impl<'a> ProjectTrust<'a> {
             }
             let last = loader.versions(&found).next();
             let changed = last.as_ref().is_some_and(|last| last.digest() != digest_to_sign(&found));
-            let (reach, more) = reach(&found, last);
+            let Declared { reach, more, risk, tier_before } = declared(&found, last, &risks);
             let signed = SignedText {
                 bytes: &found.bytes,
                 item: &entry.item,
@@ -257,6 +263,8 @@ impl<'a> ProjectTrust<'a> {
                 shadows,
                 reach,
                 more,
+                risk,
+                tier_before,
                 signer_before: None,
                 is_new: false,
             };
@@ -332,15 +340,34 @@ fn person_of(key: Fingerprint, trust: &TrustStore<'_>) -> Fingerprint {
 }
 
 /// What a file may touch, and what of that is new since the version that is remembered.
-fn reach(found: &Found, last: Option<Source>) -> (Option<DeclaredReach>, Vec<String>) {
+#[derive(Default)]
+struct Declared {
+    reach: Option<DeclaredReach>,
+    more: Vec<String>,
+    risk: Option<Risk>,
+    tier_before: Option<RiskTier>,
+}
+
+/// `risks` finds them as they are, and as they were when they were remembered.
+fn declared(
+    found: &Found,
+    last: Option<Source>,
+    (is, was): &(RiskFinder<'_>, RiskFinder<'_>),
+) -> Declared {
     let text = std::str::from_utf8(&found.bytes).ok();
     let (kind, style) = (found.item.kind, &found.file_type.header);
-    let Some(now) = text.and_then(|text| DeclaredReach::of_unverified(kind, text, style)) else {
-        return (None, Vec::new());
+    let Some(now) = text.and_then(|text| RiskLink::of_unverified(kind, text, style)) else {
+        return Declared::default();
     };
-    let before = last.and_then(|source| Item::parse(&source).ok()).map(|item| item.reach());
-    let more = before.map(|before| now.beyond(&before)).unwrap_or_default();
-    (Some(now), more)
+    let before = last.and_then(|source| Item::parse(&source).ok());
+    let before = before.map(|item| RiskLink::new(&item));
+    let reach = now.reach.clone();
+    let more = before.as_ref().map(|before| reach.beyond(&before.reach)).unwrap_or_default();
+    let risk = is.risk(&found.item, found.space, now);
+    let before = before.and_then(|before| was.risk(&found.item, found.space, before));
+    let tier_before = before.map(|before| before.tier);
+    let tier_before = tier_before.filter(|before| risk.is_some_and(|risk| risk.tier > *before));
+    Declared { reach: Some(reach), more, risk, tier_before }
 }
 
 /// Why a review cannot say whose an item is.

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use super::call_policy::{CallPolicy, LockMode};
 use super::items::Items;
 use super::load::Loader;
+use super::risk::RiskFinder;
 use super::why::ItemCopy;
 use crate::base::Digest;
 use crate::base::limits::CHAIN_LINKS;
@@ -13,7 +14,7 @@ use crate::base::parallel::parallel;
 use crate::chain::{Chain, Fetch, lineage};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::parse::{DeclaredReach, Item};
+use crate::parse::{DeclaredReach, Item, Risk, RiskLink};
 use crate::plan::{Survey, dependencies};
 use crate::report::Detail;
 use crate::trace::Quiet;
@@ -41,6 +42,8 @@ pub(crate) struct ReachedItem {
     pub(crate) role: Option<String>,
     /// What it may touch, of what is not a link for others.
     pub(crate) reach: Option<DeclaredReach>,
+    /// How much harm it could do with that.
+    pub(crate) risk: Option<Risk>,
     /// The files that its signature covers.
     pub(crate) files: Vec<(String, Digest)>,
     /// What it names as the next link.
@@ -48,7 +51,7 @@ pub(crate) struct ReachedItem {
 }
 
 impl ReachedItem {
-    fn new(source: &Source, item: &Item, trust: &TrustStore<'_>) -> Self {
+    fn new(source: &Source, item: &Item, trust: &TrustStore<'_>, risks: &RiskFinder<'_>) -> Self {
         let (role, next) = match item {
             Item::Tool(tool) => (
                 tool.tool_type.clone().filter(|_| tool.is_link()),
@@ -63,13 +66,15 @@ impl ReachedItem {
             source.parts().iter().map(|part| (part.path.to_string(), part.digest)).collect();
         let by = by(source, trust);
         let reach = role.is_none().then(|| item.reach());
-        Self { detail: Detail::new(source, item.version()), by, role, reach, files, next }
+        let risk = risks.risk(source.item(), source.space(), RiskLink::new(item));
+        let detail = Detail::new(source, item.version());
+        Self { detail, by, role, reach, risk, files, next }
     }
 
     fn from_source(source: &Source, trust: &TrustStore<'_>) -> Self {
         let by = by(source, trust);
         let detail = Detail::new(source, None);
-        Self { detail, by, role: None, reach: None, files: Vec::new(), next: None }
+        Self { detail, by, role: None, reach: None, risk: None, files: Vec::new(), next: None }
     }
 }
 
@@ -113,6 +118,7 @@ pub(crate) struct Reach {
 /// Keeps what a chain fetches, also of one that cannot be built.
 struct Watch<'a> {
     loader: Loader<'a>,
+    risks: &'a RiskFinder<'a>,
     seen: RefCell<Vec<ReachedItem>>,
 }
 
@@ -120,7 +126,12 @@ impl Fetch for Watch<'_> {
     fn fetch(&self, item: &Ref, from: Space) -> Result<Option<(Source, Item)>, Failure> {
         let got = self.loader.fetch(item, from)?;
         if let Some((source, parsed)) = &got {
-            self.seen.borrow_mut().push(ReachedItem::new(source, parsed, self.loader.trust));
+            self.seen.borrow_mut().push(ReachedItem::new(
+                source,
+                parsed,
+                self.loader.trust,
+                self.risks,
+            ));
         }
         Ok(got)
     }
@@ -142,11 +153,12 @@ impl Items<'_> {
     pub(crate) fn reach(self, queries: Vec<Query>) -> Vec<Result<Reach, Failure>> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
-        parallel(queries, |query| reach(loader, &query))
+        let risks = RiskFinder::new(loader);
+        parallel(queries, |query| reach(loader, &risks, &query))
     }
 }
 
-fn reach(loader: Loader<'_>, query: &Query) -> Result<Reach, Failure> {
+fn reach(loader: Loader<'_>, risks: &RiskFinder<'_>, query: &Query) -> Result<Reach, Failure> {
     let (item, answer, copies) = loader.copies(query)?;
     let mut reach = Reach {
         item,
@@ -161,8 +173,8 @@ fn reach(loader: Loader<'_>, query: &Query) -> Result<Reach, Failure> {
     match answer.and_then(|found| loader.admit(found)) {
         Err(failure) => reach.refused = Some(failure.diagnostic()),
         Ok((source, parsed)) => {
-            reach.links.push(ReachedItem::new(&source, &parsed, loader.trust));
-            let watch = Watch { loader, seen: RefCell::new(Vec::new()) };
+            reach.links.push(ReachedItem::new(&source, &parsed, loader.trust, risks));
+            let watch = Watch { loader, risks, seen: RefCell::new(Vec::new()) };
             let stopped = walk(&watch, source, parsed, &mut reach);
             reach.links.extend(watch.seen.into_inner());
             if let Some(why) = stopped {

@@ -7,6 +7,7 @@ mod projects;
 mod pulled;
 mod reach;
 mod revoked;
+mod risk;
 mod walk;
 
 use std::fs;

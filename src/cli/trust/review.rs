@@ -81,6 +81,14 @@ pub(super) fn show(review: &Review, rye: &Rye, out: &mut Out) {
             format!("{more} of them {ask} for more than what you accepted, signed or ran last");
         out.line(&format!("  {}", paint.style(Style::Warning, &text)));
     }
+    let raised = review.items.iter().filter(|item| item.tier_before.is_some()).count();
+    if raised > 0 {
+        let text = match raised {
+            1 => "the risk of 1 of them is higher than before".to_owned(),
+            many => format!("the risk of {many} of them is higher than before"),
+        };
+        out.line(&format!("  {}", paint.style(Style::Warning, &text)));
+    }
     for odd in &review.odd {
         out.line(&format!("  {}  is odd: {}", escape_line(&odd.place.path), escape_line(&odd.why)));
     }
@@ -108,6 +116,9 @@ fn items(review: &Review, rye: &Rye, paint: Paint) -> Vec<String> {
         let mut line = format!("  {:<width$}  {signer}", item.item.to_string());
         if let Some(why) = item.out_of_scope {
             line.push_str(&paint.style(Style::Error, &format!("  may not sign this: {why}")));
+        }
+        if let Some(risk) = item.risk {
+            line.push_str(&format!("  {}", risk.tier));
         }
         if item.reach.is_none() {
             line.push_str(&paint.style(Style::Error, "  cannot be read as an item"));
@@ -149,6 +160,10 @@ fn reach(item: &ReviewedItem, paint: Paint) -> String {
     }
     if !words.is_empty() {
         lines.push_str(&format!("\n    {}", paint.style(Style::Dim, &phrases(&words))));
+    }
+    if let (Some(before), Some(risk)) = (item.tier_before, item.risk) {
+        let text = format!("risk raised from {before} to {risk}");
+        lines.push_str(&format!("\n    {}", paint.style(Style::Warning, &text)));
     }
     if !item.more.is_empty() {
         let more = format!("asks for more than before: {}", phrases(&item.more));
@@ -245,6 +260,7 @@ fn to_json(review: &Review, rye: &Rye) -> Value {
                 "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered,
                 "changed": item.changed, "forged": item.forged,
                 "shadows": item.shadows, "reach": item.reach, "asks_for_more": item.more,
+                "risk": item.risk, "tier_before": item.tier_before,
                 "is_new": item.is_new,
             })
         })

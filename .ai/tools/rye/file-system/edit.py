@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-22T19:40:03Z sha256=4c52cf8164a16d1f38950747dcc80c38321c2d9cc5fb7b50cc7f79142286a2bc key=78f7dae3a0d000131c0889808c8c822d sig=6TnP6s8HkMrZs2R7nRrTHf9VI9ow8MC5ICe7oLzMFGlV-gulJPd1ZtHBtWvaquq1qZFYoyjDjXpathbw7RssAA
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-23T16:34:19Z sha256=a964e4a554d2c38ddd431367649826e1b2d34d35a1aef8271aab35139708c7d6 key=78f7dae3a0d000131c0889808c8c822d sig=JRf6j87jNEYJq3HiZfUj_chALpmqgNptg-M6niTafcPGmQgJsnqIYqTlQKuReiFwTPSSOnE5yVutJZmPi_XCBw
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -11,6 +11,7 @@
 # "lib/replace.py" = "75da158e9a2224d4acd5b8ca2e8446960c96c3768d5f502fafe19fc573fe6a5f"
 #
 # [sandbox]
+# net = "none"
 # [sandbox.fs]
 # write = ["{project_path}"]
 # partial = true

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-22T19:40:03Z sha256=51bb5c77be81e3bd5d47e5b55f24d9ff9645824146d1b9936216b27724680030 key=78f7dae3a0d000131c0889808c8c822d sig=1ZcVRfJNW8OdMkN3J_oIh1bTCojdOCT-N8uwfwR6tOjbyQHNmGY6t3uFmzHpGSI_y2NKNHnNkafEREFjaYmnDg
+# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T16:34:19Z sha256=1c5abccd9b109017e23b11a3ed3286fb1e7fc74d1a4ab21552bae403e38d055c key=78f7dae3a0d000131c0889808c8c822d sig=_q53-NSyYJAXdEbtEzO-LG9r77wUiBsgzNlcWvHgtPnOdH2Rmq1alaksa13nuft2gGMZwCr9JhaH8ERFD4m0DQ
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -10,6 +10,9 @@
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/pattern.py" = "62d92e73f1ba0c4dc158aa9526ef3e314f54ba094fa9f2b83a8083357e19b0a2"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"
+#
+# [sandbox]
+# net = "none"
 # ///
 """Finds files of the project by a path pattern."""
 import sys

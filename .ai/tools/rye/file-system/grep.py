@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-22T19:40:03Z sha256=afccba67d272dcc52a96a465f2bc34961716583d7c4b3980871d571cf3a7a743 key=78f7dae3a0d000131c0889808c8c822d sig=hxk3HTYpZWFm0uixGmzkRr5I8SHkxCvgiSD00bmk_R2pEuhbu2JxtI5aLJhHexGTzlVXNUSi7p07nwnuJR4CDw
+# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T16:34:19Z sha256=09335a73f5ce227b47187206e8a2d992d298a9ea59dea49be49f82b9f194e97a key=78f7dae3a0d000131c0889808c8c822d sig=OTfhGTe_Bdz_eigDWKGyspElzmfw0UaLngcyxGKBLqYnGGa7bBuzEDyBL_9M2PBOY2191GmLrHh1G3GK49iTAQ
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -10,6 +10,9 @@
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/pattern.py" = "62d92e73f1ba0c4dc158aa9526ef3e314f54ba094fa9f2b83a8083357e19b0a2"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"
+#
+# [sandbox]
+# net = "none"
 # ///
 """Searches files of the project for lines that match a regular expression."""
 import os

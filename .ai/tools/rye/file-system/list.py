@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-22T19:40:03Z sha256=a76a8a968e455e33a617f7276d4c1dd9a25d8a095a98a8fb724fd13b1466c5d5 key=78f7dae3a0d000131c0889808c8c822d sig=xpQlqIPCKDFVvPC1yCvYquSY6GSPXlZ0Hv9l0-FTVxybTjJNSaL-3E4wmmnUA9NZE6Z0nfxONC-JE-leTdc7Dg
+# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T16:34:20Z sha256=d28057b725fb1e8022835a557af78e538b7ec8546831554471db3f1b5fc3aa4b key=78f7dae3a0d000131c0889808c8c822d sig=4hzXn-wPmEEEcGBd373lqmKeS0UoAQX_C64pTv5rFm93ZguFJ3OlLPHgHLrQG4Jp5w08FKqaG5YoqaAvUfwtBg
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -9,6 +9,9 @@
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"
+#
+# [sandbox]
+# net = "none"
 # ///
 """Lists a folder of the project."""
 import os

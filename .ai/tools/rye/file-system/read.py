@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-22T19:40:03Z sha256=fa37374a751779b5b2f0ce12b99d4849543e954481f2199d9bb740455550fb73 key=78f7dae3a0d000131c0889808c8c822d sig=pOmaOWFMu-uoej3Hi0HLlTpwhFtg2-kLjfPTX5DirUSoWy81E6rM_7FHxyawA-bwewta85r8WfEgSntgAVXdDA
+# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T16:34:20Z sha256=4e58305be2908ed58e382f594992c7c02faada719b2033a3a8bdb816b3de54dd key=78f7dae3a0d000131c0889808c8c822d sig=3lruaNbO5In7n58myFd1h7k9pV-hGtlWvYYAaNkqHJwTkOnqCfaCwkVgwEJSHJ8ydlw8pUw-vvAIKHHQBbvqBQ
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -8,6 +8,9 @@
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
 # "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
+#
+# [sandbox]
+# net = "none"
 # ///
 """Reads a text file of the project, whole or by lines."""
 import sys

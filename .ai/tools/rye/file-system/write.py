@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-22T19:40:03Z sha256=0185aa203048aefd638c12aa8434e04eb59605c2992a5c9bbba9d15a144dae66 key=78f7dae3a0d000131c0889808c8c822d sig=PUeWPdM8b-E9eWW1g7XtBsPSwHl-T1p56G1gcqhHFMixN_A2sM8B3zLH9uh62oMVnWaJyGmBBBXbCuSiDoZGCg
+# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-23T16:34:20Z sha256=9e030172a5b82beaa12c5e179480070217ba3623fd590994d41b7bdc7ff472cf key=78f7dae3a0d000131c0889808c8c822d sig=E5lemhrez12TnhUEZJYkMTliptUlOUYXLB1EiNcrzi5g8K9ODscyGOu5ehv79QILCt6xkMWSqwjj1nKYSHxJAg
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -12,6 +12,7 @@
 #
 # [sandbox]
 # items = "write"
+# net = "none"
 # [sandbox.fs]
 # write = ["{project_path}"]
 # partial = true
