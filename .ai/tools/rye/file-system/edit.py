@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-23T16:34:19Z sha256=a964e4a554d2c38ddd431367649826e1b2d34d35a1aef8271aab35139708c7d6 key=78f7dae3a0d000131c0889808c8c822d sig=JRf6j87jNEYJq3HiZfUj_chALpmqgNptg-M6niTafcPGmQgJsnqIYqTlQKuReiFwTPSSOnE5yVutJZmPi_XCBw
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-23T16:34:30Z sha256=a964e4a554d2c38ddd431367649826e1b2d34d35a1aef8271aab35139708c7d6 key=78f7dae3a0d000131c0889808c8c822d sig=Kt5DoAAGldvgQR9tXeTjHxT0ePKp2K8wciN6pzfbtA_LmA3ajG4qFwyY7sSNFsnlmEwsaccNQsSRAJ5Q0qFpBw
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T16:34:19Z sha256=1c5abccd9b109017e23b11a3ed3286fb1e7fc74d1a4ab21552bae403e38d055c key=78f7dae3a0d000131c0889808c8c822d sig=_q53-NSyYJAXdEbtEzO-LG9r77wUiBsgzNlcWvHgtPnOdH2Rmq1alaksa13nuft2gGMZwCr9JhaH8ERFD4m0DQ
+# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T16:34:30Z sha256=1c5abccd9b109017e23b11a3ed3286fb1e7fc74d1a4ab21552bae403e38d055c key=78f7dae3a0d000131c0889808c8c822d sig=SlpRnWQuGDHerDc5c8NQMt6VA8BDd7CUvjukEY6gDLZddbooGjPgAbkWhzXYacl_MTZuo9q5kPcYMnMjhqb0Bw
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T16:34:19Z sha256=09335a73f5ce227b47187206e8a2d992d298a9ea59dea49be49f82b9f194e97a key=78f7dae3a0d000131c0889808c8c822d sig=OTfhGTe_Bdz_eigDWKGyspElzmfw0UaLngcyxGKBLqYnGGa7bBuzEDyBL_9M2PBOY2191GmLrHh1G3GK49iTAQ
+# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T16:34:30Z sha256=09335a73f5ce227b47187206e8a2d992d298a9ea59dea49be49f82b9f194e97a key=78f7dae3a0d000131c0889808c8c822d sig=6dg7wXnIWLNNqmH0JmPl0DAGVltSiQbbYDZRnKq24tFtSRWuez8alLYfMRBJ0uhzxdthKBRSVb2CsQh-uBESBw
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T16:34:20Z sha256=d28057b725fb1e8022835a557af78e538b7ec8546831554471db3f1b5fc3aa4b key=78f7dae3a0d000131c0889808c8c822d sig=4hzXn-wPmEEEcGBd373lqmKeS0UoAQX_C64pTv5rFm93ZguFJ3OlLPHgHLrQG4Jp5w08FKqaG5YoqaAvUfwtBg
+# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T16:34:30Z sha256=d28057b725fb1e8022835a557af78e538b7ec8546831554471db3f1b5fc3aa4b key=78f7dae3a0d000131c0889808c8c822d sig=btxrsJQjn9NkB0luvTxKvwRY55q0YYPppnNex08tFSzZsr2LMTn13nFLeV1VK1a3KSa5b-OKtcbwf45R4DXCCw
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T16:34:20Z sha256=4e58305be2908ed58e382f594992c7c02faada719b2033a3a8bdb816b3de54dd key=78f7dae3a0d000131c0889808c8c822d sig=3lruaNbO5In7n58myFd1h7k9pV-hGtlWvYYAaNkqHJwTkOnqCfaCwkVgwEJSHJ8ydlw8pUw-vvAIKHHQBbvqBQ
+# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T16:34:30Z sha256=4e58305be2908ed58e382f594992c7c02faada719b2033a3a8bdb816b3de54dd key=78f7dae3a0d000131c0889808c8c822d sig=p-5ItG88G_z0VjaEvwXSiS8DAwuE7Pw9ZNqQxeu2evf2MrPROIAwAUWy523BCYjTuwEHamcO80A4oCxp-N11Aw
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-23T16:34:20Z sha256=9e030172a5b82beaa12c5e179480070217ba3623fd590994d41b7bdc7ff472cf key=78f7dae3a0d000131c0889808c8c822d sig=E5lemhrez12TnhUEZJYkMTliptUlOUYXLB1EiNcrzi5g8K9ODscyGOu5ehv79QILCt6xkMWSqwjj1nKYSHxJAg
+# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-23T16:34:31Z sha256=9e030172a5b82beaa12c5e179480070217ba3623fd590994d41b7bdc7ff472cf key=78f7dae3a0d000131c0889808c8c822d sig=edQN9CDFYs5DAqsfnGxYY8Yw0JRr1w6uyOmbNvRRRsbj7nlmcvpX0atZ8SOZnm4Rxc05Gu-GZbp1MSGsV1W0BQ
 # /// rye
 # [anchor]
 # root = "tool_parent"
