@@ -141,3 +141,14 @@ pub(crate) const OBSERVER_LOOK_MS: u64 = 50;
 pub(crate) const DEV_GIT_SETTLES_MS: u64 = 300;
 /// How often a request is looked at that somebody waits for, in milliseconds.
 pub(crate) const PENDING_LOOK_MS: u64 = 200;
+/// How long a connection to a run's proxy may take for the head of a request, and for the greeting
+/// in a tunnel, in milliseconds: a tool on this machine has both at once.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_HEAD_MS: u64 = 10_000;
+/// How long a run's proxy waits for the addresses of a name, in milliseconds: as long as a resolver
+/// tries its servers.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_RESOLVE_MS: u64 = 10_000;
+/// How long a run's proxy tries one address of a name where there are others, in milliseconds.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_ADDRESS_MS: u64 = 3_000;

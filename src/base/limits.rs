@@ -327,3 +327,19 @@ pub(crate) const TRAFFIC_TEXT_BYTES: usize = 300;
 pub(crate) const EGRESS_HOSTS: usize = 256;
 /// Most services of one tool, each with a listener of its own in its network.
 pub(crate) const EGRESS_SERVICES: usize = 16;
+/// Most connections that a run's proxy serves at once; others wait. Each takes two or three open
+/// files of the thousand that a process has, and no tool needs as many.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_CONNECTIONS: usize = 256;
+/// Longest head of a request or an answer that a run's proxy reads, in bytes.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_HEAD_BYTES: usize = 64 << 10;
+/// Longest greeting of TLS that a run's proxy reads, in bytes: the largest have four thousand.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_GREETING_BYTES: usize = 32 << 10;
+/// Most addresses of one name that a run's proxy tries.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_ADDRESSES: usize = 8;
+/// What a run's proxy reads at once of a tunnel, each way, in bytes.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_PIECE_BYTES: usize = 128 << 10;

@@ -19,6 +19,7 @@ pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod lines;
 pub(crate) mod look_alike;
+pub(crate) mod mask;
 pub(crate) mod parallel;
 pub(crate) mod random;
 pub(crate) mod secret_forms;
@@ -32,4 +33,5 @@ pub(crate) use address::Address;
 pub(crate) use digest::{Digest, Digesting};
 #[expect(unused_imports, reason = "the proxy and the plan use it next")]
 pub(crate) use host_rule::{BadHostRule, HostRule, address_of};
+pub(crate) use mask::Mask;
 pub(crate) use time::Timestamp;

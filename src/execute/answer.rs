@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::outcome::{HttpMetadata, Outcome, ToolFailure, reported_error, tail};
-use super::redact::Mask;
+use crate::base::Mask;
 use crate::host::{Accesses, HttpAnswer};
 use crate::parse::json;
 

@@ -3,11 +3,10 @@
 //! Exactly the beginnings of paths that name the tool's part of the private folder of this run are
 //! replaced, each occurrence; standard output is data and stays as it is.
 
+use crate::base::mask::begun;
 use std::path::Path;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-
-use super::redact::begun;
 
 /// How a file is written as a URL, which is what Node.js names.
 const URL: &str = "file://";

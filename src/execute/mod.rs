@@ -7,9 +7,17 @@
 //!
 //! `subprocess.rs` and `http.rs` are acts; `exec` and `mcp_client` have the others, for which
 //! `child.rs` starts what they speak with. Which act a plan asks for, its `Act` says, and the
-//! facade matches it (`rye/carry_out.rs`). `redact.rs` keeps secrets out of what is shown of a
-//! failure, `authors_paths.rs` private copies out of tracebacks; `new_items.rs` takes over what a
+//! facade matches it (`rye/carry_out.rs`). `authors_paths.rs` keeps private copies out of
+//! tracebacks; `new_items.rs` takes over what a
 //! tool made of them, `git_index.rs` its copy of git's index.
+//!
+//! What a tool writes to standard error, and says of its failure, is shown without its secrets
+//! (`base/mask.rs`). The one rule: the bytes of every value that a link of the chain declared under
+//! `secrets`, and of those that an `exec` block names, are replaced by `***` in standard error,
+//! before anything is cut or shown. In the report of a failure, all of it, so are the values of
+//! every other name under `env`, and in what is shown while the tool runs, since nobody knows then
+//! whether it fails. What a tool gives as the data of a success is its own. A secret in another
+//! spelling, such as base64, is not known as one.
 
 mod answer;
 mod authors_paths;
@@ -22,9 +30,9 @@ mod new_items;
 mod outcome;
 mod output_digest;
 mod protocol_fault;
-mod redact;
 mod subprocess;
 
+pub(crate) use crate::base::Mask;
 pub(crate) use authors_paths::AuthorsPaths;
 pub(crate) use child::{RunContext, RunFolders, prepare, run_once, start};
 pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
@@ -33,5 +41,4 @@ pub(crate) use mcp_fault::{McpFault, ToolChange};
 pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
 pub(crate) use output_digest::{OutputDigest, OutputWitness};
 pub(crate) use protocol_fault::ProtocolFault;
-pub(crate) use redact::Mask;
 pub(crate) use subprocess::subprocess;

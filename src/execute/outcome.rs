@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::authors_paths::AuthorsPaths;
-use super::redact::Mask;
+use crate::base::Mask;
 use crate::base::limits::STDERR_TAIL;
 use crate::host::{Accesses, ChildResult, Traffic};
 use crate::parse::json as read_json;

@@ -4,7 +4,7 @@ use super::authors_paths::{AuthorsPaths, StreamPaths};
 use super::child::{RunContext, prepare, run_once};
 use super::error::ExecuteError;
 use super::outcome::{Outcome, shown_stderr, stderr_tail, was_cut};
-use super::redact::{Mask, StreamMask};
+use crate::base::mask::{Mask, StreamMask};
 use crate::host::OutputStream;
 use crate::id::Ref;
 use crate::plan::{Plan, Process};
@@ -50,8 +50,8 @@ pub(crate) fn subprocess(
 /// Shows what the tool writes as it comes. Nobody knows yet whether it fails, so it is masked like
 /// the report of a failure.
 struct Shown<'a> {
-    stdout: StreamMask<'a>,
-    stderr: StreamMask<'a>,
+    stdout: StreamMask<&'a Mask>,
+    stderr: StreamMask<&'a Mask>,
     paths: StreamPaths<'a>,
     sink: &'a dyn Sink,
 }

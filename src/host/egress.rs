@@ -23,12 +23,6 @@ pub(crate) struct Egress {
     pub(crate) services: Vec<Service>,
 }
 
-impl Egress {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.hosts.is_empty() && self.services.is_empty()
-    }
-}
-
 /// A server that is called with a secret which the child never sees: the child calls an endpoint of
 /// rye on its own loopback.
 ///
@@ -397,8 +391,6 @@ pub(crate) enum Refusal {
     Malformed,
     /// The answer cannot be looked through for the secret.
     Opaque,
-    /// More connections at once than are served.
-    TooMany,
 }
 
 impl Refusal {
@@ -414,16 +406,11 @@ impl Refusal {
             Self::OtherName => "other_name",
             Self::Malformed => "malformed",
             Self::Opaque => "opaque",
-            Self::TooMany => "too_many",
         }
     }
 }
 
 impl Traffic {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Counts calls of a host, and bytes.
     pub(crate) fn add(&mut self, host: &str, calls: u64, sent_bytes: u64, received_bytes: u64) {
         if let Some(row) = self.hosts.iter_mut().find(|row| row.host == host) {

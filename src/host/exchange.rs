@@ -9,14 +9,25 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
+use rustls::pki_types::CertificateDer;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use zeroize::Zeroizing;
 
 use super::exchange_fault::fault;
 use super::net::{HttpAnswer, HttpCall, NetFault, NetSettings, listen};
 use super::unix::Signals;
 use crate::base::durations::NET_GRACE_MS;
 use crate::base::limits::HEADERS_BYTES;
+
+/// A proxy that the operator has set.
+pub(crate) struct OuterProxy {
+    pub(crate) is_https: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// `name:password`.
+    pub(crate) credentials: Option<Zeroizing<String>>,
+}
 
 /// Carries one request out and gives the answer, whatever its status.
 pub(super) fn exchange(call: &HttpCall) -> Result<HttpAnswer, NetFault> {
@@ -133,8 +144,62 @@ impl NetSettings {
         url.map(|_| format!("{scheme}://{}:{}", proxy.host(), proxy.port()))
     }
 
-    /// The certificates that a server's must lead to.
+    /// The proxy that a connection to a host takes, if any.
+    ///
+    /// # Errors
+    /// What is set is not the URL of a proxy.
+    pub(crate) fn outer_proxy(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<Option<OuterProxy>, NetFault> {
+        let Some(proxy) = self.proxy()? else { return Ok(None) };
+        let url = format!("https://{host}:{port}/").parse();
+        if url.is_ok_and(|url| proxy.is_no_proxy(&url)) {
+            return Ok(None);
+        }
+        let credentials = proxy.username().map(|name| {
+            let password = proxy.password().unwrap_or_default();
+            Zeroizing::new(format!("{name}:{password}"))
+        });
+        Ok(Some(OuterProxy {
+            is_https: proxy.protocol() == ureq::ProxyProtocol::Https,
+            host: proxy.host().to_owned(),
+            port: proxy.port(),
+            credentials,
+        }))
+    }
+
+    /// How a server proves who it is.
+    ///
+    /// # Errors
+    /// There is nothing to check its certificate against, told in a clause.
+    pub(crate) fn client_tls(&self) -> Result<rustls::ClientConfig, String> {
+        let mut roots = rustls::RootCertStore::empty();
+        let certificates = self.certificates().map_err(|fault| match fault {
+            NetFault::Certificates(why) => why,
+            _ => "there are no root certificates".into(),
+        })?;
+        // A store may hold what is not a certificate of today; the others are not less believed.
+        if roots.add_parsable_certificates(certificates).0 == 0 {
+            return Err("no root certificate is valid".into());
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        Ok(config.with_root_certificates(roots).with_no_client_auth())
+    }
+
+    /// The certificates that a server's must lead to, for the library.
     fn roots(&self) -> Result<RootCerts, NetFault> {
+        let certificates = self.certificates()?;
+        let roots = certificates.iter().map(|der| Certificate::from_der(der).to_owned());
+        Ok(RootCerts::Specific(Arc::new(roots.collect())))
+    }
+
+    /// The certificates that a server's must lead to.
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, NetFault> {
         let (file, folder) = &self.certificates;
         let found = match (file, folder) {
             (None, None) => rustls_native_certs::load_native_certs(),
@@ -147,7 +212,6 @@ impl NetSettings {
             };
             return Err(NetFault::Certificates(from.into()));
         }
-        let roots = found.certs.iter().map(|der| Certificate::from_der(der).to_owned());
-        Ok(RootCerts::Specific(Arc::new(roots.collect())))
+        Ok(found.certs)
     }
 }

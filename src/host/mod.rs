@@ -47,6 +47,8 @@ pub(crate) use egress::{
     Traffic, plain_path,
 };
 pub(crate) use environment::Vars;
+#[cfg(feature = "http")]
+pub(crate) use exchange::OuterProxy;
 pub(crate) use file_lookup::{PathLookup, read as read_small};
 pub(crate) use host::{ChildEvent, ChildResult, Host, OutputStream, ResolvedPath, Spawn};
 pub(crate) use kernel::{

@@ -1,13 +1,8 @@
-//! What a tool writes to standard error, and says of its failure, is shown without its secrets.
-//!
-//! The one rule: the bytes of every value that a link of the chain declared under `secrets`, and of
-//! those that an `exec` block names, are replaced by `***` in standard error, before anything is
-//! cut or shown. In the report of a failure, all of it, so are the values of every other name under
-//! `env`, and in what is shown while the tool runs, since nobody knows then whether it fails. What
-//! a tool gives as the data of a success is its own. A secret in another spelling, such as base64,
-//! is not known as one.
+//! Texts and streams without the values that stand in them: every byte of every occurrence of each
+//! is replaced by `***`. Another spelling of a value, such as base64, is another value.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
 
 use aho_corasick::Anchored;
 use aho_corasick::automaton::Automaton;
@@ -44,7 +39,7 @@ impl Mask {
     }
 
     /// Whether there is no secret to look for.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
 
@@ -132,21 +127,21 @@ impl Mask {
 
 /// The mask of a stream that comes in pieces: what may be the beginning of a secret is held back
 /// until the next piece shows whether it is one.
-pub(super) struct StreamMask<'m> {
-    mask: &'m Mask,
+pub(crate) struct StreamMask<M> {
+    mask: M,
     held: Vec<u8>,
     /// So many bytes of what is held back belong to an occurrence that was masked already.
     covered: usize,
     is_over: bool,
 }
 
-impl<'m> StreamMask<'m> {
-    pub(super) fn new(mask: &'m Mask) -> Self {
+impl<M: Deref<Target = Mask>> StreamMask<M> {
+    pub(crate) fn new(mask: M) -> Self {
         Self { mask, held: Vec::new(), covered: 0, is_over: false }
     }
 
     /// What may be shown now that this piece came.
-    pub(super) fn next(&mut self, piece: &[u8]) -> Vec<u8> {
+    pub(crate) fn next(&mut self, piece: &[u8]) -> Vec<u8> {
         if self.mask.secrets.is_empty() {
             return piece.to_vec();
         }
@@ -156,7 +151,7 @@ impl<'m> StreamMask<'m> {
     }
 
     /// The rest, at the end of the stream; where that was `cut`, it may be part of a secret.
-    pub(super) fn end(&mut self, cut: bool) -> Vec<u8> {
+    pub(crate) fn end(&mut self, cut: bool) -> Vec<u8> {
         let begun = if cut { self.mask.begun(&self.held) } else { 0 };
         let mut rest = self.shown(self.held.len() - begun);
         if begun > 0 && !rest.ends_with(MASK) {
@@ -232,7 +227,7 @@ impl Masked<'_> {
 }
 
 /// How many of the last bytes of a text are the beginning of a secret, and not all of it.
-pub(super) fn begun(secret: &[u8], bytes: &[u8]) -> usize {
+pub(crate) fn begun(secret: &[u8], bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len() - bytes.len().min(secret.len() - 1)..];
     // The length of the longest beginning that ends at each place, first of the secret itself.
     let mut borders = vec![0; secret.len()];

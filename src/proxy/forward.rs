@@ -1,0 +1,281 @@
+//! The proxy for listed hosts: tunnels that begin with TLS, and plain HTTP request by request.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::http::uri::Scheme;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use tokio::io::{self, AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use super::Held;
+use super::greeting::{UNRECOGNIZED_NAME, greeting};
+use super::message::{Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, only};
+use super::reach::{self, Destination, Wire};
+use super::shared::Shared;
+use crate::base::limits::PROXY_PIECE_BYTES;
+use crate::base::{HostRule, address_of};
+use crate::host::Refusal;
+
+/// Answers one request to the proxy.
+pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, held: Held) -> Answer {
+    let what = match request.uri().authority() {
+        // Whatever stands before the host may be a password.
+        Some(authority) => authority.as_str().rsplit('@').next().unwrap_or_default().to_owned(),
+        None => "a request without a host".to_owned(),
+    };
+    let answered = if request.method() == Method::CONNECT {
+        connect(request, shared, held).await
+    } else {
+        plain(request, shared).await
+    };
+    answered.unwrap_or_else(|refused| refused.answer(&what, shared))
+}
+
+/// Refuses who does not know the run's token.
+fn authorized(headers: &HeaderMap, shared: &Shared) -> Result<(), Refused> {
+    let given = only(headers, header::PROXY_AUTHORIZATION).and_then(|value| {
+        let (scheme, text) = value.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("basic").then_some(text)
+    });
+    let credentials = given.and_then(|text| STANDARD.decode(text.trim()).ok());
+    match credentials.is_some_and(|credentials| shared.knows(&credentials)) {
+        true => Ok(()),
+        false => {
+            let text = "this proxy is for one run, whose variables `HTTPS_PROXY` and `HTTP_PROXY` \
+                        hold its user and password";
+            Err(Refused::new(Refusal::Token, StatusCode::PROXY_AUTHENTICATION_REQUIRED, text))
+        }
+    }
+}
+
+/// The host and port of a request, if they are listed.
+fn listed(uri: &Uri, port: Option<u16>, shared: &Shared) -> Result<(String, u16), Refused> {
+    let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
+    let (Some(authority), Some(port)) = (authority, port) else {
+        return Err(malformed("names no host and port that could be reached"));
+    };
+    let host = authority.host().to_ascii_lowercase();
+    if shared.is_listed(&host, port) {
+        return Ok((host, port));
+    }
+    let line = format!("{host}:{port}");
+    let text = match HostRule::parse(&line) {
+        Ok(rule) => format!(
+            "`{rule}` is not among the hosts of this tool; who wrote it may add it: \
+             sandbox.net.hosts: [\"{rule}\"]"
+        ),
+        Err(error) => format!("`{line}` is not among the hosts of this tool, and {error}"),
+    };
+    Err(Refused::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
+}
+
+fn malformed(text: &str) -> Refused {
+    Refused::new(Refusal::Malformed, StatusCode::BAD_REQUEST, format!("the request {text}"))
+}
+
+async fn connect(
+    mut request: Request<Incoming>,
+    shared: &Arc<Shared>,
+    held: Held,
+) -> Result<Answer, Refused> {
+    authorized(request.headers(), shared)?;
+    let uri = request.uri();
+    if uri.scheme().is_some() || uri.path_and_query().is_some() {
+        return Err(malformed("is for a tunnel, and names more than a host and port"));
+    }
+    let (host, port) = listed(uri, uri.port_u16(), shared)?;
+    let to = Destination { host: &host, port, is_https: true };
+    let server = reach::connect(to, shared).await?;
+    let tunnel = Tunnel { shared: shared.clone(), what: to.text(), host, _held: held };
+    tokio::spawn(tunnel.run(hyper::upgrade::on(&mut request), server));
+    Ok(Response::new(empty_body()))
+}
+
+/// A tunnel that was promised to the child.
+struct Tunnel {
+    shared: Arc<Shared>,
+    what: String,
+    host: String,
+    _held: Held,
+}
+
+impl Tunnel {
+    async fn run(self, upgrade: OnUpgrade, server: Box<dyn Wire>) {
+        let Ok(upgraded) = upgrade.await else { return };
+        let count = Count::new(&self.shared, self.what.clone());
+        let (mut child, read) = taken(upgraded);
+        let greeted = match greeting(&mut child, read).await {
+            Ok(greeting) if self.is_meant(greeting.name.as_deref()) => Ok(greeting.bytes),
+            Ok(_) => Err(Refusal::OtherName),
+            Err(why) => Err(why),
+        };
+        match greeted {
+            Ok(bytes) => carry(child, server, &bytes, &count).await,
+            Err(why) => {
+                self.shared.refuse(&self.what, why);
+                let text = b"rye: a tunnel must begin with TLS; plain HTTP is asked for without \
+                             CONNECT\n";
+                let said: &[u8] = match why {
+                    Refusal::OtherName => &UNRECOGNIZED_NAME,
+                    _ => text,
+                };
+                let _ = child.write_all(said).await;
+                let _ = child.shutdown().await;
+            }
+        }
+    }
+
+    /// Whether the name in the greeting is the host that was asked for. A listed address has none.
+    fn is_meant(&self, name: Option<&str>) -> bool {
+        match address_of(&self.host) {
+            Some(_) => name.is_none(),
+            None => name == Some(self.host.as_str()),
+        }
+    }
+}
+
+/// The child's own connection, and what was read of it already.
+fn taken(upgraded: Upgraded) -> (Box<dyn Wire>, Vec<u8>) {
+    match upgraded.downcast::<TokioIo<tokio::net::TcpStream>>() {
+        Ok(parts) => (Box::new(parts.io.into_inner()), parts.read_buf.to_vec()),
+        Err(upgraded) => (Box::new(TokioIo::new(upgraded)), Vec::new()),
+    }
+}
+
+/// Both ways until both are done; each side hears when the other has said all.
+async fn carry(child: Box<dyn Wire>, mut server: Box<dyn Wire>, first: &[u8], count: &Arc<Count>) {
+    count.sent.fetch_add(first.len() as u64, Ordering::Relaxed);
+    if server.write_all(first).await.is_err() {
+        return;
+    }
+    let mut child = CountedWire { wire: child, count: count.clone() };
+    let (up, down) = (PROXY_PIECE_BYTES, PROXY_PIECE_BYTES);
+    // Which of the two broke it, both know.
+    let _ = io::copy_bidirectional_with_sizes(&mut child, &mut server, up, down).await;
+}
+
+/// The child's end of a tunnel, whose bytes are counted as they pass.
+struct CountedWire {
+    wire: Box<dyn Wire>,
+    count: Arc<Count>,
+}
+
+impl AsyncRead for CountedWire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let polled = Pin::new(&mut self.wire).poll_read(context, into);
+        let got = into.filled().len() - before;
+        self.count.sent.fetch_add(got as u64, Ordering::Relaxed);
+        polled
+    }
+}
+
+impl AsyncWrite for CountedWire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.wire).poll_write(context, bytes);
+        if let Poll::Ready(Ok(wrote)) = polled {
+            self.count.received.fetch_add(wrote as u64, Ordering::Relaxed);
+        }
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_shutdown(context)
+    }
+}
+
+/// A request for `http://…`, written anew.
+async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Answer, Refused> {
+    authorized(request.headers(), shared)?;
+    let uri = request.uri().clone();
+    if uri.scheme() != Some(&Scheme::HTTP) {
+        return Err(malformed(
+            "is not for an `http://` address; `https://` is asked for by CONNECT",
+        ));
+    }
+    if request.method() == Method::TRACE {
+        return Err(malformed("is a TRACE, which is never passed on"));
+    }
+    let (host, port) = listed(&uri, Some(uri.port_u16().unwrap_or(80)), shared)?;
+    let to = Destination { host: &host, port, is_https: false };
+    let named = only(request.headers(), header::HOST).and_then(|value| value.to_str().ok());
+    let is_same = |named: &str| {
+        let named = named.to_ascii_lowercase();
+        named == to.text() || (port == 80 && format!("{named}:80") == to.text())
+    };
+    if !named.is_some_and(is_same) {
+        let refused = malformed("has no `Host` that is the one of its address");
+        return Err(Refused { why: Refusal::OtherName, ..refused });
+    }
+    let mut headers = std::mem::take(request.headers_mut());
+    drop_hop_by_hop(&mut headers);
+    headers.remove(header::EXPECT);
+    let authority =
+        if port == 80 { to.text().trim_end_matches(":80").to_owned() } else { to.text() };
+    let host_value =
+        HeaderValue::try_from(&authority).map_err(|_| malformed("has no such host"))?;
+    headers.insert(header::HOST, host_value);
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let (wire, target) = match reach::outer_proxy(to, shared)? {
+        Some(proxy) => {
+            if let Some(value) = reach::proxy_authorization(&proxy) {
+                headers.insert(header::PROXY_AUTHORIZATION, value);
+            }
+            (reach::to_proxy(&proxy, shared).await?, format!("http://{authority}{path}"))
+        }
+        None => (reach::connect(to, shared).await?, path.to_owned()),
+    };
+    let count = Count::new(shared, to.text());
+    let (parts, body) = request.into_parts();
+    let mut sent = Request::new(Counted::new(body, &count, Way::Sent));
+    *sent.method_mut() = parts.method;
+    *sent.uri_mut() = target.parse().map_err(|_| malformed("has a path that is not one"))?;
+    // The body says how long it is; a length beside it could say another.
+    headers.remove(header::CONTENT_LENGTH);
+    *sent.headers_mut() = headers;
+    let broken = |_| {
+        let text = format!("`{}` gave no answer of HTTP", to.text());
+        Refused::gateway(Refusal::Unreachable, text)
+    };
+    let mut sender = reach::handshake(wire).await.map_err(broken)?;
+    let answer = sender.send_request(sent).await.map_err(broken)?;
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return Err(broken_switch());
+    }
+    let (mut parts, body) = answer.into_parts();
+    drop_hop_by_hop(&mut parts.headers);
+    parts.extensions.clear();
+    let body = Counted::new(body, &count, Way::Received).boxed_unsync();
+    let mut given = Response::new(body);
+    *given.status_mut() = parts.status;
+    *given.headers_mut() = parts.headers;
+    Ok(given)
+}
+
+fn broken_switch() -> Refused {
+    Refused::gateway(
+        Refusal::Malformed,
+        "the server wants another protocol, which is not passed on",
+    )
+}

@@ -1,0 +1,185 @@
+//! What the proxy does to every message of HTTP: which headers it passes on, how it counts bodies,
+//! and how it says no.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::shared::Shared;
+use crate::host::Refusal;
+
+/// The body of an answer.
+pub(super) type AnswerBody = UnsyncBoxBody<Bytes, hyper::Error>;
+pub(super) type Answer = Response<AnswerBody>;
+
+/// Headers that are meant for the next machine alone (RFC 9110, 7.6.1), and those of proxies.
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Takes out what is meant for us alone, also what `Connection` names.
+pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+}
+
+/// The one value of a header; `None` if there is none, or several.
+pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
+    let mut all = headers.get_all(name).iter();
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// A call that is not carried out, or failed.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) why: Refusal,
+    pub(super) status: StatusCode,
+    /// A sentence for who wrote the tool, and the line to add where there is one.
+    pub(super) text: String,
+}
+
+impl Refused {
+    pub(super) fn new(why: Refusal, status: StatusCode, text: impl Into<String>) -> Self {
+        Self { why, status, text: text.into() }
+    }
+
+    /// The server cannot be reached, or does not answer as it should.
+    pub(super) fn gateway(why: Refusal, text: impl Into<String>) -> Self {
+        Self::new(why, StatusCode::BAD_GATEWAY, text)
+    }
+
+    /// Counts it and makes it an answer.
+    pub(super) fn answer(&self, what: &str, shared: &Shared) -> Answer {
+        shared.refuse(what, self.why);
+        let mut answer = Response::new(text_body(format!("rye: {}\n", self.text)));
+        *answer.status_mut() = self.status;
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        answer.headers_mut().insert(header::CONTENT_TYPE, plain);
+        if self.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            let basic = HeaderValue::from_static("Basic realm=\"rye\"");
+            answer.headers_mut().insert(header::PROXY_AUTHENTICATE, basic);
+        }
+        answer
+    }
+}
+
+pub(super) fn text_body(text: String) -> AnswerBody {
+    Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync()
+}
+
+pub(super) fn empty_body() -> AnswerBody {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// Bytes that went to one host and came from it; they are in the traffic of the run when it is
+/// asked for, and when the last who counts is done, however it ends.
+pub(super) struct Count {
+    shared: Arc<Shared>,
+    host: String,
+    pub(super) sent: AtomicU64,
+    pub(super) received: AtomicU64,
+}
+
+impl Count {
+    /// Counts one call at once.
+    pub(super) fn new(shared: &Arc<Shared>, host: String) -> Arc<Self> {
+        shared.add(&host, 1, 0, 0);
+        let all = shared.clone();
+        let count = Arc::new(Self { shared: all, host, sent: 0.into(), received: 0.into() });
+        shared.watch(&count);
+        count
+    }
+
+    /// The host, and the bytes since this was last asked.
+    pub(super) fn take(&self) -> (&str, u64, u64) {
+        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
+        (&self.host, take(&self.sent), take(&self.received))
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        let (host, sent, received) = self.take();
+        self.shared.add(host, 0, sent, received);
+    }
+}
+
+/// Which way a body goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Sent,
+    Received,
+}
+
+/// A body whose bytes are counted. Trailers are left out.
+pub(super) struct Counted<B> {
+    body: B,
+    count: Arc<Count>,
+    way: Way,
+}
+
+impl<B> Counted<B> {
+    pub(super) fn new(body: B, count: &Arc<Count>, way: Way) -> Self {
+        Self { body, count: count.clone(), way }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Counted<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        loop {
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                other => return other,
+            };
+            // Trailers may say what no header may.
+            if let Some(data) = frame.data_ref() {
+                let counter = match self.way {
+                    Way::Sent => &self.count.sent,
+                    Way::Received => &self.count.received,
+                };
+                counter.fetch_add(data.len() as u64, Ordering::Relaxed);
+                return Poll::Ready(Some(Ok(frame)));
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,244 @@
+//! The endpoint of a service: a listed call gets the service's secret and goes to its upstream;
+//! what comes back is passed on without it.
+
+use std::sync::Arc;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+
+use super::masked_body::MaskedBody;
+use super::message::{Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, only};
+use super::reach::{self, Destination};
+use super::shared::Shared;
+use crate::base::Address;
+use crate::host::{Refusal, Service, plain_path};
+
+/// What a child's request may not say: who asks is the service's to say, an answer in another
+/// encoding or in parts could not be looked through, and some servers take the method or the path
+/// from these headers instead.
+const NOT_FROM_THE_CHILD: [&str; 17] = [
+    "accept-encoding",
+    "authorization",
+    "content-length",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "http2-settings",
+    "if-range",
+    "range",
+    "x-forwarded-host",
+    "x-forwarded-prefix",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-rewrite-url",
+];
+
+/// What an answer may not say: a cookie would be another secret, and the length is of the text with
+/// the secrets in it.
+const NOT_FROM_THE_SERVER: [&str; 5] =
+    ["alt-svc", "content-length", "set-cookie", "set-cookie2", "clear-site-data"];
+
+/// Answers one request to the endpoint at this port.
+pub(super) async fn answer(
+    request: Request<Incoming>,
+    at: usize,
+    port: u16,
+    shared: &Arc<Shared>,
+) -> Answer {
+    let service = &shared.egress.services[at];
+    let what = format!("{}: {} {}", service.name(), request.method(), request.uri().path());
+    match passed(request, at, port, shared).await {
+        Ok(answer) => answer,
+        Err(refused) => {
+            // What a server or a library says of a failure may quote the request.
+            let text = shared.mask.text(&refused.text);
+            Refused { text, ..refused }.answer(&what, shared)
+        }
+    }
+}
+
+fn malformed(text: &str) -> Refused {
+    Refused::new(Refusal::Malformed, StatusCode::BAD_REQUEST, format!("the request {text}"))
+}
+
+async fn passed(
+    request: Request<Incoming>,
+    at: usize,
+    port: u16,
+    shared: &Arc<Shared>,
+) -> Result<Answer, Refused> {
+    let service = &shared.egress.services[at];
+    let endpoint = endpoint(&request, port)?;
+    judge(&request, service)?;
+    let upstream = service.upstream();
+    let target = target(upstream, request.uri())?;
+    let is_head = request.method() == Method::HEAD;
+    let (parts, body) = request.into_parts();
+    let count = Count::new(shared, service.name().to_owned());
+    let mut sent = Request::new(Counted::new(body, &count, Way::Sent));
+    *sent.method_mut() = parts.method;
+    *sent.headers_mut() = sent_headers(parts.headers, service, &shared.headers[at])?;
+
+    let to =
+        Destination { host: upstream.host(), port: upstream.port(), is_https: upstream.is_https() };
+    let broken = |error: hyper::Error| {
+        let text = format!("the service `{}` gave no answer of HTTP: {error}", service.name());
+        Refused::gateway(Refusal::Unreachable, text)
+    };
+    let mut wire = reach::connect(to, shared).await?;
+    if upstream.is_https() {
+        wire = reach::secured(wire, upstream.host(), shared).await?;
+    }
+    *sent.uri_mut() = target.parse().map_err(|_| malformed("has a path that is not one"))?;
+    let mut sender = reach::handshake(wire).await.map_err(broken)?;
+    let answer = sender.send_request(sent).await.map_err(broken)?;
+
+    let (parts, body) = answer.into_parts();
+    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+        let text = format!("the service `{}` wants another protocol", service.name());
+        return Err(Refused::gateway(Refusal::Malformed, text));
+    }
+    readable(&parts.headers, service)?;
+    let asked = format!("{}{target}", upstream.origin());
+    let mut headers = received_headers(parts.headers, shared);
+    relocate(&mut headers, upstream, &asked, &endpoint);
+    let body = match is_head {
+        true => empty_body(),
+        false => MaskedBody::new(body, &shared.mask, &count).boxed_unsync(),
+    };
+    let mut given = Response::new(body);
+    *given.status_mut() = parts.status;
+    *given.headers_mut() = headers;
+    Ok(given)
+}
+
+/// The address of the endpoint as the child calls it. Another name in `Host` is one that a page or
+/// a server made up for this machine.
+fn endpoint(request: &Request<Incoming>, port: u16) -> Result<String, Refused> {
+    let host = only(request.headers(), header::HOST).and_then(|value| value.to_str().ok());
+    let known = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    match host.filter(|host| known.iter().any(|known| known == host)) {
+        Some(host) => Ok(format!("http://{host}")),
+        None => {
+            let refused = malformed("has no `Host` that is the one of this endpoint");
+            Err(Refused { why: Refusal::OtherName, ..refused })
+        }
+    }
+}
+
+/// Refuses what is not listed, and what a server could take for another call.
+fn judge(request: &Request<Incoming>, service: &Service) -> Result<(), Refused> {
+    let (method, uri) = (request.method(), request.uri());
+    if uri.scheme().is_some() || uri.authority().is_some() {
+        return Err(malformed("is for a whole address, and an endpoint is asked for a path"));
+    }
+    let Some(path) = plain_path(uri.path()) else {
+        return Err(malformed("has a path that may be read in two ways"));
+    };
+    if service.allows(method.as_str(), &path) {
+        return Ok(());
+    }
+    let name = service.name();
+    let text = match matches!(*method, Method::TRACE | Method::CONNECT) {
+        true => format!("`{method}` is never passed on to the service `{name}`"),
+        false => format!(
+            "`{method} {path}` is not among the calls of the service `{name}`; who wrote the tool \
+             may add it: sandbox.services.{name}.allow: [\"{method} {path}\"]"
+        ),
+    };
+    Err(Refused::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
+}
+
+/// The path and query at the upstream, whose own path stands before it.
+fn target(upstream: &Address, uri: &Uri) -> Result<String, Refused> {
+    let path = uri.path_and_query().ok_or_else(|| malformed("has no path"))?;
+    Ok(format!("{}{path}", upstream.path().trim_end_matches('/')))
+}
+
+fn sent_headers(
+    mut headers: HeaderMap,
+    service: &Service,
+    secret: &HeaderValue,
+) -> Result<HeaderMap, Refused> {
+    drop_hop_by_hop(&mut headers);
+    for name in NOT_FROM_THE_CHILD {
+        headers.remove(name);
+    }
+    // Some servers take `_` for `-`: who spells a header so speaks past this list.
+    let odd: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().contains('_')).cloned().collect();
+    for name in odd {
+        headers.remove(name);
+    }
+    let own = HeaderName::try_from(service.header()).map_err(|_| malformed("has no header"))?;
+    headers.insert(own, secret.clone());
+    let origin = service.upstream().origin();
+    let host = origin.split_once("://").map_or("", |(_, host)| host);
+    let host = HeaderValue::try_from(host).map_err(|_| malformed("has no host"))?;
+    headers.insert(header::HOST, host);
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    Ok(headers)
+}
+
+/// Refuses an answer that cannot be looked through for the secret.
+fn readable(headers: &HeaderMap, service: &Service) -> Result<(), Refused> {
+    let is_only = |name: HeaderName, plain: &str| {
+        let is_plain = |value: &HeaderValue| {
+            value.to_str().is_ok_and(|value| value.trim().eq_ignore_ascii_case(plain))
+        };
+        headers.get_all(name).iter().all(is_plain)
+    };
+    if is_only(header::CONTENT_ENCODING, "identity")
+        && is_only(header::TRANSFER_ENCODING, "chunked")
+    {
+        return Ok(());
+    }
+    let text = format!(
+        "the service `{}` answers in an encoding that was not asked for, in which its secret would \
+         not be seen",
+        service.name()
+    );
+    Err(Refused::gateway(Refusal::Opaque, text))
+}
+
+fn received_headers(mut headers: HeaderMap, shared: &Shared) -> HeaderMap {
+    drop_hop_by_hop(&mut headers);
+    for name in NOT_FROM_THE_SERVER {
+        headers.remove(name);
+    }
+    let mut masked = HeaderMap::with_capacity(headers.len());
+    for (name, value) in &headers {
+        // A name that holds a secret is left out with what it says.
+        if shared.mask.text(name.as_str()) != name.as_str() {
+            continue;
+        }
+        let bytes = shared.mask.bytes(value.as_bytes(), false);
+        if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+            masked.append(name.clone(), value);
+        }
+    }
+    masked
+}
+
+/// Where an answer leads on the upstream itself becomes a place at the endpoint; any other origin
+/// is passed back as it is and followed by nobody here.
+fn relocate(headers: &mut HeaderMap, upstream: &Address, asked: &str, endpoint: &str) {
+    for name in [header::LOCATION, header::CONTENT_LOCATION] {
+        let location = headers.get(&name).and_then(|value| value.to_str().ok());
+        let moved = location.and_then(|location| {
+            let to = Address::parse(asked).ok()?.follow(location)?;
+            let base = upstream.path().trim_end_matches('/');
+            let own = to.as_str().strip_prefix(&upstream.origin())?.strip_prefix(base)?;
+            (to.origin() == upstream.origin() && own.starts_with('/'))
+                .then(|| format!("{endpoint}{own}"))
+        });
+        if let Some(value) = moved.and_then(|moved| HeaderValue::try_from(moved).ok()) {
+            headers.insert(name, value);
+        }
+    }
+}
