@@ -11,6 +11,7 @@ use super::exit::Exit;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnose, Diagnostic, Failure, Style};
+use crate::host::SandboxLevel;
 use crate::id::{Kind, Query, Space};
 use crate::parse::Item;
 use crate::rye::{ItemVerdict, LockMode, Rye};
@@ -100,10 +101,16 @@ fn sandbox() -> Vec<Row> {
     let lacking = if works { State::Note } else { State::Bad };
     let rows = levels.into_iter().map(|(level, tried)| match tried {
         Ok(what) => row("sandbox", State::Good, format!("{} works: {what}", level.as_str())),
-        Err(why) => Row {
-            help: Some(why.mend),
-            ..row("sandbox", lacking, format!("{} does not work: {}", level.as_str(), why.why))
-        },
+        Err(why) => {
+            let goes = match level {
+                SandboxLevel::Bwrap if works => {
+                    "; so tools that list hosts or services, or need `net: loopback`, do not run"
+                }
+                _ => "",
+            };
+            let text = format!("{} does not work: {}{goes}", level.as_str(), why.why);
+            Row { help: Some(why.mend), ..row("sandbox", lacking, text) }
+        }
     });
     rows.collect()
 }
