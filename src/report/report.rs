@@ -228,7 +228,7 @@ impl ToolReport {
     fn host_to_add(&self) -> Option<String> {
         let traffic = self.outcome.as_ref()?.traffic.as_ref()?;
         let call = traffic.refused.iter().find(|call| call.why == Refusal::NotListed)?;
-        let (what, list) = match call.what.split_once(' ') {
+        let (what, list) = match call.what.split_once(": ") {
             Some((service, call)) => (call, format!("sandbox.services.{service}.allow")),
             None => {
                 let host = call.what.strip_suffix(":443").or(call.what.strip_suffix(":80"));
