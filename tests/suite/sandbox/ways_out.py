@@ -209,8 +209,11 @@ WAYS = {
     # By requests that two readers may read in two ways
     'two Hosts': lambda: plain(get('http://plain.example.org/', 'Host: other.example.net\r\n')),
     'another Host': lambda: plain(get('http://plain.example.org/', host='other.example.net')),
-    'length and chunks': lambda: plain(CL_TE),
-    'odd chunks': lambda: plain(TE_TE),
+    # The request itself is one that is listed; what lies in it must not become another.
+    'once: length and chunks': lambda: plain(CL_TE),
+    'once: a second request behind it': lambda: plain(get('http://plain.example.org/') + 'GET http://other.example.net/smuggled HTTP/1.1\r\nHost: other.example.net\r\n' + AUTH + '\r\n'),
+    'once: a second request without the token': lambda: plain(get('http://plain.example.org/') + get('http://plain.example.org/smuggled').replace(AUTH, '')),
+    'once: odd chunks': lambda: plain(TE_TE),
     'two lengths': lambda: plain(get('http://plain.example.org/', 'Content-Length: 1\r\nContent-Length: 40\r\n') + 'x' * 40),
     'folded header': lambda: plain(get('http://plain.example.org/', 'X: a\r\n b: c\r\n')),
     'space before the colon': lambda: plain(get('http://plain.example.org/', 'Transfer-Encoding : chunked\r\n')),
@@ -218,7 +221,7 @@ WAYS = {
     'https in absolute form': lambda: plain(get('https://api.example.org/')),
     'userinfo over HTTP': lambda: plain(get('http://plain.example.org@other.example.net/')),
     'another scheme': lambda: plain(get('ftp://plain.example.org/')),
-    'upgrade': lambda: plain(get('http://plain.example.org/', 'Connection: Upgrade\r\nUpgrade: websocket\r\n')),
+    'once: upgrade': lambda: plain(get('http://plain.example.org/', 'Connection: Upgrade\r\nUpgrade: websocket\r\n')),
     'what is asked of the proxy itself': lambda: plain(get('/', host='api.example.org')),
     'OPTIONS of all': lambda: raw(f'OPTIONS * HTTP/1.1\r\nHost: api.example.org\r\n{AUTH}\r\n'),
     'redirect to the metadata': lambda: fetched('http://plain.example.org/away'),
