@@ -1,5 +1,6 @@
 //! The shipped items: their declarations, their examples and what they refuse.
 
+mod git;
 mod shared;
 
 use std::fs;
@@ -53,6 +54,10 @@ fn every_tool_has_a_closed_schema_and_examples_that_validate() {
         "file-system/list",
         "file-system/read",
         "file-system/write",
+        "git/commit",
+        "git/diff",
+        "git/log",
+        "git/status",
     ];
     assert_eq!(tools, want.map(|id| format!("tool:rye/{id}")));
     for tool in tools {

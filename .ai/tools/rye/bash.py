@@ -1,8 +1,8 @@
-# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-23T14:14:12Z sha256=9251e1de91ca02ced9c82cb9bbd11bb8e594d81dc08b316cbf7433477d6939bd key=78f7dae3a0d000131c0889808c8c822d sig=IlPC2LuceQIFnQOXnYFu0HmUFxRxoPgmTIfHIxWA11rjETWasQ0MQCnVZDlwyFttVXuRwrFRUUrp4tguldxhAw
+# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-23T17:01:38Z sha256=5c92f490d753e3b58e15a8f2a911901bf13a5dc3aea8d20186ea584fd713ab98 key=78f7dae3a0d000131c0889808c8c822d sig=Qbup5cnjjzi1JhTuA3OFR3Pf-T0lvaYZUucAOcLUiTyxZgey3Y7DsKoEt0BczF7u-MnVfCqUL35HRfO8K9WwCA
 # /// rye
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 #
 # [sandbox]
 # net = "any"

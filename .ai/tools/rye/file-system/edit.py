@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-23T16:34:30Z sha256=a964e4a554d2c38ddd431367649826e1b2d34d35a1aef8271aab35139708c7d6 key=78f7dae3a0d000131c0889808c8c822d sig=Kt5DoAAGldvgQR9tXeTjHxT0ePKp2K8wciN6pzfbtA_LmA3ajG4qFwyY7sSNFsnlmEwsaccNQsSRAJ5Q0qFpBw
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-23T17:01:38Z sha256=688054e884b64d707f98306815eba15ec893f9b8a64d3281222abd5680b1a1c8 key=78f7dae3a0d000131c0889808c8c822d sig=GHsevs1Ien3V3g2w186gIkLNtNm4QPkpxHz-jtBnBgCKdtrCb7qRXsNfLumwOhW0hKHKHwF5cRhT7wsvb-PlDw
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/replace.py" = "75da158e9a2224d4acd5b8ca2e8446960c96c3768d5f502fafe19fc573fe6a5f"
 #

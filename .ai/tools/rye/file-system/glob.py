@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T16:34:30Z sha256=1c5abccd9b109017e23b11a3ed3286fb1e7fc74d1a4ab21552bae403e38d055c key=78f7dae3a0d000131c0889808c8c822d sig=SlpRnWQuGDHerDc5c8NQMt6VA8BDd7CUvjukEY6gDLZddbooGjPgAbkWhzXYacl_MTZuo9q5kPcYMnMjhqb0Bw
+# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T17:01:38Z sha256=3141367e870ef89218e502872daa093af722c9d8b25a2bb241e903fa1e6bf8c4 key=78f7dae3a0d000131c0889808c8c822d sig=AbWU4yF0ujIvXS458ueTH3t4hjNKs3bnlrPLd8LNOcrVhJUArwhcV0TuVcoW3t3s4ynC5-x7-QwXl4FCdvXWBA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/pattern.py" = "62d92e73f1ba0c4dc158aa9526ef3e314f54ba094fa9f2b83a8083357e19b0a2"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T16:34:30Z sha256=09335a73f5ce227b47187206e8a2d992d298a9ea59dea49be49f82b9f194e97a key=78f7dae3a0d000131c0889808c8c822d sig=6dg7wXnIWLNNqmH0JmPl0DAGVltSiQbbYDZRnKq24tFtSRWuez8alLYfMRBJ0uhzxdthKBRSVb2CsQh-uBESBw
+# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T17:01:38Z sha256=9007ce3389f196cd2a00e282c0b157666b1caff7c27f30658ce5d142e7b11745 key=78f7dae3a0d000131c0889808c8c822d sig=TFJpPJ4-WxHvx_yTGsWGlNShExVHqdQpCMCBFkkAJTx0hrblHeiPeuD2n4lM2qnvmCGS7CEgfc2Tn0u-Hqw7Cg
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/pattern.py" = "62d92e73f1ba0c4dc158aa9526ef3e314f54ba094fa9f2b83a8083357e19b0a2"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"

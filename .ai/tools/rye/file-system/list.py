@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T16:34:30Z sha256=d28057b725fb1e8022835a557af78e538b7ec8546831554471db3f1b5fc3aa4b key=78f7dae3a0d000131c0889808c8c822d sig=btxrsJQjn9NkB0luvTxKvwRY55q0YYPppnNex08tFSzZsr2LMTn13nFLeV1VK1a3KSa5b-OKtcbwf45R4DXCCw
+# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T17:01:38Z sha256=3d831e5037ca58a6e567e02f2788477980be4aae9b37e593d94d3e119ec71217 key=78f7dae3a0d000131c0889808c8c822d sig=7iYk6xoD0b4fWXfkjs9r0AnTN7Fuk_OZ2BeUSQ2SxQGDlPjn5jxc5nEKMY-gJoKHDL1lbVp24T29wBZqQTMOCQ
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/walk.py" = "6ec8c98cdb67eda4a73726d9cb68168afe3a49e1a9bbbffebd7ab5d01b4a7d77"
 #

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T16:34:30Z sha256=4e58305be2908ed58e382f594992c7c02faada719b2033a3a8bdb816b3de54dd key=78f7dae3a0d000131c0889808c8c822d sig=p-5ItG88G_z0VjaEvwXSiS8DAwuE7Pw9ZNqQxeu2evf2MrPROIAwAUWy523BCYjTuwEHamcO80A4oCxp-N11Aw
+# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T17:01:38Z sha256=4af8d49f5df77e11066234c9d690e071d1988c11eef5dd68ea85180198696f00 key=78f7dae3a0d000131c0889808c8c822d sig=rjilindItGTiXYxGah7YY_UaPvnhcv2bAtrr7tCP2xlIh4zsomLXmzpdSyGNLbuaxWiPV1v94mYrlUgILI47CA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #
 # [sandbox]

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-23T16:34:31Z sha256=9e030172a5b82beaa12c5e179480070217ba3623fd590994d41b7bdc7ff472cf key=78f7dae3a0d000131c0889808c8c822d sig=edQN9CDFYs5DAqsfnGxYY8Yw0JRr1w6uyOmbNvRRRsbj7nlmcvpX0atZ8SOZnm4Rxc05Gu-GZbp1MSGsV1W0BQ
+# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-23T17:01:38Z sha256=ca6d176ae7a136fad953e7715c0001b46b08239c13388faac940ae17468a55e5 key=78f7dae3a0d000131c0889808c8c822d sig=CLEW07hMn0ARbTLQMKMG4zTfx7CZ2yO1adBlzkiqzBb2XLAv6hQYNJTAGQ4VLAfzqeNv9zVBqZt3VWzcWvHjDw
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/params.py" = "60490e3527a54e4352bd248bf669e9effdd97466ce1ad0420891fbff4f4f0463"
+# "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 # "lib/replace.py" = "75da158e9a2224d4acd5b8ca2e8446960c96c3768d5f502fafe19fc573fe6a5f"
 #

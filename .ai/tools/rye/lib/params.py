@@ -29,6 +29,12 @@ def check(name, value, rule):
     elif rule["type"] == "boolean":
         if not isinstance(value, bool):
             raise Refused("`%s` must be true or false" % name)
+    elif rule["type"] == "array":
+        if not isinstance(value, list):
+            raise Refused("`%s` must be a list" % name)
+        if len(value) > rule["maxItems"]:
+            raise Refused("`%s` must not hold more than %d values" % (name, rule["maxItems"]))
+        value = [check("%s/%d" % (name, at), item, rule["items"]) for at, item in enumerate(value)]
     else:
         if not isinstance(value, str):
             raise Refused("`%s` must be a string" % name)
