@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-23T17:01:38Z sha256=5c92f490d753e3b58e15a8f2a911901bf13a5dc3aea8d20186ea584fd713ab98 key=78f7dae3a0d000131c0889808c8c822d sig=Qbup5cnjjzi1JhTuA3OFR3Pf-T0lvaYZUucAOcLUiTyxZgey3Y7DsKoEt0BczF7u-MnVfCqUL35HRfO8K9WwCA
+# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-23T17:07:21Z sha256=5c92f490d753e3b58e15a8f2a911901bf13a5dc3aea8d20186ea584fd713ab98 key=78f7dae3a0d000131c0889808c8c822d sig=ltOyh0ctKcxFptuBZCwUEuLNZ7hEgH8HTmcJjlvlhL37CxUeRa4OiNWGMdadNEauLjVofHqMtQBZAvMvr7n3DQ
 # /// rye
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-23T17:01:38Z sha256=688054e884b64d707f98306815eba15ec893f9b8a64d3281222abd5680b1a1c8 key=78f7dae3a0d000131c0889808c8c822d sig=GHsevs1Ien3V3g2w186gIkLNtNm4QPkpxHz-jtBnBgCKdtrCb7qRXsNfLumwOhW0hKHKHwF5cRhT7wsvb-PlDw
+# rye:signed:v2 item=tool:rye/file-system/edit ext=py at=2026-11-23T17:07:22Z sha256=688054e884b64d707f98306815eba15ec893f9b8a64d3281222abd5680b1a1c8 key=78f7dae3a0d000131c0889808c8c822d sig=hZRYle2Lz_abLctBdI_8RDdzTDnf6HYdVGP8TBnjwFGnHYBk1aF5AC5E0YoBzHxo3y6Y5Ko88aNhe066I_1ZAQ
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T17:01:38Z sha256=3141367e870ef89218e502872daa093af722c9d8b25a2bb241e903fa1e6bf8c4 key=78f7dae3a0d000131c0889808c8c822d sig=AbWU4yF0ujIvXS458ueTH3t4hjNKs3bnlrPLd8LNOcrVhJUArwhcV0TuVcoW3t3s4ynC5-x7-QwXl4FCdvXWBA
+# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T17:07:22Z sha256=3141367e870ef89218e502872daa093af722c9d8b25a2bb241e903fa1e6bf8c4 key=78f7dae3a0d000131c0889808c8c822d sig=8Y_QQ_syQ4zM6H6Cy3Leg3fiM6RTYhRK2GfSzVUP9c4Ya_lio6znzXm6VIGJDqmVHKpldj0yTalOobufyCzQDg
 # /// rye
 # [anchor]
 # root = "tool_parent"

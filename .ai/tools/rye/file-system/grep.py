@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T17:01:38Z sha256=9007ce3389f196cd2a00e282c0b157666b1caff7c27f30658ce5d142e7b11745 key=78f7dae3a0d000131c0889808c8c822d sig=TFJpPJ4-WxHvx_yTGsWGlNShExVHqdQpCMCBFkkAJTx0hrblHeiPeuD2n4lM2qnvmCGS7CEgfc2Tn0u-Hqw7Cg
+# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T17:07:22Z sha256=9007ce3389f196cd2a00e282c0b157666b1caff7c27f30658ce5d142e7b11745 key=78f7dae3a0d000131c0889808c8c822d sig=gmP3O7mhJt3HkIvi62Ih9NDLSSRbqyw4rdKKjBkcgNTyROmDlCh9TVQFy6ZtG69Rh7wpuQiigp1l3Yn1EqQ-CA
 # /// rye
 # [anchor]
 # root = "tool_parent"

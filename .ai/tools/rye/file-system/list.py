@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T17:01:38Z sha256=3d831e5037ca58a6e567e02f2788477980be4aae9b37e593d94d3e119ec71217 key=78f7dae3a0d000131c0889808c8c822d sig=7iYk6xoD0b4fWXfkjs9r0AnTN7Fuk_OZ2BeUSQ2SxQGDlPjn5jxc5nEKMY-gJoKHDL1lbVp24T29wBZqQTMOCQ
+# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T17:07:22Z sha256=3d831e5037ca58a6e567e02f2788477980be4aae9b37e593d94d3e119ec71217 key=78f7dae3a0d000131c0889808c8c822d sig=jTmQVgimgcBci9FHSCKlFvCn2SUAJvTOtZ0muTA1XuLrztBteOyqQn6TBqhMnaYRm_C1nrUCoa_YI_Q_3c82Cg
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T17:01:38Z sha256=4af8d49f5df77e11066234c9d690e071d1988c11eef5dd68ea85180198696f00 key=78f7dae3a0d000131c0889808c8c822d sig=rjilindItGTiXYxGah7YY_UaPvnhcv2bAtrr7tCP2xlIh4zsomLXmzpdSyGNLbuaxWiPV1v94mYrlUgILI47CA
+# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T17:07:22Z sha256=4af8d49f5df77e11066234c9d690e071d1988c11eef5dd68ea85180198696f00 key=78f7dae3a0d000131c0889808c8c822d sig=0UUssXnHI24uzvSJm70oCq31sp4e3l80SnlwvpW578Ets2H6gF7EopCPJPSXb1XTpoNggFcNEMpR_fXI3GYKAg
 # /// rye
 # [anchor]
 # root = "tool_parent"

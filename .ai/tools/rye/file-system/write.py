@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-23T17:01:38Z sha256=ca6d176ae7a136fad953e7715c0001b46b08239c13388faac940ae17468a55e5 key=78f7dae3a0d000131c0889808c8c822d sig=CLEW07hMn0ARbTLQMKMG4zTfx7CZ2yO1adBlzkiqzBb2XLAv6hQYNJTAGQ4VLAfzqeNv9zVBqZt3VWzcWvHjDw
+# rye:signed:v2 item=tool:rye/file-system/write ext=py at=2026-11-23T17:07:22Z sha256=ca6d176ae7a136fad953e7715c0001b46b08239c13388faac940ae17468a55e5 key=78f7dae3a0d000131c0889808c8c822d sig=w9v5bdTN5ZGm20VYbYUAlKZcpP5cQqJPna2dFmQLppMORmbzyJfL6wg6xD9Tj821vTOpu9yuagL1v1_-fMQbCg
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/commit ext=py at=2026-11-23T17:01:38Z sha256=ce8e2f131381ea9a1d9de2217e5c0a9cff3bdd036ab26519d456679e944f8ad6 key=78f7dae3a0d000131c0889808c8c822d sig=YeplKku60Dto3xmxzudMBpUCLXU1R_i7BefUKPqStV3ZVP9Fyaa_UJZmHCZOJgh2M8qCqFUZwHBscobcOl9lDA
+# rye:signed:v2 item=tool:rye/git/commit ext=py at=2026-11-23T17:07:22Z sha256=ce8e2f131381ea9a1d9de2217e5c0a9cff3bdd036ab26519d456679e944f8ad6 key=78f7dae3a0d000131c0889808c8c822d sig=UDsuj_1p1-dFxlqAdAEPEMpH7l8gGpQGu6PP18Dfxt28LyVNprVxe-ZvYxYwrPUEKhSCyzcG6QEILTYEckGQDQ
 # /// rye
 # [anchor]
 # root = "tool_parent"

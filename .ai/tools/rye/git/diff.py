@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-23T17:01:38Z sha256=e68cb71a918881a3efcf68654bbce3ed9f8fe161c14b8748e29e866c408c6b80 key=78f7dae3a0d000131c0889808c8c822d sig=vd8-t6DseuQpZgWuRsYw_OZCQtSSJsBpULRLyoI1dri1uueQyWh8CD2KFSYyyQUSRBIy8x4JE9wQo6kPjVnuBA
+# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-23T17:07:22Z sha256=e68cb71a918881a3efcf68654bbce3ed9f8fe161c14b8748e29e866c408c6b80 key=78f7dae3a0d000131c0889808c8c822d sig=dHeIxK_wdgBoPZFts5e-ioR7MKJeV_MA6NtRqzT17QX6PhYd0ciMqDoikSCI7sY-UygCrvzzligBx9G2PgyaBw
 # /// rye
 # [anchor]
 # root = "tool_parent"

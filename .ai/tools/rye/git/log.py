@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-23T17:01:38Z sha256=d7a8a01eb1b371dff59b99d6a8e180f5784ff5d6dc7fb1259cac8d83fad802f0 key=78f7dae3a0d000131c0889808c8c822d sig=UoDQ4wZA-abgKxypFmx-nog7K7wBircnY9AFBg_HMDPQq6rUXUH_r2ETySjpQgpAufdcd_SLIFIM-AJxDhAhCg
+# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-23T17:07:23Z sha256=d7a8a01eb1b371dff59b99d6a8e180f5784ff5d6dc7fb1259cac8d83fad802f0 key=78f7dae3a0d000131c0889808c8c822d sig=vgTCoI8yyBuWLMT-daGcOOSnJPZwnVpaFtJugAAl_fZGLFyHKcFfNHb6nYsbNx0lZcHRx5qOBQoRwjH7VilTCg
 # /// rye
 # [anchor]
 # root = "tool_parent"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-23T17:01:38Z sha256=4223e8c37cb4c27eddf2420b6cbee99aea9daef69d9ab9fa17c77b97074999b8 key=78f7dae3a0d000131c0889808c8c822d sig=iKJDsMx5BJw-4AtURqZoJWpivcE-3Hj3ujxSSa1M20fWv79uF0rUKinEakS_9qbfoIcWyf24E7jKFvaxAzRXDg
+# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-23T17:07:23Z sha256=4223e8c37cb4c27eddf2420b6cbee99aea9daef69d9ab9fa17c77b97074999b8 key=78f7dae3a0d000131c0889808c8c822d sig=3CbTHpJDP7_MU2XdJ5xdHbfB4x74AxPc2CpWV2MOXh2kaPBXSR1xL41kwNHT-5SXD8M6Yf13cRS2gJUIT9pNBA
 # /// rye
 # [anchor]
 # root = "tool_parent"
