@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::key::{KeyPair, PublicKey};
 use crate::base::canon;
 use crate::base::limits::MESSAGE_NODES;
+use crate::base::pae::pae;
 use crate::base::value_count::has_more_values;
 use crate::id::Fingerprint;
 
@@ -172,15 +173,10 @@ impl Envelope {
     }
 }
 
-/// `DSSEv1 <length> <type> <length> <payload>`.
-pub(super) fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
-    [head.as_bytes(), payload].concat()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{AnyEnvelope, Envelope, pae};
+    use super::{AnyEnvelope, Envelope};
+    use crate::base::pae::pae;
     use crate::signature::KeyPair;
 
     #[test]

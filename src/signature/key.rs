@@ -11,7 +11,7 @@ use pkcs8::SecretDocument;
 use zeroize::Zeroizing;
 
 use super::cache;
-use super::dsse::pae;
+use crate::base::pae::pae;
 use crate::base::random;
 use crate::id::Fingerprint;
 
