@@ -10,7 +10,7 @@
 #[cfg(feature = "lsp")]
 use crate::lsp;
 use crate::{
-    base, bundle, id, import, interpolate, lock, parse, plan, report, signature, trust, verify,
+    base, bundle, id, import, interpolate, lock, oms, parse, plan, report, signature, trust, verify,
 };
 
 /// A function that any bytes must satisfy.
@@ -36,6 +36,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("lock", lock::fuzz::lock),
     ("name", id::fuzz::name),
     ("older", import::fuzz::older),
+    ("oms", oms::fuzz::signature),
     ("own_config", trust::fuzz::own_config),
     ("pattern", id::pattern_fuzz::pattern),
     ("placeholder", interpolate::fuzz::placeholder),

@@ -18,7 +18,7 @@
 //! |---|---|---|
 //! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason |
 //! | 1 | `diagnostic` | how a failure is described and drawn |
-//! | 2 | `id` `host` `registry` | the words of the field as newtypes; the one seam to the machine; what outlives a process |
+//! | 2 | `id` `host` `registry` `oms` | the words of the field as newtypes; the one seam to the machine; what outlives a process; signatures of others over files |
 //! | 3 | `trace` `space` `proxy` | events as data; where items lie, and remembered versions of them; the hosts and services that a run may reach |
 //! | 4 | `resolve` `signature` `sandbox` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text; what a child may touch |
 //! | 5 | `trust` | whom the person believes; their keys, projects and policy |
@@ -117,6 +117,7 @@ mod lsp;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod mcp_client;
+mod oms;
 mod parse;
 mod plan;
 #[cfg(feature = "http")]

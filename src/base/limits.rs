@@ -343,3 +343,8 @@ pub(crate) const PROXY_ADDRESSES: usize = 8;
 /// What a run's proxy reads at once of a tunnel, each way, in bytes.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_PIECE_BYTES: usize = 128 << 10;
+/// Most certificates of a signature file and of a list of roots, and most extensions of one: chains
+/// have three or four, and each may be asked whether it made the signature of each other.
+pub(crate) const CERTIFICATES: usize = 16;
+/// Largest certificate in bytes: the usual ones have one or two thousand.
+pub(crate) const CERTIFICATE_BYTES: usize = 16 << 10;

@@ -1,7 +1,7 @@
 //! Packing: items that are verified here become one file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::archive::{io_error, write};
 use super::error::BundleError;
@@ -10,6 +10,7 @@ use crate::base::Digest;
 use crate::base::bytes::write_new;
 use crate::diagnostic::Failure;
 use crate::id::{BundleName, Ref};
+use crate::oms::{OmsSigningKey, sign_files};
 use crate::resolve::Found;
 use crate::rye::{Rye, now};
 use crate::space::RelPath;
@@ -23,6 +24,8 @@ pub(crate) struct Wish {
     pub(crate) items: Vec<Found>,
     /// The file that is made.
     pub(crate) output: PathBuf,
+    /// What a signature for others is made with, which is written beside the file.
+    pub(crate) oms: Option<OmsSigningKey>,
 }
 
 /// What was packed.
@@ -33,6 +36,8 @@ pub(crate) struct Packed {
     /// Of the whole file.
     pub(crate) sha256: Digest,
     pub(crate) bytes: usize,
+    /// The signature for others.
+    pub(crate) oms: Option<PathBuf>,
 }
 
 /// Packs items with the files that belong to them, signed with your own key. An item that would be
@@ -77,9 +82,36 @@ pub(crate) fn pack(rye: &Rye, wish: Wish) -> Result<Packed, Failure> {
     let output =
         std::path::absolute(&wish.output).map_err(|error| io_error(&wish.output, error))?;
     let archive = write(&envelope, rows).map_err(|source| io_error(&wish.output, source))?;
-    write_new(&output, &archive, 0o644).map_err(|source| match source.kind() {
-        std::io::ErrorKind::AlreadyExists => BundleError::Exists { path: wish.output.clone() },
-        _ => io_error(&wish.output, source),
-    })?;
-    Ok(Packed { items, manifest, sha256: Digest::of(&archive), bytes: archive.len() })
+    let put = |path: &Path, bytes: &[u8]| {
+        write_new(path, bytes, 0o644).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => BundleError::Exists { path: path.to_owned() },
+            _ => io_error(path, source),
+        })
+    };
+    let signature = wish.oms.as_ref().map(|with| signature(&output, &archive, with)).transpose()?;
+    put(&output, &archive)?;
+    if let Some((path, text)) = &signature
+        && let Err(error) = put(path, text.as_bytes())
+    {
+        // There are both or neither.
+        let _ = std::fs::remove_file(&output);
+        return Err(error.into());
+    }
+    let (sha256, bytes) = (Digest::of(&archive), archive.len());
+    Ok(Packed { items, manifest, sha256, bytes, oms: signature.map(|(path, _)| path) })
+}
+
+/// The signature for others over the file of a bundle, and its path: that of the file with
+/// `.oms.sig` behind it.
+fn signature(
+    output: &Path,
+    archive: &[u8],
+    with: &OmsSigningKey,
+) -> Result<(PathBuf, String), Failure> {
+    let name = output.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let files = BTreeMap::from([(name.clone(), archive)]);
+    let text = sign_files(&name, &files, &[], with)?.to_text();
+    let mut path = output.as_os_str().to_owned();
+    path.push(".oms.sig");
+    Ok((path.into(), text))
 }

@@ -49,6 +49,14 @@ enum Verb {
         /// The space whose items are packed; by default the project
         #[arg(long, value_name = "SPACE", value_parser = super::value_parsers::space())]
         space: Option<Space>,
+        /// Write FILE.oms.sig as well, a signature by `OpenSSF` Model Signing for whoever has no
+        /// rye: a private key on P-256, P-384 or P-521, as PEM
+        #[arg(long, value_name = "KEY")]
+        oms: Option<PathBuf>,
+        /// The certificates that go with that key, as PEM, its own first; without them the
+        /// signature is by the key alone
+        #[arg(long, value_name = "FILE", requires = "oms")]
+        oms_certificates: Option<PathBuf>,
     },
     /// Check a bundle, a file or an installed one, and show what it holds; nothing is installed
     Verify {
@@ -74,7 +82,8 @@ enum Verb {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
-        Verb::Pack { name, items, version, description, output, space } => {
+        Verb::Pack { name, items, version, description, output, space, oms, oms_certificates } => {
+            let with = super::export::sign_with(oms.as_deref(), oms_certificates.as_deref())?;
             let name = name.parse::<BundleName>()?;
             let version: semver::Version = version.parse().map_err(|error| CliError::Usage {
                 message: format!("`{}` is not a valid version: {error}", escape_line(version)),
@@ -82,7 +91,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             })?;
             let file = format!("{name}-{version}.tar.zst");
             let output = output.clone().unwrap_or_else(|| file.into());
-            packed(items, *space, (name, version, description.clone(), output), context, out)
+            let wish = Wish {
+                name,
+                version,
+                description: description.clone(),
+                items: Vec::new(),
+                output,
+                oms: with,
+            };
+            packed(items, *space, wish, context, out)
         }
         Verb::Verify { bundle } => verify(bundle, context, out),
         Verb::Install { file } => install(file, context, out),
@@ -94,7 +111,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 fn packed(
     items: &[String],
     space: Option<Space>,
-    (name, version, description, output): (BundleName, semver::Version, String, PathBuf),
+    wish: Wish,
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
@@ -105,16 +122,18 @@ fn packed(
             return Err(failure);
         }
     }
-    let what = format!("sign the bundle `{name}` of {} items", files.len());
-    confirm(&what, &format!("version {version}"), context, out)?;
-    let wish = Wish { name, version, description, items: files, output: output.clone() };
-    let packed = pack(&rye, wish)?;
+    let what = format!("sign the bundle `{}` of {} items", wish.name, files.len());
+    confirm(&what, &format!("version {}", wish.version), context, out)?;
+    let output = wish.output.clone();
+    let packed = pack(&rye, Wish { items: files, ..wish })?;
+    let oms = packed.oms.as_ref().map(|path| path.display().to_string());
     let about = &packed.manifest.predicate;
     let files = packed.manifest.files().count();
     if out.is_json() {
         out.success(json!({
             "bundle": about.name, "version": about.version, "file": output.display().to_string(),
             "items": packed.items, "files": files, "bytes": packed.bytes, "sha256": packed.sha256,
+            "oms_signature": oms,
         }));
         return Ok(Exit::DONE);
     }
@@ -129,6 +148,9 @@ fn packed(
         about.version,
         &digest[..12]
     ));
+    if let Some(path) = oms {
+        out.line(&format!("{verb}  its signature for others  {}", escape_line(&path)));
+    }
     Ok(Exit::DONE)
 }
 

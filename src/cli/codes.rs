@@ -17,6 +17,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::plan::CODES,
         crate::execute::CODES,
         crate::host::CODES,
+        crate::oms::CODES,
         crate::lock::CODES,
         crate::registry::CODES,
         crate::search::CODES,

@@ -10,7 +10,7 @@ use super::named::query;
 use super::out::Out;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Paint, Style};
-use crate::parse::Risk;
+use crate::parse::{Risk, signed_before};
 use crate::plan::TimeLimit;
 use crate::rye::Described;
 
@@ -31,6 +31,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     out.warned(&described.warnings);
     if out.is_json() {
         let mut data = described.to_json();
+        let before = signed_before(&described.content);
+        data.extend(before.map(|by| ("signed_before".to_owned(), by.into())));
         data.extend(limit.map(|limit| ("limit".to_owned(), limit.to_json())));
         data.extend(risk.map(|risk| ("risk".to_owned(), json!(risk))));
         out.success(Value::Object(data));
@@ -65,6 +67,7 @@ fn text(
     let rows = [
         ("lies in", format!("{}  {}", detail.space, escape_line(&detail.path))),
         ("signed by", signer),
+        ("came signed", signed_before(&described.content).unwrap_or_default()),
         ("sha256", detail.digest.to_string()),
         ("extends", texts(&data, "extends").collect::<Vec<_>>().join(" ")),
         ("risk", risk.map(|risk| risk.to_string()).unwrap_or_default()),

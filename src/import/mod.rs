@@ -10,7 +10,8 @@
 //!
 //! `mcp.rs` the tools of a server · `mcp_servers.rs` the servers of a client · `copies.rs` what a
 //! server is started from · `skill.rs` a skill as a directive, and back, with `skill_files.py` for
-//! its files · `legacy.rs` the older signature form · `folder.rs` a folder of it ·
+//! its files · `signed_folder.rs` a skill's folder with a signature of others · `legacy.rs` the
+//! older signature form · `folder.rs` a folder of it ·
 //! `runtimeconfig.rs` what it binds · `hook.rs` the keys of a hook · `pack.rs` descriptions and
 //! schemas · `doc.rs` a document whose every fault has its line and column · `files.rs` the files
 //! that arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only
@@ -21,7 +22,8 @@
 //!   silence.
 //! - With one fault nothing is written; all of them are told.
 //! - No file from outside the configuration's folder is copied, and none through a link.
-//! - Nothing is signed here.
+//! - Nothing is signed here, but for what is handed out to others.
+//! - Of a skill that others signed, just the signed bytes are taken, as they were checked.
 
 mod copies;
 mod doc;
@@ -37,6 +39,7 @@ mod mcp;
 mod mcp_servers;
 mod pack;
 mod runtimeconfig;
+mod signed_folder;
 mod skill;
 mod write;
 mod yaml;
@@ -47,5 +50,6 @@ pub(crate) use folder::{LeftOut, OlderFolder, nothing, older_items};
 pub(crate) use legacy::OlderKey;
 pub(crate) use mcp::{McpImport, masked, mcp_drafts};
 pub(crate) use mcp_servers::{McpClientConfig, NamedServer, mcp_servers};
+pub(crate) use signed_folder::{WantedSignature, sign_skill};
 pub(crate) use skill::{SkillRules, export, hand_out, skill};
 pub(crate) use write::{Put, Written, write};

@@ -18,13 +18,15 @@ use super::doc::{Doc, Spot};
 use super::draft::{Drafts, ItemDraft};
 use super::error::{IMPORT_FILE, IMPORT_MISSING, IMPORT_NAME, IMPORT_VALUE, ImportError};
 use super::files::{CopiedFile, is_hidden};
+use super::signed_folder::{FolderSignature, SignedFolder, WantedSignature, check_folder};
 use super::yaml::entry;
 use crate::base::bytes::write_new;
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::base::text::{escape_line, unfit};
 use crate::diagnostic::{Code, Failure, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
-use crate::parse::{Directive, Item, is_snake_case, metadata_range, yaml};
+use crate::oms::OmsSigner;
+use crate::parse::{Directive, Item, SIGNED_BEFORE, is_snake_case, metadata_range, yaml};
 use crate::rye::Rye;
 use crate::space::{RelPath, Root};
 use crate::verify::Glob;
@@ -155,13 +157,16 @@ fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// The drafts of a skill's folder: a directive, and a tool that gives out its files if it has any.
+/// Where the folder has a signature of others, that is checked first, and the drafts are made of
+/// just the bytes that it covers.
 ///
 /// # Errors
-/// `import.nothing` for a folder that is not there or has no `SKILL.md`; `space.*`
+/// `import.nothing` for a folder that is not there or has no `SKILL.md`; `oms.*`; `space.*`
 pub(crate) fn skill(
     folder: &Path,
     category: &ItemId,
     rules: SkillRules,
+    wanted: &WantedSignature,
 ) -> Result<Drafts, Failure> {
     let folder = match folder.file_name() {
         Some(name) if name == SKILL => folder.parent().unwrap_or(folder),
@@ -178,7 +183,15 @@ pub(crate) fn skill(
     let root = Root::on_disk(Space::Project, real.clone())?;
     let files = root.base_folder()?.ok_or_else(nothing)?;
     let Ok(name) = SKILL.parse::<RelPath>() else { return Err(nothing().into()) };
-    let bytes = files.read(&name)?.ok_or_else(nothing)?;
+    let (mut items, mut remarks) = (Vec::new(), Vec::new());
+    let (signed, passed_over) = match check_folder((&root, &files), wanted)? {
+        FolderSignature::Good(signed) => (Some(*signed), None),
+        FolderSignature::None { passed_over } => (None, passed_over),
+    };
+    let bytes = match &signed {
+        Some(signed) => signed.files.get(SKILL).ok_or_else(nothing)?.bytes.clone().into(),
+        None => files.read(&name)?.ok_or_else(nothing)?,
+    };
     let had_returns = bytes.contains(&b'\r');
     let text = std::str::from_utf8(&bytes).map(|text| text.replace("\r\n", "\n"));
     let is_text = text.is_ok();
@@ -187,7 +200,6 @@ pub(crate) fn skill(
     // Places are those of the whole file.
     let (front, body) = split(&text).unwrap_or(("", ""));
     let doc = Doc::new(&shown, front);
-    let (mut items, mut remarks) = (Vec::new(), Vec::new());
     if !is_text {
         Spot::top(&doc).fault(IMPORT_VALUE, "is not UTF-8");
     } else if front.is_empty() {
@@ -199,41 +211,16 @@ pub(crate) fn skill(
         }
         let head = front.strip_prefix("---\n").unwrap_or(front);
         let front = Front::read(&doc, &value, &own, rules, &mut remarks);
-        let mut taken = BTreeMap::new();
-        let walked = files.walk("", &|path| !is_hidden(path));
-        let too_many = || {
-            let most = PARTS_BYTES >> 20;
-            let why = format!("stands beside more than {PARTS} files, or {most} MiB of them");
-            Spot::top(&doc).fault(IMPORT_FILE, &why);
+        let by = signed.as_ref().map(|signed| signed.by.clone());
+        let taken = match signed {
+            Some(signed) => from_signed(signed, &doc, &mut remarks),
+            None => from_folder((&root, &files), passed_over.as_deref(), &doc, &mut remarks),
         };
-        if walked.is_none() {
-            too_many();
-        }
-        let mut bytes = 0;
-        for file in walked.unwrap_or_default() {
-            let shown = escape_line(&file.path);
-            if is_hidden(&file.path) {
-                remarks.push(format!("`{shown}` is hidden, and not copied"));
-            } else if file.path != SKILL {
-                match take(&root, &files, &file.path) {
-                    Ok(file) => {
-                        bytes += file.bytes.len();
-                        taken.insert(file.path.clone(), file);
-                    }
-                    Err(why) => Spot::top(&doc)
-                        .fault(IMPORT_FILE, &format!("stands beside `{shown}`, which {why}")),
-                }
-                if bytes > PARTS_BYTES || taken.len() > PARTS {
-                    too_many();
-                    break;
-                }
-            }
-        }
         if let Some(front) = front {
             if body.contains("{input:") {
                 remarks.push("it holds `{input:`, which a directive fills in".into());
             }
-            items = drafts(&front, (head, body), category, taken)?;
+            items = drafts(&front, (head, body), category, taken, by.as_ref())?;
         }
     }
     let faults = doc.into_faults();
@@ -241,6 +228,73 @@ pub(crate) fn skill(
         items.clear();
     }
     Ok(Drafts { items, remarks, faults })
+}
+
+/// The files beside `SKILL.md`, read from the folder.
+fn from_folder(
+    (root, files): (&Root, &crate::space::Folder<'_>),
+    passed_over: Option<&str>,
+    doc: &Doc<'_>,
+    remarks: &mut Vec<String>,
+) -> BTreeMap<RelPath, CopiedFile> {
+    let (mut taken, mut bytes) = (BTreeMap::new(), 0);
+    let too_many = || {
+        let most = PARTS_BYTES >> 20;
+        let why = format!("stands beside more than {PARTS} files, or {most} MiB of them");
+        Spot::top(doc).fault(IMPORT_FILE, &why);
+    };
+    let walked = files.walk("", &|path| !is_hidden(path));
+    if walked.is_none() {
+        too_many();
+    }
+    for file in walked.unwrap_or_default() {
+        let shown = escape_line(&file.path);
+        if is_hidden(&file.path) {
+            remarks.push(format!("`{shown}` is hidden, and not copied"));
+        } else if passed_over == Some(file.path.as_str()) {
+            remarks
+                .push(format!("the signature `{shown}` is not checked: nobody vouches for this"));
+        } else if file.path != SKILL {
+            match take(root, files, &file.path) {
+                Ok(file) => {
+                    bytes += file.bytes.len();
+                    taken.insert(file.path.clone(), file);
+                }
+                Err(why) => Spot::top(doc)
+                    .fault(IMPORT_FILE, &format!("stands beside `{shown}`, which {why}")),
+            }
+            if bytes > PARTS_BYTES || taken.len() > PARTS {
+                too_many();
+                break;
+            }
+        }
+    }
+    taken
+}
+
+/// The files beside `SKILL.md`, as they were read when the signature was checked.
+fn from_signed(
+    signed: SignedFolder,
+    doc: &Doc<'_>,
+    remarks: &mut Vec<String>,
+) -> BTreeMap<RelPath, CopiedFile> {
+    remarks.extend(signed.remarks);
+    let mut taken = BTreeMap::new();
+    for (path, file) in signed.files {
+        let shown = escape_line(&path);
+        if path == SKILL {
+            continue;
+        }
+        if is_hidden(&path) {
+            remarks.push(format!("`{shown}` is signed, and hidden: it is not copied"));
+        } else if is_unfit_name(&path) {
+            let why = format!("stands beside `{shown}`, which {UNFIT_NAME}");
+            Spot::top(doc).fault(IMPORT_FILE, &why);
+        } else {
+            taken.insert(file.path.clone(), file);
+        }
+    }
+    taken
 }
 
 /// The front matter with its first line, and what stands behind it.
@@ -255,10 +309,16 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((front, behind.strip_prefix('\n').unwrap_or(behind)))
 }
 
+const UNFIT_NAME: &str = "has a name that would be read as a pattern, or not be seen";
+
+fn is_unfit_name(path: &str) -> bool {
+    Glob::is_one(path) || unfit(path).is_some()
+}
+
 fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<CopiedFile, String> {
     let relative: RelPath = path.parse().map_err(str::to_owned)?;
-    if Glob::is_one(path) || unfit(path).is_some() {
-        return Err("has a name that would be read as a pattern, or not be seen".into());
+    if is_unfit_name(path) {
+        return Err(UNFIT_NAME.into());
     }
     let bytes = files.read(&relative).map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or("cannot be read")?.into_owned();
@@ -271,16 +331,18 @@ fn drafts(
     (head, body): (&str, &str),
     category: &ItemId,
     files: BTreeMap<RelPath, CopiedFile>,
+    by: Option<&OmsSigner>,
 ) -> Result<Vec<ItemDraft>, Failure> {
     let name = front.name.replace('-', "_");
     let id: ItemId = format!("{category}/{name}").parse()?;
     let version = front.metadata("version").filter(|text| semver::Version::parse(text).is_ok());
     let author = front.metadata("author").unwrap_or("imported");
     let note = if files.is_empty() { String::new() } else { note(&id) };
+    let signed = by.map(|by| signed_line(by) + "\n\n").unwrap_or_default();
     // The block ends where there are more backticks than in it.
     let fence = "`".repeat(longest_run(head, '`').max(2) + 1);
     let text = format!(
-        "# {}\n\n{MADE}\n\n{fence}yaml\n{head}{fence}\n\n\
+        "# {}\n\n{MADE}\n\n{signed}{fence}yaml\n{head}{fence}\n\n\
          ```xml\n<directive name=\"{name}\" version=\"{}\">\n  <metadata>\n    \
          <description>{}</description>\n    <category>{category}</category>\n    \
          <author>{}</author>\n  </metadata>\n</directive>\n```\n\n{note}{body}",
@@ -296,14 +358,31 @@ fn drafts(
     }
     let mut all = Vec::new();
     if !files.is_empty() {
-        all.push(giver(&front.name, &name, id, files));
+        all.push(giver(&front.name, &name, id, files, by));
     }
     all.push(directive);
+    if let Some(by) = by {
+        for draft in &mut all {
+            draft.notes.insert(0, format!("signed by {}", by.line()));
+            draft.about.insert("signed_by".into(), by.to_json());
+        }
+    }
     Ok(all)
 }
 
+/// What an imported item says of the signature that its skill came with.
+fn signed_line(by: &OmsSigner) -> String {
+    format!("{SIGNED_BEFORE}{}.", escape_line(&by.line()))
+}
+
 /// The tool that gives out the files.
-fn giver(skill: &str, name: &str, id: ItemId, files: BTreeMap<RelPath, CopiedFile>) -> ItemDraft {
+fn giver(
+    skill: &str,
+    name: &str,
+    id: ItemId,
+    files: BTreeMap<RelPath, CopiedFile>,
+    by: Option<&OmsSigner>,
+) -> ItemDraft {
     let folder = format!("{name}.files");
     let paths = |only_programs: bool| {
         let files = files.iter().filter(|(_, file)| !only_programs || file.is_program);
@@ -316,6 +395,10 @@ fn giver(skill: &str, name: &str, id: ItemId, files: BTreeMap<RelPath, CopiedFil
     }
     let text = FILES_PY.replace("SKILL_NAME", skill).replace("SKILL_FOLDER", &folder);
     let text = text.replace("FILES_LINE", &head);
+    let text = match by {
+        Some(by) => text.replace("# ///\nimport", &format!("# ///\n# {}\nimport", signed_line(by))),
+        None => text,
+    };
     let beside = files.into_iter().filter_map(|(path, file)| {
         Some((format!("{folder}/{path}").parse::<RelPath>().ok()?, file))
     });
@@ -392,6 +475,10 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
 /// made otherwise, or describes itself otherwise since.
 fn to_the_byte(directive: &Directive, text: &str, note: &str) -> Option<(String, bool)> {
     let block = directive.preamble.strip_prefix(MADE)?.trim_start_matches('\n');
+    let block = match block.strip_prefix(SIGNED_BEFORE) {
+        Some(signed) => signed.split_once('\n')?.1.trim_start_matches('\n'),
+        None => block,
+    };
     let fence = &block[..block.find("yaml\n").filter(|at| *at >= 3)?];
     let head = block.strip_prefix(fence)?.strip_prefix("yaml\n")?.strip_suffix(fence)?;
     let Ok(Value::Object(front)) = yaml(head) else { return None };

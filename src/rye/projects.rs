@@ -12,7 +12,7 @@ use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
 use crate::id::{Fingerprint, Query, Ref, Space};
-use crate::parse::{DeclaredReach, Item, Risk, RiskLink, RiskTier};
+use crate::parse::{DeclaredReach, Item, Risk, RiskLink, RiskTier, signed_before};
 use crate::resolve::{Found, ResolveError};
 use crate::signature::has_no_line;
 use crate::space::{Entry, Odd, ProjectIdentity};
@@ -65,6 +65,8 @@ pub(crate) struct ReviewedItem {
     /// What of that the version did not ask for that you accepted, signed or ran last; all of it
     /// of a new item.
     pub(crate) more: Vec<String>,
+    /// Who signed what the item was made of, as the item says it.
+    pub(crate) signed_before: Option<String>,
     /// It is let in here, and no version of it was there when you accepted the project, nor was
     /// signed or ran since.
     pub(crate) is_new: bool,
@@ -266,6 +268,7 @@ impl<'a> ProjectTrust<'a> {
                 risk,
                 tier_before,
                 signer_before: None,
+                signed_before: std::str::from_utf8(&found.bytes).ok().and_then(signed_before),
                 is_new: false,
             };
             for fault in verdict.faults() {

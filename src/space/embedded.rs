@@ -37,6 +37,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/sandbox.md", bytes: include_bytes!("../../.ai/knowledge/rye/sandbox.md") },
     File { path: "knowledge/rye/search.md", bytes: include_bytes!("../../.ai/knowledge/rye/search.md") },
     File { path: "knowledge/rye/signature-format.md", bytes: include_bytes!("../../.ai/knowledge/rye/signature-format.md") },
+    File { path: "knowledge/rye/skills.md", bytes: include_bytes!("../../.ai/knowledge/rye/skills.md") },
     File { path: "knowledge/rye/spec/attacks.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/attacks.md") },
     File { path: "knowledge/rye/spec/code-mode.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/code-mode.md") },
     File { path: "knowledge/rye/spec/core.md", bytes: include_bytes!("../../.ai/knowledge/rye/spec/core.md") },

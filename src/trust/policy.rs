@@ -7,11 +7,12 @@ use serde::Deserialize;
 use super::store::yaml;
 use crate::base::text::{brief_line, near};
 use crate::id::{ItemId, Pattern, Ref};
+use crate::oms::KnownSigner;
 
 /// The person's own policy, `config:rye/policy` of the user space.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Policy {
+pub(crate) struct OwnPolicy {
     #[serde(default)]
     allow_shadow: Vec<String>,
     #[serde(default)]
@@ -22,6 +23,8 @@ pub(super) struct Policy {
     /// Patterns of tools that run without a sandbox.
     #[serde(default)]
     sandbox_off: Vec<String>,
+    #[serde(default)]
+    import: ImportPolicy,
     #[serde(skip)]
     required: Vec<ItemId>,
     #[serde(skip)]
@@ -29,7 +32,21 @@ pub(super) struct Policy {
 }
 
 /// The keys of a policy; a misspelt one would be none.
-const KEYS: [&str; 4] = ["allow_shadow", "receipts", "required_hooks", "sandbox_off"];
+const KEYS: [&str; 5] = ["allow_shadow", "import", "receipts", "required_hooks", "sandbox_off"];
+
+/// What is asked of the signatures of others when a skill is imported.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImportPolicy {
+    /// A skill without a signature by a signer whom the person knows is refused.
+    #[serde(default)]
+    pub(crate) require_signature: bool,
+    /// Signers by the names that the person gives them: a public key or root certificates, as PEM.
+    #[serde(default)]
+    signers: BTreeMap<String, String>,
+    #[serde(skip)]
+    pub(crate) known: Vec<KnownSigner>,
+}
 
 /// When the run of a tool leaves a receipt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -40,7 +57,7 @@ enum Receipts {
     OnRequest,
 }
 
-impl Policy {
+impl OwnPolicy {
     /// # Errors
     /// One line that says why the text is not a policy.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
@@ -52,6 +69,12 @@ impl Policy {
             id.map_err(|error| format!("`required_hooks`: {error}"))
         };
         policy.required = hooks.iter().map(id).collect::<Result<_, _>>()?;
+        let signers = std::mem::take(&mut policy.import.signers);
+        let signer = |(name, pem): (String, String)| {
+            let said = format!("`import.signers`: `{}`", brief_line(&name));
+            KnownSigner::of_pem(Some(name), &pem).map_err(|why| format!("{said} {why}"))
+        };
+        policy.import.known = signers.into_iter().map(signer).collect::<Result<_, _>>()?;
         let pattern = |text: &String| {
             text.parse::<Pattern>().map_err(|why| format!("`sandbox_off`: {}", brief_line(&why)))
         };
@@ -69,6 +92,11 @@ impl Policy {
 
     pub(super) fn required_hooks(&self) -> &[ItemId] {
         &self.required
+    }
+
+    /// What is asked of the signatures of others when a skill is imported.
+    pub(crate) fn import(&self) -> &ImportPolicy {
+        &self.import
     }
 
     pub(super) fn lets_out(&self, item: &Ref) -> bool {

@@ -11,7 +11,7 @@ use super::error::{KeyError, TrustError};
 use super::named_keys::NamedKeys;
 use super::own_file::OwnFile;
 use super::own_keys::OwnKeys;
-use super::policy::Policy;
+use super::policy::OwnPolicy;
 use super::project::{AcceptedProject, AllowedRoot};
 use super::revocation::Revocation;
 use super::scope::{OutOfScope, elsewhere, names_others, scope_of};
@@ -85,7 +85,7 @@ pub(crate) struct TrustStore<'a> {
     known: Mutex<HashMap<Fingerprint, Memo<Arc<Known>>>>,
     revoked: Mutex<HashMap<Fingerprint, Memo<bool>>>,
     accepted: Mutex<Option<(ProjectIdentity, bool)>>,
-    policy: OnceLock<Result<Policy, Arc<TrustError>>>,
+    policy: OnceLock<Result<OwnPolicy, Arc<TrustError>>>,
 }
 
 impl<'a> TrustStore<'a> {
@@ -200,11 +200,15 @@ impl<'a> TrustStore<'a> {
         Ok(self.policy()?.lets_out(item))
     }
 
-    fn policy(&self) -> Result<&Policy, Arc<TrustError>> {
+    /// The person's policy, for what is not asked by a method of its own.
+    ///
+    /// # Errors
+    /// `verify.trust_unreadable` for a policy that cannot be used.
+    pub(crate) fn policy(&self) -> Result<&OwnPolicy, Arc<TrustError>> {
         let policy = self.policy.get_or_init(|| {
             let text = self.own_config("rye/policy").map_err(Arc::new)?;
-            let Some((path, text)) = text else { return Ok(Policy::default()) };
-            Policy::parse(&text)
+            let Some((path, text)) = text else { return Ok(OwnPolicy::default()) };
+            OwnPolicy::parse(&text)
                 .map_err(|why| Arc::new(TrustError::Unreadable { path, why, help: None }))
         });
         policy.as_ref().map_err(Arc::clone)
@@ -504,7 +508,7 @@ pub(crate) fn check_own_config(id: &str, ext: &str, text: &str) -> Result<(), St
         return Err("it is read as YAML only; name it `.yaml`".into());
     }
     match id {
-        "rye/policy" => Policy::parse(text).map(|_| ()),
+        "rye/policy" => OwnPolicy::parse(text).map(|_| ()),
         _ => match register(text)? {
             (_, Some(known)) => Err(format!("`{known}` has a meaning already")),
             (_, None) => Ok(()),

@@ -19,11 +19,12 @@ use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::{ItemId, Space};
 use crate::import::{
-    Drafts, Import, ItemDraft, LeftOut, OlderFolder, OlderKey, Put, SkillRules, Written, drafts,
-    nothing, older_items, skill, write,
+    Drafts, Import, ItemDraft, LeftOut, OlderFolder, OlderKey, Put, SkillRules, WantedSignature,
+    Written, drafts, nothing, older_items, skill, write,
 };
+use crate::oms::{KnownSigner, OmsError};
 use crate::resolve::Found;
-use crate::rye::{SignReport, ToSign};
+use crate::rye::{SignReport, ToSign, now};
 
 /// Turn what others wrote into signed items
 #[derive(clap::Args)]
@@ -51,6 +52,12 @@ enum Format {
     ///
     /// It becomes a directive, and its files lie beside a tool of the same name, which gives them
     /// out: the signatures of the two cover all of it. `rye export skill` gives the skill back.
+    ///
+    /// A skill that others signed has `skill.oms.sig` in its folder (`OpenSSF` Model Signing). It
+    /// is taken if one of your signers made that signature, and then just the files that it covers:
+    /// `--signer` names them, or `import.signers` of your `config:rye/policy`.
+    #[command(after_help = "examples:\n  rye import skill ./word-count\n  \
+        rye import skill ./word-count --signer acme.pub.pem")]
     Skill(SkillFolder),
     /// The tools of an MCP server
     ///
@@ -113,6 +120,19 @@ struct SkillFolder {
     /// that are too long, a name that is not the folder's
     #[arg(long)]
     lenient: bool,
+    /// A public key or root certificates, as PEM, of whoever signed the skill; may be repeated.
+    /// Without a signature by them the skill is refused
+    #[arg(long, value_name = "FILE", conflicts_with = "unchecked")]
+    signer: Vec<PathBuf>,
+    /// The signature; by default `skill.oms.sig` in the folder
+    #[arg(long, value_name = "FILE", conflicts_with = "unchecked")]
+    signature: Option<PathBuf>,
+    /// Leave out files that the signature does not cover, instead of refusing the skill
+    #[arg(long, conflicts_with = "unchecked")]
+    signed_only: bool,
+    /// Take the skill as one that nobody vouches for, without a look at its signature
+    #[arg(long)]
+    unchecked: bool,
     #[command(flatten)]
     to: To,
 }
@@ -137,12 +157,42 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Format::Rye(args) => older(args, context, out),
         Format::Skill(args) => {
             let rules = if args.lenient { SkillRules::Lenient } else { SkillRules::Strict };
-            let drafts = skill(&args.folder, &args.category.parse::<ItemId>()?, rules)?;
+            let wanted = wanted_signature(args, context)?;
+            let category = args.category.parse::<ItemId>()?;
+            let drafts = skill(&args.folder, &category, rules, &wanted)?;
             let left_out = Vec::new();
             Foreign { from: &args.folder, drafts, left_out, to: &args.to }.import(context, out)
         }
         Format::Mcp(args) => mcp::run(args, context, out),
     }
+}
+
+/// Whose signature the skill is to have: of the signers that are named, and of those whom the
+/// person's policy lists.
+fn wanted_signature(args: &SkillFolder, context: &Context) -> Result<WantedSignature, Failure> {
+    let rye = context.rye()?;
+    let trust = rye.trust();
+    let policy = trust.policy()?.import();
+    let mut signers = Vec::new();
+    for path in &args.signer {
+        let signer = KnownSigner::of_pem(None, &read(path)?);
+        let path = path.display().to_string();
+        signers.push(signer.map_err(|why| OmsError::Key { path, why })?);
+    }
+    // Who names a signer for this skill does not mean another one.
+    if signers.is_empty() {
+        signers.clone_from(&policy.known);
+    }
+    let file = args.signature.clone().map(|path| Ok::<_, Failure>((path.clone(), bytes(&path)?)));
+    Ok(WantedSignature {
+        asked_for: !args.signer.is_empty() || args.signature.is_some() || args.signed_only,
+        file: file.transpose()?,
+        signers,
+        signed_only: args.signed_only,
+        unchecked: args.unchecked,
+        by_policy: policy.require_signature,
+        now: now(),
+    })
 }
 
 fn runtimeconfig(args: &RuntimeConfig, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -274,8 +324,13 @@ fn sign_all(
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
+    let read = String::from_utf8(bytes(path)?).map_err(io::Error::other);
+    read.map_err(|source| CliError::InputFile { path: path.display().to_string(), source }.into())
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let read = || match read_at_most(&mut open_named(path)?, ITEM_BYTES, 0)? {
-        Bounded::All(bytes) => String::from_utf8(bytes).map_err(io::Error::other),
+        Bounded::All(bytes) => Ok(bytes),
         Bounded::More => Err(io::Error::other("it is too large")),
     };
     read().map_err(|source| CliError::InputFile { path: path.display().to_string(), source }.into())

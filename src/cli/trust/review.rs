@@ -144,6 +144,10 @@ fn items(review: &Review, rye: &Rye, paint: Paint) -> Vec<String> {
             let was = format!("  signer changed: it was {was}");
             line.push_str(&paint.style(Style::Warning, &was));
         }
+        if let Some(by) = &item.signed_before {
+            let text = format!("its signer says that it came signed by {by}");
+            line.push_str(&format!("\n    {}", paint.style(Style::Dim, &text)));
+        }
         line.push_str(&reach(item, paint));
         line
     });
@@ -256,7 +260,7 @@ fn to_json(review: &Review, rye: &Rye) -> Value {
             json!({
                 "item_id": item.item, "signer": item.signer.map(|(key, _)| key),
                 "signed_at": item.signer.map(|(_, at)| at), "signer_is": signer_is,
-                "signer_before": item.signer_before,
+                "signer_before": item.signer_before, "signed_before": item.signed_before,
                 "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered,
                 "changed": item.changed, "forged": item.forged,
                 "shadows": item.shadows, "reach": item.reach, "asks_for_more": item.more,

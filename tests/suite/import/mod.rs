@@ -3,6 +3,7 @@
 
 mod faults;
 pub mod older;
+mod signed_skills;
 mod skills;
 mod writing;
 

@@ -39,7 +39,7 @@ fn skill(world: &World) -> PathBuf {
 }
 
 /// Each file of a folder, with whether it is a program.
-fn tree(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool)> {
+pub(super) fn tree(folder: &Path) -> BTreeMap<String, (Vec<u8>, bool)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(inner) = folders.pop() {

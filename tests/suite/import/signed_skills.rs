@@ -1,0 +1,434 @@
+//! Skills that others signed (`OpenSSF` Model Signing): imported if the person named the signer, and
+//! then just what was signed. The vectors are made by the first implementation, see
+//! `tests/oms/make_vectors.py`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use p256::pkcs8::{EncodePrivateKey, EncodePublicKey, LineEnding};
+
+use super::skills::tree;
+use crate::tidy::root;
+use crate::world::{Said, World};
+
+fn vectors() -> PathBuf {
+    root().join("tests/oms/vectors")
+}
+
+/// A world with the vectors' skill beside the project, signed.
+fn world() -> World {
+    let world = World::new();
+    let (from, to) = (vectors().join("word-count"), skill(&world));
+    for (path, (bytes, _)) in tree(&from) {
+        fs::create_dir_all(to.join(&path).parent().unwrap()).unwrap();
+        fs::write(to.join(&path), bytes).unwrap();
+    }
+    put_signature(&world, "key-p256-files-sha256");
+    world
+}
+
+fn skill(world: &World) -> PathBuf {
+    world.outside().join("word-count")
+}
+
+fn put_signature(world: &World, name: &str) {
+    let to = skill(world).join("skill.oms.sig");
+    fs::copy(vectors().join(format!("{name}.sig")), to).unwrap();
+}
+
+fn vector(name: &str) -> String {
+    vectors().join(name).to_str().unwrap().to_owned()
+}
+
+fn import(world: &World, more: &[&str]) -> Said {
+    world.rye(&[&["import", "skill", "../word-count"], more].concat())
+}
+
+/// Refused with the code, with nothing of the skill shown and nothing of it written.
+fn refused(world: &World, more: &[&str], code: &str) -> Said {
+    let said = import(world, more);
+    assert_eq!(said.code(), code, "{said:?}");
+    assert_ne!(said.status, 0);
+    let shown = said.stdout.clone() + &said.stderr;
+    assert!(!shown.contains("Counting words"), "{said:?}");
+    assert!(!world.project().join(".ai/directives/skills").exists(), "{said:?}");
+    assert!(!world.project().join(".ai/tools/skills").exists(), "{said:?}");
+    said
+}
+
+#[test]
+fn a_skill_that_others_signed_is_imported_if_its_signer_is_named_and_says_who_that_was() {
+    let world = world();
+    let key = vector("p256.pub.pem");
+    let said = import(&world, &["--signer", &key, "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let fingerprint = crate::world::sha256(&fs::read(&key).unwrap());
+    assert!(said.stdout.contains(&format!("(signed by key {fingerprint})")), "{said:?}");
+    for item in ["directive:skills/word_count", "tool:skills/word_count"] {
+        let (kind, _) = item.split_once(':').unwrap();
+        let ext = if kind == "tool" { "py" } else { "md" };
+        let text =
+            String::from_utf8(world.read(&format!(".ai/{kind}s/skills/word_count.{ext}"))).unwrap();
+        let line = format!("(OpenSSF Model Signing): key {fingerprint}.");
+        assert!(text.contains(&line), "{text}");
+        let said = world.rye(&["verify", item]);
+        assert_eq!(said.status, 0, "{said:?}");
+    }
+    let said = world.rye(&["show", "directive:skills/word_count"]);
+    assert!(said.stdout.contains(&format!("came signed key {fingerprint}")), "{said:?}");
+    let (_, review) = world.json(&["trust", "review"]);
+    let rows = review["items"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!(row["signed_before"], format!("key {fingerprint}"), "{review}");
+    }
+    let said = world.rye(&["trust", "review"]);
+    assert_eq!(
+        said.stdout.matches("its signer says that it came signed by").count(),
+        2,
+        "{said:?}"
+    );
+    // What comes back is the skill, without its signature.
+    let said = world.rye(&["export", "skill", "skills/word_count", "--to", "out"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let mut was = tree(&skill(&world));
+    was.remove("skill.oms.sig").unwrap();
+    assert_eq!(tree(&world.project().join("out/word-count")), was);
+}
+
+#[test]
+fn every_signature_of_the_first_implementation_lets_the_skill_in_by_key_and_by_certificate() {
+    let world = world();
+    fs::remove_file(skill(&world).join("skill.oms.sig")).unwrap();
+    let mut count = 0;
+    for entry in fs::read_dir(vectors()).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        let Some(stem) = name.strip_suffix(".sig") else { continue };
+        let mut parts = stem.split('-');
+        let (method, curve) = (parts.next().unwrap(), parts.next().unwrap());
+        let end = if method == "key" { "pub" } else { "root" };
+        let (signature, signer) = (vector(&name), vector(&format!("{curve}.{end}.pem")));
+        let args = ["--signature", &signature, "--signer", &signer, "--dry-run", "--json"];
+        let said = import(&world, &args);
+        assert_eq!(said.status, 0, "{name}: {said:?}");
+        let said = said.json();
+        for item in said["items"].as_array().unwrap() {
+            assert_eq!(item["signed_by"]["method"], method, "{name}");
+            assert_eq!(item["signed_by"]["name"], serde_json::Value::Null);
+        }
+        count += 1;
+    }
+    assert_eq!(count, 15);
+}
+
+#[test]
+fn a_signed_skill_whose_signer_nobody_named_is_refused_and_tells_whose_key_it_says() {
+    let world = world();
+    let said = refused(&world, &[], "oms.unknown_signer");
+    let key = crate::world::sha256(&fs::read(vector("p256.pub.pem")).unwrap());
+    assert!(said.stderr.contains(&key), "{said:?}");
+    refused(&world, &["--signer", &vector("p384.pub.pem")], "oms.unknown_signer");
+    refused(&world, &["--signer", &vector("p256.root.pem")], "oms.unknown_signer");
+    put_signature(&world, "certificate-p384-files-sha256");
+    let said = refused(&world, &[], "oms.unknown_signer");
+    assert!(said.stderr.contains("CN=Acme signer"), "{said:?}");
+    refused(&world, &["--signer", &vector("p256.root.pem")], "oms.unknown_signer");
+    // As one that nobody vouches for, it names nobody.
+    let said = import(&world, &["--unchecked", "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stderr.contains("nobody vouches for this"), "{said:?}");
+    let (_, review) = world.json(&["trust", "review"]);
+    assert_eq!(review["items"][0]["signed_before"], serde_json::Value::Null);
+    assert!(!world.project().join(".ai/tools/skills/word_count.files/skill.oms.sig").exists());
+}
+
+#[test]
+fn a_skill_that_is_not_what_was_signed_is_refused_before_anything_of_it_is_shown() {
+    type Change = (&'static str, fn(&Path), &'static str);
+    let rows: [Change; 12] = [
+        ("changed", |at| fs::write(at.join("SKILL.md"), "# Other\n").unwrap(), "oms.files"),
+        ("missing", |at| fs::remove_file(at.join("scripts/count.py")).unwrap(), "oms.files"),
+        ("added", |at| fs::write(at.join("extra.md"), "x").unwrap(), "oms.files"),
+        ("added, hidden", |at| fs::write(at.join(".env"), "x").unwrap(), "oms.files"),
+        ("added, empty", |at| fs::write(at.join("__init__.py"), "").unwrap(), "oms.files"),
+        ("a link inside", |at| symlink("SKILL.md", at.join("again.md")).unwrap(), "oms.files"),
+        (
+            "a file that became a link",
+            |at| {
+                fs::rename(at.join("assets-2.txt"), at.join("../moved.txt")).unwrap();
+                symlink("../moved.txt", at.join("assets-2.txt")).unwrap();
+            },
+            "oms.files",
+        ),
+        (
+            "a folder that became a link",
+            |at| {
+                fs::rename(at.join("scripts"), at.join("../moved")).unwrap();
+                symlink("../moved", at.join("scripts")).unwrap();
+            },
+            "oms.files",
+        ),
+        (
+            "a name that is not UTF-8",
+            |at| {
+                use std::os::unix::ffi::OsStrExt;
+                fs::write(at.join(std::ffi::OsStr::from_bytes(b"\xff.md")), "x").unwrap();
+            },
+            "oms.files",
+        ),
+        (
+            "a damaged signature",
+            |at| fs::write(at.join("skill.oms.sig"), "{}").unwrap(),
+            "oms.malformed",
+        ),
+        ("no signature", |at| fs::remove_file(at.join("skill.oms.sig")).unwrap(), "oms.required"),
+        (
+            "another one's signature under the same key",
+            |at| {
+                let text = fs::read_to_string(at.join("skill.oms.sig")).unwrap();
+                let mut bundle: serde_json::Value = serde_json::from_str(&text).unwrap();
+                let other = fs::read(vectors().join("key-p256-shards-sha256.sig")).unwrap();
+                let other: serde_json::Value = serde_json::from_slice(&other).unwrap();
+                bundle["dsseEnvelope"]["signatures"] = other["dsseEnvelope"]["signatures"].clone();
+                fs::write(at.join("skill.oms.sig"), bundle.to_string()).unwrap();
+            },
+            "oms.forged",
+        ),
+    ];
+    let key = vector("p256.pub.pem");
+    for (what, change, code) in rows {
+        let world = world();
+        let good = import(&world, &["--signer", &key, "--dry-run"]);
+        assert_eq!(good.status, 0, "{what}: {good:?}");
+        change(&skill(&world));
+        refused(&world, &["--signer", &key, "--yes"], code);
+    }
+}
+
+#[test]
+fn only_signed_files_are_taken_and_what_is_not_is_told() {
+    let world = world();
+    let key = vector("p256.pub.pem");
+    let at = skill(&world);
+    fs::write(at.join("extra.md"), "not signed\n").unwrap();
+    symlink("/etc/passwd", at.join("out")).unwrap();
+    // Left out by every signature, whatever it is.
+    fs::create_dir(at.join(".git")).unwrap();
+    fs::write(at.join(".git/config"), "[core]\n").unwrap();
+    refused(&world, &["--signer", &key], "oms.files");
+    let said = import(&world, &["--signer", &key, "--signed-only", "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for path in ["extra.md", "out"] {
+        assert!(
+            said.stderr.contains(&format!("`{path}` is not signed, and not copied")),
+            "{said:?}"
+        );
+    }
+    let taken = tree(&world.project().join(".ai/tools/skills/word_count.files"));
+    let want = ["assets-2.txt", "assets/ü.txt", "references/a b.md", "scripts/count.py"];
+    assert_eq!(taken.keys().collect::<Vec<_>>(), want);
+    // A signature by parts cannot list an empty file, so it is not taken either.
+    put_signature(&world, "key-p256-shards-sha256");
+    for path in ["extra.md", "out"] {
+        fs::remove_file(at.join(path)).unwrap();
+    }
+    fs::write(at.join("empty.txt"), "").unwrap();
+    let said = import(&world, &["--signer", &key, "--category", "parts", "--dry-run"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stderr.contains("`empty.txt` is not signed"), "{said:?}");
+}
+
+#[test]
+fn your_policy_names_signers_and_asks_for_a_signature_of_every_skill() {
+    let world = world();
+    let policy = |signers: &str| {
+        let text = format!("import:\n  require_signature: true\n{signers}");
+        world.write_home(".ai/config/rye/policy.yaml", text);
+        world.rye(&["sign", "config:rye/policy", "--space", "user"])
+    };
+    assert_eq!(policy("").status, 0);
+    refused(&world, &[], "oms.unknown_signer");
+    refused(&world, &["--unchecked"], "oms.required");
+    let pem = fs::read_to_string(vector("p256.pub.pem")).unwrap().replace('\n', "\n      ");
+    let root = fs::read_to_string(vector("p384.root.pem")).unwrap().replace('\n', "\n      ");
+    let signers = format!("  signers:\n    acme: |\n      {pem}\n    acme-ca: |\n      {root}\n");
+    assert_eq!(policy(&signers).status, 0);
+    for (signature, name) in
+        [("key-p256-files-sha256", "acme"), ("certificate-p384-shards-sha256", "acme-ca")]
+    {
+        put_signature(&world, signature);
+        let said = import(&world, &["--dry-run", "--json"]);
+        assert_eq!(said.status, 0, "{said:?}");
+        assert_eq!(said.json()["items"][0]["signed_by"]["name"], name);
+    }
+    put_signature(&world, "key-p384-files-sha256");
+    refused(&world, &[], "oms.unknown_signer");
+    // Whoever names a signer for this skill means no other.
+    put_signature(&world, "key-p256-files-sha256");
+    refused(&world, &["--signer", &vector("p384.pub.pem")], "oms.unknown_signer");
+    fs::remove_file(skill(&world).join("skill.oms.sig")).unwrap();
+    refused(&world, &[], "oms.required");
+    for bad in ["  signers: {acme: nothing}\n", "  sign: true\n", "  signers: [acme]\n"] {
+        let said = policy(bad);
+        assert_eq!(said.code(), "sign.invalid", "{said:?}");
+    }
+}
+
+#[test]
+fn what_is_not_a_signer_is_told_by_its_path_and_never_by_what_it_holds() {
+    let world = world();
+    let own = p256::SecretKey::from_slice(&[7; 32]).unwrap();
+    let private = own.to_sec1_pem(LineEnding::LF).unwrap();
+    let ed25519 = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
+    let public = own.public_key().to_public_key_pem(LineEnding::LF).unwrap();
+    for (text, why) in [
+        (private.as_str(), "holds a private key"),
+        (ed25519, "not on P-256, P-384 or P-521"),
+        ("hello", "neither one public key nor certificates"),
+        (&format!("{public}{public}"), "neither one public key nor certificates"),
+        (&public.replace("MFk", "MFo"), "not on P-256"),
+    ] {
+        let path = world.outside().join("signer.pem");
+        fs::write(&path, text).unwrap();
+        let said = refused(&world, &["--signer", path.to_str().unwrap()], "oms.key");
+        assert!(said.stderr.contains(why), "{said:?}");
+        let secret = private.lines().nth(1).unwrap();
+        assert!(!said.stderr.contains(secret), "{said:?}");
+    }
+    // A good one, to show that the rows fail by what they hold.
+    fs::write(world.outside().join("signer.pem"), &public).unwrap();
+    refused(&world, &["--signer", "../signer.pem"], "oms.unknown_signer");
+}
+
+/// A key on each curve as PEM, private and public.
+fn own_keys() -> Vec<(&'static str, String, String)> {
+    let p256 = p256::SecretKey::from_slice(&[7; 32]).unwrap();
+    let p384 = p384::SecretKey::from_slice(&[7; 48]).unwrap();
+    let p521 = p521::SecretKey::from_slice(&[[0; 1].as_slice(), &[7; 65]].concat()).unwrap();
+    let end = LineEnding::LF;
+    let public = |key: &dyn Fn() -> String| key();
+    vec![
+        (
+            "p256",
+            p256.to_pkcs8_pem(end).unwrap().to_string(),
+            public(&|| p256.public_key().to_public_key_pem(end).unwrap()),
+        ),
+        (
+            "p384",
+            p384.to_pkcs8_pem(end).unwrap().to_string(),
+            public(&|| p384.public_key().to_public_key_pem(end).unwrap()),
+        ),
+        (
+            "p521",
+            p521.to_sec1_pem(end).unwrap().to_string(),
+            public(&|| p521.public_key().to_public_key_pem(end).unwrap()),
+        ),
+    ]
+}
+
+#[test]
+fn what_is_handed_out_with_a_signature_for_others_comes_in_by_it() {
+    let world = world();
+    let said = import(&world, &["--signer", &vector("p256.pub.pem"), "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let file = |name: &str, text: &str| {
+        fs::write(world.outside().join(name), text).unwrap();
+        format!("../{name}")
+    };
+    for (curve, private, public) in own_keys() {
+        let (key, signer) = (file("key.pem", &private), file("signer.pem", &public));
+        let to = format!("../{curve}");
+        let args = ["export", "skill", "skills/word_count", "--to", &to, "--oms", &key, "--json"];
+        let said = world.rye(&args);
+        assert_eq!(said.status, 0, "{said:?}");
+        let shown = said.stdout.clone() + &said.stderr;
+        assert!(!private.lines().any(|line| shown.contains(line)), "{said:?}");
+        assert_eq!(said.json()["signed_by"], crate::world::sha256(public.as_bytes()));
+        let folder = format!("{to}/word-count");
+        let all = tree(&world.project().join(&folder));
+        let secret = private.lines().nth(1).unwrap().as_bytes();
+        let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|part| part == secret);
+        assert!(all.len() == 6 && !all.values().any(|(bytes, _)| holds(bytes)));
+        let again = |signer: &str| {
+            world.rye(&[
+                "import",
+                "skill",
+                &folder,
+                "--category",
+                curve,
+                "--signer",
+                signer,
+                "--yes",
+            ])
+        };
+        assert_eq!(again(&vector("p384.pub.pem")).code(), "oms.unknown_signer");
+        let said = again(&signer);
+        assert_eq!(said.status, 0, "{said:?}");
+        // Whose it was before stands in what was signed, and is no longer said.
+        let text = world.read(&format!(".ai/directives/{curve}/word_count.md"));
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains(&crate::world::sha256(public.as_bytes())), "{text}");
+        assert_eq!(text.matches("OpenSSF Model Signing").count(), 1, "{text}");
+    }
+    // By certificate: the root is given, the key is not.
+    let mut top = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    top.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let top =
+        rcgen::CertifiedIssuer::self_signed(top, rcgen::KeyPair::generate().unwrap()).unwrap();
+    let mut leaf = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    leaf.distinguished_name.push(rcgen::DnType::CommonName, "Acme `{input:x}`");
+    leaf.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::CodeSigning];
+    let key = rcgen::KeyPair::generate().unwrap();
+    let leaf = leaf.signed_by(&key, &top).unwrap();
+    let (key, chain) = (file("key.pem", &key.serialize_pem()), file("chain.pem", &leaf.pem()));
+    let export = |to: &str, key: &str, chain: &str| {
+        let args = ["export", "skill", "skills/word_count", "--to", to];
+        world.rye(&[&args[..], &["--oms", key, "--oms-certificates", chain]].concat())
+    };
+    let said = export("../by-certificate", &key, &chain);
+    assert_eq!(said.status, 0, "{said:?}");
+    let signer = file("root.pem", &top.pem());
+    let args = ["import", "skill", "../by-certificate/word-count", "--signer", &signer];
+    let said =
+        world.rye(&[&args[..], &["--category", "certificate", "--dry-run", "--json"]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    let by = said.json()["items"][0]["signed_by"].clone();
+    let subject = by["certificate"].as_str().unwrap();
+    assert!(subject.contains("Acme ??input:x??"), "{by}");
+    // The key of another certificate, and one that is no key.
+    let other = file("other.pem", &own_keys()[0].1);
+    for key in [other.as_str(), signer.as_str(), "../word-count/SKILL.md"] {
+        let said = export("../never", key, &chain);
+        assert_eq!(said.code(), "oms.key", "{said:?}");
+        assert!(!world.outside().join("never").exists());
+    }
+}
+
+#[test]
+fn a_bundle_is_packed_with_a_signature_for_others_or_not_at_all() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/a.sh", crate::world::MARKER_SH);
+    let (_, private, public) = own_keys().remove(0);
+    fs::write(world.project().join("key.pem"), private).unwrap();
+    let pack = |more: &[&str]| {
+        let args = ["bundle", "pack", "acme", "tool:acme/a", "--version", "1.0.0", "--yes"];
+        world.rye(&[&args[..], more].concat())
+    };
+    let signature = world.project().join("acme-1.0.0.tar.zst.oms.sig");
+    fs::write(&signature, "mine\n").unwrap();
+    let said = pack(&["--oms", "key.pem"]);
+    assert_eq!(said.code(), "bundle.exists", "{said:?}");
+    assert!(!world.project().join("acme-1.0.0.tar.zst").exists(), "one of the two is left");
+    assert_eq!(fs::read(&signature).unwrap(), b"mine\n");
+    fs::remove_file(&signature).unwrap();
+    let said = pack(&["--oms", "key.pem", "--json"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.json()["oms_signature"].as_str().unwrap().ends_with(".oms.sig"));
+    let text = fs::read_to_string(&signature).unwrap();
+    let bundle: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let hint = &bundle["verificationMaterial"]["publicKey"]["hint"];
+    assert_eq!(*hint, crate::world::sha256(public.as_bytes()));
+    let said = world.rye(&["bundle", "verify", "acme-1.0.0.tar.zst"]);
+    assert_ne!(said.code(), "bundle.malformed", "{said:?}");
+}
