@@ -432,3 +432,37 @@ fn a_bundle_is_packed_with_a_signature_for_others_or_not_at_all() {
     let said = world.rye(&["bundle", "verify", "acme-1.0.0.tar.zst"]);
     assert_ne!(said.code(), "bundle.malformed", "{said:?}");
 }
+
+#[test]
+fn a_signature_of_another_method_and_one_by_an_expired_certificate_are_refused_by_name() {
+    let world = world();
+    let key = vector("p256.pub.pem");
+    let sigstore = root().join("tests/oms/spec/vectors/valid/sigstore.bundle.json");
+    let args = ["--signer", &key, "--signature", sigstore.to_str().unwrap()];
+    let said = refused(&world, &args, "oms.unsupported");
+    assert!(said.stderr.contains("sigstore"), "{said:?}");
+    let said = import(&world, &["--signer", &key, "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let export = |to: &str, year: i32| {
+        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
+        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let cert = params.self_signed(&key).unwrap().pem();
+        fs::write(world.outside().join("key.pem"), key.serialize_pem()).unwrap();
+        fs::write(world.outside().join("cert.pem"), &cert).unwrap();
+        let args = ["export", "skill", "skills/word_count", "--to", to, "--oms", "../key.pem"];
+        let said = world.rye(&[&args[..], &["--oms-certificates", "../cert.pem"]].concat());
+        assert_eq!(said.status, 0, "{said:?}");
+        let folder = format!("{to}/word-count");
+        let args = ["import", "skill", &folder, "--signer", "../cert.pem", "--category", "later"];
+        world.rye(&[&args[..], &["--dry-run"]].concat())
+    };
+    let said = export("../good", 4000);
+    assert_eq!(said.status, 0, "{said:?}");
+    let said = export("../expired", 2021);
+    assert_eq!(said.code(), "oms.certificate", "{said:?}");
+    assert!(said.stderr.contains("it was valid until 2021-01-01"), "{said:?}");
+    assert!(!(said.stdout + &said.stderr).contains("Counting words"));
+}
