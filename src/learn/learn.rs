@@ -110,9 +110,24 @@ fn seen(tool: &ToolReport) -> Option<Needed> {
     let write = &Plan::confinement(plan)?.policy.write;
     let outcome = outcome.as_ref()?;
     let traffic = outcome.traffic.clone().unwrap_or_default();
-    Some(needed(&outcome.accesses, &traffic, plan.base_policy()?, write, &|path| {
-        plan.as_template(path)
-    }))
+    let base = plan.base_policy()?;
+    let mut needed =
+        needed(&outcome.accesses, &traffic, base, write, &|path| plan.as_template(path));
+    needed.remarks.extend(service_instead(plan, &needed.needs.hosts));
+    Some(needed)
+}
+
+/// Where a tool holds a secret and calls a host, that the secret could stay with rye. What is said
+/// over TLS nobody sees, so whether it is sent there is for the reader to know.
+fn service_instead(plan: &Plan, hosts: &[String]) -> Option<String> {
+    let (secret, host) = (plan.secret_names().next()?, hosts.first()?);
+    let others = if hosts.len() > 1 { " or another of these hosts" } else { "" };
+    let variable = format!("{secret}_URL");
+    Some(format!(
+        "it holds `{secret}`; if that goes to `{host}`{others}, the tool need not see it: \
+         `services: {{name: {{upstream: \"https://{host}\", secret: {secret}, allow: \
+         [\"GET /**\"], env: {variable}}}}}`, and let it call what `{variable}` says"
+    ))
 }
 
 fn changed(found: &Found, needs: &Needs) -> (Result<String, String>, String) {

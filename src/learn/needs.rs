@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::base::text::escape_line;
-use crate::host::{Access, Accesses, Net, Traffic};
+use crate::host::{Access, Accesses, HostTraffic, Net, Traffic};
 use crate::parse::Needs;
 use crate::plan::{BasePolicy, PRIVATE};
 
@@ -87,7 +87,9 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
 
 /// What was called by name, as an item lists it.
 fn hosts(traffic: &Traffic) -> Vec<String> {
-    let called = traffic.hosts.iter().filter(|host| host.calls > 0);
+    // A service stands there by its name, without a port.
+    let is_host = |called: &&HostTraffic| called.calls > 0 && called.host.contains(':');
+    let called = traffic.hosts.iter().filter(is_host);
     let listed = called.map(|called| {
         let name = called.host.strip_suffix(":443").or_else(|| called.host.strip_suffix(":80"));
         name.unwrap_or(&called.host).to_owned()
@@ -260,9 +262,15 @@ impl Seen<'_> {
             };
             net = net.max(needs);
         }
-        if !self.traffic.hosts.is_empty() {
+        let called = hosts(self.traffic);
+        let has_services = self.traffic.hosts.iter().any(|called| !called.host.contains(':'));
+        if net == Net::Loopback && has_services {
+            // Its services answer on a loopback of its own.
+            net = Net::None;
+        }
+        if !called.is_empty() {
             if net == Net::Any {
-                let called = hosts(self.traffic).join("`, `");
+                let called = called.join("`, `");
                 remarks.push(format!(
                     "it called `{called}` through the proxy, and something else past it, so a list \
                      of hosts would not be enough"

@@ -206,6 +206,11 @@ impl Env {
         given.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// The names of declared secrets.
+    pub(super) fn secret_names(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().map(String::as_str)
+    }
+
     /// The values that must not be shown: of declared secrets, and of what an `exec` block names.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.values(self.hides_named)

@@ -89,7 +89,7 @@ pub(super) fn confinement(
         SandboxChoice::On(ladder) => ladder,
         SandboxChoice::Learn => {
             let base = base(chain, survey, machine).map_err(refused)?;
-            let policy = widest(&base, machine);
+            let policy = widest(chain, &base, machine);
             let held = held(policy, Ladder::Only(SandboxLevel::Bwrap)).map_err(refused)?;
             return Ok((Some(held), Some(base)));
         }
@@ -129,7 +129,7 @@ fn base(
 /// All of the machine but what no tool may touch. What lies in the folder that is a private one for
 /// every tool shows through it, so that new files there are its own and old ones are seen to be
 /// needed.
-fn widest(base: &BasePolicy, machine: &PlanContext<'_>) -> Policy {
+fn widest(chain: &Chain, base: &BasePolicy, machine: &PlanContext<'_>) -> Policy {
     let private = Path::new(PRIVATE);
     let host = machine.host;
     let mut there = host.names(private);
@@ -158,7 +158,9 @@ fn widest(base: &BasePolicy, machine: &PlanContext<'_>) -> Policy {
         policy.kept.push(KeptPath { path: folder, is_folder: true });
     }
     let write = write.into_iter().collect();
-    let egress = Egress::default();
+    // A tool that calls services does not work without them.
+    let services = chain.links().iter().flat_map(|link| link.tool.services()).cloned();
+    let egress = Egress { hosts: Vec::new(), services: services.collect() };
     Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, egress, ..policy }
 }
 

@@ -301,6 +301,11 @@ impl Plan {
         self.context.env.secrets()
     }
 
+    /// The names of the secrets that the tool gets, in order.
+    pub(crate) fn secret_names(&self) -> impl Iterator<Item = &str> {
+        self.context.env.secret_names()
+    }
+
     /// The same and the values of all other names that links ask for: what no error shows (core
     /// 7.5).
     pub(crate) fn private_values(&self) -> impl Iterator<Item = &str> {

@@ -67,13 +67,14 @@ fn malformed(text: &str) -> Refused {
 }
 
 async fn passed(
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     at: usize,
     port: u16,
     shared: &Arc<Shared>,
 ) -> Result<Answer, Refused> {
     let service = &shared.egress.services[at];
-    let endpoint = endpoint(&request, port)?;
+    let endpoint = endpoint(&request, port)? + &shared.prefix;
+    drop_prefix(&mut request, &shared.prefix)?;
     judge(&request, service)?;
     let upstream = service.upstream();
     let target = target(upstream, request.uri())?;
@@ -129,6 +130,21 @@ fn endpoint(request: &Request<Incoming>, port: u16) -> Result<String, Refused> {
             Err(Refused { why: Refusal::OtherName, ..refused })
         }
     }
+}
+
+/// Takes the prefix of the run from the path; who does not know it is another program.
+fn drop_prefix(request: &mut Request<Incoming>, prefix: &str) -> Result<(), Refused> {
+    if prefix.is_empty() {
+        return Ok(());
+    }
+    let rest = request.uri().path_and_query().and_then(|path| path.as_str().strip_prefix(prefix));
+    let rest = rest.filter(|rest| rest.starts_with('/')).and_then(|rest| rest.parse().ok());
+    let refused = || {
+        let text = "this endpoint is for one run, whose variable holds all of its address";
+        Refused::new(Refusal::Token, StatusCode::FORBIDDEN, text)
+    };
+    *request.uri_mut() = rest.ok_or_else(refused)?;
+    Ok(())
 }
 
 /// Refuses what is not listed, and what a server could take for another call.

@@ -17,6 +17,9 @@ use crate::host::{Egress, NetSettings, Refusal, Traffic};
 pub(super) struct Shared {
     pub(super) egress: Egress,
     pub(super) observes: bool,
+    /// What stands before each path at the endpoint of a service: nothing in a network of the run's
+    /// own, and the token in a run that is watched, which shares the machine's.
+    pub(super) prefix: String,
     /// Of `rye:TOKEN`. Digests are compared: how long that takes says nothing of the text.
     credentials: [u8; 32],
     /// The value of each service's header.
@@ -54,6 +57,10 @@ impl Shared {
             settings.secrets.values().flat_map(|secret| spellings(secret)).collect();
         Ok(Self {
             credentials: Sha256::digest(format!("rye:{}", settings.token)).into(),
+            prefix: match settings.observes {
+                true => format!("/{}", settings.token),
+                false => String::new(),
+            },
             headers,
             mask: Arc::new(Mask::new(all.iter().map(|spelling| spelling.as_str()))),
             egress: settings.egress,

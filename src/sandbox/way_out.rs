@@ -12,7 +12,7 @@ use rustix::net::{Shutdown, shutdown};
 use super::listeners::{self, PROXY_PORT};
 use crate::base::random;
 use crate::base::sync::unpoisoned;
-use crate::host::{EgressOfRun, Policy, Traffic};
+use crate::host::{EgressOfRun, Policy, Service, Traffic};
 use crate::proxy::{Machine, Proxy, Settings};
 
 /// The name before the run's token in `Proxy-Authorization`.
@@ -34,8 +34,8 @@ pub(super) struct WayOut {
     token: String,
     /// Where the proxy listens, in the tool's network.
     port: u16,
-    /// The variable of each service, in the order of their ports.
-    services: Vec<String>,
+    /// The variable of each service, and the address of its endpoint.
+    services: Vec<(String, String)>,
 }
 
 impl std::fmt::Debug for WayOut {
@@ -67,8 +67,8 @@ impl WayOut {
                 Err(error) => tracing::warn!(%error, "rye's proxy could not be started"),
             }
         })?;
-        let services = policy.egress.services.iter().map(|service| service.env().to_owned());
-        let (waits, services) = (Some((socket, waits)), services.collect());
+        let services = endpoints(policy, PROXY_PORT + 1.., "");
+        let waits = Some((socket, waits));
         Ok((Self { proxy, waits, token, port: PROXY_PORT, services }, inner))
     }
 
@@ -80,16 +80,25 @@ impl WayOut {
     pub(super) fn observing(policy: &Policy, of_run: &EgressOfRun) -> io::Result<Self> {
         let settings = settings(policy, of_run, true)?;
         let token = settings.token.clone();
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let port = listener.local_addr()?.port();
-        let proxy = Proxy::start(vec![listener], settings, Arc::new(Machine))?;
+        let listeners = (0..=policy.egress.services.len())
+            .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+            .collect::<io::Result<Vec<_>>>()?;
+        let ports = listeners.iter().map(|listener| Ok(listener.local_addr()?.port()));
+        let ports = ports.collect::<io::Result<Vec<_>>>()?;
+        let services = endpoints(policy, ports[1..].iter().copied(), &format!("/{token}"));
+        let proxy = Proxy::start(listeners, settings, Arc::new(Machine))?;
         let proxy = Arc::new(Mutex::new(Some(proxy)));
-        Ok(Self { proxy, waits: None, token, port, services: Vec::new() })
+        Ok(Self { proxy, waits: None, token, port: ports[0], services })
     }
 
-    /// Whether the address is the proxy's own.
+    /// Whether the address is the proxy's own, or that of an endpoint.
     pub(super) fn is_at(&self, address: &SocketAddr) -> bool {
+        let proxy = format!("http://{address}");
+        let is_endpoint = |(_, at): &(String, String)| {
+            at.strip_prefix(&proxy).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         *address == SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
+            || self.services.iter().any(is_endpoint)
     }
 
     /// What the tool is told: where the proxy is, and the endpoint of each service.
@@ -99,10 +108,7 @@ impl WayOut {
         let own = ["NO_PROXY", "no_proxy"].map(|name| (name.to_owned(), OWN_ADDRESSES.to_owned()));
         // Node.js reads the others only where this says so.
         let node = [("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned())];
-        let ports = PROXY_PORT + 1..;
-        let services = self.services.iter().zip(ports);
-        let services =
-            services.map(|(name, port)| (name.clone(), format!("http://127.0.0.1:{port}")));
+        let services = self.services.iter().cloned();
         let all = proxies.chain(own).chain(node).chain(services);
         all.map(|(name, value)| (name, value.into())).collect::<Vec<_>>().into_iter()
     }
@@ -125,6 +131,19 @@ impl WayOut {
         }
         unpoisoned(self.proxy.lock()).take()
     }
+}
+
+/// The variable of each service, and the address of its endpoint.
+fn endpoints(
+    policy: &Policy,
+    ports: impl Iterator<Item = u16>,
+    prefix: &str,
+) -> Vec<(String, String)> {
+    let services = policy.egress.services.iter().zip(ports);
+    let endpoint = |(service, port): (&Service, u16)| {
+        (service.env().to_owned(), format!("http://127.0.0.1:{port}{prefix}"))
+    };
+    services.map(endpoint).collect()
 }
 
 fn settings(policy: &Policy, of_run: &EgressOfRun, observes: bool) -> io::Result<Settings> {

@@ -69,7 +69,11 @@ pub(crate) fn declare(text: &str, style: &HeaderStyle, needs: &Needs) -> Result<
     let mut before = read(text)?;
     let old = before.shift_remove(KEY);
     let block = needs.block(old.as_ref());
-    if old.is_none() && block.is_empty() {
+    let is_said = match &old {
+        None => block.is_empty(),
+        Some(old) => old.as_object() == Some(&block),
+    };
+    if is_said {
         return Ok(text.to_owned());
     }
     let in_comments = |comment: &str| {

@@ -609,3 +609,32 @@ fn a_program_that_serves_many_calls_is_held_to_its_hosts_and_each_call_tells_its
         },
     );
 }
+
+#[test]
+fn a_tool_is_watched_with_its_services_and_nobody_else_on_the_machine_can_use_them() {
+    if !works("sandbox::hosts::a_tool_is_watched_with_its_services…", BWRAP) {
+        return;
+    }
+    let world = World::new().held().env("ACME_TOKEN", "canary-of-the-service");
+    let server = Server::new(|seen, _| ok(&json!(seen.header("authorization")).to_string()));
+    let service = format!(
+        "[sandbox.services.acme]\nupstream = \"{}\"\nsecret = \"ACME_TOKEN\"\nallow = [\"GET /**\"]\nenv = \"ACME_URL\"",
+        server.url("")
+    );
+    doer(&world, "caller", &service);
+    let code = "code=import urllib.request as u, urllib.error, urllib.parse\nat = os.environ['ACME_URL']\ngot = [json.load(u.urlopen(at + '/x'))]\n\
+                try: u.urlopen('http://' + urllib.parse.urlsplit(at).netloc + '/x')\nexcept urllib.error.HTTPError as e: got.append(e.code)\nprint(json.dumps(got))";
+    let said = world.rye(&["learn", "caller", "--json", "-i", code]);
+    let learned = said.json();
+    assert_eq!((said.status, &learned["changed"]), (0, &json!(false)), "{said:?}");
+    assert_eq!(learned["run"]["data"], json!(["Bearer ***", 403]), "{learned:#}");
+    assert_eq!(learned["sandbox"], json!({}), "its services are all that it needs");
+    assert_eq!(server.seen().len(), 1, "without the run's token nothing went there");
+    assert_eq!(server.seen()[0].header("authorization"), Some("Bearer canary-of-the-service"));
+    assert!(!said.stdout.contains("canary-of-the-service"), "{said:?}");
+    // By itself the same, on a loopback of its own.
+    let code = "code=import urllib.request as u\nprint(u.urlopen(os.environ['ACME_URL'] + '/x').read().decode())";
+    let said = world.rye(&["run", "caller", code, "--json"]);
+    assert_eq!((said.status, &said.json()["data"]), (0, &json!("Bearer ***")), "{said:?}");
+    assert_eq!(said.json()["metadata"]["traffic"]["hosts"][0]["host"], "acme");
+}
