@@ -149,7 +149,7 @@ fn held(args: &[OsString]) -> io::Result<Command> {
             "set" => env.push((next()?, next()?)),
             LISTEN => {
                 let socket = handed_down(number(next()?).ok_or_else(malformed)?)?;
-                listeners::hand_out(socket, number(next()?).ok_or_else(malformed)?)?;
+                listeners::hand_out(&socket, number(next()?).ok_or_else(malformed)?)?;
                 filter = seccomp::without_unix_sockets().map_err(io::Error::other)?;
             }
             RULES => ruleset = Some(handed_down(number(next()?).ok_or_else(malformed)?)?),

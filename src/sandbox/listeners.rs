@@ -36,7 +36,7 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 ///
 /// # Errors
 /// What the kernel says; a port that is taken.
-pub(super) fn hand_out(socket: OwnedFd, count: usize) -> io::Result<()> {
+pub(super) fn hand_out(socket: &OwnedFd, count: usize) -> io::Result<()> {
     let ports = (PROXY_PORT..).take(count.min(MOST));
     let listeners = ports
         .map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)))
@@ -47,7 +47,7 @@ pub(super) fn hand_out(socket: OwnedFd, count: usize) -> io::Result<()> {
     if !message.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    sendmsg(&socket, &[IoSlice::new(b"l")], &mut message, SendFlags::empty())?;
+    sendmsg(socket, &[IoSlice::new(b"l")], &mut message, SendFlags::empty())?;
     Ok(())
 }
 
@@ -87,7 +87,7 @@ mod tests {
         drop(inner);
         assert!(taken(&outer).expect("the end").is_empty());
         let (outer, inner) = pair().expect("a pair of sockets");
-        hand_out(inner, 2).expect("two free ports");
+        hand_out(&inner, 2).expect("two free ports");
         let got = taken(&outer).expect("the listeners");
         let ports: Vec<_> = got.iter().map(|one| one.local_addr().expect("bound").port()).collect();
         assert_eq!(ports, [PROXY_PORT, PROXY_PORT + 1]);

@@ -149,7 +149,7 @@ mod tests {
     use super::super::sandbox::sandbox;
     use crate::host::{DeclaredNet, Net};
 
-    fn read(block: Value) -> Result<super::Sandbox, String> {
+    fn read(block: &Value) -> Result<super::Sandbox, String> {
         let header = json!({ "sandbox": block });
         let fields = Fields::new(header.as_object().unwrap());
         sandbox(&fields).map(Option::unwrap_or_default).map_err(|fault| fault.why)
@@ -168,16 +168,16 @@ mod tests {
 
     #[test]
     fn hosts_and_services_are_read_and_services_leave_nothing_else_open() {
-        let block = read(json!({"net": {"hosts": ["API.github.com", "*.example.org:8443"]}}));
+        let block = read(&json!({"net": {"hosts": ["API.github.com", "*.example.org:8443"]}}));
         let net = block.expect("two hosts").net.expect("a network");
         let text = "api.github.com, *.example.org:8443";
         assert_eq!((net.net, net.to_string().as_str()), (Net::Hosts, text));
-        let block = read(json!({"services": {"github": service()}})).expect("one service");
+        let block = read(&json!({"services": {"github": service()}})).expect("one service");
         let services_alone = DeclaredNet::from(Net::Hosts);
         assert_eq!((block.net, block.services.len()), (Some(services_alone.clone()), 1));
         assert_eq!(block.services[0].header_value("x"), "Bearer x", "the usual form");
         for word in ["none", "loopback"] {
-            let block = read(json!({"net": word, "services": {"github": service()}}));
+            let block = read(&json!({"net": word, "services": {"github": service()}}));
             assert_eq!(block.expect("a service").net, Some(services_alone.clone()), "{word}");
         }
     }
@@ -220,7 +220,7 @@ mod tests {
                 "another service",
             ),
         ] {
-            let why = read(block.clone()).expect_err(&block.to_string());
+            let why = read(&block).expect_err(&block.to_string());
             assert!(why.contains(&format!("`{pointer}`")) && why.contains(says), "{block}: {why}");
         }
     }

@@ -13,6 +13,7 @@ mod network;
 mod places;
 mod replaced;
 mod shipped;
+mod ways_out;
 
 use std::fs::OpenOptions;
 use std::io::Write;
