@@ -120,8 +120,8 @@ pub(crate) struct Policy {
     /// Placeholders in the project and its repository that a killed run may have left.
     pub(crate) abandoned: Vec<PathBuf>,
     pub(crate) net: Net,
-    /// What it may reach through rye's proxy, where `net` is [`Net::Hosts`]; of a run that is watched
-    /// the services.
+    /// What it may reach through rye's proxy, where `net` is [`Net::Hosts`]; of a watched run the
+    /// services.
     pub(crate) egress: Egress,
     pub(crate) caps: Caps,
 }

@@ -113,14 +113,14 @@ fn seen(tool: &ToolReport) -> Option<Needed> {
     let base = plan.base_policy()?;
     let mut needed =
         needed(&outcome.accesses, &traffic, base, write, &|path| plan.as_template(path));
-    needed.remarks.extend(service_instead(plan, &needed.needs.hosts));
+    needed.remarks.extend(service_instead(&base.secrets, &needed.needs.hosts));
     Some(needed)
 }
 
 /// Where a tool holds a secret and calls a host, that the secret could stay with rye. What is said
 /// over TLS nobody sees, so whether it is sent there is for the reader to know.
-fn service_instead(plan: &Plan, hosts: &[String]) -> Option<String> {
-    let (secret, host) = (plan.secret_names().next()?, hosts.first()?);
+fn service_instead(secrets: &[String], hosts: &[String]) -> Option<String> {
+    let (secret, host) = (secrets.first()?, hosts.first()?);
     let others = if hosts.len() > 1 { " or another of these hosts" } else { "" };
     let variable = format!("{secret}_URL");
     Some(format!(

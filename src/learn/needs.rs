@@ -335,6 +335,7 @@ mod tests {
             policy,
             reads_project,
             project: "/p".into(),
+            secrets: Vec::new(),
             wide: vec!["/".into(), "/h".into(), "/tmp".into()],
         }
     }

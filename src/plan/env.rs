@@ -53,7 +53,7 @@ pub(super) struct Env {
     named: BTreeSet<String>,
     /// What a program of an `exec` block says beside its data is shown without their values too.
     hides_named: bool,
-    /// Names and values of what rye adds to requests in the tool's place; the child gets none of it.
+    /// Names and values of what rye adds to requests in the tool's place; the child gets none.
     of_services: BTreeMap<String, String>,
 }
 
@@ -204,11 +204,6 @@ impl Env {
     pub(super) fn of_file(&self) -> impl Iterator<Item = (&str, &str)> {
         let given = self.host.iter().filter(|(name, _)| self.of_file.contains(*name));
         given.map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-
-    /// The names of declared secrets.
-    pub(super) fn secret_names(&self) -> impl Iterator<Item = &str> {
-        self.secrets.iter().map(String::as_str)
     }
 
     /// The values that must not be shown: of declared secrets, and of what an `exec` block names.

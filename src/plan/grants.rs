@@ -44,6 +44,8 @@ pub(crate) struct BasePolicy {
     /// The project may be read for as long as nobody declares what may be.
     pub(crate) reads_project: bool,
     pub(crate) project: PathBuf,
+    /// The names of the secrets that the tool gets.
+    pub(crate) secrets: Vec<String>,
     /// Folders that are too much to grant where less will do: homes, and what holds all.
     pub(crate) wide: Vec<PathBuf>,
 }
@@ -122,6 +124,7 @@ fn base(
         policy,
         reads_project: !others.iter().any(declares_read),
         wide: wide.collect(),
+        secrets: chain.links().iter().flat_map(|link| link.tool.secrets.iter().cloned()).collect(),
         project: places.project,
     })
 }
@@ -267,8 +270,8 @@ fn policy(
     })
 }
 
-/// The network that the first link to name one gives, and the hosts and services of it. Services are
-/// those of all links; with them and no word about the network, there is nothing but them.
+/// The network that the first link to name one gives, with its hosts. Services are those of all
+/// links; with them and no word about the network, there is nothing but them.
 fn network(chain: &Chain, links: &[Link]) -> (Net, Egress) {
     let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
     let services: Vec<_> = declared().flat_map(|sandbox| sandbox.services.clone()).collect();

@@ -273,21 +273,11 @@ impl Plan {
                 tmp: tmp.map(Path::to_owned),
                 new_items: None,
                 index: None,
-                egress: self.egress(confinement),
+                egress: egress(confinement, &self.context.env),
             }),
             watched: self.base_policy.is_some(),
             ..Spawn::new(&started.program, &started.cwd, OUTPUT_BYTES, self.timeout())
         }
-    }
-
-    /// The secrets that rye adds in the tool's place; where requests go out is not known here.
-    fn egress(&self, confinement: &Confinement) -> EgressOfRun {
-        let services = confinement.policy.egress.services.iter();
-        let secrets = services.filter_map(|service| {
-            let value = self.context.env.of_service(service.secret())?;
-            Some((service.name().to_owned(), value.to_owned().into()))
-        });
-        EgressOfRun { secrets: secrets.collect(), ..EgressOfRun::default() }
     }
 
     /// The parameters that an MCP server's tool is called with, as JSON.
@@ -299,11 +289,6 @@ impl Plan {
     /// act said.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.context.env.secrets()
-    }
-
-    /// The names of the secrets that the tool gets, in order.
-    pub(crate) fn secret_names(&self) -> impl Iterator<Item = &str> {
-        self.context.env.secret_names()
     }
 
     /// The same and the values of all other names that links ask for: what no error shows (core
@@ -377,6 +362,16 @@ impl Plan {
     pub(crate) fn links(&self) -> &[PlannedItem] {
         &self.links
     }
+}
+
+/// The secrets that rye adds in the tool's place; where requests go out is not known here.
+fn egress(confinement: &Confinement, env: &Env) -> EgressOfRun {
+    let services = confinement.policy.egress.services.iter();
+    let secrets = services.filter_map(|service| {
+        let value = env.of_service(service.secret())?;
+        Some((service.name().to_owned(), value.to_owned().into()))
+    });
+    EgressOfRun { secrets: secrets.collect(), ..EgressOfRun::default() }
 }
 
 /// What the chain's primitive does, what of this machine it uses, and the time that the signed

@@ -6,7 +6,7 @@
 //! descriptor; rules for what `bwrap` itself mounts are added here.
 //!
 //! Where the tool may reach hosts, this step is also the only one that runs in the tool's own
-//! network and knows rye: it listens there, and hands the listeners out to rye, whose proxy answers.
+//! network and knows rye: it listens there, and hands the listeners out to rye's proxy.
 //! Calling this entry by hand only takes rights away, so it needs no protection.
 
 use std::ffi::{OsStr, OsString};

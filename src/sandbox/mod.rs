@@ -1,18 +1,18 @@
 //! Sandbox: enforces what a child may touch (sandbox.md).
 //!
-//! Sees `host`.
+//! Sees `host` and `proxy`.
 //!
 //! In:  a policy that a plan made of signed items.
 //! Out: a child that the strongest working level confines, or a refusal. What a level cannot
 //!      enforce stands in `missing`.
 //!
 //! - `confined.rs` the host that confines its children, and the choice of the level ·
-//!   `probe.rs` which levels work here, and why not · `bwrap.rs` the level with namespaces, and
-//!   `inside.rs` its last step ·
-//!   `listeners.rs` the listeners in the tool's network, for rye's proxy, and `way_out.rs` the proxy
-//!   of one run · `landlock.rs` the level with rules on files · `seccomp.rs` the
-//!   filters of system calls · `cgroup.rs` limits of a run as a whole · `split.rs` the parts of a
-//!   grant without protected places · `mount_points.rs` placeholders for places that do not exist
+//!   `probe.rs` which levels work here, and why not · `bwrap.rs` the level with namespaces,
+//!   `inside.rs` its last step, `listeners.rs` the listeners that step makes in the tool's network,
+//!   and `way_out.rs` the proxy that accepts from them · `landlock.rs` the level with rules on
+//!   files · `seccomp.rs` the filters of system calls · `cgroup.rs` limits of a run as a whole ·
+//!   `split.rs` the parts of a grant without protected places · `mount_points.rs` placeholders for
+//!   places that do not exist
 //!
 //! The types of a policy lie in `host`, because plans use them. No step widens a policy.
 

@@ -232,8 +232,8 @@ pub(super) fn without_sockets() -> Result<Vec<Instruction>, String> {
     ]))
 }
 
-/// The filter for a tool whose network is rye's proxy, installed when `bwrap` is done: a unix socket
-/// that lies in one of its folders would lead past the proxy.
+/// The filter for a tool whose network is rye's proxy, installed when `bwrap` is done: a unix
+/// socket that lies in one of its folders would lead past the proxy.
 ///
 /// # Errors
 /// Why there is no filter for this machine.

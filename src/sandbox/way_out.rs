@@ -72,8 +72,8 @@ impl WayOut {
         Ok((Self { proxy, waits, token, port: PROXY_PORT, services }, inner))
     }
 
-    /// For a watched run, which is in the machine's own network: it may reach every public host, and
-    /// those that it asks for by name are counted. Whoever does not know the token is kept out.
+    /// For a watched run, which is in the machine's own network: it may reach every public host,
+    /// and those that it asks for by name are counted. Whoever does not know the token is kept out.
     ///
     /// # Errors
     /// What the kernel says.
