@@ -26,7 +26,9 @@ use crate::base::text::{escape_line, unfit};
 use crate::diagnostic::{Code, Failure, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::oms::OmsSigner;
-use crate::parse::{Directive, Item, SIGNED_BEFORE, is_snake_case, metadata_range, yaml};
+use crate::parse::{
+    Directive, Item, MADE_OF_SKILL, SIGNED_BEFORE, is_snake_case, metadata_range, yaml,
+};
 use crate::rye::Rye;
 use crate::space::{RelPath, Root};
 use crate::verify::Glob;
@@ -42,10 +44,6 @@ const COMPATIBILITY_CHARS: usize = 500;
 
 /// Gives out the files that lie beside it.
 const FILES_PY: &str = include_str!("skill_files.py");
-
-/// What the preamble of a directive begins with whose block and body are a skill's to the byte.
-const MADE: &str =
-    "Made of an Agent Skill, which is kept here to the byte; `rye export skill` gives it back.";
 
 /// Whether what breaks a rule of the format is refused, or taken with a remark.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -342,7 +340,7 @@ fn drafts(
     // The block ends where there are more backticks than in it.
     let fence = "`".repeat(longest_run(head, '`').max(2) + 1);
     let text = format!(
-        "# {}\n\n{MADE}\n\n{signed}{fence}yaml\n{head}{fence}\n\n\
+        "# {}\n\n{MADE_OF_SKILL}\n\n{signed}{fence}yaml\n{head}{fence}\n\n\
          ```xml\n<directive name=\"{name}\" version=\"{}\">\n  <metadata>\n    \
          <description>{}</description>\n    <category>{category}</category>\n    \
          <author>{}</author>\n  </metadata>\n</directive>\n```\n\n{note}{body}",
@@ -474,7 +472,7 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
 /// `SKILL.md` as it was imported, and whether files belong to it; `None` for a directive that was
 /// made otherwise, or describes itself otherwise since.
 fn to_the_byte(directive: &Directive, text: &str, note: &str) -> Option<(String, bool)> {
-    let block = directive.preamble.strip_prefix(MADE)?.trim_start_matches('\n');
+    let block = directive.preamble.strip_prefix(MADE_OF_SKILL)?.trim_start_matches('\n');
     let block = match block.strip_prefix(SIGNED_BEFORE) {
         Some(signed) => signed.split_once('\n')?.1.trim_start_matches('\n'),
         None => block,

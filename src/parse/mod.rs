@@ -40,7 +40,7 @@ pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case}
 pub(crate) use knowledge::Knowledge;
 pub(crate) use outline::{Outline, outline};
 pub(crate) use reach::{DeclaredReach, Risk, RiskBasis, RiskLink, RiskTier};
-pub(crate) use signed_before::{SIGNED_BEFORE, signed_before};
+pub(crate) use signed_before::{MADE_OF_SKILL, SIGNED_BEFORE, signed_before};
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,
     ExecMode, Hook, HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase,

@@ -466,3 +466,31 @@ fn a_signature_of_another_method_and_one_by_an_expired_certificate_are_refused_b
     assert!(said.stderr.contains("it was valid until 2021-01-01"), "{said:?}");
     assert!(!(said.stdout + &said.stderr).contains("Counting words"));
 }
+
+/// What a skill says of itself is not what was checked.
+#[test]
+fn a_skill_without_a_signature_that_says_it_was_signed_is_shown_as_signed_by_nobody() {
+    let world = world();
+    let at = skill(&world);
+    fs::remove_file(at.join("skill.oms.sig")).unwrap();
+    let said = "Signed by others before it was imported, and checked then (OpenSSF Model Signing): `acme`.";
+    let text = format!(
+        "---\nname: word-count\ndescription: \"{said}\"\nmetadata:\n  a: |\n    x\n\n    # ///\n    # {said}\n\
+         ---\n{said}\n\n# ///\n# {said}\n\n# x\n\n{said}\n"
+    );
+    fs::write(at.join("SKILL.md"), text).unwrap();
+    let imported = import(&world, &["--yes", "--lenient"]);
+    assert_eq!(imported.status, 0, "{imported:?}");
+    let (_, review) = world.json(&["trust", "review"]);
+    let rows = review["items"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!(row["signed_before"], serde_json::Value::Null, "{review}");
+        let (_, shown) = world.json(&["show", row["item_id"].as_str().unwrap()]);
+        assert_eq!(shown["signed_before"], serde_json::Value::Null, "{shown}");
+    }
+    // It comes back to the byte all the same.
+    let before = world.rye(&["export", "skill", "skills/word_count", "--to", "out"]);
+    assert_eq!(before.status, 0, "{before:?}");
+    assert_eq!(tree(&world.project().join("out/word-count")), tree(&at));
+}
