@@ -1,9 +1,6 @@
 //! The proxy for listed hosts: tunnels that begin with TLS, and plain HTTP request by request.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,14 +11,17 @@ use hyper::http::uri::Scheme;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
-use tokio::io::{self, AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::AsyncWriteExt;
 
 use super::Held;
+use super::first_head::Begun;
 use super::greeting::{UNRECOGNIZED_NAME, greeting};
-use super::message::{Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, only};
+use super::message::{
+    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only,
+};
 use super::reach::{self, Destination, Wire};
 use super::shared::Shared;
-use crate::base::limits::PROXY_PIECE_BYTES;
+use super::tunnel::carry;
 use crate::base::{HostRule, address_of};
 use crate::host::Refusal;
 
@@ -61,7 +61,7 @@ fn authorized(headers: &HeaderMap, shared: &Shared) -> Result<(), Refused> {
 fn listed(uri: &Uri, port: Option<u16>, shared: &Shared) -> Result<(String, u16), Refused> {
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
     let (Some(authority), Some(port)) = (authority, port) else {
-        return Err(malformed("names no host and port that could be reached"));
+        return Err(Refused::malformed("names no host and port that could be reached"));
     };
     let host = authority.host().to_ascii_lowercase();
     if shared.is_listed(&host, port) {
@@ -78,10 +78,6 @@ fn listed(uri: &Uri, port: Option<u16>, shared: &Shared) -> Result<(String, u16)
     Err(Refused::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
 }
 
-fn malformed(text: &str) -> Refused {
-    Refused::new(Refusal::Malformed, StatusCode::BAD_REQUEST, format!("the request {text}"))
-}
-
 async fn connect(
     mut request: Request<Incoming>,
     shared: &Arc<Shared>,
@@ -90,7 +86,7 @@ async fn connect(
     authorized(request.headers(), shared)?;
     let uri = request.uri();
     if uri.scheme().is_some() || uri.path_and_query().is_some() {
-        return Err(malformed("is for a tunnel, and names more than a host and port"));
+        return Err(Refused::malformed("is for a tunnel, and names more than a host and port"));
     }
     let (host, port) = listed(uri, uri.port_u16(), shared)?;
     let to = Destination { host: &host, port, is_https: true };
@@ -110,9 +106,8 @@ struct Tunnel {
 
 impl Tunnel {
     async fn run(self, upgrade: OnUpgrade, server: Box<dyn Wire>) {
-        let Ok(upgraded) = upgrade.await else { return };
+        let Some((mut child, read)) = upgrade.await.ok().and_then(taken) else { return };
         let count = Count::new(&self.shared, self.what.clone());
-        let (mut child, read) = taken(upgraded);
         let greeted = match greeting(&mut child, read).await {
             Ok(greeting) if self.is_meant(greeting.name.as_deref()) => Ok(greeting.bytes),
             Ok(_) => Err(Refusal::OtherName),
@@ -144,65 +139,9 @@ impl Tunnel {
 }
 
 /// The child's own connection, and what was read of it already.
-fn taken(upgraded: Upgraded) -> (Box<dyn Wire>, Vec<u8>) {
-    match upgraded.downcast::<TokioIo<tokio::net::TcpStream>>() {
-        Ok(parts) => (Box::new(parts.io.into_inner()), parts.read_buf.to_vec()),
-        Err(upgraded) => (Box::new(TokioIo::new(upgraded)), Vec::new()),
-    }
-}
-
-/// Both ways until both are done; each side hears when the other has said all.
-async fn carry(child: Box<dyn Wire>, mut server: Box<dyn Wire>, first: &[u8], count: &Arc<Count>) {
-    count.sent.fetch_add(first.len() as u64, Ordering::Relaxed);
-    if server.write_all(first).await.is_err() {
-        return;
-    }
-    let mut child = CountedWire { wire: child, count: count.clone() };
-    let (up, down) = (PROXY_PIECE_BYTES, PROXY_PIECE_BYTES);
-    // Which of the two broke it, both know.
-    let _ = io::copy_bidirectional_with_sizes(&mut child, &mut server, up, down).await;
-}
-
-/// The child's end of a tunnel, whose bytes are counted as they pass.
-struct CountedWire {
-    wire: Box<dyn Wire>,
-    count: Arc<Count>,
-}
-
-impl AsyncRead for CountedWire {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        let polled = Pin::new(&mut self.wire).poll_read(context, into);
-        let got = into.filled().len() - before;
-        self.count.sent.fetch_add(got as u64, Ordering::Relaxed);
-        polled
-    }
-}
-
-impl AsyncWrite for CountedWire {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.wire).poll_write(context, bytes);
-        if let Poll::Ready(Ok(wrote)) = polled {
-            self.count.received.fetch_add(wrote as u64, Ordering::Relaxed);
-        }
-        polled
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_shutdown(context)
-    }
+fn taken(upgraded: Upgraded) -> Option<(Begun, Vec<u8>)> {
+    let parts = upgraded.downcast::<TokioIo<Begun>>().ok()?;
+    Some((parts.io.into_inner(), parts.read_buf.to_vec()))
 }
 
 /// A request for `http://…`, written anew.
@@ -210,13 +149,14 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
     authorized(request.headers(), shared)?;
     let uri = request.uri().clone();
     if uri.scheme() != Some(&Scheme::HTTP) {
-        return Err(malformed(
+        return Err(Refused::malformed(
             "is not for an `http://` address; `https://` is asked for by CONNECT",
         ));
     }
     if request.method() == Method::TRACE {
-        return Err(malformed("is a TRACE, which is never passed on"));
+        return Err(Refused::malformed("is a TRACE, which is never passed on"));
     }
+    keeps_protocol(request.headers())?;
     let (host, port) = listed(&uri, Some(uri.port_u16().unwrap_or(80)), shared)?;
     let to = Destination { host: &host, port, is_https: false };
     let named = only(request.headers(), header::HOST).and_then(|value| value.to_str().ok());
@@ -225,7 +165,7 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
         named == to.text() || (port == 80 && format!("{named}:80") == to.text())
     };
     if !named.is_some_and(is_same) {
-        let refused = malformed("has no `Host` that is the one of its address");
+        let refused = Refused::malformed("has no `Host` that is the one of its address");
         return Err(Refused { why: Refusal::OtherName, ..refused });
     }
     let mut headers = std::mem::take(request.headers_mut());
@@ -234,7 +174,7 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
     let authority =
         if port == 80 { to.text().trim_end_matches(":80").to_owned() } else { to.text() };
     let host_value =
-        HeaderValue::try_from(&authority).map_err(|_| malformed("has no such host"))?;
+        HeaderValue::try_from(&authority).map_err(|_| Refused::malformed("has no such host"))?;
     headers.insert(header::HOST, host_value);
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let (wire, target) = match reach::outer_proxy(to, shared)? {
@@ -250,7 +190,8 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
     let (parts, body) = request.into_parts();
     let mut sent = Request::new(Counted::new(body, &count, Way::Sent));
     *sent.method_mut() = parts.method;
-    *sent.uri_mut() = target.parse().map_err(|_| malformed("has a path that is not one"))?;
+    *sent.uri_mut() =
+        target.parse().map_err(|_| Refused::malformed("has a path that is not one"))?;
     // The body says how long it is; a length beside it could say another.
     headers.remove(header::CONTENT_LENGTH);
     *sent.headers_mut() = headers;

@@ -20,8 +20,9 @@ pub(super) type AnswerBody = UnsyncBoxBody<Bytes, hyper::Error>;
 pub(super) type Answer = Response<AnswerBody>;
 
 /// Headers that are meant for the next machine alone (RFC 9110, 7.6.1), and those of proxies.
-const HOP_BY_HOP: [&str; 9] = [
+const HOP_BY_HOP: [&str; 10] = [
     "connection",
+    "http2-settings",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
@@ -49,6 +50,16 @@ pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Refuses who asks to speak another protocol on the connection, which then nobody could judge. An
+/// offer of HTTP/2 is one to go on without it, and is left out.
+pub(super) fn keeps_protocol(headers: &HeaderMap) -> Result<(), Refused> {
+    let is_offer = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"h2c");
+    match headers.get_all(header::UPGRADE).iter().all(is_offer) {
+        true => Ok(()),
+        false => Err(Refused::malformed("asks for another protocol, which is not passed on")),
+    }
+}
+
 /// The one value of a header; `None` if there is none, or several.
 pub(super) fn only(headers: &HeaderMap, name: HeaderName) -> Option<&HeaderValue> {
     let mut all = headers.get_all(name).iter();
@@ -67,6 +78,11 @@ pub(super) struct Refused {
 impl Refused {
     pub(super) fn new(why: Refusal, status: StatusCode, text: impl Into<String>) -> Self {
         Self { why, status, text: text.into() }
+    }
+
+    /// Says of the request what keeps it from being passed on.
+    pub(super) fn malformed(what: &str) -> Self {
+        Self::new(Refusal::Malformed, StatusCode::BAD_REQUEST, format!("the request {what}"))
     }
 
     /// The server cannot be reached, or does not answer as it should.

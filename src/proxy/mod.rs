@@ -6,8 +6,9 @@
 //! In:  listeners on the loopback of the run's network, and [`Settings`].
 //! Out: [`Traffic`], when the run is over.
 //!
-//! - `forward.rs` the proxy for listed hosts: tunnels and plain HTTP · `service.rs` endpoints that
-//!   add a secret · `reach.rs` names to judged connections, also by the operator's own proxy ·
+//! - `first_head.rs` what a connection of the child begins with · `forward.rs` the proxy for listed
+//!   hosts: tunnels and plain HTTP · `service.rs` endpoints that add a secret · `tunnel.rs` what
+//!   carries a tunnel · `reach.rs` names to judged connections, also by the operator's own proxy ·
 //!   `public.rs` which addresses are public · `greeting.rs` the beginning of TLS · `message.rs`
 //!   headers, bodies, refusals · `masked_body.rs` and `secret_spellings.rs` what comes back,
 //!   without secrets · `shared.rs` what all connections know
@@ -15,10 +16,12 @@
 //! Invariants
 //! - A name is resolved once for each connection, every address of it is judged, and what is
 //!   connected to is such an address.
-//! - Each request is parsed and written anew: what a server reads is what was judged.
+//! - A connection of the child carries one request, which is parsed and written anew: what a server
+//!   reads is what was judged.
 //! - A secret leaves only in the header of its service, to its upstream.
 //! - When a [`Proxy`] is gone, so are its listeners and connections.
 
+mod first_head;
 mod forward;
 mod greeting;
 mod masked_body;
@@ -30,6 +33,7 @@ mod service;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -47,10 +51,11 @@ use tokio::runtime::Builder;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use zeroize::Zeroizing;
 
+use self::first_head::BadHead;
 use self::shared::Shared;
 use crate::base::durations::PROXY_HEAD_MS;
 use crate::base::limits::{PROXY_CONNECTIONS, PROXY_HEAD_BYTES};
-use crate::host::{Egress, NetSettings, Traffic};
+use crate::host::{Egress, NetSettings, Refusal, Traffic};
 
 /// What the proxy of one run needs to know. Has no `Debug`.
 pub(crate) struct Settings {
@@ -213,6 +218,11 @@ async fn serve(
     held: Held,
 ) {
     let _ = stream.set_nodelay(true);
+    let stream = match first_head::begun(stream).await {
+        Ok(stream) => stream,
+        Err(BadHead::Missing) => return,
+        Err(_) => return shared.refuse("a request that could not be read", Refusal::Malformed),
+    };
     let answer = service_fn(|request: hyper::Request<Incoming>| {
         let (shared, held) = (shared.clone(), held.clone());
         async move {
@@ -223,7 +233,8 @@ async fn serve(
         }
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
+    http.keep_alive(false)
+        .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(PROXY_HEAD_MS))
         .max_buf_size(PROXY_HEAD_BYTES);
     // What went wrong between the child and us, the child knows.

@@ -9,7 +9,9 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use super::masked_body::MaskedBody;
-use super::message::{Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, only};
+use super::message::{
+    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only,
+};
 use super::reach::{self, Destination};
 use super::shared::Shared;
 use crate::base::Address;
@@ -51,7 +53,10 @@ pub(super) async fn answer(
     shared: &Arc<Shared>,
 ) -> Answer {
     let service = &shared.egress.services[at];
-    let what = format!("{}: {} {}", service.name(), request.method(), request.uri().path());
+    // The token of a run that is watched is told nobody.
+    let path = request.uri().path();
+    let path = path.strip_prefix(&shared.prefix).unwrap_or(path);
+    let what = format!("{}: {} {path}", service.name(), request.method());
     match passed(request, at, port, shared).await {
         Ok(answer) => answer,
         Err(refused) => {
@@ -60,10 +65,6 @@ pub(super) async fn answer(
             Refused { text, ..refused }.answer(&what, shared)
         }
     }
-}
-
-fn malformed(text: &str) -> Refused {
-    Refused::new(Refusal::Malformed, StatusCode::BAD_REQUEST, format!("the request {text}"))
 }
 
 async fn passed(
@@ -95,7 +96,8 @@ async fn passed(
     if upstream.is_https() {
         wire = reach::secured(wire, upstream.host(), shared).await?;
     }
-    *sent.uri_mut() = target.parse().map_err(|_| malformed("has a path that is not one"))?;
+    *sent.uri_mut() =
+        target.parse().map_err(|_| Refused::malformed("has a path that is not one"))?;
     let mut sender = reach::handshake(wire).await.map_err(broken)?;
     let answer = sender.send_request(sent).await.map_err(broken)?;
 
@@ -126,7 +128,7 @@ fn endpoint(request: &Request<Incoming>, port: u16) -> Result<String, Refused> {
     match host.filter(|host| known.iter().any(|known| known == host)) {
         Some(host) => Ok(format!("http://{host}")),
         None => {
-            let refused = malformed("has no `Host` that is the one of this endpoint");
+            let refused = Refused::malformed("has no `Host` that is the one of this endpoint");
             Err(Refused { why: Refusal::OtherName, ..refused })
         }
     }
@@ -151,11 +153,14 @@ fn drop_prefix(request: &mut Request<Incoming>, prefix: &str) -> Result<(), Refu
 fn judge(request: &Request<Incoming>, service: &Service) -> Result<(), Refused> {
     let (method, uri) = (request.method(), request.uri());
     if uri.scheme().is_some() || uri.authority().is_some() {
-        return Err(malformed("is for a whole address, and an endpoint is asked for a path"));
+        return Err(Refused::malformed(
+            "is for a whole address, and an endpoint is asked for a path",
+        ));
     }
     let Some(path) = plain_path(uri.path()) else {
-        return Err(malformed("has a path that may be read in two ways"));
+        return Err(Refused::malformed("has a path that may be read in two ways"));
     };
+    keeps_protocol(request.headers())?;
     if service.allows(method.as_str(), &path) {
         return Ok(());
     }
@@ -172,7 +177,7 @@ fn judge(request: &Request<Incoming>, service: &Service) -> Result<(), Refused> 
 
 /// The path and query at the upstream, whose own path stands before it.
 fn target(upstream: &Address, uri: &Uri) -> Result<String, Refused> {
-    let path = uri.path_and_query().ok_or_else(|| malformed("has no path"))?;
+    let path = uri.path_and_query().ok_or_else(|| Refused::malformed("has no path"))?;
     Ok(format!("{}{path}", upstream.path().trim_end_matches('/')))
 }
 
@@ -191,11 +196,12 @@ fn sent_headers(
     for name in odd {
         headers.remove(name);
     }
-    let own = HeaderName::try_from(service.header()).map_err(|_| malformed("has no header"))?;
+    let own =
+        HeaderName::try_from(service.header()).map_err(|_| Refused::malformed("has no header"))?;
     headers.insert(own, secret.clone());
     let origin = service.upstream().origin();
     let host = origin.split_once("://").map_or("", |(_, host)| host);
-    let host = HeaderValue::try_from(host).map_err(|_| malformed("has no host"))?;
+    let host = HeaderValue::try_from(host).map_err(|_| Refused::malformed("has no host"))?;
     headers.insert(header::HOST, host);
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     Ok(headers)

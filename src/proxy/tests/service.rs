@@ -33,7 +33,7 @@ fn a_listed_call_gets_the_secret_and_nothing_of_the_childs_in_its_place() {
     let headers = "Authorization: Bearer mine\r\nCookie: a=b\r\nProxy-Authorization: Basic eDp5\r\n\
                    Accept-Encoding: gzip, br\r\nRange: bytes=0-1\r\nIf-Range: x\r\nTE: trailers\r\n\
                    Connection: X-Own\r\nX-Own: 1\r\nX-HTTP-Method-Override: DELETE\r\n\
-                   X-Original-URL: /admin\r\nx_rewrite_url: /admin\r\nUpgrade: websocket\r\n\
+                   X-Original-URL: /admin\r\nx_rewrite_url: /admin\r\nUpgrade: h2c\r\n\
                    X-Kept: 1\r\nAccept: application/json\r\nContent-Length: 4\r\n";
     let text = format!(
         "POST /repos/a%20b?q=%2e%2e/&r HTTP/1.1\r\nHost: {}\r\n{headers}\r\nbody",
@@ -263,8 +263,12 @@ fn an_answer_that_cannot_be_looked_through_is_not_passed_on_table() {
     let switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
     let server = Server::saying(switched);
     let world = run(&server, "", &["GET /x"]);
-    let got = ask_with(world.services[0], "GET /x", "Upgrade: x\r\nConnection: upgrade\r\n");
+    let got = ask(world.services[0], "GET /x");
     assert!(got.starts_with("HTTP/1.1 502 "), "{got}");
+    let asking = "Upgrade: x\r\nConnection: upgrade\r\n";
+    let got = ask_with(world.services[0], "GET /x", asking);
+    assert!(got.starts_with("HTTP/1.1 400 "), "{got}");
+    assert_eq!(server.met(), 1);
 }
 
 #[test]
