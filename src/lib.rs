@@ -70,7 +70,7 @@
 //! |---|---|---|
 //! | `.ai/{tools,directives,knowledge,config}/**` | `space`, for `resolve` | `verify::stage`, `scaffold`, `import` |
 //! | `<user>/.ai/config/keys/signing/` | `trust::own_keys` | the same |
-//! | `<user>/.ai/config/keys/{trusted,revoked,projects,roots,rotated}/` | `trust::document` | the same |
+//! | `<user>/.ai/config/keys/{trusted,revoked,projects,approvals,roots,rotated}/` | `trust::document` | the same |
 //! | `<user>/.ai/config/keys/dev/` | `trust::dev_key` | the same, for `rye dev` |
 //! | `<user>/.ai/config/keys/{interpreters,deps}/` | `trust::allowed` | the same |
 //! | `<user>/.ai/config/rye/{policy,file-types}.yaml` | `trust::store` | you |

@@ -159,6 +159,9 @@ pub(crate) const PROGRAM_SHALLOW: usize = 64;
 /// Stack for each of them in bytes: several times what the deepest functions of a build without
 /// optimisation take. It is address space until it is used.
 pub(crate) const PROGRAM_LEVEL_BYTES: usize = 16 << 10;
+/// Most items that the record of an approval names; its digest is over all of them. Each takes some
+/// 170 bytes of a file that a person may read.
+pub(crate) const APPROVED_ITEMS: usize = 500;
 /// Largest `rye/policy` or `rye/file-types`, in bytes: a page or two, and their reader's time grows
 /// with the square of the brackets that stand open.
 pub(crate) const OWN_CONFIG_BYTES: usize = 64 << 10;

@@ -51,7 +51,16 @@ pub(crate) struct InstalledBundle {
 #[derive(Debug)]
 pub(crate) enum BundleState {
     /// Its publisher is trusted; `changed` are files that are not what was installed.
-    Readable { manifest: Box<Manifest>, key: Fingerprint, owner: String, changed: Vec<String> },
+    Readable {
+        manifest: Box<Manifest>,
+        key: Fingerprint,
+        owner: String,
+        changed: Vec<String>,
+        /// In UTC, to the second.
+        installed_at: String,
+        /// The archive that it came from; an earlier rye did not record it.
+        installed_from: Option<String>,
+    },
     /// Why nobody can say what it is.
     Unreadable(String),
 }
@@ -101,6 +110,8 @@ impl<'a> InstalledBundles<'a> {
                     key,
                     owner,
                     changed: differences(&place, &receipt),
+                    installed_at: receipt.installed_at,
+                    installed_from: receipt.installed_from,
                 }
             }
             Err(failure) => BundleState::Unreadable(failure.to_string()),
@@ -159,7 +170,7 @@ impl<'a> InstalledBundles<'a> {
         });
         let installed = match wanted {
             Ok(Some(bundle)) => self.hold().map_err(Failure::from).and_then(|_held| {
-                let left = self.put(&bundle, &staging, seeing)?;
+                let left = self.put(&bundle, archive, &staging, seeing)?;
                 Ok(Some((bundle, left)))
             }),
             Ok(None) => Ok(None),
@@ -171,14 +182,20 @@ impl<'a> InstalledBundles<'a> {
     }
 
     /// Puts a bundle that was checked into its place; the folder is held.
-    fn put(&self, bundle: &Bundle, staging: &Path, seeing: Seeing<'_>) -> Result<Left, Failure> {
+    fn put(
+        &self,
+        bundle: &Bundle,
+        archive: &Path,
+        staging: &Path,
+        seeing: Seeing<'_>,
+    ) -> Result<Left, Failure> {
         // Another one may have been installed while the person read.
         self.may_replace(bundle)?;
         let name = bundle.manifest.predicate.name.clone();
         no_clash(&seeing(name.clone(), staging.to_owned())?, &name, &bundle.items)?;
         let io = |source| io_error(staging, source);
         put(&staging.join(MANIFEST), &bundle.envelope, false).map_err(io)?;
-        let receipt = Receipt::from_bundle(bundle).to_text();
+        let receipt = Receipt::new(bundle, archive).to_text();
         let receipt = receipt.map_err(|why| io(io::Error::other(why)))?;
         put(&staging.join(RECEIPT), &receipt, false).map_err(io)?;
         let place = self.place(&name);

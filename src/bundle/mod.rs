@@ -29,5 +29,5 @@ mod receipt;
 
 pub(crate) use check::{Bundle, check_archive};
 pub(crate) use error::CODES;
-pub(crate) use installed::{BundleState, InstalledBundles, Left};
+pub(crate) use installed::{BundleState, InstalledBundle, InstalledBundles, Left};
 pub(crate) use pack::{Wish, pack};

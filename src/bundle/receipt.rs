@@ -24,6 +24,9 @@ pub(super) struct Receipt {
     /// Of this form.
     format: u8,
     pub(super) installed_at: String,
+    /// The archive that it came from, as it was named then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) installed_from: Option<String>,
     /// Below the bundle's folder.
     files: BTreeMap<String, Digest>,
 }
@@ -37,12 +40,14 @@ pub(super) enum Now {
 }
 
 impl Receipt {
-    pub(super) fn from_bundle(bundle: &Bundle) -> Self {
+    pub(super) fn new(bundle: &Bundle, from: &Path) -> Self {
         let files = bundle.manifest.files().map(|file| (format!(".ai/{}", file.path), file.sha256));
         let manifest = (MANIFEST.to_owned(), Digest::of(&bundle.envelope));
+        let real = from.canonicalize().unwrap_or_else(|_| from.to_owned());
         Self {
             format: 1,
             installed_at: now().to_string(),
+            installed_from: Some(real.display().to_string()),
             files: files.chain([manifest]).collect(),
         }
     }

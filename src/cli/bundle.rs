@@ -228,10 +228,18 @@ fn list(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let listed = InstalledBundles::new(&rye)?.list();
     if out.is_json() {
         let rows = listed.iter().map(|bundle| match &bundle.state {
-            BundleState::Readable { manifest, key, owner, changed } => json!({
+            BundleState::Readable {
+                manifest,
+                key,
+                owner,
+                changed,
+                installed_at,
+                installed_from,
+            } => json!({
                 "name": bundle.name, "version": manifest.predicate.version, "signer": key,
                 "description": manifest.predicate.description, "owner": owner,
                 "files": manifest.files().count(), "changed": changed,
+                "installed_at": installed_at, "installed_from": installed_from,
             }),
             BundleState::Unreadable(why) => json!({"name": bundle.name, "unusable": why}),
         });

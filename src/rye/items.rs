@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
 use super::load::Loader;
+use crate::base::Timestamp;
 use crate::base::json::object;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
@@ -30,6 +31,7 @@ pub(crate) struct Described {
     pub(crate) content: String,
     pub(crate) shadowed: Vec<Place>,
     pub(crate) warnings: Vec<Warned>,
+    pub(crate) signed_at: Option<Timestamp>,
 }
 
 impl Items<'_> {
@@ -160,5 +162,6 @@ fn describe(loader: Loader<'_>, query: &Query) -> Result<Described, Failure> {
         content: source.raw(),
         shadowed: source.shadowed().to_vec(),
         warnings: super::run::warnings(std::iter::once(&source)),
+        signed_at: source.signer().map(|signer| signer.at),
     })
 }

@@ -18,8 +18,8 @@ use crate::signature::has_no_line;
 use crate::space::{Entry, Odd, ProjectIdentity};
 use crate::trace::Quiet;
 use crate::verify::{
-    AcceptedProject, KeyPair, OutOfScope, Proposal, PublicKey, SigLine, SignedText, Source,
-    TextFault, TrustStore, UnacceptedProject, check, digest_to_sign, proposals,
+    AcceptedProject, ApprovedItem, KeyPair, OutOfScope, Proposal, PublicKey, SigLine, SignedText,
+    Source, TextFault, TrustStore, UnacceptedProject, approve, check, digest_to_sign, proposals,
 };
 
 /// Who stands behind an item of the project.
@@ -146,8 +146,18 @@ impl<'a> ProjectTrust<'a> {
             return Ok(false);
         }
         AcceptedProject::accept(user, pair, identity, now())?;
-        self.remember()?;
+        self.approve(pair)?;
         Ok(true)
+    }
+
+    /// Remembers what is admitted here, and signs a record of that: you accept what is there now.
+    ///
+    /// # Errors
+    /// `space.*`, `verify.trust_unreadable`, `trust.io`.
+    pub(crate) fn approve(self, pair: &KeyPair) -> Result<(), Failure> {
+        let (user, items) = (self.rye.spaces.user()?, self.remember()?);
+        let Some(identity) = self.rye.spaces.project_identity() else { return Ok(()) };
+        Ok(approve(&self.rye.trust(), user, pair, identity, items, now())?)
     }
 
     /// What the project holds beside `own`, where you have not accepted it; `None` where you have,
@@ -170,7 +180,7 @@ impl<'a> ProjectTrust<'a> {
     ///
     /// # Errors
     /// `space.*`, `verify.trust_unreadable`.
-    pub(crate) fn remember(self) -> Result<(), Failure> {
+    fn remember(self) -> Result<Vec<ApprovedItem>, Failure> {
         let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
         let entries = self.rye.items().survey(&[])?.entries.into_iter();
@@ -181,7 +191,11 @@ impl<'a> ProjectTrust<'a> {
         });
         let admitted: Vec<_> = admitted.collect();
         loader.remember(admitted.iter(), false);
-        Ok(())
+        let row = |source: &Source| {
+            let (item, sha256) = (source.item().clone(), source.digest());
+            source.signer().map(|signer| ApprovedItem { item, sha256, key: signer.key })
+        };
+        Ok(admitted.iter().filter_map(row).collect())
     }
 
     /// Items here that a key signed, and may sign once its trust document names them.

@@ -19,6 +19,7 @@
 //! `rotate.rs` another own key.
 
 mod allowed;
+mod approval;
 mod dev_key;
 mod document;
 mod error;
@@ -39,6 +40,7 @@ mod store;
 mod unfinished_rotation;
 
 pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
+pub(crate) use approval::{ApprovedItem, ProjectApproval, approval, approve, signed_at};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
 pub(crate) use document::{DocumentFault, TrustDocument};
 pub(crate) use error::{

@@ -108,6 +108,23 @@ impl<'a> OwnFile<'a> {
     }
 }
 
+impl OwnFile<'_> {
+    /// When `key` signed the file; `None` where it did not.
+    pub(super) fn signed_at(&self, key: Option<&PublicKey>, now: Timestamp) -> Option<Timestamp> {
+        self.verified_text(key, now).ok()??;
+        let (item, comment) = (Ref::new(Kind::Config, self.id.clone()), toml_comment());
+        let bytes = match &self.waiting {
+            Some((waits_for, bytes)) if Some(*waits_for) == key.map(PublicKey::fingerprint) => {
+                bytes
+            }
+            _ => self.in_place.as_deref()?,
+        };
+        let signed = SignedText { bytes, item: &item, ext: self.ext, comment: &comment };
+        let verdict = check(&signed, now, |_| Err::<(PublicKey, ()), _>(NotOwn::NoKey));
+        verdict.line().map(|line| line.at)
+    }
+}
+
 /// The text of a document, if `key` signed it for this id.
 fn signed_by(
     bytes: &[u8],

@@ -42,3 +42,4 @@ pub(crate) use crate::trust::{
     Permit, Proposal, Revocation, TrustDocument, TrustError, TrustStore, allow_deps, allow_file,
     check_own_config, proposals, record_id, relative, remove_own, rotate, write_own,
 };
+pub(crate) use crate::trust::{ApprovedItem, ProjectApproval, approval, approve, signed_at};

@@ -6,6 +6,7 @@ mod newcomer;
 mod projects;
 mod pulled;
 mod reach;
+mod records;
 mod revoked;
 mod risk;
 mod walk;

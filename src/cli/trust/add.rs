@@ -191,8 +191,9 @@ pub(super) fn accept(
     // The project is accepted behind the question, and before anything is said of its items.
     let fingerprint = document.fingerprint;
     let path = believe(&mut document, scope, &before, rye, context, out)?;
-    if !rye.project().accept(&rye.signing().own_pair()?)? {
-        rye.project().remember()?;
+    let pair = rye.signing().own_pair()?;
+    if !rye.project().accept(&pair)? {
+        rye.project().approve(&pair)?;
     }
     let left_out = rye.project().left_out(fingerprint)?;
     let without_it = workflows_without(fingerprint, rye);

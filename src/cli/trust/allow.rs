@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::base::Timestamp;
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
@@ -16,7 +17,7 @@ use crate::rye::{Rye, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
     DEPS, FileIdentity, INTERPRETERS, Permit, TrustError, allow_deps, allow_file, record_id,
-    relative, remove_own,
+    relative, remove_own, signed_at,
 };
 
 /// Files of a project that choose a version. They are allowed like programs.
@@ -145,6 +146,17 @@ pub(in crate::cli) struct Allowed {
     pub(in crate::cli) path: String,
     /// Why it is not used any more.
     pub(in crate::cli) stale: Option<String>,
+    /// When the record was signed last.
+    signed_at: Option<Timestamp>,
+}
+
+impl Allowed {
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "what": self.what, "path": self.path, "used": self.stale.is_none(),
+            "why": self.stale, "signed_at": self.signed_at,
+        })
+    }
 }
 
 /// Everything that you allowed, with the records that cannot be read.
@@ -172,7 +184,8 @@ fn file(id: &ItemId, rye: &Rye) -> Option<Allowed> {
         None => Some("it is gone".to_owned()),
         Some(file) => stale(rye.trust().permits_file(&file)),
     };
-    Some(Allowed { what, path: record.path.display().to_string(), stale })
+    let signed_at = signed_at(&rye.trust(), id);
+    Some(Allowed { what, path: record.path.display().to_string(), stale, signed_at })
 }
 
 fn folder(id: &ItemId, rye: &Rye) -> Option<Allowed> {
@@ -185,12 +198,13 @@ fn folder(id: &ItemId, rye: &Rye) -> Option<Allowed> {
         Err(_) => Some("it is gone".to_owned()),
         Ok(folder) => stale(rye.trust().permits_deps(&folder)),
     };
-    Some(Allowed { what, path: record.path.display().to_string(), stale })
+    let signed_at = signed_at(&rye.trust(), id);
+    Some(Allowed { what, path: record.path.display().to_string(), stale, signed_at })
 }
 
 fn unreadable(what: &'static str, id: &ItemId, error: &TrustError) -> Allowed {
     let path = format!(".ai/{}", relative(id));
-    Allowed { what, path, stale: Some(error.to_string()) }
+    Allowed { what, path, stale: Some(error.to_string()), signed_at: None }
 }
 
 fn stale(permit: Permit) -> Option<String> {

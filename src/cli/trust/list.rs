@@ -79,10 +79,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let allowed = super::allowed(rye)?;
     if out.is_json() {
         let keys: Vec<Value> = rows.iter().map(Row::to_json).collect();
-        let allowed: Vec<Value> = allowed
-            .iter()
-            .map(|a| json!({"what": a.what, "path": a.path, "used": a.stale.is_none(), "why": a.stale}))
-            .collect();
+        let allowed: Vec<Value> = allowed.iter().map(Allowed::to_json).collect();
         out.success(json!({"keys": keys, "revoked": revoked, "allowed": allowed}));
         return Ok(Exit::DONE);
     }
@@ -97,7 +94,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     for key in revoked.into_iter().filter(|key| !trusted.contains(key)) {
         out.line(&format!("{key}  {}  {REVOKED}", paint.style(Style::Error, "revoked")));
     }
-    for Allowed { what, path, stale } in allowed {
+    for Allowed { what, path, stale, .. } in allowed {
         let state = match stale {
             None => paint.style(Style::Good, "allowed"),
             Some(why) => paint.style(Style::Warning, &format!("not used: {}", escape_line(&why))),
@@ -232,7 +229,7 @@ pub(super) fn show(key: &str, rye: &Rye, out: &mut Out) -> Result<Exit, Failure>
 }
 
 /// The fingerprints that documents of the user space are named after.
-fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, Failure> {
+pub(super) fn documents(rye: &Rye, folder: &str) -> Result<Vec<Fingerprint>, Failure> {
     let entries = rye.items().list(Space::User, Kind::Config)?;
     let folder = format!("keys/{folder}");
     let named = entries.iter().filter(|e| e.item.id.folder() == folder && e.ext == "toml");

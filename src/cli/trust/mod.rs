@@ -4,6 +4,7 @@ mod add;
 mod allow;
 mod list;
 mod propose;
+mod records;
 mod review;
 
 pub(super) use allow::allowed;
@@ -100,7 +101,12 @@ enum Verb {
         key: String,
     },
     /// List the keys you trust and have revoked, dev keys, and what of projects you let in
-    List,
+    List {
+        /// And records for an audit: when you accepted projects and keys, and what; which bundles
+        /// and MCP servers were installed, when and whence
+        #[arg(long)]
+        records: bool,
+    },
     /// Show what is said of one key: its trust document, or the record of a dev key
     Show {
         /// The key's fingerprint, or the beginning of it
@@ -183,7 +189,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Revoke { key, reason } => revoke(key, reason, &rye, context, out),
         Verb::Propose { owner } => propose::run(owner.as_deref(), &rye, context, out),
         Verb::Unrevoke { key } => unrevoke(key, &rye, context, out),
-        Verb::List => list::run(&rye, out),
+        Verb::List { records: false } => list::run(&rye, out),
+        Verb::List { records: true } => records::run(&rye, out),
         Verb::Show { key } => list::show(key, &rye, out),
         Verb::AllowInterpreter { path } => allow::interpreter(path, &rye, context, out),
         Verb::AllowDeps { folder } => allow::deps(folder, &rye, context, out),
@@ -216,9 +223,10 @@ fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure>
     rye.spaces().project()?;
     let path = rye.spaces().project_path().display().to_string();
     confirm(&format!("accept the project `{path}`"), "", context, out)?;
-    let fresh = rye.project().accept(&rye.signing().own_pair()?)?;
+    let pair = rye.signing().own_pair()?;
+    let fresh = rye.project().accept(&pair)?;
     if !fresh {
-        rye.project().remember()?;
+        rye.project().approve(&pair)?;
     }
     let has_unknown = rye.project().has_unknown_signers()?;
     if out.is_json() {

@@ -114,11 +114,11 @@ fn items(review: &Review, rye: &Rye, paint: Paint) -> Vec<String> {
             SignerIs::None => paint.style(Style::Error, "none: not signed"),
         };
         let mut line = format!("  {:<width$}  {signer}", item.item.to_string());
-        if let Some(why) = item.out_of_scope {
-            line.push_str(&paint.style(Style::Error, &format!("  may not sign this: {why}")));
-        }
         if let Some(risk) = item.risk {
             line.push_str(&format!("  {}", risk.tier));
+        }
+        if let Some(why) = item.out_of_scope {
+            line.push_str(&paint.style(Style::Error, &format!("  may not sign this: {why}")));
         }
         if item.reach.is_none() {
             line.push_str(&paint.style(Style::Error, "  cannot be read as an item"));
