@@ -160,14 +160,23 @@ impl Service {
         &self.env
     }
 
-    /// What may be called.
-    pub(crate) fn calls(&self) -> &[AllowedCall] {
-        &self.allow
-    }
-
     /// Whether a call is listed. The path is decoded and has no segment that leads up.
     pub(crate) fn allows(&self, method: &str, path: &str) -> bool {
         self.allow.iter().any(|call| call.covers(method, path))
+    }
+}
+
+impl fmt::Display for Service {
+    /// All of it but the header's form where that is the usual one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, upstream, secret, header, format, allow, env } = self;
+        let calls: Vec<_> = allow.iter().map(ToString::to_string).collect();
+        let upstream = upstream.as_str().trim_end_matches('/');
+        write!(f, "{name}: {secret} to {upstream}, {}", calls.join(", "))?;
+        if !(header.eq_ignore_ascii_case("authorization") && format == "Bearer {}") {
+            write!(f, ", as `{header}: {format}`")?;
+        }
+        write!(f, ", at {env}")
     }
 }
 

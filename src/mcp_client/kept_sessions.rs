@@ -68,13 +68,13 @@ impl Sessions {
         let answer = held(&slot, &talk).and_then(|mut slot| {
             let answer = called(&mut slot, signed, &arguments, &talk, &mut tail, &|| {
                 carrier(plan, server, running)
-            })?;
+            });
             let traffic = slot.as_ref().and_then(|session| session.carrier.take_traffic());
-            Ok((answer, traffic))
+            running.carried(traffic.as_ref());
+            Ok((answer?, traffic))
         });
         match answer {
             Ok((answer, traffic)) => {
-                running.carried(traffic.as_ref());
                 let outcome = outcome(answer, &mask, String::new(), begin.elapsed());
                 Ok(Outcome { traffic, ..outcome })
             }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::item::Item;
 use super::tool::{EnvBase, Tool};
-use crate::host::{DeclaredNet, Service};
+use crate::host::DeclaredNet;
 use crate::verify::FileList;
 
 /// What an item asks for beyond its own files and inputs; templates are not filled in.
@@ -90,7 +90,7 @@ impl DeclaredReach {
             program: of_exec.or(of_config),
             url: text("url"),
             net: sandbox.and_then(|s| s.net.clone()),
-            services: tool.services().iter().map(service_text).collect(),
+            services: tool.services().iter().map(ToString::to_string).collect(),
             reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
             declares_reads: sandbox.is_some_and(|s| s.read.is_some()),
             writes,
@@ -165,12 +165,6 @@ impl DeclaredReach {
     }
 }
 
-/// One service: what is sent where, and which calls.
-fn service_text(service: &Service) -> String {
-    let calls: Vec<_> = service.calls().iter().map(ToString::to_string).collect();
-    format!("{} to {}: {}", service.secret(), service.upstream().as_str(), calls.join(", "))
-}
-
 fn names_of(listed: &FileList) -> Vec<String> {
     let patterns = listed.patterns.iter().map(|pattern| pattern.text().to_owned());
     match listed.digests.is_empty() {
@@ -233,7 +227,10 @@ mod tests {
             "executor_id: a/b\nsandbox: {services: {hub: {upstream: 'https://a.example.org', \
              secret: T, allow: [GET /x/**], env: HUB}}}",
         );
-        let words = ["net its services alone", "services T to https://a.example.org/: GET /x/**"];
+        let words = [
+            "net its services alone",
+            "services hub: T to https://a.example.org, GET /x/**, at HUB",
+        ];
         assert_eq!(service.words()[..2], words);
         assert_eq!(service.beyond(&all)[0], words[1], "a secret that is sent is told");
     }

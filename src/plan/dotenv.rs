@@ -22,23 +22,6 @@ impl EnvFault {
     }
 }
 
-/// Names that decide what a program loads, trusts or talks to; a project's `.env` never sets one.
-const LOADERS: &[&str] = &["PATH", "HOME", "IFS", "ENV", "USER_SPACE"];
-
-/// The same by their beginning.
-const LOADER_FAMILIES: &[&str] = &[
-    "LD_", "DYLD_", "PYTHON", "NODE_", "PERL5", "RUBY", "LUA_", "BASH_", "GIT_", "SSL_", "GLIBC_",
-    "RYE_",
-];
-
-/// Whether a name is one that `.env` may not set.
-pub(super) fn is_loader(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    LOADERS.contains(&upper.as_str())
-        || LOADER_FAMILIES.iter().any(|family| upper.starts_with(family))
-        || upper.ends_with("_PROXY")
-}
-
 /// The file as a text.
 ///
 /// # Errors
@@ -84,7 +67,8 @@ fn unquoted(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_loader, read};
+    use super::read;
+    use crate::parse::is_loader;
 
     #[test]
     fn values_are_literal() {

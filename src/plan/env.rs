@@ -13,7 +13,7 @@ use crate::chain::{Chain, Role};
 use crate::diagnostic::Failure;
 use crate::host::{Service, Vars};
 use crate::id::{Ref, Space};
-use crate::parse::{DEPS_VAR, EnvBase, EnvPath, KEPT_BACK};
+use crate::parse::{DEPS_VAR, EnvBase, EnvPath, KEPT_BACK, is_loader};
 use crate::trace::{Event, Sink};
 
 /// The names that a child gets from the host, beside `LC_*`.
@@ -61,7 +61,7 @@ impl Env {
     /// `path` is the host's `PATH` without the folders from which no program is taken.
     ///
     /// # Errors
-    /// `plan.missing_secret`
+    /// `plan.missing_secret`, `plan.bad_config`
     pub(super) fn new(
         chain: &Chain,
         vars: &Vars,
@@ -74,7 +74,7 @@ impl Env {
             sink.record(Event::ResolveEnv { contributed_by: by, keys });
         };
         let (declared, mut of_project) = declared(chain, vars, plan_source)?;
-        let of_services = of_services(chain, vars, &of_project);
+        let of_services = of_services(chain, vars, &of_project)?;
         let base = chain.tool().tool.exec.as_ref().map_or(EnvBase::Minimal, |exec| exec.env_base);
         let hides_named = chain.tool().tool.exec.is_some();
         let named = chain.links().iter().flat_map(|link| &link.tool.env_names);
@@ -334,20 +334,36 @@ fn declared(
 }
 
 /// The secrets of the services that the chain may call.
+///
+/// # Errors
+/// `plan.bad_config`
 fn of_services(
     chain: &Chain,
     vars: &Vars,
     of_project: &BTreeMap<String, String>,
-) -> BTreeMap<String, String> {
+) -> Result<BTreeMap<String, String>, PlanError> {
     let value = |name: &str| {
         let of_host = vars.text(name).filter(|value| !value.is_empty());
         of_host.or_else(|| of_project.get(name).map(String::as_str))
     };
-    let services = chain.links().iter().flat_map(|link| link.tool.services());
-    let found = services.filter_map(|service| {
-        Some((service.secret().to_owned(), value(service.secret())?.to_owned()))
-    });
-    found.collect()
+    let mut found = BTreeMap::new();
+    for link in chain.links() {
+        for service in link.tool.services() {
+            let Some(secret) = value(service.secret()) else { continue };
+            // RFC 9110, 5.5.
+            if secret.chars().any(char::is_control) || secret.trim() != secret {
+                let name = service.secret();
+                let why = format!(
+                    "names `{name}`, whose value cannot stand in a header: it has a line end or \
+                     another control character, or a space at an end"
+                );
+                let item = link.item().clone();
+                return Err(PlanError::BadConfig { item, pointer: "/sandbox/services", why });
+            }
+            found.insert(service.secret().to_owned(), secret.to_owned());
+        }
+    }
+    Ok(found)
 }
 
 /// The values of the project's `.env` for names that its own tools declare and the host has not.
@@ -373,7 +389,7 @@ fn of_project(
     let mut values = BTreeMap::new();
     for (item, name) in asked {
         let Some(value) = given.get(name) else { continue };
-        if dotenv::is_loader(name) {
+        if is_loader(name) {
             let (item, name) = (item.clone(), name.to_owned());
             return Err(PlanError::RefusedVariable { item, name }.into());
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::dotenv::{is_loader, read};
+use super::dotenv::read;
 use super::params::Params;
 use super::pieces::Pieces;
 use super::record::FORMAT;
@@ -15,6 +15,7 @@ use crate::base::fuzz::is_message;
 use crate::base::{Digest, canon};
 use crate::id::Ref;
 use crate::parse;
+use crate::parse::is_loader;
 
 /// Expanding is what core 7.7 says, read one sign at a time: values that look like templates go in
 /// as text. In a text that is JSON every string is a template, and its shape is kept.

@@ -14,12 +14,12 @@ use super::plan::PlanContext;
 use super::protected::{
     GIT, HEAD, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
-use crate::base::limits::SANDBOX_MOUNTS;
+use crate::base::limits::{EGRESS_SERVICES, SANDBOX_MOUNTS};
 use crate::chain::{Chain, Link};
 use crate::diagnostic::Failure;
 use crate::host::{
     CannotConfine, Caps, Commits, Confinement, DeclaredNet, Egress, KeptPath, Ladder, Net, Policy,
-    SandboxLevel,
+    SandboxLevel, Service,
 };
 use crate::id::Space;
 use crate::space::BUNDLES;
@@ -91,7 +91,7 @@ pub(super) fn confinement(
         SandboxChoice::On(ladder) => ladder,
         SandboxChoice::Learn => {
             let base = base(chain, survey, machine).map_err(refused)?;
-            let policy = widest(chain, &base, machine);
+            let policy = widest(chain, &base, machine).map_err(refused)?;
             let held = held(policy, Ladder::Only(SandboxLevel::Bwrap)).map_err(refused)?;
             return Ok((Some(held), Some(base)));
         }
@@ -132,7 +132,14 @@ fn base(
 /// All of the machine but what no tool may touch. What lies in the folder that is a private one for
 /// every tool shows through it, so that new files there are its own and old ones are seen to be
 /// needed.
-fn widest(chain: &Chain, base: &BasePolicy, machine: &PlanContext<'_>) -> Policy {
+///
+/// # Errors
+/// `sandbox.bad_grant`
+fn widest(
+    chain: &Chain,
+    base: &BasePolicy,
+    machine: &PlanContext<'_>,
+) -> Result<Policy, CannotConfine> {
     let private = Path::new(PRIVATE);
     let host = machine.host;
     let mut there = host.names(private);
@@ -162,9 +169,9 @@ fn widest(chain: &Chain, base: &BasePolicy, machine: &PlanContext<'_>) -> Policy
     }
     let write = write.into_iter().collect();
     // A tool that calls services does not work without them.
-    let services = chain.links().iter().flat_map(|link| link.tool.services()).cloned();
-    let egress = Egress { hosts: Vec::new(), services: services.collect() };
-    Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, egress, ..policy }
+    let egress = Egress { hosts: Vec::new(), services: services(chain.links())? };
+    policy.hidden.extend(Places::new(machine).env_files(&egress));
+    Ok(Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, egress, ..policy })
 }
 
 /// What these links of the chain declare, with what every run has.
@@ -241,11 +248,18 @@ fn policy(
         return Err(CannotConfine::BadGrant(why));
     }
     let is_named = |path: &Path| read.iter().chain(&write).any(|named| named.starts_with(path));
+    let (net, egress) = network(chain, links)?;
+    let env_files = places.env_files(&egress);
+    if let Some(path) = env_files.iter().find(|path| is_named(path)) {
+        let path = path.display();
+        let why = format!("`{path}` may hold the secret of a service, which the tool never sees");
+        return Err(CannotConfine::BadGrant(why));
+    }
+    hidden.extend(env_files);
     hidden.extend(places.passwords().filter(|path| !is_named(path)));
     let adds_items = declared().any(|sandbox| sandbox.adds_items);
     let new_items = adds_items.then(|| ITEMS.map(|kind| places.project.join(".ai").join(kind)));
     let partial = declared().any(|sandbox| sandbox.partial);
-    let (net, egress) = network(chain, links);
     Ok(Policy {
         base: places.base(survey, net),
         read: read.into_iter().collect(),
@@ -272,10 +286,13 @@ fn policy(
 
 /// The network that the first link to name one gives, with its hosts. Services are those of all
 /// links; with them and no word about the network, there is nothing but them.
-fn network(chain: &Chain, links: &[Link]) -> (Net, Egress) {
-    let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
-    let services: Vec<_> = declared().flat_map(|sandbox| sandbox.services.clone()).collect();
-    let of_links = declared().find_map(|sandbox| sandbox.net.clone());
+///
+/// # Errors
+/// `sandbox.bad_grant`
+fn network(chain: &Chain, links: &[Link]) -> Result<(Net, Egress), CannotConfine> {
+    let services = services(links)?;
+    let mut declared = links.iter().filter_map(|link| link.tool.sandbox.as_ref());
+    let of_links = declared.find_map(|sandbox| sandbox.net.clone());
     let (net, hosts) = match (of_links, chain.tool().source.space()) {
         (Some(DeclaredNet { net, hosts }), _) => (net, hosts),
         (None, _) if !services.is_empty() => (Net::Hosts, Vec::new()),
@@ -283,7 +300,47 @@ fn network(chain: &Chain, links: &[Link]) -> (Net, Egress) {
     };
     // Services answer in a network of the tool's own, so another link opens no other.
     let net = if services.is_empty() { net } else { Net::Hosts };
-    (net, Egress { hosts, services })
+    Ok((net, Egress { hosts, services }))
+}
+
+/// The services of all links. What is of one is of no other: two of one name, or at one variable,
+/// would be one endpoint with the secret of either.
+///
+/// # Errors
+/// `sandbox.bad_grant`
+fn services(links: &[Link]) -> Result<Vec<Service>, CannotConfine> {
+    let mut services: Vec<Service> = Vec::new();
+    for (link, service) in
+        links.iter().flat_map(|link| link.tool.services().iter().map(move |s| (link, s)))
+    {
+        let (item, name) = (link.item(), service.name());
+        let bad = |why: String| {
+            CannotConfine::BadGrant(format!("the service `{name}` of `{item}` {why}"))
+        };
+        let other = |known: &&Service| known.name() == name || known.env() == service.env();
+        if let Some(other) = services.iter().find(other) {
+            return Err(bad(format!(
+                "has the name or the variable of the service `{}` of another item of the chain",
+                other.name()
+            )));
+        }
+        let secret = service.secret();
+        let holds = |link: &&Link| {
+            link.tool.secrets.iter().chain(&link.tool.env_names).any(|asked| asked == secret)
+        };
+        if let Some(holder) = links.iter().find(holds) {
+            return Err(bad(format!(
+                "keeps `{secret}` from the tool, and `{}` asks for it under `secrets` or `env`",
+                holder.item()
+            )));
+        }
+        services.push(service.clone());
+    }
+    if services.len() > EGRESS_SERVICES {
+        let why = format!("the items of the chain have more than {EGRESS_SERVICES} services");
+        return Err(CannotConfine::BadGrant(why));
+    }
+    Ok(services)
 }
 
 /// The network of a tool of that space whose links say nothing of it.
@@ -511,6 +568,17 @@ impl<'a> Places<'a> {
     }
 
     /// The system, the program with what it loads, and the packages that you let in.
+    /// The project's `.env`, wherever a link leads, for a tool with services: the secret of one may
+    /// stand in it.
+    fn env_files(&self, egress: &Egress) -> Vec<PathBuf> {
+        let file = self.project.join(".env");
+        let real = self.machine.host.real_file(&file);
+        match egress.services.is_empty() {
+            true => Vec::new(),
+            false => [file].into_iter().filter(|_| real.is_some()).chain(real.clone()).collect(),
+        }
+    }
+
     fn base(&self, survey: &Survey, net: Net) -> Vec<PathBuf> {
         let host = self.machine.host;
         let mut base: BTreeSet<PathBuf> =

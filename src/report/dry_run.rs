@@ -64,19 +64,35 @@ pub(super) fn sandbox_text(in_force: &Value) -> String {
         hosts => or_nothing(list(hosts)),
     };
     let services = in_force["services"].as_array().into_iter().flatten();
-    let services: Vec<_> =
-        services.map(|service| service["name"].as_str().unwrap_or_default()).collect();
+    let services: Vec<_> = services.map(service_text).collect();
     let (reads, writes) = (list(&in_force["fs"]["read"]), list(&in_force["fs"]["write"]));
     let mut text =
         format!("{level}, reads {}, writes {}, net {net}", or_nothing(reads), or_nothing(writes));
     if !services.is_empty() {
-        let _ = write!(text, ", services {}", services.join(" "));
+        let _ = write!(text, ", services {}", services.join("; "));
     }
     let missing = list(&in_force["missing"]);
     if !missing.is_empty() {
         let _ = write!(text, "; does not hold: {missing}");
     }
     text
+}
+
+/// A service as a plan has it.
+fn service_text(service: &Value) -> String {
+    let text = |key: &str| service[key].as_str().unwrap_or_default();
+    let calls = service["allow"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let calls: Vec<_> = calls.collect();
+    format!(
+        "{} ({} to {} as `{}: {}`: {}; at {})",
+        text("name"),
+        text("secret"),
+        text("upstream"),
+        text("header"),
+        text("format"),
+        calls.join(", "),
+        text("env")
+    )
 }
 
 /// What would be sent, for people.

@@ -72,6 +72,9 @@ impl Host for Confined {
         let ended = self.host.run(&held, hears);
         let Some(way_out) = needs.way_out else { return ended };
         let mut ended = ended?;
+        if let Some(error) = way_out.failure() {
+            return Err(error);
+        }
         ended.accesses.all.retain(|access| match access {
             // The way to the proxy is rye's; where it leads is in the traffic.
             Access::Called(address, _) => !way_out.is_at(address),
@@ -190,17 +193,21 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
             let program = (*found().bwrap).clone();
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
             let (mut args, points) = bwrap::arguments(sandbox, &spawn.cwd)?;
+            let mut hands_out = None;
+            if policy.net == Net::Hosts {
+                let (made, socket) = WayOut::new(policy, &sandbox.egress)?;
+                held.env.extend(made.variables());
+                way_out = Some(made);
+                hands_out = Some((socket, 1 + policy.egress.services.len()));
+            } else if spawn.watched && cfg!(feature = "http") {
+                let observes = WayOut::observing(policy, &sandbox.egress)?;
+                held.env.extend(observes.variables());
+                way_out = Some(observes);
+            }
+            // Behind the last variable that is set here: whatever a variable is called, it is the
+            // tool's.
             let steering = for_the_loader(&mut held.env);
-            if inside::holds(policy) || policy.net == Net::Hosts {
-                let hands_out = match policy.net {
-                    Net::Hosts => {
-                        let (made, hands_out) = WayOut::new(policy, &sandbox.egress)?;
-                        held.env.extend(made.variables());
-                        way_out = Some(made);
-                        Some((hands_out, 1 + policy.egress.services.len()))
-                    }
-                    _ => None,
-                };
+            if inside::holds(policy) || hands_out.is_some() {
                 let (passed, entry) = inside::program(sandbox, hands_out)?;
                 restrict.passed = passed;
                 args.extend(entry);
@@ -216,11 +223,6 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
             // A watched child ends with its watcher, which must see its processes by their ids
             // outside.
             restrict.is_first_process = !spawn.watched;
-            if spawn.watched && cfg!(feature = "http") {
-                let observes = WayOut::observing(policy, &sandbox.egress)?;
-                held.env.extend(observes.variables());
-                way_out = Some(observes);
-            }
             args.push(std::mem::replace(&mut held.program, program).into());
             args.append(&mut held.args);
             held.args = args;

@@ -34,6 +34,10 @@ impl WayOut {
         match *self {}
     }
 
+    pub(super) fn failure(&self) -> Option<io::Error> {
+        match *self {}
+    }
+
     pub(super) fn end(self) -> Traffic {
         match self {}
     }

@@ -118,12 +118,18 @@ fn is_not(argument: u8, value: u64) -> Result<SeccompRule, String> {
     condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
 }
 
-/// Matches a pair of datagram sockets, which can also send to an address; other pairs are pipes.
-fn pair_of_datagrams() -> Result<SeccompRule, String> {
+/// Match every pair of sockets that is not a pipe. Those of datagrams can also send to an address,
+/// and the kernel makes such ones of other types too: of unix sockets `SOCK_RAW` is one.
+fn pairs_but_pipes() -> Result<Vec<SeccompRule>, String> {
+    let pipes = [1 /* SOCK_STREAM */, 5 /* SOCK_SEQPACKET */];
     // The other bits of the argument are flags.
-    let (length, kind) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(0xf));
-    let condition = SeccompCondition::new(1, length, kind, 2 /* SOCK_DGRAM */);
-    condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
+    let others = (0..=0xf).filter(|kind| !pipes.contains(kind));
+    let is = |kind: u64| {
+        let (length, masked) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(0xf));
+        let condition = SeccompCondition::new(1, length, masked, kind);
+        condition.and_then(|it| SeccompRule::new(vec![it])).map_err(|e| e.to_string())
+    };
+    others.map(is).collect()
 }
 
 /// Matches all address families but these.
@@ -183,7 +189,7 @@ pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, 
     match (level, net) {
         (SandboxLevel::Landlock, Net::None) => {
             rules.insert(libc::SYS_socket, Vec::new());
-            rules.insert(libc::SYS_socketpair, vec![pair_of_datagrams()?]);
+            rules.insert(libc::SYS_socketpair, pairs_but_pipes()?);
         }
         // Not all families are confined by a network namespace. `bwrap` needs these two to set up
         // the loopback of its own one.
@@ -228,7 +234,7 @@ fn without_openat2() -> Vec<Instruction> {
 pub(super) fn without_sockets() -> Result<Vec<Instruction>, String> {
     compiled(BTreeMap::from([
         (libc::SYS_socket, Vec::new()),
-        (libc::SYS_socketpair, vec![pair_of_datagrams()?]),
+        (libc::SYS_socketpair, pairs_but_pipes()?),
     ]))
 }
 
@@ -241,7 +247,7 @@ pub(super) fn without_unix_sockets() -> Result<Vec<Instruction>, String> {
     let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     compiled(BTreeMap::from([
         (libc::SYS_socket, vec![but(&families)?]),
-        (libc::SYS_socketpair, vec![pair_of_datagrams()?]),
+        (libc::SYS_socketpair, pairs_but_pipes()?),
     ]))
 }
 

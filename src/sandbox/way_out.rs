@@ -25,10 +25,13 @@ const PROXY_NAMES: [&str; 6] =
 /// Addresses at which the tool itself answers, and the services of rye.
 const OWN_ADDRESSES: &str = "localhost,127.0.0.1,::1";
 
+/// The proxy as soon as there are listeners for it, or why it could not be started.
+type Started = Arc<Mutex<Option<io::Result<Proxy>>>>;
+
 /// See the module. Dropping it ends the proxy.
 pub(super) struct WayOut {
     /// There as soon as the listeners are.
-    proxy: Arc<Mutex<Option<Proxy>>>,
+    proxy: Started,
     /// Waits at the socket for the listeners.
     waits: Option<(Arc<OwnedFd>, JoinHandle<()>)>,
     token: String,
@@ -62,10 +65,7 @@ impl WayOut {
                 0 => Ok(None),
                 _ => Proxy::start(listeners, settings, Arc::new(Machine)).map(Some),
             });
-            match started {
-                Ok(started) => *unpoisoned(given.lock()) = started,
-                Err(error) => tracing::warn!(%error, "rye's proxy could not be started"),
-            }
+            *unpoisoned(given.lock()) = started.transpose();
         })?;
         let services = endpoints(policy, PROXY_PORT + 1.., "");
         let waits = Some((socket, waits));
@@ -87,7 +87,7 @@ impl WayOut {
         let ports = ports.collect::<io::Result<Vec<_>>>()?;
         let services = endpoints(policy, ports[1..].iter().copied(), &format!("/{token}"));
         let proxy = Proxy::start(listeners, settings, Arc::new(Machine))?;
-        let proxy = Arc::new(Mutex::new(Some(proxy)));
+        let proxy = Arc::new(Mutex::new(Some(Ok(proxy))));
         Ok(Self { proxy, waits: None, token, port: ports[0], services })
     }
 
@@ -115,7 +115,15 @@ impl WayOut {
 
     /// What went through since this was last asked.
     pub(super) fn take_traffic(&self) -> Traffic {
-        unpoisoned(self.proxy.lock()).as_ref().map(Proxy::take_traffic).unwrap_or_default()
+        let proxy = unpoisoned(self.proxy.lock());
+        proxy.as_ref().and_then(|it| it.as_ref().ok()).map(Proxy::take_traffic).unwrap_or_default()
+    }
+
+    /// Why nobody answered, if that is so.
+    pub(super) fn failure(&self) -> Option<io::Error> {
+        let mut proxy = unpoisoned(self.proxy.lock());
+        let error = proxy.take_if(|started| started.is_err())?.err()?;
+        Some(io::Error::new(error.kind(), format!("rye's proxy could not be started: {error}")))
     }
 
     /// Closes every connection, and says what went through; nothing runs on.
@@ -129,7 +137,7 @@ impl WayOut {
             let _ = shutdown(&socket, Shutdown::Both);
             let _ = waits.join();
         }
-        unpoisoned(self.proxy.lock()).take()
+        unpoisoned(self.proxy.lock()).take()?.ok()
     }
 }
 

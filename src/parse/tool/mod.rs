@@ -50,7 +50,7 @@ pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
-pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR};
+pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR, is_loader};
 pub(crate) use python::{NamedText, named_texts};
 pub(crate) use schema::misspelt_keywords;
 pub(crate) use schema_bound::{Subschemas, bound_schema};

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{Fields, string, unknown_word, wrong};
+use super::own_variables::is_taken;
 use super::sandbox::Sandbox;
 use crate::base::HostRule;
 use crate::base::limits::{EGRESS_HOSTS, EGRESS_SERVICES};
@@ -116,6 +117,12 @@ fn services(block: &Fields<'_>) -> Result<Vec<Service>, ParseFault> {
         let header = service.string("header")?.unwrap_or_else(|| "Authorization".into());
         let format = service.string("format")?.unwrap_or_else(|| "Bearer {}".into());
         let allow = service.strings("allow")?.unwrap_or_default();
+        for (key, name) in [("secret", &secret), ("env", &env)] {
+            if is_taken(name) {
+                let why = format!("is `{name}`, which means something else to every program");
+                return Err(fault(&service.pointer(key), &why));
+            }
+        }
         let read = Service::parse(ServiceText {
             name,
             upstream: &upstream,
@@ -213,6 +220,14 @@ mod tests {
             ),
             (with("format", &json!("Bearer")), "/sandbox/services/github/format", "{}"),
             (with("env", &json!("GITHUB_TOKEN")), "/sandbox/services/github/env", "secret"),
+            (
+                with("env", &json!("LD_LIBRARY_PATH")),
+                "/sandbox/services/github/env",
+                "something else",
+            ),
+            (with("env", &json!("https_proxy")), "/sandbox/services/github/env", "something else"),
+            (with("env", &json!("RYE_PIN")), "/sandbox/services/github/env", "something else"),
+            (with("secret", &json!("HOME")), "/sandbox/services/github/secret", "something else"),
             (with("token", &json!("x")), "/sandbox/services/github/token", "not known"),
             (
                 json!({"services": {"a": service(), "b": service()}}),

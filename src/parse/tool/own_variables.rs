@@ -1,4 +1,5 @@
-//! Rye's own variables. A signed item cannot set, request or receive them under these names.
+//! Variables that are taken: rye's own, which a signed item cannot set, request or receive, and those
+//! that steer programs.
 
 /// Variables that decide about trust. Rye reads them and never passes them to a child.
 pub(crate) const KEPT_BACK: [&str; 4] =
@@ -17,4 +18,31 @@ const TOLD: [&str; 6] =
 /// Whether rye itself sets the variable.
 pub(super) fn is_own(name: &str) -> bool {
     KEPT_BACK.contains(&name) || TOLD.contains(&name)
+}
+
+/// Names that decide what a program loads, trusts or talks to.
+const LOADERS: &[&str] = &["PATH", "HOME", "IFS", "ENV", "USER_SPACE"];
+
+/// The same by their beginning.
+const LOADER_FAMILIES: &[&str] = &[
+    "LD_", "DYLD_", "PYTHON", "NODE_", "PERL5", "RUBY", "LUA_", "BASH_", "GIT_", "SSL_", "GLIBC_",
+    "RYE_",
+];
+
+/// Whether a variable decides what a program loads, trusts or talks to: a project's `.env` sets none,
+/// and none is an endpoint's.
+pub(crate) fn is_loader(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    LOADERS.contains(&upper.as_str())
+        || LOADER_FAMILIES.iter().any(|family| upper.starts_with(family))
+        || upper.ends_with("_PROXY")
+}
+
+/// Variables that every program has for another purpose.
+const OF_ALL: [&str; 10] =
+    ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", "PWD", "PATH"];
+
+/// Whether a variable means something else already, so that no service is named by it.
+pub(super) fn is_taken(name: &str) -> bool {
+    is_own(name) || is_loader(name) || OF_ALL.contains(&name) || name.starts_with("LC_")
 }

@@ -12,6 +12,7 @@ mod killed;
 mod network;
 mod places;
 mod replaced;
+mod service_rules;
 mod services;
 mod shipped;
 mod ways_out;
