@@ -340,6 +340,10 @@ pub(crate) const PROXY_HEAD_BYTES: usize = 64 << 10;
 /// Longest greeting of TLS that a run's proxy reads, in bytes: the largest have four thousand.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_GREETING_BYTES: usize = 32 << 10;
+/// Longest secret of a service in bytes: servers take no longer headers, and every answer is looked
+/// through for each of its spellings.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_SECRET_BYTES: usize = 16 << 10;
 /// Most addresses of one name that a run's proxy tries.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_ADDRESSES: usize = 8;

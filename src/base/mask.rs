@@ -14,6 +14,8 @@ const MASK: &[u8] = b"***";
 /// A line of a secret of many lines is masked alone from this length on, in bytes: logs break
 /// texts.
 const LINE: usize = 8;
+/// What is held back of a stream is a multiple of this, in bytes.
+const LAG: usize = 1 << 10;
 
 /// The values to be masked. Has no `Debug`.
 #[derive(Default)]
@@ -126,7 +128,8 @@ impl Mask {
 }
 
 /// The mask of a stream that comes in pieces: what may be the beginning of a secret is held back
-/// until the next piece shows whether it is one.
+/// until the next piece shows whether it is one. So the pieces tell what begins like a secret:
+/// whoever also chooses the text must be given a [`LagMask`] instead.
 pub(crate) struct StreamMask<M> {
     mask: M,
     held: Vec<u8>,
@@ -170,6 +173,51 @@ impl<M: Deref<Target = Mask>> StreamMask<M> {
         self.held.drain(..until);
         self.covered = done - until;
         shown
+    }
+}
+
+/// The mask of a stream whose text may be chosen by who reads it, to find a secret out. What is held
+/// back is a number of the last bytes, whatever they are: the pieces depend on the pieces that
+/// came, on the ends of lines, and on whole secrets, and never on what begins like one.
+///
+/// A secret has no end of a line in it, so all up to the last one is shown at once. Where a secret
+/// does have one, such as a password with a line of its own, lines are held back as well.
+pub(crate) struct LagMask<M> {
+    stream: StreamMask<M>,
+    lag: usize,
+    /// No secret reaches over the end of a line.
+    is_of_lines: bool,
+}
+
+impl<M: Deref<Target = Mask>> LagMask<M> {
+    pub(crate) fn new(mask: M) -> Self {
+        // Rounded up, so that it does not tell how long the longest secret is.
+        let lag = mask.reach().next_multiple_of(LAG);
+        let is_of_lines = !mask.secrets.iter().any(|secret| secret.contains(&b'\n'));
+        Self { stream: StreamMask::new(mask), lag, is_of_lines }
+    }
+
+    /// What may be shown now that this piece came. Each byte is looked at three times at the
+    /// most, however small the pieces are.
+    pub(crate) fn next(&mut self, piece: &[u8]) -> Vec<u8> {
+        if self.stream.mask.secrets.is_empty() {
+            return piece.to_vec();
+        }
+        let held = &mut self.stream.held;
+        let end_of_line = piece.iter().rposition(|byte| *byte == b'\n' && self.is_of_lines);
+        let whole_lines = end_of_line.map_or(0, |at| held.len() + at + 1);
+        held.extend_from_slice(piece);
+        let is_much = held.len() - whole_lines >= 2 * self.lag;
+        let until = if is_much { held.len() - self.lag } else { whole_lines };
+        if until == 0 { Vec::new() } else { self.stream.shown(until) }
+    }
+
+    /// The rest, at the end of the stream. Where that was `cut`, the last bytes may be part of a
+    /// secret, and as many as are held back are never shown.
+    pub(crate) fn end(&mut self, cut: bool) -> Vec<u8> {
+        let held = self.stream.held.len();
+        let until = if cut { held.saturating_sub(self.lag) } else { held };
+        self.stream.shown(until)
     }
 }
 
@@ -245,7 +293,7 @@ pub(crate) fn begun(secret: &[u8], bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mask, StreamMask};
+    use super::{LAG, LagMask, Mask, StreamMask};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -371,6 +419,96 @@ mod tests {
         assert_eq!(stream.next(b"0123!"), b"***!", "and masked with the rest");
         assert_eq!(stream.next(b"tok"), b"");
         assert_eq!(stream.end(true), b"***", "where it was cut off");
+    }
+
+    #[test]
+    fn what_a_lagging_stream_shows_is_the_same_whether_or_not_the_text_begins_like_a_secret() {
+        let secret = "token-0123456789-abcdef";
+        let mask = Mask::new([secret, "b2tlbi0wMTIzNDU2Nzg5LWFi"].into_iter());
+        let lengths = |text: &str, size: usize, cut: bool| -> Vec<usize> {
+            let mut stream = LagMask::new(&mask);
+            let mut all = Vec::new();
+            for piece in text.as_bytes().chunks(size) {
+                all.push(stream.next(piece).len());
+            }
+            all.push(stream.end(cut).len());
+            all
+        };
+        // A text that holds the whole secret is told from others: this fixture can tell.
+        let with = |guess: &str, tail: &str| format!("{}\nis {guess}{tail}", "x".repeat(3 * LAG));
+        let other = |length: usize| "~".repeat(length);
+        assert_ne!(lengths(&with(secret, ""), 7, false), lengths(&with(&other(23), ""), 7, false));
+        for length in 1..secret.len() {
+            for tail in [String::new(), "\n".into(), "!".into(), "!".repeat(2 * LAG)] {
+                for size in [1, 7, LAG, 8 * LAG] {
+                    for cut in [false, true] {
+                        assert_eq!(
+                            lengths(&with(&secret[..length], &tail), size, cut),
+                            lengths(&with(&other(length), &tail), size, cut),
+                            "{length} {tail:.3} {size} {cut}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lagging_stream_shows_whole_lines_at_once_and_of_what_was_cut_no_tail() {
+        let mask = Mask::new(["token-0123"].into_iter());
+        let mut stream = LagMask::new(&mask);
+        assert_eq!(stream.next(b"data: 1\n\nis token-"), b"data: 1\n\n");
+        assert_eq!(stream.next(b"01"), b"");
+        assert_eq!(stream.next(b"23!\n"), b"is ***!\n");
+        assert_eq!(stream.next(b"is tok"), b"");
+        assert_eq!(stream.end(true), b"", "nothing stands for a mere beginning");
+        let mut stream = LagMask::new(&mask);
+        assert_eq!(stream.next(b"is tok"), b"");
+        assert_eq!(stream.end(false), b"is tok");
+        // Not where a secret has more lines than one.
+        let mask = Mask::new(["ab\ncd"].into_iter());
+        let mut stream = LagMask::new(&mask);
+        assert_eq!(stream.next(b"ab\n"), b"");
+        assert_eq!(stream.next(b"cd\n"), b"");
+        assert_eq!(stream.end(false), b"***\n");
+        let none = Mask::new(std::iter::empty());
+        assert_eq!(LagMask::new(&none).next(b"tok"), b"tok");
+    }
+
+    #[test]
+    fn a_lagging_stream_in_pieces_of_any_size_shows_no_byte_of_a_secret_and_all_else() {
+        let squeezed = |text: Vec<u8>| {
+            let text = String::from_utf8(text).unwrap().replace("***", "*");
+            text.split('*').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("*")
+        };
+        let filler = "abb\n".repeat(LAG) + &"ab".repeat(3 * LAG);
+        for secrets in [&["token"][..], &["token", "enab"], &["aba"], &["bb\nab", "tok"]] {
+            let mask = Mask::new(secrets.iter().copied());
+            for text in ["token", "toktoken\n", "tokenab"] {
+                let text = format!("{text}{filler}{text}{}{text}", "-".repeat(LAG - 3));
+                let whole = squeezed(mask.bytes(text.as_bytes(), false));
+                for size in [1, 2, 3, LAG - 1, LAG, LAG + 1, text.len()] {
+                    let mut stream = LagMask::new(&mask);
+                    let mut shown = Vec::new();
+                    for piece in text.as_bytes().chunks(size) {
+                        shown.extend(stream.next(piece));
+                    }
+                    shown.extend(stream.end(false));
+                    assert!(squeezed(shown) == whole, "{secrets:?} {text:.9} {size}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_pieces_of_a_lagging_stream_are_looked_through_together() {
+        let secret = "s".repeat(8 << 10);
+        let mask = Mask::new([secret.as_str()].into_iter());
+        let mut stream = LagMask::new(&mask);
+        let shown: Vec<usize> = (0..40_000).map(|_| stream.next(b"s").len()).collect();
+        // Whenever something is looked through, at least half of it is done with.
+        let looks = shown.iter().filter(|length| **length > 0).count();
+        assert!((1..=40_000 / secret.len()).contains(&looks), "{looks}");
     }
 
     #[test]

@@ -9,22 +9,23 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 
 use super::message::Count;
 use crate::base::Mask;
-use crate::base::mask::StreamMask;
+use crate::base::mask::LagMask;
 
-/// A body in which no secret is left, also where it came in pieces. What may be the beginning of
-/// one waits for the next piece; trailers are left out.
+/// A body in which no secret is left, also where it came in pieces. Whoever asked may have chosen
+/// parts of it, so its pieces do not tell what begins like a secret: see [`LagMask`]. Trailers are
+/// left out.
 pub(super) struct MaskedBody {
     body: Incoming,
     /// `None` once the end was told.
-    stream: Option<StreamMask<Arc<Mask>>>,
-    /// Why the body broke off, to be told after what was held back.
+    stream: Option<LagMask<Arc<Mask>>>,
+    /// Why the body broke off, to be told after what may still be shown.
     broken: Option<hyper::Error>,
     count: Arc<Count>,
 }
 
 impl MaskedBody {
     pub(super) fn new(body: Incoming, mask: &Arc<Mask>, count: &Arc<Count>) -> Self {
-        let stream = Some(StreamMask::new(mask.clone()));
+        let stream = Some(LagMask::new(mask.clone()));
         Self { body, stream, broken: None, count: count.clone() }
     }
 }

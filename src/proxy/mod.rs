@@ -54,7 +54,7 @@ use zeroize::Zeroizing;
 use self::first_head::BadHead;
 use self::shared::Shared;
 use crate::base::durations::PROXY_HEAD_MS;
-use crate::base::limits::{PROXY_CONNECTIONS, PROXY_HEAD_BYTES};
+use crate::base::limits::{PROXY_CONNECTIONS, PROXY_HEAD_BYTES, PROXY_SECRET_BYTES};
 use crate::host::{Egress, NetSettings, Refusal, Traffic};
 
 /// What the proxy of one run needs to know. Has no `Debug`.
@@ -100,8 +100,8 @@ impl Proxy {
     /// service, in their order.
     ///
     /// # Errors
-    /// There are not as many listeners, the secret of a service is missing or cannot stand in its
-    /// header, or the machine gives no thread or no events.
+    /// There are not as many listeners, the secret of a service is missing or too long or cannot
+    /// stand in its header, or the machine gives no thread or no events.
     pub(crate) fn start(
         listeners: Vec<TcpListener>,
         settings: Settings,
@@ -119,7 +119,10 @@ impl Proxy {
         is_public: fn(IpAddr) -> bool,
     ) -> io::Result<Self> {
         let bad = |name: String| {
-            let text = format!("the secret of the service `{name}` cannot stand in its header");
+            let text = format!(
+                "the secret of the service `{name}` is missing, is longer than \
+                 {PROXY_SECRET_BYTES} bytes, or cannot stand in its header"
+            );
             io::Error::new(io::ErrorKind::InvalidInput, text)
         };
         let shared = Arc::new(Shared::new(settings, resolve, is_public).map_err(bad)?);

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use super::message::Count;
 use super::secret_spellings::spellings;
 use super::{Resolve, Settings};
+use crate::base::limits::PROXY_SECRET_BYTES;
 use crate::base::{HostRule, Mask, address_of};
 use crate::host::{Egress, NetSettings, Refusal, Traffic};
 
@@ -38,7 +39,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// # Errors
-    /// The name of a service whose header cannot hold its secret.
+    /// The name of a service whose secret is missing or too long, or cannot stand in its header.
     pub(super) fn new(
         settings: Settings,
         resolve: Arc<dyn Resolve>,
@@ -46,7 +47,10 @@ impl Shared {
     ) -> Result<Self, String> {
         let headers = settings.egress.services.iter().map(|service| {
             let name = || service.name().to_owned();
-            let secret = settings.secrets.get(service.name()).filter(|secret| !secret.is_empty());
+            let is_usable = |secret: &&Zeroizing<String>| {
+                !secret.is_empty() && secret.len() <= PROXY_SECRET_BYTES
+            };
+            let secret = settings.secrets.get(service.name()).filter(is_usable);
             let mut value = HeaderValue::try_from(service.header_value(secret.ok_or_else(name)?))
                 .map_err(|_| name())?;
             value.set_sensitive(true);

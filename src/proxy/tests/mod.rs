@@ -77,6 +77,16 @@ fn world(egress: Egress, names: Arc<Names>, operator: &Vars) -> World {
 }
 
 fn world_of(egress: Egress, names: Arc<Names>, operator: &Vars, observes: bool) -> World {
+    world_with(SECRET, egress, names, operator, observes)
+}
+
+fn world_with(
+    secret: &str,
+    egress: Egress,
+    names: Arc<Names>,
+    operator: &Vars,
+    observes: bool,
+) -> World {
     let listeners: Vec<TcpListener> = (0..=egress.services.len())
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap())
         .collect();
@@ -86,7 +96,7 @@ fn world_of(egress: Egress, names: Arc<Names>, operator: &Vars, observes: bool) 
     let secrets = egress
         .services
         .iter()
-        .map(|service| (service.name().to_owned(), Zeroizing::new(SECRET.to_owned())));
+        .map(|service| (service.name().to_owned(), Zeroizing::new(secret.to_owned())));
     let settings = Settings {
         secrets: secrets.collect(),
         egress,

@@ -233,13 +233,67 @@ fn a_secret_that_comes_back_is_masked_in_every_header_and_body_also_in_other_spe
 
 #[test]
 fn what_breaks_off_in_a_secret_tells_no_part_of_it() {
-    let server = Server::new(|_, stream| {
-        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\nis {}", &SECRET[..9]);
-        stream.write_all(text.as_bytes()).unwrap();
+    let answers = [&SECRET[..9], &"~".repeat(9)].map(|last| {
+        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\nfirst\nis {last}");
+        let server = Server::new(move |_, stream| stream.write_all(text.as_bytes()).unwrap());
+        let got = ask(run(&server, "", &["GET /x"]).services[0], "GET /x");
+        got.split_once("\r\n\r\n").unwrap().1.to_owned()
     });
-    let world = run(&server, "", &["GET /x"]);
+    assert_eq!(answers[0], "6\r\nfirst\n\r\n", "and no end of the chunks");
+    assert_eq!(answers[0], answers[1], "nor whether it was one");
+}
+
+#[test]
+fn the_pieces_of_an_answer_do_not_tell_what_begins_like_the_secret() {
+    // Answers with what it was asked for: the child chooses the text.
+    let server = Server::new(|request, stream| {
+        let asked = request.split_once('?').unwrap().1.split(' ').next().unwrap();
+        let text = asked.replace("%0A", "\n");
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", text.len());
+        stream.write_all((head + &text).as_bytes()).unwrap();
+    });
+    let world = run(&server, "", &["GET /echo"]);
+    // The sizes of the pieces, and all of it.
+    let pieces = |text: &str| -> (Vec<usize>, String) {
+        let got = ask(world.services[0], &format!("GET /echo?{text}"));
+        let mut rest = got.split_once("\r\n\r\n").unwrap().1;
+        let (mut sizes, mut whole) = (Vec::new(), String::new());
+        while let Some((size, more)) = rest.split_once("\r\n") {
+            let size = usize::from_str_radix(size, 16).unwrap();
+            sizes.push(size);
+            whole += &more[..size];
+            rest = &more[size + 2..];
+        }
+        (sizes, whole)
+    };
+    assert_eq!(pieces(&format!("~{SECRET}")).1, "~***", "the fixture gives the secret back");
+    let long = "x".repeat(5_000);
+    for (before, after) in [("~", ""), ("~", "!"), ("~%0A", ""), ("~", "%0A"), (&*long, "")] {
+        let of = |guess: &str| pieces(&format!("{before}{guess}{after}"));
+        for length in [1, 2, 8, SECRET.len() - 1] {
+            let (sizes, text) = of(&SECRET[..length]);
+            assert!(text.contains(&SECRET[..length]), "what the child wrote comes back: {text}");
+            assert_eq!(sizes, of(&"~".repeat(length)).0, "{before:.9} {length} {after}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_many_small_chunks_comes_through_with_a_long_secret() {
+    let secret = "secret0/".repeat(1_000);
+    let server = Server::new(|_, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
+        let chunks = b"1\r\ns\r\n".repeat(20_000);
+        stream.write_all(&chunks).unwrap();
+        stream.write_all(b"0\r\n\r\n").unwrap();
+    });
+    let upstream = format!("http://127.0.0.1:{}", server.at.port());
+    let egress = service_at(&upstream, &["GET /x"]);
+    let world = super::world_with(&secret, egress, Names::new(&[]), &vars(&[]), false);
     let got = ask(world.services[0], "GET /x");
-    assert!(got.contains("is ") && !got.contains(&SECRET[..3]), "{got}");
+    let body = got.split_once("\r\n\r\n").unwrap().1;
+    assert_eq!(body.matches('s').count(), 20_000);
+    assert!(body.ends_with("0\r\n\r\n"));
 }
 
 #[test]
@@ -350,10 +404,12 @@ fn a_redirect_stays_at_the_endpoint_or_is_passed_back_and_followed_by_nobody_tab
 #[test]
 fn a_service_without_a_usable_secret_is_not_started() {
     use super::{Settings, public_here};
+    use crate::base::limits::PROXY_SECRET_BYTES;
     use crate::host::NetSettings;
     use std::net::{Ipv4Addr, TcpListener};
     use zeroize::Zeroizing;
-    for secret in [None, Some(""), Some("line\r\nX: y"), Some("nul\0")] {
+    let long = "line".repeat(PROXY_SECRET_BYTES);
+    for secret in [None, Some(""), Some("line\r\nX: y"), Some("nul\0"), Some(&*long)] {
         let secrets = secret.map(|text| ("api".to_owned(), Zeroizing::new(text.to_owned())));
         let settings = Settings {
             egress: service_at("https://api.example.org", &["GET /x"]),
