@@ -1,5 +1,5 @@
-//! How a secret is spelled in what a server sends back: as it is, and in the encodings of HTTP and
-//! JSON.
+//! How a secret is spelled in what a server sends back: as it is, and in the encodings of HTTP,
+//! JSON and HTML.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 const BASE64_CHARS: usize = 8;
 
 /// The secret itself, and as base64 at each of its three places, hexadecimal, percent-encoded and
-/// escaped for JSON; the same of what a secret in base64, such as that of `Basic`, stands for, and
+/// escaped for JSON and HTML; the same of what a secret in base64, such as that of `Basic`, stands for, and
 /// of the password in that.
 pub(super) fn spellings(secret: &str) -> Vec<Zeroizing<String>> {
     let mut all = Vec::new();
@@ -39,6 +39,9 @@ fn spell(secret: &str, all: &mut Vec<Zeroizing<String>>) {
     add(form(secret));
     for escaped in json(secret) {
         add(escaped);
+    }
+    for entities in HTML {
+        add(html(secret, entities));
     }
     for engine in [STANDARD, URL_SAFE] {
         for skipped in 0..3 {
@@ -92,6 +95,42 @@ fn json(secret: &str) -> [String; 3] {
     [plain, slashed, careful]
 }
 
+/// What libraries write for a letter in HTML and XML.
+const HTML: [&[(char, &str)]; 9] = [
+    // Text of XML and HTML.
+    &[('&', "&amp;"), ('<', "&lt;")],
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;")],
+    // Attributes as well.
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;")],
+    // XML.
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&apos;")],
+    // JavaScript and Ruby; PHP; Python.
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")],
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#039;")],
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#x27;")],
+    // Go, whose templates write `+` as well.
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&#34;"), ('\'', "&#39;")],
+    &[
+        ('&', "&amp;"),
+        ('<', "&lt;"),
+        ('>', "&gt;"),
+        ('"', "&#34;"),
+        ('\'', "&#39;"),
+        ('+', "&#43;"),
+    ],
+];
+
+fn html(secret: &str, entities: &[(char, &str)]) -> String {
+    let mut out = String::new();
+    for letter in secret.chars() {
+        match entities.iter().find(|(of, _)| *of == letter) {
+            Some((_, entity)) => out.push_str(entity),
+            None => out.push(letter),
+        }
+    }
+    out
+}
+
 /// What of the secret's base64 is the same whatever stands around it, if so many bytes before it
 /// share its first group.
 fn base64_core(secret: &str, before: usize, engine: &impl Engine) -> String {
@@ -126,8 +165,14 @@ mod tests {
             "to/ken\\u002b\\\"value\\u00e9\\\" \\u003c1\\u003e",
             "746f2f6b656e2b2276616c7565c3a922203c313e",
             "746F2F6B656E2B2276616C7565C3A922203C313E",
+            "to/ken+\"value\u{e9}\" &lt;1>",
+            "to/ken+&quot;value\u{e9}&quot; &lt;1&gt;",
+            "to/ken&#43;&#34;value\u{e9}&#34; &lt;1&gt;",
         ] {
             assert!(found(secret, text), "{text}");
+        }
+        for text in ["a&amp;b&#39;c&lt;d", "a&amp;b&#039;c&lt;d", "a&amp;b&apos;c&lt;d"] {
+            assert!(found("a&b'c<d", text), "{text}");
         }
         for before in ["", "a", "ab", "abc", "user:"] {
             for after in ["", "a", "ab"] {
