@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::response;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use super::masked_body::MaskedBody;
@@ -17,27 +18,54 @@ use super::shared::Shared;
 use crate::base::Address;
 use crate::host::{Refusal, Service, plain_path};
 
-/// What a child's request may not say: who asks is the service's to say, an answer in another
-/// encoding or in parts could not be looked through, and some servers take the method or the path
-/// from these headers instead.
-const NOT_FROM_THE_CHILD: [&str; 17] = [
-    "accept-encoding",
-    "authorization",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "http2-settings",
-    "if-range",
-    "range",
-    "x-forwarded-host",
-    "x-forwarded-prefix",
-    "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-original-url",
-    "x-rewrite-url",
+/// What of a child's request is passed on beside its body. Any other header is left out: some
+/// servers take who asks, the method or the path from one instead (`X-Forwarded-*`, `Sudo`,
+/// `X-HTTP-Method-Override`, `X-Original-URL`), there is no list of all those, and an answer in
+/// another encoding or in parts could not be looked through.
+const FROM_THE_CHILD: [&str; 43] = [
+    "accept",
+    "accept-language",
+    "anthropic-beta",
+    "anthropic-version",
+    "cache-control",
+    "consistencylevel",
+    "content-digest",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-md5",
+    "content-range",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-unmodified-since",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "notion-version",
+    "openai-beta",
+    "pragma",
+    "prefer",
+    "revision",
+    "stripe-version",
+    "traceparent",
+    "tracestate",
+    "user-agent",
+    "x-api-version",
+    "x-atlassian-token",
+    "x-client-request-id",
+    "x-correlation-id",
+    "x-github-api-version",
+    "x-goog-api-client",
+    "x-goog-fieldmask",
+    "x-ms-blob-type",
+    "x-ms-version",
+    "x-request-id",
+    "x-requested-with",
 ];
 
 /// What an answer may not say: a cookie would be another secret, and the length is of the text with
@@ -106,7 +134,7 @@ async fn passed(
         let text = format!("the service `{}` wants another protocol", service.name());
         return Err(Refused::gateway(Refusal::Malformed, text));
     }
-    readable(&parts.headers, service)?;
+    readable(&parts, service)?;
     let asked = format!("{}{target}", upstream.origin());
     let mut headers = received_headers(parts.headers, shared);
     relocate(&mut headers, upstream, &asked, &endpoint);
@@ -186,46 +214,66 @@ fn sent_headers(
     service: &Service,
     secret: &HeaderValue,
 ) -> Result<HeaderMap, Refused> {
+    // What `Connection` names is meant for us alone, whatever it is.
     drop_hop_by_hop(&mut headers);
-    for name in NOT_FROM_THE_CHILD {
-        headers.remove(name);
-    }
-    // Some servers take `_` for `-`: who spells a header so speaks past this list.
-    let odd: Vec<HeaderName> =
-        headers.keys().filter(|name| name.as_str().contains('_')).cloned().collect();
-    for name in odd {
-        headers.remove(name);
+    let mut passed = HeaderMap::with_capacity(headers.len());
+    for name in FROM_THE_CHILD.map(HeaderName::from_static) {
+        for value in headers.get_all(&name) {
+            passed.append(name.clone(), value.clone());
+        }
     }
     let own =
         HeaderName::try_from(service.header()).map_err(|_| Refused::malformed("has no header"))?;
-    headers.insert(own, secret.clone());
+    passed.insert(own, secret.clone());
     let origin = service.upstream().origin();
     let host = origin.split_once("://").map_or("", |(_, host)| host);
     let host = HeaderValue::try_from(host).map_err(|_| Refused::malformed("has no host"))?;
-    headers.insert(header::HOST, host);
-    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    Ok(headers)
+    passed.insert(header::HOST, host);
+    passed.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    Ok(passed)
 }
 
 /// Refuses an answer that cannot be looked through for the secret.
-fn readable(headers: &HeaderMap, service: &Service) -> Result<(), Refused> {
+fn readable(parts: &response::Parts, service: &Service) -> Result<(), Refused> {
+    let headers = &parts.headers;
     let is_only = |name: HeaderName, plain: &str| {
         let is_plain = |value: &HeaderValue| {
             value.to_str().is_ok_and(|value| value.trim().eq_ignore_ascii_case(plain))
         };
         headers.get_all(name).iter().all(is_plain)
     };
-    if is_only(header::CONTENT_ENCODING, "identity")
-        && is_only(header::TRANSFER_ENCODING, "chunked")
+    let problem = if !is_only(header::CONTENT_ENCODING, "identity")
+        || !is_only(header::TRANSFER_ENCODING, "chunked")
     {
+        "in an encoding"
+    } else if !headers.get_all(header::CONTENT_TYPE).iter().all(is_of_known_letters) {
+        "in letters other than UTF-8"
+    } else if parts.status == StatusCode::PARTIAL_CONTENT {
+        "with a part"
+    } else {
         return Ok(());
-    }
+    };
     let text = format!(
-        "the service `{}` answers in an encoding that was not asked for, in which its secret would \
-         not be seen",
+        "the service `{}` answers {problem} that was not asked for, in which its secret would not \
+         be seen",
         service.name()
     );
     Err(Refused::gateway(Refusal::Opaque, text))
+}
+
+/// Letters in which those of ASCII, as in a secret, are the bytes of ASCII.
+const CHARSETS: [&str; 7] =
+    ["ascii", "iso-8859-1", "latin1", "us-ascii", "utf-8", "utf8", "windows-1252"];
+
+/// Whether the type of a content names no letters, or known ones.
+fn is_of_known_letters(value: &HeaderValue) -> bool {
+    let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+    text.match_indices("charset").all(|(at, word)| {
+        let rest = text[at + word.len()..].trim_start();
+        let named = rest.strip_prefix('=').map(|named| named.trim_start_matches([' ', '\t', '"']));
+        let end = |c: char| matches!(c, ';' | ',' | '"' | ' ' | '\t');
+        named.is_none_or(|named| CHARSETS.contains(&named.split(end).next().unwrap_or_default()))
+    })
 }
 
 fn received_headers(mut headers: HeaderMap, shared: &Shared) -> HeaderMap {
