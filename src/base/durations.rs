@@ -149,6 +149,10 @@ pub(crate) const PROXY_HEAD_MS: u64 = 10_000;
 /// tries its servers.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_RESOLVE_MS: u64 = 10_000;
+/// How long a server may let a run's proxy wait for the head of its answer, in milliseconds, once
+/// nothing more is sent to it: models and searches take minutes.
+#[cfg(feature = "http")]
+pub(crate) const PROXY_ANSWER_MS: u64 = 300_000;
 /// How long a run's proxy tries one address of a name where there are others, in milliseconds.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_ADDRESS_MS: u64 = 3_000;

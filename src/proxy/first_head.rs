@@ -7,15 +7,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::child::ChildWire;
 use crate::base::durations::PROXY_HEAD_MS;
 use crate::base::limits::PROXY_HEAD_BYTES;
 
 /// A connection of which a beginning was read, and is read again.
 pub(super) struct Begun {
-    stream: TcpStream,
+    stream: ChildWire,
     first: Vec<u8>,
     /// So much of it was read again.
     at: usize,
@@ -55,7 +55,7 @@ impl BadHead {
 
 /// The connection once its first head is there and can be read in one way only. Whoever sent
 /// another is answered here.
-pub(super) async fn begun(mut stream: TcpStream) -> Result<Begun, BadHead> {
+pub(super) async fn begun(mut stream: ChildWire) -> Result<Begun, BadHead> {
     let mut first = Vec::new();
     let reading = timeout(Duration::from_millis(PROXY_HEAD_MS), whole(&mut stream, &mut first));
     let judged = match reading.await {
@@ -75,7 +75,7 @@ pub(super) async fn begun(mut stream: TcpStream) -> Result<Begun, BadHead> {
 }
 
 /// Reads a whole head, and perhaps some of what is behind it; its length.
-async fn whole(stream: &mut TcpStream, first: &mut Vec<u8>) -> Result<usize, BadHead> {
+async fn whole(stream: &mut ChildWire, first: &mut Vec<u8>) -> Result<usize, BadHead> {
     let mut seen = 0;
     loop {
         let end = first[seen..].windows(4).position(|four| four == b"\r\n\r\n");

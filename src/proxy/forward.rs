@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderValue};
-use hyper::http::uri::Scheme;
+use hyper::http::uri::{Authority, Scheme};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
@@ -17,9 +17,9 @@ use super::Held;
 use super::first_head::Begun;
 use super::greeting::{UNRECOGNIZED_NAME, greeting};
 use super::message::{
-    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only,
+    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only, seen,
 };
-use super::reach::{self, Destination, Wire};
+use super::reach::{self, Destination, NotAnswered, Wire};
 use super::shared::Shared;
 use super::tunnel::carry;
 use crate::base::{HostRule, address_of};
@@ -27,17 +27,27 @@ use crate::host::Refusal;
 
 /// Answers one request to the proxy.
 pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, held: Held) -> Answer {
-    let what = match request.uri().authority() {
-        // Whatever stands before the host may be a password.
-        Some(authority) => authority.as_str().rsplit('@').next().unwrap_or_default().to_owned(),
-        None => "a request without a host".to_owned(),
-    };
+    let what = asked_for(request.uri());
     let answered = if request.method() == Method::CONNECT {
         connect(request, shared, held).await
     } else {
         plain(request, shared).await
     };
     answered.unwrap_or_else(|refused| refused.answer(&what, shared))
+}
+
+/// `name:port` of a request, for people.
+fn asked_for(uri: &Uri) -> String {
+    let Some(authority) = uri.authority() else { return "a request without a host".to_owned() };
+    // Whatever stands before the host may be a password.
+    let text = authority.as_str().rsplit('@').next().unwrap_or_default();
+    let port = match uri.scheme_str() {
+        Some("http") => ":80",
+        Some("https") => ":443",
+        _ => "",
+    };
+    let has_port = text.len() > authority.host().len();
+    text.to_owned() + if has_port { "" } else { port }
 }
 
 /// Refuses who does not know the run's token.
@@ -60,7 +70,11 @@ fn authorized(headers: &HeaderMap, shared: &Shared) -> Result<(), Refused> {
 /// The host and port of a request, if they are listed.
 fn listed(uri: &Uri, port: Option<u16>, shared: &Shared) -> Result<(String, u16), Refused> {
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
-    let (Some(authority), Some(port)) = (authority, port) else {
+    let is_whole = |authority: &&Authority| {
+        // What stands behind the host is a port, or nothing.
+        authority.port_u16().is_some() || authority.as_str() == authority.host()
+    };
+    let (Some(authority), Some(port)) = (authority.filter(is_whole), port) else {
         return Err(Refused::malformed("names no host and port that could be reached"));
     };
     let host = authority.host().to_ascii_lowercase();
@@ -106,15 +120,22 @@ struct Tunnel {
 
 impl Tunnel {
     async fn run(self, upgrade: OnUpgrade, server: Box<dyn Wire>) {
-        let Some((mut child, read)) = upgrade.await.ok().and_then(taken) else { return };
-        let count = Count::new(&self.shared, self.what.clone());
-        let greeted = match greeting(&mut child, read).await {
+        // A tunnel that comes to no greeting counts as refused, also where the child leaves.
+        let upgraded = seen(&self.what, Refusal::NotTls, &self.shared, upgrade).await;
+        let Some((mut child, read)) = upgraded.ok().and_then(taken) else {
+            return self.shared.refuse(&self.what, Refusal::NotTls);
+        };
+        let greeting = greeting(&mut child, read);
+        let greeted = match seen(&self.what, Refusal::NotTls, &self.shared, greeting).await {
             Ok(greeting) if self.is_meant(greeting.name.as_deref()) => Ok(greeting.bytes),
             Ok(_) => Err(Refusal::OtherName),
             Err(why) => Err(why),
         };
         match greeted {
-            Ok(bytes) => carry(child, server, &bytes, &count).await,
+            Ok(bytes) => {
+                let count = Count::new(&self.shared, self.what.clone());
+                carry(child, server, &bytes, &count).await;
+            }
             Err(why) => {
                 self.shared.refuse(&self.what, why);
                 let text = b"rye: a tunnel must begin with TLS; plain HTTP is asked for without \
@@ -182,7 +203,9 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
             if let Some(value) = reach::proxy_authorization(&proxy) {
                 headers.insert(header::PROXY_AUTHORIZATION, value);
             }
-            (reach::to_proxy(&proxy, shared).await?, format!("http://{authority}{path}"))
+            let asking = reach::to_proxy(&proxy, shared);
+            let wire = seen(&to.text(), Refusal::Unreachable, shared, asking).await?;
+            (wire, format!("http://{authority}{path}"))
         }
         None => (reach::connect(to, shared).await?, path.to_owned()),
     };
@@ -195,19 +218,17 @@ async fn plain(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Result<A
     // The body says how long it is; a length beside it could say another.
     headers.remove(header::CONTENT_LENGTH);
     *sent.headers_mut() = headers;
-    let broken = |_| {
-        let text = format!("`{}` gave no answer of HTTP", to.text());
-        Refused::gateway(Refusal::Unreachable, text)
-    };
-    let mut sender = reach::handshake(wire).await.map_err(broken)?;
-    let answer = sender.send_request(sent).await.map_err(broken)?;
+    let broken = |why: NotAnswered| why.refused(&format!("`{}`", to.text()));
+    let (mut sender, connection) =
+        reach::handshake(wire).await.map_err(|error| broken(error.into()))?;
+    let answer = reach::answered(&mut sender, sent, &count, shared).await.map_err(broken)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Err(broken_switch());
     }
     let (mut parts, body) = answer.into_parts();
     drop_hop_by_hop(&mut parts.headers);
     parts.extensions.clear();
-    let body = Counted::new(body, &count, Way::Received).boxed_unsync();
+    let body = Counted::new(body, &count, Way::Received).of(connection).boxed_unsync();
     let mut given = Response::new(body);
     *given.status_mut() = parts.status;
     *given.headers_mut() = parts.headers;

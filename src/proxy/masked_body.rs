@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, Incoming};
 
 use super::message::Count;
+use super::reach::Connection;
 use crate::base::Mask;
 use crate::base::mask::LagMask;
 
@@ -16,6 +17,8 @@ use crate::base::mask::LagMask;
 /// left out.
 pub(super) struct MaskedBody {
     body: Incoming,
+    /// By which the body comes.
+    _connection: Connection,
     /// `None` once the end was told.
     stream: Option<LagMask<Arc<Mask>>>,
     /// Why the body broke off, to be told after what may still be shown.
@@ -24,9 +27,14 @@ pub(super) struct MaskedBody {
 }
 
 impl MaskedBody {
-    pub(super) fn new(body: Incoming, mask: &Arc<Mask>, count: &Arc<Count>) -> Self {
+    pub(super) fn new(
+        body: Incoming,
+        connection: Connection,
+        mask: &Arc<Mask>,
+        count: &Arc<Count>,
+    ) -> Self {
         let stream = Some(LagMask::new(mask.clone()));
-        Self { body, stream, broken: None, count: count.clone() }
+        Self { body, _connection: connection, stream, broken: None, count: count.clone() }
     }
 }
 

@@ -12,6 +12,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
+use super::reach::Connection;
 use super::shared::Shared;
 use crate::host::Refusal;
 
@@ -105,6 +106,34 @@ impl Refused {
     }
 }
 
+/// Does this work. Whoever asked for it may leave before it is done: then it is dropped, and counts
+/// as refused, so that nothing is tried unseen.
+pub(super) async fn seen<T>(
+    what: &str,
+    why: Refusal,
+    shared: &Shared,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut unfinished = Unfinished { what: Some(what), why, shared };
+    let done = work.await;
+    unfinished.what = None;
+    done
+}
+
+struct Unfinished<'u> {
+    what: Option<&'u str>,
+    why: Refusal,
+    shared: &'u Shared,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(what) = self.what {
+            self.shared.refuse(what, self.why);
+        }
+    }
+}
+
 pub(super) fn text_body(text: String) -> AnswerBody {
     Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync()
 }
@@ -156,13 +185,20 @@ pub(super) enum Way {
 /// A body whose bytes are counted. Trailers are left out.
 pub(super) struct Counted<B> {
     body: B,
+    /// Of an answer.
+    _connection: Option<Connection>,
     count: Arc<Count>,
     way: Way,
 }
 
 impl<B> Counted<B> {
     pub(super) fn new(body: B, count: &Arc<Count>, way: Way) -> Self {
-        Self { body, count: count.clone(), way }
+        Self { body, _connection: None, count: count.clone(), way }
+    }
+
+    /// The connection that the body comes by ends with it.
+    pub(super) fn of(self, connection: Connection) -> Self {
+        Self { _connection: Some(connection), ..self }
     }
 }
 

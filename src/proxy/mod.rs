@@ -6,12 +6,12 @@
 //! In:  listeners on the loopback of the run's network, and [`Settings`].
 //! Out: [`Traffic`], when the run is over.
 //!
-//! - `first_head.rs` what a connection of the child begins with · `forward.rs` the proxy for listed
-//!   hosts: tunnels and plain HTTP · `service.rs` endpoints that add a secret · `tunnel.rs` what
-//!   carries a tunnel · `reach.rs` names to judged connections, also by the operator's own proxy ·
-//!   `public.rs` which addresses are public · `greeting.rs` the beginning of TLS · `message.rs`
-//!   headers, bodies, refusals · `masked_body.rs` and `secret_spellings.rs` what comes back,
-//!   without secrets · `shared.rs` what all connections know
+//! - `child.rs` the child's connection · `first_head.rs` what it begins with · `forward.rs` the
+//!   proxy for listed hosts: tunnels and plain HTTP · `service.rs` endpoints that add a secret ·
+//!   `tunnel.rs` what carries a tunnel · `reach.rs` names to judged connections, also by the
+//!   operator's own proxy · `public.rs` which addresses are public · `greeting.rs` the beginning of
+//!   TLS · `message.rs` headers, bodies, refusals · `masked_body.rs` and `secret_spellings.rs` what
+//!   comes back, without secrets · `shared.rs` what all connections know
 //!
 //! Invariants
 //! - A name is resolved once for each connection, every address of it is judged, and what is
@@ -19,8 +19,10 @@
 //! - A connection of the child carries one request, which is parsed and written anew: what a server
 //!   reads is what was judged.
 //! - A secret leaves only in the header of its service, to its upstream.
+//! - When the child closes a connection, all that was done for it ends, and is counted.
 //! - When a [`Proxy`] is gone, so are its listeners and connections.
 
+mod child;
 mod first_head;
 mod forward;
 mod greeting;
@@ -53,8 +55,8 @@ use zeroize::Zeroizing;
 
 use self::first_head::BadHead;
 use self::shared::Shared;
-use crate::base::durations::PROXY_HEAD_MS;
-use crate::base::limits::{PROXY_CONNECTIONS, PROXY_HEAD_BYTES, PROXY_SECRET_BYTES};
+use crate::base::durations::{PROXY_ANSWER_MS, PROXY_HEAD_MS};
+use crate::base::limits::{PROXY_CONNECTIONS, PROXY_HEAD_BYTES, PROXY_LOOKUPS, PROXY_SECRET_BYTES};
 use crate::host::{Egress, NetSettings, Refusal, Traffic};
 
 /// What the proxy of one run needs to know. Has no `Debug`.
@@ -107,16 +109,18 @@ impl Proxy {
         settings: Settings,
         resolve: Arc<dyn Resolve>,
     ) -> io::Result<Self> {
-        Self::judging(listeners, settings, resolve, public::is_public)
+        let answer_time = Duration::from_millis(PROXY_ANSWER_MS);
+        Self::judging(listeners, settings, resolve, public::is_public, answer_time)
     }
 
-    /// The same where another function says which addresses are public: servers of tests are on
-    /// this machine and have names.
+    /// The same where another function says which addresses are public, and the head of an answer
+    /// is waited for as long: servers of tests are on this machine and have names.
     fn judging(
         listeners: Vec<TcpListener>,
         settings: Settings,
         resolve: Arc<dyn Resolve>,
         is_public: fn(IpAddr) -> bool,
+        answer_time: Duration,
     ) -> io::Result<Self> {
         let bad = |name: String| {
             let text = format!(
@@ -125,7 +129,7 @@ impl Proxy {
             );
             io::Error::new(io::ErrorKind::InvalidInput, text)
         };
-        let shared = Arc::new(Shared::new(settings, resolve, is_public).map_err(bad)?);
+        let shared = Arc::new(Shared::new(settings, resolve, is_public, answer_time).map_err(bad)?);
         if listeners.len() != shared.egress.services.len() + 1 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -135,7 +139,8 @@ impl Proxy {
         for listener in &listeners {
             listener.set_nonblocking(true)?;
         }
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let mut runtime = Builder::new_current_thread();
+        let runtime = runtime.enable_all().max_blocking_threads(PROXY_LOOKUPS).build()?;
         let (end, ended) = oneshot::channel();
         let all = shared.clone();
         let thread = std::thread::Builder::new().name("rye-proxy".into()).spawn(move || {
@@ -221,6 +226,7 @@ async fn serve(
     held: Held,
 ) {
     let _ = stream.set_nodelay(true);
+    let (stream, leaving) = child::watched(stream);
     let stream = match first_head::begun(stream).await {
         Ok(stream) => stream,
         Err(BadHead::Missing) => return,
@@ -241,5 +247,10 @@ async fn serve(
         .header_read_timeout(Duration::from_millis(PROXY_HEAD_MS))
         .max_buf_size(PROXY_HEAD_BYTES);
     // What went wrong between the child and us, the child knows.
-    let _ = http.serve_connection(TokioIo::new(stream), answer).with_upgrades().await;
+    let served = http.serve_connection(TokioIo::new(stream), answer).with_upgrades();
+    tokio::select! {
+        biased;
+        _ = served => {}
+        () = leaving => {}
+    }
 }

@@ -3,24 +3,27 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::Empty;
-use hyper::body::{Body, Bytes};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{self, HeaderValue};
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::message::Refused;
+use super::message::{Count, Refused, seen};
 use super::shared::Shared;
 use crate::base::address_of;
 use crate::base::durations::{
@@ -61,7 +64,10 @@ pub(super) async fn connect(
     shared: &Arc<Shared>,
 ) -> Result<Box<dyn Wire>, Refused> {
     match outer_proxy(to, shared)? {
-        Some(proxy) => tunnel_through(&proxy, to, shared).await,
+        Some(proxy) => {
+            let asking = tunnel_through(&proxy, to, shared);
+            seen(&to.text(), Refusal::Unreachable, shared, asking).await
+        }
         None => Ok(Box::new(direct(to, shared).await?)),
     }
 }
@@ -86,7 +92,8 @@ async fn direct(to: Destination<'_>, shared: &Arc<Shared>) -> Result<TcpStream, 
         // Its being listed was judged.
         Some(address) => vec![SocketAddr::new(address, to.port)],
         None => {
-            let all = resolved(to.host, to.port, shared).await?;
+            let looking = resolved(to.host, to.port, shared);
+            let all = seen(&to.text(), Refusal::Unresolved, shared, looking).await?;
             let judged = all.into_iter().filter(|at| shared.may_reach(at.ip(), to.port));
             // A resolver may answer with any port.
             judged.map(|at| SocketAddr::new(at.ip().to_canonical(), to.port)).collect()
@@ -100,7 +107,8 @@ async fn direct(to: Destination<'_>, shared: &Arc<Shared>) -> Result<TcpStream, 
         );
         return Err(Refused::new(Refusal::NotPublic, StatusCode::FORBIDDEN, text));
     }
-    open(&addresses).await.map_err(|error| unreachable(to, &error))
+    let opened = seen(&to.text(), Refusal::Unreachable, shared, open(&addresses)).await;
+    opened.map_err(|error| unreachable(to, &error))
 }
 
 fn unreachable(to: Destination<'_>, error: &io::Error) -> Refused {
@@ -110,9 +118,19 @@ fn unreachable(to: Destination<'_>, error: &io::Error) -> Refused {
 
 async fn resolved(host: &str, port: u16, shared: &Arc<Shared>) -> Result<Vec<SocketAddr>, Refused> {
     let (resolve, name) = (shared.resolve.clone(), host.to_owned());
-    let looking = tokio::task::spawn_blocking(move || resolve.resolve(&name, port));
+    let lookups = shared.lookups.clone();
+    let looking = async {
+        let permit = lookups.acquire_owned().await.ok()?;
+        let looked = tokio::task::spawn_blocking(move || {
+            let all = resolve.resolve(&name, port);
+            // Nobody can stop it: its place is taken until it is over.
+            drop(permit);
+            all
+        });
+        looked.await.ok()?.ok()
+    };
     match timeout(Duration::from_millis(PROXY_RESOLVE_MS), looking).await {
-        Ok(Ok(Ok(all))) if !all.is_empty() => Ok(all),
+        Ok(Some(all)) if !all.is_empty() => Ok(all),
         _ => {
             let text = format!("`{host}` has no address here");
             Err(Refused::gateway(Refusal::Unresolved, text))
@@ -179,7 +197,7 @@ async fn tunnel_through(
         Refused::gateway(Refusal::Unreachable, text)
     };
     let wire = to_proxy(proxy, shared).await?;
-    let mut sender = handshake(wire).await.map_err(|_| refused())?;
+    let (mut sender, _connection) = handshake(wire).await.map_err(|_| refused())?;
     let mut request = Request::builder().method(Method::CONNECT).uri(to.text());
     request = request.header(header::HOST, to.text());
     if let Some(value) = proxy_authorization(proxy) {
@@ -219,8 +237,15 @@ pub(super) async fn secured(
     }
 }
 
-/// Speaks HTTP on a connection, which ends with what is returned.
-pub(super) async fn handshake<B>(wire: Box<dyn Wire>) -> Result<SendRequest<B>, hyper::Error>
+/// A connection on which HTTP is spoken. It ends when this is dropped, whatever the server does.
+pub(super) struct Connection {
+    _running: JoinSet<()>,
+}
+
+/// Speaks HTTP on a connection.
+pub(super) async fn handshake<B>(
+    wire: Box<dyn Wire>,
+) -> Result<(SendRequest<B>, Connection), hyper::Error>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -228,9 +253,61 @@ where
     let mut http = http1::Builder::new();
     http.max_buf_size(PROXY_HEAD_BYTES);
     let (sender, connection) = http.handshake(TokioIo::new(wire)).await?;
-    tokio::spawn(async move {
+    let mut running = JoinSet::new();
+    running.spawn(async move {
         // Whoever waits for the answer is told.
         let _ = connection.with_upgrades().await;
     });
-    Ok(sender)
+    Ok((sender, Connection { _running: running }))
+}
+
+/// Sends a request and waits for the head of its answer: as long as the request is being sent, and
+/// a while longer.
+pub(super) async fn answered<B>(
+    sender: &mut SendRequest<B>,
+    request: Request<B>,
+    count: &Count,
+    shared: &Shared,
+) -> Result<Response<Incoming>, NotAnswered>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+{
+    let mut answer = pin!(sender.send_request(request));
+    loop {
+        let sent = count.sent.load(Ordering::Relaxed);
+        match timeout(shared.answer_time, &mut answer).await {
+            Ok(answer) => return answer.map_err(NotAnswered::Broken),
+            Err(_) if count.sent.load(Ordering::Relaxed) == sent => return Err(NotAnswered::Late),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum NotAnswered {
+    Broken(hyper::Error),
+    Late,
+}
+
+impl NotAnswered {
+    /// The refusal for the child; `who` is the server as it is called there.
+    pub(super) fn refused(self, who: &str) -> Refused {
+        match self {
+            Self::Broken(error) => {
+                let text = format!("{who} gave no answer of HTTP: {error}");
+                Refused::gateway(Refusal::Unreachable, text)
+            }
+            Self::Late => {
+                let text = format!("{who} did not answer in time");
+                Refused::new(Refusal::Unreachable, StatusCode::GATEWAY_TIMEOUT, text)
+            }
+        }
+    }
+}
+
+impl From<hyper::Error> for NotAnswered {
+    fn from(error: hyper::Error) -> Self {
+        Self::Broken(error)
+    }
 }

@@ -11,9 +11,9 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use super::masked_body::MaskedBody;
 use super::message::{
-    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only,
+    Answer, Count, Counted, Refused, Way, drop_hop_by_hop, empty_body, keeps_protocol, only, seen,
 };
-use super::reach::{self, Destination};
+use super::reach::{self, Destination, NotAnswered};
 use super::shared::Shared;
 use crate::base::Address;
 use crate::host::{Refusal, Service, plain_path};
@@ -109,25 +109,25 @@ async fn passed(
     let target = target(upstream, request.uri())?;
     let is_head = request.method() == Method::HEAD;
     let (parts, body) = request.into_parts();
-    let count = Count::new(shared, service.name().to_owned());
-    let mut sent = Request::new(Counted::new(body, &count, Way::Sent));
-    *sent.method_mut() = parts.method;
-    *sent.headers_mut() = sent_headers(parts.headers, service, &shared.headers[at])?;
+    let headers = sent_headers(parts.headers, service, &shared.headers[at])?;
+    let uri: Uri = target.parse().map_err(|_| Refused::malformed("has a path that is not one"))?;
 
     let to =
         Destination { host: upstream.host(), port: upstream.port(), is_https: upstream.is_https() };
-    let broken = |error: hyper::Error| {
-        let text = format!("the service `{}` gave no answer of HTTP: {error}", service.name());
-        Refused::gateway(Refusal::Unreachable, text)
-    };
+    let broken = |why: NotAnswered| why.refused(&format!("the service `{}`", service.name()));
     let mut wire = reach::connect(to, shared).await?;
     if upstream.is_https() {
-        wire = reach::secured(wire, upstream.host(), shared).await?;
+        let shaking = reach::secured(wire, upstream.host(), shared);
+        wire = seen(&to.text(), Refusal::Unreachable, shared, shaking).await?;
     }
-    *sent.uri_mut() =
-        target.parse().map_err(|_| Refused::malformed("has a path that is not one"))?;
-    let mut sender = reach::handshake(wire).await.map_err(broken)?;
-    let answer = sender.send_request(sent).await.map_err(broken)?;
+    let count = Count::new(shared, service.name().to_owned());
+    let mut sent = Request::new(Counted::new(body, &count, Way::Sent));
+    *sent.method_mut() = parts.method;
+    *sent.uri_mut() = uri;
+    *sent.headers_mut() = headers;
+    let (mut sender, connection) =
+        reach::handshake(wire).await.map_err(|error| broken(error.into()))?;
+    let answer = reach::answered(&mut sender, sent, &count, shared).await.map_err(broken)?;
 
     let (parts, body) = answer.into_parts();
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
@@ -140,7 +140,7 @@ async fn passed(
     relocate(&mut headers, upstream, &asked, &endpoint);
     let body = match is_head {
         true => empty_body(),
-        false => MaskedBody::new(body, &shared.mask, &count).boxed_unsync(),
+        false => MaskedBody::new(body, connection, &shared.mask, &count).boxed_unsync(),
     };
     let mut given = Response::new(body);
     *given.status_mut() = parts.status;

@@ -2,16 +2,18 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use rustls::ClientConfig;
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
 use super::message::Count;
 use super::secret_spellings::spellings;
 use super::{Resolve, Settings};
-use crate::base::limits::PROXY_SECRET_BYTES;
+use crate::base::limits::{PROXY_LOOKUPS, PROXY_SECRET_BYTES};
 use crate::base::{HostRule, Mask, address_of};
 use crate::host::{Egress, NetSettings, Refusal, Traffic};
 
@@ -30,6 +32,10 @@ pub(super) struct Shared {
     pub(super) https: NetSettings,
     pub(super) http: NetSettings,
     pub(super) resolve: Arc<dyn Resolve>,
+    /// A permit for each name that is looked up, also for whoever left meanwhile.
+    pub(super) lookups: Arc<Semaphore>,
+    /// How long the head of an answer is waited for.
+    pub(super) answer_time: Duration,
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
     is_public: fn(IpAddr) -> bool,
     traffic: Mutex<Traffic>,
@@ -44,6 +50,7 @@ impl Shared {
         settings: Settings,
         resolve: Arc<dyn Resolve>,
         is_public: fn(IpAddr) -> bool,
+        answer_time: Duration,
     ) -> Result<Self, String> {
         let headers = settings.egress.services.iter().map(|service| {
             let name = || service.name().to_owned();
@@ -72,6 +79,8 @@ impl Shared {
             https: settings.https,
             http: settings.http,
             resolve,
+            lookups: Arc::new(Semaphore::new(PROXY_LOOKUPS)),
+            answer_time,
             tls: OnceLock::new(),
             is_public,
             traffic: Mutex::default(),

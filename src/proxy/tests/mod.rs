@@ -2,6 +2,7 @@
 //! here and nowhere else; their names are those of [`Names`].
 
 mod forward;
+mod leaving;
 mod service;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -83,7 +84,18 @@ fn world_of(egress: Egress, names: Arc<Names>, operator: &Vars, observes: bool) 
 fn world_with(
     secret: &str,
     egress: Egress,
-    names: Arc<Names>,
+    names: Arc<dyn Resolve>,
+    operator: &Vars,
+    observes: bool,
+) -> World {
+    world_that_waits(Duration::from_mins(5), secret, egress, names, operator, observes)
+}
+
+fn world_that_waits(
+    answer_time: Duration,
+    secret: &str,
+    egress: Egress,
+    names: Arc<dyn Resolve>,
     operator: &Vars,
     observes: bool,
 ) -> World {
@@ -105,8 +117,27 @@ fn world_with(
         https: NetSettings::of_scheme(operator, true),
         http: NetSettings::of_scheme(operator, false),
     };
-    let proxy = Proxy::judging(listeners, settings, names, public_here).unwrap();
+    let proxy = Proxy::judging(listeners, settings, names, public_here, answer_time).unwrap();
     World { proxy, at, services }
+}
+
+impl World {
+    /// Asks again and again until the traffic is as it will be; what it was in all.
+    fn traffic_until(&self, is_all: impl Fn(&Traffic) -> bool) -> Traffic {
+        let (mut all, began) = (Traffic::default(), Instant::now());
+        while !is_all(&all) {
+            assert!(began.elapsed() < Duration::from_mins(1), "{all:?}");
+            std::thread::sleep(Duration::from_millis(5));
+            let more = self.proxy.take_traffic();
+            for row in more.hosts {
+                all.add(&row.host, row.calls, row.sent_bytes, row.received_bytes);
+            }
+            for row in more.refused {
+                (0..row.count).for_each(|_| all.refuse(&row.what, row.why));
+            }
+        }
+        all
+    }
 }
 
 fn hosts(rules: &[String]) -> Egress {

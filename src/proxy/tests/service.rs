@@ -440,8 +440,13 @@ fn a_service_without_a_usable_secret_is_not_started() {
             http: NetSettings::of_scheme(&vars(&[]), false),
         };
         let listeners = (0..2).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-        let made =
-            super::Proxy::judging(listeners.collect(), settings, Names::new(&[]), public_here);
+        let made = super::Proxy::judging(
+            listeners.collect(),
+            settings,
+            Names::new(&[]),
+            public_here,
+            std::time::Duration::from_mins(5),
+        );
         let error = made.map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("`api`") && !error.contains("line"), "{error}");
     }
