@@ -344,8 +344,8 @@ pub(crate) const PROXY_GREETING_BYTES: usize = 32 << 10;
 /// through for each of its spellings.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_SECRET_BYTES: usize = 16 << 10;
-/// Most names that a run's proxy looks up at once; others wait. Each look-up has a thread, and cannot
-/// be stopped.
+/// Most names that a run's proxy looks up at once; others wait. Each look-up has a thread, and
+/// cannot be stopped.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_LOOKUPS: usize = 16;
 /// Most addresses of one name that a run's proxy tries.

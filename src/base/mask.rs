@@ -176,9 +176,9 @@ impl<M: Deref<Target = Mask>> StreamMask<M> {
     }
 }
 
-/// The mask of a stream whose text may be chosen by who reads it, to find a secret out. What is held
-/// back is a number of the last bytes, whatever they are: the pieces depend on the pieces that
-/// came, on the ends of lines, and on whole secrets, and never on what begins like one.
+/// The mask of a stream whose text may be chosen by who reads it, to find a secret out. What is
+/// held back is a number of the last bytes, whatever they are: the pieces depend on the pieces
+/// that came, on the ends of lines, and on whole secrets, and never on what begins like one.
 ///
 /// A secret has no end of a line in it, so all up to the last one is shown at once. Where a secret
 /// does have one, such as a password with a line of its own, lines are held back as well.

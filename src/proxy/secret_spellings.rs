@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 const BASE64_CHARS: usize = 8;
 
 /// The secret itself, and as base64 at each of its three places, hexadecimal, percent-encoded and
-/// escaped for JSON and HTML; the same of what a secret in base64, such as that of `Basic`, stands for, and
-/// of the password in that.
+/// escaped for JSON and HTML; the same of what a secret in base64, such as that of `Basic`, stands
+/// for, and of the password in that.
 pub(super) fn spellings(secret: &str) -> Vec<Zeroizing<String>> {
     let mut all = Vec::new();
     spell(secret, &mut all);
