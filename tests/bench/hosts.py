@@ -70,7 +70,7 @@ def main():
     os.makedirs(f'{project}/.ai/tools', exist_ok=True)
     for name, (sandbox, command) in tools.items():
         with open(f'{project}/.ai/tools/{name}.sh', 'w') as tool:
-            tool.write(f'# /// rye\n# version = "1.0.0"\n# executor_id = "rye/core/runtimes/bash/script"\n'
+            tool.write(f'# /// rye\n# version = "1.0.0"\n# executor_id = "rye/core/runtimes/shell/script"\n'
                        f'# description = "measured"\n# {sandbox}\n# config.timeout = 300\n# ///\n{command}\n')
     run(rye, 'sign', '--yes', '.', **here)
 
