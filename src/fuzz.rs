@@ -29,6 +29,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     #[cfg(feature = "lsp")]
     ("frames", lsp::fuzz::frames),
     ("header_block", parse::fuzz::header_block),
+    ("host_rule", base::fuzz::host_rule),
     ("javascript", parse::fuzz::javascript),
     ("json", parse::fuzz::json),
     ("key", signature::fuzz::key),

@@ -1,7 +1,7 @@
 //! What every fuzz target checks of places and messages, and the target for texts that are shown.
 
 use super::text::{Position, brief_line, escape, escape_line, lone_return, position, unfit};
-use super::{Digest, Timestamp, canon};
+use super::{Digest, HostRule, Timestamp, canon};
 
 /// Longest message for people, in bytes; what it quotes is cut before it is shown.
 const MESSAGE: usize = 5_000;
@@ -80,4 +80,29 @@ pub(crate) fn canonical(data: &[u8]) {
     let exact = canon::exact(&document);
     let again = serde_json::from_str::<serde_json::Value>(&exact);
     assert_eq!(again.ok().as_ref().map(canon::exact), Some(exact));
+}
+
+/// A rule of hosts has one spelling, covers what it says, and a wildcard covers neither its own name
+/// nor an address.
+pub(crate) fn host_rule(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let rule = match HostRule::parse(text) {
+        Ok(rule) => rule,
+        Err(bad) => return is_message(&brief_line(&bad.to_string())),
+    };
+    let shown = rule.to_string();
+    assert_eq!(HostRule::parse(&shown).as_ref(), Ok(&rule), "{shown}");
+    assert!(rule.is_within(&rule) && shown.is_ascii(), "{shown}");
+    let (host, port) = match shown.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port.parse().expect("a port")),
+        _ => (shown.as_str(), 443),
+    };
+    match host.strip_prefix("*.") {
+        None => assert!(rule.covers(host, port), "{shown}"),
+        Some(below) => {
+            assert!(!rule.covers(below, port), "{shown}");
+            assert!(!rule.covers("93.184.216.34", port), "{shown}");
+        }
+    }
+    assert!(!rule.covers(&format!("{host}.invalid"), port) && !rule.covers("", port), "{shown}");
 }
