@@ -82,8 +82,8 @@ pub(crate) fn canonical(data: &[u8]) {
     assert_eq!(again.ok().as_ref().map(canon::exact), Some(exact));
 }
 
-/// A rule of hosts has one spelling, covers what it says, and a wildcard covers neither its own name
-/// nor an address.
+/// A rule of hosts has one spelling, covers what it says, and a wildcard covers neither its own
+/// name nor an address.
 pub(crate) fn host_rule(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let rule = match HostRule::parse(text) {

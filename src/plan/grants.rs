@@ -10,18 +10,17 @@ use std::sync::Arc;
 use super::error::PlanError;
 use super::git_settings;
 use super::machine::{Chosen, Survey};
+use super::network::{network, services};
 use super::plan::PlanContext;
 use super::protected::{
     GIT, HEAD, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
-use crate::base::limits::{EGRESS_SERVICES, SANDBOX_MOUNTS};
+use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
 use crate::diagnostic::Failure;
 use crate::host::{
-    CannotConfine, Caps, Commits, Confinement, DeclaredNet, Egress, KeptPath, Ladder, Net, Policy,
-    SandboxLevel, Service,
+    CannotConfine, Caps, Commits, Confinement, Egress, KeptPath, Ladder, Net, Policy, SandboxLevel,
 };
-use crate::id::Space;
 use crate::space::BUNDLES;
 
 /// What the caller wants of the sandbox.
@@ -282,73 +281,6 @@ fn policy(
         egress,
         caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),
     })
-}
-
-/// The network that the first link to name one gives, with its hosts. Services are those of all
-/// links; with them and no word about the network, there is nothing but them.
-///
-/// # Errors
-/// `sandbox.bad_grant`
-fn network(chain: &Chain, links: &[Link]) -> Result<(Net, Egress), CannotConfine> {
-    let services = services(links)?;
-    let mut declared = links.iter().filter_map(|link| link.tool.sandbox.as_ref());
-    let of_links = declared.find_map(|sandbox| sandbox.net.clone());
-    let (net, hosts) = match (of_links, chain.tool().source.space()) {
-        (Some(DeclaredNet { net, hosts }), _) => (net, hosts),
-        (None, _) if !services.is_empty() => (Net::Hosts, Vec::new()),
-        (None, space) => (default_net(space), Vec::new()),
-    };
-    // Services answer in a network of the tool's own, so another link opens no other.
-    let net = if services.is_empty() { net } else { Net::Hosts };
-    Ok((net, Egress { hosts, services }))
-}
-
-/// The services of all links. What is of one is of no other: two of one name, or at one variable,
-/// would be one endpoint with the secret of either.
-///
-/// # Errors
-/// `sandbox.bad_grant`
-fn services(links: &[Link]) -> Result<Vec<Service>, CannotConfine> {
-    let mut services: Vec<Service> = Vec::new();
-    for (link, service) in
-        links.iter().flat_map(|link| link.tool.services().iter().map(move |s| (link, s)))
-    {
-        let (item, name) = (link.item(), service.name());
-        let bad = |why: String| {
-            CannotConfine::BadGrant(format!("the service `{name}` of `{item}` {why}"))
-        };
-        let other = |known: &&Service| known.name() == name || known.env() == service.env();
-        if let Some(other) = services.iter().find(other) {
-            return Err(bad(format!(
-                "has the name or the variable of the service `{}` of another item of the chain",
-                other.name()
-            )));
-        }
-        let secret = service.secret();
-        let holds = |link: &&Link| {
-            link.tool.secrets.iter().chain(&link.tool.env_names).any(|asked| asked == secret)
-        };
-        if let Some(holder) = links.iter().find(holds) {
-            return Err(bad(format!(
-                "keeps `{secret}` from the tool, and `{}` asks for it under `secrets` or `env`",
-                holder.item()
-            )));
-        }
-        services.push(service.clone());
-    }
-    if services.len() > EGRESS_SERVICES {
-        let why = format!("the items of the chain have more than {EGRESS_SERVICES} services");
-        return Err(CannotConfine::BadGrant(why));
-    }
-    Ok(services)
-}
-
-/// The network of a tool of that space whose links say nothing of it.
-pub(crate) fn default_net(space: Space) -> Net {
-    match space {
-        Space::Project => Net::None,
-        Space::User | Space::System => Net::Any,
-    }
 }
 
 /// By path; what lies in another one is kept with it.

@@ -33,6 +33,7 @@ mod import_hint;
 mod machine;
 mod matrix;
 mod mcp;
+mod network;
 mod params;
 mod pieces;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
@@ -56,7 +57,7 @@ pub(crate) use beside_chain::dependencies;
 pub(crate) use config_layers::limits;
 pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PlanError};
 pub(crate) use exec::ExecOptions;
-pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice, default_net};
+pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice};
 pub(crate) use http::HttpRequest;
 pub(crate) use import_hint::old_node;
 pub(crate) use machine::{Survey, file_identity, find_program};
@@ -64,6 +65,7 @@ pub(crate) use matrix::{MatrixError, RunMode, Target, Thread};
 pub(crate) use mcp::{
     Exact, MCP_TOOL, McpTool, PINNED, names_exact_code, names_package, script_at,
 };
+pub(crate) use network::default_net;
 pub(crate) use params::{
     Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
 };

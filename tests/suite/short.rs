@@ -210,7 +210,7 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
         // What other programs call it.
         (&["ls"], "did you mean `rye list`?"),
         (&["exec", "acme/echo"], "did you mean `rye execute`?"),
-        (&["status"], "did you mean `rye doctor`?"),
+        (&["status"], "did you mean `rye doctor` or `rye run tool:rye/git/status`?"),
         (&["greet", "--loud"], "an input of an item is given as `name=value`"),
     ] {
         let said = world.rye(args);

@@ -283,6 +283,15 @@ fn is_in_project(path: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// The shipped items of the highest tier, as a permission names them.
+const SHIPPED_L3: [&str; 5] = [
+    "rye.bash",
+    "rye.core.create_directive",
+    "rye.core.create_tool",
+    "rye.file-system.write",
+    "rye.git.commit",
+];
+
 /// A directive touches nothing itself; it has a model do so, as far as it asks for that.
 fn of_directive(links: &[DeclaredReach], basis: RiskBasis) -> Risk {
     let asks = || links.iter().flat_map(|link| &link.permissions).map(String::as_str);
@@ -295,6 +304,12 @@ fn of_directive(links: &[DeclaredReach], basis: RiskBasis) -> Risk {
                 || parts.next().is_none_or(|part| part.contains('*'))
         })
     };
+    let is_destructive = |asked: &str| {
+        let item = asked.strip_prefix("rye.execute.").and_then(|of| Some(of.split_once('.')?.1));
+        item.is_some_and(|item| {
+            SHIPPED_L3.contains(&item) || (item.starts_with("rye.") && item.contains('*'))
+        })
+    };
     let is = |what: &'static str| move |asked: &str| asked.starts_with(what);
     let (tier, because) = if basis.is_cut {
         (RiskTier::L3, "what it extends is missing or cannot be read")
@@ -302,6 +317,8 @@ fn of_directive(links: &[DeclaredReach], basis: RiskBasis) -> Risk {
         (RiskTier::L3, "it asks to sign")
     } else if asks().any(is_open) {
         (RiskTier::L3, "it asks to run items of anybody")
+    } else if asks().any(is_destructive) {
+        (RiskTier::L3, "it asks to run a shipped item that is destructive itself")
     } else if asks().any(is("rye.execute.")) {
         (RiskTier::L2, "it asks to run items that it names")
     } else if asks().next().is_some() {

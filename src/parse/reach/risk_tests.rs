@@ -131,7 +131,7 @@ fn the_tier_of_what_is_not_a_tool_table() {
         permissions: asked.iter().map(|&asked| asked.to_owned()).collect(),
         ..DeclaredReach::default()
     };
-    let rows: [(Kind, &[&str], RiskTier); 12] = [
+    let rows: [(Kind, &[&str], RiskTier); 16] = [
         (Kind::Knowledge, &[], RiskTier::L0),
         (Kind::Config, &[], RiskTier::L0),
         (Kind::Directive, &[], RiskTier::L0),
@@ -139,6 +139,10 @@ fn the_tier_of_what_is_not_a_tool_table() {
         (Kind::Directive, &["rye.fetch.knowledge.acme.notes"], RiskTier::L1),
         (Kind::Directive, &["rye.execute.tool.acme.deploy"], RiskTier::L2),
         (Kind::Directive, &["rye.execute.tool.acme.*"], RiskTier::L2),
+        (Kind::Directive, &["rye.execute.tool.rye.git.status"], RiskTier::L2),
+        (Kind::Directive, &["rye.execute.tool.rye.bash"], RiskTier::L3),
+        (Kind::Directive, &["rye.execute.tool.rye.git.*"], RiskTier::L3),
+        (Kind::Directive, &["rye.execute.directive.rye.core.create_tool"], RiskTier::L3),
         (Kind::Directive, &["rye.execute.tool.*"], RiskTier::L3),
         (Kind::Directive, &["rye.execute.tool.a*.deploy"], RiskTier::L3),
         (Kind::Directive, &["rye.execute.*"], RiskTier::L3),

@@ -1,5 +1,5 @@
-//! Variables that are taken: rye's own, which a signed item cannot set, request or receive, and those
-//! that steer programs.
+//! Variables that are taken: rye's own, which a signed item cannot set, request or receive, and
+//! those that steer programs.
 
 /// Variables that decide about trust. Rye reads them and never passes them to a child.
 pub(crate) const KEPT_BACK: [&str; 4] =
@@ -29,8 +29,8 @@ const LOADER_FAMILIES: &[&str] = &[
     "RYE_",
 ];
 
-/// Whether a variable decides what a program loads, trusts or talks to: a project's `.env` sets none,
-/// and none is an endpoint's.
+/// Whether a variable decides what a program loads, trusts or talks to: a project's `.env` sets
+/// none, and none is an endpoint's.
 pub(crate) fn is_loader(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     LOADERS.contains(&upper.as_str())
