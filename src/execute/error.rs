@@ -147,8 +147,9 @@ impl Diagnose for ExecuteError {
                     .into()
             }
             Self::GitIndex { .. } => {
-                "the index is as it was before the run; see what the tool did with `git log` and \
-                 `git status`"
+                "the index is as it was before the run, and what the tool committed stays \
+                 committed: see `git log`; if the branch moved, `git reset` brings the index to it \
+                 and leaves your files as they are"
                     .into()
             }
             Self::Sandbox { .. } => {

@@ -349,6 +349,157 @@ fn a_commit_is_refused_where_it_would_not_be_what_was_meant() {
     assert!(refusal(&world, "git/log", &json!({})).contains("is not a folder"));
 }
 
+/// A repository below the project whose own settings name a program that leaves a mark.
+fn repository_below(world: &World, path: &str) -> std::path::PathBuf {
+    git(world, &["init", "-q", path]);
+    git(world, &["-C", path, "commit", "-q", "--allow-empty", "-m", "Below"]);
+    let mark = world.outside().join("mark");
+    let evil = world.outside().join("evil");
+    fs::write(&evil, format!("#!/bin/sh\necho ran >>'{}'\n", mark.display())).unwrap();
+    fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
+    git(world, &["-C", path, "config", "core.fsmonitor", &evil.display().to_string()]);
+    mark
+}
+
+#[test]
+fn a_commit_neither_asks_nor_stages_a_repository_below_the_project() {
+    let world = World::new();
+    repository(&world);
+    let mark = repository_below(&world, "sub");
+    git(&world, &["add", "sub"]);
+    git(&world, &["commit", "-q", "-m", "Third"]);
+    drop(fs::remove_file(&mark));
+    git(&world, &["status"]);
+    assert!(mark.exists(), "git itself runs its program");
+    fs::remove_file(&mark).unwrap();
+    world.write("b.txt", "changed\n");
+    data(&world, "git/status", &json!({}));
+    let made = data(&world, "git/commit", &commit("Fourth", &["."]));
+    assert_eq!(made["files"], json!([{"path": "b.txt", "change": "modified"}]));
+
+    // New ones, and one that moved, are refused before anything is staged or committed.
+    let at = git(&world, &["rev-parse", "HEAD"]);
+    git(&world, &["-C", "sub", "commit", "-q", "--allow-empty", "-m", "Moved"]);
+    repository_below(&world, "new");
+    drop(fs::remove_file(&mark));
+    world.write("b.txt", "more\n");
+    let no = |paths: &[&str], name: &str| {
+        let said = refusal(&world, "git/commit", &commit("x", paths));
+        assert!(said.contains(&format!("`{name}` is a repository of its own")), "{said}");
+        let staged = ["ls-files", "--stage", "b.txt", "new", "src"];
+        let same = git(&world, &["ls-tree", "-r", "HEAD", "b.txt", "new", "src"]);
+        assert_eq!(git(&world, &staged).lines().count(), same.lines().count(), "{paths:?}");
+        let differs = git_with(&world, &[], &["diff-index", "--cached", "--quiet", "HEAD"]);
+        assert!(differs.status.success(), "{paths:?}");
+    };
+    no(&["b.txt", "sub"], "sub");
+    no(&["b.txt", "."], "sub");
+    no(&["b.txt", "new"], "new");
+    no(&["b.txt", "new/"], "new");
+    fs::remove_file(world.project().join("src/a.txt")).unwrap();
+    repository_below(&world, "src/a.txt");
+    drop(fs::remove_file(&mark));
+    no(&["b.txt", "src"], "src/a.txt");
+    world.write("new/file.txt", "x");
+    let said = refusal(&world, "git/commit", &commit("x", &["new/file.txt"]));
+    assert!(said.contains("another repository"), "{said}");
+    assert_eq!(git(&world, &["rev-parse", "HEAD"]), at);
+    data(&world, "git/commit", &commit("Fifth", &["b.txt"]));
+    assert!(!mark.exists(), "nothing of them was run");
+}
+
+#[test]
+fn a_commit_stages_of_a_folder_what_git_has_and_new_files_that_are_named() {
+    let world = World::new();
+    repository(&world);
+    for name in ["src/gone.txt", "old/one.txt", "file", "far/kept.txt"] {
+        world.write(name, "x\n");
+    }
+    git(&world, &["add", "."]);
+    git(&world, &["commit", "-q", "-m", "Third"]);
+    // What is not checked out is not deleted.
+    git(&world, &["update-index", "--skip-worktree", "far/kept.txt"]);
+    fs::remove_dir_all(world.project().join("far")).unwrap();
+    fs::remove_file(world.project().join("src/gone.txt")).unwrap();
+    world.write("src/a.txt", "changed\n");
+    world.write("src/.env", "secret\n");
+    world.write("src/new.txt", "new\n");
+    // A folder that became a link, and a file that became a folder.
+    fs::remove_dir_all(world.project().join("old")).unwrap();
+    symlink("src", world.project().join("old")).unwrap();
+    fs::remove_file(world.project().join("file")).unwrap();
+    world.write("file/inner.txt", "y\n");
+    let made =
+        data(&world, "git/commit", &commit("x", &[".", "src/new.txt", "old", "file/inner.txt"]));
+    let files = made["files"].as_array().unwrap().iter();
+    let mut names: Vec<_> = files.map(|f| format!("{} {}", f["change"], f["path"])).collect();
+    names.sort();
+    assert_eq!(git(&world, &["status", "--porcelain", "-z"]), "?? src/.env\0", "{names:?}");
+    assert_eq!(
+        git(&world, &["ls-tree", "-r", "--name-only", "HEAD"]),
+        ".gitignore\nb.txt\nfar/kept.txt\nfile/inner.txt\nold\nsrc/a.txt\nsrc/new.txt\n"
+    );
+    let said = refusal(&world, "git/commit", &commit("x", &["src"]));
+    assert!(said.contains("each new one itself"), "{said}");
+    world.write(".ai/note.txt", "x");
+    let said = refusal(&world, "git/commit", &commit("x", &[".ai/note.txt"]));
+    assert!(said.contains("the repository ignores it"), "{said}");
+    git(&world, &["fsck", "--strict"]);
+}
+
+#[test]
+fn a_locked_index_is_refused_before_the_branch_moves() {
+    let world = World::new();
+    repository(&world);
+    let at = git(&world, &["rev-parse", "HEAD"]);
+    world.write("b.txt", "changed\n");
+    git(&world, &["add", "b.txt"]);
+    world.write(".git/index.lock", "");
+    for paths in [&[][..], &["b.txt"]] {
+        let said = refusal(&world, "git/commit", &commit("x", paths));
+        assert!(said.contains("index.lock"), "{said}");
+        assert_eq!(git(&world, &["rev-parse", "HEAD"]), at);
+    }
+    fs::remove_file(world.project().join(".git/index.lock")).unwrap();
+    // An index that is no file of its own is not read for an empty one, and a branch is a branch.
+    let index = world.project().join(".git/index");
+    fs::rename(&index, world.outside().join("index")).unwrap();
+    symlink(world.outside().join("index"), &index).unwrap();
+    for tool in ["git/status", "git/commit"] {
+        let params = if tool == "git/status" { json!({}) } else { commit("x", &[]) };
+        let said = refusal(&world, tool, &params);
+        assert!(said.contains("index of the repository is not a regular file"), "{said}");
+    }
+    fs::remove_file(&index).unwrap();
+    fs::rename(world.outside().join("index"), &index).unwrap();
+    git(&world, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    git(&world, &["symbolic-ref", "HEAD", "refs/remotes/origin/main"]);
+    assert_eq!(data(&world, "git/status", &json!({}))["branch"], Value::Null);
+    let said = refusal(&world, "git/commit", &commit("x", &[]));
+    assert!(said.contains("no branch is checked out"), "{said}");
+    assert_eq!(git(&world, &["rev-parse", "refs/remotes/origin/main"]), at);
+}
+
+#[test]
+fn an_author_that_git_cannot_read_is_told_as_such() {
+    let world = World::new();
+    repository(&world);
+    git(
+        &world,
+        &["-c", "i18n.commitEncoding=UTF-16", "commit", "-q", "--allow-empty", "-m", "odd"],
+    );
+    let plain = git(&world, &["log", "-1", "--format=%aI"]);
+    assert_eq!(plain.trim(), "%aI", "git gives back the sign");
+    let log = data(&world, "git/log", &json!({}));
+    let odd = &log["commits"][0];
+    for name in ["author", "email", "time"] {
+        assert_eq!(odd[name], Value::Null, "{log}");
+    }
+    assert_eq!(odd["note"], "the author of this commit cannot be read");
+    assert_eq!(log["commits"][1]["author"], "Ada");
+    assert!(log["commits"][1].get("note").is_none(), "{log}");
+}
+
 #[test]
 fn what_the_git_tools_give_is_bounded() {
     let world = World::new();

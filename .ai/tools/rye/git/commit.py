@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/commit ext=py at=2026-11-23T17:07:22Z sha256=ce8e2f131381ea9a1d9de2217e5c0a9cff3bdd036ab26519d456679e944f8ad6 key=78f7dae3a0d000131c0889808c8c822d sig=UDsuj_1p1-dFxlqAdAEPEMpH7l8gGpQGu6PP18Dfxt28LyVNprVxe-ZvYxYwrPUEKhSCyzcG6QEILTYEckGQDQ
+# rye:signed:v2 item=tool:rye/git/commit ext=py at=2026-11-23T18:05:59Z sha256=1fd8adbf54ac272795db94473edb3593b07e98589ab2180c1c54c5621ce0817c key=78f7dae3a0d000131c0889808c8c822d sig=5c6YbzLSsGW3SGf-GgdbmMZsiIdGEc7x_DXP00rfmoA_Vg4ZgU_2V9uKZJeZ2hw2tPq9Kg7JgWPANXgIKsnICg
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "31b963666c5e8c46bd47d628bc144d38c54842750ca1daa9982fb03cfd12e40a"
+# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #
@@ -27,7 +27,7 @@ __version__ = "1.0.0"
 __tool_type__ = "tool"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/git"
-__tool_description__ = "Commits what is staged in the git repository at the top of the project, on its branch, and tells every file of the commit. With `paths` it stages these files and folders first, as they are now. It runs no hook, no filter and no other program that the repository names, signs nothing and pushes nothing; files that a filter would change are refused."
+__tool_description__ = "Commits what is staged in the git repository at the top of the project, on its branch, and tells every file of the commit. With `paths` it stages these files and folders first, as they are now; of a folder what is changed and deleted, and a new file only if it is named itself. It runs no hook, no filter and no other program that the repository names, signs nothing and pushes nothing; files that a filter would change are refused."
 
 CONFIG_SCHEMA = {
     "type": "object",
@@ -40,7 +40,7 @@ CONFIG_SCHEMA = {
         },
         "paths": {
             "type": "array",
-            "description": "Files and folders to stage first, by their paths below the project; deleted ones too.",
+            "description": "Files and folders to stage first, by their paths below the project; deleted ones too. Of a folder the files that git has already are staged; name each new file itself, since the list of files that you ignore everywhere is not read here.",
             "items": {"type": "string", "minLength": 1},
             "maxItems": 1000,
             "default": [],
@@ -102,17 +102,70 @@ def setting(repository, files, key):
     return None
 
 
-def stage(repository, paths):
-    """Stages files and folders as they are; what a filter would change is not."""
-    names = [pathspec(path)[1] for path in paths]
-    listed, cut = repository.read([b"ls-files", b"-z", b"--cached", b"--others", b"--exclude-standard", b"--"] + names)
+def new_files(repository, paths):
+    """Those of the named paths that are files which the repository has not yet; folders are passed over."""
+    names, known = [], {b"."}
+    for path in paths:
+        name = pathspec(path)[1]
+        full = os.path.join(repository.project, name)
+        if name != b"." and os.path.lexists(os.path.join(full, b".git")):
+            raise Refused("`%s` is a repository of its own, and what it stands on is not staged here" % text(name))
+        if os.path.islink(full) or not os.path.isdir(full):
+            names.append(name)
+    if not names:
+        return []
+    for path in listed(repository, [b"ls-files", b"-z", b"--cached", b"--"] + names):
+        while path and path not in known:
+            known.add(path)
+            path = os.path.dirname(path)
+    new = set(listed(repository, [b"ls-files", b"-z", b"--others", b"--exclude-standard", b"--"] + names))
+    for name in names:
+        if name in known or name in new:
+            continue
+        if os.path.lexists(os.path.join(repository.project, name)):
+            raise Refused("`%s` is not staged: the repository ignores it, or it lies in another repository" % text(name))
+        raise Refused("`%s` did not match any file" % text(name))
+    return [name for name in names if name in new]
+
+
+def listed(repository, args):
+    """The fields that git lists, each ended by a NUL."""
+    out, cut = repository.read(args)
     if cut:
         raise Refused("that are too many files at once; stage less")
-    said = repository.change([b"check-attr", b"-z", b"--stdin", b"filter"], stdin=listed).split(b"\0")
+    return out.split(b"\0")[:-1]
+
+
+def stage(repository, paths):
+    """Stages what the repository has of files and folders, and the new files that are named themselves.
+
+    `git add` looks into each repository below this one by that one's settings, so git is told file by
+    file what to stage. Such a repository and what a filter would change are refused before anything is.
+    """
+    new = new_files(repository, paths)
+    names = [pathspec(path)[1] for path in paths]
+    # Fields come in twos: `:old-mode new-mode old-id new-id letter`, and the path.
+    fields = listed(repository, [b"diff-files", b"-z", b"--raw", b"--no-renames", b"--ignore-submodules=dirty", b"--"] + names)
+    gone, there = [], list(new)
+    for what, path in zip(fields[0::2], fields[1::2]):
+        old_mode, new_mode, _, _, letter = what.lstrip(b":").split(b" ")
+        if b"160000" in (old_mode, new_mode):
+            raise Refused("`%s` is a repository of its own, and what it stands on is not staged here" % text(path))
+        (gone if letter == b"D" else there).append(path)
+    said = repository.change([b"check-attr", b"-z", b"--stdin", b"filter"], stdin=ended(there)).split(b"\0")
     for path, value in zip(said[0::3], said[2::3]):
         if value not in (b"unspecified", b"unset"):
             raise Refused("`%s` has the filter `%s`, which is not run here: stage it yourself" % (text(path), text(value)))
-    repository.change([b"add", b"--all", b"--"] + names)
+    # What is gone makes room for what has its place now.
+    if gone:
+        repository.change([b"update-index", b"-z", b"--force-remove", b"--stdin"], stdin=ended(gone))
+    if there:
+        flags = [b"--add", b"--remove", b"--replace", b"--ignore-skip-worktree-entries"]
+        repository.change([b"update-index", b"-z"] + flags + [b"--stdin"], stdin=ended(there))
+
+
+def ended(paths):
+    return b"".join(path + b"\0" for path in paths)
 
 
 def run(params):
@@ -124,6 +177,8 @@ def run(params):
         raise Refused("a %s is not finished in the repository; finish it or give it up first" % word)
     if repository.branch is None:
         raise Refused("no branch is checked out, so the commit would belong to none")
+    if os.path.lexists(os.path.join(repository.folder, b"index.lock")):
+        raise Refused("`.git/index.lock` is there: somebody else changes the index; try again when they are done")
     who = identity(repository, params)
     if params["paths"]:
         stage(repository, params["paths"])
@@ -139,7 +194,7 @@ def run(params):
     base = [repository.head.encode()] if repository.head else []
     files, truncated = changed_files(repository, [b"--cached"] + base + [b"--"], MAX_FILES)
     if not files:
-        raise Refused("nothing is staged that differs from the last commit; name files in `paths`")
+        raise Refused("nothing is staged that differs from the last commit; name files in `paths`, each new one itself")
     tree = repository.change([b"write-tree"]).strip()
     parent = [b"-p"] + base if base else []
     message = params["message"].strip() + "\n"

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-23T17:07:22Z sha256=e68cb71a918881a3efcf68654bbce3ed9f8fe161c14b8748e29e866c408c6b80 key=78f7dae3a0d000131c0889808c8c822d sig=dHeIxK_wdgBoPZFts5e-ioR7MKJeV_MA6NtRqzT17QX6PhYd0ciMqDoikSCI7sY-UygCrvzzligBx9G2PgyaBw
+# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-23T18:05:59Z sha256=72a6f5c21095dbf1185992edbec2c29efaa6fb2f9a6c2abccc1c45b3676437ea key=78f7dae3a0d000131c0889808c8c822d sig=2U3jJq8E34r46MyK5BNiMQrboGVts1qgfMbzh83CJc_rzOabCZsTrNoRGv8sN1YU5siJendtn0iUYJf8MqUbDw
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "31b963666c5e8c46bd47d628bc144d38c54842750ca1daa9982fb03cfd12e40a"
+# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-23T17:07:23Z sha256=d7a8a01eb1b371dff59b99d6a8e180f5784ff5d6dc7fb1259cac8d83fad802f0 key=78f7dae3a0d000131c0889808c8c822d sig=vgTCoI8yyBuWLMT-daGcOOSnJPZwnVpaFtJugAAl_fZGLFyHKcFfNHb6nYsbNx0lZcHRx5qOBQoRwjH7VilTCg
+# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-23T18:05:59Z sha256=91606cc3129424be91081cb5b7c245aa06c1715a52f20b58389954580810cb04 key=78f7dae3a0d000131c0889808c8c822d sig=ABrG38_iDayomvK4UQ1IwSEatGjmu1kaD624enBrwpmqElCkzCpPRP2CPjQ1u-c-32n-ZmYfckCnnrT0SWjtBA
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "31b963666c5e8c46bd47d628bc144d38c54842750ca1daa9982fb03cfd12e40a"
+# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #
@@ -25,7 +25,7 @@ __version__ = "1.0.0"
 __tool_type__ = "tool"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/git"
-__tool_description__ = "Tells commits of the git repository at the top of the project, the latest first: id, parents, author, time and message. Runs no program that the repository names and checks no signature."
+__tool_description__ = "Tells commits of the git repository at the top of the project, the latest first: id, parents, author, time and message; a `note` says where the author cannot be read. Runs no program that the repository names and checks no signature."
 
 CONFIG_SCHEMA = {
     "type": "object",
@@ -105,6 +105,9 @@ def run(params):
         commit = dict(zip(FIELDS, row))
         commit["parents"] = commit["parents"].split()
         commit["body"] = commit["body"].strip()[:MAX_BODY]
+        # Git gives back the sign for the time where it finds no author, as in an encoding that is not the text's.
+        if not commit["time"][:4].isdigit():
+            commit.update(author=None, email=None, time=None, note="the author of this commit cannot be read")
         found.append(commit)
     return {"commits": found, "truncated": cut or len(rows) > params["max_count"]}
 

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-23T17:07:23Z sha256=4223e8c37cb4c27eddf2420b6cbee99aea9daef69d9ab9fa17c77b97074999b8 key=78f7dae3a0d000131c0889808c8c822d sig=3CbTHpJDP7_MU2XdJ5xdHbfB4x74AxPc2CpWV2MOXh2kaPBXSR1xL41kwNHT-5SXD8M6Yf13cRS2gJUIT9pNBA
+# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-23T18:06:00Z sha256=20c66218caf34c481847648cf02bf6fff2211729a6ad7632c1c6c3a6d4e569ae key=78f7dae3a0d000131c0889808c8c822d sig=QIy8cw1-1YB916Snman_A31irLNLTFU4GHrXdnVUNOD_DWEFsnGZ3hhOOk6uf1B_jgOSEBvz5oJKzwup0s2XAg
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "31b963666c5e8c46bd47d628bc144d38c54842750ca1daa9982fb03cfd12e40a"
+# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #
@@ -25,7 +25,7 @@ __version__ = "1.0.0"
 __tool_type__ = "tool"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/git"
-__tool_description__ = "Tells the branch of the git repository at the top of the project, the commit it stands on, and which files are staged, changed, in conflict or not tracked. Runs no program that the repository names: of its settings only plain values count."
+__tool_description__ = "Tells the branch of the git repository at the top of the project, the commit it stands on, and which files are staged, changed, in conflict or not tracked. Runs no program that the repository names: of its settings only plain values count. The list of files that you ignore everywhere is not read, so such a file is told as not tracked."
 
 CONFIG_SCHEMA = {
     "type": "object",

@@ -68,6 +68,8 @@ class Repository:
         if not stat.S_ISDIR(mode):
             raise Refused("`.git` of the project is not a folder: a linked work tree or a submodule is not looked at")
         self.index = os.environb.get(b"GIT_INDEX_FILE") or os.path.join(self.folder, b"index")
+        if os.path.lexists(self.index) and not stat.S_ISREG(os.lstat(self.index).st_mode):
+            raise Refused("the index of the repository is not a regular file")
         self.private = tempfile.mkdtemp(prefix="git-").encode()
         self.branch = self._branch()
         self.head = self.commit("HEAD", must_exist=False)
@@ -76,7 +78,8 @@ class Repository:
     def _branch(self):
         """The full name of the branch; none where a commit is checked out by itself."""
         status, out, _ = self._run([b"symbolic-ref", b"--quiet", b"HEAD"], self._names(), MAX_ERROR)
-        return out.rstrip(b"\n") if status == 0 else None
+        name = out.rstrip(b"\n")
+        return name if status == 0 and name.startswith(b"refs/heads/") else None
 
     def _fill(self):
         for folder in (b"refs", b"objects", b"info"):
