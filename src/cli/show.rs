@@ -13,6 +13,7 @@ use crate::diagnostic::{Failure, Paint, Style};
 use crate::parse::{Risk, signed_before};
 use crate::plan::TimeLimit;
 use crate::rye::Described;
+use crate::verify::Integrity;
 
 /// Show what an item is, what it takes and who signed it
 #[derive(clap::Args)]
@@ -31,7 +32,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     out.warned(&described.warnings);
     if out.is_json() {
         let mut data = described.to_json();
-        let before = signed_before(&described.content);
+        let before = came_signed_by(&described);
         data.extend(before.map(|by| ("signed_before".to_owned(), by.into())));
         data.extend(limit.map(|limit| ("limit".to_owned(), limit.to_json())));
         data.extend(risk.map(|risk| ("risk".to_owned(), json!(risk))));
@@ -41,6 +42,13 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         out.labelled(&text);
     }
     Ok(Exit::DONE)
+}
+
+/// Who signed what the item was made of, by the word of whoever signed the item. A text that nobody
+/// stands for says nothing.
+fn came_signed_by(described: &Described) -> Option<String> {
+    let is_signed = described.detail.integrity == Integrity::Verified;
+    is_signed.then(|| signed_before(&described.content))?
 }
 
 fn text(
@@ -64,10 +72,12 @@ fn text(
         Some(key) => format!("`{owner}` {}", key.short()),
         None => "nobody".into(),
     };
+    let before =
+        came_signed_by(described).map(|by| format!("its signer says that it came signed by {by}"));
     let rows = [
         ("lies in", format!("{}  {}", detail.space, escape_line(&detail.path))),
         ("signed by", signer),
-        ("came signed", signed_before(&described.content).unwrap_or_default()),
+        ("before", before.unwrap_or_default()),
         ("sha256", detail.digest.to_string()),
         ("extends", texts(&data, "extends").collect::<Vec<_>>().join(" ")),
         ("risk", risk.map(|risk| risk.to_string()).unwrap_or_default()),

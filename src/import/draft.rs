@@ -46,6 +46,8 @@ pub(crate) struct ItemDraft {
     pub(crate) about: Map<String, Value>,
     /// The file that it was made of, if that may be the one that it becomes.
     pub(crate) was: Option<(PathBuf, Vec<u8>)>,
+    /// The tool that an older version of it may have had, and that it does not have.
+    pub(crate) tool_of_older: Option<Ref>,
     /// It may be signed together with others; else each is for a person to sign by its name.
     pub(crate) is_vouched_for: bool,
 }
@@ -54,7 +56,7 @@ impl ItemDraft {
     pub(super) fn new(item: Ref, ext: &str, text: String) -> Self {
         let (files, notes, about) = (BTreeMap::new(), Vec::new(), Map::new());
         let (was, is_vouched_for, ext) = (None, true, ext.to_owned());
-        Self { item, ext, text, files, notes, about, was, is_vouched_for }
+        Self { item, ext, text, files, notes, about, was, tool_of_older: None, is_vouched_for }
     }
 
     /// The same with files, whose digests are written into its header.

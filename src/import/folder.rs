@@ -12,7 +12,7 @@ use crate::base::limits::PARTS_WALKED;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Ref, Space};
-use crate::parse::{Knowledge, yaml};
+use crate::parse::{Knowledge, signed_before, yaml};
 use crate::rye::Rye;
 use crate::space::{FileTypes, Folder, RelPath, Root};
 
@@ -167,6 +167,11 @@ fn one(folder: &OlderFolder<'_>, root: &Root, files: &Folder<'_>, kind: Kind, na
              its parameters as JSON on standard input, and works in the project"
                 .into(),
         );
+    }
+    if signed_before(&text).is_some() {
+        let why =
+            "it says whose signature it came with, as only an import of a signed skill writes";
+        return left(Some(older.worth), why.into());
     }
     let mut draft = ItemDraft::new(item, ext, text);
     (draft.notes, draft.about) = (notes, about);

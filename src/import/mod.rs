@@ -9,9 +9,9 @@
 //! In:  an MCP server. Out: one item for each of its tools, pinned to what it says of itself.
 //!
 //! `mcp.rs` the tools of a server · `mcp_servers.rs` the servers of a client · `copies.rs` what a
-//! server is started from · `skill.rs` a skill as a directive, and back, with `skill_files.py` for
-//! its files · `signed_folder.rs` a skill's folder with a signature of others · `legacy.rs` the
-//! older signature form · `folder.rs` a folder of it ·
+//! server is started from · `skill.rs` a skill as a directive, and back · `skill_tool.rs` the tool
+//! that gives out its files, by `skill_files.py` · `signed_folder.rs` a skill's folder with a
+//! signature of others · `legacy.rs` the older signature form · `folder.rs` a folder of it ·
 //! `runtimeconfig.rs` what it binds · `hook.rs` the keys of a hook · `pack.rs` descriptions and
 //! schemas · `doc.rs` a document whose every fault has its line and column · `files.rs` the files
 //! that arguments name · `draft.rs` the text of an item, `yaml.rs` its values · `write.rs` the only
@@ -41,6 +41,7 @@ mod pack;
 mod runtimeconfig;
 mod signed_folder;
 mod skill;
+mod skill_tool;
 mod write;
 mod yaml;
 

@@ -91,12 +91,16 @@ pub(super) fn check_folder(
         };
     };
     let (signed, by) = OmsSignature::read(&bytes)?.check(&wanted.signers, wanted.now)?;
+    // Another signature is no file of the skill, unless it is signed like one.
+    let other = at.as_deref() != Some(SIGNATURE_FILE) && !signed.lists(SIGNATURE_FILE);
+    let other = other.then_some(SIGNATURE_FILE);
     if let Some(at) = at.as_ref().filter(|at| signed.lists(at)) {
         let findings = vec![format!("`{at}` is the signature itself, and is listed as signed")];
         return Err(OmsError::Files { findings }.into());
     }
     let read = Reader { root, folder, signed: &signed, signed_only: wanted.signed_only };
-    let (mut files, unsigned) = read.all(at.as_deref())?;
+    let skipped: Vec<&str> = at.as_deref().into_iter().chain(other).collect();
+    let (mut files, unsigned) = read.all(&skipped)?;
     let held: BTreeMap<String, &[u8]> =
         files.iter().map(|(path, file)| (path.clone(), file.bytes.as_slice())).collect();
     let mut left_out = signed.check(&held, wanted.signed_only)?.unsigned;
@@ -104,7 +108,13 @@ pub(super) fn check_folder(
     files.retain(|path, _| signed.lists(path));
     left_out.extend(unsigned);
     let remarks = left_out.iter().map(|path| format!("`{path}` is not signed, and not copied"));
-    let remarks = remarks.collect();
+    let mut remarks: Vec<_> = remarks.collect();
+    let own: Option<RelPath> = other.and_then(|other| other.parse().ok());
+    if own.is_some_and(|own| folder.holds(&own)) {
+        remarks.push(format!(
+            "`{SIGNATURE_FILE}` is not the signature that was named: it is neither checked nor copied"
+        ));
+    }
     Ok(FolderSignature::Good(Box::new(SignedFolder { by, files, remarks })))
 }
 
@@ -130,11 +140,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Every file that is not left out by the signature, and is not the signature itself; and the
+    /// Every file that is not left out by the signature, and is not a signature itself; and the
     /// paths that were passed over because only signed ones are wanted.
     fn all(
         &self,
-        signature: Option<&str>,
+        signatures: &[&str],
     ) -> Result<(BTreeMap<String, CopiedFile>, Vec<String>), Failure> {
         let too_much = || {
             let most = PARTS_BYTES >> 20;
@@ -147,7 +157,7 @@ impl Reader<'_> {
         let (mut seen, mut bytes) = (BTreeSet::new(), 0);
         for entry in &walked {
             let path = entry.path.as_str();
-            if self.signed.ignores(path) || signature == Some(path) {
+            if self.signed.ignores(path) || signatures.contains(&path) {
                 continue;
             }
             if self.signed_only && !self.signed.lists(path) {

@@ -1,12 +1,11 @@
 //! A skill of the Agent Skills format as a directive, and back.
 //!
 //! The front matter goes into the directive's metadata and, to the byte, into a block of YAML above
-//! it; the text goes into its body as it is. Files go beside a tool of the same name, whose
-//! signature covers them and which gives them out: what an agent reads or runs of a skill is what
-//! was signed.
+//! it; the text goes into its body as it is. Files go beside a tool of the same name, which lists
+//! each by its name and gives out just these: what an agent reads or runs of a skill is what was
+//! signed.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -19,9 +18,10 @@ use super::draft::{Drafts, ItemDraft};
 use super::error::{IMPORT_FILE, IMPORT_MISSING, IMPORT_NAME, IMPORT_VALUE, ImportError};
 use super::files::{CopiedFile, is_hidden};
 use super::signed_folder::{FolderSignature, SignedFolder, WantedSignature, check_folder};
+use super::skill_tool::{giver, signed_line};
 use super::yaml::entry;
 use crate::base::bytes::write_new;
-use crate::base::limits::{PARTS, PARTS_BYTES};
+use crate::base::limits::{PARTS, PARTS_BYTES, PATTERNS};
 use crate::base::text::{escape_line, unfit};
 use crate::diagnostic::{Code, Failure, Place};
 use crate::id::{ItemId, Kind, Query, Ref, Space};
@@ -41,9 +41,6 @@ const KEYS: [&str; 6] =
 const NAME_CHARS: usize = 64;
 const DESCRIPTION_CHARS: usize = 1024;
 const COMPATIBILITY_CHARS: usize = 500;
-
-/// Gives out the files that lie beside it.
-const FILES_PY: &str = include_str!("skill_files.py");
 
 /// Whether what breaks a rule of the format is refused, or taken with a remark.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -214,6 +211,12 @@ pub(crate) fn skill(
             Some(signed) => from_signed(signed, &doc, &mut remarks),
             None => from_folder((&root, &files), passed_over.as_deref(), &doc, &mut remarks),
         };
+        let programs = taken.values().filter(|file| file.is_program).count();
+        if programs > PATTERNS {
+            let why =
+                format!("stands beside more than {PATTERNS} programs, which no tool can list");
+            Spot::top(&doc).fault(IMPORT_FILE, &why);
+        }
         if let Some(front) = front {
             if body.contains("{input:") {
                 remarks.push("it holds `{input:`, which a directive fills in".into());
@@ -355,8 +358,9 @@ fn drafts(
         directive.notes.push(format!("`allowed-tools: {tools}` is kept, and allows nothing here"));
     }
     let mut all = Vec::new();
-    if !files.is_empty() {
-        all.push(giver(&front.name, &name, id, files, by));
+    match files.is_empty() {
+        true => directive.tool_of_older = Some(Ref::new(Kind::Tool, id)),
+        false => all.push(giver(&front.name, &name, id, files, by)),
     }
     all.push(directive);
     if let Some(by) = by {
@@ -366,41 +370,6 @@ fn drafts(
         }
     }
     Ok(all)
-}
-
-/// What an imported item says of the signature that its skill came with.
-fn signed_line(by: &OmsSigner) -> String {
-    format!("{SIGNED_BEFORE}{}.", escape_line(&by.line()))
-}
-
-/// The tool that gives out the files.
-fn giver(
-    skill: &str,
-    name: &str,
-    id: ItemId,
-    files: BTreeMap<RelPath, CopiedFile>,
-    by: Option<&OmsSigner>,
-) -> ItemDraft {
-    let folder = format!("{name}.files");
-    let paths = |only_programs: bool| {
-        let files = files.iter().filter(|(_, file)| !only_programs || file.is_program);
-        let paths: Vec<_> = files.map(|(path, _)| format!("{folder}/{path}")).collect();
-        Value::from(paths).to_string()
-    };
-    let mut head = format!("files = [\"{folder}/**\"]");
-    if files.values().any(|file| file.is_program) {
-        let _ = write!(head, "\n# exec_files = {}", paths(true));
-    }
-    let text = FILES_PY.replace("SKILL_NAME", skill).replace("SKILL_FOLDER", &folder);
-    let text = text.replace("FILES_LINE", &head);
-    let text = match by {
-        Some(by) => text.replace("# ///\nimport", &format!("# ///\n# {}\nimport", signed_line(by))),
-        None => text,
-    };
-    let beside = files.into_iter().filter_map(|(path, file)| {
-        Some((format!("{folder}/{path}").parse::<RelPath>().ok()?, file))
-    });
-    ItemDraft::new(Ref::new(Kind::Tool, id), "py", text).with_files(beside.collect())
 }
 
 /// What the body begins with where there are files.

@@ -3,12 +3,14 @@
 # executor_id = "rye/core/runtimes/python/script"
 # description = "Files of the skill SKILL_NAME"
 # FILES_LINE
+# EXEC_FILES_LINE
 # [input_schema]
 # type = "object"
 # [input_schema.properties]
 # file = {type = "string", description = "the path of one file, which is printed"}
 # to = {type = "string", description = "a folder of the project that is not there yet; all files are put into it"}
 # ///
+# SIGNED_LINE
 import base64
 import json
 import os
@@ -16,11 +18,10 @@ import shutil
 import sys
 
 here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "SKILL_FOLDER")
-names = sorted(
-    os.path.relpath(os.path.join(folder, name), here)
-    for folder, _, found in os.walk(here)
-    for name in found
-)
+# Nothing else that lies there is given out.
+names = [
+    "FILE_NAMES",
+]
 params = json.load(sys.stdin)
 answer = {"files": names}
 if params.get("to"):

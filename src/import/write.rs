@@ -24,6 +24,8 @@ pub(crate) struct Written {
     pub(crate) place: Place,
     /// Files of an earlier import that the item no longer lists.
     pub(crate) left_over: Vec<Place>,
+    /// A tool that an older version of the item had: it is there, and left as it is.
+    pub(crate) older_tool: Option<(Ref, Place)>,
     /// The file that the item was made of, where it lies in the item's place: it is left as it is
     /// until the signed item takes its place.
     pub(crate) older: Option<Vec<u8>>,
@@ -49,11 +51,23 @@ pub(crate) fn write(rye: &Rye, drafts: &[ItemDraft], into: Put) -> Result<Vec<Wr
         may_write(rye, root, draft, into.force)?;
     }
     let mut done = Vec::new();
-    let written = drafts.iter().map(|draft| write_one(root, draft, into, &mut done)).collect();
+    let one = |draft: &ItemDraft| {
+        let written = write_one(root, draft, into, &mut done)?;
+        Ok(Written { older_tool: older_tool(rye, root, draft), ..written })
+    };
+    let written = drafts.iter().map(one).collect();
     if Result::is_err(&written) {
         done.iter().rev().for_each(|step| step.undo(root));
     }
     written
+}
+
+/// The tool of an older version, if it lies in the same space.
+fn older_tool(rye: &Rye, root: &Root, draft: &ItemDraft) -> Option<(Ref, Place)> {
+    let tool = draft.tool_of_older.clone()?;
+    let query = Query { space: Some(root.space()), ..tool.clone().into() };
+    let found = rye.signing().find(&query, Some(root.space())).ok()?;
+    Some((tool, found.place))
 }
 
 fn root(rye: &Rye, space: Space) -> Result<&Root, Failure> {
@@ -153,6 +167,7 @@ fn write_one(
             space,
             place,
             left_over: Vec::new(),
+            older_tool: None,
             older: Some(was.to_vec()),
         });
     }
@@ -174,6 +189,7 @@ fn write_one(
         space: root.space(),
         place: root.shown(&own),
         left_over: left_over.collect(),
+        older_tool: None,
         older: None,
     })
 }

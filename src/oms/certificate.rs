@@ -83,9 +83,9 @@ impl Cert {
 
     /// Its owner as it says, on one short line.
     pub(super) fn subject(&self) -> String {
-        // It goes into items, where these would mean something.
-        brief_line(&self.parsed.tbs_certificate().subject().to_string())
-            .replace(['`', '{', '}'], "?")
+        // It goes into items, where these would mean something; what is written out has them too.
+        let subject = self.parsed.tbs_certificate().subject().to_string();
+        brief_line(&subject.replace(['`', '{', '}'], "?"))
     }
 
     pub(super) fn der(&self) -> &[u8] {

@@ -201,3 +201,11 @@ fn a_certificate_with_any_bit_flipped_vouches_for_nobody() {
         assert!(!is_accepted(&der), "byte {at}");
     }
 }
+
+#[test]
+fn a_subject_is_shown_with_what_nobody_sees_written_out_and_nothing_that_a_directive_fills_in() {
+    let shown = |name: &str| cert(&root(signer(name))).subject();
+    assert_eq!(shown("Acme"), "CN=Acme");
+    assert_eq!(shown("Ac\u{202e}me"), "CN=Ac\\u{202e}me");
+    assert_eq!(shown("{input:x} `y`"), "CN=?input:x? ?y?");
+}

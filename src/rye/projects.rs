@@ -78,6 +78,16 @@ impl ReviewedItem {
         let by_key = self.signer.is_some_and(|(signer, _)| signer == key);
         by_key && self.out_of_scope.is_some_and(OutOfScope::ends_when_named)
     }
+
+    /// Who signed what the item was made of, by the word of its signer. A text that nobody is known
+    /// to stand for says nothing.
+    fn came_signed_by(&self, bytes: &[u8]) -> Option<String> {
+        let is_known = matches!(self.signer_is, SignerIs::Known | SignerIs::Proposed);
+        if !is_known || self.altered || self.forged {
+            return None;
+        }
+        signed_before(std::str::from_utf8(bytes).ok()?)
+    }
 }
 
 /// Everything that a project brings.
@@ -282,7 +292,7 @@ impl<'a> ProjectTrust<'a> {
                 risk,
                 tier_before,
                 signer_before: None,
-                signed_before: std::str::from_utf8(&found.bytes).ok().and_then(signed_before),
+                signed_before: None,
                 is_new: false,
             };
             for fault in verdict.faults() {
@@ -308,6 +318,7 @@ impl<'a> ProjectTrust<'a> {
                 let before = last_signer(loader, &found);
                 item.signer_before = before.filter(|before| person(*before) != person(key));
             }
+            item.signed_before = item.came_signed_by(&found.bytes);
             // A line that its key did not make has no signer.
             if item.forged {
                 item.signer_is = SignerIs::None;

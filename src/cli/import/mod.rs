@@ -413,7 +413,9 @@ fn tell(
             format!("rye sign {}{space}", w.item)
         })
         .collect();
+    let older_tools: Vec<_> = written.iter().filter_map(|w| w.older_tool.as_ref()).collect();
     if out.is_json() {
+        let older: Vec<_> = older_tools.iter().map(|(tool, _)| tool).collect();
         let items: Vec<Value> = drafts
             .iter()
             .zip(written)
@@ -426,7 +428,7 @@ fn tell(
             .collect();
         let signed: Vec<Value> = signed.iter().map(|row| super::sign::row(row, false)).collect();
         let mut object = json!({
-            "items": items, "left_over": left, "signed": signed, "next": next,
+            "items": items, "left_over": left, "older_tools": older, "signed": signed, "next": next,
         });
         if let Value::Object(object) = &mut object {
             object.extend(told);
@@ -442,6 +444,12 @@ fn tell(
         let path = escape_line(path);
         out.note(&format!(
             "note: `{path}` is left over from an earlier import and belongs to no item"
+        ));
+    }
+    for (tool, place) in older_tools {
+        let path = escape_line(&place.path);
+        out.warn(&format!(
+            "`{tool}` is there already and gives out files that this skill has not; if it is of an older version, remove `{path}`"
         ));
     }
     if sign {

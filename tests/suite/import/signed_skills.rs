@@ -76,7 +76,8 @@ fn a_skill_that_others_signed_is_imported_if_its_signer_is_named_and_says_who_th
         assert_eq!(said.status, 0, "{said:?}");
     }
     let said = world.rye(&["show", "directive:skills/word_count"]);
-    assert!(said.stdout.contains(&format!("came signed key {fingerprint}")), "{said:?}");
+    let told = format!("its signer says that it came signed by key {fingerprint}");
+    assert!(said.stdout.contains(&told), "{said:?}");
     let (_, review) = world.json(&["trust", "review"]);
     let rows = review["items"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
@@ -493,4 +494,87 @@ fn a_skill_without_a_signature_that_says_it_was_signed_is_shown_as_signed_by_nob
     let before = world.rye(&["export", "skill", "skills/word_count", "--to", "out"]);
     assert_eq!(before.status, 0, "{before:?}");
     assert_eq!(tree(&world.project().join("out/word-count")), tree(&at));
+}
+
+const SAID: &str =
+    "Signed by others before it was imported, and checked then (OpenSSF Model Signing): key 12.";
+
+/// A directive that says it came signed, as an import of a skill would have it say.
+fn spoof() -> String {
+    format!(
+        "# word-count\n\nMade of an Agent Skill, which is kept here to the byte; `rye export skill` gives it \
+         back.\n\n{SAID}\n\n```xml\n<directive name=\"spoof\" version=\"1.0.0\">\n  <metadata>\n    \
+         <description>Spoof</description>\n    <category>x</category>\n    <author>a</author>\n  \
+         </metadata>\n</directive>\n```\n\nDo it.\n"
+    )
+}
+
+#[test]
+fn who_signed_a_skill_is_told_of_items_with_a_good_signature_alone_and_as_the_word_of_its_signer() {
+    let world = World::new();
+    let (path, item) = (".ai/directives/x/spoof.md", "directive:x/spoof");
+    let told = || {
+        let (_, review) = world.json(&["trust", "review"]);
+        let (_, shown) = world.json(&["show", item]);
+        let text = world.rye(&["show", item]).stdout + &world.rye(&["trust", "review"]).stdout;
+        let of = [&review["items"][0]["signed_before"], &shown["signed_before"]];
+        (of.map(|by| by.as_str().map(str::to_owned)), text.matches("came signed by key 12").count())
+    };
+    world.signed(path, &spoof());
+    let by = Some("key 12".to_owned());
+    assert_eq!(told(), ([by.clone(), by], 2));
+    let signed = String::from_utf8(world.read(path)).unwrap();
+    let key = signed.split(" key=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    for unsigned in [
+        spoof(),
+        signed.replace("Do it.", "Do something else."),
+        signed.replacen("sig=", "sig=AAAA", 1),
+        signed.replacen(&key, &"0".repeat(key.len()), 1),
+    ] {
+        world.write(path, &unsigned);
+        assert_eq!(told(), ([None, None], 0), "{unsigned}");
+    }
+}
+
+#[test]
+fn an_item_of_another_kind_of_import_that_says_it_came_signed_is_left_out() {
+    let world = World::new();
+    let tool = format!("# /// rye\n# version = \"1.0.0\"\n# ///\n# {SAID}\nprint(1)\n");
+    let items = [("directives/x/spoof.md", spoof()), ("tools/x/spoof.py", tool)];
+    for (path, text) in &items {
+        let at = world.outside().join("old/.ai").join(path);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, text.replace(SAID, "It came signed.")).unwrap();
+    }
+    let args = ["import", "rye", "../old", "--unchecked", "--dry-run"];
+    let (status, said) = world.json(&args);
+    assert_eq!((status, said["items"].as_array().map(Vec::len)), (0, Some(2)), "{said}");
+    for (path, text) in &items {
+        fs::write(world.outside().join("old/.ai").join(path), text).unwrap();
+    }
+    let (status, said) = world.json(&args);
+    assert_eq!((status, said["items"].as_array().map(Vec::len)), (0, Some(0)), "{said}");
+    for left in said["left_out"].as_array().unwrap() {
+        let why = left["why"].as_str().unwrap();
+        assert!(why.contains("only an import of a signed skill writes"), "{said}");
+    }
+}
+
+#[test]
+fn a_signature_beside_the_one_that_was_named_is_neither_checked_nor_copied() {
+    let world = world();
+    let at = skill(&world).join("skill.oms.sig");
+    let elsewhere = world.outside().join("elsewhere.sig");
+    fs::rename(&at, &elsewhere).unwrap();
+    let key = vector("p256.pub.pem");
+    let args = ["--signer", &key, "--signature", elsewhere.to_str().unwrap()];
+    let said = import(&world, &[&args[..], &["--dry-run"]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    fs::write(&at, "{}").unwrap();
+    let said = import(&world, &[&args[..], &["--yes"]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    let told =
+        "`skill.oms.sig` is not the signature that was named: it is neither checked nor copied";
+    assert!(said.stderr.contains(told), "{said:?}");
+    assert!(!world.project().join(".ai/tools/skills/word_count.files/skill.oms.sig").exists());
 }

@@ -313,3 +313,79 @@ fn a_directive_of_one_s_own_is_a_skill_if_the_format_can_hold_it() {
     let said = world.rye(&["export", "skill", "acme/tell_it", "--to", "out2"]);
     assert_eq!((said.code().as_str(), said.status), ("import.not_a_skill", 5), "{said:?}");
 }
+
+/// What the tool of the skill gives out, after it put all of it into a folder.
+fn given_out(world: &World, to: &str) -> Vec<String> {
+    let input = format!("to={to}");
+    let (status, said) = world.json(&["execute", "tool:skills/pdf_forms", "-i", &input]);
+    assert_eq!(status, 0, "{said}");
+    let put: Vec<_> = tree(&world.project().join(to)).into_keys().collect();
+    assert_eq!(json!(put), said["data"]["files"], "{said}");
+    put
+}
+
+#[test]
+fn what_lies_in_the_folder_of_a_skill_s_files_and_is_not_the_skill_s_belongs_to_no_item() {
+    let world = world();
+    let planted = ".ai/tools/skills/pdf_forms.files/scripts/evil.sh";
+    world.write(planted, "echo evil\n");
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!((status, &said["left_over"]), (0, &json!([planted])), "{said}");
+    let text = String::from_utf8(world.read(".ai/tools/skills/pdf_forms.py")).unwrap();
+    assert!(!text.contains("evil"), "{text}");
+    assert!(text.contains("\"pdf_forms.files/scripts/fill.py\" = \""), "{text}");
+    let own = ["assets/logo.png", "references/FORMS.md", "scripts/fill.py", "scripts/more/deep.sh"];
+    assert_eq!(given_out(&world, "work"), own);
+    // Also when it is signed once more, and when it comes later.
+    world.write(".ai/tools/skills/pdf_forms.files/later.sh", "echo later\n");
+    world.write(".ai/tools/skills/pdf_forms.py", text.split_once('\n').unwrap().1);
+    assert_eq!(world.rye(&["sign", "tool:skills/pdf_forms"]).status, 0);
+    assert_eq!(given_out(&world, "again"), own);
+    let said = world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(tree(&world.project().join("out/pdf-forms")), tree(&skill(&world)));
+}
+
+#[test]
+fn a_newer_version_of_a_skill_with_fewer_files_gives_out_just_those() {
+    let world = world();
+    assert_eq!(import(&world, &["--yes"]).0, 0);
+    assert!(given_out(&world, "first").contains(&"scripts/more/deep.sh".to_owned()));
+    fs::remove_dir_all(skill(&world).join("scripts")).unwrap();
+    let (status, said) = import(&world, &["--yes", "--force"]);
+    let old = |name: &str| format!(".ai/tools/skills/pdf_forms.files/scripts/{name}");
+    let left = json!([old("fill.py"), old("more/deep.sh")]);
+    assert_eq!((status, &said["left_over"]), (0, &left), "{said}");
+    assert_eq!(given_out(&world, "second"), ["assets/logo.png", "references/FORMS.md"]);
+}
+
+#[test]
+fn a_newer_version_of_a_skill_without_files_names_the_tool_of_the_older_one() {
+    let world = world();
+    assert_eq!(import(&world, &["--yes"]).0, 0);
+    for folder in ["scripts", "assets", "references"] {
+        fs::remove_dir_all(skill(&world).join(folder)).unwrap();
+    }
+    let (status, said) = import(&world, &["--yes", "--force"]);
+    assert_eq!((status, &said["older_tools"]), (0, &json!(["tool:skills/pdf_forms"])), "{said}");
+    let said = world.rye(&["import", "skill", "../pdf-forms", "--yes", "--force"]);
+    let told =
+        "`tool:skills/pdf_forms` is there already and gives out files that this skill has not";
+    assert!(said.stderr.contains(told), "{said:?}");
+    fs::remove_file(world.project().join(".ai/tools/skills/pdf_forms.py")).unwrap();
+    let (status, said) = import(&world, &["--yes", "--force"]);
+    assert_eq!((status, &said["older_tools"]), (0, &json!([])), "{said}");
+}
+
+#[test]
+fn a_skill_of_as_many_files_as_a_tool_can_have_is_imported_and_given_out() {
+    let world = world();
+    let many = skill(&world).join("many");
+    fs::create_dir(&many).unwrap();
+    for at in 0..1020 {
+        fs::write(many.join(format!("{at:04} FILES_LINE FILE_NAMES SIGNED_LINE.md")), "x").unwrap();
+    }
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(given_out(&world, "work").len(), 1024);
+}
