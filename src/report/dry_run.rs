@@ -38,8 +38,15 @@ fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
     let mut argv = vec![plan["command"].as_str().unwrap_or_default().to_owned()];
     let args = plan["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
     argv.extend(args.map(shell_word));
-    let names: Vec<_> =
+    let mut names: Vec<_> =
         plan["env"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if plan["sandbox"]["net"]["hosts"].is_array() {
+        names.extend(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"]);
+    }
+    let services = plan["sandbox"]["services"].as_array().into_iter().flatten();
+    names.extend(services.filter_map(|service| service["env"].as_str()));
+    names.sort_unstable();
+    names.dedup();
     vec![
         ("would run", argv.join(" ")),
         ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
