@@ -17,6 +17,7 @@
 //! | floor | modules | |
 //! |---|---|---|
 //! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason |
+//! | 0 | `code` | snippets that call tools |
 //! | 1 | `diagnostic` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` `oms` | the words of the field as newtypes; the one seam to the machine; what outlives a process; signatures of others over files |
 //! | 3 | `trace` `space` `proxy` | events as data; where items lie, and remembered versions of them; the hosts and services that a run may reach |
@@ -96,6 +97,8 @@ pub mod bench;
 mod bundle;
 mod chain;
 mod cli;
+#[cfg(feature = "code")]
+pub mod code;
 mod dev;
 mod diagnostic;
 mod eval;
