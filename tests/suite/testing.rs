@@ -147,6 +147,21 @@ fn a_case_works_in_a_folder_of_its_own_that_is_gone_behind_it() {
 }
 
 #[test]
+fn a_case_is_held_by_the_sandbox_without_a_word() {
+    let world = World::new_on_disk().held();
+    let there = world.outside().join("left-behind");
+    let tool = MARKER_SH.replace(": > marker", &format!(": > {} && echo out", there.display()));
+    world.signed(".ai/tools/acme/leave.sh", &tool);
+    world.write(".ai/tools/acme/leave.test.yaml", "cases:\n  - {name: a}\n");
+    tried(&world);
+    assert!(!there.exists(), "a case wrote outside of its folder");
+    // The tool itself is good: where your own policy lets it out, it leaves its file.
+    world.let_out();
+    tried(&world);
+    assert!(there.exists());
+}
+
+#[test]
 fn what_a_spec_sets_up_is_no_program() {
     let native = |args: &str| {
         format!(

@@ -104,6 +104,33 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
 }
 
 #[test]
+fn a_skill_with_manifests_is_imported_signed_and_read_and_nothing_of_them_runs() {
+    let world = world();
+    let ran = world.outside().join("ran");
+    let mark = format!("touch {}", ran.display());
+    let package = json!({"name": "x", "version": "1.0.0", "scripts": {
+        "preinstall": mark, "postinstall": mark, "prepare": mark}});
+    fs::write(skill(&world).join("package.json"), package.to_string()).unwrap();
+    let setup = format!("import os\nos.system({mark:?})\n");
+    for name in ["setup.py", "conftest.py", "sitecustomize.py"] {
+        fs::write(skill(&world).join(name), &setup).unwrap();
+    }
+    fs::write(skill(&world).join("Makefile"), format!("all:\n\t{mark}\n")).unwrap();
+    world.shell("python3 ../pdf-forms/setup.py");
+    fs::remove_file(&ran).expect("the fixture itself works");
+    assert_eq!(import(&world, &["--yes"]).0, 0);
+    for file in ["package.json", "setup.py", "Makefile"] {
+        let input = format!("file={file}");
+        let (status, said) = world.json(&["execute", "tool:skills/pdf_forms", "-i", &input]);
+        assert!(status == 0 && said["data"]["text"].is_string(), "{said}");
+    }
+    assert_eq!(world.json(&["execute", "tool:skills/pdf_forms", "-i", "to=work/skill"]).0, 0);
+    assert!(world.project().join("work/skill/package.json").exists());
+    assert_eq!(world.rye(&["execute", "directive:skills/pdf_forms"]).status, 0);
+    assert!(!ran.exists(), "something of the skill ran");
+}
+
+#[test]
 fn a_skill_comes_back_to_the_byte_however_it_is_laid_out() {
     let world = world();
     let front = "name: pdf-forms\ndescription: |\n  Fills in\n  PDF forms.\n\n# a comment\nlicense:   'MIT'\n";

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::client::{Client, PATIENCE, lives, number, until};
+use crate::keys::others::{put, stranger, trust};
 use crate::tools::shell;
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{GREET_MD, MARKER_SH, World, fingerprint};
 
 /// A tool that tells its process and that of its child, and sleeps.
 const SLEEPS: &str = "sleep 600 & echo $! >child\necho $$ >own\nwait\n";
@@ -468,9 +469,21 @@ fn a_number_reaches_the_tool_digit_for_digit() {
 fn a_revocation_counts_from_the_next_call_on() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let theirs = stranger(1);
+    put(&world, &theirs, ".ai/tools/acme/theirs.sh", MARKER_SH);
+    trust(&world, &theirs, &[]);
     let mut client = Client::new(&world, &[]);
+    for item in ["tool:acme/mark", "tool:acme/theirs"] {
+        let (said, is_error) = client.call("rye_execute", json!({"item_id": item}));
+        assert!(!is_error, "{said}");
+    }
+    let said = world.rye(&["trust", "revoke", &fingerprint(&theirs)]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let code = client.refused("rye_execute", json!({"item_id": "tool:acme/theirs"}));
+    assert_eq!(code, "verify.revoked");
     let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
     assert!(!is_error, "{said}");
+    // So does what ends the acceptance of the whole project.
     fs::remove_dir_all(world.home().join(".ai/config/keys/projects")).unwrap();
     let code = client.refused("rye_execute", json!({"item_id": "tool:acme/mark"}));
     assert_eq!(code, "verify.project_not_accepted");

@@ -122,3 +122,16 @@ fn after_a_rotation_your_hooks_and_config_go_on_by_the_old_key_and_policy_does_n
     world.write_home(".ai/config/rye/policy.yaml", text);
     world.refused(CONTROL, "verify.trust_unreadable", 4);
 }
+
+#[test]
+fn a_hook_that_allows_everything_lets_in_nothing_that_was_changed() {
+    let world = with_their_hook();
+    trust(&world, &stranger(1), &["--items", "tool:hooks/*"]);
+    assert!(asks(&world), "the fixture itself works");
+    let file = ".ai/tools/acme/control.sh";
+    let text = String::from_utf8(world.read(file)).unwrap();
+    world.write(file, format!("{text}# more\n"));
+    let (status, got) = world.json(&["execute", CONTROL]);
+    assert_eq!((status, got["code"].as_str()), (4, Some("verify.altered")), "{got}");
+    assert!(!asks(&world), "nothing is asked about what is not admitted");
+}
