@@ -28,6 +28,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("files", parse::fuzz::files),
     #[cfg(feature = "lsp")]
     ("frames", lsp::fuzz::frames),
+    ("git_index", plan::fuzz::git_index),
     ("header_block", parse::fuzz::header_block),
     ("host_rule", base::fuzz::host_rule),
     ("javascript", parse::fuzz::javascript),

@@ -97,6 +97,17 @@ pub(crate) const GIT_SETTINGS: usize = 64;
 pub(crate) const GIT_SETTINGS_BYTES: usize = 4 << 20;
 /// Bytes of git's index that a tool may leave: a million files take about 100 MiB.
 pub(crate) const GIT_INDEX_BYTES: usize = 512 << 20;
+/// Names that are looked at to find repositories in what a tool may write of a project, before it
+/// starts and when it is done: 20,000 take 10 to 20 ms.
+pub(crate) const INNER_NAMES: usize = 100_000;
+/// Repositories and submodules that are kept from one tool; each takes `bwrap` a moment.
+pub(crate) const INNER_REPOSITORIES: usize = 500;
+/// Repositories that a tool made and that are told one by one: more are not read.
+pub(crate) const NEW_REPOSITORIES: usize = 20;
+/// Bytes of a file that says where a repository lies: a path, and a word before it.
+pub(crate) const GIT_FILE_BYTES: u64 = 16 << 10;
+/// Longest path in git's index, in bytes: Linux takes no longer one.
+pub(crate) const PATH_BYTES: usize = 4 << 10;
 /// New items that one run may leave (`items: write`), with folders and hidden names, and the bytes
 /// of the items: they are held in memory while they are taken over, and a person reads each.
 pub(crate) const NEW_ITEMS: usize = 1_000;

@@ -195,6 +195,9 @@ pub(super) fn show(
     if let Some(cut) = report.cut_text().filter(|_| shown.stdout) {
         out.warn(&cut);
     }
+    if let Some(made) = report.new_repositories_text() {
+        out.warn(&made);
+    }
     // Hooks that are only told may still run; the answer does not wait for them.
     out.flush();
     if let Some(lost) = report.lost_receipt() {

@@ -43,6 +43,7 @@ pub(super) fn call(
             max_rss_kib: ended.max_rss_kib,
             accesses: ended.accesses,
             traffic: ended.traffic,
+            new_repositories: ended.new_repositories,
             ..outcome(answer, &mask, tail, ended.duration)
         }),
         Err(fault) => {

@@ -129,6 +129,7 @@ pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         http: None,
         accesses: Accesses::default(),
         traffic: None,
+        new_repositories: Vec::new(),
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn outcome(
         http: Some(HttpMetadata { status: answer.status, attempts, is_wrapped: !is_whole_json }),
         accesses: Accesses::default(),
         traffic: None,
+        new_repositories: Vec::new(),
     }
 }
 

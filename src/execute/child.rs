@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::authors_paths::AuthorsPaths;
 use super::git_index::GitIndex;
+use super::new_repositories::new_repositories;
 use super::{ExecuteError, OutputWitness, new_items};
 use crate::base::text::{brief_line, escape_line, shell_word};
 use crate::host::{
@@ -148,6 +149,11 @@ fn command_line(spawn: &Spawn) -> String {
     escape_line(&[program].into_iter().chain(args).collect::<Vec<_>>().join(" "))
 }
 
+/// A path need not be UTF-8.
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+}
+
 /// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
 fn not_set_up(spawn: &Spawn, ended: &ChildResult) -> Option<String> {
     let sandbox =
@@ -212,7 +218,13 @@ pub(crate) fn run_once(
         taken.map_err(|source| ExecuteError::GitIndex { item: item(), source })?;
     }
     drop(folders);
-    let ended = ChildResult { accesses: ended.accesses.outside(&own), ..ended };
+    let inner = plan.confinement().map(|held| &held.policy.inner);
+    let made = inner.map(|inner| new_repositories(running.host, inner)).unwrap_or_default();
+    if !made.is_empty() {
+        sink.record(Event::NewRepositories { at: shown(&made) });
+    }
+    let accesses = ended.accesses.outside(&own);
+    let ended = ChildResult { accesses, new_repositories: made, ..ended };
     running.carried(ended.traffic.as_ref());
     sink.record(Event::Exit {
         exit_code: ended.exit_code,

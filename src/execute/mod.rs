@@ -8,8 +8,8 @@
 //! `subprocess.rs` and `http.rs` are acts; `exec` and `mcp_client` have the others, for which
 //! `child.rs` starts what they speak with. Which act a plan asks for, its `Act` says, and the
 //! facade matches it (`rye/carry_out.rs`). `authors_paths.rs` keeps private copies out of
-//! tracebacks; `new_items.rs` takes over what a
-//! tool made of them, `git_index.rs` its copy of git's index.
+//! tracebacks; `new_items.rs` takes over what a tool made of them, `git_index.rs` its copy of git's
+//! index, and `new_repositories.rs` finds the repositories that it made.
 //!
 //! What a tool writes to standard error, and says of its failure, is shown without its secrets
 //! (`base/mask.rs`). The one rule: the bytes of every value that a link of the chain declared under
@@ -27,6 +27,7 @@ mod git_index;
 mod http;
 mod mcp_fault;
 mod new_items;
+mod new_repositories;
 mod outcome;
 mod output_digest;
 mod protocol_fault;
@@ -38,6 +39,7 @@ pub(crate) use child::{RunContext, RunFolders, prepare, run_once, start};
 pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
 pub(crate) use http::http_request;
 pub(crate) use mcp_fault::{McpFault, ToolChange};
+pub(crate) use new_repositories::new_repositories_text;
 pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
 pub(crate) use output_digest::{OutputDigest, OutputWitness};
 pub(crate) use protocol_fault::ProtocolFault;

@@ -1,5 +1,6 @@
 //! How a plan ended.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -30,6 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) accesses: Accesses,
     /// What went through rye's proxy, where it was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
+    /// Each `.git` that came to be while it ran, in what it may write of the project.
+    pub(crate) new_repositories: Vec<PathBuf>,
 }
 
 /// How an HTTP request went.
@@ -117,6 +120,7 @@ impl Outcome {
             http: None,
             accesses: ended.accesses.clone(),
             traffic: ended.traffic.clone(),
+            new_repositories: ended.new_repositories.clone(),
         }
     }
 
@@ -152,6 +156,10 @@ impl Outcome {
         out.insert("max_rss_kib".into(), self.max_rss_kib.into());
         if let Some(traffic) = &self.traffic {
             out.insert("traffic".into(), json!(traffic));
+        }
+        if !self.new_repositories.is_empty() {
+            let shown = self.new_repositories.iter().map(|path| path.to_string_lossy());
+            out.insert("new_repositories".into(), shown.collect());
         }
         if self.truncated {
             out.insert("truncated".into(), true.into());

@@ -3,7 +3,7 @@
 //! A plan makes a [`Policy`] of what its links declare; a host that confines turns it into a
 //! [`Confinement`], or says why it cannot. Nothing here looks at the machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -119,6 +119,8 @@ pub(crate) struct Policy {
     pub(crate) commits: Option<Commits>,
     /// Placeholders in the project and its repository that a killed run may have left.
     pub(crate) abandoned: Vec<PathBuf>,
+    /// The repositories in what it may write of the project.
+    pub(crate) inner: InnerRepositories,
     pub(crate) net: Net,
     /// What it may reach through rye's proxy, where `net` is [`Net::Hosts`]; of a watched run the
     /// services.
@@ -141,6 +143,25 @@ pub(crate) struct Commits {
     pub(crate) repository: PathBuf,
     /// The program that judges its index.
     pub(crate) git: PathBuf,
+}
+
+/// The repositories below the folders of a project that a child may write, as they are before it
+/// starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InnerRepositories {
+    /// The folders that were looked into.
+    pub(crate) below: Vec<PathBuf>,
+    /// Each `.git` that was found.
+    pub(crate) known: BTreeSet<PathBuf>,
+    /// Whether all was looked at, and all that was found is among what is kept.
+    pub(crate) is_whole: bool,
+}
+
+impl Default for InnerRepositories {
+    /// Of a child that may write nothing of a project.
+    fn default() -> Self {
+        Self { below: Vec::new(), known: BTreeSet::new(), is_whole: true }
+    }
 }
 
 /// A path that is never written.
@@ -352,6 +373,10 @@ pub(crate) enum CannotConfine {
     },
     #[error("{}", cannot_limit(*.level, *.net))]
     CannotLimit { level: SandboxLevel, net: Net, lacking: Option<Lacking> },
+    #[error(
+        "`{}` {why}, so it is not known which submodules are to be kept from the tool", shown(.index)
+    )]
+    Submodules { index: PathBuf, why: &'static str },
     #[error("{0}")]
     BadGrant(String),
     #[error(
@@ -402,7 +427,7 @@ impl Diagnose for CannotConfine {
     fn code(&self) -> Code {
         match self {
             Self::Unavailable(_) => SANDBOX_UNAVAILABLE,
-            Self::CannotProtect { .. } => SANDBOX_CANNOT_PROTECT,
+            Self::CannotProtect { .. } | Self::Submodules { .. } => SANDBOX_CANNOT_PROTECT,
             Self::CannotLimit { .. } => SANDBOX_CANNOT_LIMIT,
             Self::BadGrant(_) | Self::WholeHome(_) => SANDBOX_BAD_GRANT,
             Self::OffNotAllowed(_) => SANDBOX_NOT_ALLOWED,
@@ -425,6 +450,12 @@ impl Diagnose for CannotConfine {
             Self::CannotProtect { lacking, .. } => {
                 let narrower = "; or name narrower folders in the item's `sandbox`";
                 stronger(lacking) + narrower
+            }
+            Self::Submodules { .. } => {
+                "`git status` there tells whether git can read it; `git update-index \
+                 --no-split-index` makes one file of an index that lies in two; or name narrower \
+                 folders in the item's `sandbox`"
+                    .into()
             }
             Self::CannotLimit { level: SandboxLevel::Bwrap, .. } if cfg!(not(feature = "http")) => {
                 "use a rye that was built with the feature `http`".into()

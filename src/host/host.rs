@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::confinement::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
 use super::egress::Traffic;
+use super::named_below::NamedBelow;
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::observe::Accesses;
 use super::persistent::PersistentChild;
@@ -87,6 +88,8 @@ pub(crate) struct ChildResult {
     pub(crate) accesses: Accesses,
     /// What went through rye's proxy, if it was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
+    /// Each `.git` that came to be while it ran, in what it may write of a project.
+    pub(crate) new_repositories: Vec<PathBuf>,
 }
 
 /// The greatest signal that ends a process and is no real-time one.
@@ -141,6 +144,15 @@ impl ResolvedPath {
     }
 }
 
+/// What lies at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlaceKind {
+    Folder,
+    Link,
+    /// A regular file or a special one.
+    Other,
+}
+
 /// An event of a running child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChildEvent<'a> {
@@ -176,6 +188,13 @@ pub(crate) trait Host: Sync {
 
     /// The names in a folder that are UTF-8, unsorted; none if it cannot be read.
     fn names(&self, folder: &Path) -> Vec<String>;
+
+    /// What lies at `path`; a link there is not followed. `None` if nothing does.
+    fn kind(&self, path: &Path) -> Option<PlaceKind>;
+
+    /// Every place of that name in the folder and below it, in large or small letters. Looks at
+    /// `most` names at the most, follows no link, and does not look into what has the name.
+    fn named_below(&self, folder: &Path, name: &str, most: usize) -> NamedBelow;
 
     /// SHA-256 of the regular file at `path`.
     fn digest_file(&self, path: &Path) -> io::Result<Digest>;

@@ -5,7 +5,7 @@
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises,
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a
 //!   child that others talk with · `pipes.rs` the one loop over a child's streams ·
-//!   `file_lookup.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that need `unsafe` ·
+//!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that need `unsafe` ·
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
 //!   `exchange.rs` with the real network · `environment.rs` the variables, read once ·
 //!   `private_dir.rs` the private folder of a run · `confinement.rs` what a child may touch,
@@ -27,6 +27,7 @@ mod file_lookup;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
 mod kernel;
+mod named_below;
 mod net;
 mod observe;
 mod os;
@@ -39,7 +40,7 @@ mod unix;
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
 pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,
-    KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,
+    InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,
 };
 #[expect(unused_imports, reason = "the proxy and the plan use it next")]
 pub(crate) use egress::{
@@ -50,11 +51,14 @@ pub(crate) use environment::Vars;
 #[cfg(feature = "http")]
 pub(crate) use exchange::OuterProxy;
 pub(crate) use file_lookup::{PathLookup, read as read_small};
-pub(crate) use host::{ChildEvent, ChildResult, Host, OutputStream, ResolvedPath, Spawn};
+pub(crate) use host::{
+    ChildEvent, ChildResult, Host, OutputStream, PlaceKind, ResolvedPath, Spawn,
+};
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
 };
+pub(crate) use named_below::NamedBelow;
 pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;

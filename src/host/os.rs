@@ -9,7 +9,8 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::confinement::{CannotConfine, Confinement, Ladder, Policy};
 use super::file_lookup;
-use super::host::{ChildEvent, ChildResult, Host, OutputStream, ResolvedPath, Spawn};
+use super::host::{ChildEvent, ChildResult, Host, OutputStream, PlaceKind, ResolvedPath, Spawn};
+use super::named_below::{NamedBelow, named_below};
 use super::net::{HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
@@ -85,6 +86,19 @@ impl Host for Os {
 
     fn names(&self, folder: &Path) -> Vec<String> {
         file_lookup::names(folder)
+    }
+
+    fn kind(&self, path: &Path) -> Option<PlaceKind> {
+        let kind = path.symlink_metadata().ok()?.file_type();
+        Some(match (kind.is_dir(), kind.is_symlink()) {
+            (true, _) => PlaceKind::Folder,
+            (_, true) => PlaceKind::Link,
+            _ => PlaceKind::Other,
+        })
+    }
+
+    fn named_below(&self, folder: &Path, name: &str, most: usize) -> NamedBelow {
+        named_below(folder, name, most)
     }
 
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild> {

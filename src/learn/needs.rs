@@ -309,7 +309,9 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::{Needed, needed};
-    use crate::host::{Access, Accesses, Caps, Egress, KeptPath, Net, Policy, Refusal, Traffic};
+    use crate::host::{
+        Access, Accesses, Caps, Egress, InnerRepositories, KeptPath, Net, Policy, Refusal, Traffic,
+    };
     use crate::plan::BasePolicy;
 
     fn base(reads_project: bool) -> BasePolicy {
@@ -327,6 +329,7 @@ mod tests {
             other_items: Vec::new(),
             commits: None,
             abandoned: Vec::new(),
+            inner: InnerRepositories::default(),
             net: Net::None,
             egress: Egress::default(),
             caps: Caps::default(),

@@ -1,10 +1,11 @@
-//! Fuzz targets for templates of signed items, a project's `.env` and plan files.
+//! Fuzz targets for templates of signed items, a project's `.env`, plan files and git's index.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::dotenv::read;
+use super::gitlinks::gitlinks;
 use super::params::Params;
 use super::pieces::Pieces;
 use super::record::FORMAT;
@@ -190,5 +191,16 @@ fn say_what_differs(document: &Value) {
         let mut fewer = map.clone();
         fewer.shift_remove(key);
         assert!(!differences(document, &Value::Object(fewer)).is_empty(), "{key} is gone");
+    }
+}
+
+/// What is read of an index are paths that fit into it.
+pub(crate) fn git_index(data: &[u8]) {
+    let Some(links) = gitlinks(data) else { return };
+    assert!(data.starts_with(b"DIRC"));
+    assert!(links.paths.iter().all(|path| !path.is_empty() && !path.contains(&0)));
+    assert!(links.paths.len() * 62 <= data.len(), "each has an entry of its own");
+    if let Some(shared) = &links.shared {
+        assert!(matches!(shared.len(), 40 | 64) && shared.bytes().all(|b| b.is_ascii_hexdigit()));
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::error::PlanError;
 use super::git_settings;
+use super::inner_repositories::inner_repositories;
 use super::machine::{Chosen, Survey};
 use super::network::{network, services};
 use super::plan::PlanContext;
@@ -215,6 +216,9 @@ fn policy(
     {
         return Err(CannotConfine::WholeHome(granted.clone()));
     }
+    let is_learned = machine.sandbox == SandboxChoice::Learn;
+    let (inner_kept, inner) =
+        inner_repositories(machine.host, &places.project, &write, is_learned)?;
     // Whether it commits is its own word and stays, whatever else is learned of it.
     let mut all = chain.links().iter().filter_map(|link| link.tool.sandbox.as_ref());
     let commits = match all.any(|sandbox| sandbox.writes_git) {
@@ -222,9 +226,9 @@ fn policy(
         false => None,
     };
     write.extend(commits.clone());
-    let is_learned = machine.sandbox == SandboxChoice::Learn;
     let mut kept = places.kept(is_learned || !write.is_empty(), commits.is_some());
     kept.extend(places.kept_of_others(&write, commits.as_deref()));
+    kept.extend(inner_kept);
     in_order(&mut kept);
     let git = commits.as_ref().and_then(|_| machine.ground.find_program(machine.vars, "git"));
     if let Some(repository) = &commits {
@@ -271,11 +275,8 @@ fn policy(
         hidden,
         new_items: new_items.into_iter().flatten().collect(),
         other_items: if adds_items { places.other_items() } else { Vec::new() },
-        abandoned: OF_GIT
-            .iter()
-            .chain([&HEAD])
-            .map(|(name, _)| places.project.join(name))
-            .collect(),
+        abandoned: places.abandoned(),
+        inner,
         commits: commits.zip(git).map(|(repository, git)| Commits { repository, git }),
         net,
         egress,
@@ -436,6 +437,11 @@ impl<'a> Places<'a> {
             );
         }
         kept
+    }
+
+    /// Where a killed run may have left a placeholder.
+    fn abandoned(&self) -> Vec<PathBuf> {
+        OF_GIT.iter().chain([&HEAD]).map(|(name, _)| self.project.join(name)).collect()
     }
 
     /// Where links of yours put what rye keeps in the user space: its `.ai` alone is a place that

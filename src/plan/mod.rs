@@ -27,9 +27,11 @@ mod exec;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod git_settings;
+mod gitlinks;
 mod grants;
 mod http;
 mod import_hint;
+mod inner_repositories;
 mod machine;
 mod matrix;
 mod mcp;
@@ -72,6 +74,7 @@ pub(crate) use params::{
 pub(crate) use plan::{Plan, PlanContext};
 pub(crate) use plan_source::{ConfigCopy, PlanSource};
 pub(crate) use process::Process;
+pub(crate) use protected::GIT_NAME as GIT;
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
 pub(crate) use time_limit::TimeLimit;

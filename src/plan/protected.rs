@@ -11,8 +11,11 @@ pub(super) const OF_PROJECT: [Name; 3] = [(".ai", true), GIT, HEAD];
 /// which branch it is on. A placeholder is empty, with which git takes it for none.
 pub(super) const HEAD: Name = ("HEAD", false);
 
+/// What makes a folder a work tree of git.
+pub(crate) const GIT_NAME: &str = ".git";
+
 /// The repository of the project.
-pub(super) const GIT: Name = (".git", true);
+pub(super) const GIT: Name = (GIT_NAME, true);
 
 /// What stays closed of the repository where an item may write it: what git runs, reads as
 /// settings, or goes on with. Folders are kept whole, since a file that git replaces by another is

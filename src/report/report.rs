@@ -10,7 +10,7 @@ use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::limits::OUTPUT_BYTES;
 use crate::diagnostic::{Code, Diagnostic, ExitStatus};
-use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure};
+use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure, new_repositories_text};
 use crate::host::Refusal;
 use crate::id::{Fingerprint, Ref, Space};
 use crate::plan::{Plan, old_node};
@@ -157,6 +157,13 @@ impl Report {
                 format!("what `{item}` wrote was cut: of each stream the first {most} MiB are kept")
             }
         })
+    }
+
+    /// That the tool made a repository.
+    pub(crate) fn new_repositories_text(&self) -> Option<String> {
+        let Self::Tool(tool) = self else { return None };
+        let made = new_repositories_text(&tool.outcome.as_ref()?.new_repositories)?;
+        Some(format!("`{}`: {made}", tool.item))
     }
 
     /// The receipt that is missing.

@@ -115,6 +115,7 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("redirect", format!("{}, {how}", escape_line(origin)))
         }
         Event::Traffic { traffic } => ("traffic", traffic_text(traffic)),
+        Event::NewRepositories { at } => ("new git", escape_line(&at.join(" "))),
         Event::Exit { exit_code, signal, timed_out } => {
             let how = match (exit_code, signal) {
                 (Some(code), None) => format!("status {code}"),

@@ -6,6 +6,7 @@
 //! are mounted as well, because a mount point cannot be moved away. A kept place that does not
 //! exist is created first, see `mount_points.rs`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -116,8 +117,12 @@ pub(super) fn arguments(
     mounts.extend(sandbox.pin.iter().map(|pin| Mount::new("--ro-bind", pin)));
     let own = sandbox.tmp.iter().chain(&sandbox.new_items).chain(&sandbox.index);
     mounts.extend(own.map(|own| Mount::new("--bind", own)));
+    let mut fixed_folders = BTreeSet::new();
     for kept in &policy.kept {
-        keep(kept, policy, &mut points, &mut mounts)?;
+        let Some(between) = keep(kept, policy, &mut points)? else { continue };
+        let new = between.filter(|above| fixed_folders.insert(above.to_path_buf()));
+        mounts.extend(new.map(|above| Mount::new("--bind", above)));
+        mounts.push(Mount::new("--ro-bind", &kept.path));
     }
     let shown = || policy.base.iter().chain(&policy.read).chain(&policy.write);
     let sees = |path: &Path| shown().any(|granted| path.starts_with(granted));
@@ -191,22 +196,20 @@ fn grants(policy: &Policy) -> Vec<Mount> {
     mounts
 }
 
-fn keep(
-    kept: &KeptPath,
-    policy: &Policy,
+/// Makes the kept place, if it has to be mounted, and gives the folders between it and its grant.
+///
+/// # Errors
+/// What the disk says.
+fn keep<'a>(
+    kept: &'a KeptPath,
+    policy: &'a Policy,
     points: &mut MountPoints,
-    mounts: &mut Vec<Mount>,
-) -> io::Result<()> {
-    let Some(granted) = holding(kept, policy) else { return Ok(()) };
+) -> io::Result<Option<impl Iterator<Item = &'a Path>>> {
+    let Some(granted) = holding(kept, policy) else { return Ok(None) };
     let between = up_to(granted, &kept.path).skip(1);
     // Nothing can be created below a plain file.
     if between.clone().any(Path::is_file) {
-        return Ok(());
+        return Ok(None);
     }
-    if !points.keep(kept)? {
-        return Ok(());
-    }
-    mounts.extend(between.map(|above| Mount::new("--bind", above)));
-    mounts.push(Mount::new("--ro-bind", &kept.path));
-    Ok(())
+    Ok(points.keep(kept)?.then_some(between))
 }

@@ -16,8 +16,8 @@ use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
     Access, CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement, Host,
-    HttpAnswer, HttpCall, KeptByChild, Ladder, Net, NetFault, PersistentChild, Policy,
-    ResolvedPath, Restrict, SandboxLevel, Spawn, Traffic,
+    HttpAnswer, HttpCall, KeptByChild, Ladder, NamedBelow, Net, NetFault, PersistentChild,
+    PlaceKind, Policy, ResolvedPath, Restrict, SandboxLevel, Spawn, Traffic,
 };
 
 /// The number of processes that `bwrap` itself adds to a run.
@@ -62,6 +62,14 @@ impl Host for Confined {
         self.host.names(folder)
     }
 
+    fn kind(&self, path: &Path) -> Option<PlaceKind> {
+        self.host.kind(path)
+    }
+
+    fn named_below(&self, folder: &Path, name: &str, most: usize) -> NamedBelow {
+        self.host.named_below(folder, name, most)
+    }
+
     fn digest_file(&self, path: &Path) -> io::Result<Digest> {
         self.host.digest_file(path)
     }
@@ -95,7 +103,12 @@ impl Host for Confined {
     }
 
     fn confine(&self, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
-        choose(found(), policy, ladder)
+        let is_whole = policy.inner.is_whole;
+        let mut held = choose(found(), policy, ladder)?;
+        if !is_whole {
+            held.missing.push("inner repositories".to_owned());
+        }
+        Ok(held)
     }
 
     fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
@@ -262,7 +275,9 @@ mod tests {
 
     use super::{Found, choose};
     use crate::diagnostic::Diagnose;
-    use crate::host::{Caps, Egress, KeptPath, Lacking, Ladder, Net, Policy, SandboxLevel};
+    use crate::host::{
+        Caps, Egress, InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SandboxLevel,
+    };
 
     fn policy(write: &[&str]) -> Policy {
         Policy {
@@ -279,6 +294,7 @@ mod tests {
             other_items: Vec::new(),
             commits: None,
             abandoned: Vec::new(),
+            inner: InnerRepositories::default(),
             net: Net::None,
             egress: Egress::default(),
             caps: Caps::default(),

@@ -110,6 +110,8 @@ pub(crate) enum Event {
         #[serde(flatten)]
         traffic: Traffic,
     },
+    /// Repositories came to be while the child ran, in what it may write of the project.
+    NewRepositories { at: Vec<String> },
     /// The child ended.
     Exit { exit_code: Option<i32>, signal: Option<i32>, timed_out: bool },
     /// The run stopped here.

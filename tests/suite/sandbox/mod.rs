@@ -9,6 +9,7 @@ mod escapes;
 mod hosts;
 mod items;
 mod killed;
+mod nested_git;
 mod network;
 mod places;
 mod replaced;
