@@ -353,7 +353,6 @@ pub(crate) const PROXY_HEAD_BYTES: usize = 64 << 10;
 pub(crate) const PROXY_GREETING_BYTES: usize = 32 << 10;
 /// Longest secret of a service in bytes: servers take no longer headers, and every answer is looked
 /// through for each of its spellings.
-#[cfg(feature = "http")]
 pub(crate) const PROXY_SECRET_BYTES: usize = 16 << 10;
 /// Most names that a run's proxy looks up at once; others wait. Each look-up has a thread, and
 /// cannot be stopped.

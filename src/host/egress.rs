@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::base::limits::{
-    CALL_PATTERN_BYTES, SERVICE_CALLS, SERVICE_NAME_BYTES, TRAFFIC_ROWS, TRAFFIC_TEXT_BYTES,
+    CALL_PATTERN_BYTES, PROXY_SECRET_BYTES, SERVICE_CALLS, SERVICE_NAME_BYTES, TRAFFIC_ROWS,
+    TRAFFIC_TEXT_BYTES,
 };
 use crate::base::text::escape_line;
 use crate::base::{Address, HostRule};
@@ -60,16 +61,10 @@ pub(crate) struct BadService {
     pub(crate) problem: String,
 }
 
-/// Headers that carry the message itself, or that the proxy decides about (RFC 9110, 7.6.1): no
-/// secret stands in one.
-const OWN_HEADERS: [&str; 15] = [
-    "accept-encoding",
+/// Headers that are meant for the next machine alone (RFC 9110, 7.6.1), and those of proxies.
+pub(crate) const HOP_BY_HOP: [&str; 10] = [
     "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "expect",
-    "host",
+    "http2-settings",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
@@ -79,6 +74,29 @@ const OWN_HEADERS: [&str; 15] = [
     "transfer-encoding",
     "upgrade",
 ];
+
+/// Headers that carry the message itself: like the ones above, no secret stands in one.
+const OF_MESSAGE: [&str; 6] =
+    ["accept-encoding", "content-encoding", "content-length", "content-type", "expect", "host"];
+
+/// Whether a secret can stand in a header of a service (RFC 9110, 5.5).
+///
+/// # Errors
+/// Why not, as what a value does.
+pub(crate) fn fits_header(secret: &str) -> Result<(), String> {
+    if secret.is_empty() {
+        return Err("is empty".into());
+    }
+    if secret.len() > PROXY_SECRET_BYTES {
+        return Err(format!("is longer than {PROXY_SECRET_BYTES} bytes"));
+    }
+    if secret.chars().any(char::is_control) || secret.trim() != secret {
+        let why = "cannot stand in a header: it has a line end or another control character, or a \
+                   space at an end";
+        return Err(why.into());
+    }
+    Ok(())
+}
 
 impl Service {
     /// # Errors
@@ -100,7 +118,7 @@ impl Service {
         if header.is_empty() || header.len() > SERVICE_NAME_BYTES || !header.bytes().all(is_token) {
             return Err(bad("header", "is not the name of a header"));
         }
-        if OWN_HEADERS.contains(&header.as_str()) {
+        if HOP_BY_HOP.iter().chain(&OF_MESSAGE).any(|own| *own == header) {
             return Err(bad("header", "is a header that no secret stands in"));
         }
         if text.format.matches("{}").count() != 1 || text.format.matches(['{', '}']).count() != 2 {

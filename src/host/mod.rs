@@ -5,7 +5,8 @@
 //! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises,
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a
 //!   child that others talk with · `pipes.rs` the one loop over a child's streams ·
-//!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that need `unsafe` ·
+//!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that
+//!   need `unsafe` ·
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
 //!   `exchange.rs` with the real network · `environment.rs` the variables, read once ·
 //!   `private_dir.rs` the private folder of a run · `confinement.rs` what a child may touch,
@@ -44,8 +45,8 @@ pub(crate) use confinement::{
 };
 #[expect(unused_imports, reason = "the proxy and the plan use it next")]
 pub(crate) use egress::{
-    AllowedCall, BadService, Egress, HostTraffic, Refusal, RefusedCall, Service, ServiceText,
-    Traffic, plain_path,
+    AllowedCall, BadService, Egress, HOP_BY_HOP, HostTraffic, Refusal, RefusedCall, Service,
+    ServiceText, Traffic, fits_header, plain_path,
 };
 pub(crate) use environment::Vars;
 #[cfg(feature = "http")]

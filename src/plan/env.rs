@@ -11,7 +11,7 @@ use super::plan_source::PlanSource;
 use super::template::{Names, Scope, variables};
 use crate::chain::{Chain, Role};
 use crate::diagnostic::Failure;
-use crate::host::{Service, Vars};
+use crate::host::{Service, Vars, fits_header};
 use crate::id::{Ref, Space};
 use crate::parse::{DEPS_VAR, EnvBase, EnvPath, KEPT_BACK, is_loader};
 use crate::trace::{Event, Sink};
@@ -350,13 +350,8 @@ fn of_services(
     for link in chain.links() {
         for service in link.tool.services() {
             let Some(secret) = value(service.secret()) else { continue };
-            // RFC 9110, 5.5.
-            if secret.chars().any(char::is_control) || secret.trim() != secret {
-                let name = service.secret();
-                let why = format!(
-                    "names `{name}`, whose value cannot stand in a header: it has a line end or \
-                     another control character, or a space at an end"
-                );
+            if let Err(why) = fits_header(secret) {
+                let why = format!("names `{}`, whose value {why}", service.secret());
                 let item = link.item().clone();
                 return Err(PlanError::BadConfig { item, pointer: "/sandbox/services", why });
             }

@@ -14,25 +14,11 @@ use hyper::{Response, StatusCode};
 
 use super::reach::Connection;
 use super::shared::Shared;
-use crate::host::Refusal;
+use crate::host::{HOP_BY_HOP, Refusal};
 
 /// The body of an answer.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, hyper::Error>;
 pub(super) type Answer = Response<AnswerBody>;
-
-/// Headers that are meant for the next machine alone (RFC 9110, 7.6.1), and those of proxies.
-const HOP_BY_HOP: [&str; 10] = [
-    "connection",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// Takes out what is meant for us alone, also what `Connection` names.
 pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {

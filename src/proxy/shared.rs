@@ -13,9 +13,9 @@ use zeroize::Zeroizing;
 use super::message::Count;
 use super::secret_spellings::spellings;
 use super::{Resolve, Settings};
-use crate::base::limits::{PROXY_LOOKUPS, PROXY_SECRET_BYTES};
+use crate::base::limits::PROXY_LOOKUPS;
 use crate::base::{HostRule, Mask, address_of};
-use crate::host::{Egress, NetSettings, Refusal, Traffic};
+use crate::host::{Egress, NetSettings, Refusal, Traffic, fits_header};
 
 pub(super) struct Shared {
     pub(super) egress: Egress,
@@ -54,9 +54,7 @@ impl Shared {
     ) -> Result<Self, String> {
         let headers = settings.egress.services.iter().map(|service| {
             let name = || service.name().to_owned();
-            let is_usable = |secret: &&Zeroizing<String>| {
-                !secret.is_empty() && secret.len() <= PROXY_SECRET_BYTES
-            };
+            let is_usable = |secret: &&Zeroizing<String>| fits_header(secret).is_ok();
             let secret = settings.secrets.get(service.name()).filter(is_usable);
             let mut value = HeaderValue::try_from(service.header_value(secret.ok_or_else(name)?))
                 .map_err(|_| name())?;

@@ -253,7 +253,15 @@ fn a_service_whose_secret_is_not_set_or_whose_server_is_another_is_not_called_ta
     let code = "code=import urllib.request as u, urllib.error\n\
                 try: print(json.dumps(u.urlopen(os.environ['ACME_URL'] + '/echo').status))\n\
                 except urllib.error.HTTPError as e: print(json.dumps(e.code))";
-    for (secret, status) in [(Some("plain-canary"), 0), (None, 2), (Some("two\nlines"), 2)] {
+    let long = "s".repeat(16 << 10);
+    let rows = [
+        (Some("plain-canary"), 0, ""),
+        (Some(&long[..]), 0, ""),
+        (None, 2, "plan.missing_secret"),
+        (Some("two\nlines"), 2, "plan.bad_config"),
+        (Some(&[&long, "s"].concat()[..]), 2, "plan.bad_config"),
+    ];
+    for (secret, status, code_of_it) in rows {
         let world = World::new().held();
         let world = match secret {
             Some(secret) => world.env("ACME_TOKEN", secret),
@@ -268,6 +276,7 @@ fn a_service_whose_secret_is_not_set_or_whose_server_is_another_is_not_called_ta
             (status == 0, status == 0),
             "{secret:?} {said:?}"
         );
+        assert_eq!(said.json()["code"].as_str().unwrap_or_default(), code_of_it, "{said:?}");
         assert!(!said.stdout.contains("canary") && !said.stdout.contains("lines\""), "{said:?}");
     }
     // A certificate that nobody here believes: the secret does not leave.
