@@ -3,12 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::mcp_fault::McpFault;
 use super::protocol_fault::ProtocolFault;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Code, Diagnose, codes};
-use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED};
+use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED, Traffic};
 use crate::id::Ref;
 use crate::plan::{EXECUTE_TIMEOUT, TimeLimit};
 
@@ -42,7 +44,13 @@ const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
 #[non_exhaustive]
 pub(crate) enum ExecuteError {
     #[error("`{item}` did not end within {} and was stopped", time_text(.limit.time()))]
-    Timeout { item: Ref, limit: TimeLimit, stderr_tail: String },
+    Timeout {
+        item: Ref,
+        limit: TimeLimit,
+        stderr_tail: String,
+        /// What went through rye's proxy, where it was held to hosts or services.
+        traffic: Option<Box<Traffic>>,
+    },
     #[error("`{item}` was stopped by signal {signal}")]
     Interrupted { item: Ref, signal: i32 },
     #[error("`{}` could not be started for `{item}`: {source}", .program.display())]
@@ -207,6 +215,9 @@ impl Diagnose for ExecuteError {
             Self::Protocol { fault, .. } => fault.limit(),
             _ => None,
         };
+        if let Self::Timeout { traffic: Some(traffic), .. } = self {
+            data.insert("traffic".into(), json!(traffic));
+        }
         data.extend(limit.map(|limit| ("limit".to_owned(), limit.to_json())));
         if let Self::Mcp { fault, .. } = self {
             data.extend(fault.data().map(|changes| ("changes".to_owned(), changes)));

@@ -42,7 +42,8 @@ pub(crate) fn subprocess(
     if ended.timed_out {
         let (item, limit) = (plan.item().clone(), plan.limit().clone());
         let stderr_tail = stderr_tail(&ended, &of_errors, &paths);
-        return Err(ExecuteError::Timeout { item, limit, stderr_tail });
+        let traffic = ended.traffic.map(Box::new);
+        return Err(ExecuteError::Timeout { item, limit, stderr_tail, traffic });
     }
     Ok(Outcome::from_child(&ended, &mask, &of_errors, &paths))
 }

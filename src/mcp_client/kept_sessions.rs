@@ -16,7 +16,7 @@ use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
 use crate::exec_protocol::{Answer, ServerKey, outcome};
 use crate::execute::{ExecuteError, Mask, McpFault, Outcome, RunContext, start};
-use crate::host::{PersistentChild, Signals};
+use crate::host::{PersistentChild, Signals, Traffic};
 use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
 use crate::trace::Event;
@@ -64,33 +64,35 @@ impl Sessions {
         };
         let arguments = arguments(plan);
         let slot = self.slot(key(plan, server));
-        let mut tail = String::new();
+        let mut left = Left::default();
         let answer = held(&slot, &talk).and_then(|mut slot| {
-            let answer = called(&mut slot, signed, &arguments, &talk, &mut tail, &|| {
+            let answer = called(&mut slot, signed, &arguments, &talk, &mut left, &|| {
                 carrier(plan, server, running)
             });
-            let traffic = slot.as_ref().and_then(|session| session.carrier.take_traffic());
-            running.carried(traffic.as_ref());
-            Ok((answer?, traffic))
+            let still_there = slot.as_ref().and_then(|session| session.carrier.take_traffic());
+            left.traffic = still_there.or(left.traffic.take());
+            running.carried(left.traffic.as_ref());
+            answer
         });
         match answer {
-            Ok((answer, traffic)) => {
+            Ok(answer) => {
                 let outcome = outcome(answer, &mask, String::new(), begin.elapsed());
-                Ok(Outcome { traffic, ..outcome })
+                Ok(Outcome { traffic: left.traffic, ..outcome })
             }
             Err(Lost::Fault(fault)) => Err(ExecuteError::Mcp {
                 item: item(),
                 fault: masked(fault, &mask),
-                stderr_tail: tail,
+                stderr_tail: left.tail,
             }),
             Err(Lost::Forgotten) => {
                 let fault = McpFault::ServerFailed { why: "it forgets its sessions".into() };
-                Err(ExecuteError::Mcp { item: item(), fault, stderr_tail: tail })
+                Err(ExecuteError::Mcp { item: item(), fault, stderr_tail: left.tail })
             }
             Err(Lost::TimedOut) => Err(ExecuteError::Timeout {
                 item: item(),
                 limit: plan.limit().clone(),
-                stderr_tail: tail,
+                stderr_tail: left.tail,
+                traffic: left.traffic.map(Box::new),
             }),
             Err(Lost::Interrupted(signal)) => {
                 Err(ExecuteError::Interrupted { item: item(), signal })
@@ -155,13 +157,22 @@ fn held<'s>(slot: &'s Slot, talk: &Talk<'_>) -> Result<MutexGuard<'s, Option<Ses
     }
 }
 
+/// What is known of a session that was given up.
+#[derive(Default)]
+struct Left {
+    /// The last of what the server said on standard error.
+    tail: String,
+    /// What went through rye's proxy.
+    traffic: Option<Traffic>,
+}
+
 /// The call, on the session that is there or on another one: a server may have ended since.
 fn called(
     slot: &mut Option<Session>,
     signed: &McpTool,
     arguments: &Value,
     talk: &Talk<'_>,
-    tail: &mut String,
+    left: &mut Left,
     connect: &dyn Fn() -> Result<Box<dyn Carrier>, Lost>,
 ) -> Result<Answer, Lost> {
     for is_last in [false, true] {
@@ -172,7 +183,7 @@ fn called(
                 let session = slot.insert(Session::new(connect()?));
                 match session.greet(talk) {
                     Ok(()) => session,
-                    Err(lost) => return Err(given_up(slot, lost, talk, tail)),
+                    Err(lost) => return Err(given_up(slot, lost, talk, left)),
                 }
             }
         };
@@ -189,16 +200,17 @@ fn called(
             Err(Lost::Fault(_)) if was_there && !is_checked && !is_last => {
                 end(slot.take().into_iter().collect());
             }
-            Err(lost) => return Err(given_up(slot, lost, talk, tail)),
+            Err(lost) => return Err(given_up(slot, lost, talk, left)),
         }
     }
     Err(Lost::Forgotten)
 }
 
 /// What such a server says later means nothing any more.
-fn given_up(slot: &mut Option<Session>, lost: Lost, talk: &Talk<'_>, tail: &mut String) -> Lost {
+fn given_up(slot: &mut Option<Session>, lost: Lost, talk: &Talk<'_>, left: &mut Left) -> Lost {
     if let Some(mut session) = slot.take() {
-        *tail = session.carrier.tail(talk);
+        left.tail = session.carrier.tail(talk);
+        left.traffic = session.carrier.take_traffic();
         // What it may have begun is not waited for.
         drop(session.carrier.end());
     }

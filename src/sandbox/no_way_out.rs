@@ -34,11 +34,7 @@ impl WayOut {
         match *self {}
     }
 
-    pub(super) fn failure(&self) -> Option<io::Error> {
-        match *self {}
-    }
-
-    pub(super) fn end(self) -> Traffic {
+    pub(super) fn end(self) -> io::Result<Traffic> {
         match self {}
     }
 }

@@ -119,25 +119,29 @@ impl WayOut {
         proxy.as_ref().and_then(|it| it.as_ref().ok()).map(Proxy::take_traffic).unwrap_or_default()
     }
 
-    /// Why nobody answered, if that is so.
-    pub(super) fn failure(&self) -> Option<io::Error> {
-        let mut proxy = unpoisoned(self.proxy.lock());
-        let error = proxy.take_if(|started| started.is_err())?.err()?;
-        Some(io::Error::new(error.kind(), format!("rye's proxy could not be started: {error}")))
-    }
-
     /// Closes every connection, and says what went through; nothing runs on.
-    pub(super) fn end(mut self) -> Traffic {
-        self.close().map(Proxy::end).unwrap_or_default()
+    ///
+    /// # Errors
+    /// Why nobody answered, if that is so.
+    pub(super) fn end(mut self) -> io::Result<Traffic> {
+        match self.close() {
+            Some(Ok(proxy)) => Ok(proxy.end()),
+            Some(Err(error)) => {
+                let text = format!("rye's proxy could not be started: {error}");
+                Err(io::Error::new(error.kind(), text))
+            }
+            None => Ok(Traffic::default()),
+        }
     }
 
-    fn close(&mut self) -> Option<Proxy> {
+    /// The proxy, or why there is none, as soon as nobody starts it any more.
+    fn close(&mut self) -> Option<io::Result<Proxy>> {
         if let Some((socket, waits)) = self.waits.take() {
             // Whoever still waits for the listeners waits no longer.
             let _ = shutdown(&socket, Shutdown::Both);
             let _ = waits.join();
         }
-        unpoisoned(self.proxy.lock()).take()?.ok()
+        unpoisoned(self.proxy.lock()).take()
     }
 }
 
@@ -170,5 +174,32 @@ fn settings(policy: &Policy, of_run: &EgressOfRun, observes: bool) -> io::Result
 impl Drop for WayOut {
     fn drop(&mut self) {
         drop(self.close());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use rustix::net::{RecvFlags, recv};
+
+    use super::{PROXY_PORT, WayOut, listeners, unpoisoned};
+
+    #[test]
+    fn a_failure_that_comes_when_the_tool_has_ended_is_not_lost() {
+        let (socket, _inner) = listeners::pair().unwrap();
+        let socket = Arc::new(socket);
+        let (waited, proxy) = (Arc::clone(&socket), Arc::new(Mutex::new(None)));
+        let started = Arc::clone(&proxy);
+        let thread = std::thread::spawn(move || {
+            // It goes on as soon as the way out is closed, and no sooner.
+            recv(&waited, &mut [0][..], RecvFlags::empty()).unwrap();
+            *unpoisoned(started.lock()) = Some(Err(io::Error::other("no thread")));
+        });
+        let (waits, token) = (Some((socket, thread)), String::new());
+        let way_out = WayOut { proxy, waits, token, port: PROXY_PORT, services: Vec::new() };
+        let error = way_out.end().unwrap_err().to_string();
+        assert!(error.contains("no thread"), "{error}");
     }
 }
