@@ -9,6 +9,8 @@
 
 #[cfg(feature = "lsp")]
 use crate::lsp;
+#[cfg(feature = "http")]
+use crate::proxy;
 use crate::{
     base, bundle, id, import, interpolate, lock, oms, parse, plan, report, signature, trust, verify,
 };
@@ -26,6 +28,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("edits", lsp::fuzz::edits),
     ("envelope", signature::fuzz::envelope),
     ("files", parse::fuzz::files),
+    #[cfg(feature = "http")]
+    ("first_head", proxy::fuzz::first_head),
     #[cfg(feature = "lsp")]
     ("frames", lsp::fuzz::frames),
     ("git_index", plan::fuzz::git_index),
@@ -95,6 +99,7 @@ mod tests {
         let names = names.map(|name| name.into_string().unwrap());
         let mut names: BTreeSet<String> =
             names.map(|name| name.trim_end_matches(".tar").to_owned()).collect();
+        names.retain(|name| cfg!(feature = "http") || name != "first_head");
         names.retain(|name| cfg!(feature = "lsp") || !matches!(name.as_str(), "edits" | "frames"));
         assert_eq!(names, targets);
         for target in targets {

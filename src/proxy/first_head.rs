@@ -78,13 +78,8 @@ pub(super) async fn begun(mut stream: ChildWire) -> Result<Begun, BadHead> {
 async fn whole(stream: &mut ChildWire, first: &mut Vec<u8>) -> Result<usize, BadHead> {
     let mut seen = 0;
     loop {
-        let end = first[seen..].windows(4).position(|four| four == b"\r\n\r\n");
-        if let Some(end) = end {
-            return Ok(seen + end + 4);
-        }
-        // A head of other lines would never end.
-        if first[seen..].windows(2).any(|two| two[1] == b'\n' && two[0] != b'\r') {
-            return Err(BadHead::LineEnd);
+        if let Some(end) = ended(first, seen)? {
+            return Ok(end);
         }
         if first.len() >= PROXY_HEAD_BYTES {
             return Err(BadHead::TooLong);
@@ -97,7 +92,22 @@ async fn whole(stream: &mut ChildWire, first: &mut Vec<u8>) -> Result<usize, Bad
     }
 }
 
-fn judge(head: &[u8]) -> Result<(), BadHead> {
+/// Where the head ends, if it does. Of what was read, `seen` was looked at; the last three bytes
+/// of that are looked at again.
+pub(super) fn ended(first: &[u8], seen: usize) -> Result<Option<usize>, BadHead> {
+    let new = &first[seen..];
+    if let Some(end) = new.windows(4).position(|four| four == b"\r\n\r\n") {
+        return Ok(Some(seen + end + 4));
+    }
+    // A head of other lines would never end.
+    match new.windows(2).any(|two| two[1] == b'\n' && two[0] != b'\r') {
+        true => Err(BadHead::LineEnd),
+        false => Ok(None),
+    }
+}
+
+/// Whether it can be read in one way only.
+pub(super) fn judge(head: &[u8]) -> Result<(), BadHead> {
     let is_bare = |two: &[u8]| (two[0] == b'\r') != (two[1] == b'\n');
     if head.first() == Some(&b'\n') || head.windows(2).any(is_bare) {
         return Err(BadHead::LineEnd);

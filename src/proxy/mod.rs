@@ -25,6 +25,8 @@
 mod child;
 mod first_head;
 mod forward;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod greeting;
 mod masked_body;
 mod message;
