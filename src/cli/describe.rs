@@ -85,7 +85,12 @@ fn text(described: &Map<String, Value>, paint: Paint) -> String {
 /// `net  any`
 fn reached((what, value): (&String, &Value)) -> String {
     let one = |value: &Value| value.as_str().map(escape_line).unwrap_or_default();
-    let values = value
+    let hosts = value.get("hosts");
+    if hosts.and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        return format!("{what}  its services alone");
+    }
+    let values = hosts
+        .unwrap_or(value)
         .as_array()
         .map_or_else(|| one(value), |list| list.iter().map(one).collect::<Vec<_>>().join(", "));
     format!("{what}  {values}")

@@ -284,6 +284,43 @@ fn a_tool_that_was_refused_a_host_is_told_the_line_to_add() {
 }
 
 #[test]
+fn the_hosts_of_a_tool_are_told_wherever_it_is_and_fit_a_narrow_terminal() {
+    let world = World::new().env("NO_COLOR", "1");
+    let names: Vec<String> = (0..12).map(|n| format!("host-{n}.example.org")).collect();
+    let list: Vec<&str> = names.iter().map(String::as_str).collect();
+    doer(&world, "caller", &hosts(&list));
+    doer(&world, "plain", &hosts(&list[..1]));
+    for words in [["show", "caller"], ["describe", "caller"], ["trust", "review"]] {
+        let piped = world.rye(&words);
+        assert_eq!(piped.status, 0, "{piped:?}");
+        assert!(piped.stdout.contains(&list.join(", ")), "{piped:?}");
+        let shown = world.rye_in_columns(80, &words).stdout;
+        assert!(shown.contains(list[11]), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+}
+
+#[test]
+fn what_went_through_is_told_of_a_tool_that_does_not_end_in_time_too() {
+    if !works("sandbox::hosts::what_went_through_is_told_of_a_tool_that_does_not_end…", BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    doer(&world, "caller", &format!("config = {{timeout = 5}}\n{}", hosts(&["other.example.net"])));
+    let code = "import time, urllib.request as u\n\
+                try: u.urlopen('https://api.example.org/')\n\
+                except OSError: pass\ntime.sleep(600)";
+    let (said, _) = does(&world, "caller", BWRAP, code);
+    assert_eq!(said["code"], "execute.timeout", "{said:#}");
+    let row = &said["data"]["traffic"]["refused"][0];
+    assert_eq!(
+        (&row["what"], &row["count"]),
+        (&json!("api.example.org:443"), &json!(1)),
+        "{said:#}"
+    );
+}
+
+#[test]
 fn nothing_of_the_way_out_is_left_behind_a_tool_that_is_killed() {
     in_own_network(
         "sandbox::hosts::nothing_of_the_way_out_is_left_behind_a_tool_that_is_killed",
