@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 /// Who signed what the item was made of, by the word of whoever signed the item. A text that nobody
 /// stands for says nothing.
-fn came_signed_by(described: &Described) -> Option<String> {
+pub(super) fn came_signed_by(described: &Described) -> Option<String> {
     let is_signed = described.detail.integrity == Integrity::Verified;
     is_signed.then(|| signed_before(&described.content))?
 }

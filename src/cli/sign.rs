@@ -1,5 +1,6 @@
 //! `rye sign`: sign items with your own key.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -15,8 +16,8 @@ use super::out::{Out, Progress};
 use crate::base::limits::{CHANGE_LINES, CHANGES_SHOWN};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Style};
-use crate::id::{Pattern, Query, Space};
-use crate::parse::Severity;
+use crate::id::{Pattern, Query, Ref, Space};
+use crate::parse::{Severity, signed_before};
 use crate::resolve::Found;
 use crate::rye::{
     Against, NotSigned, OtherSigner, Rye, SignReport, SignScope, Signed, StagedRow, ToSign,
@@ -58,9 +59,19 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let NamedFiles { files, failed, by_name } = find(&args.items, args.all, args.space, &rye)?;
     let scope = if by_name { SignScope::Named } else { SignScope::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
+    let claims = claims(&files);
     // Without a key there is no question.
     let pair = rye.signing().own_pair()?;
     let staged = stage(&rye, files, &pair, scope, out);
+    for row in staged.iter().filter(|row| row.digest().is_some()) {
+        if let Some(by) = claims.get(&(row.item.clone(), row.place.path.clone())) {
+            out.warn(&format!(
+                "{}: it says that it came signed by {by}, as an import writes it; nobody checks that \
+                 here, and who reads it believes your signature",
+                row.item
+            ));
+        }
+    }
     let mut reports = match args.check {
         true => staged.into_iter().map(StagedRow::unwritten).collect(),
         false => {
@@ -79,6 +90,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         super::list::warn_of_odd(&rye.items().survey(&[])?.odd, out);
     }
     Ok(show(&reports, args.check, out))
+}
+
+/// What items say of signatures that they had before they were imported.
+fn claims(files: &[ToSign]) -> BTreeMap<(Ref, String), String> {
+    let claim = |file: &ToSign| {
+        let by = signed_before(std::str::from_utf8(&file.found.bytes).ok()?)?;
+        Some(((file.found.item.clone(), file.found.place.path.clone()), by))
+    };
+    files.iter().filter_map(claim).collect()
 }
 
 /// Signs files whose text was already shown.

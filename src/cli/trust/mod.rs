@@ -102,8 +102,8 @@ enum Verb {
     },
     /// List the keys you trust and have revoked, dev keys, and what of projects you let in
     List {
-        /// And records for an audit: when you accepted projects and keys, and what; which bundles
-        /// and MCP servers were installed, when and whence
+        /// And records for an audit: when you accepted projects and keys, and what; which bundles,
+        /// MCP servers and skills that others signed came, when and whence
         #[arg(long)]
         records: bool,
     },

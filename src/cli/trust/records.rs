@@ -1,5 +1,5 @@
-//! What an auditor asks: when projects and keys were accepted and what of them, and whence bundles
-//! and MCP servers came.
+//! What an auditor asks: when projects and keys were accepted and what of them, and whence bundles,
+//! MCP servers and imported skills came.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,12 @@ use crate::base::text::escape_line;
 use crate::bundle::{BundleState, InstalledBundles};
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
+use crate::cli::show::came_signed_by;
 use crate::diagnostic::{Failure, Style};
-use crate::id::{Fingerprint, Kind, Query, Space};
+use crate::id::{Fingerprint, Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::plan::MCP_TOOL;
-use crate::rye::Rye;
+use crate::rye::{Described, Rye};
 use crate::space::ProjectIdentity;
 use crate::verify::{ProjectApproval, TrustDocument, approval, signed_at};
 
@@ -29,6 +30,7 @@ struct Records {
     allowed: Vec<Value>,
     bundles: Vec<Value>,
     mcp_servers: Vec<ServerRow>,
+    signed_before: Vec<SignedBeforeRow>,
 }
 
 /// A project that you accepted.
@@ -64,6 +66,17 @@ struct ServerRow {
     signers: Vec<Fingerprint>,
 }
 
+/// An item that came signed by others when it was imported.
+#[derive(Serialize)]
+struct SignedBeforeRow {
+    item_id: Ref,
+    space: Space,
+    /// Who signed it then, by the word of whoever signed the item.
+    by: String,
+    signer: Option<Fingerprint>,
+    signed_at: Option<Timestamp>,
+}
+
 /// `rye trust list --records`.
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
     let records = Records {
@@ -72,6 +85,7 @@ pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
         allowed: allowed(rye)?.iter().map(Allowed::to_json).collect(),
         bundles: bundles(rye)?,
         mcp_servers: servers(rye)?,
+        signed_before: signed_before(rye)?,
     };
     if out.is_json() {
         out.success(json!({"records": records}));
@@ -128,18 +142,44 @@ fn bundles(rye: &Rye) -> Result<Vec<Value>, Failure> {
     Ok(InstalledBundles::new(rye)?.list().into_iter().map(row).collect())
 }
 
+/// The items of a space that can be read.
+fn verified(
+    rye: &Rye,
+    space: Space,
+    kind: Kind,
+) -> Result<impl Iterator<Item = Described>, Failure> {
+    let entries = rye.items().list(space, kind)?;
+    let query = |entry: crate::space::Entry| Query {
+        space: Some(space),
+        bundle: entry.bundle,
+        ..entry.item.into()
+    };
+    let described = rye.items().describe_all(entries.into_iter().map(query).collect());
+    Ok(described.into_iter().flatten())
+}
+
+/// Items of the project and of the user space that came signed by others.
+fn signed_before(rye: &Rye) -> Result<Vec<SignedBeforeRow>, Failure> {
+    let mut rows = Vec::new();
+    for (space, kind) in [Space::Project, Space::User]
+        .into_iter()
+        .flat_map(|space| [(space, Kind::Directive), (space, Kind::Tool)])
+    {
+        let came = verified(rye, space, kind)?.filter_map(|described| {
+            let by = came_signed_by(&described)?;
+            let (item_id, signer) = (described.detail.item.clone(), described.detail.signer);
+            Some(SignedBeforeRow { item_id, space, by, signer, signed_at: described.signed_at })
+        });
+        rows.extend(came);
+    }
+    Ok(rows)
+}
+
 /// Those of the project and of the user space, as their verified items name them.
 fn servers(rye: &Rye) -> Result<Vec<ServerRow>, Failure> {
     let mut rows: BTreeMap<(String, Space), ServerRow> = BTreeMap::new();
     for space in [Space::Project, Space::User] {
-        let entries = rye.items().list(space, Kind::Tool)?;
-        let query = |entry: crate::space::Entry| Query {
-            space: Some(space),
-            bundle: entry.bundle,
-            ..entry.item.into()
-        };
-        let described = rye.items().describe_all(entries.into_iter().map(query).collect());
-        for item in described.into_iter().flatten() {
+        for item in verified(rye, space, Kind::Tool)? {
             let Item::Tool(tool) = &item.item else { continue };
             if tool.executor.as_ref().is_none_or(|executor| executor.as_str() != MCP_TOOL) {
                 continue;
@@ -240,4 +280,16 @@ fn show(records: &Records, out: &mut Out) {
         ]
     };
     part("MCP servers", records.mcp_servers.iter().flat_map(server).collect());
+    let before = |row: &SignedBeforeRow| {
+        let signer = row.signer.map_or("nobody".into(), |signer| signer.short());
+        let (at, space) = (time(row.signed_at), row.space.as_str());
+        vec![
+            format!("{} in {space}", row.item_id),
+            format!("  came signed by {}, as {signer} says {at}", row.by),
+        ]
+    };
+    part(
+        "items that others signed before",
+        records.signed_before.iter().flat_map(before).collect(),
+    );
 }

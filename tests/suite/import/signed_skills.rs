@@ -90,6 +90,12 @@ fn a_skill_that_others_signed_is_imported_if_its_signer_is_named_and_says_who_th
         2,
         "{said:?}"
     );
+    let (_, records) = world.json(&["trust", "list", "--records"]);
+    let rows = records["records"]["signed_before"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{records}");
+    assert!(rows.iter().all(|row| row["by"] == format!("key {fingerprint}")), "{records}");
+    let shown = world.rye(&["trust", "list", "--records"]).stdout;
+    assert_eq!(shown.matches(&format!("came signed by key {fingerprint}")).count(), 2, "{shown}");
     // What comes back is the skill, without its signature.
     let said = world.rye(&["export", "skill", "skills/word_count", "--to", "out"]);
     assert_eq!(said.status, 0, "{said:?}");
@@ -520,6 +526,12 @@ fn who_signed_a_skill_is_told_of_items_with_a_good_signature_alone_and_as_the_wo
         let of = [&review["items"][0]["signed_before"], &shown["signed_before"]];
         (of.map(|by| by.as_str().map(str::to_owned)), text.matches("came signed by key 12").count())
     };
+    let warned = "directive:x/spoof: it says that it came signed by key 12";
+    world.write(path, spoof().replace(SAID, "It came signed."));
+    assert!(!world.rye(&["sign", item]).stderr.contains("came signed by"), "untouched");
+    world.write(path, spoof());
+    let said = world.rye(&["sign", item]);
+    assert!(said.stderr.contains(warned), "{said:?}");
     world.signed(path, &spoof());
     let by = Some("key 12".to_owned());
     assert_eq!(told(), ([by.clone(), by], 2));
