@@ -219,6 +219,28 @@ fn what_the_server_does_too_late_is_cancelled_and_ended() {
     assert!(!Path::new("/proc").join(pid).exists(), "the server of {asked} runs on");
 }
 
+#[cfg(feature = "http")]
+#[test]
+fn what_a_server_called_is_told_also_when_it_is_given_up_behind_the_call() {
+    let test = "what_a_server_called_is_told_also_when_it_is_given_up_behind_the_call";
+    if !crate::sandbox::works(test, crate::sandbox::BWRAP) {
+        return;
+    }
+    let world = imported().held();
+    let project = world.project().display().to_string();
+    let more = ["--yes", "--force", "--net", "other.example.net", "--write", &project];
+    let said = import(&world, &[&more[..], &["python3", "server.py"]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye(&["execute", "shop/slow", "--timeout", "8", "--json", "--trace"]);
+    assert_eq!(said.code(), "execute.timeout", "{said:?}");
+    let said = said.json();
+    let row = &said["data"]["traffic"]["refused"][0];
+    assert_eq!((&row["what"], &row["count"]), (&json!("api.example.org:443"), &json!(1)), "{said}");
+    let mut events = said["trace"].as_array().unwrap().iter();
+    let told = events.find(|event| event["step"] == "traffic").expect("an event");
+    assert_eq!(told["refused"][0], *row);
+}
+
 #[cfg(feature = "mcp")]
 #[test]
 fn one_server_serves_many_calls_until_it_says_that_its_tools_changed() {

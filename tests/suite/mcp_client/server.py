@@ -38,6 +38,13 @@ def call(name, arguments):
         sys.stdout.write("this is no message\n")
         sys.stdout.flush()
     if name == "slow":
+        if os.environ.get("HTTPS_PROXY"):
+            import urllib.request
+
+            try:
+                urllib.request.urlopen("https://api.example.org/")
+            except OSError:
+                pass
         return None
     if name == "change":
         with open(at("offer.json")) as file:
