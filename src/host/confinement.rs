@@ -373,10 +373,8 @@ pub(crate) enum CannotConfine {
     },
     #[error("{}", cannot_limit(*.level, *.net))]
     CannotLimit { level: SandboxLevel, net: Net, lacking: Option<Lacking> },
-    #[error(
-        "`{}` {why}, so it is not known which submodules are to be kept from the tool", shown(.index)
-    )]
-    Submodules { index: PathBuf, why: &'static str },
+    #[error("`{}` {why}", shown(.index))]
+    Submodules { index: PathBuf, why: String },
     #[error("{0}")]
     BadGrant(String),
     #[error(
@@ -452,9 +450,9 @@ impl Diagnose for CannotConfine {
                 stronger(lacking) + narrower
             }
             Self::Submodules { .. } => {
-                "`git status` there tells whether git can read it; `git update-index \
-                 --no-split-index` makes one file of an index that lies in two; or name narrower \
-                 folders in the item's `sandbox`"
+                "name narrower folders in the item's `sandbox`; `git status` there tells whether git \
+                 can read it, and `git update-index --no-split-index` makes one file of an index \
+                 that lies in two"
                     .into()
             }
             Self::CannotLimit { level: SandboxLevel::Bwrap, .. } if cfg!(not(feature = "http")) => {

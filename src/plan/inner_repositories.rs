@@ -139,7 +139,10 @@ impl Search<'_> {
     }
 
     fn index(&mut self, index: &Path) -> Result<Gitlinks, CannotConfine> {
-        let cannot = |why| CannotConfine::Submodules { index: index.to_owned(), why };
+        let cannot = |what: &str| CannotConfine::Submodules {
+            index: index.to_owned(),
+            why: format!("{what}, so it is not known which submodules are kept from the tool"),
+        };
         if self.host.kind(index).is_none() {
             return Ok(Gitlinks::default());
         }
@@ -171,7 +174,10 @@ impl Search<'_> {
         match self.kept.len() > INNER_REPOSITORIES {
             true => Err(CannotConfine::Submodules {
                 index: tree.join(GIT.0).join("index"),
-                why: "names too many of them",
+                why: format!(
+                    "names more than {INNER_REPOSITORIES} submodules in what the tool may write, \
+                     too many to keep"
+                ),
             }),
             false => Ok(()),
         }
