@@ -17,7 +17,6 @@
 //! | floor | modules | |
 //! |---|---|---|
 //! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason |
-//! | 0 | `code` | snippets that call tools |
 //! | 1 | `diagnostic` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` `oms` | the words of the field as newtypes; the one seam to the machine; what outlives a process; signatures of others over files |
 //! | 3 | `trace` `space` `proxy` | events as data; where items lie, and remembered versions of them; the hosts and services that a run may reach |
@@ -30,6 +29,7 @@
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `exec_protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
+//! | 8 | `code` | snippets that call tools |
 //! | 13 | `mcp_client` | calls of tools of MCP servers |
 //! | 14 | `rye` | the facade [`Rye`]: a service for each question |
 //! | 15 | `scaffold` | new items and tidy headers |
@@ -145,10 +145,14 @@ pub use rye::{Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.
 ///
-/// For a program that is rye and hands its whole command line over: inside a sandbox rye starts
-/// itself once more, see `sandbox/inside.rs`.
+/// For a program that is rye and hands its whole command line over: inside a sandbox, and for each
+/// snippet, rye starts itself once more; see `sandbox/inside.rs` and [`code::JavaScript`].
 pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {
     let argv: Vec<_> = argv.into_iter().collect();
+    #[cfg(feature = "code")]
+    if let Some(status) = code::enter(&argv) {
+        return status;
+    }
     match sandbox::enter(&argv) {
         Some(status) => status,
         None => cli::run(argv),

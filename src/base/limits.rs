@@ -373,3 +373,21 @@ pub(crate) const PROXY_DOWN_BYTES: usize = 256 << 10;
 pub(crate) const CERTIFICATES: usize = 16;
 /// Largest certificate in bytes: the usual ones have one or two thousand.
 pub(crate) const CERTIFICATE_BYTES: usize = 16 << 10;
+/// Longest line between rye and the worker of a snippet, in bytes: as long as one of a server.
+pub(crate) const SNIPPET_LINE_BYTES: usize = 10 << 20;
+/// Most bytes that wait for the worker of a snippet, which does not take them.
+pub(crate) const SNIPPET_QUEUE_BYTES: usize = 64 << 20;
+/// Deepest nesting of a value of a snippet: below what a reader of JSON recurses into.
+pub(crate) const SNIPPET_DEPTH: usize = 100;
+/// What the worker of a snippet may have beside the values of the snippet, in bytes: its stack, and
+/// the longest line in both forms.
+pub(crate) const SNIPPET_WORKER_BYTES: u64 = 22 << 20;
+/// Stack of an engine, in bytes: some thousand calls, in a quarter of the usual stack of a process.
+pub(crate) const SNIPPET_STACK_BYTES: usize = 2 << 20;
+/// Longest message of an error of a snippet, in bytes, and longest line of its stack: both are the
+/// snippet's to write.
+pub(crate) const SNIPPET_MESSAGE_BYTES: usize = 8 << 10;
+/// Most calls of an error's stack that are told.
+pub(crate) const SNIPPET_FRAMES: usize = 32;
+/// Most bytes of what a worker said before it ended without a result.
+pub(crate) const SNIPPET_LAST_WORDS: usize = 2 << 10;

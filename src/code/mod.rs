@@ -7,6 +7,8 @@
 mod engine;
 
 pub use engine::{
-    Answer, Engine, EngineError, EngineLimit, OnStop, PrintStream, Produced, Snippet, SnippetCall,
-    SnippetFault, Stop, Surroundings, Thrown,
+    Answer, Engine, EngineError, EngineLimit, JavaScript, OnStop, PrintStream, Produced, Snippet,
+    SnippetCall, SnippetFault, Stop, Surroundings, Thrown,
 };
+
+pub(crate) use engine::enter;

@@ -1,5 +1,6 @@
 //! The calls of the kernel that confine, where no safe library has them: user namespaces, the first
 //! process of a namespace of process ids, and rules for a landlock set that another process made.
+//! And the memory of an engine, which is counted.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
 use std::ffi::{CStr, CString};
@@ -192,6 +193,84 @@ unsafe fn write(path: &CStr, text: &CStr) -> bool {
         let written = libc::write(fd, text.as_ptr().cast(), len);
         libc::close(fd);
         usize::try_from(written) == Ok(len)
+    }
+}
+
+/// The memory of an engine, up to a limit. An engine tells a snippet of a refusal, which could catch
+/// that and go on: so the refusal ends this process instead.
+#[cfg(feature = "code")]
+pub(crate) struct LimitedMemory {
+    used: usize,
+    most: usize,
+}
+
+#[cfg(feature = "code")]
+impl LimitedMemory {
+    /// The status of a process that is ended for its memory.
+    pub(crate) const ENDED: i32 = 76;
+
+    pub(crate) fn new(most: usize) -> Self {
+        Self { used: 0, most }
+    }
+
+    /// Ends the process if `more` bytes do not fit.
+    fn take(&self, more: usize) {
+        if self.used.checked_add(more).is_none_or(|used| used > self.most) {
+            // SAFETY: ends this process; there are no pointers.
+            unsafe { libc::_exit(Self::ENDED) }
+        }
+    }
+
+    /// Counts memory that was given, or ends the process if there is none.
+    fn given(&mut self, memory: *mut libc::c_void) -> *mut u8 {
+        if memory.is_null() {
+            self.take(usize::MAX);
+        }
+        // SAFETY: the memory is from the same allocator.
+        self.used += unsafe { libc::malloc_usable_size(memory) };
+        memory.cast()
+    }
+}
+
+// SAFETY: all memory is from the C library, which keeps what this promises.
+#[cfg(feature = "code")]
+unsafe impl rquickjs::allocator::Allocator for LimitedMemory {
+    fn alloc(&mut self, size: usize) -> *mut u8 {
+        self.take(size);
+        // SAFETY: any size is allowed.
+        let memory = unsafe { libc::malloc(size.max(1)) };
+        self.given(memory)
+    }
+
+    fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
+        self.take(count.saturating_mul(size));
+        // SAFETY: any sizes are allowed.
+        let memory = unsafe { libc::calloc(count.max(1), size.max(1)) };
+        self.given(memory)
+    }
+
+    unsafe fn dealloc(&mut self, memory: *mut u8) {
+        // SAFETY: the caller gives memory of this allocator.
+        unsafe {
+            self.used -= Self::usable_size(memory);
+            libc::free(memory.cast());
+        }
+    }
+
+    unsafe fn realloc(&mut self, memory: *mut u8, size: usize) -> *mut u8 {
+        // SAFETY: the caller gives memory of this allocator, and uses it no more.
+        unsafe {
+            let before = if memory.is_null() { 0 } else { Self::usable_size(memory) };
+            self.take(size.saturating_sub(before));
+            self.used -= before;
+            let memory = libc::realloc(memory.cast(), size.max(1));
+            self.given(memory)
+        }
+    }
+
+    unsafe fn usable_size(memory: *mut u8) -> usize {
+        // SAFETY: the caller gives memory of this allocator.
+        unsafe { libc::malloc_usable_size(memory.cast()) }
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) use file_lookup::{PathLookup, read as read_small};
 pub(crate) use host::{
     ChildEvent, ChildResult, Host, OutputStream, PlaceKind, ResolvedPath, Spawn,
 };
+#[cfg(feature = "code")]
+pub(crate) use kernel::LimitedMemory;
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
     landlock_version,
@@ -67,6 +69,8 @@ pub(crate) use persistent::{KeptByChild, PersistentChild};
 pub(crate) use pipes::IoRound;
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
+#[cfg(all(feature = "code", debug_assertions))]
+pub(crate) use ptrace::trace_me;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 
 #[cfg(feature = "mcp")]

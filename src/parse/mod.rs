@@ -41,6 +41,8 @@ pub(crate) use knowledge::Knowledge;
 pub(crate) use outline::{Outline, outline};
 pub(crate) use reach::{DeclaredReach, Risk, RiskBasis, RiskLink, RiskTier};
 pub(crate) use signed_before::{MADE_OF_SKILL, SIGNED_BEFORE, signed_before};
+#[cfg(feature = "code")]
+pub(crate) use tool::with_room_for_javascript;
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,
     ExecMode, Hook, HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase,

@@ -234,3 +234,20 @@ pub(super) fn scopes() -> Result<Option<Arc<OwnedFd>>, String> {
     let made: Option<OwnedFd> = made.into();
     Ok(made.map(Arc::new))
 }
+
+/// A rule set that grants nothing at all: no file, no port, nobody outside; `None` where the kernel
+/// has no landlock.
+///
+/// # Errors
+/// What the kernel says.
+#[cfg(feature = "code")]
+pub(super) fn nothing() -> Result<Option<OwnedFd>, String> {
+    let made = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(KNOWN))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(KNOWN)))
+        .and_then(|rules| rules.scope(Scope::from_all(KNOWN)))
+        .and_then(Ruleset::create)
+        .map_err(|error| error.to_string())?;
+    Ok(made.into())
+}

@@ -11,13 +11,15 @@
 //!   `inside.rs` its last step, `listeners.rs` the listeners that step makes in the tool's network,
 //!   and `way_out.rs` the proxy that accepts from them · `landlock.rs` the level with rules on
 //!   files · `seccomp.rs` the filters of system calls · `cgroup.rs` limits of a run as a whole ·
-//!   `split.rs` the parts of a grant without protected places · `mount_points.rs` placeholders for
+//!   `computing.rs` a process of rye that only computes · `split.rs` the parts of a grant without protected places · `mount_points.rs` placeholders for
 //!   places that do not exist
 //!
 //! The types of a policy lie in `host`, because plans use them. No step widens a policy.
 
 mod bwrap;
 mod cgroup;
+#[cfg(feature = "code")]
+mod computing;
 mod confined;
 mod inside;
 mod landlock;
@@ -29,6 +31,8 @@ mod split;
 #[cfg_attr(not(feature = "http"), path = "no_way_out.rs")]
 mod way_out;
 
+#[cfg(feature = "code")]
+pub(crate) use computing::{only_compute, what_is_missing};
 pub(crate) use confined::Confined;
 pub(crate) use inside::enter;
 pub(crate) use probe::tried;

@@ -251,15 +251,72 @@ pub(super) fn without_unix_sockets() -> Result<Vec<Instruction>, String> {
     ]))
 }
 
+/// What a process may still ask of the kernel that computes and talks over the descriptors that it
+/// has: it reads, writes, takes memory, looks at the clock and ends.
+#[cfg(feature = "code")]
+const COMPUTING: [i64; 15] = [
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_futex,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_clock_gettime,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// The filter of a process that only computes: a list of what is allowed. Memory may be had, but
+/// none that is a file's and none that can be executed.
+///
+/// All else fails with `EPERM` and does not kill: a C library asks for this and that in passing,
+/// such as the time zone's file, and goes on without it. What is asked for is not done either way.
+///
+/// # Errors
+/// Why there is no filter for this machine.
+#[cfg(feature = "code")]
+pub(super) fn computing() -> Result<Vec<Instruction>, String> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        COMPUTING.iter().map(|call| (*call, Vec::new())).collect();
+    let has = |argument: u8, mask: i32, wanted: i32| {
+        let (mask, wanted) = (u64::from(mask.unsigned_abs()), u64::from(wanted.unsigned_abs()));
+        let masked = SeccompCmpOp::MaskedEq(mask);
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, masked, wanted)
+    };
+    let rule = |conditions: Result<Vec<SeccompCondition>, _>| {
+        conditions.and_then(SeccompRule::new).map_err(|e| e.to_string())
+    };
+    let not_executed = || has(2, libc::PROT_EXEC, 0);
+    let of_no_file = || has(3, libc::MAP_ANONYMOUS, libc::MAP_ANONYMOUS);
+    let mapped = rule([not_executed(), of_no_file()].into_iter().collect())?;
+    rules.insert(libc::SYS_mmap, vec![mapped]);
+    rules.insert(libc::SYS_mprotect, vec![rule([not_executed()].into_iter().collect())?]);
+    built(rules, SeccompAction::Errno(libc::EPERM.unsigned_abs()), SeccompAction::Allow)
+}
+
 fn compiled(mut rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<Vec<Instruction>, String> {
     if cfg!(target_arch = "x86_64") {
         let second: Vec<_> =
             rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
         rules.extend(second);
     }
+    built(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM.unsigned_abs()))
+}
+
+/// A filter that answers calls which match a rule by `listed`, and all others by `otherwise`.
+fn built(
+    rules: BTreeMap<i64, Vec<SeccompRule>>,
+    otherwise: SeccompAction,
+    listed: SeccompAction,
+) -> Result<Vec<Instruction>, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| e.to_string())?;
-    let errno = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, errno, arch);
+    let filter = SeccompFilter::new(rules, otherwise, listed, arch);
     let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|e| e.to_string())?;
     let own = |step: &seccompiler::sock_filter| Instruction {
         code: step.code,

@@ -15,6 +15,8 @@ mod bounds;
 mod bundles;
 mod chains;
 mod cli;
+#[cfg(feature = "code")]
+mod code_engine;
 mod columns;
 mod config;
 mod daily;

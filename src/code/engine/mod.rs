@@ -9,13 +9,17 @@
 //! - A limit ends the snippet, whatever it catches. Nothing of it runs when [`Engine::run`] returned.
 //! - Only JSON values cross the border, numbers digit for digit.
 
+mod javascript;
 mod stop;
 
+use std::ffi::OsString;
 use std::fmt;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+pub use javascript::JavaScript;
 pub use stop::{OnStop, Stop};
 
 /// Runs snippets of some languages.
@@ -220,4 +224,20 @@ pub(crate) struct CalledTool {
     /// Where it is called, from 1; the column counts characters.
     pub(crate) line: u32,
     pub(crate) column: u32,
+}
+
+/// Reads a snippet of one of the languages that rye itself knows, and says what it calls. Nothing of
+/// it runs.
+///
+/// # Errors
+/// The first error of its syntax.
+#[expect(dead_code, reason = "the verb that checks uses it next")]
+pub(crate) fn check(language: &str, code: &str) -> Result<Checked, EngineError> {
+    javascript::check(language, code)
+}
+
+/// Handles the command line of a worker of an engine; `None` for any other command line. rye must
+/// call this before anything else.
+pub(crate) fn enter(argv: &[OsString]) -> Option<ExitCode> {
+    javascript::enter(argv)
 }

@@ -27,6 +27,8 @@ mod interpreter;
 mod javascript;
 mod javascript_depth;
 mod javascript_literal;
+#[cfg(feature = "code")]
+mod javascript_room;
 mod names;
 mod nesting;
 mod network;
@@ -50,6 +52,8 @@ pub(crate) use exec::{EnvBase, Exec, ExecMode};
 pub(crate) use header::{header, listed_files, may_list_files, parse};
 pub(crate) use hook::{Hook, HookKind, Phase};
 pub(crate) use interpreter::{Interpreter, Manager, Search};
+#[cfg(feature = "code")]
+pub(crate) use javascript_room::with_room_for_javascript;
 pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR, is_loader};
 pub(crate) use python::{NamedText, named_texts};
 pub(crate) use schema::misspelt_keywords;
