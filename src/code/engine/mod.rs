@@ -6,7 +6,8 @@
 //! Invariants
 //! - An engine believes nothing that the snippet says about itself. What a snippet may call, how
 //!   often, and what is recorded is decided by its surroundings.
-//! - A limit ends the snippet, whatever it catches. Nothing of it runs when [`Engine::run`] returned.
+//! - A limit ends the snippet, whatever it catches. Nothing of it runs when [`Engine::run`] has
+//!   returned.
 //! - Only JSON values cross the border, numbers digit for digit.
 
 mod javascript;
@@ -226,8 +227,8 @@ pub(crate) struct CalledTool {
     pub(crate) column: u32,
 }
 
-/// Reads a snippet of one of the languages that rye itself knows, and says what it calls. Nothing of
-/// it runs.
+/// Reads a snippet of one of the languages that rye itself knows, and says what it calls. Nothing
+/// of it runs.
 ///
 /// # Errors
 /// The first error of its syntax.

@@ -41,22 +41,22 @@ fn line_starts(code: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What the worker says of an error, with places of the text. `code` has the bytes of the snippet
-/// where the engine had them.
-pub(super) fn fault(code: &str, told: WorkerFault) -> SnippetFault {
-    let placed = |frame: &Frame| {
-        byte_at(code, frame.line, frame.column).map_or((0, 0), |at| place(code, at))
-    };
-    let first = told.frames.first().and_then(|frame| byte_at(code, frame.line, frame.column));
+/// What the worker says of an error, with places of the snippet. `script` is what the engine ran: it
+/// has the same bytes in the same places, but for types.
+pub(super) fn fault(code: &str, script: &str, told: WorkerFault) -> SnippetFault {
+    let at = |frame: &Frame| byte_at(script, frame.line, frame.column);
+    let first = told.frames.first().and_then(at);
     let first = first.map(|at| match told.is_syntax && told.message.contains("redefinition") {
-        true => word_before(code, at),
+        true => word_before(script, at),
         // The types of a call stood in between.
-        false if code[at..].starts_with('(') && code[..at].ends_with(' ') => word_before(code, at),
-        false => name_behind(code, at, &told.message).unwrap_or(at),
+        false if script[at..].starts_with('(') && script[..at].ends_with(' ') => {
+            word_before(script, at)
+        }
+        false => name_behind(script, at, &told.message).unwrap_or(at),
     });
     let (line, column) = first.map_or((0, 0), |at| place(code, at));
     let stack = told.frames.iter().take(SNIPPET_FRAMES).map(|frame| {
-        let (line, column) = placed(frame);
+        let (line, column) = at(frame).map_or((0, 0), |at| place(code, at));
         match frame.function.as_str() {
             "" | "<anonymous>" | "<eval>" => format!("at {line}:{column}"),
             name => format!("at {} ({line}:{column})", brief(name.to_owned())),
@@ -82,8 +82,8 @@ fn name_behind(code: &str, at: usize, message: &str) -> Option<usize> {
     found.filter(|_| !name.is_empty()).map(|(found, _)| at + found)
 }
 
-/// Where the word begins that ends before this byte: of a name that is there twice, the engine tells
-/// what follows it.
+/// Where the word begins that ends before this byte: of a name that is there twice, the engine
+/// tells what follows it.
 fn word_before(code: &str, at: usize) -> usize {
     let before = code[..at].trim_end();
     before.trim_end_matches(is_part).len()
@@ -133,7 +133,7 @@ mod tests {
     fn a_stack_that_the_snippet_wrote_tells_no_place_outside_of_it() {
         let frames = vec![Frame { function: "f".into(), line: 9_999, column: 1 }];
         let told = WorkerFault { message: "m".into(), frames, ..WorkerFault::default() };
-        let fault = fault("a\nb", told);
+        let fault = fault("a\nb", "a\nb", told);
         assert_eq!((fault.line, fault.column), (0, 0));
         assert_eq!(fault.stack, ["at f (0:0)"]);
     }

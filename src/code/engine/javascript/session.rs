@@ -328,9 +328,9 @@ impl Session<'_> {
             }
             FromWorker::Failed(told) => {
                 let better = if told.is_syntax { syntax::error_in(self.script) } else { None };
-                let mut fault = place::fault(self.script, told);
+                let mut fault = place::fault(self.snippet.code, self.script, told);
                 if let Some(better) = better {
-                    let better = better.in_text(self.script);
+                    let better = better.in_text(self.snippet.code);
                     (fault.line, fault.column) = (better.line, better.column);
                 }
                 return Err(EngineError::Failed(fault).into());
