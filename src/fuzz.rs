@@ -11,6 +11,8 @@
 use crate::lsp;
 #[cfg(feature = "http")]
 use crate::proxy;
+#[cfg(feature = "http")]
+use crate::web_page;
 use crate::{
     base, bundle, id, import, interpolate, lock, oms, parse, plan, report, signature, trust, verify,
 };
@@ -57,6 +59,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("toml", parse::fuzz::toml),
     ("tool_header", parse::fuzz::tool_header),
     ("trust_document", trust::fuzz::trust_document),
+    #[cfg(feature = "http")]
+    ("web_page", web_page::fuzz::page),
     ("yaml", parse::fuzz::yaml),
 ];
 
@@ -101,6 +105,7 @@ mod tests {
             names.map(|name| name.trim_end_matches(".tar").to_owned()).collect();
         names.retain(|name| cfg!(feature = "http") || name != "first_head");
         names.retain(|name| cfg!(feature = "lsp") || !matches!(name.as_str(), "edits" | "frames"));
+        names.retain(|name| cfg!(feature = "http") || name != "web_page");
         assert_eq!(names, targets);
         for target in targets {
             assert!(!inputs(&target).is_empty(), "{target} has no input");

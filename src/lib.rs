@@ -19,7 +19,7 @@
 //! | 0 | `base` | std-shaped helpers without a rye word, and every limit with its reason |
 //! | 1 | `diagnostic` | how a failure is described and drawn |
 //! | 2 | `id` `host` `registry` `oms` | the words of the field as newtypes; the one seam to the machine; what outlives a process; signatures of others over files |
-//! | 3 | `trace` `space` `proxy` | events as data; where items lie, and remembered versions of them; the hosts and services that a run may reach |
+//! | 3 | `trace` `space` `proxy` `web_page` | events as data; where items lie, and remembered versions of them; the hosts and services that a run may reach; one page of the web as text, in a sandbox |
 //! | 4 | `resolve` `signature` `sandbox` | from a reference to one file and what it shadows; the signature line, keys, the one rule for a signed text; what a child may touch |
 //! | 5 | `trust` | whom the person believes; their keys, projects and policy |
 //! | 6 | `verify` | admission; `stage`, its mirror |
@@ -139,6 +139,8 @@ mod trace;
 mod trust;
 mod validate;
 mod verify;
+#[cfg(feature = "http")]
+mod web_page;
 
 pub use diagnostic::Failure;
 pub use rye::{Request, Rye, RyeBuilder, SearchRequest};
@@ -153,8 +155,12 @@ pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::
     if let Some(status) = code::enter(&argv) {
         return status;
     }
-    match sandbox::enter(&argv) {
-        Some(status) => status,
-        None => cli::run(argv),
+    if let Some(status) = sandbox::enter(&argv) {
+        return status;
     }
+    #[cfg(feature = "http")]
+    if let Some(status) = web_page::enter(&argv) {
+        return status;
+    }
+    cli::run(argv)
 }

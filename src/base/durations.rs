@@ -149,6 +149,12 @@ pub(crate) const PROXY_HEAD_MS: u64 = 10_000;
 /// tries its servers.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_RESOLVE_MS: u64 = 10_000;
+/// The time of `rye/web/fetch` for all requests of a page, in milliseconds.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_FETCH_MS: u64 = 45_000;
+/// The time of `rye/web/fetch` for making text of a page, in milliseconds.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_READ_MS: u64 = 20_000;
 /// How long a server may let a run's proxy wait for the head of its answer, in milliseconds, once
 /// nothing more is sent to it: models and searches take minutes.
 #[cfg(feature = "http")]

@@ -120,6 +120,27 @@ impl HostRule {
         }
     }
 
+    /// What both rules allow, in at most two rules.
+    pub(crate) fn common(&self, other: &Self) -> Vec<Self> {
+        let both = |one: &Self, other: &Self| match (one.is_within(other), other.is_within(one)) {
+            (true, _) => Some(one.clone()),
+            (false, true) => Some(other.clone()),
+            // Names and those below one lie in each other or apart.
+            (false, false) => None,
+        };
+        if let Some(one) = both(self, other) {
+            return vec![one];
+        }
+        let at_ports = |rule: &Self| match rule.port {
+            Some(_) => vec![rule.clone()],
+            None => USUAL_PORTS.map(|port| Self { port: Some(port), ..rule.clone() }).to_vec(),
+        };
+        let others = at_ports(other);
+        let pairs = at_ports(self);
+        let pairs = pairs.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
+        pairs.filter_map(|(one, other)| both(one, other)).collect()
+    }
+
     /// The address, if the rule lists one.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         match self.host {

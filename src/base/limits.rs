@@ -338,6 +338,36 @@ pub(crate) const CALL_PATTERN_BYTES: usize = 256;
 pub(crate) const TRAFFIC_ROWS: usize = 256;
 /// Longest text of one of those refusals in bytes: a name, or what a person reads of a path.
 pub(crate) const TRAFFIC_TEXT_BYTES: usize = 300;
+/// Most bytes of a page that `rye/web/fetch` takes, before and after it is decompressed: the
+/// longest pages that people read are about as long.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_BYTES: usize = 2 << 20;
+/// Most characters of its words that come back unless the caller says otherwise: a tenth of what a
+/// large model reads at once.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_CHARS: usize = 100_000;
+/// Longest title of a page in characters.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_TITLE_CHARS: usize = 300;
+/// Most bytes of the parameters of `rye/web/fetch`: a URL, many times over.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_PARAMS_BYTES: u64 = 64 << 10;
+/// Most redirects before a page.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_REDIRECTS: usize = 5;
+/// Most elements of a page that are open at once; browsers stop at 512. One more start tag costs as
+/// many steps.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_OPEN: usize = 256;
+/// Most lists and quotations of a page that are open at once: each makes every line in it longer.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_INDENTING: usize = 24;
+/// Most levels of the tree of a page: misnested elements are deeper in it than they were open.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_LEVELS: usize = 1_024;
+/// Room for the recursion of the converter over so many levels, with several times to spare.
+#[cfg(feature = "http")]
+pub(crate) const PAGE_STACK_BYTES: usize = 64 << 20;
 /// Most hosts that one tool lists, each a rule that every call is compared with.
 pub(crate) const EGRESS_HOSTS: usize = 256;
 /// Most services of one tool, each with a listener of its own in its network.

@@ -212,10 +212,11 @@ impl Confinement {
         if !new_items.is_empty() {
             fs.insert("new".into(), texts(new_items).into());
         }
+        let in_force = DeclaredNet { hosts: egress.hosts.clone(), ..DeclaredNet::from(*net) };
         let mut out = Map::new();
         out.insert("level".into(), json!(self.level));
         out.insert("fs".into(), fs.into());
-        out.insert("net".into(), DeclaredNet { net: *net, hosts: egress.hosts.clone() }.to_json());
+        out.insert("net".into(), in_force.to_json());
         if !egress.services.is_empty() {
             out.insert("services".into(), json!(egress.services));
         }
@@ -229,8 +230,11 @@ impl Confinement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeclaredNet {
     pub(crate) net: Net,
-    /// There where `net` is [`Net::Hosts`]; none where services are all that is reached.
+    /// There where `net` is [`Net::Hosts`]; none where services are all that is reached, or where
+    /// a list of yours has them.
     pub(crate) hosts: Vec<HostRule>,
+    /// The config item, such as `config:web/hosts`, by which you list the hosts.
+    pub(crate) hosts_from: Option<String>,
 }
 
 impl DeclaredNet {
@@ -244,27 +248,33 @@ impl DeclaredNet {
             !other.is_some_and(|other| other.hosts.iter().any(|known| host.is_within(known)))
         };
         let hosts: Vec<_> = self.hosts.iter().filter(is_new).cloned().collect();
-        let is_more = self.net != Net::Hosts || !hosts.is_empty();
-        is_more.then_some(Self { net: self.net, hosts })
+        let is_other = |list: &&String| other.and_then(|it| it.hosts_from.as_ref()) != Some(list);
+        let hosts_from = self.hosts_from.as_ref().filter(is_other).cloned();
+        let is_more = self.net != Net::Hosts || !hosts.is_empty() || hosts_from.is_some();
+        is_more.then_some(Self { net: self.net, hosts, hosts_from })
     }
 
     /// In the form of an item.
     pub(crate) fn to_json(&self) -> Value {
-        match self.net {
-            Net::Hosts => json!({ "hosts": self.hosts }),
-            other => json!(other),
+        match (self.net, &self.hosts_from) {
+            (Net::Hosts, Some(list)) => json!({ "hosts_from": list }),
+            (Net::Hosts, None) => json!({ "hosts": self.hosts }),
+            (other, _) => json!(other),
         }
     }
 }
 
 impl From<Net> for DeclaredNet {
     fn from(net: Net) -> Self {
-        Self { net, hosts: Vec::new() }
+        Self { net, hosts: Vec::new(), hosts_from: None }
     }
 }
 
 impl std::fmt::Display for DeclaredNet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(list) = &self.hosts_from {
+            return write!(f, "the hosts that your {list} lists");
+        }
         match (self.net, self.hosts.as_slice()) {
             (Net::Hosts, []) => f.write_str("its services alone"),
             (Net::Hosts, hosts) => {
@@ -298,7 +308,7 @@ impl std::str::FromStr for DeclaredNet {
             })
         };
         let hosts = text.split(',').map(host).collect::<Result<_, _>>()?;
-        Ok(Self { net: Net::Hosts, hosts })
+        Ok(Self { net: Net::Hosts, hosts, hosts_from: None })
     }
 }
 

@@ -21,6 +21,9 @@ use crate::base::{Address, HostRule};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Egress {
     pub(crate) hosts: Vec<HostRule>,
+    /// The config item by which the person lists the hosts; `None` where the tool does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hosts_from: Option<String>,
     pub(crate) services: Vec<Service>,
 }
 
@@ -395,6 +398,10 @@ pub(crate) struct RefusedCall {
     pub(crate) why: Refusal,
     pub(crate) count: u64,
 }
+
+/// The header of rye's own answer to a request that was not led on.
+#[cfg(feature = "http")]
+pub(crate) const REFUSED_HEADER: &str = "rye-refused";
 
 /// Why a call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ fn a_service_is_written_back_as_a_person_wrote_it_and_holds_no_secret() {
     assert_eq!(service.header_value("t{}p"), "Bearer t{}p");
     assert_eq!((service.name(), service.secret()), ("github", "GITHUB_TOKEN"));
     let hosts = vec![HostRule::parse("*.Example.org:8443").unwrap()];
-    let egress = Egress { hosts, services: vec![service] };
+    let egress = Egress { hosts, hosts_from: None, services: vec![service] };
     let want = serde_json::json!({
         "hosts": ["*.example.org:8443"],
         "services": [{

@@ -180,6 +180,9 @@ pub(crate) trait Host: Sync {
     /// The real path of the folder that `path` leads to, if there is one.
     fn real_folder(&self, path: &Path) -> Option<PathBuf>;
 
+    /// Where the program of this process lies, if the system says so.
+    fn own_program(&self) -> Option<PathBuf>;
+
     /// What `path` leads to, if that is a regular file.
     fn look(&self, path: &Path) -> Option<ResolvedPath>;
 

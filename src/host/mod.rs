@@ -43,6 +43,8 @@ pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,
     InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,
 };
+#[cfg(feature = "http")]
+pub(crate) use egress::REFUSED_HEADER;
 #[expect(unused_imports, reason = "the proxy and the plan use it next")]
 pub(crate) use egress::{
     AllowedCall, BadService, Egress, HOP_BY_HOP, HostTraffic, Refusal, RefusedCall, Service,

@@ -50,6 +50,10 @@ impl Host for Os {
         }
     }
 
+    fn own_program(&self) -> Option<PathBuf> {
+        std::env::current_exe().ok()
+    }
+
     fn is_folder(&self, path: &Path) -> bool {
         path.is_dir()
     }

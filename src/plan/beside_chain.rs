@@ -1,6 +1,7 @@
 //! What a run takes from the spaces beside its chain.
 
 use super::config_layers;
+use super::listed_hosts;
 use super::plan_source::PlanSource;
 use super::tree::Anchored;
 use super::verify_deps;
@@ -22,6 +23,7 @@ pub(crate) fn dependencies(
     let anchored = Anchored::find(chain, plan_source, sink)?;
     let modules = verify_deps::modules(chain, anchored.as_ref(), plan_source, sink)?;
     let resolved = config_layers::resolve(chain, plan_source, sink)?;
+    let listed = listed_hosts::sources(chain, plan_source, sink)?;
     let (_, limited_by) = config_layers::limits(chain.tool().item(), plan_source, sink)?;
-    Ok([modules, resolved.sources, limited_by].concat())
+    Ok([modules, resolved.sources, listed, limited_by].concat())
 }

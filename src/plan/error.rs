@@ -6,7 +6,7 @@ use super::dotenv::EnvFault;
 use super::record::{PlanDifference, difference_lines, of_params_alone};
 use super::schema::{NoSchema, SchemaStop};
 use crate::base::limits::{ARGUMENT_BYTES, PARAMS_NODES, VARIABLE_BYTES};
-use crate::base::text::{brief_line, escape_line};
+use crate::base::text::{brief_line, escape_line, shell_word};
 use crate::base::time::TIME_FORMS;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::host::CannotConfine;
@@ -29,6 +29,8 @@ codes! {
     PLAN_BAD_ENV_FILE = "plan.bad_env_file", CannotRun;
     PLAN_REFUSED_VARIABLE = "plan.refused_variable", CannotRun;
     PLAN_UNVERIFIED_PROGRAM = "plan.unverified_program", CannotRun;
+    PLAN_NO_HOSTS = "plan.no_hosts", CannotRun;
+    PLAN_BAD_HOSTS = "plan.bad_hosts", CannotRun;
     PLAN_NOT_A_TOOL = "plan.not_a_tool", Usage;
     PLAN_MALFORMED = "plan.malformed", Refused;
     PLAN_DRIFTED = "plan.drifted", Refused;
@@ -106,6 +108,20 @@ pub(crate) enum PlanError {
         forms = TIME_FORMS
     )]
     BadLimit { item: Ref, space: Space, pointer: String },
+    #[error("`{item}` reaches the hosts that your `{list}` lists, and there is no such list")]
+    NoHosts {
+        item: Ref,
+        list: Ref,
+        /// Where it would lie; `None` without a user space.
+        file: Option<PathBuf>,
+    },
+    #[error(
+        "`{item}` reaches the hosts that your `{list}` lists, and the project's copy leaves none of \
+         them"
+    )]
+    NoCommonHosts { item: Ref, list: Ref },
+    #[error("the {space} space's `{list}` {}", escape_line(.why))]
+    BadHosts { list: Ref, space: Space, why: String },
     #[error("`{item}` is a {}, and only the run of a tool has a plan and a receipt", .item.kind)]
     NotATool { item: Ref },
     #[error("the plan cannot be used: {}", brief_line(.why))]
@@ -160,6 +176,8 @@ impl Diagnose for PlanError {
             Self::SecretInArgv { .. } => PLAN_SECRET_IN_ARGV,
             Self::Sandbox { why, .. } => why.code(),
             Self::UnverifiedProgram { .. } => PLAN_UNVERIFIED_PROGRAM,
+            Self::NoHosts { .. } | Self::NoCommonHosts { .. } => PLAN_NO_HOSTS,
+            Self::BadHosts { .. } => PLAN_BAD_HOSTS,
             Self::NotATool { .. } => PLAN_NOT_A_TOOL,
             Self::Malformed { .. } => PLAN_MALFORMED,
             Self::Drifted { .. } => PLAN_DRIFTED,
@@ -223,6 +241,23 @@ impl Diagnose for PlanError {
                 format!("set `{name}` in your own environment if you want it; a project may not")
             }
             Self::BadLimit { .. } => "see `rye explain plan.bad_config`".into(),
+            Self::NoHosts { list, file: Some(file), .. } => {
+                let folder = file.parent().unwrap_or(file).display().to_string();
+                let (folder, file) = (shell_word(&folder), shell_word(&file.display().to_string()));
+                format!(
+                    "list them and sign the list: `mkdir -p {folder} && echo 'hosts: \
+                     [\"docs.example.org\"]' > {file} && rye sign {list} --space user`"
+                )
+            }
+            Self::NoHosts { .. } => {
+                "there is no user space to list them in; see `rye doctor`".into()
+            }
+            Self::NoCommonHosts { list, .. } => {
+                format!("a project only takes hosts away: see what it lists with `rye show {list}`")
+            }
+            Self::BadHosts { list, space, .. } => format!(
+                "write `hosts: [\"docs.example.org\"]` there, and sign it: `rye sign {list} --space {space}`"
+            ),
             Self::NotATool { item } => format!("see what it does with `rye execute {item} --dry-run`"),
             Self::Malformed { .. } => {
                 "make it anew with `rye plan <ref> --out FILE`, and compare it with what was approved".into()
@@ -269,6 +304,9 @@ impl Diagnose for PlanError {
         | Self::UnverifiedProgram { item, .. }
         | Self::RefusedVariable { item, .. }
         | Self::BadLimit { item, .. }
+        | Self::NoHosts { item, .. }
+        | Self::NoCommonHosts { item, .. }
+        | Self::BadHosts { list: item, .. }
         | Self::NotATool { item }
         | Self::Drifted { item, .. }
         | Self::ArgumentNul { item }) = self

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::error::PlanError;
 use super::git_settings;
 use super::inner_repositories::inner_repositories;
+use super::listed_hosts::ListedHosts;
 use super::machine::{Chosen, Survey};
 use super::network::{network, services};
 use super::plan::PlanContext;
@@ -82,6 +83,7 @@ const ITEMS: [&str; 3] = ["tools", "directives", "knowledge"];
 pub(super) fn confinement(
     chain: &Chain,
     survey: &Survey,
+    listed: &ListedHosts,
     machine: &PlanContext<'_>,
 ) -> Result<(Option<Arc<Confinement>>, Option<BasePolicy>), Failure> {
     let item = chain.tool().item();
@@ -90,7 +92,7 @@ pub(super) fn confinement(
     let ladder = match machine.sandbox {
         SandboxChoice::On(ladder) => ladder,
         SandboxChoice::Learn => {
-            let base = base(chain, survey, machine).map_err(refused)?;
+            let base = base(chain, survey, listed, machine).map_err(refused)?;
             let policy = widest(chain, &base, machine).map_err(refused)?;
             let held = held(policy, Ladder::Only(SandboxLevel::Bwrap)).map_err(refused)?;
             return Ok((Some(held), Some(base)));
@@ -103,17 +105,18 @@ pub(super) fn confinement(
             _ => Ladder::Auto,
         },
     };
-    let policy = policy(chain, chain.links(), survey, machine).map_err(refused)?;
+    let policy = policy(chain, chain.links(), survey, listed, machine).map_err(refused)?;
     held(policy, ladder).map(|held| (Some(held), None)).map_err(refused)
 }
 
 fn base(
     chain: &Chain,
     survey: &Survey,
+    listed: &ListedHosts,
     machine: &PlanContext<'_>,
 ) -> Result<BasePolicy, CannotConfine> {
     let others = chain.links().get(1..).unwrap_or_default();
-    let mut policy = policy(chain, others, survey, machine)?;
+    let mut policy = policy(chain, others, survey, listed, machine)?;
     // Its limits are its own word and stay, and so does whether it makes items.
     let own = chain.tool().tool.sandbox.as_ref();
     policy.caps = own.map_or(policy.caps, |own| own.caps.and(policy.caps));
@@ -169,7 +172,7 @@ fn widest(
     }
     let write = write.into_iter().collect();
     // A tool that calls services does not work without them.
-    let egress = Egress { hosts: Vec::new(), services: services(chain.links())? };
+    let egress = Egress { services: services(chain.links())?, ..Egress::default() };
     policy.hidden.extend(Places::new(machine).env_files(&egress));
     Ok(Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, egress, ..policy })
 }
@@ -179,6 +182,7 @@ fn policy(
     chain: &Chain,
     links: &[Link],
     survey: &Survey,
+    listed: &ListedHosts,
     machine: &PlanContext<'_>,
 ) -> Result<Policy, CannotConfine> {
     let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
@@ -251,7 +255,7 @@ fn policy(
         return Err(CannotConfine::BadGrant(why));
     }
     let is_named = |path: &Path| read.iter().chain(&write).any(|named| named.starts_with(path));
-    let (net, egress) = network(chain, links)?;
+    let (net, egress) = network(chain, links, listed)?;
     let env_files = places.env_files(&egress);
     if let Some(path) = env_files.iter().find(|path| is_named(path)) {
         let path = path.display();
@@ -538,6 +542,9 @@ impl<'a> Places<'a> {
     fn of_program(&self, program: &Chosen) -> BTreeSet<PathBuf> {
         let host = self.machine.host;
         let mut out = BTreeSet::new();
+        if program.is_rye {
+            return [program.look.real().to_owned()].into();
+        }
         for place in program.look.places() {
             let Some(folder) = place.parent() else { continue };
             let above = folder.parent().filter(|_| folder.file_name().is_some_and(|n| n == "bin"));

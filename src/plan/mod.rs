@@ -32,6 +32,7 @@ mod grants;
 mod http;
 mod import_hint;
 mod inner_repositories;
+mod listed_hosts;
 mod machine;
 mod matrix;
 mod mcp;

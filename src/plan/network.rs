@@ -1,27 +1,31 @@
 //! What of the network the links of a chain declare: none, hosts, services or all of it.
 
+use super::listed_hosts::ListedHosts;
 use crate::base::limits::EGRESS_SERVICES;
 use crate::chain::{Chain, Link};
 use crate::host::{CannotConfine, DeclaredNet, Egress, Net, Service};
 use crate::id::Space;
 
-/// The network that the first link to name one gives, with its hosts. Services are those of all
+/// The network that the first link to name one gives, with its hosts, or those that the person
+/// lists for it. Services are those of all
 /// links; with them and no word about the network, there is nothing but them.
 ///
 /// # Errors
 /// `sandbox.bad_grant`
-pub(super) fn network(chain: &Chain, links: &[Link]) -> Result<(Net, Egress), CannotConfine> {
+pub(super) fn network(
+    chain: &Chain,
+    links: &[Link],
+    listed: &ListedHosts,
+) -> Result<(Net, Egress), CannotConfine> {
     let services = services(links)?;
     let mut declared = links.iter().filter_map(|link| link.tool.sandbox.as_ref());
     let of_links = declared.find_map(|sandbox| sandbox.net.clone());
-    let (net, hosts) = match (of_links, chain.tool().source.space()) {
-        (Some(DeclaredNet { net, hosts }), _) => (net, hosts),
-        (None, _) if !services.is_empty() => (Net::Hosts, Vec::new()),
-        (None, space) => (default_net(space), Vec::new()),
-    };
+    let asked = of_links.unwrap_or_else(|| default_net(chain.tool().source.space()).into());
     // Services answer in a network of the tool's own, so another link opens no other.
-    let net = if services.is_empty() { net } else { Net::Hosts };
-    Ok((net, Egress { hosts, services }))
+    let net = if services.is_empty() { asked.net } else { Net::Hosts };
+    let DeclaredNet { hosts, hosts_from, .. } = asked;
+    let hosts = if hosts_from.is_some() { listed.hosts.clone() } else { hosts };
+    Ok((net, Egress { hosts, hosts_from, services }))
 }
 
 /// The services of all links. What is of one is of no other: two of one name, or at one variable,

@@ -15,6 +15,7 @@ use super::error::PlanError;
 use super::exec;
 use super::grants::{self, BasePolicy, SandboxChoice};
 use super::http::HttpPlan;
+use super::listed_hosts;
 use super::machine::{Survey, file_identity};
 use super::mcp::{self, McpTool};
 use super::params::Params;
@@ -186,6 +187,7 @@ impl Plan {
         let modules = verify_deps::modules(chain, anchored.as_ref(), machine.plan_source, sink)?;
         let tree = Tree::new(chain, anchored.as_ref(), &modules);
         let resolved = config_layers::resolve(chain, machine.plan_source, sink)?;
+        let listed = listed_hosts::resolve(chain, machine, sink)?;
         let (mut limits, limited_by) = config_layers::limits(&item, machine.plan_source, sink)?;
         limits.at_most = limits.at_most.filter(|_| machine.project_shortens);
         let config = resolved.value.as_ref().map(|value| Digest::of(exact(value).as_bytes()));
@@ -206,7 +208,7 @@ impl Plan {
         let (survey, act, signed_ms) =
             act(chain, &params, &mut context, &tree, anchored.as_ref(), machine, sink)?;
         let (confinement, base_policy) = match act.process() {
-            Some(_) => grants::confinement(chain, &survey, machine)?,
+            Some(_) => grants::confinement(chain, &survey, &listed, machine)?,
             None => (None, None),
         };
         if let Some(held) = &confinement {
@@ -237,7 +239,7 @@ impl Plan {
             tree: uses_tree.then_some(tree),
             chain: chain.refs(),
             links: chain.links().iter().map(PlannedItem::link).collect(),
-            dependencies: [modules, resolved.sources, limited_by].concat(),
+            dependencies: [modules, resolved.sources, listed.sources, limited_by].concat(),
             params: given,
             content,
             config,

@@ -78,7 +78,7 @@ impl Program {
         let look = look.ok_or_else(|| missing(seek, program))?;
         // What a signed item names outright is signed or lies outside; no record changes that.
         match seek.machine.guards_seen(&path, &look) {
-            false => Ok(found(Chosen { path, look, permitted: false })),
+            false => Ok(found(Chosen { path, look, permitted: false, is_rye: false })),
             true => Err(PlanError::UnverifiedProgram { item: item(), path }),
         }
     }

@@ -82,12 +82,15 @@ fn listed(uri: &Uri, port: Option<u16>, shared: &Shared) -> Result<(String, u16)
         return Ok((host, port));
     }
     let line = format!("{host}:{port}");
-    let text = match HostRule::parse(&line) {
-        Ok(rule) => format!(
+    let text = match (HostRule::parse(&line), &shared.egress.hosts_from) {
+        (Ok(rule), Some(list)) => {
+            format!("`{rule}` is not among the hosts that your `{list}` lists, and you may add it")
+        }
+        (Ok(rule), None) => format!(
             "`{rule}` is not among the hosts of this tool; who wrote it may add it: \
              sandbox.net.hosts: [\"{rule}\"]"
         ),
-        Err(error) => format!("`{line}` is not among the hosts of this tool, and {error}"),
+        (Err(error), _) => format!("`{line}` is not among the hosts of this tool, and {error}"),
     };
     Err(Refused::new(Refusal::NotListed, StatusCode::FORBIDDEN, text))
 }

@@ -14,7 +14,7 @@ use hyper::{Response, StatusCode};
 
 use super::reach::Connection;
 use super::shared::Shared;
-use crate::host::{HOP_BY_HOP, Refusal};
+use crate::host::{HOP_BY_HOP, REFUSED_HEADER, Refusal};
 
 /// The body of an answer.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, hyper::Error>;
@@ -84,6 +84,8 @@ impl Refused {
         *answer.status_mut() = self.status;
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
         answer.headers_mut().insert(header::CONTENT_TYPE, plain);
+        let refused = HeaderName::from_static(REFUSED_HEADER);
+        answer.headers_mut().insert(refused, HeaderValue::from_static(self.why.as_str()));
         if self.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
             let basic = HeaderValue::from_static("Basic realm=\"rye\"");
             answer.headers_mut().insert(header::PROXY_AUTHENTICATE, basic);

@@ -50,6 +50,10 @@ impl Host for Confined {
         self.host.real_folder(path)
     }
 
+    fn own_program(&self) -> Option<PathBuf> {
+        self.host.own_program()
+    }
+
     fn look(&self, path: &Path) -> Option<ResolvedPath> {
         self.host.look(path)
     }

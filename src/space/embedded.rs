@@ -54,6 +54,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/threat-model.md", bytes: include_bytes!("../../.ai/knowledge/rye/threat-model.md") },
     File { path: "knowledge/rye/tools.md", bytes: include_bytes!("../../.ai/knowledge/rye/tools.md") },
     File { path: "knowledge/rye/tour.md", bytes: include_bytes!("../../.ai/knowledge/rye/tour.md") },
+    File { path: "knowledge/rye/web.md", bytes: include_bytes!("../../.ai/knowledge/rye/web.md") },
     File { path: "tools/rye/bash.py", bytes: include_bytes!("../../.ai/tools/rye/bash.py") },
     File { path: "tools/rye/core/primitives/execute.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/execute.yaml") },
     File { path: "tools/rye/core/primitives/http_client.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/primitives/http_client.yaml") },
@@ -62,6 +63,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/core/runtimes/exec/server.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/exec/server.yaml") },
     File { path: "tools/rye/core/runtimes/http/request.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/http/request.yaml") },
     File { path: "tools/rye/core/runtimes/mcp/tool.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/mcp/tool.yaml") },
+    File { path: "tools/rye/core/runtimes/native/own.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/own.yaml") },
     File { path: "tools/rye/core/runtimes/native/program.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/native/program.yaml") },
     File { path: "tools/rye/core/runtimes/node/lib/guard.cjs", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/lib/guard.cjs") },
     File { path: "tools/rye/core/runtimes/node/node.yaml", bytes: include_bytes!("../../.ai/tools/rye/core/runtimes/node/node.yaml") },
@@ -86,4 +88,5 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "tools/rye/lib/pattern.py", bytes: include_bytes!("../../.ai/tools/rye/lib/pattern.py") },
     File { path: "tools/rye/lib/replace.py", bytes: include_bytes!("../../.ai/tools/rye/lib/replace.py") },
     File { path: "tools/rye/lib/walk.py", bytes: include_bytes!("../../.ai/tools/rye/lib/walk.py") },
+    File { path: "tools/rye/web/fetch.yaml", bytes: include_bytes!("../../.ai/tools/rye/web/fetch.yaml") },
 ];

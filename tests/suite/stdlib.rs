@@ -44,7 +44,8 @@ fn tools(world: &World) -> Vec<String> {
 
 #[test]
 fn every_tool_has_a_closed_schema_and_examples_that_validate() {
-    let world = World::empty();
+    let world = World::new();
+    world.signed_home(".ai/config/web/hosts.yaml", "hosts: [docs.example.org]\n");
     let tools = tools(&world);
     let want = [
         "bash",
@@ -58,6 +59,7 @@ fn every_tool_has_a_closed_schema_and_examples_that_validate() {
         "git/diff",
         "git/log",
         "git/status",
+        "web/fetch",
     ];
     assert_eq!(tools, want.map(|id| format!("tool:rye/{id}")));
     for tool in tools {
@@ -110,6 +112,7 @@ fn every_shipped_item_verifies_and_the_runtimes_are_complete() {
         "tool:rye/core/runtimes/python/function",
         "tool:rye/core/runtimes/node/node",
         "tool:rye/core/runtimes/shell/script",
+        "tool:rye/core/runtimes/native/own",
         "tool:rye/core/runtimes/native/program",
         "tool:rye/core/primitives/http_client",
         "tool:rye/core/runtimes/http/request",

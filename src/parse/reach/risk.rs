@@ -150,6 +150,8 @@ struct Touched {
 enum Network {
     None,
     Loopback,
+    /// Servers that the person lists for it.
+    Listed,
     /// Servers that the item names.
     Named,
     Any,
@@ -200,8 +202,12 @@ impl Touched {
         let asks = if has_url || calls || !is_process { Network::Named } else { Network::None };
         let by_default = if calls { Net::Hosts } else { basis.default_net };
         let declared = links.iter().find_map(|link| link.net.as_ref());
-        let net = declared.map_or(by_default, |declared| declared.net);
-        let net = if is_process { network(net) } else { Network::None };
+        let net = match declared {
+            Some(declared) if declared.hosts_from.is_some() => Network::Listed,
+            Some(declared) => network(declared.net),
+            None => network(by_default),
+        };
+        let net = if is_process { net } else { Network::None };
         // What the links declare takes the place of the project, which is read by default.
         let by_default = is_process && !links.iter().any(|link| link.declares_reads);
         let reads = if by_default { Reads::Project } else { Reads::Own };
@@ -247,6 +253,7 @@ impl Touched {
             ),
             (gives_away, RiskTier::L2, "it may talk to any server"),
             (self.net == Network::Named, RiskTier::L2, "it talks to servers that it names"),
+            (self.net == Network::Listed, RiskTier::L2, "it talks to servers that you list"),
             (self.is_given_variables, RiskTier::L2, "it is given variables of the host"),
             (self.writes == Writes::Project, RiskTier::L2, "it writes in the project"),
             (self.reads == Reads::Machine, RiskTier::L2, "it reads outside of the project"),

@@ -35,6 +35,8 @@ pub(crate) enum Search {
     VersionManager { manager: Manager, binary: String },
     /// The first line that a program prints.
     Command { argv: Vec<String> },
+    /// The very program that runs the tool: rye.
+    Rye,
 }
 
 /// A version manager.
@@ -92,9 +94,10 @@ impl Interpreter {
                 program_or_path(&argv[0], &format!("{}/0", fields.pointer("command")))?;
                 (Search::Command { argv }, &["command"])
             }
+            "rye" => (Search::Rye, &[]),
             _ => {
                 let known = "local_binary, venv_python, node_modules, system_binary, \
-                             version_manager or command";
+                             version_manager, command or rye";
                 return Err(fault(&fields.pointer("type"), &format!("must be {known}")));
             }
         };

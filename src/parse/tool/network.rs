@@ -9,6 +9,7 @@ use crate::base::HostRule;
 use crate::base::limits::{EGRESS_HOSTS, EGRESS_SERVICES};
 use crate::base::text::escape_line;
 use crate::host::{DeclaredNet, Net, Service, ServiceText};
+use crate::id::{Kind, Ref};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 
 const SERVICE: [&str; 6] = ["upstream", "secret", "header", "format", "allow", "env"];
@@ -32,8 +33,8 @@ pub(super) fn read(block: &Fields<'_>, sandbox: &mut Sandbox) -> Result<(), Pars
         ));
     }
     // Its own loopback is there in any case: the services answer on it.
-    let hosts = sandbox.net.take().map_or(Vec::new(), |net| net.hosts);
-    sandbox.net = Some(DeclaredNet { net: Net::Hosts, hosts });
+    let asked = sandbox.net.take().filter(|asked| asked.net == Net::Hosts);
+    sandbox.net = Some(asked.unwrap_or_else(|| Net::Hosts.into()));
     Ok(())
 }
 
@@ -45,12 +46,11 @@ fn net(block: &Fields<'_>) -> Result<Option<DeclaredNet>, ParseFault> {
     let word = match block.get("net") {
         None => return Ok(None),
         Some(Value::Object(_)) => {
-            let hosts = hosts(block)?;
-            return Ok(Some(DeclaredNet { net: Net::Hosts, hosts }));
+            return listed(block).map(Some);
         }
         Some(Value::String(word)) => word.as_str(),
         Some(other) => {
-            let wanted = "`none`, `loopback`, `any` or a mapping with `hosts`";
+            let wanted = "`none`, `loopback`, `any` or a mapping with `hosts` or `hosts_from`";
             return Err(wrong(&block.pointer("net"), wanted, other));
         }
     };
@@ -72,17 +72,45 @@ fn net(block: &Fields<'_>) -> Result<Option<DeclaredNet>, ParseFault> {
     Ok(Some(net.into()))
 }
 
-fn hosts(block: &Fields<'_>) -> Result<Vec<HostRule>, ParseFault> {
-    let Some(net) = block.fields("net")? else { return Ok(Vec::new()) };
-    net.only(&["hosts"])?;
-    let pointer = net.pointer("hosts");
-    let listed = net.list("hosts")?.filter(|list| !list.is_empty());
-    let Some(listed) = listed else {
-        let why = "must list the hosts that the tool may reach; for none of them write `net: none`";
+/// Hosts that the item lists itself, or that the person lists in a config item.
+fn listed(block: &Fields<'_>) -> Result<DeclaredNet, ParseFault> {
+    let asked = DeclaredNet::from(Net::Hosts);
+    let Some(net) = block.fields("net")? else { return Ok(asked) };
+    net.only(&["hosts", "hosts_from"])?;
+    let Some(list) = net.string("hosts_from")? else {
+        let hosts = host_rules(net.list("hosts")?, &net.pointer("hosts"))?;
+        return Ok(DeclaredNet { hosts, ..asked });
+    };
+    let pointer = net.pointer("hosts_from");
+    if net.get("hosts").is_some() {
+        let why = "stands beside `hosts`; either the item lists the hosts, or who runs it does";
         return Err(fault(&pointer, why));
+    }
+    match list.parse::<Ref>() {
+        Ok(item) if item.kind == Kind::Config && !item.id.is_reserved() => {
+            Ok(DeclaredNet { hosts_from: Some(item.to_string()), ..asked })
+        }
+        _ => {
+            let why = format!("is `{list}`, and not a config item such as `config:acme/hosts`");
+            Err(fault(&pointer, &why))
+        }
+    }
+}
+
+/// The hosts of a list.
+///
+/// # Errors
+/// `parse.metadata`, with the place by `pointer`.
+pub(crate) fn host_rules(
+    listed: Option<&Vec<Value>>,
+    pointer: &str,
+) -> Result<Vec<HostRule>, ParseFault> {
+    let Some(listed) = listed.filter(|list| !list.is_empty()) else {
+        let why = "must list the hosts that the tool may reach; for none of them write `net: none`";
+        return Err(fault(pointer, why));
     };
     if listed.len() > EGRESS_HOSTS {
-        return Err(fault(&pointer, &format!("lists more than {EGRESS_HOSTS} hosts")));
+        return Err(fault(pointer, &format!("lists more than {EGRESS_HOSTS} hosts")));
     }
     let mut hosts = Vec::new();
     for (at, listed) in listed.iter().enumerate() {
@@ -183,6 +211,14 @@ mod tests {
         let services_alone = DeclaredNet::from(Net::Hosts);
         assert_eq!((block.net, block.services.len()), (Some(services_alone.clone()), 1));
         assert_eq!(block.services[0].header_value("x"), "Bearer x", "the usual form");
+        let block = read(&json!({"net": {"hosts_from": "config:web/hosts"}})).expect("a list");
+        let net = block.net.expect("a network");
+        assert_eq!((net.net, net.hosts.len()), (Net::Hosts, 0));
+        assert_eq!(serde_json::to_value(&net).unwrap(), json!({"hosts_from": "config:web/hosts"}));
+        assert_eq!(net.to_string(), "the hosts that your config:web/hosts lists");
+        let beside = json!({"net": {"hosts_from": "config:a/b"}, "services": {"hub": service()}});
+        let block = read(&beside).expect("both");
+        assert_eq!(block.net.expect("a network").hosts_from.as_deref(), Some("config:a/b"));
         for word in ["none", "loopback"] {
             let block = read(&json!({"net": word, "services": {"github": service()}}));
             assert_eq!(block.expect("a service").net, Some(services_alone.clone()), "{word}");
@@ -197,6 +233,19 @@ mod tests {
             (json!({"net": {"host": ["x.org"]}}), "/sandbox/net/host", "did you mean `hosts`"),
             (json!({"net": "hosts"}), "/sandbox/net", "net: {hosts:"),
             (json!({"net": ["x.org"]}), "/sandbox/net", "a mapping with `hosts`"),
+            (
+                json!({"net": {"hosts_from": "config:a/b", "hosts": ["x.org"]}}),
+                "/sandbox/net/hosts_from",
+                "beside `hosts`",
+            ),
+            (json!({"net": {"hosts_from": "a/b"}}), "/sandbox/net/hosts_from", "config:acme"),
+            (json!({"net": {"hosts_from": "tool:a/b"}}), "/sandbox/net/hosts_from", "config:acme"),
+            (
+                json!({"net": {"hosts_from": "config:rye/policy"}}),
+                "/sandbox/net/hosts_from",
+                "config:acme",
+            ),
+            (json!({"net": {"hosts_from": ["config:a/b"]}}), "/sandbox/net/hosts_from", "a string"),
             (json!({"net": {"hosts": ["https://x.org"]}}), "/sandbox/net/hosts/0", "x.org"),
             (json!({"net": {"hosts": ["x.org", "*.com"]}}), "/sandbox/net/hosts/1", "*.com"),
             (json!({"net": {"hosts": ["2130706433"]}}), "/sandbox/net/hosts/0", "2130706433"),

@@ -35,6 +35,10 @@ pub(in crate::plan) fn find(
         let why = "is `command`, which only items of the user and the system space may ask for";
         return Err(bad("/env_config/interpreter/type", why));
     }
+    if matches!(block.search, Search::Rye) && link.source.space() != Space::System {
+        let why = "is `rye`, which only shipped items may ask for";
+        return Err(bad("/env_config/interpreter/type", why));
+    }
     let chosen = meant(block, seek).ok_or_else(|| PlanError::ProgramNotFound {
         item: chain.tool().item().clone(),
         program: wanted(block),
@@ -80,6 +84,7 @@ fn search(search: &Search, seek: &mut Seeker<'_>) -> Option<Chosen> {
                 None
             }
         },
+        Search::Rye => seek.own_program(),
         Search::Command { argv } => match ask(argv, seek) {
             Ok(path) => seek.at(&path, false),
             Err(why) => {
@@ -141,5 +146,6 @@ fn wanted(block: &Interpreter) -> String {
         Search::VenvPython { venv } => format!("{venv}/bin/python3"),
         Search::NodeModules { binary } | Search::VersionManager { binary, .. } => binary.clone(),
         Search::Command { argv } => argv[0].clone(),
+        Search::Rye => "rye".into(),
     }
 }

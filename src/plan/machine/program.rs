@@ -29,6 +29,8 @@ pub(crate) struct Chosen {
     pub(crate) look: ResolvedPath,
     /// It lies inside the project, and a record of yours lets it in.
     pub(crate) permitted: bool,
+    /// It is rye itself, which brings all that it needs.
+    pub(crate) is_rye: bool,
 }
 
 /// Looks for programs, and keeps what it passed over.
@@ -105,6 +107,19 @@ impl<'a> Seeker<'a> {
         self.judge(path.to_owned(), look, searched)
     }
 
+    /// rye itself, wherever it lies: it is what asks.
+    pub(in crate::plan) fn own_program(&mut self) -> Option<Chosen> {
+        let path = self.machine.host.own_program()?;
+        match self.look(&path).filter(|_| path.to_str().is_some()) {
+            Some(look) => Some(Chosen { path, look, permitted: false, is_rye: true }),
+            None => {
+                let why = "rye was replaced or moved since it was started; start it anew";
+                self.pass(&path, why, None);
+                None
+            }
+        }
+    }
+
     fn look(&self, path: &Path) -> Option<ResolvedPath> {
         self.machine.host.look(path).filter(|look| look.is_program)
     }
@@ -116,11 +131,11 @@ impl<'a> Seeker<'a> {
         }
         let venv = venv(self.machine.host, &look);
         if !searched && !self.is_inside(&path, &look, venv.as_ref()) {
-            return Some(Chosen { path, look, permitted: false });
+            return Some(Chosen { path, look, permitted: false, is_rye: false });
         }
         let identity = identity(&look, venv.map(|venv| venv.sha256));
         match self.machine.trust.permits_file(&identity) {
-            Permit::Given => Some(Chosen { path, look, permitted: true }),
+            Permit::Given => Some(Chosen { path, look, permitted: true, is_rye: false }),
             refused => {
                 self.refuse(&path, &refused);
                 None

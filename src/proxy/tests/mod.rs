@@ -142,7 +142,7 @@ impl World {
 
 fn hosts(rules: &[String]) -> Egress {
     let hosts = rules.iter().map(|rule| HostRule::parse(rule).unwrap()).collect();
-    Egress { hosts, services: Vec::new() }
+    Egress { hosts, ..Egress::default() }
 }
 
 fn service_at(upstream: &str, allow: &[&str]) -> Egress {
@@ -156,7 +156,7 @@ fn service_at(upstream: &str, allow: &[&str]) -> Egress {
         allow: &allow,
         env: "API_URL",
     });
-    Egress { hosts: Vec::new(), services: vec![service.unwrap()] }
+    Egress { services: vec![service.unwrap()], ..Egress::default() }
 }
 
 fn credentials() -> String {

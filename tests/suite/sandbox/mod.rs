@@ -17,6 +17,7 @@ mod service_rules;
 mod services;
 mod shipped;
 mod ways_out;
+mod web;
 
 use std::fs::OpenOptions;
 use std::io::Write;
