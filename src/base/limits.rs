@@ -401,6 +401,15 @@ pub(crate) const PROXY_DOWN_BYTES: usize = 256 << 10;
 /// Most certificates of a signature file and of a list of roots, and most extensions of one: chains
 /// have three or four, and each may be asked whether it made the signature of each other.
 pub(crate) const CERTIFICATES: usize = 16;
+/// Most entries of a log that a signature file names, and most signed times: one signature is in
+/// one log, or in two.
+pub(crate) const LOG_ENTRIES: usize = 4;
+/// Most hashes of the proof that a log holds an entry: a log has no more than 2^64 of them.
+pub(crate) const PROOF_HASHES: usize = 64;
+/// Largest trusted root in bytes: the usual ones have seven to thirty thousand.
+pub(crate) const TRUSTED_ROOT_BYTES: usize = 256 << 10;
+/// Longest identity and longest issuer of a signer in bytes: an address, or that of a workflow.
+pub(crate) const IDENTITY_BYTES: usize = 1 << 10;
 /// Largest certificate in bytes: the usual ones have one or two thousand.
 pub(crate) const CERTIFICATE_BYTES: usize = 16 << 10;
 /// Longest line between rye and the worker of a snippet, in bytes: as long as one of a server.

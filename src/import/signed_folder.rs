@@ -12,7 +12,7 @@ use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::diagnostic::Failure;
 use crate::oms::{
     KnownSigner, OmsError, OmsSignature, OmsSigner, OmsSigningKey, SIGNATURE_FILE, SignedFiles,
-    sign_files,
+    TrustedRoot, sign_files,
 };
 use crate::space::{Folder, RelPath, Root, Walked};
 
@@ -23,6 +23,8 @@ pub(crate) struct WantedSignature {
     pub(crate) file: Option<(std::path::PathBuf, Vec<u8>)>,
     /// Whose signature is accepted.
     pub(crate) signers: Vec<KnownSigner>,
+    /// By which signatures of the method `sigstore` are checked.
+    pub(crate) trusted_root: Option<TrustedRoot>,
     /// Leave out what is not signed, instead of refusing the folder.
     pub(crate) signed_only: bool,
     /// Take the skill as one that nobody vouches for, whatever signature there is.
@@ -90,7 +92,9 @@ pub(super) fn check_folder(
             () => Ok(FolderSignature::None { passed_over: at }),
         };
     };
-    let (signed, by) = OmsSignature::read(&bytes)?.check(&wanted.signers, wanted.now)?;
+    let signature = OmsSignature::read(&bytes)?;
+    let (signed, by) =
+        signature.check(&wanted.signers, wanted.trusted_root.as_ref(), wanted.now)?;
     // Another signature is no file of the skill, unless it is signed like one.
     let other = at.as_deref() != Some(SIGNATURE_FILE) && !signed.lists(SIGNATURE_FILE);
     let other = other.then_some(SIGNATURE_FILE);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::OmsError;
-use crate::base::limits::MESSAGE_NODES;
+use crate::base::limits::{CERTIFICATE_BYTES, LOG_ENTRIES, MESSAGE_NODES, PROOF_HASHES};
 use crate::base::pae;
 use crate::base::text::brief_line;
 use crate::base::value_count::has_more_values;
@@ -24,6 +24,9 @@ const MEDIA_TYPES: [&str; 4] = [
     "application/vnd.dev.sigstore.bundle+json;version=0.1",
 ];
 
+/// Those of version 0.3 alone, which brought the one certificate of the method `sigstore`.
+const VERSION_3: [&str; 2] = [MEDIA_TYPES[0], MEDIA_TYPES[1]];
+
 /// A signature file that was read. Nothing in it is known to be true yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OmsSignature {
@@ -39,14 +42,137 @@ pub(super) enum SaysBy {
     Key { fingerprint: Option<String> },
     /// The owner of the first certificate (DER).
     Certificates(Vec<Vec<u8>>),
+    /// Whoever the certificate names, by the word of an authority and a log.
+    Sigstore(Box<SigstoreMaterial>),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Wire {
+struct Wire<M> {
     media_type: String,
-    verification_material: Material,
+    verification_material: M,
     dsse_envelope: WireEnvelope,
+}
+
+/// What a signature by the method `sigstore` comes with (`sigstore_bundle.proto`, version 0.3, and
+/// `sigstore_rekor.proto`). Numbers are texts there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct SigstoreMaterial {
+    certificate: WireCertificate,
+    tlog_entries: Vec<LogEntry>,
+    #[serde(default)]
+    timestamp_verification_data: Option<SignedTimes>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct LogEntry {
+    log_index: String,
+    log_id: LogId,
+    kind_version: KindVersion,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    integrated_time: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inclusion_promise: Option<InclusionPromise>,
+    /// The proof that the log holds the entry is never left out.
+    inclusion_proof: InclusionProof,
+    canonicalized_body: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct LogId {
+    key_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KindVersion {
+    kind: String,
+    version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct InclusionPromise {
+    signed_entry_timestamp: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct InclusionProof {
+    log_index: String,
+    root_hash: String,
+    tree_size: String,
+    hashes: Vec<String>,
+    checkpoint: Checkpoint,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Checkpoint {
+    envelope: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct SignedTimes {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rfc3161_timestamps: Vec<SignedTime>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct SignedTime {
+    signed_timestamp: String,
+}
+
+impl SigstoreMaterial {
+    /// Reads it in full, where [`Wire`] of any material has passed over what is in it.
+    ///
+    /// # Errors
+    /// `oms.malformed`
+    fn read(text: &[u8]) -> Result<Self, OmsError> {
+        let wire: Wire<Self> =
+            serde_json::from_slice(text).map_err(|error| OmsError::malformed(error.to_string()))?;
+        let wrong = |why: String| Err(OmsError::malformed(why));
+        if !VERSION_3.contains(&wire.media_type.as_str()) {
+            return wrong("it names a certificate as version 0.3 does, and is of another".into());
+        }
+        let mut material = wire.verification_material;
+        let times = material.timestamp_verification_data.get_or_insert_default();
+        let (entries, times) = (&material.tlog_entries, &times.rfc3161_timestamps);
+        if entries.is_empty() {
+            return wrong("it names no entry of a log".into());
+        }
+        if entries.len() > LOG_ENTRIES || times.len() > LOG_ENTRIES {
+            return wrong(format!("it has more than {LOG_ENTRIES} entries of a log, or times"));
+        }
+        if entries.iter().any(|entry| entry.inclusion_proof.hashes.len() > PROOF_HASHES) {
+            return wrong(format!("it has a proof of more than {PROOF_HASHES} hashes"));
+        }
+        if material.certificate.raw_bytes.len() > CERTIFICATE_BYTES / 3 * 4 {
+            return wrong(format!("its certificate is larger than {CERTIFICATE_BYTES} bytes"));
+        }
+        Ok(material)
+    }
+
+    /// The certificate in DER.
+    ///
+    /// # Errors
+    /// `oms.malformed`
+    #[cfg(feature = "sigstore")]
+    pub(super) fn certificate(&self) -> Result<Vec<u8>, OmsError> {
+        decoded("certificate", &self.certificate.raw_bytes)
+    }
+}
+
+/// # Errors
+/// `oms.malformed`
+fn decoded(what: &str, text: &str) -> Result<Vec<u8>, OmsError> {
+    let bytes = STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty());
+    bytes.ok_or_else(|| OmsError::malformed(format!("its {what} is not base64")))
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -83,8 +209,8 @@ struct WireChain {
     certificates: Vec<WireCertificate>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WireCertificate {
     raw_bytes: String,
 }
@@ -110,14 +236,14 @@ impl OmsSignature {
     /// Reads a signature file; says nothing about who made it.
     ///
     /// # Errors
-    /// `oms.malformed`; `oms.unsupported` for a signature by the method `sigstore`.
+    /// `oms.malformed`
     pub(crate) fn read(text: &[u8]) -> Result<Self, OmsError> {
         if has_more_values(text, MESSAGE_NODES) {
             return Err(OmsError::malformed(format!(
                 "it may hold more than {MESSAGE_NODES} values"
             )));
         }
-        let wire: Wire =
+        let wire: Wire<Material> =
             serde_json::from_slice(text).map_err(|error| OmsError::malformed(error.to_string()))?;
         let Wire { media_type, verification_material: material, dsse_envelope: envelope } = wire;
         if !MEDIA_TYPES.contains(&media_type.as_str()) {
@@ -130,10 +256,6 @@ impl OmsSignature {
         }
         let [WireSignature { sig, keyid: _ }] = &envelope.signatures[..] else {
             return Err(OmsError::malformed("it holds other than one signature"));
-        };
-        let decoded = |what: &str, text: &str| {
-            let bytes = STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty());
-            bytes.ok_or_else(|| OmsError::malformed(format!("its {what} is not base64")))
         };
         let by = match material {
             Material {
@@ -162,11 +284,7 @@ impl OmsSignature {
                 x509_certificate_chain: None,
                 certificate: Some(_),
                 ..
-            } => {
-                return Err(OmsError::Unsupported {
-                    what: "a signature by the method `sigstore`".into(),
-                });
-            }
+            } => SaysBy::Sigstore(Box::new(SigstoreMaterial::read(text)?)),
             _ => return Err(OmsError::malformed("it does not say by one way who signed")),
         };
         let (payload, sig) = (decoded("payload", &envelope.payload)?, decoded("signature", sig)?);
@@ -183,7 +301,14 @@ impl OmsSignature {
     pub(crate) fn to_text(&self) -> String {
         // Readers that are made from Sigstore's own types ask for it.
         let none = || Material { tlog_entries: Some(Vec::new()), ..Material::default() };
+        let sig = WireSignature { sig: STANDARD.encode(&self.sig), keyid: Some(String::new()) };
+        let envelope = WireEnvelope {
+            payload: STANDARD.encode(&self.payload),
+            payload_type: PAYLOAD_TYPE.into(),
+            signatures: vec![sig],
+        };
         let material = match &self.by {
+            SaysBy::Sigstore(material) => return written(material.as_ref(), envelope),
             SaysBy::Key { fingerprint } => Material {
                 public_key: Some(WireKey { hint: fingerprint.clone(), raw_bytes: None }),
                 ..none()
@@ -195,17 +320,13 @@ impl OmsSignature {
                 Material { x509_certificate_chain: Some(chain), ..none() }
             }
         };
-        let sig = WireSignature { sig: STANDARD.encode(&self.sig), keyid: Some(String::new()) };
-        let wire = Wire {
-            media_type: MEDIA_TYPE.into(),
-            verification_material: material,
-            dsse_envelope: WireEnvelope {
-                payload: STANDARD.encode(&self.payload),
-                payload_type: PAYLOAD_TYPE.into(),
-                signatures: vec![sig],
-            },
-        };
-        serde_json::to_string(&wire).expect("texts are JSON") + "\n"
+        written(&material, envelope)
+    }
+
+    /// What the file says it signs. Nobody is known to have signed it.
+    #[cfg(feature = "sigstore")]
+    pub(super) fn unchecked_payload(&self) -> &[u8] {
+        &self.payload
     }
 
     /// The payload, if `verifies` says that the signature is one of what it is given.
@@ -213,4 +334,10 @@ impl OmsSignature {
         let is_signed = verifies(&pae::pae(PAYLOAD_TYPE, &self.payload), &self.sig);
         is_signed.then_some(self.payload.as_slice())
     }
+}
+
+fn written(material: &impl Serialize, dsse_envelope: WireEnvelope) -> String {
+    let media_type = MEDIA_TYPE.into();
+    let wire = Wire { media_type, verification_material: material, dsse_envelope };
+    serde_json::to_string(&wire).expect("texts are JSON") + "\n"
 }

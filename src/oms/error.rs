@@ -13,6 +13,7 @@ codes! {
     OMS_FILES = "oms.files", Refused;
     OMS_UNSUPPORTED = "oms.unsupported", Refused;
     OMS_REQUIRED = "oms.required", Refused;
+    OMS_ROOT = "oms.root", Refused;
     OMS_KEY = "oms.key", Malformed;
 }
 
@@ -33,6 +34,8 @@ pub(crate) enum OmsError {
     Unsupported { what: String },
     #[error("{why}")]
     Required { why: String, is_policy: bool },
+    #[error("the trusted root {}", escape_line(.why))]
+    Root { why: String },
     #[error("`{}` {}", escape_line(.path), escape_line(.why))]
     Key { path: String, why: String },
 }
@@ -65,6 +68,7 @@ impl Diagnose for OmsError {
             Self::Files { .. } => OMS_FILES,
             Self::Unsupported { .. } => OMS_UNSUPPORTED,
             Self::Required { .. } => OMS_REQUIRED,
+            Self::Root { .. } => OMS_ROOT,
             Self::Key { .. } => OMS_KEY,
         }
     }
@@ -76,7 +80,7 @@ impl Diagnose for OmsError {
                 "do not use it; get it again from whoever published it, and ask them which key they sign with".into()
             }
             Self::UnknownSigner { .. } => {
-                "get the signer's public key or root certificate from a place that you trust, and give it with `--signer FILE`; `--unchecked` takes the skill as one that nobody vouches for".into()
+                "get the signer's public key or root certificate from a place that you trust, and give it with `--signer FILE`; of a signature by `sigstore` name the identity and its issuer with `--signer-identity` and `--signer-issuer`; `--unchecked` takes the skill as one that nobody vouches for".into()
             }
             Self::Certificate { .. } => {
                 "ask the signer for a signature by a certificate that is valid now and may sign code".into()
@@ -92,6 +96,9 @@ impl Diagnose for OmsError {
             }
             Self::Required { is_policy: false, .. } => {
                 "get the signature from whoever published the skill, and give it with `--signature FILE`".into()
+            }
+            Self::Root { .. } => {
+                "name a newer trusted root, or that of the service which the signer used: its `trusted_root.json` with `--trusted-root FILE`, or as `import.trusted_root` of your `config:rye/policy`".into()
             }
             Self::Key { .. } => {
                 "a signer is a PEM file with `BEGIN PUBLIC KEY` or `BEGIN CERTIFICATE`, and one's own key one with `BEGIN PRIVATE KEY`, on P-256, P-384 or P-521".into()

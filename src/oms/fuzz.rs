@@ -10,7 +10,7 @@ use crate::base::Timestamp;
 /// written and read as the same; and a statement lists plain paths that it does not leave out.
 pub(crate) fn signature(bytes: &[u8]) {
     if let Ok(read) = OmsSignature::read(bytes) {
-        assert!(read.check(&[], Timestamp::from_second(1_800_000_000)).is_err());
+        assert!(read.check(&[], None, Timestamp::from_second(1_800_000_000)).is_err());
         if let Ok(again) = OmsSignature::read(read.to_text().as_bytes()) {
             assert_eq!(again, read, "it is written as another one");
         }

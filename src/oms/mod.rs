@@ -9,12 +9,16 @@
 //!
 //! `envelope.rs` the signature file · `signer.rs` whose signature it is · `key.rs` keys on the
 //! three curves · `certificate.rs` chains of certificates · `statement.rs` what is signed ·
-//! `check.rs` whether files are those · `hash.rs` the digests of files · `sign.rs` a signature file
+//! `identity.rs` who is believed by the method `sigstore`, and
+//! `sigstore.rs` whether such a signature holds · `check.rs` whether files are those ·
+//! `hash.rs` the digests of files · `sign.rs` a signature file
 //! of one's own
 //!
 //! Invariants
 //! - [`SignedFiles`] of others are made of a payload alone whose signature was checked against a
 //!   key or a root that the caller gave: nothing in the signature file makes a signer known.
+//! - `sigstore-verify` sees what rye has read, bounded and written anew, and nothing else; the
+//!   digest of the whole is calculated here.
 //! - Which hash a signature takes follows from the key, never from the file.
 //! - Nothing is accepted for what a file does not say: unknown fields, methods and hashes, and
 //!   fields that stand twice, are refused.
@@ -28,15 +32,21 @@ mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod hash;
+mod identity;
 mod key;
 mod sign;
 mod signer;
+#[cfg(feature = "sigstore")]
+mod sigstore;
+#[cfg(all(test, feature = "sigstore"))]
+mod sigstore_tests;
 mod statement;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use envelope::OmsSignature;
 pub(crate) use error::{CODES, OmsError};
+pub(crate) use identity::{SignerIdentity, TrustedRoot};
 pub(crate) use sign::{OmsSigningKey, sign_files};
 pub(crate) use signer::{KnownSigner, OmsSigner};
 pub(crate) use statement::SignedFiles;

@@ -3,14 +3,18 @@
 use serde_json::{Value, json};
 
 use super::certificate::{Cert, check_chain, read_chain};
-use super::envelope::{OmsSignature, SaysBy};
+use super::envelope::{OmsSignature, SaysBy, SigstoreMaterial};
 use super::error::OmsError;
+use super::identity::{SignerIdentity, TrustedRoot};
 use super::key::{EcKey, pem_blocks};
+#[cfg(feature = "sigstore")]
+use super::sigstore::SaysIdentity;
 use super::statement::SignedFiles;
 use crate::base::limits::CERTIFICATES;
 use crate::base::{Digest, Timestamp};
 
-/// A signer that the person knows: a key, or roots whose certificates they believe.
+/// A signer that the person knows: a key, roots whose certificates they believe, or an identity
+/// with its issuer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnownSigner {
     /// What the person calls them.
@@ -22,6 +26,8 @@ pub(crate) struct KnownSigner {
 enum Known {
     Key(EcKey),
     Roots(Vec<Cert>),
+    #[cfg_attr(not(feature = "sigstore"), expect(dead_code, reason = "the method is left out"))]
+    Identity(SignerIdentity),
 }
 
 /// Who made a signature that was checked.
@@ -29,32 +35,37 @@ enum Known {
 pub(crate) struct OmsSigner {
     /// What the person calls the signer, where they named them.
     pub(crate) name: Option<String>,
-    /// `key` or `certificate`.
+    /// `key`, `certificate` or `sigstore`.
     pub(crate) method: &'static str,
-    /// Of the key that signed: SHA-256 of it as PEM, in hexadecimal.
-    pub(crate) fingerprint: String,
+    /// Of the key that signed: SHA-256 of it as PEM, in hexadecimal. By `sigstore` each signature
+    /// has a key of its own, which says nothing.
+    pub(crate) fingerprint: Option<String>,
     /// Of the certificate that signed: its subject, and the SHA-256 of the root behind it.
     pub(crate) certificate: Option<(String, String)>,
+    /// By `sigstore`: the identity and its issuer, and the SHA-256 of the trusted root.
+    pub(crate) identity: Option<(SignerIdentity, String)>,
 }
 
 impl OmsSigner {
-    /// The signer in one line: the names that the person or a root gave, and the key.
+    /// The signer in one line: the names that the person or a root gave, and the key; or the
+    /// identity with its issuer.
     pub(crate) fn line(&self) -> String {
-        let key = &self.fingerprint;
-        match (&self.name, &self.certificate) {
-            (Some(name), Some((subject, _))) => format!("`{name}`, `{subject}`, key {key}"),
-            (None, Some((subject, _))) => format!("`{subject}`, key {key}"),
-            (Some(name), None) => format!("`{name}`, key {key}"),
-            (None, None) => format!("key {key}"),
-        }
+        let names = [self.name.as_ref(), self.certificate.as_ref().map(|(subject, _)| subject)];
+        let mut parts: Vec<_> =
+            names.into_iter().flatten().map(|name| format!("`{name}`")).collect();
+        parts.extend(self.fingerprint.as_ref().map(|key| format!("key {key}")));
+        parts.extend(self.identity.as_ref().map(|(who, _)| who.line()));
+        parts.join(", ")
     }
 
     /// The same as data.
     pub(crate) fn to_json(&self) -> Value {
         let (subject, root) = self.certificate.as_ref().map(|(s, r)| (s, r)).unzip();
+        let (who, trusted) = self.identity.as_ref().map(|(who, root)| (who, root)).unzip();
         json!({
             "name": self.name, "method": self.method, "key": self.fingerprint,
-            "certificate": subject, "root_sha256": root,
+            "certificate": subject, "root_sha256": root.or(trusted),
+            "identity": who.map(|who| &who.identity), "issuer": who.map(|who| &who.issuer),
         })
     }
 }
@@ -82,6 +93,11 @@ impl KnownSigner {
         };
         Ok(Self { name, is })
     }
+
+    /// The signer that an issuer knows as somebody.
+    pub(crate) fn of_identity(name: Option<String>, who: SignerIdentity) -> Self {
+        Self { name, is: Known::Identity(who) }
+    }
 }
 
 /// A certificate of a PEM block.
@@ -96,16 +112,20 @@ pub(super) fn certificate(block: &str) -> Result<Cert, String> {
 
 impl OmsSignature {
     /// What is signed, if one of `known` signed it, with who that is. `now` is when certificates
-    /// have to be valid, since nothing says reliably when the signature was made.
+    /// have to be valid, since nothing says reliably when the signature was made; those of
+    /// `sigstore` are valid at the times that `root` vouches for.
     ///
     /// # Errors
-    /// `oms.unknown_signer`, `oms.forged`, `oms.certificate`, `oms.unsupported`, `oms.malformed`
+    /// `oms.unknown_signer`, `oms.forged`, `oms.certificate`, `oms.unsupported`, `oms.malformed`,
+    /// `oms.root`
     pub(crate) fn check(
         &self,
         known: &[KnownSigner],
+        root: Option<&TrustedRoot>,
         now: Timestamp,
     ) -> Result<(SignedFiles, OmsSigner), OmsError> {
         let (payload, by) = match &self.by {
+            SaysBy::Sigstore(material) => return self.by_sigstore(material, known, root),
             SaysBy::Key { fingerprint } => self.by_key(fingerprint.as_deref(), known)?,
             SaysBy::Certificates(ders) => self.by_certificate(ders, known, now)?,
         };
@@ -119,14 +139,15 @@ impl OmsSignature {
     ) -> Result<(&[u8], OmsSigner), OmsError> {
         let keys = known.iter().filter_map(|signer| match &signer.is {
             Known::Key(key) => Some((signer, key, key.fingerprint())),
-            Known::Roots(_) => None,
+            Known::Roots(_) | Known::Identity(_) => None,
         });
         let keys: Vec<_> =
             keys.filter(|(.., own)| named.is_none_or(|named| named == own)).collect();
         for (signer, key, fingerprint) in &keys {
             if let Some(payload) = self.payload(|message, sig| key.verifies(message, sig)) {
-                let (name, fingerprint) = (signer.name.clone(), fingerprint.clone());
-                let by = OmsSigner { name, method: "key", fingerprint, certificate: None };
+                let (name, fingerprint) = (signer.name.clone(), Some(fingerprint.clone()));
+                let (certificate, identity) = (None, None);
+                let by = OmsSigner { name, method: "key", fingerprint, certificate, identity };
                 return Ok((payload, by));
             }
         }
@@ -149,7 +170,7 @@ impl OmsSignature {
         let chain = read_chain(ders)?;
         let all = known.iter().filter_map(|signer| match &signer.is {
             Known::Roots(roots) => Some(roots.iter().map(move |root| (signer, root))),
-            Known::Key(_) => None,
+            Known::Key(_) | Known::Identity(_) => None,
         });
         let (signers, roots): (Vec<_>, Vec<_>) =
             all.flatten().map(|(signer, root)| (signer, root.clone())).unzip();
@@ -160,7 +181,44 @@ impl OmsSignature {
         let at = roots.iter().position(|it| it == root);
         let name = at.and_then(|at| signers.get(at)).and_then(|signer| signer.name.clone());
         let certificate = Some((leaf.subject, Digest::of(root.der()).to_string()));
-        let fingerprint = leaf.key.fingerprint();
-        Ok((payload, OmsSigner { name, method: "certificate", fingerprint, certificate }))
+        let (fingerprint, method) = (Some(leaf.key.fingerprint()), "certificate");
+        Ok((payload, OmsSigner { name, method, fingerprint, certificate, identity: None }))
+    }
+
+    /// What is signed is read before it is known to be signed, for the digest of the whole; it is
+    /// given out afterwards alone.
+    #[cfg(feature = "sigstore")]
+    fn by_sigstore(
+        &self,
+        material: &SigstoreMaterial,
+        known: &[KnownSigner],
+        root: Option<&TrustedRoot>,
+    ) -> Result<(SignedFiles, OmsSigner), OmsError> {
+        let says = SaysIdentity::of_certificate(&material.certificate()?)?;
+        let signer = known.iter().find_map(|signer| match &signer.is {
+            Known::Identity(who) if says.is(who) => Some((signer.name.clone(), who)),
+            _ => None,
+        });
+        let (name, who) = signer.ok_or_else(|| OmsError::UnknownSigner { signer: says.line() })?;
+        let root = root.ok_or_else(|| OmsError::Root {
+            why: "is not given, and rye brings none: nothing else knows the authorities and logs of a signature by `sigstore`".into(),
+        })?;
+        let (signed, digest) = SignedFiles::read_with_root(self.unchecked_payload())?;
+        super::sigstore::check(&self.to_text(), &digest, who, root)?;
+        let identity = Some((who.clone(), root.sha256.to_string()));
+        let (fingerprint, certificate) = (None, None);
+        Ok((signed, OmsSigner { name, method: "sigstore", fingerprint, certificate, identity }))
+    }
+
+    /// This build leaves the method out.
+    #[cfg(not(feature = "sigstore"))]
+    #[expect(clippy::unused_self, reason = "as where the method is checked")]
+    fn by_sigstore(
+        &self,
+        _: &SigstoreMaterial,
+        _: &[KnownSigner],
+        _: Option<&TrustedRoot>,
+    ) -> Result<(SignedFiles, OmsSigner), OmsError> {
+        Err(OmsError::Unsupported { what: "a signature by the method `sigstore`".into() })
     }
 }

@@ -110,6 +110,14 @@ impl SignedFiles {
     /// # Errors
     /// `oms.malformed`; `oms.unsupported` for a hash or a method that is not of version 1.0.
     pub(super) fn read(payload: &[u8]) -> Result<Self, OmsError> {
+        Self::read_with_root(payload).map(|(signed, _)| signed)
+    }
+
+    /// The same, with the digest that stands for the whole list, in hexadecimal. It is calculated.
+    ///
+    /// # Errors
+    /// As of [`SignedFiles::read`].
+    pub(super) fn read_with_root(payload: &[u8]) -> Result<(Self, String), OmsError> {
         if has_more_values(payload, MESSAGE_NODES) {
             let why = format!("what it signs may hold more than {MESSAGE_NODES} values");
             return Err(OmsError::malformed(why));
@@ -144,7 +152,7 @@ impl SignedFiles {
         let listed: Vec<Vec<u8>> = listed.filter_map(Result::ok).collect();
         let root = root_digest(listed.iter().map(Vec::as_slice));
         match subject.get("sha256") == Some(&root) {
-            true => Ok(signed),
+            true => Ok((signed, root)),
             false => Err(OmsError::malformed("its digest of the whole is not that of its list")),
         }
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::store::yaml;
 use crate::base::text::{brief_line, near};
 use crate::id::{ItemId, Pattern, Ref};
-use crate::oms::KnownSigner;
+use crate::oms::{KnownSigner, SignerIdentity, TrustedRoot};
 
 /// The person's own policy, `config:rye/policy` of the user space.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -41,11 +41,31 @@ pub(crate) struct ImportPolicy {
     /// A skill without a signature by a signer whom the person knows is refused.
     #[serde(default)]
     pub(crate) require_signature: bool,
-    /// Signers by the names that the person gives them: a public key or root certificates, as PEM.
+    /// Signers by the names that the person gives them.
     #[serde(default)]
-    signers: BTreeMap<String, String>,
+    signers: BTreeMap<String, NamedSigner>,
     #[serde(skip)]
     pub(crate) known: Vec<KnownSigner>,
+    /// The text of a `trusted_root.json`, for signatures of the method `sigstore`.
+    #[serde(default)]
+    trusted_root: Option<String>,
+    #[serde(skip)]
+    pub(crate) root: Option<TrustedRoot>,
+}
+
+/// A public key or root certificates, as PEM; or who it is to an issuer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "a signer is a PEM text, or an `identity` with its `issuer`")]
+enum NamedSigner {
+    Pem(String),
+    Identity(NamedIdentity),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedIdentity {
+    identity: String,
+    issuer: String,
 }
 
 /// When the run of a tool leaves a receipt.
@@ -70,11 +90,23 @@ impl OwnPolicy {
         };
         policy.required = hooks.iter().map(id).collect::<Result<_, _>>()?;
         let signers = std::mem::take(&mut policy.import.signers);
-        let signer = |(name, pem): (String, String)| {
+        let signer = |(name, is): (String, NamedSigner)| {
             let said = format!("`import.signers`: `{}`", brief_line(&name));
-            KnownSigner::of_pem(Some(name), &pem).map_err(|why| format!("{said} {why}"))
+            let known = match is {
+                NamedSigner::Pem(pem) => KnownSigner::of_pem(Some(name), &pem),
+                NamedSigner::Identity(NamedIdentity { identity, issuer }) => {
+                    SignerIdentity::new(&identity, &issuer)
+                        .map(|who| KnownSigner::of_identity(Some(name), who))
+                }
+            };
+            known.map_err(|why| format!("{said} {why}"))
         };
         policy.import.known = signers.into_iter().map(signer).collect::<Result<_, _>>()?;
+        let root = policy.import.trusted_root.take();
+        let root = root.map(|text| {
+            TrustedRoot::of_text(&text).map_err(|why| format!("`import.trusted_root` {why}"))
+        });
+        policy.import.root = root.transpose()?;
         let pattern = |text: &String| {
             text.parse::<Pattern>().map_err(|why| format!("`sandbox_off`: {}", brief_line(&why)))
         };

@@ -22,7 +22,7 @@ use crate::import::{
     Drafts, Import, ItemDraft, LeftOut, OlderFolder, OlderKey, Put, SkillRules, WantedSignature,
     Written, drafts, nothing, older_items, skill, write,
 };
-use crate::oms::{KnownSigner, OmsError};
+use crate::oms::{KnownSigner, OmsError, SignerIdentity, TrustedRoot};
 use crate::resolve::Found;
 use crate::rye::{SignReport, ToSign, now};
 
@@ -55,9 +55,13 @@ enum Format {
     ///
     /// A skill that others signed has `skill.oms.sig` in its folder (`OpenSSF` Model Signing). It
     /// is taken if one of your signers made that signature, and then just the files that it covers:
-    /// `--signer` names them, or `import.signers` of your `config:rye/policy`.
+    /// `--signer` names them, or `import.signers` of your `config:rye/policy`. One of the method
+    /// `sigstore` counts by the identity that an issuer vouches for, and by the trusted root that
+    /// you give: nobody is asked for anything over the network.
     #[command(after_help = "examples:\n  rye import skill ./word-count\n  \
-        rye import skill ./word-count --signer acme.pub.pem")]
+        rye import skill ./word-count --signer acme.pub.pem\n  \
+        rye import skill ./word-count --signer-identity ann@acme.example \\\n    \
+        --signer-issuer https://accounts.acme.example --trusted-root trusted_root.json")]
     Skill(SkillFolder),
     /// The tools of an MCP server
     ///
@@ -124,6 +128,16 @@ struct SkillFolder {
     /// Without a signature by them the skill is refused
     #[arg(long, value_name = "FILE", conflicts_with = "unchecked")]
     signer: Vec<PathBuf>,
+    /// The address or the URI of whoever signed the skill by the method `sigstore`
+    #[arg(long, value_name = "IDENTITY", requires = "signer_issuer", conflicts_with = "unchecked")]
+    signer_identity: Option<String>,
+    /// Who vouched for that identity when it signed: the address of the issuer, `https://…`
+    #[arg(long, value_name = "URL", requires = "signer_identity", conflicts_with = "unchecked")]
+    signer_issuer: Option<String>,
+    /// The authorities and logs of the method `sigstore`, the `trusted_root.json` of that service;
+    /// by default `import.trusted_root` of your `config:rye/policy`
+    #[arg(long, value_name = "FILE", conflicts_with = "unchecked")]
+    trusted_root: Option<PathBuf>,
     /// The signature; by default `skill.oms.sig` in the folder
     #[arg(long, value_name = "FILE", conflicts_with = "unchecked")]
     signature: Option<PathBuf>,
@@ -179,15 +193,32 @@ fn wanted_signature(args: &SkillFolder, context: &Context) -> Result<WantedSigna
         let path = path.display().to_string();
         signers.push(signer.map_err(|why| OmsError::Key { path, why })?);
     }
+    if let (Some(identity), Some(issuer)) = (&args.signer_identity, &args.signer_issuer) {
+        let who = SignerIdentity::new(identity, issuer).map_err(|why| CliError::Usage {
+            message: format!("the signer {}", escape_line(&why)),
+            help: Some("give an address or a URI, and the issuer as `https://…`".into()),
+        })?;
+        signers.push(KnownSigner::of_identity(None, who));
+    }
+    let root = args.trusted_root.as_deref().map(|path| {
+        let root = TrustedRoot::of_text(&read(path)?);
+        let path = path.display();
+        root.map_err(|why| Failure::from(OmsError::Root { why: format!("`{path}` {why}") }))
+    });
+    let trusted_root = root.transpose()?.or_else(|| policy.root.clone());
     // Who names a signer for this skill does not mean another one.
     if signers.is_empty() {
         signers.clone_from(&policy.known);
     }
     let file = args.signature.clone().map(|path| Ok::<_, Failure>((path.clone(), bytes(&path)?)));
     Ok(WantedSignature {
-        asked_for: !args.signer.is_empty() || args.signature.is_some() || args.signed_only,
+        asked_for: !args.signer.is_empty()
+            || args.signer_identity.is_some()
+            || args.signature.is_some()
+            || args.signed_only,
         file: file.transpose()?,
         signers,
+        trusted_root,
         signed_only: args.signed_only,
         unchecked: args.unchecked,
         by_policy: policy.require_signature,

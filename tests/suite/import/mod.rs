@@ -4,6 +4,8 @@
 mod faults;
 pub mod older;
 mod signed_skills;
+#[cfg(feature = "sigstore")]
+mod sigstore_skills;
 mod skills;
 mod writing;
 

@@ -1,0 +1,99 @@
+//! Skills that others signed by the method `sigstore`: a real signature of the public service, over
+//! the folder that it was made of. That folder is not a skill, so what comes behind the signature
+//! says so; with a signature that does not count it is never reached.
+
+use std::fs;
+
+use crate::tidy::root;
+use crate::world::{Said, World};
+
+const IDENTITY: &str = "stefanb@us.ibm.com";
+const ISSUER: &str = "https://sigstore.verify.ibm.com/oauth2";
+
+fn vector(name: &str) -> String {
+    root().join("tests/oms/sigstore").join(name).to_str().unwrap().to_owned()
+}
+
+fn world() -> World {
+    let world = World::new();
+    let to = world.outside().join("signed");
+    fs::create_dir(&to).unwrap();
+    for name in ["signme-1", "signme-2"] {
+        fs::copy(vector(&format!("folder/{name}")), to.join(name)).unwrap();
+    }
+    fs::copy(vector("v1.1.0.sig"), to.join("skill.oms.sig")).unwrap();
+    // Not signed: what is asked for first is there, and is left out by `--signed-only`.
+    fs::write(to.join("SKILL.md"), "---\nname: signed\ndescription: Is not signed.\n---\n")
+        .unwrap();
+    world
+}
+
+fn import(world: &World, more: &[&str]) -> Said {
+    world.rye(&[&["import", "skill", "../signed", "--signed-only"], more].concat())
+}
+
+/// The signature counts: what is missing is named after it alone.
+fn assert_counts(said: &Said) {
+    assert_eq!(said.code(), "import.nothing", "{said:?}");
+}
+
+#[test]
+fn a_signature_by_sigstore_counts_by_identity_issuer_and_a_given_root_and_by_nothing_less() {
+    let world = world();
+    let trusted = vector("trusted_root.json");
+    let who = ["--signer-identity", IDENTITY, "--signer-issuer", ISSUER];
+    let with_root = [&who[..], &["--trusted-root", &trusted]].concat();
+    assert_counts(&import(&world, &with_root));
+    let said = import(&world, &who);
+    assert_eq!(said.code(), "oms.root", "{said:?}");
+    assert!(said.stderr.contains("name a newer trusted root"), "{said:?}");
+    let staging = vector("trusted_root.staging.json");
+    let said = import(&world, &[&who[..], &["--trusted-root", &staging]].concat());
+    assert_eq!(said.code(), "oms.root", "{said:?}");
+    let said = import(&world, &[&who[..], &["--trusted-root", &vector("v1.1.0.sig")]].concat());
+    assert_eq!(said.code(), "oms.root", "{said:?}");
+    for (identity, issuer) in [("eve@us.ibm.com", ISSUER), (IDENTITY, "https://acme.example")] {
+        let args = ["--signer-identity", identity, "--signer-issuer", issuer];
+        let said = import(&world, &[&args[..], &["--trusted-root", &trusted]].concat());
+        assert_eq!(said.code(), "oms.unknown_signer", "{said:?}");
+        assert!(said.stderr.contains(IDENTITY) && said.stderr.contains(ISSUER), "{said:?}");
+    }
+    // One of the two is nobody, and a root alone names nobody.
+    for half in [&who[..2], &who[2..]] {
+        assert_eq!(import(&world, half).status, 2);
+    }
+    let said = import(&world, &["--trusted-root", &trusted]);
+    assert_eq!(said.code(), "oms.unknown_signer", "{said:?}");
+    fs::write(world.outside().join("signed/signme-1"), "signme-2").unwrap();
+    let said = import(&world, &with_root);
+    assert_eq!(said.code(), "oms.files", "{said:?}");
+}
+
+#[test]
+fn your_policy_names_a_signer_by_identity_and_issuer_and_holds_the_trusted_root() {
+    let world = world();
+    let policy = |text: &str| {
+        world.write_home(".ai/config/rye/policy.yaml", format!("import:\n{text}"));
+        world.rye(&["sign", "config:rye/policy", "--space", "user"])
+    };
+    let signer = format!("  signers:\n    ann: {{identity: {IDENTITY}, issuer: '{ISSUER}'}}\n");
+    let trusted = fs::read_to_string(vector("trusted_root.json")).unwrap();
+    let trusted = format!("  trusted_root: |\n    {}\n", trusted.replace('\n', "\n    "));
+    assert_eq!(policy(&signer).status, 0);
+    assert_eq!(import(&world, &[]).code(), "oms.root");
+    let given = ["--trusted-root", &vector("trusted_root.json")];
+    assert_counts(&import(&world, &given));
+    assert_eq!(policy(&trusted).status, 0);
+    assert_eq!(import(&world, &[]).code(), "oms.unknown_signer");
+    assert_eq!(policy(&format!("{signer}{trusted}")).status, 0);
+    assert_counts(&import(&world, &[]));
+    for bad in [
+        format!("  signers: {{ann: {{identity: {IDENTITY}}}}}\n"),
+        format!("  signers: {{ann: {{issuer: '{ISSUER}'}}}}\n"),
+        format!("  signers: {{ann: {{identity: '*', issuer: '{ISSUER}'}}}}\n"),
+        "  trusted_root: none\n".into(),
+    ] {
+        let said = policy(&bad);
+        assert_eq!(said.code(), "sign.invalid", "{said:?}");
+    }
+}
