@@ -38,7 +38,8 @@ mod sign;
 mod signer;
 #[cfg(feature = "sigstore")]
 mod sigstore;
-#[cfg(all(test, feature = "sigstore"))]
+#[cfg(test)]
+#[cfg(feature = "sigstore")]
 mod sigstore_tests;
 mod statement;
 #[cfg(test)]
