@@ -143,6 +143,8 @@ mod verify;
 mod web_page;
 
 pub use diagnostic::Failure;
+#[cfg(feature = "code")]
+pub use rye::RyeTools;
 pub use rye::{Request, Rye, RyeBuilder, SearchRequest};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.

@@ -162,3 +162,23 @@ pub(crate) const PROXY_ANSWER_MS: u64 = 300_000;
 /// How long a run's proxy tries one address of a name where there are others, in milliseconds.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_ADDRESS_MS: u64 = 3_000;
+/// Time for a snippet with its calls in milliseconds, unless it is configured otherwise, and the
+/// most that can be (code-mode 1).
+#[cfg(feature = "code")]
+pub(crate) const CODE_TIMEOUT_MS: u64 = 120_000;
+#[cfg(feature = "code")]
+pub(crate) const CODE_TIMEOUT_MAX_MS: u64 = 600_000;
+/// Time in milliseconds in which the engine of a snippet itself runs, unless it is configured
+/// otherwise.
+#[cfg(feature = "code")]
+pub(crate) const CODE_ENGINE_MS: u64 = 5_000;
+/// How long a snippet that is over its number of calls is still listened to without another call,
+/// in milliseconds, and how long at most: calls that it made at once are recorded as refused.
+#[cfg(feature = "code")]
+pub(crate) const CODE_QUIET_MS: u64 = 200;
+#[cfg(feature = "code")]
+pub(crate) const CODE_REFUSING_MS: u64 = 2_000;
+/// How long calls may go on behind the limit of time of their snippet until they are ended, in
+/// milliseconds: the engine keeps that limit itself.
+#[cfg(feature = "code")]
+pub(crate) const CODE_GRACE_MS: u64 = 100;

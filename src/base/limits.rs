@@ -412,6 +412,52 @@ pub(crate) const TRUSTED_ROOT_BYTES: usize = 256 << 10;
 pub(crate) const IDENTITY_BYTES: usize = 1 << 10;
 /// Largest certificate in bytes: the usual ones have one or two thousand.
 pub(crate) const CERTIFICATE_BYTES: usize = 16 << 10;
+/// Calls of tools of one snippet, steps of one chain, and mebibytes of its values, unless it is
+/// configured otherwise (code-mode 1).
+#[cfg(feature = "code")]
+pub(crate) const CODE_CALLS: u64 = 100;
+#[cfg(feature = "code")]
+pub(crate) const CODE_CHAIN: u64 = 20;
+#[cfg(feature = "code")]
+pub(crate) const CODE_MEMORY_MIB: u64 = 64;
+/// What a snippet prints and gives, in bytes, unless it is configured otherwise: a model reads it.
+#[cfg(feature = "code")]
+pub(crate) const CODE_OUTPUT_BYTES: u64 = 256 << 10;
+/// The most of them that can be configured: each call is held in memory until the end.
+#[cfg(feature = "code")]
+pub(crate) const CODE_CALLS_MAX: u64 = 10_000;
+#[cfg(feature = "code")]
+pub(crate) const CODE_CHAIN_MAX: u64 = 1_000;
+#[cfg(feature = "code")]
+pub(crate) const CODE_MEMORY_MAX_MIB: u64 = 1_024;
+#[cfg(feature = "code")]
+pub(crate) const CODE_OUTPUT_MAX_BYTES: u64 = 8 << 20;
+/// Largest text of a snippet in bytes: it is written by a model in one answer.
+#[cfg(feature = "code")]
+pub(crate) const CODE_BYTES: usize = 1 << 20;
+/// Most patterns of what a snippet may reach, and most faults of a request that are told.
+#[cfg(feature = "code")]
+pub(crate) const CODE_PATTERNS: usize = 256;
+/// Calls of one snippet that run at once: as many as of an MCP server.
+#[cfg(feature = "code")]
+pub(crate) const CODE_THREADS: usize = 16;
+/// Searches and descriptions of one snippet that wait at once; they are not counted otherwise.
+#[cfg(feature = "code")]
+pub(crate) const CODE_LOOKUPS: usize = 1_000;
+/// Most calls of one snippet that are recorded, refused ones and searches too; of more it is told
+/// how many.
+#[cfg(feature = "code")]
+pub(crate) const CODE_RECORDS: usize = 20_000;
+/// Bytes of arguments and results in the records of one snippet; a longer one is told by its size
+/// and digest. The snippet itself gets each whole.
+#[cfg(feature = "code")]
+pub(crate) const CODE_RECORDS_BYTES: usize = 4 << 20;
+/// The same where an agent reads them: it wants what the snippet made of the results.
+#[cfg(all(feature = "code", feature = "mcp"))]
+pub(crate) const MCP_RECORDS_BYTES: usize = 2 << 10;
+/// Results of snippets that are kept because they were too long for an answer; the oldest go.
+#[cfg(feature = "code")]
+pub(crate) const CODE_KEPT: usize = 50;
 /// Longest line between rye and the worker of a snippet, in bytes: as long as one of a server.
 pub(crate) const SNIPPET_LINE_BYTES: usize = 10 << 20;
 /// Most bytes that wait for the worker of a snippet, which does not take them.

@@ -31,6 +31,8 @@ pub(super) fn all() -> Vec<Code> {
         crate::learn::CODES,
         crate::testing::CODES,
         crate::eval::CODES,
+        #[cfg(feature = "code")]
+        crate::code::CODES,
         #[cfg(feature = "lsp")]
         crate::lsp::CODES,
         #[cfg(feature = "mcp")]

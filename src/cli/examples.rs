@@ -4,6 +4,9 @@ use clap::Command;
 
 /// Command lines that are of use; each begins with the words of its own command.
 const EXAMPLES: &[&str] = &[
+    "rye code run snippet.js --params '{\"n\": 3}'",
+    "rye code check snippet.js",
+    "rye code stubs --for 'tool:acme/**'",
     "rye eval run acme/mood --content 'Great!' --min-score 0.5",
     "rye git install",
     "rye git uninstall",

@@ -8,6 +8,8 @@
 
 mod acceptance;
 mod bundle;
+#[cfg(feature = "code")]
+mod code;
 mod codes;
 mod complete;
 mod completions;
@@ -177,6 +179,8 @@ verbs! {
         lock "rye lock --check"
     }
     "Agents and editors" {
+        #[cfg(feature = "code")]
+        code "rye code run snippet.js --allow 'tool:acme/**'"
         #[cfg(feature = "mcp")]
         mcp "rye mcp --project ."
         #[cfg(feature = "lsp")]

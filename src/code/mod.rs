@@ -1,14 +1,44 @@
 //! Code mode: a snippet of a model finds, reads about and runs tools, instead of one turn of the
 //! model a call.
 //!
+//! Sees the engines, and what a snippet may reach as [`Tools`]; what runs a tool stands above it.
+//!
+//! In:  a [`CodeRequest`], within what a [`CodeConfig`] allows.
+//! Out: a [`CodeResult`], with every call that was made, however the snippet ended.
+//!
+//! Invariants
+//! - Counters, limits and records are kept here, and nothing that a snippet says changes them.
+//! - When [`Executor::run`] returns, nothing of the snippet or of its calls runs any more.
+//!
+//! - `executor.rs` the entry point · `border.rs` every call of a snippet · `chain.rs` steps that
+//!   take what the one before gave · `records.rs` what became of each call
+//! - `config.rs` `request.rs` what a snippet may use · `tools.rs` what it may reach
+//! - `stubs.rs` tools as declarations of TypeScript
 //! - `engine` runs one snippet: the languages, the worker that holds it, and its limits of time and
 //!   memory
 
+mod border;
+mod chain;
+mod config;
 mod engine;
+mod error;
+mod executor;
+mod records;
+mod request;
+mod stubs;
+#[cfg(test)]
+mod tests;
+mod tools;
 
+pub use config::CodeConfig;
 pub use engine::{
     Answer, Engine, EngineError, EngineLimit, JavaScript, OnStop, PrintStream, Produced, Snippet,
     SnippetCall, SnippetFault, Stop, Surroundings, Thrown,
 };
+pub use executor::{CodeResult, Executor, OnPrint};
+pub use request::CodeRequest;
+pub use tools::{Backend, SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools};
 
-pub(crate) use engine::enter;
+pub(crate) use engine::{Checked, check, enter};
+pub(crate) use error::{CODES, CodeError};
+pub(crate) use stubs::{DeclaredTool, declarations};

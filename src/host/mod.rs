@@ -9,6 +9,7 @@
 //!   need `unsafe` ·
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
 //!   `exchange.rs` with the real network · `environment.rs` the variables, read once ·
+//!   `pool.rs` threads on which calls run at once, each of which can be cancelled ·
 //!   `private_dir.rs` the private folder of a run · `confinement.rs` what a child may touch,
 //!   as data · `egress.rs` what it may reach outside, and what it did
 
@@ -34,6 +35,8 @@ mod observe;
 mod os;
 mod persistent;
 mod pipes;
+#[cfg(any(feature = "code", feature = "mcp"))]
+mod pool;
 mod private_dir;
 mod ptrace;
 mod unix;
@@ -76,4 +79,6 @@ pub(crate) use ptrace::trace_me;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 
 #[cfg(feature = "mcp")]
-pub(crate) use unix::ThisThread;
+pub(crate) use pool::Ticket;
+#[cfg(any(feature = "code", feature = "mcp"))]
+pub(crate) use pool::{Pool, PoolError, PoolSize, attended};

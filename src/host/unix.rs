@@ -557,11 +557,11 @@ pub(crate) fn hold_signals() -> io::Result<impl Sized> {
 }
 
 /// A thread that can be interrupted. Whoever holds this makes sure that the thread still runs.
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "code", feature = "mcp"))]
 #[derive(Debug)]
-pub(crate) struct ThisThread(libc::pid_t);
+pub(super) struct ThisThread(libc::pid_t);
 
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "code", feature = "mcp"))]
 impl ThisThread {
     /// The thread that calls this.
     pub(crate) fn new() -> Self {

@@ -9,6 +9,7 @@ mod error;
 mod fingerprint;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+mod grants;
 mod item_id;
 mod item_ref;
 mod kind;
@@ -20,6 +21,7 @@ mod space;
 pub(crate) use bundle::BundleName;
 pub(crate) use error::{CODES, IdError};
 pub(crate) use fingerprint::Fingerprint;
+pub(crate) use grants::Grants;
 pub(crate) use item_id::ItemId;
 pub(crate) use item_ref::{Query, Ref};
 pub(crate) use kind::Kind;

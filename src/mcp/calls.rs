@@ -43,6 +43,12 @@ impl Answer {
 }
 
 impl Answer {
+    /// The answer of a call that a signal may have ended.
+    #[cfg(feature = "code")]
+    pub(super) fn ended(value: Value, signal: Option<i32>) -> Self {
+        Self { signal, ..Self::new(value) }
+    }
+
     /// An answer that does not count as a failure.
     pub(super) fn shown(value: Value) -> Self {
         Self { is_error: false, ..Self::new(value) }
@@ -114,9 +120,9 @@ impl CallLog {
 }
 
 /// Passes on what programs write, and keeps the events if a trace was asked for.
-struct Listening<'a> {
-    log: &'a CallLog,
-    recorder: Option<&'a Recorder>,
+pub(super) struct Listening<'a> {
+    pub(super) log: &'a CallLog,
+    pub(super) recorder: Option<&'a Recorder>,
 }
 
 impl Sink for Listening<'_> {
@@ -234,6 +240,10 @@ impl<'a> Call<'a> {
             "rye_search" => self.find(arguments),
             "rye_describe" => self.describe(arguments),
             "rye_verify" => self.verify(arguments),
+            #[cfg(feature = "code")]
+            "rye_code" => super::code::run(self, arguments),
+            #[cfg(feature = "code")]
+            "rye_run_chain" => super::code::run_chain(self, arguments),
             "rye_sign" => self.sign(arguments),
             name => {
                 let item = self.server.exposed().item(name)?;

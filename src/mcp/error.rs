@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
+use crate::host::PoolError;
 use crate::id::Ref;
 
 codes! {
@@ -42,6 +43,15 @@ pub(crate) enum McpError {
 impl From<std::io::Error> for McpError {
     fn from(source: std::io::Error) -> Self {
         Self::Io { source }
+    }
+}
+
+impl From<PoolError> for McpError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Busy { waiting } => Self::Busy { waiting },
+            PoolError::Thread { source } => Self::Io { source },
+        }
     }
 }
 

@@ -15,15 +15,17 @@
 //! - Each call reads trust and files anew, so nothing outlives a revocation.
 //! - Nothing is signed that was not shown before, byte by byte.
 //!
-//! Start at `server.rs`, what all sessions share. `session.rs` is one session, `calls.rs` what each
-//! tool does, `tools.rs` how it is described, `exposed.rs` items as tools, `prompts.rs` directives,
-//! `resources.rs` knowledge, `sign.rs` the two steps to a signature, `approvals.rs` what a person
-//! at the client is asked, `workers.rs` the threads, `watch.rs` hints that files changed,
+//! Start at `server.rs`, what all sessions share. `session.rs` is one session, `calls.rs` and
+//! `code.rs` what each tool does, `tools.rs` how it is described, `exposed.rs` items as tools,
+//! `prompts.rs` directives, `resources.rs` knowledge, `sign.rs` the two steps to a signature,
+//! `approvals.rs` what a person at the client is asked, `watch.rs` hints that files changed,
 //! `listeners.rs` who is told of it; `stdio.rs` and `http.rs` are the two transports, `messages.rs`
 //! reads what comes in, and `http_readers.rs` tells who still reads over HTTP.
 
 mod approvals;
 mod calls;
+#[cfg(feature = "code")]
+mod code;
 mod error;
 mod exposed;
 mod http;
@@ -39,7 +41,6 @@ mod sign;
 mod stdio;
 mod tools;
 mod watch;
-mod workers;
 
 pub(crate) use error::{CODES, McpError};
 pub(crate) use http::Listen;

@@ -17,12 +17,11 @@ use super::listeners::Listeners;
 use super::sign::Shown;
 use super::stdio;
 use super::watch as files;
-use super::workers::Workers;
 use crate::base::durations::MCP_END_MS;
-use crate::base::limits::MCP_THREADS;
+use crate::base::limits::{MCP_CALLS, MCP_THREADS, MCP_WAITING};
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
-use crate::host::Signals;
+use crate::host::{Pool, PoolSize, Signals};
 use crate::id::Pattern;
 use crate::rye::Rye;
 use crate::search::SearchIndex;
@@ -66,7 +65,8 @@ pub(crate) enum McpEnd {
 /// See the module.
 pub(super) struct Server {
     pub(super) setup: Setup,
-    pub(super) workers: Workers,
+    /// The threads on which calls run.
+    pub(super) workers: Pool<'static>,
     /// Changes that were shown and may be confirmed.
     pub(super) shown: Mutex<Shown>,
     /// What clients were asked about in the answer to a call.
@@ -118,9 +118,10 @@ pub(crate) fn serve(setup: Setup, transport: ServerTransport) -> Result<McpEnd, 
     drop(rye);
     let exposed = ExposedTools::read(&setup)?;
     let (end, mut is_ended) = watch::channel(None);
+    let size = PoolSize { threads: MCP_CALLS, waiting: MCP_WAITING };
     let server = Arc::new(Server {
         setup,
-        workers: Workers::new()?,
+        workers: Pool::new(size).map_err(McpError::from)?,
         shown: Mutex::default(),
         asked: Mutex::default(),
         exposed: Mutex::new(Arc::new(exposed)),

@@ -30,10 +30,10 @@ use super::listeners::Subscribed;
 use super::resources::{TEMPLATE, is_page};
 use super::server::{Server, held};
 use super::tools::own;
-use super::workers::Ticket;
 use crate::base::Digest;
 use crate::base::durations::MCP_PROGRESS_MS;
 use crate::base::limits::{MCP_LOG_LINES, MCP_SUBSCRIPTIONS};
+use crate::host::Ticket;
 use crate::id::Ref;
 use crate::resolve::RESOLVE_NOT_FOUND;
 
@@ -69,8 +69,8 @@ impl Session {
             // Hooks that are told of the call are waited for after the answer is sent.
             let _ = say.send(answer);
         });
-        let ticket =
-            self.server.workers.submit(work).map_err(|busy| Stopped::Refused(busy.into()))?;
+        let ticket = self.server.workers.submit(work);
+        let ticket = ticket.map_err(|busy| Stopped::Refused(McpError::from(busy).into()))?;
         let token = context.meta.get_progress_token();
         let mut is_gone = pin!(gone(context));
         let mut ticks = tokio::time::interval(Duration::from_millis(MCP_PROGRESS_MS));
@@ -209,7 +209,7 @@ impl Session {
 }
 
 /// Ends a call that nobody waits for. Its process group is gone when this returns.
-async fn stop<T, R>(ticket: Ticket, said: oneshot::Receiver<T>) -> Result<R, Stopped> {
+async fn stop<T, R>(ticket: Ticket<'_>, said: oneshot::Receiver<T>) -> Result<R, Stopped> {
     drop(ticket);
     let _ = said.await;
     Err(Stopped::Cancelled)

@@ -14,6 +14,8 @@ pub(super) fn is_own(name: &str) -> bool {
 /// All of them, in the order that they are listed.
 pub(super) fn own(may_sign: bool) -> Vec<Tool> {
     let mut tools = vec![execute(), fetch(), search(), describe(), verify()];
+    #[cfg(feature = "code")]
+    tools.extend([code(), run_chain()]);
     tools.extend(may_sign.then(sign));
     tools
 }
@@ -42,6 +44,69 @@ fn execute() -> Tool {
     let about = "Run a signed tool, or get the directions of a signed directive. Every file that takes part is verified first; what is refused is told with a code and what to do about it.";
     tool("rye_execute", about, (input, &["item_id", "project_path"]), output)
         .annotate(ToolAnnotations::with_title("Run an item").read_only(false).destructive(true))
+}
+
+#[cfg(feature = "code")]
+fn code() -> Tool {
+    let input = json!({
+        "code": {"type": "string", "description": "the snippet: it calls `await runTool(id, args)`, `runChain(steps)`, `searchTools(words, limit)`, `describeTool(id, level)`, `listToolExamples(id, max)`, `listNamespaces()`, prints with `println`, and assigns its result to `__out`"},
+        "project_path": project(),
+        "language": {"type": "string", "description": "`javascript` or `typescript`", "default": "javascript"},
+        "params": {"type": "object", "description": "what the snippet finds as `params`", "default": {}},
+        "timeout_ms": {"type": "integer", "minimum": 0, "description": "most time, calls included, if that is less than is configured"},
+        "engine_ms": {"type": "integer", "minimum": 0, "description": "most time in which the snippet itself computes"},
+        "max_tool_calls": {"type": "integer", "minimum": 0, "description": "most calls of tools"},
+        "allowed_tools": {"type": "array", "items": {"type": "string"}, "description": "only these, such as `tool:acme/**`"},
+    });
+    let about = "Run a snippet that finds, reads about and calls tools, in one call instead of one for each. Several calls run at once with `Promise.all`. Each call is checked as `rye_execute` checks it; a tool that does not say `effects: read` is refused unless the person's configuration lets snippets call it.";
+    tool("rye_code", about, (input, &["code", "project_path"]), coded())
+        .annotate(ToolAnnotations::with_title("Run a snippet").read_only(false).destructive(true))
+}
+
+#[cfg(feature = "code")]
+fn run_chain() -> Tool {
+    let step = json!({
+        "type": "object", "required": ["tool_id"], "additionalProperties": false,
+        "properties": {
+            "tool_id": {"type": "string", "description": "such as `acme/deploy`"},
+            "args": {"type": "object", "default": {}},
+            "use_previous": {"type": "boolean", "default": false, "description": "give the step what the one before it gave"},
+            "previous_as": {"type": "string", "description": "as this argument", "default": "previous"},
+            "previous_path": {"type": "string", "description": "of that, what lies at this JSON pointer"},
+        },
+    });
+    let input = json!({
+        "steps": {"type": "array", "items": step, "minItems": 1},
+        "project_path": project(),
+        "timeout_ms": {"type": "integer", "minimum": 0, "description": "most time for all steps"},
+        "allowed_tools": {"type": "array", "items": {"type": "string"}, "description": "only these, such as `tool:acme/**`"},
+    });
+    let about = "Call several tools one after the other, where each may take what the one before it gave. It stops at the first that fails; `value` has the value of the last step and what each step gave.";
+    tool("rye_run_chain", about, (input, &["steps", "project_path"]), coded())
+        .annotate(ToolAnnotations::with_title("Run a chain").read_only(false).destructive(true))
+}
+
+/// What a snippet came to.
+#[cfg(feature = "code")]
+fn coded() -> Value {
+    json!({
+        "status": {"type": "string", "enum": ["success", "error"]},
+        "type": {"type": "string"},
+        "value": {"description": "what the snippet assigned to `__out`, of any type; null where it failed"},
+        "stdout": {"type": "string"},
+        "stderr": {"type": "string"},
+        "tool_calls": {"type": "array", "items": {"type": "object", "properties": {
+            "tool_id": {"type": "string"}, "args": {}, "structured": {},
+            "backend_kind": {"type": "string", "enum": ["local", "exec", "mcp", "http", "remote"]},
+            "error": {"type": ["object", "null"]},
+            "error_op": {"type": ["string", "null"], "enum": ["run", "chain", null]},
+            "started_ms": {"type": "integer"}, "duration_ms": {"type": "integer"},
+        }}},
+        "duration_ms": {"type": "integer"},
+        "limits": {"type": "object"},
+        "warnings": {"type": "array"},
+        "error": {"type": ["object", "string"], "description": "why it failed: `code`, `message`, `line`, `column`, `stack`"},
+    })
 }
 
 fn fetch() -> Tool {

@@ -19,12 +19,15 @@ mod builder;
 mod call_policy;
 mod carry_out;
 mod checks;
+#[cfg(feature = "code")]
+mod code;
 mod describe;
 #[cfg(feature = "lsp")]
 mod drafts;
 mod eval;
 mod facade;
 mod failed;
+mod grants;
 mod history;
 mod hooks;
 mod items;
@@ -48,6 +51,8 @@ mod working_items;
 use crate::diagnostic::codes;
 
 pub use builder::RyeBuilder;
+#[cfg(feature = "code")]
+pub use code::RyeTools;
 pub use facade::Rye;
 pub use run::Request;
 pub use search::SearchRequest;
@@ -58,6 +63,8 @@ codes! {
     DIFF_NO_BASELINE = "diff.no_baseline", NotFound;
     DIFF_UNKNOWN_VERSION = "diff.unknown_version", NotFound;
     DIFF_AMBIGUOUS_VERSION = "diff.ambiguous_version", NotFound;
+    CODE_APPROVAL_NEEDED = "code.approval_needed", Refused;
+    GRANT_DENIED = "grant.denied", Refused;
     HOOK_DENIED = "hook.denied", Refused;
     HOOK_NOT_A_HOOK = "hook.not_a_hook", Usage;
     HOOK_UNUSABLE = "hook.unusable", Refused;
@@ -70,6 +77,8 @@ pub(crate) use call_policy::LockMode;
 #[cfg(feature = "mcp")]
 pub(crate) use carry_out::KeptServers;
 pub(crate) use checks::{CheckedItem, ItemVerdict, refused_row, verified_row};
+#[cfg(feature = "code")]
+pub(crate) use code::{CallApproval, CodePolicy};
 pub(crate) use describe::DetailLevel;
 #[cfg(feature = "lsp")]
 pub(crate) use drafts::{JudgedDraft, Remark, Spot};

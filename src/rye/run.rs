@@ -9,6 +9,7 @@ use super::approvals::Approval;
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
 use super::failed::Failed;
+use super::grants;
 use super::load::Loader;
 use super::receipts::{ReceiptWriter, WrittenReceipts};
 use crate::base::{Digest, random};
@@ -16,7 +17,7 @@ use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
 use crate::eval::{self, EvalError};
 use crate::execute::Outcome;
-use crate::id::{Kind, Query};
+use crate::id::{Grants, Kind, Query};
 use crate::interpolate::{bind, render};
 use crate::parse::{Directive, DirectiveContext, Item, Tool};
 use crate::plan::{
@@ -32,7 +33,7 @@ use crate::verify::Source;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Request {
-    item: String,
+    pub(super) item: String,
     pub(crate) params: Map<String, Value>,
     /// Values that were typed as text; the item's own declarations say what they are.
     pub(crate) texts: Vec<(String, String)>,
@@ -58,6 +59,12 @@ pub struct Request {
     pub(crate) sandbox: SandboxChoice,
     /// The item is an eval, whose parameters are made from this and from what it says of itself.
     pub(crate) eval: Option<eval::EvalRequest>,
+    /// What the caller may reach; `None` is everything.
+    pub(crate) grants: Option<Grants>,
+    /// The tool must say of itself that it only reads: nobody approved that it does more.
+    pub(crate) reads_only: bool,
+    /// The name of the call that hooks are told; the run's own where there is none.
+    pub(crate) call_id: Option<String>,
 }
 
 impl Request {
@@ -80,6 +87,9 @@ impl Request {
             workplace: None,
             sandbox: SandboxChoice::Auto,
             eval: None,
+            grants: None,
+            reads_only: false,
+            call_id: None,
         }
     }
 
@@ -194,6 +204,7 @@ impl Runs<'_> {
         let found = loader.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         progress.item = found.item.to_string();
+        grants::judge(request.grants.as_ref(), &found.item)?;
         mode.check(found.item.kind)?;
         if request.for_record && found.item.kind != Kind::Tool {
             return Err(PlanError::NotATool { item: found.item }.into());
@@ -218,6 +229,7 @@ impl Runs<'_> {
         request: &Request,
         progress: &mut Progress,
     ) -> Result<Report, Failure> {
+        grants::judge_effects(request.reads_only, source.item(), &tool)?;
         let chain = loader.chain(source, tool, loader.sink)?;
         progress.chain = chain.refs();
         let asked = RunTarget { target: request.target.clone(), thread: request.thread.clone() };
@@ -233,7 +245,8 @@ impl Runs<'_> {
         }
         let run_id = run_id();
         let hook_policies = loader.policy.for_hooks();
-        let hooks = self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, &run_id)?;
+        let call_id = request.call_id.as_ref().unwrap_or(&run_id);
+        let hooks = self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, call_id)?;
         if request.dry_run {
             hooks.announce();
         } else {

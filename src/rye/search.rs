@@ -16,7 +16,7 @@ use super::listed_files::{ListedFiles, is_part};
 use crate::base::json::object;
 use crate::base::limits::SEARCH_PAGE;
 use crate::diagnostic::{Code, Failure};
-use crate::id::{Kind, Query, Ref, Space};
+use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::report::error_json;
 use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::search::{Criteria, Hit, IndexedDoc, Segment, search};
@@ -37,13 +37,14 @@ pub struct SearchRequest {
     all: bool,
     limit: usize,
     cursor: Option<String>,
+    grants: Option<Grants>,
 }
 
 impl SearchRequest {
     /// Looks for words, in any order; for everything where there are none.
     pub fn new(words: impl Into<String>) -> Self {
         let words = words.into();
-        Self { words, kind: None, space: None, all: false, limit: PAGE, cursor: None }
+        Self { words, kind: None, space: None, all: false, limit: PAGE, cursor: None, grants: None }
     }
 
     /// At most so many hits, from 1 to 100.
@@ -64,6 +65,12 @@ impl SearchRequest {
     /// Only this space, what is shadowed there included; by default what answers in each.
     pub(crate) fn space(self, space: Option<Space>) -> Self {
         Self { space, ..self }
+    }
+
+    /// Only what a caller may reach.
+    #[cfg(feature = "code")]
+    pub(crate) fn grants(self, grants: Option<Grants>) -> Self {
+        Self { grants, ..self }
     }
 
     /// Runtimes and primitives too, which only run others.
@@ -160,7 +167,8 @@ impl ItemSearch<'_> {
                 Some(kind) => file.entry.item.kind == kind && !file.is_about_keys(),
                 None => KINDS.contains(&file.entry.item.kind),
             };
-            kind && (request.all || !is_link(&file.entry.item))
+            let is_granted = |item| request.grants.as_ref().is_none_or(|it| it.allow(item));
+            kind && is_granted(&file.entry.item) && (request.all || !is_link(&file.entry.item))
         };
         let parts = Parts { rye: self.rye, segments: &segments, tools: OnceCell::new() };
         let is_hit = |file: &IndexedDoc| {
@@ -225,7 +233,7 @@ impl Parts<'_> {
 }
 
 /// A step for others, which nobody runs by itself.
-fn is_link(item: &Ref) -> bool {
+pub(super) fn is_link(item: &Ref) -> bool {
     let id = item.id.as_str();
     item.kind == Kind::Tool
         && (id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/"))

@@ -20,6 +20,7 @@ pub(super) const EMBEDDED: &[File] = &[
     File { path: "knowledge/rye/ast10.md", bytes: include_bytes!("../../.ai/knowledge/rye/ast10.md") },
     File { path: "knowledge/rye/bundles.md", bytes: include_bytes!("../../.ai/knowledge/rye/bundles.md") },
     File { path: "knowledge/rye/changelog.md", bytes: include_bytes!("../../.ai/knowledge/rye/changelog.md") },
+    File { path: "knowledge/rye/code.md", bytes: include_bytes!("../../.ai/knowledge/rye/code.md") },
     File { path: "knowledge/rye/comparison.md", bytes: include_bytes!("../../.ai/knowledge/rye/comparison.md") },
     File { path: "knowledge/rye/contributing.md", bytes: include_bytes!("../../.ai/knowledge/rye/contributing.md") },
     File { path: "knowledge/rye/dev.md", bytes: include_bytes!("../../.ai/knowledge/rye/dev.md") },

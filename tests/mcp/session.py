@@ -17,7 +17,8 @@ from mcp.types import ElicitResult
 
 from fixture import ASKING, SCRIPTS, project
 
-OWN = ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify", "rye_sign"]
+OWN = ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify",
+       "rye_code", "rye_run_chain", "rye_sign"]
 ARGS = ["--expose", "tool:*", "--allow-sign"]
 
 
@@ -47,6 +48,13 @@ async def own(session, tools, path):
     said = await call("rye_describe", item_id="tool:nowhere", is_error=True)
     said = await call("rye_verify")
     assert said["status"] == "verified" and said["verified"] == len(said["items"]) > 50, said
+    code = "println('hi'); const t = await searchTools('echo', 3); __out = t.hits.map(h => h.item_id)"
+    said = await call("rye_code", code=code)
+    assert "tool:echo" in said["value"] and said["stdout"] == "hi\n", said
+    said = await call("rye_code", code="for (;;) {}", engine_ms=200, is_error=True)
+    assert said["error"]["code"] == "code.limit_exceeded", said
+    said = await call("rye_run_chain", steps=[{"tool_id": "echo"}], is_error=True)
+    assert said["error"]["data"]["code"] == "code.approval_needed", said
     said = await call("rye_sign", item_id="knowledge:note")
     assert said["status"] == "confirmation_required", said
     said = await call("rye_sign", item_id="knowledge:note", confirm_digest=said["confirm_digest"])

@@ -16,6 +16,8 @@ mod bundles;
 mod chains;
 mod cli;
 #[cfg(feature = "code")]
+mod code;
+#[cfg(feature = "code")]
 mod code_engine;
 mod columns;
 mod config;

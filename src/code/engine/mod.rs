@@ -232,7 +232,6 @@ pub(crate) struct CalledTool {
 ///
 /// # Errors
 /// The first error of its syntax.
-#[expect(dead_code, reason = "the verb that checks uses it next")]
 pub(crate) fn check(language: &str, code: &str) -> Result<Checked, EngineError> {
     javascript::check(language, code)
 }

@@ -22,6 +22,19 @@ fn cat(more: &str) -> String {
     )
 }
 
+/// The tools of rye that are always there.
+const OWN: &[&str] = &[
+    "rye_execute",
+    "rye_fetch",
+    "rye_search",
+    "rye_describe",
+    "rye_verify",
+    #[cfg(feature = "code")]
+    "rye_code",
+    #[cfg(feature = "code")]
+    "rye_run_chain",
+];
+
 #[test]
 fn each_tool_of_rye_has_both_schemas_and_says_whether_it_changes_anything() {
     let world = World::new();
@@ -30,10 +43,7 @@ fn each_tool_of_rye_has_both_schemas_and_says_whether_it_changes_anything() {
     assert_eq!(hello["protocolVersion"], "2025-11-25");
     assert_eq!(hello["serverInfo"]["name"], "rye");
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(
-        names(&said, "tools"),
-        ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify", "rye_sign"]
-    );
+    assert_eq!(names(&said, "tools"), [OWN, &["rye_sign"]].concat());
     for tool in said["result"]["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         for schema in ["inputSchema", "outputSchema"] {
@@ -41,17 +51,15 @@ fn each_tool_of_rye_has_both_schemas_and_says_whether_it_changes_anything() {
             assert!(jsonschema_is_sound(&tool[schema]), "{name} {schema}");
         }
         assert!(tool["inputSchema"]["required"].to_string().contains("project_path"), "{name}");
-        let reads = !matches!(name, "rye_execute" | "rye_sign");
+        let runs = ["rye_execute", "rye_code", "rye_run_chain", "rye_sign"];
+        let reads = !runs.contains(&name);
         assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
         assert!(reads || tool["annotations"]["destructiveHint"] == true, "{name}");
     }
     drop(client);
     let mut client = Client::new(&world, &[]);
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(
-        names(&said, "tools"),
-        ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify"]
-    );
+    assert_eq!(names(&said, "tools"), OWN);
 }
 
 /// Enough to say that it is a schema: its properties are objects, and what is required is declared.
@@ -76,11 +84,11 @@ fn items_are_shown_as_tools_with_what_they_say_of_themselves() {
     world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(names(&said, "tools")[5..], ["acme_picture", "acme_plain", "acme_say"]);
+    assert_eq!(names(&said, "tools")[OWN.len()..], ["acme_picture", "acme_plain", "acme_say"]);
     // One without a schema takes an object too, and some clients read its properties at once.
     let plain = json!({"type": "object", "properties": {}});
-    assert_eq!(said["result"]["tools"][6]["inputSchema"], plain);
-    let say = &said["result"]["tools"][7];
+    assert_eq!(said["result"]["tools"][OWN.len() + 1]["inputSchema"], plain);
+    let say = &said["result"]["tools"][OWN.len() + 2];
     assert_eq!(say["description"], "Says it");
     assert_eq!(say["inputSchema"]["required"], json!(["text"]));
     assert_eq!(say["inputSchema"]["properties"]["text"]["description"], "what to say");
@@ -104,7 +112,7 @@ fn i01_shown_names_that_collide_are_refused_at_start() {
     let world = World::new();
     world.signed(".ai/tools/acme/a_b.sh", MARKER_SH);
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
-    assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[5..], ["acme_a_b"]);
+    assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[OWN.len()..], ["acme_a_b"]);
     drop(client);
     world.signed(".ai/tools/acme/a/b.sh", MARKER_SH);
     let said = world.rye(&["mcp", "--expose", "tool:acme/**", "--json"]);
@@ -161,7 +169,7 @@ fn e07_a_description_that_hides_something_is_shown_to_nobody() {
     }
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(names(&said, "tools")[5..], ["acme_say"]);
+    assert_eq!(names(&said, "tools")[OWN.len()..], ["acme_say"]);
     for name in ["bidi", "tag", "zero", "spelt", "schema", "list"] {
         let code = client.refused("rye_execute", json!({"item_id": format!("tool:acme/{name}")}));
         assert_eq!(code, "parse.invisible_text");
@@ -209,7 +217,7 @@ fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
     assert!(!users.exists(), "the fixture has no tools of a user");
     let mut client = Client::new(&world, &["--expose", "tool:*", "--expose", "tool:acme/*"]);
     let said = client.ask("tools/list", &json!({}));
-    assert_eq!(names(&said, "tools")[5..], ["acme_mark"]);
+    assert_eq!(names(&said, "tools")[OWN.len()..], ["acme_mark"]);
     std::fs::create_dir(&users).unwrap();
     std::fs::write(users.join("mine.sh"), MARKER_SH).unwrap();
     let said = world.rye(&["sign", "tool:mine", "--space", "user"]);

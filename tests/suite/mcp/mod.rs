@@ -3,6 +3,8 @@
 mod approvals;
 mod calls;
 pub mod client;
+#[cfg(feature = "code")]
+mod code;
 mod doors;
 mod hostile;
 mod install;

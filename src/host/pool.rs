@@ -1,4 +1,4 @@
-//! The threads on which calls run.
+//! Threads on which calls run at once.
 //!
 //! Everything below the facade waits for two things at once: for what it does, and for the signals
 //! that ask this process to end. A call is cancelled by such a signal to its own thread, which
@@ -6,31 +6,66 @@
 //! cancelled takes no other call, so that no signal reaches one it was not meant for.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
+#[cfg(any(feature = "code", test))]
+use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::Builder;
+#[cfg(any(feature = "code", test))]
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use super::error::McpError;
-use crate::base::limits::{MCP_CALLS, MCP_WAITING};
+#[cfg(any(feature = "code", test))]
+use super::net::listen;
+#[cfg(any(feature = "code", test))]
+use super::unix::Signals;
+use super::unix::{ThisThread, hold_signals};
 use crate::base::sync::unpoisoned;
-use crate::host::{ThisThread, hold_signals};
 
 /// A job gets a flag that says whether its call was cancelled, and checks it between two steps.
-type Job = Box<dyn FnOnce(&AtomicBool) + Send>;
+pub(crate) type Job<'a> = Box<dyn FnOnce(&AtomicBool) + Send + 'a>;
+
+/// The life of a thread.
+type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// Starts a thread.
+type Start<'a> = Box<dyn Fn(Builder, Work<'a>) -> io::Result<()> + Send + Sync + 'a>;
+
+/// Why a job was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PoolError {
+    /// As many jobs as may wait already do, or the pool was stopped.
+    #[error("too many calls wait already: {waiting}")]
+    Busy { waiting: usize },
+    /// The machine gives no thread.
+    #[error("no thread can be started: {source}")]
+    Thread { source: io::Error },
+}
+
+/// How much a pool takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PoolSize {
+    /// So many jobs run at once.
+    pub(crate) threads: usize,
+    /// So many more wait for one of these.
+    pub(crate) waiting: usize,
+}
 
 /// The threads. Dropping this cancels running calls and does not wait for them.
-pub(super) struct Workers(Arc<Shared>);
+pub(crate) struct Pool<'a>(Arc<Shared<'a>>);
 
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Shared<'a> {
+    size: PoolSize,
+    start: Start<'a>,
+    state: Mutex<State<'a>>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<(u64, Job)>,
+struct State<'a> {
+    waiting: VecDeque<(u64, Job<'a>)>,
     running: HashMap<u64, Running>,
     threads: usize,
     idle: usize,
@@ -46,56 +81,76 @@ struct Running {
 }
 
 /// A call that was handed in. Dropping it cancels the call.
-pub(super) struct Ticket {
+pub(crate) struct Ticket<'a> {
     id: u64,
     /// `None` after the call was answered.
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<Shared<'a>>>,
 }
 
-impl Ticket {
+impl Ticket<'_> {
     /// Marks the call as answered. Its thread may still wait for hooks that are told of it.
-    pub(super) fn answered(mut self) {
+    pub(crate) fn answered(mut self) {
         self.shared = None;
     }
 }
 
-impl Workers {
+impl Pool<'static> {
     /// Starts one thread, so that a machine without free threads is known before a call comes.
     ///
     /// # Errors
-    /// `mcp.io`
-    pub(super) fn new() -> Result<Self, McpError> {
-        let shared: Arc<Shared> = Arc::default();
+    /// [`PoolError::Thread`]
+    #[cfg(any(feature = "mcp", test))]
+    pub(crate) fn new(size: PoolSize) -> Result<Self, PoolError> {
+        Self::with(size, Box::new(|builder, work| builder.spawn(work).map(drop)))
+    }
+}
+
+impl<'a> Pool<'a> {
+    /// The same where the threads may borrow, and have ended when the scope ends.
+    ///
+    /// # Errors
+    /// [`PoolError::Thread`]
+    #[cfg(any(feature = "code", test))]
+    pub(crate) fn scoped<'env: 'a>(
+        size: PoolSize,
+        scope: &'a Scope<'a, 'env>,
+    ) -> Result<Self, PoolError> {
+        Self::with(size, Box::new(|builder, work| builder.spawn_scoped(scope, work).map(drop)))
+    }
+
+    fn with(size: PoolSize, start: Start<'a>) -> Result<Self, PoolError> {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { size, start, state, changed });
         let started = shared.start(&mut shared.lock());
-        started.map_err(|source| McpError::Io { source })?;
+        started.map_err(|source| PoolError::Thread { source })?;
         Ok(Self(shared))
     }
 
     /// Runs `job` on a thread, now or when one is free.
     ///
     /// # Errors
-    /// `mcp.busy`, `mcp.io`
-    pub(super) fn submit(&self, job: Job) -> Result<Ticket, McpError> {
+    /// [`PoolError`]
+    pub(crate) fn submit(&self, job: Job<'a>) -> Result<Ticket<'a>, PoolError> {
         let mut state = self.0.lock();
-        if state.is_closed || state.waiting.len() >= MCP_WAITING {
-            return Err(McpError::Busy { waiting: state.waiting.len() });
+        if state.is_closed || state.waiting.len() >= self.0.size.waiting {
+            return Err(PoolError::Busy { waiting: state.waiting.len() });
         }
         state.last += 1;
         let id = state.last;
         state.waiting.push_back((id, job));
         if state.idle >= state.waiting.len() {
             self.0.changed.notify_one();
-        } else if state.threads < MCP_CALLS
+        } else if state.threads < self.0.size.threads
             && let Err(source) = self.0.start(&mut state)
         {
             state.waiting.pop_back();
-            return Err(McpError::Io { source });
+            return Err(PoolError::Thread { source });
         }
         Ok(Ticket { id, shared: Some(Arc::clone(&self.0)) })
     }
 
     /// Cancels every call and takes no new ones.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let mut state = self.0.lock();
         state.is_closed = true;
         state.waiting.clear();
@@ -106,13 +161,28 @@ impl Workers {
         self.0.changed.notify_all();
     }
 
-    /// Whether the workers were stopped.
-    pub(super) fn is_closed(&self) -> bool {
+    /// Waits until nothing runs and nothing waits, at most until `until`.
+    #[cfg(any(feature = "code", test))]
+    pub(crate) fn rest(&self, until: Instant) {
+        let mut state = self.0.lock();
+        while !(state.running.is_empty() && state.waiting.is_empty()) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.0.changed.wait_timeout(state, left);
+            state = unpoisoned(waited).0;
+        }
+    }
+
+    /// Whether the pool was stopped.
+    #[cfg(any(feature = "mcp", test))]
+    pub(crate) fn is_closed(&self) -> bool {
         self.0.lock().is_closed
     }
 
     /// Cancels every call, takes no new ones, and waits until all are done, at most `most`.
-    pub(super) fn end(&self, most: Duration) {
+    pub(crate) fn end(&self, most: Duration) {
         let until = Instant::now() + most;
         self.stop();
         let mut state = self.0.lock();
@@ -127,13 +197,43 @@ impl Workers {
     }
 }
 
-impl Drop for Workers {
+/// Does `work` on another thread and gives what it gave. Each signal that asks this thread or this
+/// process to end meanwhile is told to `heard`, and `work` is waited for all the same.
+///
+/// # Errors
+/// The machine gives no thread, or no signals to listen to.
+#[cfg(any(feature = "code", test))]
+pub(crate) fn attended<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    mut heard: impl FnMut(i32),
+) -> io::Result<T> {
+    let signals = Signals::listen()?;
+    let (ended, at_end) = UnixStream::pair()?;
+    std::thread::scope(|scope| {
+        let worker = Builder::new().name("attended".into()).spawn_scoped(scope, move || {
+            // Closing it wakes the listener, also after a panic.
+            let _at_end = at_end;
+            work()
+        })?;
+        while !worker.is_finished() {
+            let until = Instant::now() + Duration::from_hours(1);
+            match listen(&signals, Some(&ended), until)? {
+                Some(signal) => heard(signal),
+                // It has ended, or is about to.
+                None => break,
+            }
+        }
+        worker.join().map_err(|_| io::Error::other("a bug in rye ended the work"))
+    })
+}
+
+impl Drop for Pool<'_> {
     fn drop(&mut self) {
         self.end(Duration::ZERO);
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         let Some(shared) = &self.shared else { return };
         let mut state = shared.lock();
@@ -142,7 +242,7 @@ impl Drop for Ticket {
     }
 }
 
-impl State {
+impl State<'_> {
     fn cancel(&mut self, id: u64) {
         // A thread leaves `running` under this lock, so it still exists and receives the signal.
         if let Some(running) = self.running.get_mut(&id)
@@ -154,8 +254,8 @@ impl State {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<'a> Shared<'a> {
+    fn lock(&self) -> MutexGuard<'_, State<'a>> {
         unpoisoned(self.state.lock())
     }
 
@@ -163,13 +263,13 @@ impl Shared {
     ///
     /// # Errors
     /// There is no thread, and none can be started.
-    fn start(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
+    fn start(self: &Arc<Self>, state: &mut State<'a>) -> io::Result<()> {
         // The guard is held while the thread starts, because a thread inherits the signal mask.
         let _held = hold_signals();
         let shared = Arc::clone(self);
-        let thread = std::thread::Builder::new().name("call".into());
-        match thread.spawn(move || shared.work()) {
-            Ok(_) => state.threads += 1,
+        let thread = Builder::new().name("call".into());
+        match (self.start)(thread, Box::new(move || shared.work())) {
+            Ok(()) => state.threads += 1,
             Err(error) if state.threads == 0 => return Err(error),
             Err(_) => {}
         }
@@ -203,7 +303,9 @@ impl Shared {
         }
         state.threads -= 1;
         // If no thread can be started, the next call reports it.
-        if !state.waiting.is_empty() && state.threads < MCP_CALLS && self.start(&mut state).is_err()
+        if !state.waiting.is_empty()
+            && state.threads < self.size.threads
+            && self.start(&mut state).is_err()
         {
             // The waiting sides find that nobody will answer.
             state.waiting.clear();
@@ -217,14 +319,15 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::{Duration, Instant};
 
-    use super::Workers;
+    use super::{Pool, PoolError, PoolSize};
     use crate::host::{Host, Os};
 
     const PATIENCE: Duration = Duration::from_mins(1);
+    const SIZE: PoolSize = PoolSize { threads: 4, waiting: 8 };
 
     #[test]
     fn a_cancelled_call_ends_alone_and_its_thread_takes_no_other() {
-        let workers = Workers::new().unwrap();
+        let workers = Pool::new(SIZE).unwrap();
         let (say, said) = channel();
         let mut tickets = Vec::new();
         for name in ["first", "second"] {
@@ -250,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_call_that_does_not_wait_for_anything_sees_that_it_is_cancelled() {
-        let workers = Workers::new().unwrap();
+        let workers = Pool::new(SIZE).unwrap();
         let (say, said) = channel();
         let job = Box::new(move |is_cancelled: &AtomicBool| {
             let _ = say.send(());
@@ -270,7 +373,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_when_a_call_is_answered_goes_on() {
-        let workers = Workers::new().unwrap();
+        let workers = Pool::new(SIZE).unwrap();
         let (say, said) = channel();
         let job = Box::new(move |_: &AtomicBool| {
             let _ = say.send(false);
@@ -285,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_no_end_and_the_end_waits_for_what_runs() {
-        let workers = Workers::new().unwrap();
+        let workers = Pool::new(SIZE).unwrap();
         let (say, said) = channel();
         let _panics = workers
             .submit(Box::new(|_: &AtomicBool| std::panic::resume_unwind(Box::new(()))))
@@ -301,5 +404,57 @@ mod tests {
         workers.end(PATIENCE);
         assert!(begin.elapsed() < PATIENCE && said.try_recv().is_ok());
         assert!(workers.submit(Box::new(|_: &AtomicBool| ())).is_err(), "nothing more is taken");
+    }
+
+    #[test]
+    fn no_more_run_or_wait_than_the_size_says_and_the_next_is_told_how_many_wait() {
+        let workers = Pool::new(PoolSize { threads: 2, waiting: 3 }).unwrap();
+        let (say, said) = channel();
+        let (open, gate) = channel::<()>();
+        let gate = std::sync::Arc::new(std::sync::Mutex::new(gate));
+        let job = || {
+            let (say, gate) = (say.clone(), std::sync::Arc::clone(&gate));
+            Box::new(move |_: &AtomicBool| {
+                let _ = say.send(());
+                let _ = gate.lock().unwrap().recv_timeout(PATIENCE);
+            })
+        };
+        let mut tickets: Vec<_> = (0..2).map(|_| workers.submit(job()).unwrap()).collect();
+        for _ in 0..2 {
+            said.recv_timeout(PATIENCE).unwrap();
+        }
+        tickets.extend((0..3).map(|_| workers.submit(job()).unwrap()));
+        let more = workers.submit(job()).err();
+        assert!(matches!(more, Some(PoolError::Busy { waiting: 3 })), "{more:?}");
+        assert!(said.recv_timeout(Duration::from_millis(50)).is_err(), "a third one runs");
+        for _ in 0..5 {
+            open.send(()).unwrap();
+        }
+        for _ in 0..3 {
+            said.recv_timeout(PATIENCE).unwrap();
+        }
+    }
+
+    #[test]
+    fn jobs_may_borrow_in_a_scope_and_none_outlives_it() {
+        let (say, said) = channel();
+        let text = String::from("borrowed");
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            let pool = Pool::scoped(SIZE, scope).unwrap();
+            for _ in 0..6 {
+                let (say, text) = (say.clone(), &text);
+                let job = Box::new(move |_: &AtomicBool| {
+                    let rested = Os::new(false).sleep(PATIENCE);
+                    let _ = say.send((text.len(), rested.unwrap().is_some()));
+                });
+                // Answered, so that the end of the pool and not of the ticket ends it.
+                pool.submit(job).unwrap().answered();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        });
+        assert!(begin.elapsed() < PATIENCE, "the scope waited for a job");
+        // Those that ran were interrupted; those that waited never ran.
+        assert_eq!(said.try_iter().collect::<Vec<_>>(), [(8, true); 4]);
     }
 }

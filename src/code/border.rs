@@ -1,0 +1,530 @@
+//! The border of a snippet: every call passes it, is counted and recorded here, and runs on a
+//! thread of its own.
+//!
+//! Invariants
+//! - A call is counted before it runs, under one lock: never more run than the limit says.
+//! - Once a limit is reached no call is answered any more, so that the snippet cannot go on.
+//! - What is told of calls is what was seen here, and nothing that a snippet says.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::chain::{self, Step};
+use super::config::CodeConfig;
+use super::engine::{
+    Answer, EngineError, EngineLimit, PrintStream, Produced, SnippetCall, Stop, Surroundings,
+    Thrown,
+};
+use super::error::{CodeError, CodeLimit};
+use super::executor::{CodeResult, Left, OnPrint, most};
+use super::records::{CallRecords, CalledBy, RecordId};
+use super::request::Settled;
+use super::tools::{Backend, SnippetReach, ToolCall, ToolFault, Tools};
+use crate::base::durations::{CODE_QUIET_MS, CODE_REFUSING_MS};
+use crate::base::sync::unpoisoned;
+use crate::diagnostic::Diagnostic;
+use crate::host::{Pool, PoolError};
+
+/// What a call gave, and what carried it out.
+type Came = Result<(Value, Backend), ToolFault>;
+
+/// Counts and records, and knows why the snippet ends.
+pub(super) struct Guard<'a> {
+    tools: &'a dyn Tools,
+    print: OnPrint<'a>,
+    reach: &'a SnippetReach,
+    config: &'a CodeConfig,
+    start: Instant,
+    stop: Stop,
+    state: Mutex<State>,
+    /// When the snippet last made a call.
+    last_call: Arc<Mutex<Instant>>,
+}
+
+struct State {
+    records: CallRecords,
+    /// Calls of tools that were let in.
+    used: u64,
+    /// Calls of tools that ran, which each have a number.
+    ran: u64,
+    stdout: String,
+    stderr: String,
+    /// Why the snippet ends, whatever it does.
+    over: Option<CodeError>,
+}
+
+impl<'a> Guard<'a> {
+    pub(super) fn new(
+        settled: &'a Settled,
+        tools: &'a dyn Tools,
+        print: OnPrint<'a>,
+        records: CallRecords,
+    ) -> Self {
+        let start = records.start();
+        let state = State {
+            records,
+            used: 0,
+            ran: 0,
+            stdout: String::new(),
+            stderr: String::new(),
+            over: None,
+        };
+        Self {
+            tools,
+            print,
+            reach: &settled.reach,
+            config: &settled.config,
+            start,
+            stop: Stop::new(),
+            state: Mutex::new(state),
+            last_call: Arc::new(Mutex::new(start)),
+        }
+    }
+
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        unpoisoned(self.state.lock())
+    }
+
+    /// Whether the snippet made more calls than it may.
+    pub(super) fn is_over_calls(&self) -> bool {
+        use CodeLimit::{ChainSteps, ToolCalls};
+        let over = &self.state().over;
+        matches!(over, Some(CodeError::Limit { limit: ToolCalls | ChainSteps, .. }))
+    }
+
+    /// A signal asks this process, or this call, to end.
+    pub(super) fn interrupt(&self, signal: i32) {
+        self.end(CodeError::Interrupted { signal });
+    }
+
+    /// The snippet ends at once; the first reason is the one that is told.
+    fn end(&self, why: CodeError) {
+        self.state().over.get_or_insert(why);
+        self.stop.now();
+    }
+
+    /// Notes that a limit of calls was reached. The snippet ends as soon as it makes no further
+    /// calls: those that it made at once are to be recorded.
+    fn over(&self, state: &mut State, limit: CodeLimit) {
+        if state.over.is_some() {
+            return;
+        }
+        state.over = Some(CodeError::Limit { limit, most: most(self.config, limit) });
+        let (stop, last_call) = (self.stop.clone(), Arc::clone(&self.last_call));
+        let (quiet, most) =
+            (Duration::from_millis(CODE_QUIET_MS), Duration::from_millis(CODE_REFUSING_MS));
+        let since = Instant::now();
+        let wait = move || {
+            while since.elapsed() < most && !stop.is_asked() {
+                let left = quiet.saturating_sub(unpoisoned(last_call.lock()).elapsed());
+                if left.is_zero() {
+                    break;
+                }
+                std::thread::sleep(left);
+            }
+            stop.now();
+        };
+        if std::thread::Builder::new().name("limit".into()).spawn(wait).is_err() {
+            self.stop.now();
+        }
+    }
+
+    /// What the snippet came to.
+    pub(super) fn into_result(
+        self,
+        produced: Result<Produced, CodeError>,
+        settled: &Settled,
+        tools: &dyn Tools,
+    ) -> CodeResult {
+        let duration = self.start.elapsed();
+        let mut state = unpoisoned(self.state.into_inner());
+        state.records.end_open(&fault(&CodeError::Cancelled));
+        let produced = match state.over {
+            Some(over) => Err(over),
+            None => produced,
+        };
+        let left = Left {
+            stdout: state.stdout,
+            stderr: state.stderr,
+            tool_calls: state.records.to_json(),
+            unrecorded: state.records.left_out(),
+            used: state.used,
+            duration,
+        };
+        CodeResult::new(produced, left, settled, tools)
+    }
+
+    /// One call of a tool that was let in; ends its record.
+    fn run_tool(
+        &self,
+        id: &str,
+        args: Map<String, Value>,
+        record: RecordId,
+        is_cancelled: &AtomicBool,
+    ) -> Came {
+        let number = {
+            let mut state = self.state();
+            state.ran += 1;
+            state.ran
+        };
+        let came = match is_cancelled.load(Ordering::Relaxed) {
+            true => Err(fault(&CodeError::Cancelled)),
+            false => self
+                .tools
+                .run_tool(ToolCall { id, args, number, reach: self.reach })
+                .map(|answer| (answer.value, answer.backend)),
+        };
+        self.seen(came, record, is_cancelled)
+    }
+
+    /// What a call came to, recorded. One that was cancelled says that, and nothing else.
+    fn seen(&self, came: Came, record: RecordId, is_cancelled: &AtomicBool) -> Came {
+        let came = match came {
+            Err(_) if is_cancelled.load(Ordering::Relaxed) => Err(fault(&CodeError::Cancelled)),
+            came => came,
+        };
+        if let Err(ToolFault { signal: Some(signal), .. }) = &came {
+            self.interrupt(*signal);
+        }
+        self.state().records.end(record, &came);
+        came
+    }
+
+    /// Answers the snippet, unless it is over.
+    fn answer(&self, answer: Answer, tool: Option<&str>, came: Came) {
+        if self.state().over.is_none() {
+            answer.give(came.map(|(value, _)| value).map_err(|fault| thrown(fault, tool)));
+        }
+    }
+
+    /// Lets so many calls in, or says which limit they are over.
+    fn let_in(&self, state: &mut State, calls: u64, limit: Option<CodeLimit>) -> bool {
+        if state.over.is_some() {
+            return false;
+        }
+        let left = self.config.max_tool_calls.saturating_sub(state.used);
+        let limit = limit.or((calls > left).then_some(CodeLimit::ToolCalls));
+        match limit {
+            None => state.used += calls,
+            Some(limit) => self.over(state, limit),
+        }
+        limit.is_none()
+    }
+
+    /// The fault of a call that is refused because of a limit.
+    fn refused(&self, state: &State) -> ToolFault {
+        let limit = CodeLimit::ToolCalls;
+        let usual = CodeError::Limit { limit, most: most(self.config, limit) };
+        fault(state.over.as_ref().unwrap_or(&usual))
+    }
+}
+
+/// The surroundings of one snippet: its guard, and the threads of its calls.
+pub(super) struct Border<'b, 's> {
+    guard: &'s Guard<'s>,
+    pool: &'b Pool<'s>,
+}
+
+impl<'b, 's> Border<'b, 's> {
+    pub(super) fn new(guard: &'s Guard<'s>, pool: &'b Pool<'s>) -> Self {
+        Self { guard, pool }
+    }
+
+    /// Runs a chain without a snippet around it.
+    pub(super) fn chain_alone(
+        &self,
+        steps: &Value,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Produced, EngineError> {
+        let (tell, told) = channel();
+        let wake = tell.clone();
+        let _waking = stop.on_stop(move || drop(wake.send(None)));
+        let answer = Answer::new(move |came| drop(tell.send(Some(came))));
+        self.run_chain(vec![steps.clone()], answer);
+        let left = deadline.saturating_duration_since(Instant::now());
+        match told.recv_timeout(left) {
+            Ok(Some(Ok(value))) => Ok(Produced { value, warnings: Vec::new() }),
+            Ok(Some(Err(thrown))) => {
+                self.guard.end(CodeError::ChainFailed(Box::new(thrown)));
+                Err(EngineError::Stopped)
+            }
+            Ok(None) => Err(EngineError::Stopped),
+            Err(_) => Err(EngineError::Limit(EngineLimit::Timeout)),
+        }
+    }
+
+    /// Hands a job to the threads; a call that finds no place is answered at once.
+    fn submit(
+        &self,
+        tool: Option<&str>,
+        record: RecordId,
+        answer: Answer,
+        job: impl FnOnce(&AtomicBool) -> Came + Send + 's,
+    ) {
+        let guard = self.guard;
+        let slot = Arc::new(Mutex::new(Some(answer)));
+        let (given, named) = (Arc::clone(&slot), tool.map(str::to_owned));
+        let work = Box::new(move |is_cancelled: &AtomicBool| {
+            let came = job(is_cancelled);
+            if let Some(answer) = unpoisoned(given.lock()).take() {
+                guard.answer(answer, named.as_deref(), came);
+            }
+        });
+        match self.pool.submit(work) {
+            Ok(ticket) => ticket.answered(),
+            Err(error) => {
+                let error = match error {
+                    PoolError::Busy { waiting } => CodeError::Busy { waiting },
+                    PoolError::Thread { source } => CodeError::Worker { why: source.to_string() },
+                };
+                let came = Err(fault(&error));
+                guard.state().records.end(record, &came);
+                if let Some(answer) = unpoisoned(slot.lock()).take() {
+                    guard.answer(answer, tool, came);
+                }
+            }
+        }
+    }
+
+    fn run_one(&self, args: &[Value], answer: Answer) {
+        let guard = self.guard;
+        let given = args.get(1).cloned().unwrap_or(Value::Null);
+        let id = match args.first() {
+            Some(Value::String(id)) => Some(id.clone()),
+            _ => None,
+        };
+        let shown = id.clone().unwrap_or_default();
+        let (record, is_in) = {
+            let mut state = guard.state();
+            let kept = if given.is_null() { json!({}) } else { given.clone() };
+            let record = state.records.begin(&shown, &kept, CalledBy::Run);
+            let is_in = guard.let_in(&mut state, 1, None);
+            if !is_in {
+                let came = Err(guard.refused(&state));
+                state.records.end(record, &came);
+            }
+            (record, is_in)
+        };
+        if !is_in {
+            // It stays open: a limit is not to be caught.
+            return;
+        }
+        let args = match given {
+            Value::Null => Some(Map::new()),
+            Value::Object(map) => Some(map),
+            _ => None,
+        };
+        let (Some(id), Some(args)) = (id, args) else {
+            let why = "runTool takes the id of a tool, and an object of arguments";
+            return self.wrong(record, why, answer);
+        };
+        let called = id.clone();
+        self.submit(Some(&id), record, answer, move |is_cancelled| {
+            guard.run_tool(&called, args, record, is_cancelled)
+        });
+    }
+
+    fn run_chain(&self, args: Vec<Value>, answer: Answer) {
+        let guard = self.guard;
+        let steps = match chain::steps(args.first()) {
+            Ok(steps) => steps,
+            Err(error) => {
+                let record = {
+                    let given = args.into_iter().next().unwrap_or(Value::Null);
+                    guard.state().records.begin("runChain", &given, CalledBy::Chain)
+                };
+                let came = Err(fault(&error));
+                guard.state().records.end(record, &came);
+                return guard.answer(answer, None, came);
+            }
+        };
+        let wanted = u64::try_from(steps.len()).unwrap_or(u64::MAX);
+        {
+            let mut state = guard.state();
+            let too_long = wanted > guard.config.max_chain_steps;
+            if !guard.let_in(&mut state, wanted, too_long.then_some(CodeLimit::ChainSteps)) {
+                let came = Err(guard.refused(&state));
+                for step in &steps {
+                    let args = step.own_args();
+                    let record = state.records.begin(&step.tool_id, &args, CalledBy::Chain);
+                    state.records.end(record, &came);
+                }
+                return;
+            }
+        }
+        self.submit(None, None, answer, move |is_cancelled| {
+            let mut given = Vec::new();
+            let came = guard.chain(&steps, &mut given, is_cancelled);
+            // Steps that were not run do not count.
+            let ran = u64::try_from(given.len()).unwrap_or(u64::MAX) + u64::from(came.is_err());
+            guard.state().used -= wanted.saturating_sub(ran);
+            came
+        });
+    }
+
+    fn look_up(
+        &self,
+        call: SnippetCall,
+        answer: Answer,
+        job: impl FnOnce(&dyn Tools, &SnippetReach, &[Value]) -> Result<Value, ToolFault> + Send + 's,
+    ) {
+        let guard = self.guard;
+        let SnippetCall { function, args } = call;
+        let record =
+            guard.state().records.begin(&function, &json!(args.as_slice()), CalledBy::Lookup);
+        self.submit(None, record, answer, move |is_cancelled| {
+            let came = match is_cancelled.load(Ordering::Relaxed) {
+                true => Err(fault(&CodeError::Cancelled)),
+                false => job(guard.tools, guard.reach, &args),
+            };
+            guard.seen(came.map(|value| (value, Backend::Local)), record, is_cancelled)
+        });
+    }
+
+    /// Answers a call that is not made as its function wants it.
+    fn wrong(&self, record: RecordId, why: &str, answer: Answer) {
+        let came = Err(wrong(why));
+        self.guard.state().records.end(record, &came);
+        self.guard.answer(answer, None, came);
+    }
+}
+
+impl Guard<'_> {
+    /// The steps of a chain, one behind the other; `given` has what each gave.
+    fn chain(
+        &self,
+        steps: &[Step],
+        given: &mut Vec<(String, Value)>,
+        is_cancelled: &AtomicBool,
+    ) -> Came {
+        let mut backend = Backend::Local;
+        for (at, step) in steps.iter().enumerate() {
+            let number = at + 1;
+            let previous = given.last().map(|(_, value)| value);
+            let args = step.args(number, previous);
+            let shown = args.clone().map_or_else(|_| step.own_args(), Value::Object);
+            let record = self.state().records.begin(&step.tool_id, &shown, CalledBy::Chain);
+            let came = match args {
+                Ok(args) => self.run_tool(&step.tool_id, args, record, is_cancelled),
+                Err(error) => self.seen(Err(fault(&error)), record, is_cancelled),
+            };
+            match came {
+                Ok((value, by)) => {
+                    backend = by;
+                    given.push((step.tool_id.clone(), value));
+                }
+                Err(fault) => {
+                    let tool = step.tool_id.clone();
+                    let mut fault = chain::failed(number, given, fault);
+                    fault.data["tool"] = tool.into();
+                    return Err(fault);
+                }
+            }
+        }
+        Ok((chain::result(given), backend))
+    }
+}
+
+impl Surroundings for Border<'_, '_> {
+    fn call(&self, call: SnippetCall, answer: Answer) {
+        *unpoisoned(self.guard.last_call.lock()) = Instant::now();
+        match call.function.as_str() {
+            "runTool" => self.run_one(&call.args, answer),
+            "runChain" => self.run_chain(call.args, answer),
+            "searchTools" => self.look_up(call, answer, |tools, reach, args| {
+                let query = text(args, 0, "searchTools takes words, and a limit")?;
+                tools.search_tools(query, number(args, 1)?, reach)
+            }),
+            "listNamespaces" => {
+                self.look_up(call, answer, |tools, reach, _| tools.list_namespaces(reach));
+            }
+            "describeTool" => self.look_up(call, answer, |tools, reach, args| {
+                let id = text(args, 0, "describeTool takes the id of a tool, and a level")?;
+                let level = match args.get(1) {
+                    None | Some(Value::Null) => "schema",
+                    Some(_) => text(args, 1, "a level is `summary`, `schema` or `full`")?,
+                };
+                tools.describe_tool(id, level, reach)
+            }),
+            "listToolExamples" => self.look_up(call, answer, |tools, reach, args| {
+                let id = text(args, 0, "listToolExamples takes the id of a tool, and a number")?;
+                tools.list_tool_examples(id, number(args, 1)?, reach)
+            }),
+            _ => {
+                let args = json!(call.args);
+                let record =
+                    self.guard.state().records.begin(&call.function, &args, CalledBy::Lookup);
+                self.wrong(record, "there is no such function", answer);
+            }
+        }
+    }
+
+    fn print(&self, stream: PrintStream, text: &str) {
+        let guard = self.guard;
+        let mut state = guard.state();
+        let most = usize::try_from(guard.config.max_output_bytes).unwrap_or(usize::MAX);
+        let room = most.saturating_sub(state.stdout.len() + state.stderr.len());
+        let kept = &text[..text.floor_char_boundary(room)];
+        match stream {
+            PrintStream::Stdout => state.stdout.push_str(kept),
+            PrintStream::Stderr => state.stderr.push_str(kept),
+        }
+        drop(state);
+        if !kept.is_empty() {
+            (guard.print)(stream, kept);
+        }
+        if kept.len() < text.len() {
+            let (limit, most) = (CodeLimit::Output, guard.config.max_output_bytes);
+            guard.end(CodeError::Limit { limit, most });
+        }
+    }
+}
+
+fn text<'v>(args: &'v [Value], at: usize, why: &str) -> Result<&'v str, ToolFault> {
+    args.get(at).and_then(Value::as_str).ok_or_else(|| wrong(why))
+}
+
+/// A number of things; `None` where none is said.
+fn number(args: &[Value], at: usize) -> Result<Option<usize>, ToolFault> {
+    match args.get(at) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let whole = value.as_u64().and_then(|number| usize::try_from(number).ok());
+            whole.map(Some).ok_or_else(|| wrong("a limit is a whole number from 0"))
+        }
+    }
+}
+
+/// A call that is not made as its function wants it: what the snippet is thrown is a `TypeError`.
+fn wrong(why: &str) -> ToolFault {
+    ToolFault { code: WRONG.into(), message: why.into(), ..ToolFault::default() }
+}
+
+/// The code of a call that is not made as its function wants it.
+const WRONG: &str = "code.failed";
+
+fn fault(error: &CodeError) -> ToolFault {
+    Diagnostic::from(error).into()
+}
+
+fn thrown(fault: ToolFault, tool: Option<&str>) -> Thrown {
+    let name = if fault.code == WRONG { "TypeError" } else { "ToolError" };
+    let mut data = match fault.data {
+        Value::Null => json!({}),
+        data => data,
+    };
+    let tool = tool.or_else(|| data.get("tool").and_then(Value::as_str)).map(str::to_owned);
+    if let (Some(map), Some(help)) = (data.as_object_mut(), fault.help) {
+        map.insert("help".into(), help.into());
+    }
+    Thrown { name, message: fault.message, code: fault.code, tool, data }
+}

@@ -1,0 +1,255 @@
+//! Why a snippet gave nothing, and why a call of one did not.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use super::engine::{EngineError, EngineLimit, SnippetFault, Thrown};
+use crate::base::json::object;
+use crate::base::text::escape_line;
+use crate::diagnostic::{Code, Diagnose, Place, codes};
+
+codes! {
+    CODE_BUSY = "code.busy", CannotRun;
+    CODE_CALL_PENDING = "code.call_pending", Refused;
+    CODE_CANCELLED = "code.cancelled", CannotRun;
+    CODE_CHAIN = "code.chain", Usage;
+    CODE_CONFIGURATION = "code.configuration", Usage;
+    CODE_FAILED = "code.failed", ToolFailed;
+    CODE_INTERRUPTED = "code.interrupted", CannotRun;
+    CODE_LIMIT_EXCEEDED = "code.limit_exceeded", Refused;
+    CODE_RESULT_NOT_SERIALISABLE = "code.result_not_serialisable", ToolFailed;
+    CODE_WORKER = "code.worker", CannotRun;
+}
+
+/// One thing that is wrong with a configuration or a request.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct ConfigFault {
+    /// Empty for the whole.
+    pub(crate) field: String,
+    pub(crate) why: String,
+}
+
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field.as_str() {
+            "" => f.write_str(&self.why),
+            field => write!(f, "`{}`: {}", escape_line(field), escape_line(&self.why)),
+        }
+    }
+}
+
+/// What a snippet may have so much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodeLimit {
+    Timeout,
+    Engine,
+    ToolCalls,
+    ChainSteps,
+    Memory,
+    Output,
+}
+
+impl CodeLimit {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Engine => "engine",
+            Self::ToolCalls => "tool_calls",
+            Self::ChainSteps => "chain_steps",
+            Self::Memory => "memory",
+            Self::Output => "output",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Timeout => "ms, calls included",
+            Self::Engine => "ms of the engine itself",
+            Self::ToolCalls => "calls of tools",
+            Self::ChainSteps => "steps of a chain",
+            Self::Memory => "MiB of its values",
+            Self::Output => "bytes of output",
+        }
+    }
+
+    /// The field that sets it.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Engine => "engine_ms",
+            Self::ToolCalls => "max_tool_calls",
+            Self::ChainSteps => "max_chain_steps",
+            Self::Memory => "max_memory_mb",
+            Self::Output => "max_output_bytes",
+        }
+    }
+}
+
+impl From<EngineLimit> for CodeLimit {
+    fn from(limit: EngineLimit) -> Self {
+        match limit {
+            EngineLimit::Timeout => Self::Timeout,
+            EngineLimit::Engine => Self::Engine,
+            EngineLimit::Memory => Self::Memory,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum CodeError {
+    #[error("what is asked of code mode is not valid: {}", sentences(.faults))]
+    Configuration { faults: Vec<ConfigFault> },
+    #[error("the snippet failed: {}", escape_line(&.0.to_string()))]
+    Failed(SnippetFault),
+    #[error("the snippet's result is not JSON{}: {}", pointed(.path), escape_line(.why))]
+    NotSerialisable { path: String, why: String },
+    #[error("the snippet came to its limit `{}`: {most} {}", .limit.as_str(), .limit.unit())]
+    Limit { limit: CodeLimit, most: u64 },
+    #[error("the snippet was ended by signal {signal}")]
+    Interrupted { signal: i32 },
+    #[error("the engine of the snippet failed: {}", escape_line(.why))]
+    Worker { why: String },
+    #[error("the call was ended with its snippet")]
+    Cancelled,
+    #[error("too many calls of the snippet wait already: {waiting}")]
+    Busy { waiting: usize },
+    #[error("the chain is not valid: {}", escape_line(.why))]
+    Chain { why: String },
+    /// Of a chain that no snippet is around.
+    #[error("the chain failed: {}", escape_line(&.0.message))]
+    ChainFailed(Box<Thrown>),
+    #[error("`{}` asks a person first: {}", escape_line(.tool), escape_line(.message))]
+    CallPending { tool: String, id: Option<String>, message: String },
+}
+
+fn sentences(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn pointed(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" at `{}`", escape_line(path)) }
+}
+
+impl CodeError {
+    /// One fault of a configuration.
+    pub(crate) fn configuration(field: &str, why: String) -> Self {
+        Self::Configuration { faults: vec![ConfigFault { field: field.to_owned(), why }] }
+    }
+
+    /// Why an engine gave nothing; `most` is what is in force of a limit.
+    pub(crate) fn of_engine(error: EngineError, most: impl Fn(CodeLimit) -> u64) -> Self {
+        match error {
+            EngineError::Failed(fault) => Self::Failed(fault),
+            EngineError::NotSerialisable { path, why } => Self::NotSerialisable { path, why },
+            EngineError::Limit(limit) => {
+                let limit = CodeLimit::from(limit);
+                Self::Limit { limit, most: most(limit) }
+            }
+            EngineError::Stopped => Self::Cancelled,
+            EngineError::Worker { why } => Self::Worker { why },
+        }
+    }
+
+    /// Where in the snippet it is: line and column from 1, 0 where that is not known.
+    pub(crate) fn spot(&self) -> (u32, u32) {
+        match self {
+            Self::Failed(fault) => (fault.line, fault.column),
+            _ => (0, 0),
+        }
+    }
+
+    pub(crate) fn stack(&self) -> &[String] {
+        match self {
+            Self::Failed(fault) => &fault.stack,
+            _ => &[],
+        }
+    }
+}
+
+impl Diagnose for CodeError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Configuration { .. } => CODE_CONFIGURATION,
+            Self::Failed(_) | Self::ChainFailed(_) => CODE_FAILED,
+            Self::NotSerialisable { .. } => CODE_RESULT_NOT_SERIALISABLE,
+            Self::Limit { .. } => CODE_LIMIT_EXCEEDED,
+            Self::Interrupted { .. } => CODE_INTERRUPTED,
+            Self::Worker { .. } => CODE_WORKER,
+            Self::Cancelled => CODE_CANCELLED,
+            Self::Busy { .. } => CODE_BUSY,
+            Self::Chain { .. } => CODE_CHAIN,
+            Self::CallPending { .. } => CODE_CALL_PENDING,
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Configuration { .. } => {
+                "mend each of them; `rye fetch knowledge:rye/code` lists the fields and limits"
+                    .into()
+            }
+            Self::Failed(fault) => fault
+                .help
+                .unwrap_or("mend the snippet there; what it printed before stands in `stdout`")
+                .into(),
+            Self::ChainFailed(thrown) => match thrown.data["help"].as_str() {
+                Some(help) => help.to_owned(),
+                None => format!("`rye explain {}` says what can be the matter", thrown.code),
+            },
+            Self::NotSerialisable { .. } => {
+                "assign plain values to `__out`: objects, lists, texts, numbers".into()
+            }
+            Self::Limit { limit, .. } => format!(
+                "do less in one snippet, or set `{}` in `config:execution/code` of your user space",
+                limit.field()
+            ),
+            Self::Interrupted { .. } => "nothing of it is left running".into(),
+            Self::Worker { .. } => {
+                "run it again; if it fails each time, `rye doctor` says what works here".into()
+            }
+            Self::Cancelled => "the error of the result says what ended the snippet".into(),
+            Self::Busy { .. } => "await some of the calls before making more".into(),
+            Self::Chain { .. } => {
+                "each step is `{tool_id, args, use_previous, previous_as, previous_path}`".into()
+            }
+            Self::CallPending { id, .. } => match id {
+                Some(id) => format!(
+                    "run the tool by itself; what it asks now is shown by `rye pending show {}`",
+                    escape_line(id)
+                ),
+                None => "run the tool by itself".into(),
+            },
+        })
+    }
+
+    fn place(&self) -> Option<Place> {
+        let (line, column) = self.spot();
+        (line > 0).then(|| Place {
+            path: "snippet".into(),
+            line: usize::try_from(line).ok(),
+            column: usize::try_from(column).ok().filter(|column| *column > 0),
+            ..Place::default()
+        })
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        object(match self {
+            Self::Configuration { faults } => json!({"faults": faults}),
+            Self::Limit { limit, most } => json!({"limit": limit.as_str(), "most": most}),
+            Self::NotSerialisable { path, .. } => json!({"path": path}),
+            Self::CallPending { id, .. } => json!({"pending_id": id}),
+            Self::ChainFailed(thrown) => {
+                json!({"code": thrown.code, "tool_id": thrown.tool, "data": thrown.data})
+            }
+            _ => Value::Null,
+        })
+    }
+
+    fn signal(&self) -> Option<i32> {
+        match self {
+            Self::Interrupted { signal } => Some(*signal),
+            _ => None,
+        }
+    }
+}

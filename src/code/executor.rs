@@ -1,0 +1,344 @@
+//! The entry point: runs snippets within their limits, and says what they did.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::border::{Border, Guard};
+use super::config::CodeConfig;
+use super::engine::{Engine, EngineError, JavaScript, PrintStream, Produced, Snippet, Stop};
+use super::error::{CodeError, CodeLimit};
+use super::records::{CallRecords, too_long};
+use super::request::{CodeRequest, Settled, requested_of};
+use super::tools::Tools;
+use crate::base::durations::CODE_GRACE_MS;
+use crate::base::json::object;
+use crate::base::limits::{CODE_LOOKUPS, CODE_RECORDS_BYTES, CODE_THREADS};
+use crate::base::time::as_ms;
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::host::{Pool, PoolSize, attended};
+
+/// Takes what a snippet prints, as it is printed.
+pub type OnPrint<'a> = &'a (dyn Fn(PrintStream, &str) + Sync);
+
+/// Runs snippets: applies the configured limits, counts and records calls, and gives one result
+/// however a snippet ends.
+///
+/// One executor runs several snippets at once.
+///
+/// A snippet of JavaScript, with the tools of a rye:
+///
+/// ```
+/// # fn main() -> Result<(), rye::Failure> {
+/// use rye::code::{CodeRequest, Executor};
+///
+/// let rye = rye::RyeBuilder::new().project("/").build()?;
+/// let request = CodeRequest::new("1 + params.n").language("none");
+/// let result = rye.run_code(&Executor::new(Default::default()), &request);
+/// // No engine is registered here that knows the language.
+/// assert_eq!(result.to_json()["error"]["code"], "code.configuration");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Executor {
+    config: CodeConfig,
+    engines: Vec<Arc<dyn Engine>>,
+    /// Bytes of arguments and results in the records of a snippet.
+    records_bytes: usize,
+}
+
+impl Executor {
+    /// One without an engine.
+    pub fn new(config: CodeConfig) -> Self {
+        Self { config, engines: Vec::new(), records_bytes: CODE_RECORDS_BYTES }
+    }
+
+    /// One with the languages that rye itself knows.
+    pub fn with_languages(config: CodeConfig) -> Self {
+        Self::new(config).engine(Arc::new(JavaScript::new()))
+    }
+
+    /// The same with one more engine. Of two that know a language the later one runs it.
+    #[must_use]
+    pub fn engine(mut self, engine: Arc<dyn Engine>) -> Self {
+        self.engines.insert(0, engine);
+        self
+    }
+
+    /// The same with so many bytes of arguments and results in the records of calls; a longer one
+    /// is told by its size and digest. What a snippet itself gets is never cut.
+    #[must_use]
+    pub fn records_bytes(self, bytes: usize) -> Self {
+        Self { records_bytes: bytes, ..self }
+    }
+
+    /// The languages of all engines.
+    pub fn languages(&self) -> Vec<&'static str> {
+        let mut all: Vec<&'static str> = Vec::new();
+        for language in self.engines.iter().flat_map(|engine| engine.languages()) {
+            if !all.contains(language) {
+                all.push(language);
+            }
+        }
+        all
+    }
+
+    /// Runs one snippet. When this returns, nothing of it runs any more.
+    ///
+    /// What asks this thread or process to end meanwhile ends the snippet, and the result says so.
+    pub fn run(&self, request: &CodeRequest, tools: &dyn Tools, print: OnPrint<'_>) -> CodeResult {
+        let start = Instant::now();
+        let settled = match Settled::judge(request, &self.config, &self.languages()) {
+            Ok(settled) => settled,
+            Err(error) => {
+                let requested = requested_of(request);
+                return CodeResult::refused(error, &requested, &self.config, start);
+            }
+        };
+        let knows =
+            |engine: &&Arc<dyn Engine>| engine.languages().contains(&settled.language.as_str());
+        let Some(engine) = self.engines.iter().find(knows) else {
+            let error = CodeError::Worker { why: "it is not registered".into() };
+            return CodeResult::refused(error, &settled.requested, &self.config, start);
+        };
+        let guard = Guard::new(&settled, tools, print, CallRecords::new(start, self.records_bytes));
+        let work = |snippet: &Snippet<'_>, border: &Border<'_, '_>, stop: &Stop| {
+            engine.run(snippet, border, stop)
+        };
+        let produced = guarded(&guard, &settled, start, &work);
+        guard.into_result(produced, &settled, tools)
+    }
+
+    /// Runs one chain of tools, as a snippet that does nothing else.
+    ///
+    /// `request` has no code, and neither `language` nor `params`.
+    pub(crate) fn run_chain(
+        &self,
+        steps: &Value,
+        request: CodeRequest,
+        tools: &dyn Tools,
+    ) -> CodeResult {
+        let start = Instant::now();
+        // The code is only what stands there in its place.
+        let request = request.with_code("chain");
+        let settled = match Settled::judge(&request.language("chain"), &self.config, &["chain"]) {
+            Ok(settled) => settled,
+            Err(error) => return CodeResult::refused(error, &json!({}), &self.config, start),
+        };
+        let guard =
+            Guard::new(&settled, tools, &|_, _| (), CallRecords::new(start, self.records_bytes));
+        let work = |snippet: &Snippet<'_>, border: &Border<'_, '_>, stop: &Stop| {
+            border.chain_alone(steps, snippet.deadline, stop)
+        };
+        let produced = guarded(&guard, &settled, start, &work);
+        guard.into_result(produced, &settled, tools)
+    }
+}
+
+/// What runs at the border: an engine, or something simpler.
+type Work<'w> =
+    dyn Fn(&Snippet<'_>, &Border<'_, '_>, &Stop) -> Result<Produced, EngineError> + Sync + 'w;
+
+/// Runs `work` with threads for its calls, and ends all of them.
+fn guarded(
+    guard: &Guard<'_>,
+    settled: &Settled,
+    start: Instant,
+    work: &Work<'_>,
+) -> Result<Produced, CodeError> {
+    let config = &settled.config;
+    let deadline = start + Duration::from_millis(config.timeout_ms);
+    let snippet = Snippet {
+        language: &settled.language,
+        code: &settled.code,
+        params: &settled.params,
+        memory_bytes: config.max_memory_mb << 20,
+        engine_time: Duration::from_millis(config.engine_ms),
+        deadline,
+    };
+    let calls = usize::try_from(config.max_tool_calls).unwrap_or(usize::MAX);
+    let size = PoolSize { threads: CODE_THREADS, waiting: calls.saturating_add(CODE_LOOKUPS) };
+    let failed = |why: String| CodeError::Worker { why };
+    std::thread::scope(|scope| {
+        let pool = Pool::scoped(size, scope).map_err(|error| failed(error.to_string()))?;
+        let border = Border::new(guard, &pool);
+        let run = || {
+            let ended = work(&snippet, &border, guard.stop());
+            // What was let in before the limit was reached runs to its end.
+            if guard.is_over_calls() {
+                let grace = Duration::from_millis(CODE_GRACE_MS);
+                pool.rest(deadline + grace);
+            }
+            ended
+        };
+        let heard = |signal| {
+            guard.interrupt(signal);
+            pool.stop();
+        };
+        let ended = attended(run, heard);
+        // Whatever still runs is ended with its process group, and the scope waits for it.
+        pool.stop();
+        let ended = ended.map_err(|error| failed(error.to_string()))?;
+        ended.map_err(|error| CodeError::of_engine(error, |limit| most(config, limit)))
+    })
+}
+
+pub(super) fn most(config: &CodeConfig, limit: CodeLimit) -> u64 {
+    match limit {
+        CodeLimit::Timeout => config.timeout_ms,
+        CodeLimit::Engine => config.engine_ms,
+        CodeLimit::ToolCalls => config.max_tool_calls,
+        CodeLimit::ChainSteps => config.max_chain_steps,
+        CodeLimit::Memory => config.max_memory_mb,
+        CodeLimit::Output => config.max_output_bytes,
+    }
+}
+
+/// What became of a snippet, however it ended.
+#[derive(Debug)]
+pub struct CodeResult {
+    value: Value,
+    stdout: String,
+    stderr: String,
+    tool_calls: Vec<Value>,
+    left_out: u64,
+    duration: Duration,
+    limits: Value,
+    warnings: Vec<String>,
+    error: Option<CodeError>,
+}
+
+/// What a snippet left behind it.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) tool_calls: Vec<Value>,
+    pub(super) unrecorded: u64,
+    pub(super) used: u64,
+    pub(super) duration: Duration,
+}
+
+impl CodeResult {
+    pub(super) fn new(
+        produced: Result<Produced, CodeError>,
+        left: Left,
+        settled: &Settled,
+        tools: &dyn Tools,
+    ) -> Self {
+        let Left { stdout, stderr, tool_calls, unrecorded, used, duration } = left;
+        let (produced, error) = match produced {
+            Ok(produced) => (produced, None),
+            Err(error) => (Produced { value: Value::Null, warnings: Vec::new() }, Some(error)),
+        };
+        let text = produced.value.to_string();
+        let most = usize::try_from(settled.config.max_output_bytes).unwrap_or(usize::MAX);
+        let value = match text.len() > most {
+            true => too_long(text.as_bytes(), tools.keep(text.as_bytes()).as_deref()),
+            false => produced.value,
+        };
+        let mut limits = limits(&settled.config, &settled.requested);
+        limits["used"] = json!({"tool_calls": used});
+        Self {
+            value,
+            stdout,
+            stderr,
+            tool_calls,
+            left_out: unrecorded,
+            duration,
+            limits,
+            warnings: produced.warnings,
+            error,
+        }
+    }
+
+    fn refused(error: CodeError, requested: &Value, config: &CodeConfig, start: Instant) -> Self {
+        Self {
+            value: Value::Null,
+            stdout: String::new(),
+            stderr: String::new(),
+            tool_calls: Vec::new(),
+            left_out: 0,
+            duration: start.elapsed(),
+            limits: limits(config, requested),
+            warnings: Vec::new(),
+            error: Some(error),
+        }
+    }
+
+    /// What the snippet gave; null where it failed.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Why it failed.
+    pub fn failure(&self) -> Option<Failure> {
+        self.error.clone().map(Failure::from)
+    }
+
+    /// The signal that ended it.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        self.failure().and_then(|failure| failure.interrupted())
+    }
+
+    /// What is worth knowing of the value, or of how the snippet was held.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// One object: `status`, `value`, `stdout`, `stderr`, `tool_calls`, `duration_ms`, `limits`,
+    /// `warnings`, and `error` where it failed, with `code` and `help` beside it.
+    pub fn to_json(&self) -> Value {
+        let mut out = object(json!({
+            "status": if self.error.is_some() { "error" } else { "success" },
+            "type": "code",
+            "value": self.value,
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "tool_calls": self.tool_calls,
+            "duration_ms": as_ms(self.duration),
+            "limits": self.limits,
+        }));
+        if self.left_out > 0 {
+            out.insert("tool_calls_left_out".into(), self.left_out.into());
+        }
+        if !self.warnings.is_empty() {
+            out.insert("warnings".into(), json!(self.warnings));
+        }
+        if let Some(error) = &self.error {
+            let told = Diagnostic::from(error);
+            out.insert("code".into(), told.code.name().into());
+            out.insert("help".into(), told.help.into());
+            out.insert("error".into(), error_json(error));
+        }
+        out.into()
+    }
+}
+
+fn error_json(error: &CodeError) -> Value {
+    let told = Diagnostic::from(error);
+    let (line, column) = error.spot();
+    let mut out: Map<String, Value> = object(json!({
+        "code": told.code, "message": told.message, "line": line, "column": column,
+        "stack": error.stack(),
+    }));
+    if !told.data.is_empty() {
+        out.insert("data".into(), told.data.into());
+    }
+    out.into()
+}
+
+fn limits(config: &CodeConfig, requested: &Value) -> Value {
+    json!({
+        "requested": requested,
+        "enforced": {
+            "timeout_ms": config.timeout_ms,
+            "engine_ms": config.engine_ms,
+            "max_tool_calls": config.max_tool_calls,
+            "max_chain_steps": config.max_chain_steps,
+            "max_memory_mb": config.max_memory_mb,
+            "max_output_bytes": config.max_output_bytes,
+        },
+    })
+}

@@ -1,0 +1,164 @@
+//! What a snippet called, and what became of each call.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::tools::{Backend, ToolFault};
+use crate::base::Digest;
+use crate::base::limits::CODE_RECORDS;
+use crate::base::time::as_ms;
+
+/// How a call came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CalledBy {
+    Run,
+    Chain,
+    /// A function that finds or describes tools; it is not counted.
+    Lookup,
+}
+
+impl CalledBy {
+    fn error_op(self) -> Option<&'static str> {
+        match self {
+            Self::Run => Some("run"),
+            Self::Chain => Some("chain"),
+            Self::Lookup => None,
+        }
+    }
+}
+
+/// One call, from the moment at which it was made.
+#[derive(Debug)]
+pub(super) struct CallRecord {
+    tool_id: String,
+    /// As they were when the call was made.
+    args: Value,
+    by: CalledBy,
+    started: Duration,
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+struct End {
+    took: Duration,
+    backend: Backend,
+    structured: Value,
+    error: Option<Value>,
+}
+
+/// The calls of a snippet, in the order in which they were made.
+#[derive(Debug)]
+pub(super) struct CallRecords {
+    start: Instant,
+    calls: Vec<CallRecord>,
+    /// Calls beyond those that are recorded.
+    left_out: u64,
+    /// Bytes that arguments and results may still take.
+    room: usize,
+}
+
+/// Which of the records a call has; `None` for one that is only counted.
+pub(super) type RecordId = Option<usize>;
+
+impl CallRecords {
+    /// Times count from `start`; arguments and results take at most so many bytes.
+    pub(super) fn new(start: Instant, room: usize) -> Self {
+        Self { start, calls: Vec::new(), left_out: 0, room }
+    }
+
+    /// When the snippet began.
+    pub(super) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// Records that a call is made.
+    pub(super) fn begin(&mut self, tool_id: &str, args: &Value, by: CalledBy) -> RecordId {
+        if self.calls.len() >= CODE_RECORDS {
+            self.left_out += 1;
+            return None;
+        }
+        let args = self.kept(args);
+        let started = self.start.elapsed();
+        let tool_id = tool_id.to_owned();
+        self.calls.push(CallRecord { tool_id, args, by, started, end: None });
+        Some(self.calls.len() - 1)
+    }
+
+    /// Records what a call came to. A call that ended already stays as it is.
+    pub(super) fn end(&mut self, id: RecordId, came: &Result<(Value, Backend), ToolFault>) {
+        let Some(id) = id else { return };
+        if self.calls.get(id).is_none_or(|call| call.end.is_some()) {
+            return;
+        }
+        let (structured, backend, error) = match came {
+            Ok((value, backend)) => (self.kept(value), *backend, None),
+            Err(fault) => (Value::Null, fault.backend, Some(error(fault))),
+        };
+        let now = self.start.elapsed();
+        let call = &mut self.calls[id];
+        let took = now.saturating_sub(call.started);
+        call.end = Some(End { took, backend, structured, error });
+    }
+
+    /// Ends every call that is open with `fault`.
+    pub(super) fn end_open(&mut self, fault: &ToolFault) {
+        for id in 0..self.calls.len() {
+            self.end(Some(id), &Err(fault.clone()));
+        }
+    }
+
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    pub(super) fn to_json(&self) -> Vec<Value> {
+        self.calls.iter().map(CallRecord::to_json).collect()
+    }
+
+    /// The value, or what tells of it where there is no room for it.
+    fn kept(&mut self, value: &Value) -> Value {
+        let text = value.to_string();
+        match self.room.checked_sub(text.len()) {
+            Some(rest) => {
+                self.room = rest;
+                value.clone()
+            }
+            None => too_long(text.as_bytes(), None),
+        }
+    }
+}
+
+impl CallRecord {
+    fn to_json(&self) -> Value {
+        let end = self.end.as_ref();
+        let error = end.and_then(|end| end.error.clone());
+        json!({
+            "tool_id": self.tool_id,
+            "args": self.args,
+            "structured": end.map(|end| &end.structured),
+            "backend_kind": end.map_or(Backend::Local, |end| end.backend).as_str(),
+            "error_op": error.as_ref().and_then(|_| self.by.error_op()),
+            "error": error,
+            "started_ms": as_ms(self.started),
+            "duration_ms": end.map_or(0, |end| as_ms(end.took)),
+        })
+    }
+}
+
+fn error(fault: &ToolFault) -> Value {
+    let mut error = json!({"code": fault.code, "message": fault.message});
+    if let Some(help) = &fault.help {
+        error["help"] = help.clone().into();
+    }
+    error
+}
+
+/// What stands in the place of a value that is too long: its size as JSON and its digest, and where
+/// it is kept.
+pub(super) fn too_long(text: &[u8], kept: Option<&str>) -> Value {
+    json!({
+        "too_long": true, "bytes": text.len(), "sha256": Digest::of(text).to_string(),
+        "kept": kept,
+    })
+}

@@ -1,0 +1,167 @@
+//! What a snippet may reach.
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::id::{Grants, Kind, Query, Ref};
+
+/// What a snippet may reach: it finds, reads about and runs tools by these alone.
+///
+/// Several threads call it at once. What runs is ended by a signal to its own thread when the
+/// snippet ends, as rye ends it when it is asked to end.
+pub trait Tools: Sync {
+    /// Runs a tool and waits for what it gives.
+    ///
+    /// # Errors
+    /// What the snippet is thrown: above all that the tool is not among `call.reach`.
+    fn run_tool(&self, call: ToolCall<'_>) -> Result<ToolAnswer, ToolFault>;
+
+    /// The tools that are found by words, at most `limit`, all of them in reach.
+    ///
+    /// # Errors
+    /// What the snippet is thrown.
+    fn search_tools(
+        &self,
+        query: &str,
+        limit: Option<usize>,
+        reach: &SnippetReach,
+    ) -> Result<Value, ToolFault>;
+
+    /// The first segments of the ids in reach, with how many tools each has.
+    ///
+    /// # Errors
+    /// What the snippet is thrown.
+    fn list_namespaces(&self, reach: &SnippetReach) -> Result<Value, ToolFault>;
+
+    /// Describes a tool in reach; `level` is `summary`, `schema` or `full`.
+    ///
+    /// # Errors
+    /// What the snippet is thrown.
+    fn describe_tool(
+        &self,
+        id: &str,
+        level: &str,
+        reach: &SnippetReach,
+    ) -> Result<Value, ToolFault>;
+
+    /// At most `most` examples of a tool in reach.
+    ///
+    /// # Errors
+    /// What the snippet is thrown.
+    fn list_tool_examples(
+        &self,
+        id: &str,
+        most: Option<usize>,
+        reach: &SnippetReach,
+    ) -> Result<Value, ToolFault>;
+
+    /// Keeps a result that is too long for an answer, and says where; `None` where nothing is kept.
+    fn keep(&self, _result: &[u8]) -> Option<String> {
+        None
+    }
+}
+
+/// One call of a tool.
+#[derive(Debug)]
+pub struct ToolCall<'a> {
+    /// The tool, as the snippet wrote it.
+    pub id: &'a str,
+    /// The parameters.
+    pub args: Map<String, Value>,
+    /// The number of the call in its snippet, from 1.
+    pub number: u64,
+    /// What the snippet may reach.
+    pub reach: &'a SnippetReach,
+}
+
+/// What a call of a tool gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolAnswer {
+    /// What the snippet gets.
+    pub value: Value,
+    /// What carried it out.
+    pub backend: Backend,
+}
+
+/// What carries out a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// A program that was started for the call, or rye itself.
+    #[default]
+    Local,
+    /// A program that speaks the exec protocol.
+    Exec,
+    /// A server of the model context protocol.
+    Mcp,
+    /// An HTTP request.
+    Http,
+    /// Another machine.
+    Remote,
+}
+
+impl Backend {
+    /// The word for it in a record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Exec => "exec",
+            Self::Mcp => "mcp",
+            Self::Http => "http",
+            Self::Remote => "remote",
+        }
+    }
+}
+
+/// Why a call gave nothing; the snippet is thrown it as a `ToolError`, and may catch it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolFault {
+    /// The stable code, such as `grant.denied`.
+    pub code: String,
+    /// What happened, as a sentence.
+    pub message: String,
+    /// What to do next.
+    pub help: Option<String>,
+    /// What else is known.
+    pub data: Value,
+    /// What carried the call out, as far as it came.
+    pub backend: Backend,
+    /// The signal that ended the call, where one asked this process to end.
+    pub signal: Option<i32>,
+}
+
+impl From<Failure> for ToolFault {
+    fn from(failure: Failure) -> Self {
+        Self { signal: failure.interrupted(), ..Self::from(failure.diagnostic()) }
+    }
+}
+
+impl From<Diagnostic> for ToolFault {
+    fn from(told: Diagnostic) -> Self {
+        let data = if told.data.is_empty() { Value::Null } else { told.data.into() };
+        Self {
+            code: told.code.name().to_owned(),
+            message: told.message,
+            help: told.help,
+            data,
+            ..Self::default()
+        }
+    }
+}
+
+/// What a snippet may reach of all that there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnippetReach(pub(crate) Option<Grants>);
+
+impl SnippetReach {
+    /// Whether a tool with this id is in reach. An id that is not valid is not.
+    pub fn allows(&self, id: &str) -> bool {
+        let Ok(query) = id.parse::<Query>() else { return false };
+        let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id);
+        self.grants().is_none_or(|grants| grants.allow(&item))
+    }
+
+    /// `None` is everything.
+    pub(crate) fn grants(&self) -> Option<&Grants> {
+        self.0.as_ref()
+    }
+}

@@ -1,0 +1,417 @@
+//! Snippets on the way into rye: each call of a tool is a run like any other.
+//!
+//! Invariant: what a snippet may reach goes with each call and is judged where every call is
+//! judged (`grants.rs`); nothing here decides about an item.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::call_policy::{CallPolicy, LockMode};
+use super::describe::DetailLevel;
+use super::facade::Rye;
+use super::grants;
+use super::run::{Request, run_id};
+use super::search::{SearchRequest, is_link};
+use crate::base::Digest;
+use crate::base::limits::CODE_KEPT;
+use crate::base::staged::AtomicFile;
+use crate::base::sync::unpoisoned;
+use crate::code::{
+    Backend, CodeConfig, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor, SnippetReach,
+    ToolAnswer, ToolCall, ToolFault, Tools,
+};
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::id::{Grants, Kind, Query, Ref, Space};
+use crate::plan::{Act, PlanError, PlanSource};
+use crate::report::{Report, Warned};
+use crate::trace::{Quiet, Sink};
+
+/// When a person is asked before a snippet changes something; a later one is stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CallApproval {
+    Never,
+    /// Before the first call of each tool.
+    First,
+    Each,
+}
+
+impl CallApproval {
+    fn read(value: &Value) -> Option<Self> {
+        Some(match value.as_str()? {
+            "never" => Self::Never,
+            "first" => Self::First,
+            "each" => Self::Each,
+            _ => return None,
+        })
+    }
+}
+
+/// What is configured for snippets: `config:execution/code`, where a project only makes stricter
+/// what the user's says.
+#[derive(Debug, Clone)]
+pub(crate) struct CodePolicy {
+    pub(crate) config: CodeConfig,
+    /// What the user's says; `None` leaves it to where a snippet comes from.
+    approval: Option<CallApproval>,
+    /// What the project's says.
+    at_least: Option<CallApproval>,
+}
+
+impl CodePolicy {
+    /// What is in force where nothing is configured otherwise than `usual`.
+    pub(crate) fn approval(&self, usual: CallApproval) -> CallApproval {
+        let own = self.approval.unwrap_or(usual);
+        self.at_least.map_or(own, |least| least.max(own))
+    }
+}
+
+/// The item with the configuration of snippets.
+const CONFIG: &str = "config:execution/code";
+
+impl CodePolicy {
+    /// What is configured for the snippets of a project.
+    ///
+    /// # Errors
+    /// `code.configuration`; whatever a copy of the configuration is refused with.
+    pub(crate) fn of(rye: &Rye) -> Result<Self, Failure> {
+        let policy = CallPolicy::new(rye, LockMode::Listed);
+        let loader = policy.loader(&Quiet);
+        let mut said = Self { config: CodeConfig::default(), approval: None, at_least: None };
+        let Ok(item) = CONFIG.parse::<Ref>() else { return Ok(said) };
+        for copy in loader.configs(&item)? {
+            let mut value = copy.value;
+            let approval = value.shift_remove("approval").filter(|value| !value.is_null());
+            let approval = approval.as_ref().map(|value| {
+                CallApproval::read(value).ok_or_else(|| {
+                    let why = format!(
+                        "`approval` of `{CONFIG}` ({}) is `never`, `first` or `each`",
+                        copy.space
+                    );
+                    CodeError::configuration("approval", why)
+                })
+            });
+            let approval = approval.transpose()?;
+            // What the head of an item says is not about snippets.
+            value.retain(|key, _| !HEAD.contains(&key.as_str()));
+            let value = Value::Object(value);
+            if copy.space == Space::Project {
+                said.config = said.config.lowered(&value)?;
+                said.at_least = approval.max(said.at_least);
+            } else {
+                said.config = CodeConfig::from_json(&value)?;
+                said.approval = approval.or(said.approval);
+            }
+        }
+        Ok(said)
+    }
+}
+
+impl Rye {
+    /// Runs a snippet with the tools of this project. A tool that does not say `effects: read` is
+    /// refused unless the user's configuration says `approval: never`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rye::Failure> {
+    /// use std::sync::Arc;
+    /// use rye::code::{
+    ///     CodeConfig, CodeRequest, Engine, EngineError, Executor, Produced, Snippet, Stop,
+    ///     Surroundings,
+    /// };
+    ///
+    /// /// A language in which each snippet means its own length.
+    /// struct Lengths;
+    ///
+    /// impl Engine for Lengths {
+    ///     fn languages(&self) -> &'static [&'static str] {
+    ///         &["lengths"]
+    ///     }
+    ///
+    ///     fn run(
+    ///         &self,
+    ///         snippet: &Snippet<'_>,
+    ///         _around: &dyn Surroundings,
+    ///         _stop: &Stop,
+    ///     ) -> Result<Produced, EngineError> {
+    ///         Ok(Produced { value: snippet.code.len().into(), warnings: Vec::new() })
+    ///     }
+    /// }
+    ///
+    /// let rye = rye::RyeBuilder::new().project("/").build()?;
+    /// let executor = Executor::new(CodeConfig::default()).engine(Arc::new(Lengths));
+    /// let result = rye.run_code(&executor, &CodeRequest::new("four").language("lengths"));
+    /// assert_eq!(result.value(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn run_code(&self, executor: &Executor, request: &CodeRequest) -> CodeResult {
+        executor.run(request, &RyeTools::new(self, &Quiet), &|_, _| ())
+    }
+}
+
+/// Fields that a config item may have beside what it configures.
+const HEAD: [&str; 5] = ["schema_version", "version", "category", "description", "tool_type"];
+
+/// The tools of a rye, for snippets: each call is a run.
+pub struct RyeTools<'a> {
+    rye: &'a Rye,
+    sink: &'a (dyn Sink + 'a),
+    /// The name of the snippet's run; a call has it with its number.
+    run_id: String,
+    /// What the caller itself may reach; `None` is everything.
+    grants: Option<Grants>,
+    /// Only tools that say that they only read.
+    reads_only: bool,
+    locked: bool,
+    /// Where a receipt of each call goes.
+    receipts: Option<PathBuf>,
+    warned: Mutex<Vec<Warned>>,
+}
+
+impl<'a> RyeTools<'a> {
+    /// Tools that only read are run, unless the user's configuration lets all of them run.
+    pub(crate) fn new(rye: &'a Rye, sink: &'a dyn Sink) -> Self {
+        let approval = CodePolicy::of(rye).map(|policy| policy.approval(CallApproval::First));
+        let is_asked = approval.unwrap_or(CallApproval::First) != CallApproval::Never;
+        Self {
+            rye,
+            sink,
+            run_id: run_id(),
+            grants: None,
+            reads_only: is_asked,
+            locked: false,
+            receipts: None,
+            warned: Mutex::default(),
+        }
+    }
+
+    /// Asks a person as this says. Until a snippet can wait for one, what would be asked is
+    /// refused.
+    pub(crate) fn approval(self, approval: CallApproval) -> Self {
+        Self { reads_only: approval != CallApproval::Never, ..self }
+    }
+
+    /// Whatever takes part must be what the lock lists.
+    pub(crate) fn locked(self, locked: bool) -> Self {
+        Self { locked, ..self }
+    }
+
+    /// Leaves a receipt of each call in a folder.
+    pub(crate) fn receipts(self, receipts: Option<PathBuf>) -> Self {
+        Self { receipts, ..self }
+    }
+
+    /// What dev mode let through.
+    pub(crate) fn warned(&self) -> Vec<Warned> {
+        unpoisoned(self.warned.lock()).clone()
+    }
+
+    /// What this caller and the snippet both reach.
+    fn granted(&self, reach: &SnippetReach) -> Option<Grants> {
+        match (self.grants.clone(), reach.grants().cloned()) {
+            (Some(own), Some(asked)) => Some(own.and(asked)),
+            (own, asked) => own.or(asked),
+        }
+    }
+
+    /// A tool in reach, described.
+    fn described(
+        &self,
+        id: &str,
+        level: DetailLevel,
+        examples: Option<usize>,
+        reach: &SnippetReach,
+    ) -> Result<Map<String, Value>, Failure> {
+        let query = tool(id)?;
+        let (told, _) = self.rye.items().describe_at(&query, level, examples)?;
+        let item = told.get("item_id").and_then(Value::as_str).unwrap_or_default();
+        let item = item.parse::<Ref>()?;
+        grants::judge(self.granted(reach).as_ref(), &item)?;
+        Ok(told)
+    }
+
+    /// The ids of all tools in reach, each once.
+    fn ids(&self, reach: &SnippetReach) -> Result<Vec<Ref>, Failure> {
+        let granted = self.granted(reach);
+        let mut items = Vec::new();
+        for space in Space::NEAREST_FIRST {
+            let entries = self.rye.items().list(space, Kind::Tool)?;
+            let items_here = entries.into_iter().map(|entry| entry.item);
+            items.extend(items_here.filter(|item| !is_link(item) && !item.is_hook()));
+        }
+        items.retain(|item| granted.as_ref().is_none_or(|granted| granted.allow(item)));
+        items.sort();
+        items.dedup();
+        Ok(items)
+    }
+
+    /// The tools in reach that are verified, as declarations.
+    ///
+    /// # Errors
+    /// `space.*`
+    pub(crate) fn declared(&self, reach: &SnippetReach) -> Result<Vec<DeclaredTool>, Failure> {
+        let items = self.ids(reach)?;
+        let described = self.rye.items().describe_all(items.into_iter().map(Query::from).collect());
+        let tools = described.into_iter().filter_map(|described| {
+            let described = described.ok()?;
+            let summary = described.item.description().unwrap_or_default();
+            Some(DeclaredTool {
+                id: described.detail.item.id.to_string(),
+                summary: summary.split_whitespace().collect::<Vec<_>>().join(" "),
+                schema: described.item.input_schema().unwrap_or_default(),
+            })
+        });
+        Ok(tools.collect())
+    }
+
+    fn ran(&self, report: &Report, id: &str, begin: Instant) -> Result<ToolAnswer, ToolFault> {
+        unpoisoned(self.warned.lock()).extend(report.warnings().iter().cloned());
+        let backend = backend(report);
+        let mut told = report.to_json(begin.elapsed(), false, None);
+        let text = |told: &Value, key: &str| told[key].as_str().map(str::to_owned);
+        match told["status"].as_str() {
+            Some("success") => Ok(ToolAnswer { value: told["data"].take(), backend }),
+            Some("pending") => {
+                let error = CodeError::CallPending {
+                    tool: id.to_owned(),
+                    id: text(&told["pending"], "id"),
+                    message: text(&told["pending"], "message").unwrap_or_default(),
+                };
+                Err(ToolFault { backend, ..Diagnostic::from(&error).into() })
+            }
+            _ => Err(ToolFault {
+                code: text(&told, "code").unwrap_or_default(),
+                message: text(&told, "error").unwrap_or_default(),
+                help: text(&told, "help"),
+                data: told["data"].take(),
+                backend,
+                signal: None,
+            }),
+        }
+    }
+}
+
+impl Tools for RyeTools<'_> {
+    fn run_tool(&self, call: ToolCall<'_>) -> Result<ToolAnswer, ToolFault> {
+        let begin = Instant::now();
+        let query = tool(call.id)?;
+        let call_id = format!("{}-{}", self.run_id, call.number);
+        let mut request = Request::new(query.to_string());
+        request.params = call.args;
+        request.grants = self.granted(call.reach);
+        request.reads_only = self.reads_only;
+        request.locked = self.locked;
+        request.receipt = self.receipts.as_ref().map(|at| at.join(format!("{call_id}.json")));
+        request.call_id = Some(call_id);
+        match self.rye.runs().run(&request, begin, self.sink) {
+            Ok(report) => self.ran(&report, call.id, begin),
+            Err(failed) => {
+                unpoisoned(self.warned.lock()).extend(failed.warnings);
+                Err(failed.failure.into())
+            }
+        }
+    }
+
+    fn search_tools(
+        &self,
+        query: &str,
+        limit: Option<usize>,
+        reach: &SnippetReach,
+    ) -> Result<Value, ToolFault> {
+        let mut request = SearchRequest::new(query).kind(Some(Kind::Tool));
+        if let Some(limit) = limit {
+            request = request.limit(limit);
+        }
+        let page = self.rye.search().find(&request.grants(self.granted(reach)))?;
+        let mut told = page.to_json();
+        told.shift_remove("next_cursor");
+        Ok(told.into())
+    }
+
+    fn list_namespaces(&self, reach: &SnippetReach) -> Result<Value, ToolFault> {
+        let mut counts: Vec<(String, u64)> = Vec::new();
+        for item in self.ids(reach)? {
+            let first = item.id.as_str().split('/').next().unwrap_or_default();
+            match counts.last_mut().filter(|(name, _)| name == first) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((first.to_owned(), 1)),
+            }
+        }
+        let rows = counts.into_iter().map(|(name, tools)| json!({"name": name, "tools": tools}));
+        Ok(rows.collect())
+    }
+
+    fn describe_tool(
+        &self,
+        id: &str,
+        level: &str,
+        reach: &SnippetReach,
+    ) -> Result<Value, ToolFault> {
+        let known = level.parse::<DetailLevel>().map_err(|()| ToolFault {
+            code: "code.failed".into(),
+            message: "a level is `summary`, `schema` or `full`".into(),
+            ..ToolFault::default()
+        })?;
+        Ok(self.described(id, known, None, reach)?.into())
+    }
+
+    fn list_tool_examples(
+        &self,
+        id: &str,
+        most: Option<usize>,
+        reach: &SnippetReach,
+    ) -> Result<Value, ToolFault> {
+        let mut told = self.described(id, DetailLevel::Full, most, reach)?;
+        Ok(told.shift_remove("examples").unwrap_or_else(|| json!([])))
+    }
+
+    fn keep(&self, result: &[u8]) -> Option<String> {
+        let user = self.rye.spaces().get(Space::User)?;
+        let folder = user.base().join(".ai/state/code");
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
+        let path = folder.join(format!("{}.json", Digest::of(result)));
+        AtomicFile::at(&path, 0o600).and_then(|file| file.finish(result)).ok()?;
+        forget_oldest(&folder);
+        Some(path.display().to_string())
+    }
+}
+
+/// Removes the oldest results beyond those that are kept.
+fn forget_oldest(folder: &std::path::Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let files = entries.flatten().filter_map(|entry| {
+        let at = entry.metadata().ok().filter(std::fs::Metadata::is_file)?.modified().ok()?;
+        Some((at, entry.path()))
+    });
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    for (_, path) in files.iter().take(files.len().saturating_sub(CODE_KEPT)) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// What a snippet names: a tool, and nothing of another kind.
+///
+/// # Errors
+/// `id.*`, `plan.not_a_tool`
+fn tool(id: &str) -> Result<Query, Failure> {
+    let query: Query = id.parse()?;
+    match query.kind {
+        None | Some(Kind::Tool) => Ok(Query { kind: Some(Kind::Tool), ..query }),
+        Some(kind) => Err(PlanError::NotATool { item: Ref::new(kind, query.id) }.into()),
+    }
+}
+
+fn backend(report: &Report) -> Backend {
+    let Report::Tool(tool) = report else { return Backend::Local };
+    match tool.plan.act() {
+        Act::Process(_) => Backend::Local,
+        Act::Exec(..) => Backend::Exec,
+        Act::Http(_) => Backend::Http,
+        Act::Mcp(..) => Backend::Mcp,
+    }
+}

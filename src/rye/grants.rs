@@ -1,0 +1,136 @@
+//! What a caller may reach, judged at one place for every call.
+
+use serde_json::{Map, Value, json};
+
+use crate::base::json::object;
+use crate::diagnostic::{Code, Diagnose};
+use crate::id::{Grants, Ref};
+use crate::parse::Tool;
+use crate::rye::{CODE_APPROVAL_NEEDED, GRANT_DENIED};
+
+/// An item that the caller may not reach.
+#[derive(Debug, thiserror::Error)]
+#[error("`{item}` is not among what this caller may reach")]
+pub(crate) struct GrantDenied {
+    item: Ref,
+    /// The sets of patterns, of which each must let it in.
+    granted: Vec<Vec<String>>,
+}
+
+/// Holds an item against the grants of a call; `None` reaches everything.
+///
+/// # Errors
+/// `grant.denied`
+pub(super) fn judge(grants: Option<&Grants>, item: &Ref) -> Result<(), GrantDenied> {
+    match grants.filter(|grants| !grants.allow(item)) {
+        None => Ok(()),
+        Some(grants) => Err(GrantDenied { item: item.clone(), granted: grants.to_texts() }),
+    }
+}
+
+/// A tool that nobody approved, and that does not say that it only reads.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{item}` does not say `effects: read`, and a person has to approve what a snippet changes"
+)]
+pub(crate) struct ApprovalNeeded {
+    item: Ref,
+}
+
+/// Holds what a verified tool says of its effects against a call that may only read. A tool that
+/// says nothing counts as one that writes.
+///
+/// # Errors
+/// `code.approval_needed`
+pub(super) fn judge_effects(
+    reads_only: bool,
+    item: &Ref,
+    tool: &Tool,
+) -> Result<(), ApprovalNeeded> {
+    match reads_only && tool.effects.as_deref() != Some("read") {
+        true => Err(ApprovalNeeded { item: item.clone() }),
+        false => Ok(()),
+    }
+}
+
+impl Diagnose for ApprovalNeeded {
+    fn code(&self) -> Code {
+        CODE_APPROVAL_NEEDED
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(format!(
+            "call `{}` by itself, outside of the snippet; or a person sets `approval: never` in \
+             `config:execution/code` of the user space and signs it",
+            self.item
+        ))
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.item.to_string())
+    }
+}
+
+impl Diagnose for GrantDenied {
+    fn code(&self) -> Code {
+        GRANT_DENIED
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(format!(
+            "it may be reached once whoever calls allows it, as `rye code run --allow {}` does",
+            self.item
+        ))
+    }
+
+    fn item(&self) -> Option<String> {
+        Some(self.item.to_string())
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        object(json!({"granted": self.granted}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use crate::id::Grants;
+    use crate::rye::{Request, RyeBuilder};
+    use crate::trace::Quiet;
+
+    const ITEM: &str = "knowledge:rye/overview";
+
+    fn run(request: &Request) -> Result<(), &'static str> {
+        let rye = RyeBuilder::new().system_only();
+        let ran = rye.runs().run(request, Instant::now(), &Quiet);
+        ran.map(drop).map_err(|failed| failed.failure.code())
+    }
+
+    fn asked(patterns: Option<&[&str]>) -> Request {
+        let request = Request::new(ITEM);
+        let patterns =
+            patterns.map(|patterns| patterns.iter().map(|text| text.parse().unwrap()).collect());
+        Request { grants: patterns.map(Grants::new), ..request }
+    }
+
+    #[test]
+    fn an_item_that_no_grant_matches_is_refused_and_without_grants_all_is_in_reach() {
+        assert_eq!(run(&asked(None)), Ok(()));
+        assert_eq!(run(&asked(Some(&["tool:acme/*", "knowledge:rye/**"]))), Ok(()));
+        for none in [&["tool:acme/**"][..], &["tool:rye/**"], &["knowledge:rye/*/*"], &[]] {
+            assert_eq!(run(&asked(Some(none))), Err("grant.denied"), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn the_grant_is_judged_by_the_item_that_was_found_and_not_by_how_it_was_written() {
+        let plain = Request { item: "rye/overview".into(), ..asked(Some(&["tool:x/*"])) };
+        assert_eq!(run(&plain), Err("grant.denied"));
+        let there = Request { item: "rye/overview".into(), ..asked(Some(&[ITEM])) };
+        assert_eq!(run(&there), Ok(()));
+        let missing = Request { item: "tool:no/such".into(), ..asked(Some(&["tool:x/*"])) };
+        assert_eq!(run(&missing), Err("resolve.not_found"));
+    }
+}

@@ -1,0 +1,92 @@
+//! Snippets and chains of an agent.
+
+use serde_json::json;
+
+use super::client::{Client, lives, number, until};
+use crate::tools::shell;
+use crate::world::World;
+
+fn world() -> World {
+    let world = World::new();
+    let reads = shell("cat\n").replacen("# version", "# effects = \"read\"\n# version", 1);
+    world.signed(".ai/tools/acme/echo.sh", &reads);
+    world.signed(".ai/tools/acme/writes.sh", &shell("touch ran; echo '{}'\n"));
+    world
+}
+
+#[test]
+fn an_agents_snippet_runs_what_only_reads_and_all_else_needs_the_persons_word() {
+    let world = world();
+    let mut client = Client::new(&world, &[]);
+    let code = "println('hi'); __out = await Promise.all([1, 2].map(n => tools.acme.echo({n})))";
+    let (said, is_error) = client.call("rye_code", json!({"code": code}));
+    assert!(!is_error, "{said}");
+    assert_eq!((&said["value"], &said["stdout"]), (&json!([{"n": 1}, {"n": 2}]), &json!("hi\n")));
+    assert_eq!(said["tool_calls"].as_array().unwrap().len(), 2);
+    let code = "__out = await runTool('acme/writes').catch(e => [e.code, e.data.help])";
+    let (said, is_error) = client.call("rye_code", json!({"code": code}));
+    assert!(!is_error && said["value"][0] == "code.approval_needed", "{said}");
+    assert!(!world.project().join("ran").exists());
+    let config = "category: execution\nversion: \"1.0.0\"\napproval: never\n";
+    world.signed_home(".ai/config/execution/code.yaml", config);
+    let (said, is_error) = client.call("rye_code", json!({"code": code}));
+    assert!(!is_error && said["value"] == json!({}), "{said}");
+    assert!(world.project().join("ran").exists());
+}
+
+#[test]
+fn an_agents_chain_passes_on_what_each_step_gave() {
+    let world = world();
+    let mut client = Client::new(&world, &[]);
+    let steps = json!([
+        {"tool_id": "acme/echo", "args": {"a": [1, 2]}},
+        {"tool_id": "acme/echo", "use_previous": true, "previous_path": "/a/1", "previous_as": "x"},
+    ]);
+    let (said, is_error) = client.call("rye_run_chain", json!({"steps": steps}));
+    assert!(!is_error && said["value"]["value"] == json!({"x": 2}), "{said}");
+    let steps =
+        json!([{"tool_id": "acme/echo"}, {"tool_id": "acme/none"}, {"tool_id": "acme/echo"}]);
+    let (said, is_error) = client.call("rye_run_chain", json!({"steps": steps}));
+    assert!(is_error && said["error"]["data"]["code"] == "resolve.not_found", "{said}");
+    assert_eq!(said["tool_calls"].as_array().unwrap().len(), 2, "{said}");
+}
+
+#[test]
+fn what_is_asked_of_a_snippet_wrongly_is_an_answer_with_a_code_table() {
+    let world = world();
+    let mut client = Client::new(&world, &[]);
+    for (tool, arguments, code) in [
+        ("rye_code", json!({}), "code.configuration"),
+        ("rye_code", json!({"code": 5, "max_tool_calls": -1}), "code.configuration"),
+        ("rye_code", json!({"code": "1", "trace": true}), "code.configuration"),
+        ("rye_code", json!({"code": "let = 5;;}"}), "code.failed"),
+        ("rye_run_chain", json!({}), "code.failed"),
+        ("rye_run_chain", json!({"steps": [], "code": "1"}), "mcp.arguments"),
+    ] {
+        let (said, is_error) = client.call(tool, arguments.clone());
+        assert!(is_error && said["code"] == code, "{tool} {arguments}: {said}");
+    }
+    let said = client.tool("rye_code", &json!({"code": "1", "project_path": "/"}));
+    assert_eq!(said["structuredContent"]["code"], "mcp.outside_roots");
+}
+
+#[test]
+fn a_cancelled_snippet_leaves_nothing_running_and_the_server_goes_on() {
+    let world = world();
+    let sleeps = shell("sleep 600 & echo $! >child\necho $$ >own\nwait\n");
+    let sleeps = sleeps.replacen("# version", "# effects = \"read\"\n# version", 1);
+    world.signed(".ai/tools/acme/sleeps.sh", &sleeps);
+    let mut client = Client::new(&world, &[]);
+    let arguments = json!({
+        "code": "try { await tools.acme.sleeps() } finally { await tools.acme.sleeps() }",
+        "project_path": world.project().display().to_string(),
+    });
+    let id = client.begin("tools/call", &json!({"name": "rye_code", "arguments": arguments}));
+    let pids = ["own", "child"].map(|file| number(&world.project().join(file)));
+    assert!(pids.iter().all(|pid| lives(pid)));
+    let cancel = json!({"requestId": id});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    until("the group is gone", || !pids.iter().any(|pid| lives(pid)));
+    let (said, is_error) = client.call("rye_code", json!({"code": "__out = 3"}));
+    assert!(!is_error && said["value"] == 3, "{said}");
+}
