@@ -18,8 +18,8 @@ use crate::base::limits::CODE_BYTES;
 use crate::base::text::escape;
 use crate::base::time::as_ms;
 use crate::code::{
-    Checked, CodeConfig, CodeError, CodeRequest, CodeResult, Executor, PrintStream, SnippetReach,
-    check, declarations,
+    CheckedSnippet, CodeConfig, CodeError, CodeRequest, CodeResult, Executor, PrintStream,
+    SnippetReach, check, declarations,
 };
 use crate::diagnostic::Failure;
 use crate::id::Grants;
@@ -268,7 +268,7 @@ fn check_snippet(args: &Check, out: &mut Out) -> Result<Exit, Failure> {
         let why = format!("it is not a language that is known: they are `{}`", known.join("`, `"));
         return Err(CodeError::configuration("language", why).into());
     }
-    let Checked { calls, calls_others } = check(&language, &text)
+    let CheckedSnippet { calls, calls_others } = check(&language, &text)
         .map_err(|error| Failure::from(CodeError::of_engine(error, |_| 0)))?;
     if out.is_json() {
         let rows: Vec<Value> = calls

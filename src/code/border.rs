@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::chain::{self, Step};
 use super::config::CodeConfig;
 use super::engine::{
-    Answer, EngineError, EngineLimit, PrintStream, Produced, SnippetCall, Stop, Surroundings,
+    CallAnswer, EngineError, EngineLimit, PrintStream, Produced, SnippetCall, Stop, Surroundings,
     Thrown,
 };
 use super::error::{CodeError, CodeLimit};
@@ -199,7 +199,7 @@ impl<'a> Guard<'a> {
     }
 
     /// Answers the snippet, unless it is over.
-    fn answer(&self, answer: Answer, tool: Option<&str>, came: Came) {
+    fn answer(&self, answer: CallAnswer, tool: Option<&str>, came: Came) {
         if self.state().over.is_none() {
             answer.give(came.map(|(value, _)| value).map_err(|fault| thrown(fault, tool)));
         }
@@ -248,7 +248,7 @@ impl<'b, 's> Border<'b, 's> {
         let (tell, told) = channel();
         let wake = tell.clone();
         let _waking = stop.on_stop(move || drop(wake.send(None)));
-        let answer = Answer::new(move |came| drop(tell.send(Some(came))));
+        let answer = CallAnswer::new(move |came| drop(tell.send(Some(came))));
         self.run_chain(vec![steps.clone()], answer);
         let left = deadline.saturating_duration_since(Instant::now());
         match told.recv_timeout(left) {
@@ -267,7 +267,7 @@ impl<'b, 's> Border<'b, 's> {
         &self,
         tool: Option<&str>,
         record: RecordId,
-        answer: Answer,
+        answer: CallAnswer,
         job: impl FnOnce(&AtomicBool) -> Came + Send + 's,
     ) {
         let guard = self.guard;
@@ -295,7 +295,7 @@ impl<'b, 's> Border<'b, 's> {
         }
     }
 
-    fn run_one(&self, args: &[Value], answer: Answer) {
+    fn run_one(&self, args: &[Value], answer: CallAnswer) {
         let guard = self.guard;
         let given = args.get(1).cloned().unwrap_or(Value::Null);
         let id = match args.first() {
@@ -333,7 +333,7 @@ impl<'b, 's> Border<'b, 's> {
         });
     }
 
-    fn run_chain(&self, args: Vec<Value>, answer: Answer) {
+    fn run_chain(&self, args: Vec<Value>, answer: CallAnswer) {
         let guard = self.guard;
         let steps = match chain::steps(args.first()) {
             Ok(steps) => steps,
@@ -374,7 +374,7 @@ impl<'b, 's> Border<'b, 's> {
     fn look_up(
         &self,
         call: SnippetCall,
-        answer: Answer,
+        answer: CallAnswer,
         job: impl FnOnce(&dyn Tools, &SnippetReach, &[Value]) -> Result<Value, ToolFault> + Send + 's,
     ) {
         let guard = self.guard;
@@ -391,7 +391,7 @@ impl<'b, 's> Border<'b, 's> {
     }
 
     /// Answers a call that is not made as its function wants it.
-    fn wrong(&self, record: RecordId, why: &str, answer: Answer) {
+    fn wrong(&self, record: RecordId, why: &str, answer: CallAnswer) {
         let came = Err(wrong(why));
         self.guard.state().records.end(record, &came);
         self.guard.answer(answer, None, came);
@@ -435,7 +435,7 @@ impl Guard<'_> {
 }
 
 impl Surroundings for Border<'_, '_> {
-    fn call(&self, call: SnippetCall, answer: Answer) {
+    fn call(&self, call: SnippetCall, answer: CallAnswer) {
         *unpoisoned(self.guard.last_call.lock()) = Instant::now();
         match call.function.as_str() {
             "runTool" => self.run_one(&call.args, answer),

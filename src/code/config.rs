@@ -59,7 +59,8 @@ const KEYS: [&str; 8] = [
 impl CodeConfig {
     /// Reads a configuration: an object in which a field that is missing or zero has its default.
     /// `timeout` is a number of seconds or a text such as `500ms` or `2m`, `engine_ms` is in
-    /// milliseconds, `max_memory_mb` in mebibytes; `allowed_tools` is a list of patterns such as `tool:acme/**`.
+    /// milliseconds, `max_memory_mb` in mebibytes; `allowed_tools` is a list of patterns such as
+    /// `tool:acme/**`.
     ///
     /// # Errors
     /// `code.configuration`, which lists every fault.

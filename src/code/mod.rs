@@ -32,13 +32,13 @@ mod tools;
 
 pub use config::CodeConfig;
 pub use engine::{
-    Answer, Engine, EngineError, EngineLimit, JavaScript, OnStop, PrintStream, Produced, Snippet,
-    SnippetCall, SnippetFault, Stop, Surroundings, Thrown,
+    CallAnswer, Engine, EngineError, EngineLimit, JavaScript, OnStop, PrintStream, Produced,
+    Snippet, SnippetCall, SnippetFault, Stop, Surroundings, Thrown,
 };
 pub use executor::{CodeResult, Executor, OnPrint};
 pub use request::CodeRequest;
 pub use tools::{Backend, SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools};
 
-pub(crate) use engine::{Checked, check, enter};
+pub(crate) use engine::{CheckedSnippet, check, enter};
 pub(crate) use error::{CODES, CodeError};
 pub(crate) use stubs::{DeclaredTool, declarations};

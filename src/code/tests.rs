@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Backend, CodeConfig, CodeRequest, Engine, EngineError, EngineLimit, Executor,
+    Backend, CallAnswer, CodeConfig, CodeRequest, Engine, EngineError, EngineLimit, Executor,
     PrintStream, Produced, Snippet, SnippetCall, SnippetReach, Stop, Surroundings, Thrown,
     ToolAnswer, ToolCall, ToolFault, Tools,
 };
@@ -124,7 +124,7 @@ fn begin(
     let (tell, told) = channel();
     let args = args.as_array().unwrap().clone();
     let call = SnippetCall { function: function.into(), args };
-    around.call(call, Answer::new(move |came| drop(tell.send(came))));
+    around.call(call, CallAnswer::new(move |came| drop(tell.send(came))));
     told
 }
 
@@ -239,7 +239,7 @@ fn exactly_as_many_parallel_calls_run_as_the_limit_says_and_the_others_are_recor
                         };
                         let args = vec![json!("echo"), json!({})];
                         let call = SnippetCall { function: "runTool".into(), args };
-                        around.call(call, Answer::new(count));
+                        around.call(call, CallAnswer::new(count));
                     }
                 });
             }

@@ -196,8 +196,8 @@ unsafe fn write(path: &CStr, text: &CStr) -> bool {
     }
 }
 
-/// The memory of an engine, up to a limit. An engine tells a snippet of a refusal, which could catch
-/// that and go on: so the refusal ends this process instead.
+/// The memory of an engine, up to a limit. An engine tells a snippet of a refusal, which could
+/// catch that and go on: so the refusal ends this process instead.
 #[cfg(feature = "code")]
 pub(crate) struct LimitedMemory {
     used: usize,

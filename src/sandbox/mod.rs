@@ -11,8 +11,8 @@
 //!   `inside.rs` its last step, `listeners.rs` the listeners that step makes in the tool's network,
 //!   and `way_out.rs` the proxy that accepts from them · `landlock.rs` the level with rules on
 //!   files · `seccomp.rs` the filters of system calls · `cgroup.rs` limits of a run as a whole ·
-//!   `computing.rs` a process of rye that only computes · `split.rs` the parts of a grant without protected places · `mount_points.rs` placeholders for
-//!   places that do not exist
+//!   `computing.rs` a process of rye that only computes · `split.rs` the parts of a grant without
+//!   protected places · `mount_points.rs` placeholders for places that do not exist
 //!
 //! The types of a policy lie in `host`, because plans use them. No step widens a policy.
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rye::code::{
-    Answer, Engine, EngineError, EngineLimit, JavaScript, PrintStream, Produced, Snippet,
+    CallAnswer, Engine, EngineError, EngineLimit, JavaScript, PrintStream, Produced, Snippet,
     SnippetCall, SnippetFault, Stop, Surroundings, Thrown,
 };
 use serde_json::{Value, json};
@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 struct Around {
     printed: Mutex<Vec<(PrintStream, String)>>,
     calls: Mutex<Vec<SnippetCall>>,
-    kept: Mutex<Vec<Answer>>,
+    kept: Mutex<Vec<CallAnswer>>,
 }
 
 impl Surroundings for Around {
-    fn call(&self, call: SnippetCall, answer: Answer) {
+    fn call(&self, call: SnippetCall, answer: CallAnswer) {
         self.calls.lock().unwrap().push(call.clone());
         let value = call.args.get(1).cloned().unwrap_or_default();
         match call.args.first().and_then(Value::as_str) {

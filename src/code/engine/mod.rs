@@ -66,7 +66,7 @@ pub trait Surroundings: Sync {
     /// The snippet called a function of the border: `runTool`, `runChain`, `searchTools`,
     /// `listNamespaces`, `describeTool` or `listToolExamples`. Any text and any arguments may come,
     /// since the snippet chooses both.
-    fn call(&self, call: SnippetCall, answer: Answer);
+    fn call(&self, call: SnippetCall, answer: CallAnswer);
 
     /// The snippet printed a text, which holds its own line break.
     fn print(&self, stream: PrintStream, text: &str);
@@ -91,9 +91,9 @@ pub struct SnippetCall {
 }
 
 /// Tells the snippet what a call gave, once, from any thread. Dropping it leaves the call open.
-pub struct Answer(Box<dyn FnOnce(Result<Value, Thrown>) + Send>);
+pub struct CallAnswer(Box<dyn FnOnce(Result<Value, Thrown>) + Send>);
 
-impl Answer {
+impl CallAnswer {
     /// An answer that is handed to `give`.
     pub fn new(give: impl FnOnce(Result<Value, Thrown>) + Send + 'static) -> Self {
         Self(Box::new(give))
@@ -105,9 +105,9 @@ impl Answer {
     }
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for CallAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answer")
+        f.write_str("CallAnswer")
     }
 }
 
@@ -210,7 +210,7 @@ impl fmt::Display for SnippetFault {
 
 /// What a snippet says of itself without being run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedSnippet {
     /// The tools that it calls by an id that stands in its text, in the order of the text.
     pub(crate) calls: Vec<CalledTool>,
     /// Whether it also calls tools by ids that it makes while it runs.
@@ -232,7 +232,7 @@ pub(crate) struct CalledTool {
 ///
 /// # Errors
 /// The first error of its syntax.
-pub(crate) fn check(language: &str, code: &str) -> Result<Checked, EngineError> {
+pub(crate) fn check(language: &str, code: &str) -> Result<CheckedSnippet, EngineError> {
     javascript::check(language, code)
 }
 

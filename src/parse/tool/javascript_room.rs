@@ -3,8 +3,8 @@
 use super::javascript_depth::extent;
 use super::nesting::on_a_stack_for;
 
-/// Does `work`, which parses the text as JavaScript or, with `types`, as TypeScript, on a stack that
-/// holds all of its levels.
+/// Does `work`, which parses the text as JavaScript or, with `types`, as TypeScript, on a stack
+/// that holds all of its levels.
 ///
 /// # Errors
 /// A text that is too long or nests too deep, as a fragment of a sentence: "it has …".

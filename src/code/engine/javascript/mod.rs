@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Checked, Engine, EngineError, Produced, Snippet, Stop, Surroundings};
+use super::{CheckedSnippet, Engine, EngineError, Produced, Snippet, Stop, Surroundings};
 
 /// The language whose types are erased.
 const TYPESCRIPT: &str = "typescript";
@@ -84,7 +84,7 @@ impl Engine for JavaScript {
 }
 
 /// What a snippet says of itself without being run.
-pub(super) fn check(language: &str, code: &str) -> Result<Checked, EngineError> {
+pub(super) fn check(language: &str, code: &str) -> Result<CheckedSnippet, EngineError> {
     syntax::check(code, language == TYPESCRIPT)
 }
 

@@ -17,7 +17,7 @@ use crate::base::lines::{FramedLine, Framer};
 use crate::base::sync::unpoisoned;
 use crate::base::value_count::has_more_values;
 use crate::code::engine::{
-    Answer, EngineError, EngineLimit, PrintStream, Produced, Snippet, SnippetCall, Stop,
+    CallAnswer, EngineError, EngineLimit, PrintStream, Produced, Snippet, SnippetCall, Stop,
     Surroundings, Thrown,
 };
 use crate::host::{ChildResult, Host, LimitedMemory, Os, PersistentChild, Spawn};
@@ -296,7 +296,8 @@ impl Session<'_> {
         if has_more_values(line, JSON_NODES + 1_000) {
             return Err(told_wrong("more values than a line may have"));
         }
-        let message = serde_json::from_slice(line).map_err(|_| told_wrong("what is no message"))?;
+        let message = serde_json::from_slice(line)
+            .map_err(|_| told_wrong("something that is not a message"))?;
         match message {
             FromWorker::Ready => self.clock.run(),
             FromWorker::Print { error, text } => {
@@ -308,7 +309,7 @@ impl Session<'_> {
                     return Err(told_wrong("a call twice"));
                 }
                 let inbox = Arc::clone(&self.inbox);
-                let answer = Answer::new(move |result| inbox.give(call, result));
+                let answer = CallAnswer::new(move |result| inbox.give(call, result));
                 self.around.call(SnippetCall { function, args }, answer);
             }
             FromWorker::Idle { taken } if self.open.is_empty() && taken == self.answered => {

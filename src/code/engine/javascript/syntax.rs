@@ -9,7 +9,7 @@ use oxc_parser::Parser;
 use oxc_span::{GetSpan, SourceType};
 
 use super::place::place;
-use crate::code::engine::{CalledTool, Checked, EngineError, SnippetFault};
+use crate::code::engine::{CalledTool, CheckedSnippet, EngineError, SnippetFault};
 use crate::parse::with_room_for_javascript;
 
 /// An error of syntax at a byte of the text.
@@ -70,9 +70,9 @@ pub(super) fn error_in(code: &str) -> Option<SyntaxFault> {
 ///
 /// # Errors
 /// The first error of its syntax.
-pub(super) fn check(code: &str, types: bool) -> Result<Checked, EngineError> {
+pub(super) fn check(code: &str, types: bool) -> Result<CheckedSnippet, EngineError> {
     let read = |program: &Program<'_>| {
-        let mut calls = Calls { code, found: Checked::default() };
+        let mut calls = Calls { code, found: CheckedSnippet::default() };
         calls.visit_program(program);
         Ok(calls.found)
     };
@@ -95,7 +95,7 @@ pub(super) fn check(code: &str, types: bool) -> Result<Checked, EngineError> {
 
 struct Calls<'c> {
     code: &'c str,
-    found: Checked,
+    found: CheckedSnippet,
 }
 
 impl Calls<'_> {
