@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn the_grant_is_judged_by_the_item_that_was_found_and_not_by_how_it_was_written() {
-        let plain = Request { item: "rye/overview".into(), ..asked(Some(&["tool:x/*"])) };
+        let plain = Request { item: format!("{ITEM}@system"), ..asked(Some(&["tool:x/*"])) };
         assert_eq!(run(&plain), Err("grant.denied"));
-        let there = Request { item: "rye/overview".into(), ..asked(Some(&[ITEM])) };
+        let there = Request { item: format!("{ITEM}@system"), ..asked(Some(&[ITEM])) };
         assert_eq!(run(&there), Ok(()));
         let missing = Request { item: "tool:no/such".into(), ..asked(Some(&["tool:x/*"])) };
         assert_eq!(run(&missing), Err("resolve.not_found"));
