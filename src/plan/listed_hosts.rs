@@ -16,7 +16,7 @@ use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
 use crate::parse::host_rules;
 use crate::trace::{Event, Sink};
-use crate::verify::{Integrity, Source, TrustStore};
+use crate::verify::Source;
 
 /// The hosts that a run may reach by a list of the person.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +76,7 @@ pub(super) fn resolve(
     let mut of_person = None;
     let mut of_project = None;
     for copy in &copies {
-        if copy.space == Space::User && !is_yours(copy, machine.trust) {
+        if copy.space == Space::User && !copy.is_signed_by_you(machine.trust) {
             let why = "is not signed by your own key, and nobody else lists hosts for you";
             return Err(bad(&list, copy, why.into()).into());
         }
@@ -103,11 +103,6 @@ pub(super) fn resolve(
         }
     };
     Ok(ListedHosts { hosts, sources: copies.into_iter().map(|copy| copy.source).collect() })
-}
-
-fn is_yours(copy: &ConfigCopy, trust: &TrustStore<'_>) -> bool {
-    copy.source.integrity() == Integrity::Verified
-        && copy.source.signer().is_some_and(|signer| trust.is_yours(signer.key))
 }
 
 /// What one copy lists; a clause for what is wrong with it.

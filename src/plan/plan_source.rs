@@ -7,13 +7,21 @@ use serde_json::{Map, Value};
 use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::space::{Folder, SpaceError};
-use crate::verify::{PartsRoot, Source};
+use crate::verify::{Integrity, PartsRoot, Source, TrustStore};
 
 /// One admitted copy of a config item.
 pub(crate) struct ConfigCopy {
     pub(crate) space: Space,
     pub(crate) source: Source,
     pub(crate) value: Map<String, Value>,
+}
+
+impl ConfigCopy {
+    /// Whether your own key signed it; dev mode does not stand for it.
+    pub(crate) fn is_signed_by_you(&self, trust: &TrustStore<'_>) -> bool {
+        self.source.integrity() == Integrity::Verified
+            && self.source.signer().is_some_and(|signer| trust.is_yours(signer.key))
+    }
 }
 
 /// Gives files that lie beside items, each admitted like an item or listed by one.

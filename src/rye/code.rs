@@ -84,6 +84,12 @@ impl CodePolicy {
         let mut said = Self { config: CodeConfig::default(), approval: None, at_least: None };
         let Ok(item) = CONFIG.parse::<Ref>() else { return Ok(said) };
         for copy in loader.configs(&item)? {
+            // Whoever packed a bundle is not who runs the snippet.
+            if copy.source.bundle().is_some() {
+                continue;
+            }
+            // Nobody else decides for you that nobody is asked.
+            let may_decide = copy.space != Space::User || copy.is_signed_by_you(loader.trust);
             let mut value = copy.value;
             let approval = value.shift_remove("approval").filter(|value| !value.is_null());
             let approval = approval.as_ref().map(|value| {
@@ -104,7 +110,7 @@ impl CodePolicy {
                 said.at_least = approval.max(said.at_least);
             } else {
                 said.config = CodeConfig::from_json(&value)?;
-                said.approval = approval.or(said.approval);
+                said.approval = approval.filter(|_| may_decide).or(said.approval);
             }
         }
         Ok(said)

@@ -112,6 +112,7 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
         &["fmt", "--check"],
         &["graph", "acme/echo"],
         &["init"],
+        &["code", "check", "./none.js"],
         &["test"],
         &["eval", "run", "tool:acme/echo", "--content", "x"],
         &["git", "status"],

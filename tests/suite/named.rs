@@ -46,6 +46,7 @@ const ONE: &[(&[&str], &[&str])] = &[
 const NONE: &[&str] = &[
     "init",
     "new",
+    "code",
     "doctor",
     "search",
     "git",

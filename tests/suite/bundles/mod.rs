@@ -191,7 +191,9 @@ fn a_search_finds_the_tool_of_a_bundle_and_not_its_files() {
     let refs = |world: &World| -> Vec<String> {
         let page = world.json(&["search", "words", "--kind", "tool"]).1;
         let hits = page["hits"].as_array().unwrap().iter();
-        hits.map(|hit| hit["item_id"].as_str().unwrap().to_owned()).collect()
+        let hits = hits.map(|hit| hit["item_id"].as_str().unwrap().to_owned());
+        // Tools of rye's own may have the word as well.
+        hits.filter(|item| !item.starts_with("tool:rye/")).collect()
     };
     assert_eq!(refs(&pair.publisher), ["tool:acme/words/count"], "the fixture is good");
     pair.installed("1.0.0");
