@@ -32,7 +32,6 @@ pub(crate) mod value_count;
 
 pub(crate) use address::Address;
 pub(crate) use digest::{Digest, Digesting};
-#[expect(unused_imports, reason = "the proxy and the plan use it next")]
-pub(crate) use host_rule::{BadHostRule, HostRule, address_of};
+pub(crate) use host_rule::{HostRule, address_of};
 pub(crate) use mask::Mask;
 pub(crate) use time::Timestamp;

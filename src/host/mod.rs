@@ -48,10 +48,9 @@ pub(crate) use confinement::{
 };
 #[cfg(feature = "http")]
 pub(crate) use egress::REFUSED_HEADER;
-#[expect(unused_imports, reason = "the proxy and the plan use it next")]
 pub(crate) use egress::{
-    AllowedCall, BadService, Egress, HOP_BY_HOP, HostTraffic, Refusal, RefusedCall, Service,
-    ServiceText, Traffic, fits_header, plain_path,
+    Egress, HOP_BY_HOP, HostTraffic, Refusal, RefusedCall, Service, ServiceText, Traffic,
+    fits_header, plain_path,
 };
 pub(crate) use environment::Vars;
 #[cfg(feature = "http")]

@@ -58,7 +58,7 @@ pub(crate) struct CodePolicy {
     pub(crate) config: CodeConfig,
     /// What the user's says; `None` leaves it to where a snippet comes from.
     approval: Option<CallApproval>,
-    /// What the project's says.
+    /// What the project's says, and what another's key signed in your user space.
     at_least: Option<CallApproval>,
 }
 
@@ -88,8 +88,12 @@ impl CodePolicy {
             if copy.source.bundle().is_some() {
                 continue;
             }
-            // Nobody else decides for you that nobody is asked.
-            let may_decide = copy.space != Space::User || copy.is_signed_by_you(loader.trust);
+            // Another's key only makes stricter whether you are asked, as a project does.
+            let may_loosen = match copy.space {
+                Space::User => copy.is_signed_by_you(loader.trust),
+                Space::Project => false,
+                Space::System => true,
+            };
             let mut value = copy.value;
             let approval = value.shift_remove("approval").filter(|value| !value.is_null());
             let approval = approval.as_ref().map(|value| {
@@ -107,10 +111,13 @@ impl CodePolicy {
             let value = Value::Object(value);
             if copy.space == Space::Project {
                 said.config = said.config.lowered(&value)?;
-                said.at_least = approval.max(said.at_least);
             } else {
                 said.config = CodeConfig::from_json(&value)?;
-                said.approval = approval.filter(|_| may_decide).or(said.approval);
+            }
+            if may_loosen {
+                said.approval = approval.or(said.approval);
+            } else {
+                said.at_least = approval.max(said.at_least);
             }
         }
         Ok(said)

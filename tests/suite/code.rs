@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::hooks::hook;
+use crate::keys::others::{put_home, stranger, trust};
 use crate::pending;
 use crate::tools::shell;
 use crate::world::{Said, World};
@@ -340,7 +341,9 @@ fn below_a_run_a_person_is_asked_so_what_does_not_only_read_is_refused() {
         );
         let args = ["code", "run", "-", "--json"];
         let env = [("RYE_RUN_ID", "run-x")];
-        world.rye_env(&world.project(), &args, code.as_bytes(), &env).json()["value"].clone()
+        let said = world.rye_env(&world.project(), &args, code.as_bytes(), &env).json();
+        assert!(said["value"].is_array(), "{said}");
+        said["value"].clone()
     };
     assert_eq!(below("acme/writes"), json!(["code.approval_needed", "code.approval_needed"]));
     assert!(!ran(&world));
@@ -352,6 +355,15 @@ fn below_a_run_a_person_is_asked_so_what_does_not_only_read_is_refused() {
     assert_eq!(caught(&world, "acme/writes", &[]), ["code.approval_needed"; 4]);
     world.signed_home(path, &config("never"));
     assert_eq!(caught(&world, "acme/writes", &[]), [""; 4]);
+    // Another's key, which you trust with just this, only makes it stricter.
+    let theirs = stranger(1);
+    trust(&world, &theirs, &["--items", "config:execution/code"]);
+    put_home(&world, &theirs, path, &config("never"));
+    assert_eq!(below("acme/writes"), json!(["code.approval_needed", "code.approval_needed"]));
+    put_home(&world, &theirs, path, &config("first"));
+    assert_eq!(caught(&world, "acme/writes", &[]), ["code.approval_needed"; 4]);
+    world.signed_home(path, &config("never"));
+    assert_eq!(below("acme/writes"), json!(["", ""]));
     world.signed(path, &config("first"));
     assert_eq!(
         caught(&world, "acme/writes", &[]),
