@@ -42,6 +42,36 @@ fn tools(world: &World) -> Vec<String> {
     items.map(|item| item["item_id"].as_str().expect("a ref").to_owned()).collect()
 }
 
+/// Those whose sandbox lets them write nothing, and which reach no other program's network: an
+/// agent's snippet calls them without asking anybody.
+#[test]
+fn the_shipped_tools_that_only_read_say_so_and_no_other_does() {
+    let world = World::new();
+    world.signed_home(".ai/config/web/hosts.yaml", "hosts: [docs.example.org]\n");
+    let writes = world.json(&["describe", "tool:rye/file-system/edit"]).1;
+    assert_eq!(writes["reach"]["writes"], json!(["{project_path}"]), "{writes}");
+    let mut says = Vec::new();
+    for tool in tools(&world) {
+        let (status, told) = world.json(&["describe", &tool]);
+        assert_eq!(status, 0, "{told}");
+        if told["effects"] == "read" {
+            assert_eq!(told["reach"]["writes"], Value::Null, "{told}");
+            says.push(tool);
+        }
+    }
+    let want = [
+        "file-system/glob",
+        "file-system/grep",
+        "file-system/list",
+        "file-system/read",
+        "git/diff",
+        "git/log",
+        "git/status",
+        "web/fetch",
+    ];
+    assert_eq!(says, want.map(|id| format!("tool:rye/{id}")));
+}
+
 #[test]
 fn every_tool_has_a_closed_schema_and_examples_that_validate() {
     let world = World::new();

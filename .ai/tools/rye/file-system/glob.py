@@ -1,5 +1,7 @@
-# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T17:07:22Z sha256=3141367e870ef89218e502872daa093af722c9d8b25a2bb241e903fa1e6bf8c4 key=78f7dae3a0d000131c0889808c8c822d sig=8Y_QQ_syQ4zM6H6Cy3Leg3fiM6RTYhRK2GfSzVUP9c4Ya_lio6znzXm6VIGJDqmVHKpldj0yTalOobufyCzQDg
+# rye:signed:v2 item=tool:rye/file-system/glob ext=py at=2026-11-23T23:35:50Z sha256=afe33772382cd8b590e09014e66566e4e4f89e1cc9b1db9d8ea6b76560eb6163 key=78f7dae3a0d000131c0889808c8c822d sig=dPyHHM-uNpgzustjqXhcL54iy86GtwB7vZxpe5eH2H-RyotPEA47uYuiY6cHTPF38BTxpXMxq-ctrDvLbexiDg
 # /// rye
+# effects = "read"
+#
 # [anchor]
 # root = "tool_parent"
 # mode = "always"

@@ -1,5 +1,7 @@
-# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T17:07:22Z sha256=9007ce3389f196cd2a00e282c0b157666b1caff7c27f30658ce5d142e7b11745 key=78f7dae3a0d000131c0889808c8c822d sig=gmP3O7mhJt3HkIvi62Ih9NDLSSRbqyw4rdKKjBkcgNTyROmDlCh9TVQFy6ZtG69Rh7wpuQiigp1l3Yn1EqQ-CA
+# rye:signed:v2 item=tool:rye/file-system/grep ext=py at=2026-11-23T23:35:50Z sha256=d4fb88ad42e517769ed1067efbd77a2205f9d3775ac49a646e1b3ad00c240feb key=78f7dae3a0d000131c0889808c8c822d sig=z3qSuJhj4J_EDLB39IE_3iCntPveD_x48Zb7Cum0kRjw4dtUwXTw3oolcDRTWP4S2APqUhoKz2Ts_urRY7kpDQ
 # /// rye
+# effects = "read"
+#
 # [anchor]
 # root = "tool_parent"
 # mode = "always"

@@ -1,5 +1,7 @@
-# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T17:07:22Z sha256=3d831e5037ca58a6e567e02f2788477980be4aae9b37e593d94d3e119ec71217 key=78f7dae3a0d000131c0889808c8c822d sig=jTmQVgimgcBci9FHSCKlFvCn2SUAJvTOtZ0muTA1XuLrztBteOyqQn6TBqhMnaYRm_C1nrUCoa_YI_Q_3c82Cg
+# rye:signed:v2 item=tool:rye/file-system/list ext=py at=2026-11-23T23:35:51Z sha256=669b49ddd9bbf806528521c83cb721344cc0cee4cd30036b25184d0213fc7bc0 key=78f7dae3a0d000131c0889808c8c822d sig=FRTRp2VUReRAkwUwAbmkMqAdjhw7x8EhAq4qeogQhmhO0ckkc7lO9_7w8t_kd12l9-w8C1Nt-5Vfj96wHN53BQ
 # /// rye
+# effects = "read"
+#
 # [anchor]
 # root = "tool_parent"
 # mode = "always"

@@ -1,5 +1,7 @@
-# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T17:07:22Z sha256=4af8d49f5df77e11066234c9d690e071d1988c11eef5dd68ea85180198696f00 key=78f7dae3a0d000131c0889808c8c822d sig=0UUssXnHI24uzvSJm70oCq31sp4e3l80SnlwvpW578Ets2H6gF7EopCPJPSXb1XTpoNggFcNEMpR_fXI3GYKAg
+# rye:signed:v2 item=tool:rye/file-system/read ext=py at=2026-11-23T23:35:51Z sha256=06741e0ac145e3e82513660f67b337fb68c962af7642853c8cb9a7c38810e594 key=78f7dae3a0d000131c0889808c8c822d sig=2BRJZ3_bLpHMVhNoUmnbDdMhmQ7Jllf-EahzDEdDI25WvraDReYXWCfti2SlOgUE0cFzHlXYPZwqxm_wA-CnDg
 # /// rye
+# effects = "read"
+#
 # [anchor]
 # root = "tool_parent"
 # mode = "always"

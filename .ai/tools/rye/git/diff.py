@@ -1,5 +1,7 @@
-# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-23T18:05:59Z sha256=72a6f5c21095dbf1185992edbec2c29efaa6fb2f9a6c2abccc1c45b3676437ea key=78f7dae3a0d000131c0889808c8c822d sig=2U3jJq8E34r46MyK5BNiMQrboGVts1qgfMbzh83CJc_rzOabCZsTrNoRGv8sN1YU5siJendtn0iUYJf8MqUbDw
+# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-23T23:35:51Z sha256=cacc6c2159f897cb876f5e37c57a6dab17f0c07983eb37aa51ffdedd4593fe8a key=78f7dae3a0d000131c0889808c8c822d sig=fJRRe_r7UEYOr_Qsg8pA9EDO69g7xH2hcN-yoXboZvBeEbaag0ybNhiO3ZGk3quBeZJZzwST1jBhM6zo2ZeiBA
 # /// rye
+# effects = "read"
+#
 # [anchor]
 # root = "tool_parent"
 # mode = "always"

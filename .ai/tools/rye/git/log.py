@@ -1,5 +1,7 @@
-# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-23T18:05:59Z sha256=91606cc3129424be91081cb5b7c245aa06c1715a52f20b58389954580810cb04 key=78f7dae3a0d000131c0889808c8c822d sig=ABrG38_iDayomvK4UQ1IwSEatGjmu1kaD624enBrwpmqElCkzCpPRP2CPjQ1u-c-32n-ZmYfckCnnrT0SWjtBA
+# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-23T23:35:51Z sha256=a6b7f02b486505851fe138b698b9c4902f004b34909af1255e71d4f75dbaa7a8 key=78f7dae3a0d000131c0889808c8c822d sig=6EhUXABY8MMTJtQwG34vVpRhFrL9ylHP3x5QVvhBaPnOv3eQjuGD2dUnLRq6rOA6bsxv7mgwv5b3HBE8E20rCw
 # /// rye
+# effects = "read"
+#
 # [anchor]
 # root = "tool_parent"
 # mode = "always"

@@ -1,5 +1,7 @@
-# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-23T18:06:00Z sha256=20c66218caf34c481847648cf02bf6fff2211729a6ad7632c1c6c3a6d4e569ae key=78f7dae3a0d000131c0889808c8c822d sig=QIy8cw1-1YB916Snman_A31irLNLTFU4GHrXdnVUNOD_DWEFsnGZ3hhOOk6uf1B_jgOSEBvz5oJKzwup0s2XAg
+# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-23T23:35:51Z sha256=3d7b397716237c324a79c8bf558bdeaf04ff726259fe5edaa3f58d06b2dff415 key=78f7dae3a0d000131c0889808c8c822d sig=1J58m9aM-BH6us_J7fTMYEo5LOLUUf2bY90UHWAig086zrPTam3bCgVhs-puI1NcbIfP8sJOVbUWmTGjPSCmDw
 # /// rye
+# effects = "read"
+#
 # [anchor]
 # root = "tool_parent"
 # mode = "always"
