@@ -182,3 +182,7 @@ pub(crate) const CODE_REFUSING_MS: u64 = 2_000;
 /// milliseconds: the engine keeps that limit itself.
 #[cfg(feature = "code")]
 pub(crate) const CODE_GRACE_MS: u64 = 100;
+/// How long a worker has to say which regular expression of a snippet is not valid, in
+/// milliseconds: reading one takes microseconds, and the error is told without its place else.
+#[cfg(feature = "code")]
+pub(crate) const EXPRESSIONS_MS: u64 = 500;

@@ -1,6 +1,7 @@
 //! Snippets that call tools, through `rye code`.
 
 use std::fs;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -282,6 +283,59 @@ fn what_is_open_when_a_snippet_fails_is_ended_with_its_processes() {
             stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'));
         assert!(!lives, "`{file}` still runs");
     }
+}
+
+#[test]
+fn a_call_before_a_loop_without_end_runs_and_is_recorded_when_it_is_ended() {
+    let world = world();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own\nexec sleep 600\n"));
+    let code = "runTool('acme/sleeps', {}); for (;;) {}";
+    let (status, told) = run(&world, code, &["--engine-ms", "1500"]);
+    assert_eq!((status, &told["error"]["data"]["limit"]), (4, &json!("engine")), "{told}");
+    assert_eq!(codes(&told), ["code.cancelled"]);
+    let pid = fs::read_to_string(world.project().join("own")).unwrap();
+    assert!(!fs::exists(format!("/proc/{}", pid.trim())).unwrap(), "the tool still runs");
+}
+
+/// The processes that a process started, by each of its threads.
+fn children(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")));
+    let all = lists.filter_map(Result::ok).collect::<Vec<_>>().join(" ");
+    all.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_worker_that_is_killed_leaves_its_records_its_output_and_its_time() {
+    let world = world();
+    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own\nexec sleep 600\n"));
+    let code = "println('before'); console.error('too');\n\
+                await tools.acme.echo({n: 1}); await Promise.all([tools.acme.sleeps()])";
+    world.write("a.js", code);
+    let mut command = world.command(&["code", "run", "a.js", "--json"]);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let own = world.project().join("own");
+    while fs::read_to_string(&own).map_or(true, |text| !text.ends_with('\n')) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let is_worker = |pid: &String| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.contains("--code-worker")
+    };
+    let workers: Vec<_> = children(child.id()).into_iter().filter(is_worker).collect();
+    assert_eq!(workers.len(), 1, "{workers:?}");
+    let pid = rustix::process::Pid::from_raw(workers[0].parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &told["code"]), (Some(1), &json!("code.worker")), "{told}");
+    assert_eq!((&told["stdout"], &told["stderr"]), (&json!("before\n"), &json!("too\n")));
+    assert_eq!(codes(&told), ["", "code.cancelled"]);
+    assert_eq!(told["tool_calls"][0]["structured"], json!({"n": 1}));
+    let took = |it: &Value| it.as_u64().unwrap();
+    assert!(took(&told["duration_ms"]) >= took(&told["tool_calls"][1]["duration_ms"]), "{told}");
+    let tool = fs::read_to_string(&own).unwrap();
+    assert!(!fs::exists(format!("/proc/{}", tool.trim())).unwrap(), "the tool still runs");
 }
 
 #[test]

@@ -243,6 +243,14 @@ fn arguments_that_are_not_json_are_an_error_of_the_call_alone() {
         let code = format!("await runTool('echo', {args}).catch((it) => it.name)");
         assert_eq!(value(&code), json!("TypeError"), "{code}");
     }
+    let code = "const told = (it) => it.message;
+        [await runTool('echo', {a: [() => 1]}).catch(told),
+            await runTool('x'.repeat(11 << 20)).catch(told)]";
+    let want = json!([
+        "the arguments of runTool are not JSON: argument 2 at /a/0: a function",
+        "the arguments of runTool are not JSON: argument 1: it has more than 10 MiB",
+    ]);
+    assert_eq!(value(code), want);
 }
 
 /// The place where each wrong snippet is wrong: the line exactly, and a column inside of the word,
@@ -294,6 +302,8 @@ fn each_wrong_snippet_tells_its_place_table() {
         ("BigInt('zz')", 1, "BigInt"),
         ("runTool('late').then(() => { lost() }); 1", 1, "lost"),
         ("Promise.reject(new Error('nobody waits')); 1", 1, "Error"),
+        ("/a/; /ä/;\nconst é = '/', re = /(/;", 2, "/(/"),
+        ("/ok/g.test('/(/'); () => { /a{2,1}/u }", 1, "/a{2,1}/u"),
     ];
     let typescript = [
         ("const é: string = 'ß'; (é as any).foo!.bar", 1, "bar"),
@@ -306,6 +316,7 @@ fn each_wrong_snippet_tells_its_place_table() {
         ("const a = 1;\nexport { a }", 2, "export"),
         ("namespace N { export const a = 1 }", 1, "namespace"),
         ("interface I { a: string }\nawait runTool<I>('bad')", 2, "runTool"),
+        ("type E = '/(/';\nconst é: RegExp = /[b-a]/", 2, "/[b-a]/"),
     ];
     assert!(javascript.len() + typescript.len() >= 30);
     let all = javascript.iter().map(|row| ("javascript", row));
@@ -403,6 +414,18 @@ fn what_was_printed_before_a_snippet_was_ended_is_there() {
     };
     assert_eq!(of(PrintStream::Stdout).len(), 40_001);
     assert_eq!(of(PrintStream::Stderr), "b\n");
+}
+
+#[test]
+fn a_call_does_not_wait_for_a_snippet_that_computes_without_end() {
+    let short = Limits { engine: Duration::from_millis(400), ..USUAL };
+    for endless in ["for (;;) {}", "/(a+)+$/.test('a'.repeat(50) + 'b')", "for (;;) await null"] {
+        let around = Around::default();
+        let code = format!("runTool('never', 1); runTool('never', 2); {endless}");
+        let ended = run_in("javascript", &code, &around, &short, &Stop::new());
+        assert_eq!(ended, Err(EngineError::Limit(EngineLimit::Engine)), "{code}");
+        assert_eq!(around.calls.lock().unwrap().len(), 2, "{code}");
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! - `session.rs` rye's side of a running snippet: the clocks, and what crosses the border ·
 //!   `worker.rs` the other side · `border.rs` the messages between them · `values.rs` values as
 //!   JSON · `prelude.js` what a snippet finds · `place.rs` places in its text · `syntax.rs` what it
-//!   says without being run · `erase.rs` TypeScript as JavaScript
+//!   says without being run · `erase.rs` TypeScript as JavaScript · `expression.rs` which regular
+//!   expression is not valid
 //!
 //! Invariants
 //! - Whatever becomes of a run, its worker is killed and reaped when it ends.
@@ -14,6 +15,7 @@ mod border;
 mod erase;
 #[cfg(debug_assertions)]
 mod escapes;
+mod expression;
 mod place;
 mod session;
 mod syntax;
@@ -79,7 +81,14 @@ impl Engine for JavaScript {
             true => Cow::Owned(erase::erase(snippet.code).map_err(failed)?),
             false => Cow::Borrowed(snippet.code),
         };
-        session::run(&self.program()?, snippet, &script, around, stop)
+        let program = self.program()?;
+        let ended = session::run(&program, snippet, &script, around, stop);
+        match ended {
+            Err(EngineError::Failed(fault)) if expression::may_be_why(&fault) => Err(
+                EngineError::Failed(expression::placed(fault, &program, snippet, &script, stop)),
+            ),
+            ended => ended,
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! What a parser says of a snippet: whether it is of its language, and what it calls.
 
+use std::ops::Range;
+
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     Argument, ArrayExpressionElement, CallExpression, Expression, ObjectPropertyKind, Program,
+    RegExpLiteral,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
@@ -64,6 +67,27 @@ pub(super) fn error_in(code: &str) -> Option<SyntaxFault> {
         }
     }
     furthest.filter(|fault| fault.at.is_some())
+}
+
+/// Where the regular expressions of a text stand, in its order; none of a text that is not a
+/// snippet.
+pub(super) fn expressions(code: &str) -> Vec<Range<usize>> {
+    let read = |program: &Program<'_>| {
+        let mut all = Expressions(Vec::new());
+        all.visit_program(program);
+        all.0.sort_by_key(|span| span.start);
+        Ok(all.0)
+    };
+    forms().into_iter().find_map(|form| with_tree(code, form, read).ok()).unwrap_or_default()
+}
+
+struct Expressions(Vec<Range<usize>>);
+
+impl<'a> Visit<'a> for Expressions {
+    fn visit_reg_exp_literal(&mut self, it: &RegExpLiteral<'a>) {
+        let byte = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+        self.0.push(byte(it.span.start)..byte(it.span.end));
+    }
 }
 
 /// What the snippet says it calls.

@@ -65,6 +65,13 @@ fn work(args: &[OsString]) -> io::Result<()> {
     runtime.set_max_stack_size(SNIPPET_STACK_BYTES);
     let context = Context::full(&runtime).map_err(io::Error::other)?;
     let shared = Rc::new(Shared::default());
+    // The engine asks now and then whether it is to go on: what was called does not wait for a
+    // snippet that computes long, or without end.
+    let waiting = Rc::clone(&shared);
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        waiting.flush();
+        false
+    })));
     let tracked = Rc::clone(&shared);
     runtime.set_host_promise_rejection_tracker(Some(Box::new(
         move |ctx: Ctx<'_>, promise, reason, is_handled| {
@@ -120,7 +127,11 @@ impl Shared {
     }
 
     fn flush(&self) {
-        let mut out = self.out.borrow_mut();
+        // Whoever writes into it just now is not done.
+        let Ok(mut out) = self.out.try_borrow_mut() else { return };
+        if out.is_empty() {
+            return;
+        }
         // rye closes its end when it has ended this process, or is about to.
         if io::stdout().write_all(&out).and_then(|()| io::stdout().flush()).is_err() {
             std::process::exit(1);
@@ -425,7 +436,11 @@ fn call<'js>(
                 continue;
             }
             Ok(_) => format!("they have more than {} MiB", SNIPPET_LINE_BYTES >> 20),
-            Err(not) => format!("{}{} is {}", index + 1, not.path, not.why),
+            Err(not) => {
+                let at =
+                    if not.path.is_empty() { String::new() } else { format!(" at {}", not.path) };
+                format!("argument {}{at}: {}", index + 1, not.why)
+            }
         };
         let text = |text: &str| {
             rquickjs::String::from_str(ctx.clone(), text).map(rquickjs::String::into_value)
