@@ -436,7 +436,6 @@ pub(crate) const CODE_OUTPUT_MAX_BYTES: u64 = 8 << 20;
 #[cfg(feature = "code")]
 pub(crate) const CODE_BYTES: usize = 1 << 20;
 /// Most patterns of what a snippet may reach, and most faults of a request that are told.
-#[cfg(feature = "code")]
 pub(crate) const CODE_PATTERNS: usize = 256;
 /// Calls of one snippet that run at once: as many as of an MCP server.
 #[cfg(feature = "code")]
@@ -455,6 +454,16 @@ pub(crate) const CODE_RECORDS_BYTES: usize = 4 << 20;
 /// The same where an agent reads them: it wants what the snippet made of the results.
 #[cfg(all(feature = "code", feature = "mcp"))]
 pub(crate) const MCP_RECORDS_BYTES: usize = 2 << 10;
+/// The same of a saved snippet, whose records go with the result of a tool.
+#[cfg(feature = "code")]
+pub(crate) const CODE_SAVED_RECORDS_BYTES: usize = 64 << 10;
+/// Saved snippets that run within each other: one that calls itself ends, and what people write by
+/// hand nests less.
+#[cfg(feature = "code")]
+pub(crate) const CODE_NESTED: usize = 4;
+/// Saved snippets below one that run at once: each is a process with memory of its own.
+#[cfg(feature = "code")]
+pub(crate) const CODE_NESTED_AT_ONCE: usize = 16;
 /// Results of snippets that are kept because they were too long for an answer; the oldest go.
 #[cfg(feature = "code")]
 pub(crate) const CODE_KEPT: usize = 50;

@@ -57,6 +57,9 @@ fn arrows(ids: &[ItemId]) -> String {
     ids.join(" -> ")
 }
 
+/// The primitive that runs snippets, which a build may leave out.
+const CODE: &str = "rye/core/primitives/code";
+
 impl Diagnose for ChainError {
     fn code(&self) -> Code {
         match &self.fault {
@@ -93,6 +96,9 @@ impl Diagnose for ChainError {
             ),
             ChainFault::Cycle { .. } | ChainFault::ExtendsCycle { .. } => "change one of these items so that the circle ends".into(),
             ChainFault::TooDeep | ChainFault::TooManyParents => "remove some of them".into(),
+            ChainFault::UnknownPrimitive { item } if item.id.as_str() == CODE => {
+                "use a rye that was built with the feature `code`, which is the default".into()
+            }
             ChainFault::UnknownPrimitive { .. } => {
                 "an item without `executor_id` is a primitive; a tool names a runtime such as `rye/core/runtimes/python/script`".into()
             }

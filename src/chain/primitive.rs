@@ -11,6 +11,9 @@ pub(crate) enum Primitive {
     HttpClient,
     /// One tool of an MCP server.
     Mcp,
+    /// A snippet that calls tools; a build without code mode does not know it.
+    #[cfg(feature = "code")]
+    Code,
 }
 
 impl Primitive {
@@ -20,6 +23,8 @@ impl Primitive {
             "rye/core/primitives/execute" => Some(Self::Execute),
             "rye/core/primitives/http_client" => Some(Self::HttpClient),
             "rye/core/primitives/mcp" => Some(Self::Mcp),
+            #[cfg(feature = "code")]
+            "rye/core/primitives/code" => Some(Self::Code),
             _ => None,
         }
     }

@@ -250,6 +250,11 @@ fn request(args: &Args, rye: &Rye) -> Result<Request, Failure> {
     };
     request.texts = given.texts;
     request.receipt.clone_from(&args.receipt);
+    #[cfg(feature = "code")]
+    {
+        // Who types it is there; a program that rye runs is not.
+        request.is_typed = !super::confirm::is_below_a_run();
+    }
     request.plan = plan;
     Ok(request)
 }

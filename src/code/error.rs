@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::engine::{EngineError, EngineLimit, SnippetFault, Thrown};
 use crate::base::json::object;
+use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 
@@ -18,6 +19,7 @@ codes! {
     CODE_FAILED = "code.failed", ToolFailed;
     CODE_INTERRUPTED = "code.interrupted", CannotRun;
     CODE_LIMIT_EXCEEDED = "code.limit_exceeded", Refused;
+    CODE_NESTED_TOO_DEEP = "code.nested_too_deep", Refused;
     CODE_RESULT_NOT_SERIALISABLE = "code.result_not_serialisable", ToolFailed;
     CODE_WORKER = "code.worker", CannotRun;
 }
@@ -74,7 +76,7 @@ impl CodeLimit {
     }
 
     /// The field that sets it.
-    fn field(self) -> &'static str {
+    pub(crate) fn field(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
             Self::Engine => "engine_ms",
@@ -94,6 +96,15 @@ impl From<EngineLimit> for CodeLimit {
             EngineLimit::Memory => Self::Memory,
         }
     }
+}
+
+/// How many saved snippets there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NestedLimit {
+    #[error("{CODE_NESTED} saved snippets run within each other already, which is the most")]
+    Depth,
+    #[error("{CODE_NESTED_AT_ONCE} saved snippets run below one already, which is the most")]
+    AtOnce,
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -119,6 +130,9 @@ pub(crate) enum CodeError {
     /// Of a chain that no snippet is around.
     #[error("the chain failed: {}", escape_line(&.0.message))]
     ChainFailed(Box<Thrown>),
+    /// Saved snippets that run within each other, or below one.
+    #[error("the snippet was not started: {}", .0)]
+    Nested(NestedLimit),
     #[error("`{}` asks a person first: {}", escape_line(.tool), escape_line(.message))]
     CallPending { tool: String, id: Option<String>, message: String },
 }
@@ -180,6 +194,7 @@ impl Diagnose for CodeError {
             Self::Busy { .. } => CODE_BUSY,
             Self::Chain { .. } => CODE_CHAIN,
             Self::CallPending { .. } => CODE_CALL_PENDING,
+            Self::Nested(_) => CODE_NESTED_TOO_DEEP,
         }
     }
 
@@ -210,6 +225,12 @@ impl Diagnose for CodeError {
             }
             Self::Cancelled => "the error of the result says what ended the snippet".into(),
             Self::Busy { .. } => "await some of the calls before making more".into(),
+            Self::Nested(NestedLimit::Depth) => {
+                "see which of them calls itself by way of the others, and let it call less".into()
+            }
+            Self::Nested(NestedLimit::AtOnce) => {
+                "await some of the calls before making more".into()
+            }
             Self::Chain { .. } => {
                 "each step is `{tool_id, args, use_previous, previous_as, previous_path}`".into()
             }

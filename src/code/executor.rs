@@ -277,6 +277,16 @@ impl CodeResult {
         self.error.clone().map(Failure::from)
     }
 
+    /// How long it ran, calls included.
+    pub(crate) fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// What ended it, where it failed.
+    pub(crate) fn error(&self) -> Option<&CodeError> {
+        self.error.as_ref()
+    }
+
     /// The signal that ended it.
     pub(crate) fn signal(&self) -> Option<i32> {
         self.failure().and_then(|failure| failure.interrupted())

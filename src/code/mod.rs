@@ -13,6 +13,7 @@
 //! - `executor.rs` the entry point · `border.rs` every call of a snippet · `chain.rs` steps that
 //!   take what the one before gave · `records.rs` what became of each call
 //! - `config.rs` `request.rs` what a snippet may use · `tools.rs` what it may reach
+//! - `saved.rs` snippets that are tools
 //! - `stubs.rs` tools as declarations of TypeScript
 //! - `engine` runs one snippet: the languages, the worker that holds it, and its limits of time and
 //!   memory
@@ -25,6 +26,7 @@ mod error;
 mod executor;
 mod records;
 mod request;
+mod saved;
 mod stubs;
 #[cfg(test)]
 mod tests;
@@ -40,5 +42,6 @@ pub use request::CodeRequest;
 pub use tools::{Backend, SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools};
 
 pub(crate) use engine::{CheckedSnippet, check, enter};
-pub(crate) use error::{CODES, CodeError};
+pub(crate) use error::{CODES, CodeError, CodeLimit, NestedLimit};
+pub(crate) use saved::{SavedSnippetError, check_syntax};
 pub(crate) use stubs::{DeclaredTool, declarations};

@@ -127,6 +127,7 @@ pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         failure,
         pending,
         http: None,
+        snippet: None,
         accesses: Accesses::default(),
         traffic: None,
         new_repositories: Vec::new(),

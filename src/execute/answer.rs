@@ -41,6 +41,7 @@ pub(super) fn outcome(
         failure,
         pending: None,
         http: Some(HttpMetadata { status: answer.status, attempts, is_wrapped: !is_whole_json }),
+        snippet: None,
         accesses: Accesses::default(),
         traffic: None,
         new_repositories: Vec::new(),

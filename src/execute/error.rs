@@ -10,6 +10,8 @@ use super::protocol_fault::ProtocolFault;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Code, Diagnose, codes};
+#[cfg(feature = "code")]
+use crate::diagnostic::{Failure, Place};
 use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED, Traffic};
 use crate::id::Ref;
 use crate::plan::{EXECUTE_TIMEOUT, TimeLimit};
@@ -72,6 +74,10 @@ pub(crate) enum ExecuteError {
     Sandbox { item: Ref, why: String },
     #[error("what `{item}` made is not taken over: {}", escape_line(&.source.to_string()))]
     NewItems { item: Ref, source: io::Error },
+    /// A snippet that is a tool gave nothing.
+    #[cfg(feature = "code")]
+    #[error("{0}")]
+    Snippet(Failure),
     #[error("the git index of `{item}` is not taken over: {}", escape_line(&.source.to_string()))]
     GitIndex { item: Ref, source: io::Error },
 }
@@ -128,6 +134,26 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
+impl ExecuteError {
+    /// The item that ran; not of an error that names it by itself.
+    fn own_item(&self) -> Option<&Ref> {
+        match self {
+            Self::Timeout { item, .. }
+            | Self::Interrupted { item, .. }
+            | Self::Spawn { item, .. }
+            | Self::Http { item, .. }
+            | Self::Protocol { item, .. }
+            | Self::Mcp { item, .. }
+            | Self::Sandbox { item, .. }
+            | Self::NewItems { item, .. }
+            | Self::GitIndex { item, .. }
+            | Self::PrivateDir { item, .. } => Some(item),
+            #[cfg(feature = "code")]
+            Self::Snippet(_) => None,
+        }
+    }
+}
+
 impl Diagnose for ExecuteError {
     fn code(&self) -> Code {
         match self {
@@ -140,11 +166,15 @@ impl Diagnose for ExecuteError {
             Self::Mcp { fault, .. } => fault.code(),
             Self::Sandbox { .. } => SANDBOX_FAILED,
             Self::NewItems { .. } | Self::GitIndex { .. } => EXECUTE_TOOL_FAILED,
+            #[cfg(feature = "code")]
+            Self::Snippet(failure) => failure.reason(),
         }
     }
 
     fn help(&self) -> Option<String> {
         Some(match self {
+            #[cfg(feature = "code")]
+            Self::Snippet(failure) => return failure.help(),
             Self::Timeout { limit, .. } => limit.help("config.timeout"),
             Self::Http { fault, .. } => http_help(fault).into(),
             Self::Protocol { fault, .. } => fault.help(),
@@ -182,27 +212,35 @@ impl Diagnose for ExecuteError {
     }
 
     fn item(&self) -> Option<String> {
-        let (Self::Timeout { item, .. }
-        | Self::Interrupted { item, .. }
-        | Self::Spawn { item, .. }
-        | Self::Http { item, .. }
-        | Self::Protocol { item, .. }
-        | Self::Mcp { item, .. }
-        | Self::Sandbox { item, .. }
-        | Self::NewItems { item, .. }
-        | Self::GitIndex { item, .. }
-        | Self::PrivateDir { item, .. }) = self;
-        Some(item.to_string())
+        #[cfg(feature = "code")]
+        if let Self::Snippet(failure) = self {
+            return failure.inner().item();
+        }
+        self.own_item().map(ToString::to_string)
+    }
+
+    #[cfg(feature = "code")]
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Snippet(failure) => failure.inner().place(),
+            _ => None,
+        }
     }
 
     fn signal(&self) -> Option<i32> {
         match self {
             Self::Interrupted { signal, .. } => Some(*signal),
+            #[cfg(feature = "code")]
+            Self::Snippet(failure) => failure.interrupted(),
             _ => None,
         }
     }
 
     fn data(&self) -> serde_json::Map<String, serde_json::Value> {
+        #[cfg(feature = "code")]
+        if let Self::Snippet(failure) = self {
+            return failure.inner().data();
+        }
         let mut data = serde_json::Map::new();
         if let Self::Timeout { stderr_tail, .. }
         | Self::Protocol { stderr_tail, .. }

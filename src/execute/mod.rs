@@ -41,6 +41,8 @@ pub(crate) use http::http_request;
 pub(crate) use mcp_fault::{McpFault, ToolChange};
 pub(crate) use new_repositories::new_repositories_text;
 pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
+#[cfg(feature = "code")]
+pub(crate) use output_digest::CallSeen;
 pub(crate) use output_digest::{OutputDigest, OutputWitness};
 pub(crate) use protocol_fault::ProtocolFault;
 pub(crate) use subprocess::subprocess;

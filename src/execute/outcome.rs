@@ -27,6 +27,8 @@ pub(crate) struct Outcome {
     pub(crate) pending: Option<Pending>,
     /// Where the tool was an HTTP request.
     pub(crate) http: Option<HttpMetadata>,
+    /// What a snippet printed and called, and its limits, where the tool is one.
+    pub(crate) snippet: Option<Map<String, Value>>,
     /// What it did, where it was watched.
     pub(crate) accesses: Accesses,
     /// What went through rye's proxy, where it was held to hosts or services.
@@ -118,9 +120,30 @@ impl Outcome {
             failure,
             pending: None,
             http: None,
+            snippet: None,
             accesses: ended.accesses.clone(),
             traffic: ended.traffic.clone(),
             new_repositories: ended.new_repositories.clone(),
+        }
+    }
+
+    /// Of a snippet that came to its end: its value, and what it did on the way.
+    #[cfg(feature = "code")]
+    pub(crate) fn of_snippet(data: Value, did: Map<String, Value>, duration: Duration) -> Self {
+        Self {
+            data,
+            exit_code: None,
+            signal: None,
+            duration,
+            max_rss_kib: 0,
+            truncated: false,
+            failure: None,
+            pending: None,
+            http: None,
+            snippet: Some(did),
+            accesses: Accesses::default(),
+            traffic: None,
+            new_repositories: Vec::new(),
         }
     }
 
@@ -148,6 +171,9 @@ impl Outcome {
                 out.insert("truncated".into(), true.into());
             }
             return out;
+        }
+        if let Some(snippet) = &self.snippet {
+            return snippet.clone();
         }
         out.insert("exit_code".into(), json!(self.exit_code));
         if let Some(signal) = self.signal {

@@ -40,6 +40,19 @@ pub(crate) struct OutputSeen {
     pub(crate) answer: Option<(u16, OutputDigest)>,
     /// What went through rye's proxy.
     pub(crate) traffic: Option<Traffic>,
+    /// What a snippet called.
+    pub(crate) calls: Vec<CallSeen>,
+}
+
+/// One call of a snippet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallSeen {
+    /// As the snippet wrote it.
+    pub(crate) tool: String,
+    /// SHA-256 of the arguments as they are in the record of the call.
+    pub(crate) args: Digest,
+    /// The code of its failure.
+    pub(crate) error: Option<String>,
 }
 
 /// Takes what a primitive saw. A primitive that started nothing says nothing.
@@ -56,8 +69,7 @@ impl OutputWitness {
             signal: ended.signal,
             stdout: stdout.map(|digest| OutputDigest::new(digest, ended.stdout_truncated)),
             stderr: stderr.map(|digest| OutputDigest::new(digest, ended.stderr_truncated)),
-            answer: None,
-            traffic: None,
+            ..OutputSeen::default()
         };
         self.keep(seen);
     }
@@ -66,6 +78,14 @@ impl OutputWitness {
     pub(super) fn heard(&self, answer: &HttpAnswer) {
         let body = OutputDigest::from_bytes(&answer.body, answer.truncated);
         self.keep(OutputSeen { answer: Some((answer.status, body)), ..OutputSeen::default() });
+    }
+
+    /// What a snippet printed and called.
+    #[cfg(feature = "code")]
+    pub(crate) fn computed(&self, stdout: &str, stderr: &str, calls: Vec<CallSeen>) {
+        let whole = |text: &str| Some(OutputDigest::from_bytes(text.as_bytes(), false));
+        let (stdout, stderr) = (whole(stdout), whole(stderr));
+        self.keep(OutputSeen { stdout, stderr, calls, ..OutputSeen::default() });
     }
 
     fn keep(&self, seen: OutputSeen) {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -24,12 +25,12 @@ use crate::base::{Digest, Digesting};
 /// A process that serves only rye (the command line) may adopt and kill the orphans of its
 /// children. Inside another program that could kill that program's own processes.
 pub(crate) struct Os {
-    adopts_orphans: bool,
+    adopts_orphans: AtomicBool,
 }
 
 impl Os {
     pub(crate) fn new(adopts_orphans: bool) -> Self {
-        Self { adopts_orphans }
+        Self { adopts_orphans: AtomicBool::new(adopts_orphans) }
     }
 }
 
@@ -66,6 +67,10 @@ impl Host for Os {
     #[cfg(not(feature = "http"))]
     fn call(&self, _call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         Err(NetFault::NoNetwork)
+    }
+
+    fn serve_many(&self) {
+        self.adopts_orphans.store(false, Ordering::Relaxed);
     }
 
     fn confine(&self, _policy: Policy, _ladder: Ladder) -> Result<Confinement, CannotConfine> {
@@ -146,7 +151,7 @@ impl Os {
     /// Makes this process adopt orphans of its children, if it may. Returns the children that exist
     /// already: they are not rye's, because a shell may have replaced itself by this process.
     fn adopt(&self) -> Option<Vec<Pid>> {
-        self.adopts_orphans.then(|| {
+        self.adopts_orphans.load(Ordering::Relaxed).then(|| {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
             reset_sigchld();
             children()

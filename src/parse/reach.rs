@@ -34,6 +34,9 @@ pub(crate) struct DeclaredReach {
     declares_reads: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     writes: Vec<String>,
+    /// Patterns of the tools that a saved snippet calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<String>,
     /// Names of host variables that are secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<String>,
@@ -94,6 +97,7 @@ impl DeclaredReach {
             reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
             declares_reads: sandbox.is_some_and(|s| s.read.is_some()),
             writes,
+            calls: tool.calls.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
             secrets: tool.secrets.clone(),
             env: tool.env_names.iter().cloned().chain(all).collect(),
             hook: tool.hook.as_ref().map(|hook| {
@@ -118,6 +122,7 @@ impl DeclaredReach {
             ("net", self.net.as_ref().map(DeclaredNet::to_string)),
             ("services", (!self.services.is_empty()).then(|| self.services.join("; "))),
             ("calls", self.url.clone()),
+            ("calls tools", list(&self.calls)),
             ("writes", list(&self.writes)),
             ("reads", list(&self.reads)),
             ("may", list(&self.permissions)),
@@ -155,6 +160,7 @@ impl DeclaredReach {
             reads: more(&self.reads, &other.reads),
             declares_reads: self.declares_reads,
             writes: more(&self.writes, &other.writes),
+            calls: more(&self.calls, &other.calls),
             secrets: more(&self.secrets, &other.secrets),
             env: more(&self.env, &other.env),
             hook: other_than(&self.hook, &other.hook),

@@ -6,6 +6,8 @@ use super::exec::ExecOptions;
 use super::http::HttpPlan;
 use super::mcp::McpTool;
 use super::process::Process;
+#[cfg(feature = "code")]
+use super::snippet::SnippetPlan;
 use super::template_context::TemplateContext;
 
 /// What the end of a chain is asked to do, with all that only such an act has.
@@ -17,6 +19,9 @@ pub(crate) enum Act {
     Http(HttpPlan),
     /// One tool of an MCP server.
     Mcp(McpServer, McpTool),
+    /// A snippet that calls tools.
+    #[cfg(feature = "code")]
+    Code(SnippetPlan),
 }
 
 /// How an MCP server is reached.
@@ -33,6 +38,8 @@ impl Act {
             | Self::Exec(process, _)
             | Self::Mcp(McpServer::Program(process), _) => Some(process),
             Self::Http(_) | Self::Mcp(McpServer::Url(_), _) => None,
+            #[cfg(feature = "code")]
+            Self::Code(_) => None,
         }
     }
 
@@ -43,11 +50,15 @@ impl Act {
             | Self::Exec(process, _)
             | Self::Mcp(McpServer::Program(process), _) => process.document(context),
             Self::Http(http) | Self::Mcp(McpServer::Url(http), _) => http.to_json(),
+            #[cfg(feature = "code")]
+            Self::Code(snippet) => snippet.document(),
         };
         match self {
             Self::Exec(_, options) => drop(out.insert("exec".into(), options.to_json())),
             Self::Mcp(_, tool) => drop(out.insert("mcp".into(), tool.to_json())),
             Self::Process(_) | Self::Http(_) => {}
+            #[cfg(feature = "code")]
+            Self::Code(_) => {}
         }
         out
     }

@@ -47,6 +47,8 @@ mod protected;
 mod record;
 mod sandbox_hint;
 mod schema;
+#[cfg(feature = "code")]
+mod snippet;
 mod start;
 mod template;
 mod template_context;
@@ -78,5 +80,7 @@ pub(crate) use process::Process;
 pub(crate) use protected::GIT_NAME as GIT;
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
+#[cfg(feature = "code")]
+pub(crate) use snippet::{SnippetPlan, check_snippet};
 pub(crate) use time_limit::TimeLimit;
 pub(crate) use tree::{Pinned, TOOL};

@@ -14,6 +14,7 @@ use crate::base::limits::{NEAR_NAMES, PARAMS_NODES};
 use crate::base::text::near;
 use crate::chain::Primitive;
 use crate::id::{ItemId, Ref};
+use crate::parse::SNIPPET;
 
 /// Parameters that fit the tool's schema, defaults applied. Kept once: a clone is the same object.
 ///
@@ -131,12 +132,28 @@ pub(crate) fn check_config(
     if executor.is_some_and(is_http) {
         return super::http::check(config);
     }
+    if executor.is_some_and(|id| id.as_str() == SNIPPET) {
+        return check_snippet_config(config);
+    }
     let is_mcp =
         |id: &ItemId| id.as_str() == MCP_TOOL || Primitive::from_id(id) == Some(Primitive::Mcp);
     if executor.is_some_and(is_mcp) {
         return super::mcp::check(config);
     }
     super::config::Execution::read(config).map(|_| ())
+}
+
+/// The limits of a saved snippet. A build without code mode knows its time alone.
+fn check_snippet_config(config: &Map<String, Value>) -> Result<(), Bad> {
+    super::config::timeout_ms(config)?;
+    #[cfg(feature = "code")]
+    {
+        let mut limits = config.clone();
+        limits.retain(|key, _| key != "timeout" && key != "timeout_ms");
+        crate::code::CodeConfig::from_json(&limits.into())
+            .map_err(|failure| ("/config", format!("is not valid: {failure}")))?;
+    }
+    Ok(())
 }
 
 /// Whether a tool with this executor is one HTTP request.

@@ -23,6 +23,8 @@ use super::pieces::Pieces;
 use super::plan_source::PlanSource;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
+#[cfg(feature = "code")]
+use super::snippet::SnippetPlan;
 use super::template::{Named, Names};
 use super::template_context::TemplateContext;
 use super::time_limit::{LimitKey, TimeLimit};
@@ -386,10 +388,22 @@ fn act(
     anchored: Option<&Anchored>,
     machine: &PlanContext<'_>,
     sink: &dyn Sink,
-) -> Result<(Survey, Act, Option<u64>), PlanError> {
+) -> Result<(Survey, Act, Option<u64>), Failure> {
     let mut config = merged(chain);
     let mut tool = None;
+    let item = chain.tool().item();
+    #[cfg(feature = "code")]
+    if chain.primitive() == Primitive::Code {
+        let (snippet, signed_ms) = SnippetPlan::new(chain, config, params)?;
+        return Ok((Survey::default(), Act::Code(snippet), signed_ms));
+    }
+    if !chain.tool().tool.calls.is_empty() {
+        let why = "says what a snippet may call, and this chain runs another program".to_owned();
+        return Err(PlanError::BadConfig { item: item.clone(), pointer: "/calls", why }.into());
+    }
     match chain.primitive() {
+        #[cfg(feature = "code")]
+        Primitive::Code => {}
         Primitive::Execute => {}
         Primitive::HttpClient => {
             let http = HttpPlan::new(chain, &config, params, context)?;
@@ -397,7 +411,6 @@ fn act(
             return Ok((Survey::default(), Act::Http(http), signed_ms));
         }
         Primitive::Mcp => {
-            let item = chain.tool().item();
             let bad = |(pointer, why)| PlanError::BadConfig { item: item.clone(), pointer, why };
             let taken = McpTool::take(chain, &mut config).map_err(bad)?;
             if config.contains_key("url") {

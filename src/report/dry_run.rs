@@ -22,7 +22,11 @@ impl ToolReport {
         out.push_str(&external_tree(survey, self.details.len(), paint));
         let plan = self.plan.to_json();
         out.push('\n');
-        let rows = if plan["method"].is_null() { process_rows(&plan) } else { http_rows(&plan) };
+        let rows = match () {
+            () if !plan["snippet"].is_null() => snippet_rows(&plan["snippet"]),
+            () if !plan["method"].is_null() => http_rows(&plan),
+            () => process_rows(&plan),
+        };
         let rows = rows.into_iter().chain([("time limit", self.plan.limit().to_text())]);
         for (label, value) in rows {
             let label = paint.style(Style::Dim, &format!("{label:>12}"));
@@ -52,6 +56,17 @@ fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
         ("in", plan["cwd"].as_str().unwrap_or_default().to_owned()),
         ("environment", names.join(" ")),
         ("sandbox", sandbox_text(&plan["sandbox"])),
+    ]
+}
+
+/// What a snippet may do, for people.
+fn snippet_rows(snippet: &Value) -> Vec<(&'static str, String)> {
+    let calls = snippet["calls"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let calls: Vec<_> = calls.collect();
+    let calls = if calls.is_empty() { "nothing".to_owned() } else { calls.join(" ") };
+    vec![
+        ("would run", format!("a snippet of {}", snippet["language"].as_str().unwrap_or_default())),
+        ("may call", calls),
     ]
 }
 

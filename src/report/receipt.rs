@@ -80,6 +80,20 @@ pub(crate) struct Predicate {
     /// What went through rye's proxy, where the tool was held to hosts or services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) traffic: Option<Value>,
+    /// What was called, where the tool is a snippet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) calls: Vec<CallRecord>,
+}
+
+/// One call of a snippet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CallRecord {
+    /// The tool, as the snippet wrote it.
+    pub(crate) tool: String,
+    pub(crate) args: Sha256,
+    /// The code of its failure.
+    pub(crate) error: Option<String>,
 }
 
 /// One link; the fields are those of a plan.
@@ -169,6 +183,15 @@ impl Receipt {
                 warnings: warnings.collect(),
                 sandbox: plan.sandbox(),
                 traffic: seen.traffic.map(|traffic| json!(traffic)),
+                calls: seen
+                    .calls
+                    .into_iter()
+                    .map(|call| CallRecord {
+                        tool: call.tool,
+                        args: Sha256 { sha256: call.args },
+                        error: call.error,
+                    })
+                    .collect(),
             },
         }
     }

@@ -261,7 +261,7 @@ impl ToolReport {
             })),
             Some(outcome) => {
                 metadata.extend(outcome.metadata());
-                if outcome.http.is_none() {
+                if outcome.http.is_none() && outcome.snippet.is_none() {
                     metadata.insert("sandbox".into(), self.plan.sandbox());
                 }
                 let mut out = match (&outcome.failure, &outcome.pending) {

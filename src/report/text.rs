@@ -61,6 +61,11 @@ impl ToolReport {
             Some(_) => answer_text(data),
             None => data_text(data),
         };
+        if let Some(snippet) = &outcome.snippet {
+            // The value is the answer, and what is printed on the way stands beside it.
+            let printed = ["stdout", "stderr"].map(|key| snippet.get(key).and_then(Value::as_str));
+            text.stderr = printed.into_iter().flatten().collect();
+        }
         if let Some(failure) = &outcome.failure {
             // What the tool wrote is shown once: here, unless it stood in the data already.
             if text.stderr.is_empty() && outcome.http.is_none() {

@@ -116,6 +116,10 @@ fn describe(event: &Event) -> (&'static str, String) {
         }
         Event::Traffic { traffic } => ("traffic", traffic_text(traffic)),
         Event::NewRepositories { at } => ("new git", escape_line(&at.join(" "))),
+        Event::Call { call_id, tool_id, failed, took_ms } => {
+            let (tool, came) = (escape_line(tool_id), failed.as_deref().unwrap_or("done"));
+            ("call", format!("{call_id} {tool} {came}  {}", ms_text(*took_ms)))
+        }
         Event::Exit { exit_code, signal, timed_out } => {
             let how = match (exit_code, signal) {
                 (Some(code), None) => format!("status {code}"),

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
+use super::approvals::Approval;
 use super::facade::Rye;
-use super::run::Runs;
+use super::run::{Request, Runs};
 use crate::exec_protocol::Servers;
 use crate::execute::{ExecuteError, Outcome, OutputWitness, RunContext, http_request, subprocess};
 use crate::host::PrivateDir;
@@ -22,18 +21,29 @@ pub(crate) struct KeptServers {
     mcp: Sessions,
 }
 
+/// Whose run it is.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    /// What was asked for.
+    pub(super) request: &'a Request,
+    #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only a snippet asks"))]
+    pub(super) run_id: &'a str,
+}
+
 impl Runs<'_> {
     /// Carries out a plan.
     ///
     /// # Errors
-    /// `execute.*`, `protocol.*`, `mcp.*`
+    /// `execute.*`, `protocol.*`, `mcp.*`, `code.*`
     pub(super) fn execute(
         self,
         plan: &Plan,
+        caller: Caller<'_>,
         witness: Option<&OutputWitness>,
-        approval: Option<&Value>,
         sink: &dyn Sink,
     ) -> Result<Outcome, ExecuteError> {
+        let approval = caller.request.approval.as_ref().map(Approval::to_json);
+        let approval = approval.as_ref();
         let (fallback, servers) = (pin_fallback(self.rye), &self.rye.servers);
         let running = run_context(self.rye, fallback.as_deref(), sink);
         let running = RunContext { approval, witness, ..running };
@@ -42,6 +52,8 @@ impl Runs<'_> {
             Act::Exec(process, options) => servers.exec.call(plan, process, options, &running),
             Act::Http(http) => http_request(plan, &http.request, &running),
             Act::Mcp(server, tool) => servers.mcp.call(plan, server, tool, &running),
+            #[cfg(feature = "code")]
+            Act::Code(snippet) => self.saved_snippet(plan, snippet, caller, witness, sink),
         }
     }
 }

@@ -12,15 +12,18 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
+use super::carry_out::Caller;
 use super::describe::DetailLevel;
 use super::facade::Rye;
 use super::grants;
 use super::run::{Request, run_id};
+use super::saved_snippet::Nesting;
 use super::search::{SearchRequest, is_link};
 use crate::base::Digest;
 use crate::base::limits::CODE_KEPT;
 use crate::base::staged::AtomicFile;
 use crate::base::sync::unpoisoned;
+use crate::base::time::as_ms;
 use crate::code::{
     Backend, CodeConfig, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor, SnippetReach,
     ToolAnswer, ToolCall, ToolFault, Tools,
@@ -29,7 +32,7 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::plan::{Act, PlanError, PlanSource};
 use crate::report::{Report, Warned};
-use crate::trace::{Quiet, Sink};
+use crate::trace::{Event, Quiet, Sink};
 
 /// When a person is asked before a snippet changes something; a later one is stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -183,6 +186,8 @@ pub struct RyeTools<'a> {
     /// Where a receipt of each call goes.
     receipts: Option<PathBuf>,
     warned: Mutex<Vec<Warned>>,
+    /// The saved snippets that a call is within.
+    within: Nesting,
 }
 
 impl<'a> RyeTools<'a> {
@@ -199,6 +204,7 @@ impl<'a> RyeTools<'a> {
             locked: false,
             receipts: None,
             warned: Mutex::default(),
+            within: Nesting::default(),
         }
     }
 
@@ -216,6 +222,15 @@ impl<'a> RyeTools<'a> {
     /// Leaves a receipt of each call in a folder.
     pub(crate) fn receipts(self, receipts: Option<PathBuf>) -> Self {
         Self { receipts, ..self }
+    }
+
+    /// For a saved snippet, which reaches these tools and of them what its caller reaches.
+    pub(super) fn below(self, caller: Caller<'_>, within: Nesting, own: Grants) -> Self {
+        let grants = match caller.request.grants.clone() {
+            Some(granted) => granted.and(own),
+            None => own,
+        };
+        Self { run_id: caller.run_id.to_owned(), grants: Some(grants), within, ..self }
     }
 
     /// What dev mode let through.
@@ -313,6 +328,7 @@ impl Tools for RyeTools<'_> {
         let begin = Instant::now();
         let query = tool(call.id)?;
         let call_id = format!("{}-{}", self.run_id, call.number);
+        let shown = call_id.clone();
         let mut request = Request::new(query.to_string());
         request.params = call.args;
         request.grants = self.granted(call.reach);
@@ -320,13 +336,22 @@ impl Tools for RyeTools<'_> {
         request.locked = self.locked;
         request.receipt = self.receipts.as_ref().map(|at| at.join(format!("{call_id}.json")));
         request.call_id = Some(call_id);
-        match self.rye.runs().run(&request, begin, self.sink) {
+        request.is_typed = !self.reads_only;
+        request.within = self.within.clone();
+        let came = match self.rye.runs().run(&request, begin, self.sink) {
             Ok(report) => self.ran(&report, call.id, begin),
             Err(failed) => {
                 unpoisoned(self.warned.lock()).extend(failed.warnings);
                 Err(failed.failure.into())
             }
-        }
+        };
+        self.sink.record(Event::Call {
+            call_id: shown,
+            tool_id: call.id.to_owned(),
+            failed: came.as_ref().err().map(|fault: &ToolFault| fault.code.clone()),
+            took_ms: as_ms(begin.elapsed()),
+        });
+        came
     }
 
     fn search_tools(
@@ -426,5 +451,6 @@ fn backend(report: &Report) -> Backend {
         Act::Exec(..) => Backend::Exec,
         Act::Http(_) => Backend::Http,
         Act::Mcp(..) => Backend::Mcp,
+        Act::Code(_) => Backend::Local,
     }
 }

@@ -78,7 +78,8 @@ impl Diagnose for GrantDenied {
 
     fn help(&self) -> Option<String> {
         Some(format!(
-            "it may be reached once whoever calls allows it, as `rye code run --allow {}` does",
+            "it may be reached once whoever calls allows it: `rye code run --allow {}`, or `calls` \
+             in the header of a saved snippet",
             self.item
         ))
     }

@@ -43,6 +43,8 @@ mod reach;
 mod receipts;
 mod risk;
 mod run;
+#[cfg(feature = "code")]
+mod saved_snippet;
 mod search;
 mod signing;
 mod why;

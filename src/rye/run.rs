@@ -7,11 +7,14 @@ use serde_json::{Map, Value};
 
 use super::approvals::Approval;
 use super::call_policy::{CallPolicy, LockMode};
+use super::carry_out::Caller;
 use super::facade::Rye;
 use super::failed::Failed;
 use super::grants;
 use super::load::Loader;
 use super::receipts::{ReceiptWriter, WrittenReceipts};
+#[cfg(feature = "code")]
+use super::saved_snippet::Nesting;
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
@@ -65,6 +68,13 @@ pub struct Request {
     pub(crate) reads_only: bool,
     /// The name of the call that hooks are told; the run's own where there is none.
     pub(crate) call_id: Option<String>,
+    /// A person typed it, who is not asked about what a saved snippet calls unless that is
+    /// configured.
+    #[cfg(feature = "code")]
+    pub(crate) is_typed: bool,
+    /// The saved snippets that it is called from.
+    #[cfg(feature = "code")]
+    pub(crate) within: Nesting,
 }
 
 impl Request {
@@ -90,6 +100,10 @@ impl Request {
             grants: None,
             reads_only: false,
             call_id: None,
+            #[cfg(feature = "code")]
+            is_typed: false,
+            #[cfg(feature = "code")]
+            within: Nesting::default(),
         }
     }
 
@@ -287,11 +301,11 @@ impl Runs<'_> {
                 if let Some(approval) = &request.approval {
                     self.rye.approvals().claim(approval)?;
                 }
-                let approval = request.approval.as_ref().map(Approval::to_json);
+                let caller = Caller { request, run_id: &run_id };
                 let begin = Instant::now();
                 let unseen = WithoutOutput(loader.sink);
                 let sink: &dyn Sink = if hooks.may_withhold() { &unseen } else { loader.sink };
-                let ended = self.act(&plan, writer, approval.as_ref(), &run_id, &warnings, sink);
+                let ended = self.act(&plan, writer, caller, &warnings, sink);
                 match ended {
                     Ok((mut outcome, written)) => {
                         hooks.after(args.as_map(), &mut outcome, begin.elapsed())?;
@@ -334,14 +348,13 @@ impl Runs<'_> {
         self,
         plan: &Plan,
         writer: Option<ReceiptWriter>,
-        approval: Option<&Value>,
-        run_id: &str,
+        caller: Caller<'_>,
         warnings: &[Warned],
         sink: &dyn Sink,
     ) -> Result<(Outcome, WrittenReceipts), Failure> {
         let witness = writer.as_ref().map(|writer| &writer.witness);
-        let result = self.execute(plan, witness, approval, sink);
-        let written = writer.map(|writer| writer.write(plan, run_id, &result, warnings));
+        let result = self.execute(plan, caller, witness, sink);
+        let written = writer.map(|writer| writer.write(plan, caller.run_id, &result, warnings));
         let written = written.unwrap_or_default();
         match (result, written.lost) {
             (Ok(outcome), lost) => Ok((outcome, WrittenReceipts { lost, ..written })),

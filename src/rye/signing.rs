@@ -15,9 +15,13 @@ use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnose, Place};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::interpolate::undeclared;
+#[cfg(feature = "code")]
+use crate::parse::SNIPPET;
 use crate::parse::{
     Finding, Item, Severity, Tool, check_for_signing, misspelt_keywords, write_files,
 };
+#[cfg(feature = "code")]
+use crate::plan::check_snippet;
 use crate::plan::{check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
@@ -374,6 +378,8 @@ pub(super) fn judge_content(
     findings.extend(schema_findings(&parsed));
     if let Item::Tool(tool) = &parsed {
         findings.extend(wishes(tool, source.item()));
+        #[cfg(feature = "code")]
+        findings.extend(snippet_finding(tool, source));
     }
     if let Item::Directive(directive) = &parsed {
         findings.extend(undeclared(directive, source.text()));
@@ -470,6 +476,16 @@ fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
         findings.push(Finding::warning(message));
     }
     findings
+}
+
+/// Why a saved snippet cannot run: what `rye code check` says of it.
+#[cfg(feature = "code")]
+fn snippet_finding(tool: &Tool, source: &Source) -> Option<Finding> {
+    let is_snippet = tool.executor.as_ref().is_some_and(|id| id.as_str() == SNIPPET);
+    let failure = is_snippet.then(|| check_snippet(source).err()).flatten()?;
+    let place = failure.inner().place().unwrap_or_default();
+    let position = place.line.zip(place.column).map(|(line, column)| Position { line, column });
+    Some(Finding::error(failure.to_string()).at(position))
 }
 
 /// A schema that is not one, slips of its keywords, and examples that do not fit it.

@@ -38,6 +38,10 @@ impl Confined {
 }
 
 impl Host for Confined {
+    fn serve_many(&self) {
+        self.host.serve_many();
+    }
+
     fn is_folder(&self, path: &Path) -> bool {
         self.host.is_folder(path)
     }

@@ -112,6 +112,8 @@ pub(crate) enum Event {
     },
     /// Repositories came to be while the child ran, in what it may write of the project.
     NewRepositories { at: Vec<String> },
+    /// A snippet called a tool and this came of it: nothing, or the code of the failure.
+    Call { call_id: String, tool_id: String, failed: Option<String>, took_ms: u64 },
     /// The child ended.
     Exit { exit_code: Option<i32>, signal: Option<i32>, timed_out: bool },
     /// The run stopped here.

@@ -59,6 +59,8 @@ mod readme;
 mod receipts;
 mod sandbox;
 mod sarif;
+#[cfg(all(feature = "code", feature = "mcp"))]
+mod saved_snippets;
 mod search;
 mod secrets;
 mod shape;

@@ -129,6 +129,8 @@ impl RiskLink {
 const HTTP_CLIENT: &str = "rye/core/primitives/http_client";
 /// The same where its links name a `url`.
 const MCP: &str = "rye/core/primitives/mcp";
+/// The end of a chain that starts no process of its own: a snippet, held to computing.
+const CODE: &str = "rye/core/primitives/code";
 
 const PROJECT: &str = "{project_path}";
 
@@ -142,6 +144,8 @@ struct Touched {
     is_given_variables: bool,
     /// It is asked about calls of other tools, and sees what they were given.
     sees_calls: bool,
+    /// It is a snippet that calls tools, each of which may touch what it says itself.
+    calls_tools: bool,
     is_let_out: bool,
     is_cut: bool,
 }
@@ -194,12 +198,17 @@ impl Touched {
         let end = links.iter().rev().find_map(|link| link.runtime.as_deref());
         let has_url = links.iter().any(|link| link.url.is_some());
         let is_process = match end {
-            Some(HTTP_CLIENT) => false,
+            Some(HTTP_CLIENT | CODE) => false,
             Some(MCP) => !has_url,
             _ => true,
         };
         let calls = links.iter().any(|link| !link.services.is_empty());
-        let asks = if has_url || calls || !is_process { Network::Named } else { Network::None };
+        let is_snippet = end == Some(CODE);
+        let asks = if has_url || calls || !(is_process || is_snippet) {
+            Network::Named
+        } else {
+            Network::None
+        };
         let by_default = if calls { Net::Hosts } else { basis.default_net };
         let declared = links.iter().find_map(|link| link.net.as_ref());
         let net = match declared {
@@ -220,6 +229,7 @@ impl Touched {
             is_given_variables: all(|link| &link.secrets).next().is_some()
                 || all(|link| &link.env).next().is_some(),
             sees_calls: links.iter().any(|link| link.hook.is_some()),
+            calls_tools: all(|link| &link.calls).next().is_some(),
             is_let_out: is_process && basis.is_let_out,
             is_cut: basis.is_cut,
         }
@@ -257,6 +267,7 @@ impl Touched {
             (self.is_given_variables, RiskTier::L2, "it is given variables of the host"),
             (self.writes == Writes::Project, RiskTier::L2, "it writes in the project"),
             (self.reads == Reads::Machine, RiskTier::L2, "it reads outside of the project"),
+            (self.calls_tools, RiskTier::L2, "it calls other tools"),
             (self.sees_calls, RiskTier::L1, "it sees calls of other tools"),
             (self.reads == Reads::Project, RiskTier::L1, "it reads the project"),
             (self.net == Network::Loopback, RiskTier::L1, "it has a network of its own"),

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 use strsim::damerau_levenshtein;
 
+use super::calls::SNIPPET;
 use super::fields::Fields;
 use crate::base::text::escape_line;
 use crate::base::time::time_with_unit;
@@ -35,6 +36,17 @@ pub(crate) const REQUEST_KEYS: &[&str] = &[
     "max_response_bytes",
 ];
 
+/// Those of a saved snippet: its time, and limits that are lower than what is configured.
+const SNIPPET_KEYS: &[&str] = &[
+    "timeout",
+    "timeout_ms",
+    "engine_ms",
+    "max_tool_calls",
+    "max_chain_steps",
+    "max_memory_mb",
+    "max_output_bytes",
+];
+
 /// The one of a tool of an MCP server, beside those of what reaches it.
 const MCP: &str = "mcp";
 
@@ -50,6 +62,10 @@ pub(super) fn check(
     let is_program =
         matches!(style, HeaderStyle::Python | HeaderStyle::JavaScript | HeaderStyle::TypeScript);
     let executor = executor.map(ItemId::as_str).filter(|id| id.starts_with("rye/core/"));
+    // Its code finds what it is given as `params`, and nothing of its header.
+    if executor == Some(SNIPPET) {
+        return config.only_or_x(SNIPPET_KEYS);
+    }
     match executor.filter(|_| !is_program) {
         Some("rye/core/primitives/http_client" | "rye/core/runtimes/http/request") => {
             config.only_or_x(REQUEST_KEYS)

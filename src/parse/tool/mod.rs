@@ -12,6 +12,7 @@
 mod anchor;
 mod argument;
 mod block;
+mod calls;
 mod config_keys;
 mod config_resolve;
 mod declare;
@@ -44,6 +45,7 @@ mod write_files;
 
 pub(crate) use anchor::{Anchor, AnchorMode, DepsScope, EnvPath, VerifyDeps};
 pub(crate) use argument::Argument;
+pub(crate) use calls::SNIPPET;
 pub(crate) use config_keys::REQUEST_KEYS;
 pub(super) use config_keys::check_limits;
 pub(crate) use config_resolve::{MergeMode, WantedConfig};

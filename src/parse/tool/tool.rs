@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::anchor::{Anchor, AnchorMode, VerifyDeps, anchor, verify_deps};
+use super::calls::calls;
 use super::config_keys;
 use super::config_resolve::{ConfigResolve, config_resolve};
 use super::eval::{Eval, eval};
@@ -18,7 +19,7 @@ use super::schema::schema;
 use crate::base::text::escape_line;
 use crate::diagnostic::Diagnose;
 use crate::host::Service;
-use crate::id::{IdError, ItemId};
+use crate::id::{IdError, ItemId, Pattern};
 use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_METADATA, ParseFault};
 use crate::parse::outline::texts;
 use crate::space::HeaderStyle;
@@ -33,6 +34,7 @@ pub(crate) const KEYS: &[&str] = &[
     "category",
     "description",
     "effects",
+    "calls",
     "eval_type",
     "params",
     "hook",
@@ -112,6 +114,8 @@ pub(crate) struct Tool {
     pub(crate) allowed_threads: Option<Vec<String>>,
     pub(crate) allowed_targets: Option<Vec<String>>,
     pub(crate) effects: Option<String>,
+    /// What a saved snippet may call.
+    pub(crate) calls: Vec<Pattern>,
     /// The header's own examples, then the schema's.
     pub(crate) examples: Vec<Value>,
     /// Words for searching.
@@ -162,6 +166,7 @@ impl Tool {
         fields.only_or_x(KEYS)?;
         let (env_config, config) = (fields.fields("env_config")?, fields.fields("config")?);
         let executor = executor(&fields)?;
+        let calls = calls(&fields, executor.as_ref())?;
         if let Some(config) = &config {
             config_keys::check(config, style, executor.as_ref())?;
         }
@@ -218,6 +223,7 @@ impl Tool {
             allowed_threads: fields.strings("allowed_threads")?,
             allowed_targets: fields.strings("allowed_targets")?,
             effects: fields.string("effects")?,
+            calls,
             examples,
             tags: texts(fields.get("tags")),
             notes: fields.get("notes").and_then(Value::as_str).map(str::to_owned),

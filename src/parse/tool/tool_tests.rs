@@ -111,6 +111,7 @@ effects: read
         allowed_threads: Some(vec!["inline".into()]),
         allowed_targets: Some(vec!["local".into()]),
         effects: Some("read".into()),
+        calls: Vec::new(),
         examples: vec![json!({"a": 2}), json!({"a": 1})],
         tags: vec![],
         notes: None,

@@ -20,9 +20,10 @@ use crate::parse::{Hook, HookKind, Item, Tool};
 use crate::plan::{Act, Params, Plan, PlanContext};
 use crate::resolve::Found;
 use crate::rye::call_policy::{CallPolicy, HookPolicies, LockMode};
-use crate::rye::carry_out::{pin_fallback, run_context};
+use crate::rye::carry_out::{Caller, pin_fallback, run_context};
 use crate::rye::facade::Rye;
 use crate::rye::load::{Loader, valid_here};
+use crate::rye::run::Request;
 use crate::space::Root;
 use crate::trace::{Quiet, Sink};
 use crate::verify::Source;
@@ -293,7 +294,10 @@ impl Hooks<'_> {
         payload: Map<String, Value>,
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
         let plan = plan(loader, armed, payload)?;
-        let ended = self.rye.runs().execute(&plan, None, None, &Quiet);
+        // A hook is a program, which asks nobody.
+        let request = Request::new(plan.item().to_string());
+        let caller = Caller { request: &request, run_id: "" };
+        let ended = self.rye.runs().execute(&plan, caller, None, &Quiet);
         // What it says of a call is shown to whoever made it.
         let mask = Mask::new(plan.private_values());
         Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))

@@ -1,0 +1,174 @@
+//! Saved snippets: tools whose file is a snippet. They are run as every snippet is, and reach what
+//! their header lists and their caller reaches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Map, Value};
+
+use super::carry_out::Caller;
+use super::code::{CallApproval, CodePolicy, RyeTools};
+use super::run::Runs;
+use crate::base::Digest;
+use crate::base::json::object;
+use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE, CODE_SAVED_RECORDS_BYTES};
+use crate::code::{CodeError, CodeLimit, CodeRequest, Executor, NestedLimit, SavedSnippetError};
+use crate::diagnostic::Failure;
+use crate::execute::{CallSeen, ExecuteError, Outcome, OutputWitness};
+use crate::plan::{Plan, SnippetPlan};
+use crate::trace::{Sink, WithoutOutput};
+
+/// The saved snippets that a call is within, and those that run below the outermost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Nesting {
+    depth: usize,
+    running: Arc<AtomicUsize>,
+}
+
+/// A saved snippet that runs, until this is dropped.
+struct NestedRun(Arc<AtomicUsize>);
+
+impl Drop for NestedRun {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Nesting {
+    /// One saved snippet more: what its calls are within.
+    ///
+    /// # Errors
+    /// `code.nested_too_deep`
+    fn enter(&self) -> Result<(Self, NestedRun), CodeError> {
+        let depth = self.depth + 1;
+        if depth > CODE_NESTED {
+            return Err(CodeError::Nested(NestedLimit::Depth));
+        }
+        let place = NestedRun(Arc::clone(&self.running));
+        if self.running.fetch_add(1, Ordering::Relaxed) >= CODE_NESTED_AT_ONCE {
+            return Err(CodeError::Nested(NestedLimit::AtOnce));
+        }
+        Ok((Self { depth, running: Arc::clone(&self.running) }, place))
+    }
+}
+
+/// What of a snippet's result goes with the result of the tool.
+const DID: [&str; 6] =
+    ["stdout", "stderr", "tool_calls", "tool_calls_left_out", "limits", "warnings"];
+
+impl Runs<'_> {
+    /// Runs a saved snippet.
+    ///
+    /// # Errors
+    /// `code.*` with the place in the file; `execute.timeout`; whatever the configuration of
+    /// snippets is refused with.
+    pub(super) fn saved_snippet(
+        self,
+        plan: &Plan,
+        snippet: &SnippetPlan,
+        caller: Caller<'_>,
+        witness: Option<&OutputWitness>,
+        sink: &dyn Sink,
+    ) -> Result<Outcome, ExecuteError> {
+        let failed = |error: Failure, told: Map<String, Value>| {
+            let (item, place) = (plan.item().clone(), snippet.place.clone());
+            ExecuteError::Snippet(SavedSnippetError { item, place, error, help: None, told }.into())
+        };
+        let asked = caller.request;
+        let (within, _running) =
+            asked.within.enter().map_err(|error| failed(error.into(), Map::new()))?;
+        let policy = CodePolicy::of(self.rye).map_err(|error| failed(error, Map::new()))?;
+        // Its author says what it needs, and only the person how much there is.
+        let config = policy.config.clone().lowered(&snippet.limits);
+        let config = config.map_err(|error| failed(error, Map::new()))?;
+        let usual = if asked.is_typed { CallApproval::Never } else { CallApproval::First };
+        let least = if asked.reads_only { CallApproval::First } else { CallApproval::Never };
+        // Several calls run at once, which must not end each other's processes.
+        self.rye.host().serve_many();
+        // What its tools write is theirs, and the value alone is the answer.
+        let sink: &dyn Sink = &WithoutOutput(sink);
+        let tools = RyeTools::new(self.rye, sink)
+            .approval(policy.approval(usual).max(least))
+            .locked(asked.locked)
+            .below(caller, within, snippet.grants());
+        let (own, configured) = (plan.timeout(), config.timeout());
+        let request = CodeRequest::new(snippet.code.as_str())
+            .language(snippet.language)
+            .params(snippet.params.as_map().clone())
+            .timeout(own.min(configured));
+        let executor = Executor::with_languages(config).records_bytes(CODE_SAVED_RECORDS_BYTES);
+        let result = executor.run(&request, &tools, &|_, _| ());
+        let mut told = object(result.to_json());
+        if let Some(witness) = witness {
+            let text = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
+            witness.computed(text("stdout"), text("stderr"), calls(&told));
+        }
+        let stack = told.get_mut("error").map(|error| error["stack"].take());
+        told.retain(|key, _| DID.contains(&key.as_str()));
+        let Some(failure) = result.failure() else {
+            return Ok(Outcome::of_snippet(result.value().clone(), told, result.duration()));
+        };
+        told.extend(stack.map(|stack| ("stack".to_owned(), stack)));
+        let limit = match result.error() {
+            Some(CodeError::Limit { limit, most }) => Some((*limit, *most)),
+            _ => None,
+        };
+        let is_out_of_time = limit.is_some_and(|(limit, _)| limit == CodeLimit::Timeout);
+        if is_out_of_time && own <= configured {
+            // The run has this time by itself, and whoever set it is told.
+            let (item, limit) = (plan.item().clone(), plan.limit().clone());
+            let (stderr_tail, traffic) = (String::new(), None);
+            let late = ExecuteError::Timeout { item, limit, stderr_tail, traffic };
+            return Err(failed(late.into(), told));
+        }
+        // Where the header is stricter than the person, it is the one to change.
+        let own = limit.filter(|(limit, most)| {
+            snippet.limits[limit.field()].as_u64().is_some_and(|own| own == *most)
+        });
+        let help = own.map(|(limit, _)| {
+            format!("do less, or raise `config.{}` in the item and sign it", limit.field())
+        });
+        let (item, place) = (plan.item().clone(), snippet.place.clone());
+        let error = SavedSnippetError { item, place, error: failure, help, told };
+        Err(ExecuteError::Snippet(error.into()))
+    }
+}
+
+/// The calls of a result, for a receipt.
+fn calls(told: &Map<String, Value>) -> Vec<CallSeen> {
+    let rows = told.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    rows.map(|row| CallSeen {
+        tool: text(&row["tool_id"]).unwrap_or_default(),
+        args: Digest::of(row["args"].to_string().as_bytes()),
+        error: text(&row["error"]["code"]),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Nesting;
+    use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE};
+
+    #[test]
+    fn so_many_snippets_run_within_each_other_and_so_many_at_once_below_one() {
+        let mut running = Vec::new();
+        let mut at = Nesting::default();
+        for _ in 0..CODE_NESTED {
+            let (within, run) = at.enter().unwrap();
+            running.push(run);
+            at = within;
+        }
+        let why = at.enter().map(drop).unwrap_err().to_string();
+        assert!(why.contains("within each other"), "{why}");
+        let outer = Nesting { depth: 1, ..at.clone() };
+        while running.len() < CODE_NESTED_AT_ONCE {
+            running.push(outer.enter().unwrap().1);
+        }
+        let why = outer.enter().map(drop).unwrap_err().to_string();
+        assert!(why.contains("below one"), "{why}");
+        running.pop();
+        assert!(outer.enter().is_ok(), "one ended, so one more may run");
+    }
+}
