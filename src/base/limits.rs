@@ -468,20 +468,28 @@ pub(crate) const CODE_NESTED_AT_ONCE: usize = 16;
 #[cfg(feature = "code")]
 pub(crate) const CODE_KEPT: usize = 50;
 /// Longest line between rye and the worker of a snippet, in bytes: as long as one of a server.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_LINE_BYTES: usize = 10 << 20;
 /// Most bytes that wait for the worker of a snippet, which does not take them.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_QUEUE_BYTES: usize = 64 << 20;
 /// Deepest nesting of a value of a snippet: below what a reader of JSON recurses into.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_DEPTH: usize = 100;
 /// What the worker of a snippet may have beside the values of the snippet, in bytes: its stack, and
 /// the longest line in both forms.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_WORKER_BYTES: u64 = 22 << 20;
 /// Stack of an engine, in bytes: some thousand calls, in a quarter of the usual stack of a process.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_STACK_BYTES: usize = 2 << 20;
 /// Longest message of an error of a snippet, in bytes, and longest line of its stack: both are the
 /// snippet's to write.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_MESSAGE_BYTES: usize = 8 << 10;
 /// Most calls of an error's stack that are told.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_FRAMES: usize = 32;
 /// Most bytes of what a worker said before it ended without a result.
+#[cfg(feature = "code")]
 pub(crate) const SNIPPET_LAST_WORDS: usize = 2 << 10;

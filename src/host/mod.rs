@@ -79,5 +79,7 @@ pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_
 
 #[cfg(feature = "mcp")]
 pub(crate) use pool::Ticket;
+#[cfg(feature = "code")]
+pub(crate) use pool::attended;
 #[cfg(any(feature = "code", feature = "mcp"))]
-pub(crate) use pool::{Pool, PoolError, PoolSize, attended};
+pub(crate) use pool::{Pool, PoolError, PoolSize};
