@@ -328,7 +328,7 @@ fn a_worker_that_is_killed_leaves_its_records_its_output_and_its_time() {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let output = child.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), &told["code"]), (Some(1), &json!("code.worker")), "{told}");
+    assert_eq!((output.status.code(), &told["code"]), (Some(6), &json!("code.worker")), "{told}");
     assert_eq!((&told["stdout"], &told["stderr"]), (&json!("before\n"), &json!("too\n")));
     assert_eq!(codes(&told), ["", "code.cancelled"]);
     assert_eq!(told["tool_calls"][0]["structured"], json!({"n": 1}));
