@@ -17,6 +17,22 @@ from mcp.types import ElicitResult
 
 from fixture import ASKING, SCRIPTS, project
 
+# Finds, describes, runs five at once, hands one result to the next call, and catches what fails.
+SNIPPET = """
+const found = (await searchTools("list folder", 5)).hits.map(hit => hit.item_id);
+const told = await describeTool("rye/file-system/list", "schema");
+const folders = [".", ".ai", ".ai/tools", ".ai/knowledge", ".ai/tools"];
+const five = await Promise.all(folders.map(path => runTool(told.item_id, {path})));
+const chain = await runChain([
+    {tool_id: "rye/file-system/glob", args: {pattern: ".ai/tools/echo.*"}},
+    {tool_id: "rye/file-system/read", use_previous: true, previous_path: "/paths/0", previous_as: "path"},
+]);
+let failed;
+try { await tools.echo({text: "hi"}) } catch (error) { failed = error.code }
+println("done");
+__out = {found, counts: five.map(one => one.entries.length), read: chain.value.content.slice(-4), failed};
+"""
+
 OWN = ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify",
        "rye_code", "rye_run_chain", "rye_sign"]
 ARGS = ["--expose", "tool:*", "--allow-sign"]
@@ -51,6 +67,14 @@ async def own(session, tools, path):
     code = "println('hi'); const t = await searchTools('echo', 3); __out = t.hits.map(h => h.item_id)"
     said = await call("rye_code", code=code)
     assert "tool:echo" in said["value"] and said["stdout"] == "hi\n", said
+    said = await call("rye_code", code=SNIPPET)
+    value, calls = said["value"], said["tool_calls"]
+    assert "tool:rye/file-system/list" in value["found"] and value["read"] == "cat\n", said
+    assert len(value["counts"]) == 5 and all(value["counts"]) and value["counts"][2] == value["counts"][4], said
+    assert value["failed"] == "code.approval_needed" and said["stdout"] == "done\n", said
+    assert len(calls) == 10 and said["limits"]["used"]["tool_calls"] == 8, said
+    assert [call["tool_id"] for call in calls if call["error"]] == ["echo"], said
+    assert all(call["started_ms"] + call["duration_ms"] <= said["duration_ms"] + 1 for call in calls), said
     said = await call("rye_code", code="for (;;) {}", engine_ms=200, is_error=True)
     assert said["error"]["code"] == "code.limit_exceeded", said
     said = await call("rye_run_chain", steps=[{"tool_id": "echo"}], is_error=True)
