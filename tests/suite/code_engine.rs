@@ -2,6 +2,7 @@
 //! snippet. What a snippet may call and what is recorded is the executor's, and tested there.
 
 mod hostile;
+mod snippets;
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
