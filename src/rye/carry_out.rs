@@ -26,7 +26,6 @@ pub(crate) struct KeptServers {
 pub(super) struct Caller<'a> {
     /// What was asked for.
     pub(super) request: &'a Request,
-    #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only a snippet asks"))]
     pub(super) run_id: &'a str,
 }
 
