@@ -3,12 +3,16 @@
 //! The page is anybody's. It is read by the parser of a browser engine, and the converter goes down
 //! the tree by recursion; so a tag that would open one more element where hundreds are open already
 //! is passed over while the page is read, and its words stay.
+//!
+//! Nothing that a page repeats grows faster than the page: a tag with too many attributes ends it,
+//! values of attributes are counted wherever they stand in the tree, and no cell of a table is padded.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use htmd::HtmlToMarkdown;
+use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::options::{BulletListMarker, HrStyle, Options};
+use htmd::{Element, HtmlToMarkdown};
 use html5ever::buffer_queue::BufferQueue;
 use html5ever::interface::Tracer;
 use html5ever::tendril::StrTendril;
@@ -20,7 +24,7 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::fetch::plain_url;
 use crate::base::Address;
-use crate::base::limits::{PAGE_INDENTING, PAGE_LEVELS, PAGE_OPEN};
+use crate::base::limits::{PAGE_ATTRIBUTES, PAGE_BYTES, PAGE_INDENTING, PAGE_LEVELS, PAGE_OPEN};
 
 /// Elements whose content is not words of the page.
 const LEFT_OUT: [&str; 14] = [
@@ -65,16 +69,16 @@ pub(super) struct Words {
     pub(super) markdown: String,
     /// Of its `title`, as it stands there.
     pub(super) title: Option<String>,
-    /// Something of it was too deep to be shown.
+    /// Something of it was too deep or too much to be shown.
     pub(super) is_cut: bool,
 }
 
 /// Reads a page that came from this address.
 pub(super) fn words(html: &str, address: &Address) -> Words {
-    let document = tree(html);
+    let (document, is_whole) = tree(html);
     let mut words = Words { title: title(&document), ..Words::default() };
     let base = base(&document).and_then(|base| address.follow(&plain_url(&base)));
-    words.is_cut = tidy(&document, base.as_ref().unwrap_or(address));
+    words.is_cut = tidy(&document, base.as_ref().unwrap_or(address)) || !is_whole;
     let options = Options {
         bullet_list_marker: BulletListMarker::Dash,
         hr_style: HrStyle::Dashes,
@@ -82,22 +86,43 @@ pub(super) fn words(html: &str, address: &Address) -> Words {
         ol_number_spacing: 1,
         ..Options::default()
     };
-    let converter = HtmlToMarkdown::builder().options(options).build();
+    let converter =
+        HtmlToMarkdown::builder().options(options).add_handler(vec!["table"], table).build();
     words.markdown = converter.tree_to_markdown(&document);
     words
 }
 
-/// The tree of a page, in which nothing nests deeper than pages do.
-fn tree(html: &str) -> Rc<Node> {
+/// The tree of a page, in which nothing nests deeper than pages do, and whether all of it was read.
+fn tree(html: &str) -> (Rc<Node>, bool) {
     let builder = TreeBuilder::new(RcDom::default(), TreeBuilderOpts::default());
-    let shallow = Shallow { builder, passed_over: Cell::new(0) };
+    let shallow = Shallow { builder, passed_over: Cell::new(0), has_token: Cell::new(false) };
     let tokenizer = Tokenizer::new(shallow, TokenizerOpts::default());
     let input = BufferQueue::default();
-    input.push_back(StrTendril::from_slice(html));
-    // It stops behind scripts, which are not run, and where the page names its letters.
-    while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+    let mut rest = html;
+    let mut separators = 0;
+    while !rest.is_empty() && separators <= PAGE_ATTRIBUTES {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES).max(1));
+        rest = after;
+        input.push_back(StrTendril::from_slice(piece));
+        tokenizer.sink.has_token.set(false);
+        // It stops behind scripts, which are not run, and where the page names its letters.
+        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+        // Each attribute is compared with all before it in its tag.
+        separators = match tokenizer.sink.has_token.get() {
+            true => 0,
+            false => separators + piece.bytes().filter(|byte| separates(*byte)).count(),
+        };
+    }
     tokenizer.end();
-    tokenizer.sink.builder.sink.document
+    (tokenizer.sink.builder.sink.document, rest.is_empty())
+}
+
+/// How much of a page is read before it is asked whether a tag has ended.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// Before each attribute of a tag stands at least one of these.
+fn separates(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b'/' | b'"' | b'\'')
 }
 
 /// Passes tokens on to the builder of the tree, but for tags that would nest too deep.
@@ -105,12 +130,17 @@ struct Shallow {
     builder: TreeBuilder<Rc<Node>, RcDom>,
     /// Start tags that were passed over, and whose end tags did not come yet.
     passed_over: Cell<usize>,
+    /// Something came to its end: a tag, a comment, words.
+    has_token: Cell<bool>,
 }
 
 impl TokenSink for Shallow {
     type Handle = Rc<Node>;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Rc<Node>> {
+        if !matches!(token, Token::ParseError(_)) {
+            self.has_token.set(true);
+        }
         if let Token::TagToken(tag) = &token
             && !is_one_of(&LEAVES, &tag.name)
         {
@@ -236,19 +266,24 @@ fn base(document: &Rc<Node>) -> Option<String> {
     })
 }
 
-/// Takes out what is not words or is not seen, makes links absolute, and cuts what is too deep;
-/// whether anything was cut.
+/// Takes out what is not words or is not seen, makes links absolute, and cuts what is too deep or
+/// too much; whether anything was cut.
 fn tidy(document: &Rc<Node>, base: &Address) -> bool {
     let mut is_cut = false;
+    // A short page repeats a long value often: by a `base`, or by a tag that is opened anew.
+    let mut left = PAGE_BYTES;
     walk(document, |node, level| {
         if let NodeData::Element { attrs, .. } = &node.data {
             attrs.borrow_mut().retain_mut(|attr| {
-                if !matches!(attr.name.local.as_ref(), "href" | "src") {
-                    return true;
+                let is_link = matches!(attr.name.local.as_ref(), "href" | "src");
+                if is_link && left > 0 {
+                    let Some(to) = link(&attr.value, base) else { return false };
+                    attr.value = to.into();
                 }
-                let to = link(&attr.value, base);
-                attr.value = to.clone().unwrap_or_default().into();
-                to.is_some()
+                let is_kept = attr.value.len() <= left;
+                left = if is_kept { left - attr.value.len() } else { 0 };
+                is_cut |= !is_kept;
+                is_kept
             });
         }
         if level >= PAGE_LEVELS {
@@ -259,6 +294,48 @@ fn tidy(document: &Rc<Node>, base: &Address) -> bool {
         true
     });
     is_cut
+}
+
+/// A table with a bar between cells. The converter's own pads each cell to the widest of its column.
+fn table(handlers: &dyn Handlers, element: Element) -> Option<HandlerResult> {
+    let mut head = String::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for part in element.node.children.borrow().iter() {
+        match name(part).map(AsRef::as_ref) {
+            Some("tr") => rows.extend(row(handlers, part)),
+            Some("thead" | "tbody" | "tfoot") => {
+                rows.extend(part.children.borrow().iter().filter_map(|tr| row(handlers, tr)));
+            }
+            Some("caption") => {
+                let said = handlers.walk_children(part).content;
+                head.push_str(&format!("{}\n\n", said.trim()));
+            }
+            _ => {}
+        }
+    }
+    let columns = rows.iter().map(Vec::len).max()?;
+    let mut lines = rows.into_iter();
+    // Rows with fewer cells than the first are filled up by who reads them.
+    let mut first = lines.next()?;
+    first.resize(columns, String::new());
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = format!("\n\n{head}{}{}", line(&first), line(&vec!["-".into(); columns]));
+    lines.for_each(|cells| text.push_str(&line(&cells)));
+    text.push('\n');
+    Some(text.into())
+}
+
+/// The cells of a row, each on one line; `None` of what is not a row or has no cells.
+fn row(handlers: &dyn Handlers, tr: &Rc<Node>) -> Option<Vec<String>> {
+    name(tr).filter(|name| name.as_ref() == "tr")?;
+    let children = tr.children.borrow();
+    let is_cell =
+        |node: &&Rc<Node>| name(node).is_some_and(|it| matches!(it.as_ref(), "td" | "th"));
+    let cells = children.iter().filter(is_cell).map(|cell| {
+        let said = handlers.walk_children(cell).content;
+        said.trim().replace('\n', " ").replace('|', "&#124;")
+    });
+    Some(cells.collect()).filter(|cells: &Vec<_>| !cells.is_empty())
 }
 
 /// A link as it is shown; `None` where it holds a program or a file of its own.
@@ -450,6 +527,48 @@ mod tests {
     }
 
     #[test]
+    fn what_a_page_repeats_does_not_make_its_words_many_times_longer() {
+        with_room(|| {
+            let long = "x".repeat(7_000);
+            let wide = "x".repeat(100_000);
+            let pages = [
+                format!(
+                    "<base href=https://b.example/{long}/>{}",
+                    "<a href=x>l</a>".repeat(10_000)
+                ),
+                format!("<p><a href=/{long}>{}", "x</p><p>".repeat(10_000)),
+                format!("<p><a href=/ title={long}>{}", "x</p><p>".repeat(10_000)),
+                format!("<table><tr><td>{wide}{}</table>", "<tr><td>x".repeat(10_000)),
+                format!("<table><tr>{}{}</table>", "<td>".repeat(5_000), "<tr><td>x".repeat(5_000)),
+                format!("{}{wide}{}", "<table><tr><td>".repeat(80), "<tr><td>x</table>".repeat(80)),
+            ];
+            for html in pages {
+                let page = words(&html, &Address::parse("https://a.example/").unwrap());
+                let (most, length) = (html.len() + (6 << 20), page.markdown.len());
+                assert!(length < most, "{html:.60}: {length}");
+            }
+            let few = format!("<p><a href=/{long}>{}", "x</p><p>".repeat(3));
+            assert_eq!(markdown(&few).matches(&long).count(), 3, "what is not too much stays");
+        });
+    }
+
+    #[test]
+    fn tables_have_a_bar_between_cells_table() {
+        for (html, want) in [
+            (
+                "<table><caption>Of <b>it</b></caption><thead><tr><th>long head<th>b<tbody><tr><td>1\
+                 <td>x|y<br>z<tr><td>2</table>end",
+                "Of **it**\n\n| long head | b |\n| - | - |\n| 1 | x&#124;y   z |\n| 2 |\n\nend",
+            ),
+            ("<table><tr><td>1<tr><th>2<td>3</table>", "| 1 |  |\n| - | - |\n| 2 | 3 |"),
+            ("<table></table>x", "x"),
+            ("<table><tr></table>x", "x"),
+        ] {
+            assert_eq!(markdown(html), want, "{html}");
+        }
+    }
+
+    #[test]
     fn what_is_made_to_be_hard_to_read_is_read_and_its_words_are_kept() {
         with_room(|| {
             let many = |text: &str| format!("{}deep", text.repeat(10_000));
@@ -481,6 +600,15 @@ mod tests {
             assert_eq!(markdown(&back), "deep\n\n# after");
             let attributes: String = (0..10_000).map(|at| format!(" a{at}=b")).collect();
             assert_eq!(markdown(&format!("<p{attributes}>words</p>")), "words");
+            let attributes: String = (0..100_000).map(|at| format!(" a{at}")).collect();
+            for html in [
+                format!("before<p{attributes}>after"),
+                format!("before<p{}>after", attributes.replace(' ', "/")),
+                format!("before<p{}>after", attributes.replace(" a", "'' a=' ' a")),
+            ] {
+                let page = words(&html, &Address::parse("https://a.example/").unwrap());
+                assert_eq!((page.markdown.as_str(), page.is_cut), ("before", true));
+            }
             let entities = "&amp;&lt;&#x1b;&#0;&nonsense;&#x110000;".repeat(20_000);
             assert!(markdown(&entities).len() < 2 << 20);
             let quoted = format!("{}{}", "<blockquote>".repeat(100), "x<br>".repeat(10_000));
