@@ -97,3 +97,109 @@ fn your_policy_names_a_signer_by_identity_and_issuer_and_holds_the_trusted_root(
         assert_eq!(said.code(), "sign.invalid", "{said:?}");
     }
 }
+
+/// A whole skill, signed by way of a service of our own (`tests/oms/make_private_sigstore.py`).
+mod own_service {
+    use std::fs;
+
+    use super::super::skills::tree;
+    use super::{Said, World, vector};
+    use crate::tidy::root;
+
+    const WHO: [&str; 4] =
+        ["--signer-identity", "ann@acme.example", "--signer-issuer", "https://login.acme.example"];
+
+    fn world() -> World {
+        let world = World::new();
+        let to = world.outside().join("word-count");
+        for (path, (bytes, _)) in tree(&root().join("tests/oms/vectors/word-count")) {
+            fs::create_dir_all(to.join(&path).parent().unwrap()).unwrap();
+            fs::write(to.join(&path), bytes).unwrap();
+        }
+        fs::copy(vector("private/skill.oms.sig"), to.join("skill.oms.sig")).unwrap();
+        world
+    }
+
+    fn import(world: &World, more: &[&str]) -> Said {
+        let trusted = vector("private/trusted_root.json");
+        let args = ["import", "skill", "../word-count", "--trusted-root", &trusted];
+        world.rye(&[&args[..], &WHO, more].concat())
+    }
+
+    #[test]
+    fn a_whole_skill_that_was_signed_by_sigstore_is_imported_and_says_who_signed_it() {
+        let world = world();
+        let said = import(&world, &["--yes"]);
+        assert_eq!(said.status, 0, "{said:?}");
+        let who = "`ann@acme.example` of the issuer `https://login.acme.example`";
+        assert!(said.stdout.contains(who), "{said:?}");
+        for item in ["directive:skills/word_count", "tool:skills/word_count"] {
+            let said = world.rye(&["verify", item]);
+            assert_eq!(said.status, 0, "{said:?}");
+            let said = world.rye(&["show", item]);
+            assert!(said.stdout.contains("ann@acme.example"), "{said:?}");
+        }
+        let (_, review) = world.json(&["trust", "review"]);
+        let rows = review["items"].as_array().unwrap();
+        assert_eq!(rows.len(), 2, "{review}");
+        for row in rows {
+            assert!(row["signed_before"].as_str().unwrap().contains(who), "{review}");
+        }
+        let said = world.rye(&["execute", "skills/word_count", "-i", "args=[]"]);
+        assert_ne!(said.code(), "verify.untrusted", "{said:?}");
+    }
+
+    #[test]
+    fn a_whole_skill_that_is_not_what_was_signed_is_refused() {
+        type Change = fn(&std::path::Path);
+        let changes: [(&str, Change, &str); 4] = [
+            ("another word", |to| fs::write(to.join("SKILL.md"), "other").unwrap(), "oms.files"),
+            ("a file more", |to| fs::write(to.join("more.md"), "").unwrap(), "oms.files"),
+            ("a file less", |to| fs::remove_file(to.join("assets-2.txt")).unwrap(), "oms.files"),
+            (
+                "the signature of another tree",
+                |to| drop(fs::copy(vector("v1.1.0.sig"), to.join("skill.oms.sig")).unwrap()),
+                "oms.unknown_signer",
+            ),
+        ];
+        for (what, change, code) in changes {
+            let world = world();
+            assert_eq!(import(&world, &["--dry-run"]).status, 0, "untouched: {what}");
+            change(&world.outside().join("word-count"));
+            let said = import(&world, &["--yes"]);
+            assert_eq!(said.code(), code, "{what}: {said:?}");
+            assert!(!world.project().join(".ai/directives/skills").exists(), "{what}");
+        }
+    }
+
+    /// What nobody but the service could make: each is right but for what its name says.
+    #[test]
+    fn what_the_service_did_not_vouch_for_in_full_is_refused_table() {
+        let world = world();
+        let to = world.outside().join("word-count/skill.oms.sig");
+        let wrong = fs::read_to_string(vector("private/wrong.json")).unwrap();
+        let wrong: serde_json::Value = serde_json::from_str(&wrong).unwrap();
+        let wrong = wrong.as_object().unwrap();
+        assert_eq!(wrong.len(), 24);
+        for (name, signature) in wrong {
+            fs::write(&to, signature.to_string()).unwrap();
+            let said = import(&world, &["--yes"]);
+            let want = match name.as_str() {
+                "another payload in the log" => "oms.forged",
+                "another type of payload" | "no proof" | "no entry" => "oms.malformed",
+                "another authority"
+                | "another log"
+                | "another log of certificates"
+                | "not in the log of certificates"
+                | "for servers"
+                | "after the certificate ended"
+                | "before the certificate began"
+                | "no promise" => "oms.root",
+                _ => "oms.unknown_signer",
+            };
+            assert_eq!(said.code(), want, "{name}: {said:?}");
+            assert!(!said.stdout.contains('\0'), "{name}: {said:?}");
+            assert!(!world.project().join(".ai/directives/skills").exists(), "{name}");
+        }
+    }
+}
