@@ -491,6 +491,45 @@ fn who_lists_hosts_is_the_person_and_a_project_only_takes_hosts_away() {
 }
 
 #[test]
+fn a_list_of_hosts_that_a_bundle_brings_counts_for_nothing() {
+    let test = "a_list_of_hosts_that_a_bundle_brings_counts_for_nothing";
+    if !super::works(test, super::BWRAP) {
+        return;
+    }
+    let asked = json!({"url": "https://docs.example.org/"}).to_string();
+    let planned = |world: &World| {
+        let args = ["execute", "tool:rye/web/fetch", "--params", &asked, "--dry-run", "--trace"];
+        let said = world.rye(&[&args[..], &["--json"]].concat()).json();
+        let events = said["trace"].as_array().cloned().unwrap_or_default();
+        let sandbox = events.into_iter().find(|event| event["step"] == "sandbox");
+        let net = sandbox.map_or(Value::Null, |event| event["in_force"]["net"]["hosts"].clone());
+        (said["code"].as_str().unwrap_or_default().to_owned(), net)
+    };
+    let (publisher, world) = (World::new(), World::new().held());
+    publisher.signed(LIST, "hosts: [evil.example, docs.example.org]\n");
+    let key = world.outside().join("publisher.pem");
+    fs::write(&key, publisher.rye(&["keys", "export"]).stdout).unwrap();
+    let file = world.outside().join("hosts.tar.zst").display().to_string();
+    let packed = ["bundle", "pack", "hosts", "config:web/**", "--version", "1.0.0"];
+    let said = publisher.rye(&[&packed[..], &["--output", &file]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    let added = ["trust", "add", key.to_str().unwrap(), "--owner", "acme", "--items", "config:**"];
+    assert_eq!(world.rye(&added).status, 0);
+    let said = world.rye(&["bundle", "install", &file]);
+    assert_eq!(said.status, 0, "{said:?}");
+    // It is there, and believed as a config item like any other.
+    let said = world.rye(&["verify", "config:web/hosts"]);
+    assert_eq!(said.status, 0, "untouched: {said:?}");
+    assert_eq!(planned(&world).0, "plan.no_hosts");
+    // Beside the person's own list it adds nothing and takes nothing away.
+    world.signed_home(LIST, "hosts: [a.example.net]\n");
+    assert_eq!(planned(&world), (String::new(), json!(["a.example.net"])));
+    // Nor is it another way to the person's: packed by themselves it is a bundle's as well.
+    fs::remove_file(world.home().join(LIST)).unwrap();
+    assert_eq!(planned(&world).0, "plan.no_hosts");
+}
+
+#[test]
 fn nobody_but_rye_itself_starts_rye_in_a_sandbox_by_the_type_of_an_interpreter() {
     let world = World::new();
     world.signed(
