@@ -35,7 +35,9 @@ pub(in crate::plan) fn find(
         let why = "is `command`, which only items of the user and the system space may ask for";
         return Err(bad("/env_config/interpreter/type", why));
     }
-    if matches!(block.search, Search::Rye) && link.source.space() != Space::System {
+    // Whoever is before the runtime chooses what rye is started with.
+    let is_shipped = |link: &Link| link.source.space() == Space::System;
+    if matches!(block.search, Search::Rye) && !chain.links().iter().all(is_shipped) {
         let why = "is `rye`, which only shipped items may ask for";
         return Err(bad("/env_config/interpreter/type", why));
     }

@@ -541,7 +541,15 @@ fn nobody_but_rye_itself_starts_rye_in_a_sandbox_by_the_type_of_an_interpreter()
         ".ai/tools/acme/mine.yaml",
         "version: 1.0.0\nexecutor_id: acme/own\ndescription: x\nconfig: {args: [--fetch-page]}\n",
     );
-    let (status, said) = world.json(&["execute", "tool:acme/mine"]);
-    assert_eq!((status, &said["code"]), (6, &json!("plan.bad_config")), "{said:#}");
-    assert!(said["error"].as_str().unwrap().contains("only shipped items"), "{said:#}");
+    // Nor by the runtime that is shipped, with words of its own.
+    world.signed(
+        ".ai/tools/acme/words.yaml",
+        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/own\ndescription: x\n\
+         config: {args: [list]}\n",
+    );
+    for item in ["tool:acme/mine", "tool:acme/words"] {
+        let (status, said) = world.json(&["execute", item]);
+        assert_eq!((status, &said["code"]), (6, &json!("plan.bad_config")), "{said:#}");
+        assert!(said["error"].as_str().unwrap().contains("only shipped items"), "{said:#}");
+    }
 }
