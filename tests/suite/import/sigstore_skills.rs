@@ -158,7 +158,9 @@ mod own_service {
             ("a file less", |to| fs::remove_file(to.join("assets-2.txt")).unwrap(), "oms.files"),
             (
                 "the signature of another tree",
-                |to| drop(fs::copy(vector("v1.1.0.sig"), to.join("skill.oms.sig")).unwrap()),
+                |to| {
+                    fs::copy(vector("v1.1.0.sig"), to.join("skill.oms.sig")).unwrap();
+                },
                 "oms.unknown_signer",
             ),
         ];
