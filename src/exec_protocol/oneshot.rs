@@ -4,7 +4,8 @@ use super::stderr::StderrLog;
 use super::wire::{Answer, answer, one_line, one_object, outcome, request, shown};
 use crate::base::limits::OUTPUT_BYTES;
 use crate::execute::{
-    ExecuteError, Mask, Outcome, ProtocolFault, RunContext, prepare, run_once, status_text,
+    Aftermath, ExecuteError, Mask, Outcome, ProtocolFault, RunContext, prepare, run_once,
+    status_text,
 };
 use crate::host::ChildResult;
 use crate::plan::{ExecOptions, Plan, Process};
@@ -47,7 +48,14 @@ pub(super) fn call(
             ..outcome(answer, &mask, tail, ended.duration)
         }),
         Err(fault) => {
-            Err(ExecuteError::Protocol { item: plan.item().clone(), fault, stderr_tail: tail })
+            let (traffic, new_repositories) = (ended.traffic, ended.new_repositories);
+            let after = Box::new(Aftermath { traffic, new_repositories });
+            Err(ExecuteError::Protocol {
+                item: plan.item().clone(),
+                fault,
+                stderr_tail: tail,
+                after,
+            })
         }
     }
 }

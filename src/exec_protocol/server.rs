@@ -109,7 +109,8 @@ impl Server {
 
     /// With the last of what was said on standard error.
     fn lost(&self, fault: ProtocolFault, stderr_tail: String) -> ExecuteError {
-        ExecuteError::Protocol { item: self.item.clone(), fault, stderr_tail }
+        let (item, after) = (self.item.clone(), Box::default());
+        ExecuteError::Protocol { item, fault, stderr_tail, after }
     }
 
     /// Until something changed, at most until then.
@@ -301,6 +302,7 @@ impl Server {
 
     /// Ends the process, or finds that it ended. Calls that wait get `fault`, or that it is gone.
     fn end(&self, state: &mut State, why: &str, fault: Option<ProtocolFault>, asked: &Asked<'_>) {
+        told_traffic(state, asked);
         let Some(live) = state.live.take() else { return };
         let how = match Arc::try_unwrap(live.child) {
             Ok(child) => {
@@ -342,7 +344,7 @@ impl Server {
         asked: &Asked<'_>,
     ) -> Result<Answer, ExecuteError> {
         state.used = Instant::now();
-        asked.traffic.set(state.live.as_ref().and_then(|live| live.child.take_traffic()));
+        told_traffic(&state, asked);
         let tail = match &reply {
             Ok(_) => String::new(),
             Err(_) => {
@@ -373,6 +375,7 @@ impl Server {
             if self.options.max_in_flight == 1 || state.timeouts >= EXEC_TIMEOUTS {
                 self.replace(&mut state, asked);
             } else {
+                told_traffic(&state, asked);
                 fault = ProtocolFault::TimeoutOfOne { limit: limit() };
             }
         }
@@ -439,6 +442,14 @@ impl Server {
 /// A pipe that cannot be read is at its end.
 fn over() -> IoRound {
     IoRound { is_over: true, ..IoRound::default() }
+}
+
+/// Tells a call what went through the way out of the process since this was last asked. Of a process
+/// that is gone it was told when that ended.
+fn told_traffic(state: &State, asked: &Asked<'_>) {
+    let seen = state.live.as_ref().and_then(|live| live.child.take_traffic());
+    let before = asked.traffic.take();
+    asked.traffic.set(seen.or(before));
 }
 
 #[cfg(test)]

@@ -14,7 +14,9 @@ use super::wire::{outcome, request};
 use crate::base::Digest;
 use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
-use crate::execute::{ExecuteError, Mask, Outcome, ProtocolFault, RunContext, RunFolders, start};
+use crate::execute::{
+    Aftermath, ExecuteError, Mask, Outcome, ProtocolFault, RunContext, RunFolders, start,
+};
 use crate::host::{PersistentChild, Signals};
 use crate::parse::ExecMode;
 use crate::plan::{ExecOptions, Plan, Process};
@@ -58,7 +60,10 @@ impl Servers {
         }?;
         if running.approval.is_some() && outcome.pending.is_some() {
             let (item, fault) = (plan.item().clone(), ProtocolFault::PendingAgain);
-            return Err(ExecuteError::Protocol { item, fault, stderr_tail: String::new() });
+            let (traffic, new_repositories) = (outcome.traffic, outcome.new_repositories);
+            let after = Box::new(Aftermath { traffic, new_repositories });
+            let stderr_tail = String::new();
+            return Err(ExecuteError::Protocol { item, fault, stderr_tail, after });
         }
         Ok(if options.below_args { outcome } else { outcome.without_waiting() })
     }
@@ -78,6 +83,7 @@ impl Servers {
             item: item(),
             fault,
             stderr_tail: String::new(),
+            after: Box::default(),
         })?;
         let spawn_error = |source| {
             let program = spawn.program.clone();
@@ -113,6 +119,13 @@ impl Servers {
         }
         let traffic = traffic.take();
         running.carried(traffic.as_ref());
+        let answer = answer.map_err(|error| match error {
+            ExecuteError::Protocol { item, fault, stderr_tail, .. } => {
+                let after = Aftermath { traffic: traffic.clone(), ..Aftermath::default() };
+                ExecuteError::Protocol { item, fault, stderr_tail, after: Box::new(after) }
+            }
+            other => other,
+        });
         let outcome = outcome(answer?, &mask, String::new(), begin.elapsed());
         Ok(Outcome { traffic, ..outcome })
     }

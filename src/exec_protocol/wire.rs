@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::base::limits::{MESSAGE_NODES, PENDING_TEXT_BYTES, SHOWN_BYTES};
 use crate::base::value_count::has_more_values;
 use crate::execute::{Mask, Outcome, Pending, ProtocolFault, ToolFailure};
-use crate::host::Accesses;
+use crate::host::{Accesses, NewRepositories};
 use crate::parse::json;
 
 /// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a
@@ -130,7 +130,7 @@ pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         snippet: None,
         accesses: Accesses::default(),
         traffic: None,
-        new_repositories: Vec::new(),
+        new_repositories: NewRepositories::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::outcome::{HttpMetadata, Outcome, ToolFailure, reported_error, tail};
 use crate::base::Mask;
-use crate::host::{Accesses, HttpAnswer};
+use crate::host::{Accesses, HttpAnswer, NewRepositories};
 use crate::parse::json;
 
 /// A status from 400 on, and `{"success": false, …}`, are a failure of the tool. What is told of a
@@ -44,7 +44,7 @@ pub(super) fn outcome(
         snippet: None,
         accesses: Accesses::default(),
         traffic: None,
-        new_repositories: Vec::new(),
+        new_repositories: NewRepositories::default(),
     }
 }
 

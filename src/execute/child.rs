@@ -206,6 +206,12 @@ pub(crate) fn run_once(
     if let Some(why) = not_set_up(spawn, &ended) {
         return Err(ExecuteError::Sandbox { item: item(), why });
     }
+    let inner = plan.confinement().map(|held| &held.policy.inner);
+    let made = inner.map(|inner| new_repositories(running.host, inner)).unwrap_or_default();
+    if !made.is_empty() {
+        let at = shown(&made.at);
+        sink.record(Event::NewRepositories { at, may_be_more: made.may_be_more });
+    }
     // What a tool left that did not get to its end may be half of something.
     let is_done = ended.exit_code == Some(0) && !ended.timed_out && ended.interrupted.is_none();
     if let (Some(made), Some(held), true) = (&folders.new_items, plan.confinement(), is_done) {
@@ -218,11 +224,6 @@ pub(crate) fn run_once(
         taken.map_err(|source| ExecuteError::GitIndex { item: item(), source })?;
     }
     drop(folders);
-    let inner = plan.confinement().map(|held| &held.policy.inner);
-    let made = inner.map(|inner| new_repositories(running.host, inner)).unwrap_or_default();
-    if !made.is_empty() {
-        sink.record(Event::NewRepositories { at: shown(&made) });
-    }
     let accesses = ended.accesses.outside(&own);
     let ended = ChildResult { accesses, new_repositories: made, ..ended };
     running.carried(ended.traffic.as_ref());

@@ -3,16 +3,19 @@
 use std::io;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use super::mcp_fault::McpFault;
+use super::new_repositories::{Aftermath, new_repositories_text};
 use super::protocol_fault::ProtocolFault;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Code, Diagnose, codes};
+<<<<<<< HEAD
 #[cfg(feature = "code")]
 use crate::diagnostic::{Failure, Place};
 use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED, Traffic};
+=======
+use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED};
+>>>>>>> 5e843bf6 (What git settings name and bare repositories are kept from tools, and a repository that a tool makes is told however it ends)
 use crate::id::Ref;
 use crate::plan::{EXECUTE_TIMEOUT, TimeLimit};
 
@@ -46,13 +49,7 @@ const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
 #[non_exhaustive]
 pub(crate) enum ExecuteError {
     #[error("`{item}` did not end within {} and was stopped", time_text(.limit.time()))]
-    Timeout {
-        item: Ref,
-        limit: TimeLimit,
-        stderr_tail: String,
-        /// What went through rye's proxy, where it was held to hosts or services.
-        traffic: Option<Box<Traffic>>,
-    },
+    Timeout { item: Ref, limit: TimeLimit, stderr_tail: String, after: Box<Aftermath> },
     #[error("`{item}` was stopped by signal {signal}")]
     Interrupted { item: Ref, signal: i32 },
     #[error("`{}` could not be started for `{item}`: {source}", .program.display())]
@@ -67,6 +64,7 @@ pub(crate) enum ExecuteError {
         fault: ProtocolFault,
         /// The last of what the program said on standard error.
         stderr_tail: String,
+        after: Box<Aftermath>,
     },
     #[error("`{item}` {fault}")]
     Mcp { item: Ref, fault: McpFault, stderr_tail: String },
@@ -130,6 +128,14 @@ fn http_help(fault: &HttpFault) -> &'static str {
     }
 }
 
+/// The next step, with the repositories that the program made.
+fn with(help: String, after: &Aftermath) -> String {
+    match new_repositories_text(&after.new_repositories) {
+        Some(made) => format!("{help}; {made}"),
+        None => help,
+    }
+}
+
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -173,11 +179,15 @@ impl Diagnose for ExecuteError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
+<<<<<<< HEAD
             #[cfg(feature = "code")]
             Self::Snippet(failure) => return failure.help(),
             Self::Timeout { limit, .. } => limit.help("config.timeout"),
+=======
+            Self::Timeout { limit, after, .. } => with(limit.help("config.timeout"), after),
+>>>>>>> 5e843bf6 (What git settings name and bare repositories are kept from tools, and a repository that a tool makes is told however it ends)
             Self::Http { fault, .. } => http_help(fault).into(),
-            Self::Protocol { fault, .. } => fault.help(),
+            Self::Protocol { fault, after, .. } => with(fault.help(), after),
             Self::Mcp { fault, .. } => fault.help().into(),
             Self::NewItems { .. } => {
                 "a tool makes regular files that are not there yet, in the folder that \
@@ -253,8 +263,8 @@ impl Diagnose for ExecuteError {
             Self::Protocol { fault, .. } => fault.limit(),
             _ => None,
         };
-        if let Self::Timeout { traffic: Some(traffic), .. } = self {
-            data.insert("traffic".into(), json!(traffic));
+        if let Self::Timeout { after, .. } | Self::Protocol { after, .. } = self {
+            data.extend(after.to_json());
         }
         data.extend(limit.map(|limit| ("limit".to_owned(), limit.to_json())));
         if let Self::Mcp { fault, .. } = self {

@@ -150,7 +150,7 @@ impl Talk<'_> {
                 item: self.plan.item().clone(),
                 limit: self.plan.limit().clone(),
                 stderr_tail: String::new(),
-                traffic: None,
+                after: Box::default(),
             },
             other => self.failed(at, HttpFault::Net(other)),
         }

@@ -39,7 +39,7 @@ pub(crate) use child::{RunContext, RunFolders, prepare, run_once, start};
 pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
 pub(crate) use http::http_request;
 pub(crate) use mcp_fault::{McpFault, ToolChange};
-pub(crate) use new_repositories::new_repositories_text;
+pub(crate) use new_repositories::{Aftermath, new_repositories_text};
 pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
 #[cfg(feature = "code")]
 pub(crate) use output_digest::CallSeen;

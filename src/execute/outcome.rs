@@ -1,14 +1,14 @@
 //! How a plan ended.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::authors_paths::AuthorsPaths;
+use super::new_repositories::new_repositories_json;
 use crate::base::Mask;
 use crate::base::limits::STDERR_TAIL;
-use crate::host::{Accesses, ChildResult, Traffic};
+use crate::host::{Accesses, ChildResult, NewRepositories, Traffic};
 use crate::parse::json as read_json;
 
 /// The result of a run that came to its own end.
@@ -34,7 +34,7 @@ pub(crate) struct Outcome {
     /// What went through rye's proxy, where it was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
     /// Each `.git` that came to be while it ran, in what it may write of the project.
-    pub(crate) new_repositories: Vec<PathBuf>,
+    pub(crate) new_repositories: NewRepositories,
 }
 
 /// How an HTTP request went.
@@ -183,10 +183,7 @@ impl Outcome {
         if let Some(traffic) = &self.traffic {
             out.insert("traffic".into(), json!(traffic));
         }
-        if !self.new_repositories.is_empty() {
-            let shown = self.new_repositories.iter().map(|path| path.to_string_lossy());
-            out.insert("new_repositories".into(), shown.collect());
-        }
+        out.extend(new_repositories_json(&self.new_repositories));
         if self.truncated {
             out.insert("truncated".into(), true.into());
         }

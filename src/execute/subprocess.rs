@@ -3,6 +3,7 @@
 use super::authors_paths::{AuthorsPaths, StreamPaths};
 use super::child::{RunContext, prepare, run_once};
 use super::error::ExecuteError;
+use super::new_repositories::Aftermath;
 use super::outcome::{Outcome, shown_stderr, stderr_tail, was_cut};
 use crate::base::mask::{Mask, StreamMask};
 use crate::host::OutputStream;
@@ -42,8 +43,9 @@ pub(crate) fn subprocess(
     if ended.timed_out {
         let (item, limit) = (plan.item().clone(), plan.limit().clone());
         let stderr_tail = stderr_tail(&ended, &of_errors, &paths);
-        let traffic = ended.traffic.map(Box::new);
-        return Err(ExecuteError::Timeout { item, limit, stderr_tail, traffic });
+        let (traffic, new_repositories) = (ended.traffic, ended.new_repositories);
+        let after = Box::new(Aftermath { traffic, new_repositories });
+        return Err(ExecuteError::Timeout { item, limit, stderr_tail, after });
     }
     Ok(Outcome::from_child(&ended, &mask, &of_errors, &paths))
 }

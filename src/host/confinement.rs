@@ -151,7 +151,7 @@ pub(crate) struct Commits {
 pub(crate) struct InnerRepositories {
     /// The folders that were looked into.
     pub(crate) below: Vec<PathBuf>,
-    /// Each `.git` that was found.
+    /// Each `.git` and each bare repository that was found.
     pub(crate) known: BTreeSet<PathBuf>,
     /// Whether all was looked at, and all that was found is among what is kept.
     pub(crate) is_whole: bool,

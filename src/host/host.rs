@@ -88,8 +88,23 @@ pub(crate) struct ChildResult {
     pub(crate) accesses: Accesses,
     /// What went through rye's proxy, if it was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
-    /// Each `.git` that came to be while it ran, in what it may write of a project.
-    pub(crate) new_repositories: Vec<PathBuf>,
+    /// Those in what it may write of a project.
+    pub(crate) new_repositories: NewRepositories,
+}
+
+/// Repositories that came to be while a child ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NewRepositories {
+    /// Each `.git`, and each folder that git takes for a bare repository; outer ones first.
+    pub(crate) at: Vec<PathBuf>,
+    /// There are more, or what could be looked at before the run cannot be any more.
+    pub(crate) may_be_more: bool,
+}
+
+impl NewRepositories {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at.is_empty() && !self.may_be_more
+    }
 }
 
 /// The greatest signal that ends a process and is no real-time one.
@@ -195,8 +210,9 @@ pub(crate) trait Host: Sync {
     /// What lies at `path`; a link there is not followed. `None` if nothing does.
     fn kind(&self, path: &Path) -> Option<PlaceKind>;
 
-    /// Every place of that name in the folder and below it, in large or small letters. Looks at
-    /// `most` names at the most, follows no link, and does not look into what has the name.
+    /// Every place of that name in the folder and below it, in large or small letters, and every
+    /// folder that git takes for a bare repository, which is not looked into unless it is the first.
+    /// Looks at `most` names at the most, follows no link, and does not look into what has the name.
     fn named_below(&self, folder: &Path, name: &str, most: usize) -> NamedBelow;
 
     /// SHA-256 of the regular file at `path`.

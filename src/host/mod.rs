@@ -57,7 +57,7 @@ pub(crate) use environment::Vars;
 pub(crate) use exchange::OuterProxy;
 pub(crate) use file_lookup::{PathLookup, read as read_small};
 pub(crate) use host::{
-    ChildEvent, ChildResult, Host, OutputStream, PlaceKind, ResolvedPath, Spawn,
+    ChildEvent, ChildResult, Host, NewRepositories, OutputStream, PlaceKind, ResolvedPath, Spawn,
 };
 #[cfg(feature = "code")]
 pub(crate) use kernel::LimitedMemory;

@@ -15,7 +15,7 @@ use crate::base::durations::MCP_TURN_MS;
 use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
 use crate::exec_protocol::{Answer, ServerKey, outcome};
-use crate::execute::{ExecuteError, Mask, McpFault, Outcome, RunContext, start};
+use crate::execute::{Aftermath, ExecuteError, Mask, McpFault, Outcome, RunContext, start};
 use crate::host::{PersistentChild, Signals, Traffic};
 use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
@@ -92,7 +92,7 @@ impl Sessions {
                 item: item(),
                 limit: plan.limit().clone(),
                 stderr_tail: left.tail,
-                traffic: left.traffic.map(Box::new),
+                after: Box::new(Aftermath { traffic: left.traffic, ..Aftermath::default() }),
             }),
             Err(Lost::Interrupted(signal)) => {
                 Err(ExecuteError::Interrupted { item: item(), signal })

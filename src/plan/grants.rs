@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::error::PlanError;
 use super::git_settings;
-use super::inner_repositories::inner_repositories;
+use super::inner_repositories::{Grounds, inner_repositories};
 use super::listed_hosts::ListedHosts;
 use super::machine::{Chosen, Survey};
 use super::network::{network, services};
@@ -221,8 +221,7 @@ fn policy(
         return Err(CannotConfine::WholeHome(granted.clone()));
     }
     let is_learned = machine.sandbox == SandboxChoice::Learn;
-    let (inner_kept, inner) =
-        inner_repositories(machine.host, &places.project, &write, is_learned)?;
+    let (inner_kept, inner) = inner_repositories(&places.grounds(), &write, is_learned)?;
     // Whether it commits is its own word and stays, whatever else is learned of it.
     let mut all = chain.links().iter().filter_map(|link| link.tool.sandbox.as_ref());
     let commits = match all.any(|sandbox| sandbox.writes_git) {
@@ -441,6 +440,17 @@ impl<'a> Places<'a> {
             );
         }
         kept
+    }
+
+    /// What is asked for the repositories in the project.
+    fn grounds(&self) -> Grounds<'_> {
+        let homes = [&self.home, &self.user].into_iter().flatten();
+        let of_home =
+            homes.flat_map(|home| [".gitconfig", ".config/git/config"].map(|n| home.join(n)));
+        let xdg = self.machine.vars.path("XDG_CONFIG_HOME").map(|it| it.join("git/config"));
+        let settings = of_home.chain(xdg).chain(["/etc/gitconfig".into()]).collect();
+        let (host, project, home) = (self.machine.host, &self.project, self.home.as_deref());
+        Grounds { host, project, home, settings }
     }
 
     /// Where a killed run may have left a placeholder.

@@ -5,18 +5,31 @@
 //! `.git` of each, and what that leads to. A submodule that is not checked out has none; there the
 //! folder is kept, so that no tool makes one.
 //!
-//! The submodules of a repository are known by its index. Other repositories are looked for below
-//! the project alone.
+//! So is what the settings of each name in what the tool may write: files that they include, hooks,
+//! programs.
+//!
+//! The submodules of a repository are known by its index. Other repositories, bare ones too, are
+//! looked for below the project alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::git_programs::{NamedPlace, named_places};
 use super::gitlinks::{Gitlinks, gitlinks};
 use super::protected::GIT;
 use crate::base::limits::{GIT_FILE_BYTES, GIT_INDEX_BYTES, INNER_NAMES, INNER_REPOSITORIES};
 use crate::host::{CannotConfine, Host, InnerRepositories, KeptPath, PlaceKind};
+
+/// What is asked of a machine for the repositories in a project.
+pub(super) struct Grounds<'a> {
+    pub(super) host: &'a dyn Host,
+    pub(super) project: &'a Path,
+    pub(super) home: Option<&'a Path>,
+    /// The person's own settings of git, and those of the machine.
+    pub(super) settings: Vec<PathBuf>,
+}
 
 /// What is kept of them, and which there are. `write` is what the tool may write, links resolved;
 /// `all` says that it may write the whole project, whatever stands there.
@@ -24,16 +37,17 @@ use crate::host::{CannotConfine, Host, InnerRepositories, KeptPath, PlaceKind};
 /// # Errors
 /// `sandbox.cannot_protect`: an index cannot be read, or names too many submodules.
 pub(super) fn inner_repositories(
-    host: &dyn Host,
-    project: &Path,
+    grounds: &Grounds<'_>,
     write: &BTreeSet<PathBuf>,
     all: bool,
 ) -> Result<(Vec<KeptPath>, InnerRepositories), CannotConfine> {
+    let Grounds { host, project, .. } = *grounds;
     let whole = all.then(|| project.to_owned());
     // What is not there is a folder that is made for the run.
     let is_folder = |path: &&PathBuf| host.kind(path) != Some(PlaceKind::Other);
     let folders = write.iter().filter(is_folder).cloned();
     let mut search = Search {
+        grounds,
         host,
         write,
         folders: whole.into_iter().chain(folders).collect(),
@@ -60,11 +74,14 @@ pub(super) fn inner_repositories(
     for below in inner.below.clone() {
         let found = host.named_below(&below, GIT.0, INNER_NAMES);
         inner.is_whole &= found.is_whole;
-        for git in found.at {
+        let bare: BTreeSet<_> = found.bare.into_iter().collect();
+        for git in found.at.into_iter().chain(bare.iter().cloned()) {
             let is_known = search.kept.keys().any(|kept| git.starts_with(kept));
             let is_full = search.kept.len() >= INNER_REPOSITORIES;
             if !is_known && is_full {
                 inner.is_whole = false;
+            } else if bare.contains(&git) {
+                search.keep_unless_granted(&git);
             } else if git.parent() != Some(project) {
                 search.keep_unless_granted(&git);
                 search.left.extend(git.parent().map(Path::to_owned));
@@ -79,6 +96,7 @@ pub(super) fn inner_repositories(
 }
 
 struct Search<'a> {
+    grounds: &'a Grounds<'a>,
     host: &'a dyn Host,
     write: &'a BTreeSet<PathBuf>,
     /// The folders that may be written.
@@ -109,6 +127,12 @@ impl Search<'_> {
         let common = self.named_in(&repository.join("commondir"), "").unwrap_or_default();
         for place in [&repository, &common].into_iter().filter(|place| **place != git) {
             self.keep_unless_granted(place);
+        }
+        let own = [&repository, &common];
+        let own = own.into_iter().flat_map(|it| ["config", "config.worktree"].map(|n| it.join(n)));
+        let files: Vec<_> = own.chain(self.grounds.settings.iter().cloned()).collect();
+        for named in named_places(self.host, &files, tree, self.grounds.home) {
+            self.keep_named(&named);
         }
         let links = self.links(&repository)?;
         let paths = links.paths.iter().filter_map(|path| below(tree, path));
@@ -180,6 +204,21 @@ impl Search<'_> {
                 ),
             }),
             false => Ok(()),
+        }
+    }
+
+    /// What settings name is kept by its name, and by what that leads to.
+    fn keep_named(&mut self, named: &NamedPlace) {
+        let NamedPlace { path, is_folder } = named;
+        let real = self.host.real_folder(path).or_else(|| self.host.real_file(path));
+        for place in [Some(path.clone()), real].into_iter().flatten() {
+            let is_open = self.folders.iter().any(|folder| place.starts_with(folder));
+            let is_granted = self.write.iter().any(|granted| granted.starts_with(&place));
+            let is_kept = self.kept.keys().any(|kept| place.starts_with(kept));
+            let has_room = self.kept.len() < INNER_REPOSITORIES;
+            if is_open && !is_granted && !is_kept && has_room {
+                self.kept.insert(place, *is_folder);
+            }
         }
     }
 

@@ -26,6 +26,7 @@ mod error;
 mod exec;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
+mod git_programs;
 mod git_settings;
 mod gitlinks;
 mod grants;

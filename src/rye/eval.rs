@@ -72,7 +72,7 @@ fn read(tool: ToolReport) -> Result<Judged, Failure> {
     }
     let mask = Mask::new(tool.plan.private_values());
     Judged::read(&outcome.data, &mask).map_err(|fault| {
-        let (item, stderr_tail) = (tool.item.clone(), String::new());
-        ExecuteError::Protocol { item, fault, stderr_tail }.into()
+        let (item, stderr_tail, after) = (tool.item.clone(), String::new(), Box::default());
+        ExecuteError::Protocol { item, fault, stderr_tail, after }.into()
     })
 }

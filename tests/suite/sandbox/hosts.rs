@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -297,6 +298,37 @@ fn the_hosts_of_a_tool_are_told_wherever_it_is_and_fit_a_narrow_terminal() {
         let shown = world.rye_in_columns(80, &words).stdout;
         assert!(shown.contains(list[11]), "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+}
+
+#[test]
+fn what_went_through_is_told_of_a_program_that_breaks_its_protocol_too() {
+    let test = "what_went_through_is_told_of_a_program_that_breaks_its_protocol_too";
+    if !works(test, BWRAP) {
+        return;
+    }
+    let world = World::new().held();
+    let code = "#!/usr/bin/env python3\nimport sys, urllib.request as u\n\
+                for line in sys.stdin:\n    \
+                try: u.urlopen('https://api.example.org/')\n    \
+                except OSError: pass\n    \
+                print('nonsense', flush=True)\n    break\n";
+    let main = world.write(".ai/tools/speaks/main.py", code);
+    fs::set_permissions(&main, fs::Permissions::from_mode(0o755)).unwrap();
+    for (name, runtime) in [("oneshot", "exec"), ("server", "server")] {
+        world.signed(
+            &format!(".ai/tools/speaks/{name}.yaml"),
+            &format!(
+                "version: 1.0.0\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/{name}\n\
+                 category: speaks\ndescription: x\n\
+                 sandbox: {{net: {{hosts: [other.example.net]}}}}\n\
+                 exec: {{command: ./main.py, runtime: {runtime}, files: [main.py]}}\n"
+            ),
+        );
+        let said = world.rye(&["execute", &format!("speaks/{name}"), "--json"]).json();
+        assert_eq!(said["code"], "protocol.bad_response", "{name}: {said:#}");
+        let row = &said["data"]["traffic"]["refused"][0];
+        assert_eq!(row["what"], json!("api.example.org:443"), "{name}: {said:#}");
     }
 }
 

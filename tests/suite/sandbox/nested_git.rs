@@ -308,6 +308,171 @@ fn a_repository_that_a_tool_makes_stays_and_is_told() {
 }
 
 #[test]
+fn no_tool_writes_what_git_settings_name_in_the_project() {
+    for level in levels("no_tool_writes_what_git_settings_name_in_the_project") {
+        let world = with_others();
+        let (project, mark) = (world.project(), world.outside().join("mark"));
+        fs::create_dir_all(project.join(".githooks")).unwrap();
+        for name in ["bin", "open"] {
+            fs::create_dir_all(project.join(name)).unwrap();
+        }
+        for (name, text) in [("shared.gitconfig", ""), ("bin/watch", "#!/bin/sh\nexit 1\n")] {
+            fs::write(project.join(name), text).unwrap();
+        }
+        git(&world, &project, &["config", "core.hooksPath", ".githooks"]);
+        git(&world, &project, &["config", "include.path", "../shared.gitconfig"]);
+        git(&world, &project, &["config", "diff.x.textconv", "bin/watch --fast"]);
+        git(&world, &project, &["config", "--global", "include.path", "/nowhere"]);
+        git(
+            &world,
+            &project.join("some/clone"),
+            &["config", "core.hooksPath", "my hooks/not-there"],
+        );
+        let run = format!("#!/bin/sh\ntouch {}\n", mark.display());
+        let writes = |name: &str| {
+            format!(
+                "os.makedirs(os.path.dirname({name:?}) or '.', exist_ok=True); \
+                 open({name:?}, 'w').write({run:?}); os.chmod({name:?}, 0o755)"
+            )
+        };
+        for name in [
+            ".githooks/pre-commit",
+            "shared.gitconfig",
+            "bin/watch",
+            "some/clone/my hooks/not-there/pre-commit",
+        ] {
+            let (said, status) = does(&world, "writes", level, &writes(name));
+            assert_ne!(status, 0, "{level} {name}: {said}");
+            let moved = name.split('/').next().unwrap();
+            let moves = format!("os.rename({moved:?}, 'moved'); {}", writes(name));
+            does(&world, "writes", level, &moves);
+            let text = fs::read_to_string(project.join(name)).unwrap_or_default();
+            assert!(!text.contains("touch"), "{level} {name}: moved away and made anew");
+        }
+        fs::write(project.join("new"), "x").unwrap();
+        git(&world, &project, &["add", "new"]);
+        git(&world, &project, &["commit", "-qm", "more"]);
+        assert!(!mark.exists(), "{level}");
+        // A program beside them is open, and an item that names one says what it is for.
+        let (said, status) = does(&world, "writes", level, &writes("open/other"));
+        assert_eq!(status, 0, "{level} {said}");
+        let named = "[sandbox.fs]\nwrite = [\"{project_path}\", \"{project_path}/.githooks\"]";
+        doer(&world, "hooks", &(named.to_owned() + "\npartial = true"));
+        let (said, status) = does(&world, "hooks", level, &writes(".githooks/pre-commit"));
+        assert_eq!(status, 0, "{level} {said}");
+    }
+}
+
+/// Python that makes a bare repository at `at` or adds to the settings of the one there: git that is
+/// called in it runs a program.
+fn plants_bare(at: &Path, mark: &Path) -> String {
+    format!(
+        "import os\n\
+         at = {:?}\n\
+         evil = '[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = /tmp\\n\\tbare = false\\n\\tfsmonitor = touch {}; false\\n'\n\
+         try:\n  \
+         for name in ('objects', 'refs'): os.makedirs(at + '/' + name, exist_ok=True)\n  \
+         if not os.path.exists(at + '/HEAD'): open(at + '/HEAD', 'w').write('ref: refs/heads/main\\n')\n  \
+         open(at + '/config', 'w').write(evil); print('planted')\n\
+         except OSError: pass\n",
+        at.display().to_string(),
+        mark.display()
+    )
+}
+
+#[test]
+fn no_tool_plants_settings_in_a_bare_repository_and_one_that_it_makes_is_told() {
+    let bare = || {
+        let world = with_others();
+        git(&world, &world.project(), &["clone", "-q", "--bare", ".", "mirrors/it.git"]);
+        fs::create_dir_all(world.project().join("new")).unwrap();
+        world
+    };
+    for name in ["mirrors/it.git", "new/one"] {
+        let world = bare();
+        let (at, mark) = (world.project().join(name), world.outside().join("mark"));
+        fs::create_dir_all(&at).unwrap();
+        assert!(!runs_it(&world, &at, &mark), "untouched: {name}");
+        let mut python = Command::new("python3");
+        assert!(python.args(["-c", &plants_bare(&at, &mark)]).output().unwrap().status.success());
+        assert!(runs_it(&world, &at, &mark), "git follows it: {name}");
+    }
+    for level in
+        levels("no_tool_plants_settings_in_a_bare_repository_and_one_that_it_makes_is_told")
+    {
+        let world = bare();
+        let (at, mark) = (world.project().join("mirrors/it.git"), world.outside().join("mark"));
+        let (said, status) = does(&world, "writes", level, &plants_bare(&at, &mark));
+        assert_eq!(status, 0, "{level} {said}");
+        assert!(!said["data"].to_string().contains("planted"), "{level} {said}");
+        assert!(!runs_it(&world, &at, &mark), "{level} {said}");
+        let hooks = format!("open({:?}, 'w')", at.join("hooks/post-receive").display().to_string());
+        assert_ne!(does(&world, "writes", level, &hooks).1, 0, "{level}: its hooks are closed");
+        // What an item names is its own.
+        let named = "[sandbox.fs]\nwrite = [\"{project_path}\", \"{project_path}/mirrors/it.git\"]";
+        doer(&world, "pushes", &(named.to_owned() + "\npartial = true"));
+        assert_eq!(does(&world, "pushes", level, &hooks).1, 0, "{level}");
+
+        let at = world.project().canonicalize().unwrap().join("new/one");
+        let (said, status) = does(&world, "writes", level, &plants_bare(&at, &mark));
+        assert_eq!(status, 0, "{level} {said}");
+        let made = serde_json::json!([at.display().to_string()]);
+        assert_eq!(said["metadata"]["new_repositories"], made, "{level} {said}");
+    }
+}
+
+#[test]
+fn a_repository_is_told_however_the_tool_ends_and_wherever_it_is_hidden() {
+    for level in levels("a_repository_is_told_however_the_tool_ends_and_wherever_it_is_hidden") {
+        let world = with_others();
+        for name in ["failed", "hung", "closed", "many"] {
+            fs::create_dir_all(world.project().join(name)).unwrap();
+        }
+        let shell = "[config]\ntimeout = \"5s\"\n".to_owned() + WRITES;
+        doer(&world, "hangs", &shell);
+        let made = |name: &str| {
+            serde_json::json!([world
+                .project()
+                .canonicalize()
+                .unwrap()
+                .join(name)
+                .join(".git")
+                .display()
+                .to_string()])
+        };
+        let init =
+            |name: &str| format!("subprocess.run(['git', 'init', '-q', '{name}'], check=True)");
+        let run = |item: &str, code: String| {
+            let code = format!("code={code}");
+            let args = ["execute", item, "--sandbox", level, "-i", &code];
+            let shown = world.rye(&[&args[..], &["--json"]].concat());
+            (shown.json(), shown.stderr)
+        };
+        let (said, stderr) = run("writes", init("failed") + "; sys.exit(3)");
+        assert_eq!(said["code"], "execute.tool_failed", "{level} {said}");
+        assert_eq!(said["metadata"]["new_repositories"], made("failed"), "{level} {said}");
+        assert!(stderr.contains("failed/.git"), "{level} {stderr}");
+        let (said, _) = run("hangs", init("hung") + "; import time; time.sleep(600)");
+        assert_eq!(said["code"], "execute.timeout", "{level} {said}");
+        assert_eq!(said["data"]["new_repositories"], made("hung"), "{level} {said}");
+        assert!(said["help"].as_str().unwrap().contains("hung/.git"), "{level} {said}");
+
+        let closed = init("closed/in") + "; os.chmod('closed', 0)";
+        if !rustix::process::geteuid().is_root() {
+            let (said, stderr) = run("writes", closed);
+            assert_eq!(said["metadata"]["more_new_repositories"], true, "{level} {said}");
+            assert!(stderr.contains("may be repositories that are not told"), "{stderr}");
+        }
+        let many = "[open(f'many/plain-{n}', 'w').close() for n in range(100_001)]; ".to_owned()
+            + &init("many/zz");
+        let (said, stderr) = run("writes", many);
+        assert_eq!(said["status"], "success", "{level} {said}");
+        assert_eq!(said["metadata"]["more_new_repositories"], true, "{level} {said}");
+        assert!(stderr.contains("may be repositories that are not told"), "{stderr}");
+    }
+}
+
+#[test]
 fn an_index_that_cannot_be_read_keeps_a_tool_from_the_project() {
     if !works("an_index_that_cannot_be_read_keeps_a_tool_from_the_project", BWRAP) {
         return;
