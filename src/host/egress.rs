@@ -192,13 +192,19 @@ impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, upstream, secret, header, format, allow, env } = self;
         let calls: Vec<_> = allow.iter().map(ToString::to_string).collect();
-        let upstream = upstream.as_str().trim_end_matches('/');
-        write!(f, "{name}: {secret} to {upstream}, {}", calls.join(", "))?;
-        if !(header.eq_ignore_ascii_case("authorization") && format == "Bearer {}") {
-            write!(f, ", as `{header}: {format}`")?;
-        }
-        write!(f, ", at {env}")
+        f.write_str(&service_line([name, upstream.as_str(), secret, header, format, env], &calls))
     }
+}
+
+/// What a person reads of a service: its name, upstream, secret, header, the form of that, and the
+/// variable, and the calls that it lists.
+pub(crate) fn service_line(parts: [&str; 6], calls: &[impl AsRef<str>]) -> String {
+    let [name, upstream, secret, header, format, env] = parts;
+    let calls: Vec<_> = calls.iter().map(AsRef::as_ref).collect();
+    let upstream = upstream.trim_end_matches('/');
+    let is_usual = header.eq_ignore_ascii_case("authorization") && format == "Bearer {}";
+    let form = if is_usual { String::new() } else { format!(", as `{header}: {format}`") };
+    format!("{name}: {secret} to {upstream}, {}{form}, at {env}", calls.join(", "))
 }
 
 fn as_text<S: Serializer>(address: &Address, to: S) -> Result<S::Ok, S::Error> {

@@ -50,7 +50,7 @@ pub(crate) use confinement::{
 pub(crate) use egress::REFUSED_HEADER;
 pub(crate) use egress::{
     Egress, HOP_BY_HOP, HostTraffic, Refusal, RefusedCall, Service, ServiceText, Traffic,
-    fits_header, plain_path,
+    fits_header, plain_path, service_line,
 };
 pub(crate) use environment::Vars;
 #[cfg(feature = "http")]

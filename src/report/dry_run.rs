@@ -8,6 +8,7 @@ use super::report::ToolReport;
 use super::text::{chain_tree, external_tree, passed_over_text};
 use crate::base::text::{escape_line, shell_word};
 use crate::diagnostic::{Paint, Style};
+use crate::host::service_line;
 
 impl ToolReport {
     /// What an execution would do, for people.
@@ -105,16 +106,7 @@ fn service_text(service: &Value) -> String {
     let text = |key: &str| service[key].as_str().unwrap_or_default();
     let calls = service["allow"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let calls: Vec<_> = calls.collect();
-    format!(
-        "{} ({} to {} as `{}: {}`: {}; at {})",
-        text("name"),
-        text("secret"),
-        text("upstream"),
-        text("header"),
-        text("format"),
-        calls.join(", "),
-        text("env")
-    )
+    service_line(["name", "upstream", "secret", "header", "format", "env"].map(text), &calls)
 }
 
 /// What would be sent, for people.
