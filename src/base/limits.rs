@@ -355,9 +355,9 @@ pub(crate) const PAGE_PARAMS_BYTES: u64 = 64 << 10;
 /// Most redirects before a page.
 #[cfg(feature = "http")]
 pub(crate) const PAGE_REDIRECTS: usize = 5;
-/// Most separators, of which one stands before each attribute, in a part of a page that does not end:
-/// each attribute is compared with all before it in its tag. A picture of a
-/// megabyte that is written into a tag has fewer.
+/// Most separators, of which one stands before each attribute, in a part of a page that does not
+/// end: each attribute is compared with all before it in its tag. A picture of a megabyte that is
+/// written into a tag has fewer.
 #[cfg(feature = "http")]
 pub(crate) const PAGE_ATTRIBUTES: usize = 20_000;
 /// Most elements of a page that are open at once; browsers stop at 512. One more start tag costs as

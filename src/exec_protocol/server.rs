@@ -444,8 +444,8 @@ fn over() -> IoRound {
     IoRound { is_over: true, ..IoRound::default() }
 }
 
-/// Tells a call what went through the way out of the process since this was last asked. Of a process
-/// that is gone it was told when that ended.
+/// Tells a call what went through the way out of the process since this was last asked. Of a
+/// process that is gone it was told when that ended.
 fn told_traffic(state: &State, asked: &Asked<'_>) {
     let seen = state.live.as_ref().and_then(|live| live.child.take_traffic());
     let before = asked.traffic.take();

@@ -211,8 +211,9 @@ pub(crate) trait Host: Sync {
     fn kind(&self, path: &Path) -> Option<PlaceKind>;
 
     /// Every place of that name in the folder and below it, in large or small letters, and every
-    /// folder that git takes for a bare repository, which is not looked into unless it is the first.
-    /// Looks at `most` names at the most, follows no link, and does not look into what has the name.
+    /// folder that git takes for a bare repository. Looks at `most` names at the most, follows no
+    /// link, and does not look into what has the name, nor into such a repository unless it is the
+    /// folder itself.
     fn named_below(&self, folder: &Path, name: &str, most: usize) -> NamedBelow;
 
     /// SHA-256 of the regular file at `path`.

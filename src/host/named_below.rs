@@ -142,7 +142,7 @@ mod tests {
             fs::create_dir_all(at.join("in/.git")).unwrap();
             let found = named_below(top, ".git", 100);
             assert_eq!(!found.bare.is_empty(), is_bare, "{names:?}");
-            assert_eq!(found.bare.iter().all(|bare| *bare == at), true, "{names:?}");
+            assert!(found.bare.iter().all(|bare| *bare == at), "{names:?}");
             assert_eq!(found.at.is_empty(), is_bare, "{names:?}: it is not looked into");
             let found = named_below(&at, ".git", 100);
             assert_eq!(

@@ -172,8 +172,12 @@ mod tests {
             ("[core]\nhookspath =\n", &[]),
         ] {
             fs::write(&file, text).unwrap();
-            let named =
-                named_places(&Os::new(false), &[file.clone()], &tree, Some(Path::new("/h")));
+            let named = named_places(
+                &Os::new(false),
+                std::slice::from_ref(&file),
+                &tree,
+                Some(Path::new("/h")),
+            );
             let named: Vec<_> = named
                 .iter()
                 .map(|it| it.path.strip_prefix(&tree).unwrap().to_str().unwrap())
@@ -181,7 +185,12 @@ mod tests {
             assert_eq!(named, want, "{text}");
         }
         fs::write(&file, "[core]\nhookspath = ~/hooks\n[include]\npath = /x/y\n").unwrap();
-        let named = named_places(&Os::new(false), &[file.clone()], &tree, Some(Path::new("/h")));
+        let named = named_places(
+            &Os::new(false),
+            std::slice::from_ref(&file),
+            &tree,
+            Some(Path::new("/h")),
+        );
         let named: Vec<_> = named.iter().map(|it| it.path.to_str().unwrap()).collect();
         assert_eq!(named, ["/h/hooks", "/x/y"]);
     }

@@ -5,12 +5,13 @@
 //! is passed over while the page is read, and its words stay.
 //!
 //! Nothing that a page repeats grows faster than the page: a tag with too many attributes ends it,
-//! values of attributes are counted wherever they stand in the tree, and no cell of a table is padded.
+//! values of attributes are counted wherever they stand in the tree, and no cell of a table is
+//! padded.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use htmd::element_handler::{HandlerResult, Handlers};
+use htmd::element_handler::Handlers;
 use htmd::options::{BulletListMarker, HrStyle, Options};
 use htmd::{Element, HtmlToMarkdown};
 use html5ever::buffer_queue::BufferQueue;
@@ -23,6 +24,7 @@ use markup5ever_rcdom::{Node, NodeData, RcDom};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::fetch::plain_url;
+use super::table::table;
 use crate::base::Address;
 use crate::base::limits::{PAGE_ATTRIBUTES, PAGE_BYTES, PAGE_INDENTING, PAGE_LEVELS, PAGE_OPEN};
 
@@ -86,8 +88,12 @@ pub(super) fn words(html: &str, address: &Address) -> Words {
         ol_number_spacing: 1,
         ..Options::default()
     };
-    let converter =
-        HtmlToMarkdown::builder().options(options).add_handler(vec!["table"], table).build();
+    let converter = HtmlToMarkdown::builder()
+        .options(options)
+        .add_handler(vec!["table"], |handlers: &dyn Handlers, element: Element| {
+            table(handlers, element.node)
+        })
+        .build();
     words.markdown = converter.tree_to_markdown(&document);
     words
 }
@@ -213,7 +219,7 @@ fn is_one_of(names: &[&str], name: &LocalName) -> bool {
     names.binary_search(&name.as_ref()).is_ok()
 }
 
-fn name(node: &Node) -> Option<&LocalName> {
+pub(super) fn name(node: &Node) -> Option<&LocalName> {
     match &node.data {
         NodeData::Element { name, .. } => Some(&name.local),
         _ => None,
@@ -294,48 +300,6 @@ fn tidy(document: &Rc<Node>, base: &Address) -> bool {
         true
     });
     is_cut
-}
-
-/// A table with a bar between cells. The converter's own pads each cell to the widest of its column.
-fn table(handlers: &dyn Handlers, element: Element) -> Option<HandlerResult> {
-    let mut head = String::new();
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for part in element.node.children.borrow().iter() {
-        match name(part).map(AsRef::as_ref) {
-            Some("tr") => rows.extend(row(handlers, part)),
-            Some("thead" | "tbody" | "tfoot") => {
-                rows.extend(part.children.borrow().iter().filter_map(|tr| row(handlers, tr)));
-            }
-            Some("caption") => {
-                let said = handlers.walk_children(part).content;
-                head.push_str(&format!("{}\n\n", said.trim()));
-            }
-            _ => {}
-        }
-    }
-    let columns = rows.iter().map(Vec::len).max()?;
-    let mut lines = rows.into_iter();
-    // Rows with fewer cells than the first are filled up by who reads them.
-    let mut first = lines.next()?;
-    first.resize(columns, String::new());
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let mut text = format!("\n\n{head}{}{}", line(&first), line(&vec!["-".into(); columns]));
-    lines.for_each(|cells| text.push_str(&line(&cells)));
-    text.push('\n');
-    Some(text.into())
-}
-
-/// The cells of a row, each on one line; `None` of what is not a row or has no cells.
-fn row(handlers: &dyn Handlers, tr: &Rc<Node>) -> Option<Vec<String>> {
-    name(tr).filter(|name| name.as_ref() == "tr")?;
-    let children = tr.children.borrow();
-    let is_cell =
-        |node: &&Rc<Node>| name(node).is_some_and(|it| matches!(it.as_ref(), "td" | "th"));
-    let cells = children.iter().filter(is_cell).map(|cell| {
-        let said = handlers.walk_children(cell).content;
-        said.trim().replace('\n', " ").replace('|', "&#124;")
-    });
-    Some(cells.collect()).filter(|cells: &Vec<_>| !cells.is_empty())
 }
 
 /// A link as it is shown; `None` where it holds a program or a file of its own.
@@ -550,22 +514,6 @@ mod tests {
             let few = format!("<p><a href=/{long}>{}", "x</p><p>".repeat(3));
             assert_eq!(markdown(&few).matches(&long).count(), 3, "what is not too much stays");
         });
-    }
-
-    #[test]
-    fn tables_have_a_bar_between_cells_table() {
-        for (html, want) in [
-            (
-                "<table><caption>Of <b>it</b></caption><thead><tr><th>long head<th>b<tbody><tr><td>1\
-                 <td>x|y<br>z<tr><td>2</table>end",
-                "Of **it**\n\n| long head | b |\n| - | - |\n| 1 | x&#124;y   z |\n| 2 |\n\nend",
-            ),
-            ("<table><tr><td>1<tr><th>2<td>3</table>", "| 1 |  |\n| - | - |\n| 2 | 3 |"),
-            ("<table></table>x", "x"),
-            ("<table><tr></table>x", "x"),
-        ] {
-            assert_eq!(markdown(html), want, "{html}");
-        }
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! Out: one line of JSON on standard output; for what failed `{"success": false, "error": …}`.
 //!
 //! - `fetch.rs` requests and redirects · `letters.rs` bytes to text · `html.rs` a page to Markdown
-//!   or text · `foreign.rs` marks words as those of somebody else · `plain.rs` requests
-//!   without TLS
+//!   or text · `table.rs` its tables · `foreign.rs` marks words as those of somebody else ·
+//!   `plain.rs` requests without TLS
 //!
 //! Invariants
 //! - Of an answer at most 2 MiB are held, before and after it is decompressed.
@@ -24,6 +24,7 @@ pub(crate) mod fuzz;
 mod html;
 mod letters;
 mod plain;
+mod table;
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
