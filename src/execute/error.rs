@@ -9,13 +9,9 @@ use super::protocol_fault::ProtocolFault;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Code, Diagnose, codes};
-<<<<<<< HEAD
 #[cfg(feature = "code")]
 use crate::diagnostic::{Failure, Place};
-use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED, Traffic};
-=======
 use crate::host::{NetFault, PrivateDirError, SANDBOX_FAILED};
->>>>>>> 5e843bf6 (What git settings name and bare repositories are kept from tools, and a repository that a tool makes is told however it ends)
 use crate::id::Ref;
 use crate::plan::{EXECUTE_TIMEOUT, TimeLimit};
 
@@ -179,13 +175,9 @@ impl Diagnose for ExecuteError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
-<<<<<<< HEAD
             #[cfg(feature = "code")]
             Self::Snippet(failure) => return failure.help(),
-            Self::Timeout { limit, .. } => limit.help("config.timeout"),
-=======
             Self::Timeout { limit, after, .. } => with(limit.help("config.timeout"), after),
->>>>>>> 5e843bf6 (What git settings name and bare repositories are kept from tools, and a repository that a tool makes is told however it ends)
             Self::Http { fault, .. } => http_help(fault).into(),
             Self::Protocol { fault, after, .. } => with(fault.help(), after),
             Self::Mcp { fault, .. } => fault.help().into(),

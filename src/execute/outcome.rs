@@ -143,7 +143,7 @@ impl Outcome {
             snippet: Some(did),
             accesses: Accesses::default(),
             traffic: None,
-            new_repositories: Vec::new(),
+            new_repositories: NewRepositories::default(),
         }
     }
 

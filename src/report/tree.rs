@@ -115,16 +115,13 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("redirect", format!("{}, {how}", escape_line(origin)))
         }
         Event::Traffic { traffic } => ("traffic", traffic_text(traffic)),
-<<<<<<< HEAD
-        Event::NewRepositories { at } => ("new git", escape_line(&at.join(" "))),
-        Event::Call { call_id, tool_id, failed, took_ms } => {
-            let (tool, came) = (escape_line(tool_id), failed.as_deref().unwrap_or("done"));
-            ("call", format!("{call_id} {tool} {came}  {}", ms_text(*took_ms)))
-=======
         Event::NewRepositories { at, may_be_more } => {
             let more = if *may_be_more { " and perhaps more" } else { "" };
             ("new git", escape_line(&at.join(" ")) + more)
->>>>>>> 5e843bf6 (What git settings name and bare repositories are kept from tools, and a repository that a tool makes is told however it ends)
+        }
+        Event::Call { call_id, tool_id, failed, took_ms } => {
+            let (tool, came) = (escape_line(tool_id), failed.as_deref().unwrap_or("done"));
+            ("call", format!("{call_id} {tool} {came}  {}", ms_text(*took_ms)))
         }
         Event::Exit { exit_code, signal, timed_out } => {
             let how = match (exit_code, signal) {

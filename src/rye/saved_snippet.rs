@@ -117,8 +117,8 @@ impl Runs<'_> {
         if is_out_of_time && own <= configured {
             // The run has this time by itself, and whoever set it is told.
             let (item, limit) = (plan.item().clone(), plan.limit().clone());
-            let (stderr_tail, traffic) = (String::new(), None);
-            let late = ExecuteError::Timeout { item, limit, stderr_tail, traffic };
+            let (stderr_tail, after) = (String::new(), Box::default());
+            let late = ExecuteError::Timeout { item, limit, stderr_tail, after };
             return Err(failed(late.into(), told));
         }
         // Where the header is stricter than the person, it is the one to change.

@@ -111,17 +111,13 @@ pub(crate) enum Event {
         traffic: Traffic,
     },
     /// Repositories came to be while the child ran, in what it may write of the project.
-<<<<<<< HEAD
-    NewRepositories { at: Vec<String> },
-    /// A snippet called a tool and this came of it: nothing, or the code of the failure.
-    Call { call_id: String, tool_id: String, failed: Option<String>, took_ms: u64 },
-=======
     NewRepositories {
         at: Vec<String>,
         /// There may be others.
         may_be_more: bool,
     },
->>>>>>> 5e843bf6 (What git settings name and bare repositories are kept from tools, and a repository that a tool makes is told however it ends)
+    /// A snippet called a tool and this came of it: nothing, or the code of the failure.
+    Call { call_id: String, tool_id: String, failed: Option<String>, took_ms: u64 },
     /// The child ended.
     Exit { exit_code: Option<i32>, signal: Option<i32>, timed_out: bool },
     /// The run stopped here.
