@@ -139,6 +139,8 @@ pub(crate) const EXEC_DEATHS_MS: u64 = 60_000;
 pub(crate) const OBSERVER_LOOK_MS: u64 = 50;
 /// How long after git removed its lock git counts as done, in milliseconds.
 pub(crate) const DEV_GIT_SETTLES_MS: u64 = 300;
+/// How long a snippet waits for a person, in seconds: a week has each working day.
+pub(crate) const SNIPPET_WAITS_S: u64 = 7 * 24 * 60 * 60;
 /// How often a request is looked at that somebody waits for, in milliseconds.
 pub(crate) const PENDING_LOOK_MS: u64 = 200;
 /// How long a connection to a run's proxy may take for the head of a request, and for the greeting

@@ -469,6 +469,10 @@ pub(crate) const CODE_NESTED: usize = 4;
 /// Saved snippets below one that run at once: each is a process with memory of its own.
 #[cfg(feature = "code")]
 pub(crate) const CODE_NESTED_AT_ONCE: usize = 16;
+/// What the answers to calls of a snippet that waits for a person take in the registry, in bytes: a
+/// snippet that was given more cannot wait (code-mode 3).
+#[cfg(feature = "code")]
+pub(crate) const CODE_JOURNAL_BYTES: usize = 4 << 20;
 /// Results of snippets that are kept because they were too long for an answer; the oldest go.
 #[cfg(feature = "code")]
 pub(crate) const CODE_KEPT: usize = 50;

@@ -23,9 +23,9 @@ use crate::code::{
 };
 use crate::diagnostic::Failure;
 use crate::id::Grants;
-use crate::report::trace_text;
+use crate::report::{Warned, trace_text};
 use crate::rye::{CallApproval, CodePolicy, RyeTools};
-use crate::trace::{Quiet, Recorder, Sink};
+use crate::trace::{Quiet, Recorded, Recorder, Sink};
 
 /// Run a snippet of JavaScript that finds and calls tools, or look at one
 #[derive(clap::Args)]
@@ -129,21 +129,37 @@ fn run_snippet(args: &Run, context: &Context, out: &mut Out) -> Result<Exit, Fai
     };
     let result = Executor::with_languages(policy.config).run(&request, &tools, &print);
     let events = recorder.as_ref().map(Recorder::events);
+    let warned = tools.warned();
+    show_result(&result, events, &warned, out)
+}
+
+/// Shows what became of a snippet that printed as it ran.
+pub(super) fn show_result(
+    result: &CodeResult,
+    events: Option<Vec<Recorded>>,
+    warned: &[Warned],
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let is_json = out.is_json();
     if let Some(events) = events.as_ref().filter(|_| !is_json) {
         let tree = trace_text(events, out.paint_err());
         out.note(tree.trim_end());
     }
-    out.warned(&tools.warned());
+    out.warned(warned);
     if is_json {
         let mut told = result.to_json();
         if let Some(events) = events {
             told["trace"] = json!(events);
         }
         out.object(&told);
-        return Ok(exit(&result));
+        return Ok(exit(result));
     }
     for warning in result.warnings() {
         out.warn(warning);
+    }
+    if let Some(text) = result.waiting_text(out.paint()) {
+        out.labelled(&text);
+        return Ok(Exit::Status(WAITS));
     }
     match result.failure() {
         Some(failure) => Err(failure),
@@ -223,8 +239,11 @@ fn folder(named: &std::path::Path) -> Result<PathBuf, Failure> {
     })
 }
 
+/// The status of what waits for a person.
+const WAITS: u8 = 8;
+
 /// Shows what a snippet prints, as it comes.
-fn show(stream: PrintStream, text: &str, is_terminal: bool) {
+pub(super) fn show(stream: PrintStream, text: &str, is_terminal: bool) {
     // Whoever reads standard output may have seen enough; the result says the rest.
     let _ = match stream {
         PrintStream::Stdout if !is_terminal => {
@@ -254,7 +273,9 @@ fn give(value: &Value, out: &mut Out) {
 }
 
 fn exit(result: &CodeResult) -> Exit {
-    let Some(failure) = result.failure() else { return Exit::DONE };
+    let Some(failure) = result.failure() else {
+        return if result.pending_id().is_some() { Exit::Status(WAITS) } else { Exit::DONE };
+    };
     let status = Exit::Status(failure.reason().exit_status());
     failure.interrupted().map_or(status, Exit::Signal)
 }

@@ -7,6 +7,8 @@ use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::text::{brief_line, escape_line};
+#[cfg(feature = "code")]
+use crate::code::Verdict;
 use crate::diagnostic::{Failure, Style};
 use crate::execute::Mask;
 use crate::plan::PlanFile;
@@ -70,7 +72,9 @@ fn list(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         Some(registry) => registry.requests().map_err(Failure::from)?,
         None => Vec::new(),
     };
-    let waits = |request: &&PendingRow| all || request.state == PendingState::Waiting;
+    let waits = |request: &&PendingRow| {
+        all || (request.state == PendingState::Waiting && request.held_by.is_none())
+    };
     let requests: Vec<_> = requests.iter().filter(waits).collect();
     if out.is_json() {
         let rows: Vec<Value> = requests.iter().map(|request| row(request).into()).collect();
@@ -112,6 +116,9 @@ fn row(request: &PendingRow) -> Map<String, Value> {
 }
 
 fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
+    if request.plan.is_empty() {
+        return show_snippet(request, out);
+    }
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
     let params = Value::from(plan.params().cloned().unwrap_or_default());
     let result = request.result.as_deref();
@@ -126,11 +133,32 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
     }
     let RequestRows { known, said } = RequestRows::new(request, &plan, &Mask::default());
     let mut rows = Vec::from(known);
-    let state = match request.row.state {
+    rows.insert(1, ("state", state(request)));
+    rows.extend(ended(request, result));
+    show_rows(&rows, out);
+    out.line(RequestRows::SAID);
+    show_rows(&said, out);
+    next(request, out);
+    Ok(Exit::DONE)
+}
+
+fn next(request: &PendingRequest, out: &mut Out) {
+    if request.row.state == PendingState::Waiting {
+        let id = &request.row.id;
+        out.line(&format!("\nnext: `rye pending approve {id}` or `rye pending reject {id}`"));
+    }
+}
+
+fn state(request: &PendingRequest) -> String {
+    match request.row.state {
         PendingState::Lost => "approved, but how it ended is not known".to_owned(),
         state => state.name().to_owned(),
-    };
-    rows.insert(1, ("state", state));
+    }
+}
+
+/// Who decided, and what came of it.
+fn ended(request: &PendingRequest, result: Option<Value>) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
     if let (Some(by), Some(at)) = (&request.row.decided_by, &request.row.decided_at) {
         rows.push(("decided", format!("{at} by {by}")));
     }
@@ -138,13 +166,49 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
         Value::String(why) => ("why", why),
         other => ("result", other.to_string()),
     }));
-    show_rows(&rows, out);
-    out.line(RequestRows::SAID);
-    show_rows(&said, out);
-    if request.row.state == PendingState::Waiting {
-        let id = &request.row.id;
-        out.line(&format!("\nnext: `rye pending approve {id}` or `rye pending reject {id}`"));
+    rows
+}
+
+/// Shows a snippet that waits: what it asks about, and what ran already. Of one that ended only
+/// what came of it is left.
+fn show_snippet(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
+    #[cfg(feature = "code")]
+    let snippet = crate::rye::SnippetRows::of(request)?;
+    let result = request.result.as_deref();
+    let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
+    if out.is_json() {
+        let mut fields = row(&request.row);
+        #[cfg(feature = "code")]
+        fields.extend(snippet.map(|snippet| snippet.to_json()).unwrap_or_default());
+        fields.insert("result".into(), json!(result));
+        out.success(fields.into());
+        return Ok(Exit::DONE);
     }
+    let row = &request.row;
+    let mut rows = vec![
+        ("request", row.id.clone()),
+        ("state", state(request)),
+        ("tool", row.item.clone()),
+        ("project", row.project.display().to_string()),
+        ("asked", row.asked_at.clone()),
+    ];
+    #[cfg(feature = "code")]
+    if let Some(snippet) = &snippet {
+        rows.push(("parameters", snippet.args.to_string()));
+        rows.extend(snippet.other_args.iter().map(|args| ("also", args.to_string())));
+        rows.push(("ran", format!("{} calls before it", snippet.calls.len())));
+        rows.push(("snippet", format!("sha256 {}", snippet.sha256)));
+    }
+    rows.extend(ended(request, result));
+    show_rows(&rows, out);
+    let said = [("reason", row.reason.clone()), ("message", row.message.clone())];
+    show_rows(&said, out);
+    #[cfg(feature = "code")]
+    if let Some(code) = snippet.and_then(|snippet| snippet.code) {
+        out.line("The snippet that calls it, in words that nobody checked:");
+        code.lines().for_each(|line| out.line(&format!("> {}", escape_line(line))));
+    }
+    next(request, out);
     Ok(Exit::DONE)
 }
 
@@ -157,6 +221,15 @@ fn show_rows(rows: &[(&str, String)], out: &mut Out) {
 
 fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let what = format!("approve {}, `{}`", request.row.id, request.row.item);
+    #[cfg(feature = "code")]
+    if let Some(snippet) = crate::rye::SnippetRows::of(request)? {
+        confirm(&what, &format!("snippet sha256 {}", snippet.sha256), context, out)?;
+        return decide_snippet(request, Verdict::Approved, context, out);
+    }
+    if request.plan.is_empty() {
+        let (id, state) = (request.row.id.clone(), request.row.state);
+        return Err(RegistryError::Decided { id, state }.into());
+    }
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
     let says = brief_line(&request.row.message);
     confirm(&what, &format!("plan sha256 {}; the tool says: {says}", plan.digest()), context, out)?;
@@ -168,6 +241,28 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
     Ok(super::execute::show(&report, None, context, out))
 }
 
+/// Runs a snippet that waited again, with what was said of it.
+#[cfg(feature = "code")]
+fn decide_snippet(
+    request: &PendingRequest,
+    verdict: Verdict,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    // The run happens in the folder where it was requested.
+    let rye = context.rye_for_many_in(request.row.project.clone())?;
+    let decision = rye.approvals().decision();
+    out.flush();
+    let (is_json, is_terminal) = (out.is_json(), super::out::is_terminal());
+    let print = |stream, text: &str| {
+        if !is_json {
+            super::code::show(stream, text, is_terminal);
+        }
+    };
+    let result = rye.approvals().decide_snippet(request, &decision, verdict, &print, &Quiet)?;
+    super::code::show_result(&result, None, &[], out)
+}
+
 fn reject(
     request: &PendingRequest,
     reason: &str,
@@ -176,6 +271,10 @@ fn reject(
 ) -> Result<Exit, Failure> {
     let what = format!("reject {}, `{}`", request.row.id, request.row.item);
     confirm(&what, "", context, out)?;
+    #[cfg(feature = "code")]
+    if request.snippet.is_some() {
+        return decide_snippet(request, Verdict::Rejected(reason.to_owned()), context, out);
+    }
     let rye = context.rye()?;
     let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
     let registry = rye.approvals().registry()?.ok_or_else(|| Failure::from(none()))?;

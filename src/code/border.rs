@@ -6,6 +6,7 @@
 //! - Once a limit is reached no call is answered any more, so that the snippet cannot go on.
 //! - What is told of calls is what was seen here, and nothing that a snippet says.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,44 +18,51 @@ use super::chain::{self, Step};
 use super::config::CodeConfig;
 use super::engine::{
     CallAnswer, EngineError, EngineLimit, PrintStream, Produced, SnippetCall, Stop, Surroundings,
-    Thrown,
 };
 use super::error::{CodeError, CodeLimit};
 use super::executor::{CodeResult, Left, OnPrint, most};
+use super::faults::{fault, number, text, thrown, wrong};
+use super::journal::{Made, NewCall, Steps, Tape};
+use super::pause::{Spot, Waits, rejected};
 use super::records::{CallRecords, CalledBy, RecordId};
 use super::request::Settled;
 use super::tools::{Backend, SnippetReach, ToolCall, ToolFault, Tools};
 use crate::base::durations::{CODE_QUIET_MS, CODE_REFUSING_MS};
 use crate::base::sync::unpoisoned;
-use crate::diagnostic::Diagnostic;
 use crate::host::{Pool, PoolError};
 
 /// What a call gave, and what carried it out.
-type Came = Result<(Value, Backend), ToolFault>;
+pub(super) type Came = Result<(Value, Backend), ToolFault>;
 
 /// Counts and records, and knows why the snippet ends.
 pub(super) struct Guard<'a> {
     tools: &'a dyn Tools,
     print: OnPrint<'a>,
     reach: &'a SnippetReach,
-    config: &'a CodeConfig,
-    start: Instant,
+    pub(super) config: &'a CodeConfig,
     stop: Stop,
-    state: Mutex<State>,
+    /// Taken before the state, where both are.
+    pub(super) tape: Mutex<Tape>,
+    pub(super) state: Mutex<State>,
     /// When the snippet last made a call.
     last_call: Arc<Mutex<Instant>>,
 }
 
-struct State {
-    records: CallRecords,
+pub(super) struct State {
+    pub(super) records: CallRecords,
     /// Calls of tools that were let in.
-    used: u64,
+    pub(super) used: u64,
     /// Calls of tools that ran, which each have a number.
-    ran: u64,
+    pub(super) ran: u64,
     stdout: String,
     stderr: String,
     /// Why the snippet ends, whatever it does.
-    over: Option<CodeError>,
+    pub(super) over: Option<CodeError>,
+    pub(super) waits: Waits,
+    /// What steps gave of chains that did not come to their end.
+    pub(super) chains: HashMap<usize, Steps>,
+    /// When a snippet that was run again is at its limit of time.
+    pub(super) deadline: Option<Instant>,
 }
 
 impl<'a> Guard<'a> {
@@ -64,7 +72,6 @@ impl<'a> Guard<'a> {
         print: OnPrint<'a>,
         records: CallRecords,
     ) -> Self {
-        let start = records.start();
         let state = State {
             records,
             used: 0,
@@ -72,16 +79,19 @@ impl<'a> Guard<'a> {
             stdout: String::new(),
             stderr: String::new(),
             over: None,
+            waits: Waits::default(),
+            chains: HashMap::new(),
+            deadline: None,
         };
         Self {
             tools,
             print,
             reach: &settled.reach,
             config: &settled.config,
-            start,
             stop: Stop::new(),
+            tape: Mutex::new(Tape::new()),
             state: Mutex::new(state),
-            last_call: Arc::new(Mutex::new(start)),
+            last_call: Arc::new(Mutex::new(Instant::now())),
         }
     }
 
@@ -89,7 +99,7 @@ impl<'a> Guard<'a> {
         &self.stop
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         unpoisoned(self.state.lock())
     }
 
@@ -106,7 +116,7 @@ impl<'a> Guard<'a> {
     }
 
     /// The snippet ends at once; the first reason is the one that is told.
-    fn end(&self, why: CodeError) {
+    pub(super) fn end(&self, why: CodeError) {
         self.state().over.get_or_insert(why);
         self.stop.now();
     }
@@ -139,17 +149,35 @@ impl<'a> Guard<'a> {
 
     /// What the snippet came to.
     pub(super) fn into_result(
-        self,
+        mut self,
         produced: Result<Produced, CodeError>,
         settled: &Settled,
         tools: &dyn Tools,
     ) -> CodeResult {
-        let duration = self.start.elapsed();
+        let produced = match produced {
+            Ok(_) | Err(CodeError::Cancelled) => match self.paused(settled) {
+                Ok(Some(paused)) => Err(CodeError::Waits(Box::new(paused))),
+                Ok(None) => produced,
+                Err(error) => Err(error),
+            },
+            failed => failed,
+        };
+        let is_behind = unpoisoned(self.tape.into_inner()).is_replaying();
         let mut state = unpoisoned(self.state.into_inner());
+        let duration = state.records.elapsed();
         state.records.end_open(&fault(&CodeError::Cancelled));
-        let produced = match state.over {
-            Some(over) => Err(over),
-            None => produced,
+        let produced = match (state.over, produced) {
+            (Some(over), _) => Err(over),
+            // It came to another end before it made all the calls that it had made.
+            (None, Ok(_) | Err(CodeError::Failed(_) | CodeError::NotSerialisable { .. }))
+                if is_behind =>
+            {
+                Err(CodeError::ReplayDiverged)
+            }
+            (None, Err(CodeError::Limit { limit: CodeLimit::Timeout, .. })) if is_behind => {
+                Err(CodeError::ReplayDiverged)
+            }
+            (None, produced) => produced,
         };
         let left = Left {
             stdout: state.stdout,
@@ -162,27 +190,45 @@ impl<'a> Guard<'a> {
         CodeResult::new(produced, left, settled, tools)
     }
 
-    /// One call of a tool that was let in; ends its record.
+    /// One call of a tool that was let in; ends its record. `None` where it waits for a person.
     fn run_tool(
         &self,
+        spot: Spot,
         id: &str,
         args: Map<String, Value>,
         record: RecordId,
         is_cancelled: &AtomicBool,
-    ) -> Came {
+    ) -> Option<Came> {
+        let decided = match self.said(spot) {
+            Ok(decided) => decided,
+            Err(asked) => {
+                self.ask_again(asked);
+                return None;
+            }
+        };
+        if let Some(fault) = decided.as_ref().and_then(rejected) {
+            return Some(self.seen(Err(fault), record, is_cancelled));
+        }
         let number = {
             let mut state = self.state();
             state.ran += 1;
             state.ran
         };
+        let approved = decided.as_ref().map(|decided| &decided.asked.asks);
         let came = match is_cancelled.load(Ordering::Relaxed) {
             true => Err(fault(&CodeError::Cancelled)),
             false => self
                 .tools
-                .run_tool(ToolCall { id, args, number, reach: self.reach })
+                .run_tool(ToolCall { id, args: args.clone(), number, reach: self.reach, approved })
                 .map(|answer| (answer.value, answer.backend)),
         };
-        self.seen(came, record, is_cancelled)
+        match came {
+            Err(ToolFault { asks: Some(asks), .. }) => {
+                self.ask(spot, id, args, asks);
+                None
+            }
+            came => Some(self.seen(came, record, is_cancelled)),
+        }
     }
 
     /// What a call came to, recorded. One that was cancelled says that, and nothing else.
@@ -198,10 +244,22 @@ impl<'a> Guard<'a> {
         came
     }
 
-    /// Answers the snippet, unless it is over.
-    fn answer(&self, answer: CallAnswer, tool: Option<&str>, came: Came) {
-        if self.state().over.is_none() {
-            answer.give(came.map(|(value, _)| value).map_err(|fault| thrown(fault, tool)));
+    /// Answers the snippet, unless it is over. One that waits is told when it is run again.
+    fn answer(&self, open: Open, tool: Option<&str>, came: Came, counted: u64) {
+        let came = came.map(|(value, _)| value).map_err(|fault| thrown(fault, tool));
+        // What is noted first is given first.
+        let mut tape = unpoisoned(self.tape.lock());
+        let is_waiting = {
+            let mut state = self.state();
+            if state.over.is_some() {
+                return;
+            }
+            state.waits.ended((open.index, 0));
+            state.waits.is_waiting()
+        };
+        let now_ms = tape.note(open.index, counted, &came);
+        if !is_waiting {
+            open.answer.give(came, now_ms);
         }
     }
 
@@ -227,6 +285,12 @@ impl<'a> Guard<'a> {
     }
 }
 
+/// A call that is not answered: its number from 0, and what tells the snippet.
+struct Open {
+    index: usize,
+    answer: CallAnswer,
+}
+
 /// The surroundings of one snippet: its guard, and the threads of its calls.
 pub(super) struct Border<'b, 's> {
     guard: &'s Guard<'s>,
@@ -248,8 +312,9 @@ impl<'b, 's> Border<'b, 's> {
         let (tell, told) = channel();
         let wake = tell.clone();
         let _waking = stop.on_stop(move || drop(wake.send(None)));
-        let answer = CallAnswer::new(move |came| drop(tell.send(Some(came))));
-        self.run_chain(vec![steps.clone()], answer);
+        let answer = CallAnswer::new(move |came, _| drop(tell.send(Some(came))));
+        let call = SnippetCall { function: "runChain".into(), args: vec![steps.clone()] };
+        self.call(call, answer);
         let left = deadline.saturating_duration_since(Instant::now());
         match told.recv_timeout(left) {
             Ok(Some(Ok(value))) => Ok(Produced { value, warnings: Vec::new() }),
@@ -267,20 +332,25 @@ impl<'b, 's> Border<'b, 's> {
         &self,
         tool: Option<&str>,
         record: RecordId,
-        answer: CallAnswer,
-        job: impl FnOnce(&AtomicBool) -> Came + Send + 's,
+        open: Open,
+        job: impl FnOnce(&AtomicBool) -> Option<(Came, u64)> + Send + 's,
     ) {
         let guard = self.guard;
-        let slot = Arc::new(Mutex::new(Some(answer)));
+        let slot = Arc::new(Mutex::new(Some(open)));
         let (given, named) = (Arc::clone(&slot), tool.map(str::to_owned));
         let work = Box::new(move |is_cancelled: &AtomicBool| {
+            let Some(under_way) = guard.enter() else { return };
             let came = job(is_cancelled);
-            if let Some(answer) = unpoisoned(given.lock()).take() {
-                guard.answer(answer, named.as_deref(), came);
+            let open = unpoisoned(given.lock()).take();
+            if let (Some((came, counted)), Some(open)) = (came, open) {
+                guard.answer(open, named.as_deref(), came, counted);
             }
+            drop(under_way);
         });
         match self.pool.submit(work) {
             Ok(ticket) => ticket.answered(),
+            // Whoever waits for a person takes no more.
+            Err(_) if guard.state().waits.is_waiting() => {}
             Err(error) => {
                 let error = match error {
                     PoolError::Busy { waiting } => CodeError::Busy { waiting },
@@ -288,14 +358,14 @@ impl<'b, 's> Border<'b, 's> {
                 };
                 let came = Err(fault(&error));
                 guard.state().records.end(record, &came);
-                if let Some(answer) = unpoisoned(slot.lock()).take() {
-                    guard.answer(answer, tool, came);
+                if let Some(open) = unpoisoned(slot.lock()).take() {
+                    guard.answer(open, tool, came, u64::from(tool.is_some()));
                 }
             }
         }
     }
 
-    fn run_one(&self, args: &[Value], answer: CallAnswer) {
+    fn run_one(&self, args: &[Value], open: Open) {
         let guard = self.guard;
         let given = args.get(1).cloned().unwrap_or(Value::Null);
         let id = match args.first() {
@@ -308,7 +378,9 @@ impl<'b, 's> Border<'b, 's> {
             let kept = if given.is_null() { json!({}) } else { given.clone() };
             let record = state.records.begin(&shown, &kept, CalledBy::Run);
             let is_in = guard.let_in(&mut state, 1, None);
-            if !is_in {
+            if is_in {
+                state.waits.made((open.index, 0), &shown, &kept);
+            } else {
                 let came = Err(guard.refused(&state));
                 state.records.end(record, &came);
             }
@@ -325,15 +397,16 @@ impl<'b, 's> Border<'b, 's> {
         };
         let (Some(id), Some(args)) = (id, args) else {
             let why = "runTool takes the id of a tool, and an object of arguments";
-            return self.wrong(record, why, answer);
+            return self.wrong(record, why, open, 1);
         };
         let called = id.clone();
-        self.submit(Some(&id), record, answer, move |is_cancelled| {
-            guard.run_tool(&called, args, record, is_cancelled)
+        let spot = (open.index, 0);
+        self.submit(Some(&id), record, open, move |is_cancelled| {
+            guard.run_tool(spot, &called, args, record, is_cancelled).map(|came| (came, 1))
         });
     }
 
-    fn run_chain(&self, args: Vec<Value>, answer: CallAnswer) {
+    fn run_chain(&self, args: Vec<Value>, open: Open) {
         let guard = self.guard;
         let steps = match chain::steps(args.first()) {
             Ok(steps) => steps,
@@ -344,7 +417,7 @@ impl<'b, 's> Border<'b, 's> {
                 };
                 let came = Err(fault(&error));
                 guard.state().records.end(record, &came);
-                return guard.answer(answer, None, came);
+                return guard.answer(open, None, came, 0);
             }
         };
         let wanted = u64::try_from(steps.len()).unwrap_or(u64::MAX);
@@ -361,60 +434,70 @@ impl<'b, 's> Border<'b, 's> {
                 return;
             }
         }
-        self.submit(None, None, answer, move |is_cancelled| {
-            let mut given = Vec::new();
-            let came = guard.chain(&steps, &mut given, is_cancelled);
+        let call = open.index;
+        self.submit(None, None, open, move |is_cancelled| {
+            let mut given = guard.state().chains.remove(&call).unwrap_or_default();
+            let Some(came) = guard.chain(call, &steps, &mut given, is_cancelled) else {
+                guard.state().chains.insert(call, given);
+                return None;
+            };
             // Steps that were not run do not count.
             let ran = u64::try_from(given.len()).unwrap_or(u64::MAX) + u64::from(came.is_err());
             guard.state().used -= wanted.saturating_sub(ran);
-            came
+            Some((came, ran.min(wanted)))
         });
     }
 
     fn look_up(
         &self,
         call: SnippetCall,
-        answer: CallAnswer,
+        open: Open,
         job: impl FnOnce(&dyn Tools, &SnippetReach, &[Value]) -> Result<Value, ToolFault> + Send + 's,
     ) {
         let guard = self.guard;
         let SnippetCall { function, args } = call;
         let record =
             guard.state().records.begin(&function, &json!(args.as_slice()), CalledBy::Lookup);
-        self.submit(None, record, answer, move |is_cancelled| {
+        self.submit(None, record, open, move |is_cancelled| {
             let came = match is_cancelled.load(Ordering::Relaxed) {
                 true => Err(fault(&CodeError::Cancelled)),
                 false => job(guard.tools, guard.reach, &args),
             };
-            guard.seen(came.map(|value| (value, Backend::Local)), record, is_cancelled)
+            let came = came.map(|value| (value, Backend::Local));
+            Some((guard.seen(came, record, is_cancelled), 0))
         });
     }
 
     /// Answers a call that is not made as its function wants it.
-    fn wrong(&self, record: RecordId, why: &str, answer: CallAnswer) {
+    fn wrong(&self, record: RecordId, why: &str, open: Open, counted: u64) {
         let came = Err(wrong(why));
         self.guard.state().records.end(record, &came);
-        self.guard.answer(answer, None, came);
+        self.guard.answer(open, None, came, counted);
     }
 }
 
 impl Guard<'_> {
-    /// The steps of a chain, one behind the other; `given` has what each gave.
+    /// The steps of a chain, one behind the other; `given` has what each gave, also those that were
+    /// run before. `None` where one of them waits for a person, or its snippet does.
     fn chain(
         &self,
+        call: usize,
         steps: &[Step],
-        given: &mut Vec<(String, Value)>,
+        given: &mut Steps,
         is_cancelled: &AtomicBool,
-    ) -> Came {
+    ) -> Option<Came> {
         let mut backend = Backend::Local;
-        for (at, step) in steps.iter().enumerate() {
+        for (at, step) in steps.iter().enumerate().skip(given.len()) {
+            if self.state().waits.is_waiting() {
+                return None;
+            }
             let number = at + 1;
             let previous = given.last().map(|(_, value)| value);
             let args = step.args(number, previous);
             let shown = args.clone().map_or_else(|_| step.own_args(), Value::Object);
             let record = self.state().records.begin(&step.tool_id, &shown, CalledBy::Chain);
             let came = match args {
-                Ok(args) => self.run_tool(&step.tool_id, args, record, is_cancelled),
+                Ok(args) => self.run_tool((call, at), &step.tool_id, args, record, is_cancelled)?,
                 Err(error) => self.seen(Err(fault(&error)), record, is_cancelled),
             };
             match came {
@@ -426,45 +509,28 @@ impl Guard<'_> {
                     let tool = step.tool_id.clone();
                     let mut fault = chain::failed(number, given, fault);
                     fault.data["tool"] = tool.into();
-                    return Err(fault);
+                    return Some(Err(fault));
                 }
             }
         }
-        Ok((chain::result(given), backend))
+        Some(Ok((chain::result(given), backend)))
     }
 }
 
 impl Surroundings for Border<'_, '_> {
     fn call(&self, call: SnippetCall, answer: CallAnswer) {
         *unpoisoned(self.guard.last_call.lock()) = Instant::now();
-        match call.function.as_str() {
-            "runTool" => self.run_one(&call.args, answer),
-            "runChain" => self.run_chain(call.args, answer),
-            "searchTools" => self.look_up(call, answer, |tools, reach, args| {
-                let query = text(args, 0, "searchTools takes words, and a limit")?;
-                tools.search_tools(query, number(args, 1)?, reach)
-            }),
-            "listNamespaces" => {
-                self.look_up(call, answer, |tools, reach, _| tools.list_namespaces(reach));
+        let made = unpoisoned(self.guard.tape.lock()).make(call, answer);
+        match made {
+            Made::Begin(calls, is_there) => {
+                if is_there {
+                    self.guard.caught_up();
+                }
+                for NewCall { index, call, answer } in calls {
+                    self.begin(call, Open { index, answer });
+                }
             }
-            "describeTool" => self.look_up(call, answer, |tools, reach, args| {
-                let id = text(args, 0, "describeTool takes the id of a tool, and a level")?;
-                let level = match args.get(1) {
-                    None | Some(Value::Null) => "schema",
-                    Some(_) => text(args, 1, "a level is `summary`, `schema` or `full`")?,
-                };
-                tools.describe_tool(id, level, reach)
-            }),
-            "listToolExamples" => self.look_up(call, answer, |tools, reach, args| {
-                let id = text(args, 0, "listToolExamples takes the id of a tool, and a number")?;
-                tools.list_tool_examples(id, number(args, 1)?, reach)
-            }),
-            _ => {
-                let args = json!(call.args);
-                let record =
-                    self.guard.state().records.begin(&call.function, &args, CalledBy::Lookup);
-                self.wrong(record, "there is no such function", answer);
-            }
+            Made::Diverged => self.guard.end(CodeError::ReplayDiverged),
         }
     }
 
@@ -487,44 +553,46 @@ impl Surroundings for Border<'_, '_> {
             guard.end(CodeError::Limit { limit, most });
         }
     }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.guard.state().deadline
+    }
 }
 
-fn text<'v>(args: &'v [Value], at: usize, why: &str) -> Result<&'v str, ToolFault> {
-    args.get(at).and_then(Value::as_str).ok_or_else(|| wrong(why))
-}
-
-/// A number of things; `None` where none is said.
-fn number(args: &[Value], at: usize) -> Result<Option<usize>, ToolFault> {
-    match args.get(at) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => {
-            let whole = value.as_u64().and_then(|number| usize::try_from(number).ok());
-            whole.map(Some).ok_or_else(|| wrong("a limit is a whole number from 0"))
+impl Border<'_, '_> {
+    /// A call that was not answered before begins, unless the snippet waits.
+    fn begin(&self, call: SnippetCall, open: Open) {
+        if self.guard.state().waits.is_waiting() {
+            return;
+        }
+        match call.function.as_str() {
+            "runTool" => self.run_one(&call.args, open),
+            "runChain" => self.run_chain(call.args, open),
+            "searchTools" => self.look_up(call, open, |tools, reach, args| {
+                let query = text(args, 0, "searchTools takes words, and a limit")?;
+                tools.search_tools(query, number(args, 1)?, reach)
+            }),
+            "listNamespaces" => {
+                self.look_up(call, open, |tools, reach, _| tools.list_namespaces(reach));
+            }
+            "describeTool" => self.look_up(call, open, |tools, reach, args| {
+                let id = text(args, 0, "describeTool takes the id of a tool, and a level")?;
+                let level = match args.get(1) {
+                    None | Some(Value::Null) => "schema",
+                    Some(_) => text(args, 1, "a level is `summary`, `schema` or `full`")?,
+                };
+                tools.describe_tool(id, level, reach)
+            }),
+            "listToolExamples" => self.look_up(call, open, |tools, reach, args| {
+                let id = text(args, 0, "listToolExamples takes the id of a tool, and a number")?;
+                tools.list_tool_examples(id, number(args, 1)?, reach)
+            }),
+            _ => {
+                let args = json!(call.args);
+                let record =
+                    self.guard.state().records.begin(&call.function, &args, CalledBy::Lookup);
+                self.wrong(record, "there is no such function", open, 0);
+            }
         }
     }
-}
-
-/// A call that is not made as its function wants it: what the snippet is thrown is a `TypeError`.
-fn wrong(why: &str) -> ToolFault {
-    ToolFault { code: WRONG.into(), message: why.into(), ..ToolFault::default() }
-}
-
-/// The code of a call that is not made as its function wants it.
-const WRONG: &str = "code.failed";
-
-fn fault(error: &CodeError) -> ToolFault {
-    Diagnostic::from(error).into()
-}
-
-fn thrown(fault: ToolFault, tool: Option<&str>) -> Thrown {
-    let name = if fault.code == WRONG { "TypeError" } else { "ToolError" };
-    let mut data = match fault.data {
-        Value::Null => json!({}),
-        data => data,
-    };
-    let tool = tool.or_else(|| data.get("tool").and_then(Value::as_str)).map(str::to_owned);
-    if let (Some(map), Some(help)) = (data.as_object_mut(), fault.help) {
-        map.insert("help".into(), help.into());
-    }
-    Thrown { name, message: fault.message, code: fault.code, tool, data }
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::engine::{EngineError, EngineLimit, SnippetFault, Thrown};
+use super::journal::PausedSnippet;
 use crate::base::json::object;
 use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE};
 use crate::base::text::escape_line;
-use crate::diagnostic::{Code, Diagnose, Place, codes};
+use crate::diagnostic::{Code, Diagnose, Diagnostic, Place, codes};
 
 codes! {
     CODE_BUSY = "code.busy", CannotRun;
@@ -20,6 +21,7 @@ codes! {
     CODE_INTERRUPTED = "code.interrupted", CannotRun;
     CODE_LIMIT_EXCEEDED = "code.limit_exceeded", Refused;
     CODE_NESTED_TOO_DEEP = "code.nested_too_deep", Refused;
+    CODE_REPLAY_DIVERGED = "code.replay_diverged", Refused;
     CODE_RESULT_NOT_SERIALISABLE = "code.result_not_serialisable", ToolFailed;
     CODE_WORKER = "code.worker", CannotRun;
 }
@@ -50,6 +52,8 @@ pub(crate) enum CodeLimit {
     ChainSteps,
     Memory,
     Output,
+    /// What a snippet was told, which is kept while it waits.
+    Journal,
 }
 
 impl CodeLimit {
@@ -61,6 +65,7 @@ impl CodeLimit {
             Self::ChainSteps => "chain_steps",
             Self::Memory => "memory",
             Self::Output => "output",
+            Self::Journal => "journal",
         }
     }
 
@@ -72,19 +77,21 @@ impl CodeLimit {
             Self::ChainSteps => "steps of a chain",
             Self::Memory => "MiB of its values",
             Self::Output => "bytes of output",
+            Self::Journal => "bytes of answers to keep while it waits for a person",
         }
     }
 
     /// The field that sets it.
-    pub(crate) fn field(self) -> &'static str {
-        match self {
+    pub(crate) fn field(self) -> Option<&'static str> {
+        Some(match self {
             Self::Timeout => "timeout",
             Self::Engine => "engine_ms",
             Self::ToolCalls => "max_tool_calls",
             Self::ChainSteps => "max_chain_steps",
             Self::Memory => "max_memory_mb",
             Self::Output => "max_output_bytes",
-        }
+            Self::Journal => return None,
+        })
     }
 }
 
@@ -135,6 +142,14 @@ pub(crate) enum CodeError {
     Nested(NestedLimit),
     #[error("`{}` asks a person first: {}", escape_line(.tool), escape_line(.message))]
     CallPending { tool: String, id: Option<String>, message: String },
+    #[error("the snippet was run again and did not call what it had called before")]
+    ReplayDiverged,
+    /// A snippet that waits could not be kept, or what was kept is not run.
+    #[error("{}", .0.message)]
+    NotKept(Box<Diagnostic>),
+    /// It did not fail: it waits for a person.
+    #[error("the snippet waits for a person")]
+    Waits(Box<PausedSnippet>),
 }
 
 fn sentences(faults: &[ConfigFault]) -> String {
@@ -193,8 +208,10 @@ impl Diagnose for CodeError {
             Self::Cancelled => CODE_CANCELLED,
             Self::Busy { .. } => CODE_BUSY,
             Self::Chain { .. } => CODE_CHAIN,
-            Self::CallPending { .. } => CODE_CALL_PENDING,
+            Self::CallPending { .. } | Self::Waits(_) => CODE_CALL_PENDING,
             Self::Nested(_) => CODE_NESTED_TOO_DEEP,
+            Self::ReplayDiverged => CODE_REPLAY_DIVERGED,
+            Self::NotKept(told) => told.code,
         }
     }
 
@@ -215,10 +232,20 @@ impl Diagnose for CodeError {
             Self::NotSerialisable { .. } => {
                 "assign plain values to `__out`: objects, lists, texts, numbers".into()
             }
-            Self::Limit { limit, .. } => format!(
-                "do less in one snippet, or set `{}` in `config:execution/code` of your user space",
-                limit.field()
-            ),
+            Self::Limit { limit, .. } => match limit.field() {
+                Some(field) => format!(
+                    "do less in one snippet, or set `{field}` in `config:execution/code` of your \
+                     user space"
+                ),
+                None => "call what changes something earlier, or in a snippet of its own".into(),
+            },
+            Self::ReplayDiverged => {
+                "nothing more of it ran; `tool_calls` says what did, so go on from there in a new \
+                 snippet"
+                    .into()
+            }
+            Self::NotKept(told) => return told.help.clone(),
+            Self::Waits(_) => "a person decides it with `rye pending`".into(),
             Self::Interrupted { .. } => "nothing of it is left running".into(),
             Self::Worker { .. } => {
                 "run it again; if it fails each time, `rye doctor` says what works here".into()
@@ -260,6 +287,7 @@ impl Diagnose for CodeError {
             Self::Limit { limit, most } => json!({"limit": limit.as_str(), "most": most}),
             Self::NotSerialisable { path, .. } => json!({"path": path}),
             Self::CallPending { id, .. } => json!({"pending_id": id}),
+            Self::NotKept(told) => told.data.clone().into(),
             Self::ChainFailed(thrown) => {
                 json!({"code": thrown.code, "tool_id": thrown.tool, "data": thrown.data})
             }

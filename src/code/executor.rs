@@ -9,14 +9,16 @@ use super::border::{Border, Guard};
 use super::config::CodeConfig;
 use super::engine::{Engine, EngineError, JavaScript, PrintStream, Produced, Snippet, Stop};
 use super::error::{CodeError, CodeLimit};
+use super::journal::{AskedCall, PausedSnippet, Verdict};
 use super::records::{CallRecords, too_long};
 use super::request::{CodeRequest, Settled, requested_of};
 use super::tools::Tools;
 use crate::base::durations::CODE_GRACE_MS;
 use crate::base::json::object;
-use crate::base::limits::{CODE_LOOKUPS, CODE_RECORDS_BYTES, CODE_THREADS};
+use crate::base::limits::{CODE_JOURNAL_BYTES, CODE_LOOKUPS, CODE_RECORDS_BYTES, CODE_THREADS};
+use crate::base::text::escape_line;
 use crate::base::time::as_ms;
-use crate::diagnostic::{Diagnostic, Failure};
+use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::host::{Pool, PoolSize, attended};
 
 /// Takes what a snippet prints, as it is printed.
@@ -88,6 +90,36 @@ impl Executor {
     ///
     /// What asks this thread or process to end meanwhile ends the snippet, and the result says so.
     pub fn run(&self, request: &CodeRequest, tools: &dyn Tools, print: OnPrint<'_>) -> CodeResult {
+        self.snippet(request, None, tools, print)
+    }
+
+    /// Runs a snippet that waited for a person again, from its start: each call that was answered
+    /// before is answered the same again, in the same order, and nothing new runs until it is where
+    /// it was. There the call that waited is made or throws, as the person said, and the snippet
+    /// goes on. Counters go on, and so does its time; the time that a person took does not count.
+    ///
+    /// A snippet that calls something else than before is `code.replay_diverged`.
+    pub fn resume(
+        &self,
+        paused: &PausedSnippet,
+        verdict: Verdict,
+        tools: &dyn Tools,
+        print: OnPrint<'_>,
+    ) -> CodeResult {
+        let request = CodeRequest::from_json(paused.request.clone());
+        match &paused.steps {
+            Some(steps) => self.chain(steps, &request, Some((paused, verdict)), tools),
+            None => self.snippet(&request, Some((paused, verdict)), tools, print),
+        }
+    }
+
+    fn snippet(
+        &self,
+        request: &CodeRequest,
+        again: Option<(&PausedSnippet, Verdict)>,
+        tools: &dyn Tools,
+        print: OnPrint<'_>,
+    ) -> CodeResult {
         let start = Instant::now();
         let settled = match Settled::judge(request, &self.config, &self.languages()) {
             Ok(settled) => settled,
@@ -103,6 +135,10 @@ impl Executor {
             return CodeResult::refused(error, &settled.requested, &self.config, start);
         };
         let guard = Guard::new(&settled, tools, print, CallRecords::new(start, self.records_bytes));
+        let guard = match again {
+            Some((paused, verdict)) => guard.go_on(paused, verdict),
+            None => guard,
+        };
         let work = |snippet: &Snippet<'_>, border: &Border<'_, '_>, stop: &Stop| {
             engine.run(snippet, border, stop)
         };
@@ -119,15 +155,28 @@ impl Executor {
         request: CodeRequest,
         tools: &dyn Tools,
     ) -> CodeResult {
-        let start = Instant::now();
         // The code is only what stands there in its place.
-        let request = request.with_code("chain");
-        let settled = match Settled::judge(&request.language("chain"), &self.config, &["chain"]) {
-            Ok(settled) => settled,
+        self.chain(steps, &request.with_code("chain").language("chain"), None, tools)
+    }
+
+    fn chain(
+        &self,
+        steps: &Value,
+        request: &CodeRequest,
+        again: Option<(&PausedSnippet, Verdict)>,
+        tools: &dyn Tools,
+    ) -> CodeResult {
+        let start = Instant::now();
+        let settled = match Settled::judge(request, &self.config, &["chain"]) {
+            Ok(settled) => Settled { steps: Some(steps.clone()), ..settled },
             Err(error) => return CodeResult::refused(error, &json!({}), &self.config, start),
         };
         let guard =
             Guard::new(&settled, tools, &|_, _| (), CallRecords::new(start, self.records_bytes));
+        let guard = match again {
+            Some((paused, verdict)) => guard.go_on(paused, verdict),
+            None => guard,
+        };
         let work = |snippet: &Snippet<'_>, border: &Border<'_, '_>, stop: &Stop| {
             border.chain_alone(steps, snippet.deadline, stop)
         };
@@ -148,7 +197,12 @@ fn guarded(
     work: &Work<'_>,
 ) -> Result<Produced, CodeError> {
     let config = &settled.config;
-    let deadline = start + Duration::from_millis(config.timeout_ms);
+    let mut deadline = start + Duration::from_millis(config.timeout_ms);
+    let (now_ms, seed, is_behind) = guard.begins();
+    if is_behind {
+        // What it computed before it computes again; its own time goes on behind that.
+        deadline += Duration::from_millis(config.engine_ms);
+    }
     let snippet = Snippet {
         language: &settled.language,
         code: &settled.code,
@@ -156,6 +210,8 @@ fn guarded(
         memory_bytes: config.max_memory_mb << 20,
         engine_time: Duration::from_millis(config.engine_ms),
         deadline,
+        now_ms,
+        seed,
     };
     let calls = usize::try_from(config.max_tool_calls).unwrap_or(usize::MAX);
     let size = PoolSize { threads: CODE_THREADS, waiting: calls.saturating_add(CODE_LOOKUPS) };
@@ -192,6 +248,7 @@ pub(super) fn most(config: &CodeConfig, limit: CodeLimit) -> u64 {
         CodeLimit::ChainSteps => config.max_chain_steps,
         CodeLimit::Memory => config.max_memory_mb,
         CodeLimit::Output => config.max_output_bytes,
+        CodeLimit::Journal => CODE_JOURNAL_BYTES as u64,
     }
 }
 
@@ -207,6 +264,14 @@ pub struct CodeResult {
     limits: Value,
     warnings: Vec<String>,
     error: Option<CodeError>,
+    waiting: Option<Waiting>,
+}
+
+/// What a snippet waits for.
+#[derive(Debug)]
+struct Waiting {
+    id: String,
+    asked: AskedCall,
 }
 
 /// What a snippet left behind it.
@@ -228,9 +293,22 @@ impl CodeResult {
         tools: &dyn Tools,
     ) -> Self {
         let Left { stdout, stderr, tool_calls, unrecorded, used, duration } = left;
+        let mut waiting = None;
         let (produced, error) = match produced {
             Ok(produced) => (produced, None),
-            Err(error) => (Produced { value: Value::Null, warnings: Vec::new() }, Some(error)),
+            Err(error) => {
+                let error = match error {
+                    CodeError::Waits(paused) => match tools.pause(&paused) {
+                        Ok(id) => {
+                            waiting = Some(Waiting { id, asked: paused.asked().clone() });
+                            None
+                        }
+                        Err(why) => Some(CodeError::NotKept(Box::new(why.diagnostic()))),
+                    },
+                    error => Some(error),
+                };
+                (Produced { value: Value::Null, warnings: Vec::new() }, error)
+            }
         };
         let text = produced.value.to_string();
         let most = usize::try_from(settled.config.max_output_bytes).unwrap_or(usize::MAX);
@@ -250,7 +328,14 @@ impl CodeResult {
             limits,
             warnings: produced.warnings,
             error,
+            waiting,
         }
+    }
+
+    /// Of a snippet that waited and is not run again.
+    pub(crate) fn not_run(why: &Failure) -> Self {
+        let error = CodeError::NotKept(Box::new(why.diagnostic()));
+        Self::refused(error, &json!({}), &CodeConfig::default(), Instant::now())
     }
 
     fn refused(error: CodeError, requested: &Value, config: &CodeConfig, start: Instant) -> Self {
@@ -264,12 +349,38 @@ impl CodeResult {
             limits: limits(config, requested),
             warnings: Vec::new(),
             error: Some(error),
+            waiting: None,
         }
     }
 
     /// What the snippet gave; null where it failed.
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// The id of the request to a person that the snippet waits for; `None` where it does not wait.
+    /// `rye pending approve` runs it again from its start, and then on.
+    pub fn pending_id(&self) -> Option<&str> {
+        self.waiting.as_ref().map(|waiting| waiting.id.as_str())
+    }
+
+    /// What a person is asked, and how they answer; `None` where it does not wait.
+    pub(crate) fn waiting_text(&self, paint: Paint) -> Option<String> {
+        let Waiting { id, asked } = self.waiting.as_ref()?;
+        let waits = paint.style(Style::Warning, "waits for a person");
+        let mut out = format!("{waits}  {}  {id}\n", asked.asks.item);
+        let mut row = |label: &str, text: &str| {
+            let label = paint.style(Style::Dim, &format!("{label:>9}"));
+            out.push_str(&format!("{label}  {}\n", escape_line(text)));
+        };
+        row("message", &asked.asks.message);
+        row("arguments", &Value::from(asked.args.clone()).to_string());
+        asked.others.iter().for_each(|args| row("also", &args.to_string()));
+        out.push_str(&format!(
+            "\nnext: `rye pending show {id}`, then `rye pending approve {id}` or `rye pending reject \
+             {id}`\n"
+        ));
+        Some(out)
     }
 
     /// Why it failed.
@@ -300,8 +411,13 @@ impl CodeResult {
     /// One object: `status`, `value`, `stdout`, `stderr`, `tool_calls`, `duration_ms`, `limits`,
     /// `warnings`, and `error` where it failed, with `code` and `help` beside it.
     pub fn to_json(&self) -> Value {
+        let status = match (&self.error, &self.waiting) {
+            (Some(_), _) => "error",
+            (None, Some(_)) => "pending",
+            (None, None) => "success",
+        };
         let mut out = object(json!({
-            "status": if self.error.is_some() { "error" } else { "success" },
+            "status": status,
             "type": "code",
             "value": self.value,
             "stdout": self.stdout,
@@ -310,6 +426,9 @@ impl CodeResult {
             "duration_ms": as_ms(self.duration),
             "limits": self.limits,
         }));
+        if let Some(Waiting { id, asked }) = &self.waiting {
+            out.insert("pending".into(), asked.told(id));
+        }
         if self.left_out > 0 {
             out.insert("tool_calls_left_out".into(), self.left_out.into());
         }

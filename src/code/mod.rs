@@ -11,7 +11,9 @@
 //! - When [`Executor::run`] returns, nothing of the snippet or of its calls runs any more.
 //!
 //! - `executor.rs` the entry point · `border.rs` every call of a snippet · `chain.rs` steps that
-//!   take what the one before gave · `records.rs` what became of each call
+//!   take what the one before gave · `records.rs` what became of each call ·
+//!   `faults.rs` why one failed · `pause.rs` waiting for a person · `journal.rs` what is kept
+//!   meanwhile, and given again
 //! - `config.rs` `request.rs` what a snippet may use · `tools.rs` what it may reach
 //! - `saved.rs` snippets that are tools
 //! - `stubs.rs` tools as declarations of TypeScript
@@ -24,6 +26,9 @@ mod config;
 mod engine;
 mod error;
 mod executor;
+mod faults;
+mod journal;
+mod pause;
 mod records;
 mod request;
 mod saved;
@@ -31,6 +36,8 @@ mod stubs;
 #[cfg(test)]
 mod tests;
 mod tools;
+#[cfg(test)]
+mod waits_tests;
 
 pub use config::CodeConfig;
 pub use engine::{
@@ -38,6 +45,7 @@ pub use engine::{
     Snippet, SnippetCall, SnippetFault, Stop, Surroundings, Thrown,
 };
 pub use executor::{CodeResult, Executor, OnPrint};
+pub use journal::{Asks, PausedSnippet, Verdict};
 pub use request::CodeRequest;
 pub use tools::{Backend, SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools};
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::tools::{Backend, ToolFault};
@@ -10,7 +11,8 @@ use crate::base::limits::CODE_RECORDS;
 use crate::base::time::as_ms;
 
 /// How a call came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum CalledBy {
     Run,
     Chain,
@@ -29,7 +31,7 @@ impl CalledBy {
 }
 
 /// One call, from the moment at which it was made.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct CallRecord {
     tool_id: String,
     /// As they were when the call was made.
@@ -39,7 +41,7 @@ pub(super) struct CallRecord {
     end: Option<End>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct End {
     took: Duration,
     backend: Backend,
@@ -51,6 +53,8 @@ struct End {
 #[derive(Debug)]
 pub(super) struct CallRecords {
     start: Instant,
+    /// What had passed then.
+    before: Duration,
     calls: Vec<CallRecord>,
     /// Calls beyond those that are recorded.
     left_out: u64,
@@ -64,12 +68,29 @@ pub(super) type RecordId = Option<usize>;
 impl CallRecords {
     /// Times count from `start`; arguments and results take at most so many bytes.
     pub(super) fn new(start: Instant, room: usize) -> Self {
-        Self { start, calls: Vec::new(), left_out: 0, room }
+        Self { start, before: Duration::ZERO, calls: Vec::new(), left_out: 0, room }
     }
 
-    /// When the snippet began.
-    pub(super) fn start(&self) -> Instant {
-        self.start
+    /// The same where these calls were made before, in so much time.
+    pub(super) fn goes_on(self, calls: Vec<CallRecord>, left_out: u64, before: Duration) -> Self {
+        let taken: usize = calls.iter().map(CallRecord::bytes).sum();
+        Self { before, left_out, room: self.room.saturating_sub(taken), calls, ..self }
+    }
+
+    /// From now on time passes; what passed before now does not count.
+    pub(super) fn start_now(&mut self) {
+        self.start = Instant::now();
+    }
+
+    /// The time that counts.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.before + self.start.elapsed()
+    }
+
+    /// The calls that ended; those that are open are forgotten.
+    pub(super) fn ended(&mut self) -> &[CallRecord] {
+        self.calls.retain(|call| call.end.is_some());
+        &self.calls
     }
 
     /// Records that a call is made.
@@ -79,7 +100,7 @@ impl CallRecords {
             return None;
         }
         let args = self.kept(args);
-        let started = self.start.elapsed();
+        let started = self.elapsed();
         let tool_id = tool_id.to_owned();
         self.calls.push(CallRecord { tool_id, args, by, started, end: None });
         Some(self.calls.len() - 1)
@@ -95,7 +116,7 @@ impl CallRecords {
             Ok((value, backend)) => (self.kept(value), *backend, None),
             Err(fault) => (Value::Null, fault.backend, Some(error(fault))),
         };
-        let now = self.start.elapsed();
+        let now = self.elapsed();
         let call = &mut self.calls[id];
         let took = now.saturating_sub(call.started);
         call.end = Some(End { took, backend, structured, error });
@@ -130,7 +151,13 @@ impl CallRecords {
 }
 
 impl CallRecord {
-    fn to_json(&self) -> Value {
+    /// What its arguments and its result take.
+    fn bytes(&self) -> usize {
+        let structured = self.end.as_ref().map_or(0, |end| end.structured.to_string().len());
+        self.args.to_string().len() + structured
+    }
+
+    pub(super) fn to_json(&self) -> Value {
         let end = self.end.as_ref();
         let error = end.and_then(|end| end.error.clone());
         json!({

@@ -87,6 +87,10 @@ pub(super) struct Settled {
     pub(super) reach: SnippetReach,
     /// What the request said of limits, as it said it.
     pub(super) requested: Value,
+    /// The request itself.
+    pub(super) asked_for: Value,
+    /// Those of a chain that no snippet is around.
+    pub(super) steps: Option<Value>,
 }
 
 impl Settled {
@@ -147,6 +151,8 @@ impl Settled {
             config: settled,
             reach: SnippetReach(grants),
             requested: requested(map),
+            asked_for: request.0.clone(),
+            steps: None,
         })
     }
 }

@@ -124,7 +124,7 @@ fn begin(
     let (tell, told) = channel();
     let args = args.as_array().unwrap().clone();
     let call = SnippetCall { function: function.into(), args };
-    around.call(call, CallAnswer::new(move |came| drop(tell.send(came))));
+    around.call(call, CallAnswer::new(move |came, _| drop(tell.send(came))));
     told
 }
 
@@ -161,7 +161,7 @@ fn a_call_is_answered_counted_and_recorded_field_by_field() {
         assert_eq!(call(around, "runTool", json!(["echo"])), Ok(json!({})));
         assert_eq!(call(around, "runTool", json!(["echo", {"a": 1}])), Ok(json!({"a": 1})));
         let thrown = call(around, "runTool", json!(["gone", {}])).unwrap_err();
-        assert_eq!((thrown.name, thrown.code.as_str()), ("ToolError", "execute.tool_failed"));
+        assert_eq!((&*thrown.name, thrown.code.as_str()), ("ToolError", "execute.tool_failed"));
         assert_eq!(thrown.tool.as_deref(), Some("gone"));
         assert_eq!(call(around, "searchTools", json!(["w", 3])), Ok(json!(["w", 3])));
         assert_eq!(call(around, "describeTool", json!(["x"])), Ok(json!(["x", "schema"])));
@@ -234,7 +234,7 @@ fn exactly_as_many_parallel_calls_run_as_the_limit_says_and_the_others_are_recor
                 scope.spawn(move || {
                     for _ in 0..1000 / threads {
                         let seen = Arc::clone(seen);
-                        let count = move |_| {
+                        let count = move |_, _| {
                             seen.fetch_add(1, Ordering::SeqCst);
                         };
                         let args = vec![json!("echo"), json!({})];

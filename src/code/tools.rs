@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::error::CodeError;
+use super::journal::{AskedCall, Asks, PausedSnippet};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref};
 
@@ -55,6 +57,17 @@ pub trait Tools: Sync {
         reach: &SnippetReach,
     ) -> Result<Value, ToolFault>;
 
+    /// Keeps a snippet of which a call waits for a person, and gives the id under which it is
+    /// decided. Here nobody can be asked.
+    ///
+    /// # Errors
+    /// What the snippet fails with.
+    fn pause(&self, paused: &PausedSnippet) -> Result<String, Failure> {
+        let AskedCall { tool, asks, .. } = paused.asked();
+        let (tool, message) = (tool.clone(), asks.message.clone());
+        Err(CodeError::CallPending { tool, id: asks.request.clone(), message }.into())
+    }
+
     /// Keeps a result that is too long for an answer, and says where; `None` where nothing is kept.
     fn keep(&self, _result: &[u8]) -> Option<String> {
         None
@@ -72,6 +85,8 @@ pub struct ToolCall<'a> {
     pub number: u64,
     /// What the snippet may reach.
     pub reach: &'a SnippetReach,
+    /// What a person was asked of this very call, and approved.
+    pub approved: Option<&'a Asks>,
 }
 
 /// What a call of a tool gave.
@@ -84,7 +99,8 @@ pub struct ToolAnswer {
 }
 
 /// What carries out a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Backend {
     /// A program that was started for the call, or rye itself.
     #[default]
@@ -127,6 +143,8 @@ pub struct ToolFault {
     pub backend: Backend,
     /// The signal that ended the call, where one asked this process to end.
     pub signal: Option<i32>,
+    /// The call is not made, or not done, until a person approves it: the snippet waits.
+    pub asks: Option<Asks>,
 }
 
 impl From<Failure> for ToolFault {

@@ -123,6 +123,9 @@ impl Call<'_> {
     /// read in a dialog, or is not what was asked for any more.
     pub(super) fn question(&self, id: &str) -> Option<String> {
         let (_, rye, request) = kept(self, id).ok()?;
+        if request.plan.is_empty() {
+            return snippet_question(&request);
+        }
         let rows = rye.approvals().shown(&request).ok()?;
         let mut question = format!(
             "`{}` asks a person before it goes on. To accept runs exactly this, once; to decline \
@@ -145,6 +148,10 @@ impl Call<'_> {
         let decided = kept(self, id).and_then(|(registry, rye, request)| {
             let own = rye.approvals().decision();
             let decision = Decision { by: format!("{} over MCP", own.by), ..own };
+            #[cfg(feature = "code")]
+            if let Some(verdict) = verdict(action).filter(|_| request.snippet.is_some()) {
+                return super::code::decided(self, rye, &request, &decision, verdict);
+            }
             match action {
                 ElicitationAction::Accept => Ok(self.told(None, |sink| {
                     rye.approvals().approve(&request, decision, self.start, sink)
@@ -165,6 +172,50 @@ impl Call<'_> {
         });
         decided.unwrap_or_else(|refusal| refusal.into_answer(self.start.elapsed()))
     }
+}
+
+/// What the person said, of a snippet.
+#[cfg(feature = "code")]
+fn verdict(action: &ElicitationAction) -> Option<crate::code::Verdict> {
+    use crate::code::Verdict;
+    match action {
+        ElicitationAction::Accept => Some(Verdict::Approved),
+        ElicitationAction::Decline => {
+            Some(Verdict::Rejected("a person said no at the client".into()))
+        }
+        _ => None,
+    }
+}
+
+/// The question about a snippet that waits; `None` where it is too long to be read in a dialog.
+#[cfg(feature = "code")]
+fn snippet_question(request: &PendingRequest) -> Option<String> {
+    let rows = crate::rye::SnippetRows::of(request).ok()??;
+    let mut question = format!(
+        "A snippet calls `{}` and waits for a person. To accept runs the call and goes on with the \
+         snippet; to decline lets the call fail in it; otherwise it waits for `rye pending`.\n",
+        request.row.item
+    );
+    let mut row = |label: &str, value: &str| {
+        question.push_str(&format!("\n{label}: {}", escape_line(value)));
+    };
+    row("request", &request.row.id);
+    row("project", &request.row.project.display().to_string());
+    row("parameters", &rows.args.to_string());
+    rows.other_args.iter().for_each(|args| row("also", &args.to_string()));
+    row("snippet", &format!("sha256 {}", rows.sha256));
+    // Last, each on a line of its own, so that it cannot stand for what rye says.
+    question.push_str("\n\nThe words of the tool or the snippet, which nobody checked:");
+    question.push_str(&format!("\n> message: {}", brief_line(&request.row.message)));
+    for line in rows.code.iter().flat_map(|code| code.lines()) {
+        question.push_str(&format!("\n> {}", escape_line(line)));
+    }
+    (question.len() <= MCP_QUESTION_BYTES).then_some(question)
+}
+
+#[cfg(not(feature = "code"))]
+fn snippet_question(_: &PendingRequest) -> Option<String> {
+    None
 }
 
 /// A kept request, with the facade of the project that it was asked in.

@@ -58,7 +58,7 @@ fn code() -> Tool {
         "max_tool_calls": {"type": "integer", "minimum": 0, "description": "most calls of tools"},
         "allowed_tools": {"type": "array", "items": {"type": "string"}, "description": "only these, such as `tool:acme/**`"},
     });
-    let about = "Run a snippet that finds, reads about and calls tools, in one call instead of one for each. Several calls run at once with `Promise.all`. Each call is checked as `rye_execute` checks it; a tool that does not say `effects: read` is refused unless the person's configuration lets snippets call it.";
+    let about = "Run a snippet that finds, reads about and calls tools, in one call instead of one for each. Several calls run at once with `Promise.all`. Each call is checked as `rye_execute` checks it; before the first call of a tool that does not say `effects: read` the snippet waits for a person (`status: pending`), unless their configuration lets snippets call it.";
     tool("rye_code", about, (input, &["code", "project_path"]), coded())
         .annotate(ToolAnnotations::with_title("Run a snippet").read_only(false).destructive(true))
 }
@@ -90,8 +90,9 @@ fn run_chain() -> Tool {
 #[cfg(feature = "code")]
 fn coded() -> Value {
     json!({
-        "status": {"type": "string", "enum": ["success", "error"]},
+        "status": {"type": "string", "enum": ["success", "pending", "error"]},
         "type": {"type": "string"},
+        "pending": {"type": "object", "description": "what a person is asked: `id`, `item_id`, `args`, `message`; once they approve it with `rye pending approve`, the snippet goes on there"},
         "value": {"description": "what the snippet assigned to `__out`, of any type; null where it failed"},
         "stdout": {"type": "string"},
         "stderr": {"type": "string"},

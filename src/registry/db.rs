@@ -37,6 +37,11 @@ const STEPS: &[&str] = &[
 ",
     // What the project's `.env` gave, as `EnvDigests`; nothing in a request of an earlier rye.
     "ALTER TABLE pending ADD COLUMN env TEXT;",
+    // Snippets that wait, and the requests of tools that are decided with one.
+    "
+    CREATE TABLE snippet (id TEXT PRIMARY KEY, kept TEXT NOT NULL) STRICT;
+    ALTER TABLE pending ADD COLUMN held_by TEXT;
+",
 ];
 
 /// The registry of one person.

@@ -14,6 +14,7 @@ codes! {
     REGISTRY_NEWER = "registry.newer", CannotRun;
     PENDING_NOT_FOUND = "pending.not_found", NotFound;
     PENDING_DECIDED = "pending.decided", Refused;
+    PENDING_HELD = "pending.held", Refused;
     PENDING_FULL = "pending.full", Refused;
     PENDING_DRIFTED = "pending.drifted", Refused;
     PENDING_REJECTED = "pending.rejected", Refused;
@@ -29,10 +30,15 @@ pub(crate) enum RegistryError {
     Sql { path: PathBuf, source: rusqlite::Error },
     #[error("the registry `{}` was written by a later rye: version {version}", .path.display())]
     Newer { path: PathBuf, version: usize },
+    #[error("what waits cannot be written: {why}")]
+    #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets are written so"))]
+    Unwritten { why: String },
     #[error("no request has the id `{}`", escape_line(.id))]
     NotFound { id: String, near: Vec<String> },
     #[error("`{id}` was decided already: it is {state}")]
     Decided { id: String, state: PendingState },
+    #[error("`{id}` is decided with the snippet that waits as `{by}`")]
+    Held { id: String, by: String },
     #[error("{count} requests wait for a person already, with plans of {bytes} bytes")]
     Full { count: usize, bytes: u64 },
     /// With what differs, a line each.
@@ -47,10 +53,11 @@ pub(crate) enum RegistryError {
 impl Diagnose for RegistryError {
     fn code(&self) -> Code {
         match self {
-            Self::Open { .. } | Self::Sql { .. } => REGISTRY_IO,
+            Self::Open { .. } | Self::Sql { .. } | Self::Unwritten { .. } => REGISTRY_IO,
             Self::Newer { .. } => REGISTRY_NEWER,
             Self::NotFound { .. } => PENDING_NOT_FOUND,
             Self::Decided { .. } => PENDING_DECIDED,
+            Self::Held { .. } => PENDING_HELD,
             Self::Full { .. } => PENDING_FULL,
             Self::Drifted { .. } => PENDING_DRIFTED,
             Self::Rejected { .. } => PENDING_REJECTED,
@@ -60,7 +67,7 @@ impl Diagnose for RegistryError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Open { .. } | Self::Sql { .. } => {
+            Self::Open { .. } | Self::Sql { .. } | Self::Unwritten { .. } => {
                 "see whether the disk is full and the file is yours; what it held is kept".into()
             }
             Self::Newer { .. } => "use that rye, or set USER_SPACE to another home".into(),
@@ -69,6 +76,9 @@ impl Diagnose for RegistryError {
                 near => format!("did you mean `{}`?", near.join("` or `")),
             },
             Self::Decided { id, .. } => format!("see what came of it with `rye pending show {id}`"),
+            Self::Held { by, .. } => {
+                format!("read it with `rye pending show {by}`, and approve or reject that one")
+            }
             Self::Full { .. } => "decide some of them first; `rye pending list` shows them".into(),
             Self::Drifted { id, .. } => {
                 format!(
@@ -87,6 +97,7 @@ impl Diagnose for RegistryError {
     fn data(&self) -> Map<String, Value> {
         let (Self::NotFound { id, .. }
         | Self::Decided { id, .. }
+        | Self::Held { id, .. }
         | Self::Drifted { id, .. }
         | Self::Rejected { id, .. }
         | Self::Lost { id }) = self

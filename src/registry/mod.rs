@@ -4,6 +4,7 @@
 //! to run is planned and verified anew.
 //!
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
+//! `snippets.rs` snippets that do ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
 mod approver;
@@ -11,8 +12,11 @@ mod db;
 mod env_digests;
 mod error;
 mod pending;
+mod snippets;
 
 pub(crate) use db::Registry;
 pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, RegistryError};
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
+#[cfg(feature = "code")]
+pub(crate) use snippets::WaitingSnippet;

@@ -43,6 +43,8 @@ pub(crate) struct PendingRow {
     pub(crate) state: PendingState,
     pub(crate) decided_by: Option<String>,
     pub(crate) decided_at: Option<String>,
+    /// The request of the snippet that it is decided with.
+    pub(crate) held_by: Option<String>,
     approver: Option<Approver>,
 }
 
@@ -63,6 +65,8 @@ pub(crate) struct PendingRequest {
     pub(crate) env: Option<EnvDigests>,
     /// The report of the approved run as JSON, or why it was rejected.
     pub(crate) result: Option<String>,
+    /// What is needed to run a snippet again, where a snippet waits.
+    pub(crate) snippet: Option<String>,
 }
 
 /// How far a request came.
@@ -105,7 +109,7 @@ pub(crate) struct Decision {
 }
 
 const ROW: &str = "id, asked_at, item, project, reason, message, state, decided_by, decided_at, \
-                   approver_pid, approver_start";
+                   approver_pid, approver_start, held_by";
 
 impl Registry {
     /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
@@ -115,19 +119,10 @@ impl Registry {
     pub(crate) fn postpone(&mut self, asked: &Postponed<'_>) -> Result<String, RegistryError> {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
-        let mut name = [0; 6];
-        random::fill(&mut name)
-            .map_err(|source| RegistryError::Open { path: path.clone(), source })?;
-        let id = format!("p-{}", hex::encode(name));
+        let id = new_id(&path)?;
         let step =
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
-        let waiting = "SELECT count(*), coalesce(sum(length(plan)), 0) FROM pending
-                       WHERE state = 'waiting'";
-        let (count, bytes): (usize, u64) =
-            step.query_row(waiting, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fail)?;
-        if count >= PENDING_WAITING || bytes + asked.plan.len() as u64 > PENDING_BYTES {
-            return Err(RegistryError::Full { count, bytes });
-        }
+        make_room(&step, asked.plan.len(), fail)?;
         step.execute(
             "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, state)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting')",
@@ -144,16 +139,7 @@ impl Registry {
             ],
         )
         .map_err(fail)?;
-        for id in left(&step).map_err(fail)? {
-            step.execute("UPDATE pending SET state = 'lost' WHERE id = ?1", [id]).map_err(fail)?;
-        }
-        step.execute(
-            "DELETE FROM pending WHERE state IN ('done', 'rejected', 'lost') AND rowid NOT IN
-             (SELECT rowid FROM pending WHERE state IN ('done', 'rejected', 'lost')
-              ORDER BY decided_at DESC, rowid DESC LIMIT ?1)",
-            params![PENDING_KEPT],
-        )
-        .map_err(fail)?;
+        prune(&step).map_err(fail)?;
         step.commit().map_err(fail)?;
         Ok(id)
     }
@@ -163,6 +149,7 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn requests(&self) -> Result<Vec<PendingRow>, RegistryError> {
+        self.expire()?;
         let fail = |error| self.fail(error);
         let sql = format!("SELECT {ROW} FROM pending ORDER BY asked_at, rowid");
         let mut query = self.db.prepare(&sql).map_err(fail)?;
@@ -177,7 +164,11 @@ impl Registry {
     /// # Errors
     /// `pending.not_found`, `registry.io`
     pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
-        let sql = format!("SELECT {ROW}, plan, for_record, result, env FROM pending WHERE id = ?1");
+        self.expire()?;
+        let sql = format!(
+            "SELECT {ROW}, plan, for_record, result, env,
+             (SELECT kept FROM snippet WHERE snippet.id = pending.id) FROM pending WHERE id = ?1"
+        );
         let look = || self.db.query_row(&sql, [id], request).optional();
         let mut found = look().map_err(|error| self.fail(error))?;
         if found.as_ref().is_some_and(|request| request.row.is_left()) {
@@ -242,9 +233,11 @@ impl Registry {
         result: Option<&str>,
     ) -> Result<(), RegistryError> {
         let own = Approver::own().filter(|_| state == PendingState::Approved);
-        let changed = self.db.execute(
+        let step = self.db.unchecked_transaction().map_err(|error| self.fail(error))?;
+        let changed = step.execute(
             "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5,
-             approver_pid = ?6, approver_start = ?7 WHERE id = ?1 AND state = 'waiting'",
+             approver_pid = ?6, approver_start = ?7 WHERE id = ?1 AND state = 'waiting'
+             AND held_by IS NULL",
             params![
                 id,
                 state.name(),
@@ -257,10 +250,20 @@ impl Registry {
         );
         match changed.map_err(|error| self.fail(error))? {
             0 => {
-                let state = self.request(id)?.row.state;
-                Err(RegistryError::Decided { id: id.to_owned(), state })
+                drop(step);
+                let PendingRow { state, held_by, .. } = self.request(id)?.row;
+                let id = id.to_owned();
+                Err(match held_by.filter(|_| state == PendingState::Waiting) {
+                    Some(by) => RegistryError::Held { id, by },
+                    None => RegistryError::Decided { id, state },
+                })
             }
-            _ => Ok(()),
+            _ => {
+                // Each is decided by itself when the snippet comes to it.
+                let freed = "UPDATE pending SET held_by = NULL WHERE held_by = ?1";
+                let freed = step.execute(freed, [id]).and_then(|_| prune_kept(&step));
+                freed.and_then(|()| step.commit()).map_err(|error| self.fail(error))
+            }
         }
     }
 
@@ -269,13 +272,64 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn finish(&self, id: &str, result: &str) -> Result<(), RegistryError> {
-        let done = self.db.execute(
-            "UPDATE pending SET state = 'done', result = ?2 WHERE id = ?1
-             AND state IN ('approved', 'lost')",
-            params![id, result],
-        );
-        done.map(drop).map_err(|error| self.fail(error))
+        let finish = || {
+            let step = self.db.unchecked_transaction()?;
+            step.execute(
+                "UPDATE pending SET state = 'done', result = ?2 WHERE id = ?1
+                 AND state IN ('approved', 'lost')",
+                params![id, result],
+            )?;
+            prune_kept(&step)?;
+            step.commit()
+        };
+        finish().map_err(|error| self.fail(error))
     }
+}
+
+/// A name for a request.
+pub(super) fn new_id(path: &Path) -> Result<String, RegistryError> {
+    let mut name = [0; 6];
+    random::fill(&mut name)
+        .map_err(|source| RegistryError::Open { path: path.to_owned(), source })?;
+    Ok(format!("p-{}", hex::encode(name)))
+}
+
+/// Refuses one more request of so many bytes where there is no room for it.
+pub(super) fn make_room(
+    step: &Connection,
+    more: usize,
+    fail: impl Fn(rusqlite::Error) -> RegistryError,
+) -> Result<(), RegistryError> {
+    let waiting = "SELECT count(*), coalesce(sum(length(plan) + coalesce(length(kept), 0)), 0)
+                   FROM pending LEFT JOIN snippet ON snippet.id = pending.id
+                   WHERE state = 'waiting'";
+    let (count, bytes): (usize, u64) =
+        step.query_row(waiting, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fail)?;
+    match count >= PENDING_WAITING || bytes + more as u64 > PENDING_BYTES {
+        true => Err(RegistryError::Full { count, bytes }),
+        false => Ok(()),
+    }
+}
+
+/// Takes note of what is lost, and removes the oldest of what is decided.
+pub(super) fn prune(step: &Connection) -> rusqlite::Result<()> {
+    for id in left(step)? {
+        step.execute("UPDATE pending SET state = 'lost' WHERE id = ?1", [id])?;
+    }
+    step.execute(
+        "DELETE FROM pending WHERE state IN ('done', 'rejected', 'lost') AND rowid NOT IN
+         (SELECT rowid FROM pending WHERE state IN ('done', 'rejected', 'lost')
+          ORDER BY decided_at DESC, rowid DESC LIMIT ?1)",
+        params![PENDING_KEPT],
+    )?;
+    prune_kept(step)
+}
+
+/// Removes what was needed to run snippets again that came to their end.
+fn prune_kept(step: &Connection) -> rusqlite::Result<()> {
+    let ended = "DELETE FROM snippet WHERE id NOT IN
+                 (SELECT id FROM pending WHERE state IN ('waiting', 'approved', 'lost'))";
+    step.execute(ended, []).map(drop)
 }
 
 /// The requests that are approved by a process that is gone.
@@ -309,18 +363,20 @@ fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
         state: state.unwrap_or(PendingState::Rejected),
         decided_by: row.get(7)?,
         decided_at: row.get(8)?,
+        held_by: row.get(11)?,
         approver: approver(row, 9)?,
     })
 }
 
 fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
-    let env: Option<String> = all.get(14)?;
+    let env: Option<String> = all.get(15)?;
     Ok(PendingRequest {
         row: row(all)?,
         env: env.and_then(|text| EnvDigests::from_text(&text)),
-        plan: all.get(11)?,
-        for_record: all.get(12)?,
-        result: all.get(13)?,
+        plan: all.get(12)?,
+        for_record: all.get(13)?,
+        result: all.get(14)?,
+        snippet: all.get(16)?,
     })
 }
 

@@ -14,8 +14,10 @@ use serde_json::{Map, Value, json};
 use super::call_policy::{CallPolicy, LockMode};
 use super::carry_out::Caller;
 use super::describe::DetailLevel;
-use super::facade::Rye;
-use super::grants;
+use super::facade::{Rye, now};
+use super::failed::Failed;
+use super::grants::{self, ApprovalNeeded};
+use super::paused::{ItemDigests, KeptSnippet};
 use super::run::{Request, run_id};
 use super::saved_snippet::Nesting;
 use super::search::{SearchRequest, is_link};
@@ -25,17 +27,21 @@ use crate::base::staged::AtomicFile;
 use crate::base::sync::unpoisoned;
 use crate::base::time::as_ms;
 use crate::code::{
-    Backend, CodeConfig, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor, SnippetReach,
-    ToolAnswer, ToolCall, ToolFault, Tools,
+    Asks, Backend, CodeConfig, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor,
+    PausedSnippet, SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools,
 };
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::plan::{Act, PlanError, PlanSource};
+use crate::registry::{Registry, RegistryError, WaitingSnippet};
 use crate::report::{Report, Warned};
 use crate::trace::{Event, Quiet, Sink};
 
 /// When a person is asked before a snippet changes something; a later one is stricter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum CallApproval {
     Never,
     /// Before the first call of each tool.
@@ -66,6 +72,11 @@ pub(crate) struct CodePolicy {
 }
 
 impl CodePolicy {
+    /// What tells whether it is the same at another time.
+    pub(super) fn digest(&self) -> Digest {
+        Digest::of(format!("{self:?}").as_bytes())
+    }
+
     /// What is in force where nothing is configured otherwise than `usual`.
     pub(crate) fn approval(&self, usual: CallApproval) -> CallApproval {
         let own = self.approval.unwrap_or(usual);
@@ -128,8 +139,9 @@ impl CodePolicy {
 }
 
 impl Rye {
-    /// Runs a snippet with the tools of this project. A tool that does not say `effects: read` is
-    /// refused unless the user's configuration says `approval: never`.
+    /// Runs a snippet with the tools of this project. It waits for a person before the first call
+    /// of a tool that does not say `effects: read`, unless the user's configuration says
+    /// otherwise; see [`CodeResult::pending_id`].
     ///
     /// ```
     /// # fn main() -> Result<(), rye::Failure> {
@@ -180,9 +192,19 @@ pub struct RyeTools<'a> {
     run_id: String,
     /// What the caller itself may reach; `None` is everything.
     grants: Option<Grants>,
-    /// Only tools that say that they only read.
-    reads_only: bool,
+    /// When a person is asked about a tool that does not say that it only reads.
+    approval: CallApproval,
+    /// Such tools that a person approved for the whole snippet, with their bytes.
+    approved: ItemDigests,
+    /// The one call that a person approved, of such a tool.
+    approved_call: Option<(String, Digest)>,
+    /// Items that were called or asked about, with their bytes.
+    called: Mutex<ItemDigests>,
+    /// Of what is configured, when the snippet began.
+    policy: Option<Digest>,
     locked: bool,
+    /// A saved snippet is part of a run, which does not wait in its midst.
+    can_wait: bool,
     /// Where a receipt of each call goes.
     receipts: Option<PathBuf>,
     warned: Mutex<Vec<Warned>>,
@@ -191,27 +213,130 @@ pub struct RyeTools<'a> {
 }
 
 impl<'a> RyeTools<'a> {
-    /// Tools that only read are run, unless the user's configuration lets all of them run.
+    /// A person is asked before the first call of each tool that does not say that it only reads,
+    /// unless the user's configuration says otherwise.
     pub(crate) fn new(rye: &'a Rye, sink: &'a dyn Sink) -> Self {
-        let approval = CodePolicy::of(rye).map(|policy| policy.approval(CallApproval::First));
-        let is_asked = approval.unwrap_or(CallApproval::First) != CallApproval::Never;
+        let policy = CodePolicy::of(rye).ok();
+        let approval = policy.as_ref().map(|policy| policy.approval(CallApproval::First));
         Self {
             rye,
             sink,
             run_id: run_id(),
             grants: None,
-            reads_only: is_asked,
+            approval: approval.unwrap_or(CallApproval::First),
+            approved: ItemDigests::new(),
+            approved_call: None,
+            called: Mutex::default(),
+            policy: policy.map(|policy| policy.digest()),
             locked: false,
+            can_wait: true,
             receipts: None,
             warned: Mutex::default(),
             within: Nesting::default(),
         }
     }
 
-    /// Asks a person as this says. Until a snippet can wait for one, what would be asked is
-    /// refused.
+    /// Asks a person as this says.
     pub(crate) fn approval(self, approval: CallApproval) -> Self {
-        Self { reads_only: approval != CallApproval::Never, ..self }
+        Self { approval, ..self }
+    }
+
+    /// The same tools for a snippet that waited.
+    pub(super) fn again(
+        rye: &'a Rye,
+        sink: &'a dyn Sink,
+        kept: &KeptSnippet,
+        paused: &PausedSnippet,
+        is_approved: bool,
+    ) -> Self {
+        let asks = &paused.asked().asks;
+        let decided = kept.called.get(&asks.item).filter(|_| is_approved && asks.request.is_none());
+        let decided = decided.map(|digest| (asks.item.clone(), *digest));
+        let mut approved = kept.approved.clone();
+        if kept.approval == CallApproval::First {
+            approved.extend(decided.clone());
+        }
+        Self {
+            rye,
+            sink,
+            run_id: kept.run_id.clone(),
+            grants: kept.granted(),
+            approval: kept.approval,
+            approved,
+            approved_call: decided,
+            called: Mutex::new(kept.called.clone()),
+            policy: Some(kept.policy),
+            locked: kept.locked,
+            can_wait: true,
+            within: Nesting::default(),
+            receipts: kept.receipts.clone(),
+            warned: Mutex::default(),
+        }
+    }
+
+    /// What is kept of these tools where their snippet waits.
+    ///
+    /// # Errors
+    /// Those of the configuration.
+    pub(super) fn kept(
+        &self,
+        format: &str,
+        paused: Value,
+        sha256: Digest,
+    ) -> Result<KeptSnippet, Failure> {
+        let policy = match self.policy {
+            Some(policy) => policy,
+            None => CodePolicy::of(self.rye)?.digest(),
+        };
+        Ok(KeptSnippet {
+            run_id: self.run_id.clone(),
+            approval: self.approval,
+            approved: self.approved.clone(),
+            called: unpoisoned(self.called.lock()).clone(),
+            locked: self.locked,
+            receipts: self.receipts.clone(),
+            grants: self.grants.as_ref().map(Grants::to_texts),
+            format: format.to_owned(),
+            paused,
+            sha256,
+            policy,
+        })
+    }
+
+    /// Notes what bytes of an item were called or asked about.
+    fn note(&self, item: &Ref, digest: Digest) {
+        unpoisoned(self.called.lock()).insert(item.to_string(), digest);
+    }
+
+    /// Runs what the tool of a call had asked a person, who approved it.
+    fn run_approved(
+        &self,
+        request: &str,
+        id: &str,
+        begin: Instant,
+    ) -> Result<ToolAnswer, ToolFault> {
+        let approvals = self.rye.approvals();
+        let missing = || RegistryError::NotFound { id: request.to_owned(), near: Vec::new() };
+        let registry = approvals.registry()?.ok_or_else(|| Failure::from(missing()))?;
+        let asked = registry.request(request).map_err(Failure::from)?;
+        match approvals.approve(&asked, approvals.decision(), begin, self.sink) {
+            Ok(report) => self.ran(&report, id, begin),
+            Err(failed) => self.refused(failed),
+        }
+    }
+
+    /// A call that came to no report.
+    fn refused(&self, failed: Failed) -> Result<ToolAnswer, ToolFault> {
+        unpoisoned(self.warned.lock()).extend(failed.warnings);
+        let needed = failed.failure.downcast_ref::<ApprovalNeeded>().filter(|_| self.can_wait);
+        let asks = needed.map(|needed| {
+            self.note(&needed.item, needed.digest);
+            let item = needed.item.to_string();
+            let message =
+                format!("a snippet calls `{item}`, which does not say that it only reads");
+            Asks { item, reason: "effects".into(), message, request: None }
+        });
+        Err(ToolFault { asks, ..failed.failure.into() })
     }
 
     /// Whatever takes part must be what the lock lists.
@@ -230,7 +355,13 @@ impl<'a> RyeTools<'a> {
             Some(granted) => granted.and(own),
             None => own,
         };
-        Self { run_id: caller.run_id.to_owned(), grants: Some(grants), within, ..self }
+        Self {
+            run_id: caller.run_id.to_owned(),
+            grants: Some(grants),
+            within,
+            can_wait: false,
+            ..self
+        }
     }
 
     /// What dev mode let through.
@@ -298,18 +429,29 @@ impl<'a> RyeTools<'a> {
 
     fn ran(&self, report: &Report, id: &str, begin: Instant) -> Result<ToolAnswer, ToolFault> {
         unpoisoned(self.warned.lock()).extend(report.warnings().iter().cloned());
+        if let Report::Tool(tool) = report {
+            tool.details.iter().for_each(|link| self.note(&link.item, link.digest));
+        }
         let backend = backend(report);
         let mut told = report.to_json(begin.elapsed(), false, None);
         let text = |told: &Value, key: &str| told[key].as_str().map(str::to_owned);
         match told["status"].as_str() {
             Some("success") => Ok(ToolAnswer { value: told["data"].take(), backend }),
             Some("pending") => {
-                let error = CodeError::CallPending {
-                    tool: id.to_owned(),
-                    id: text(&told["pending"], "id"),
-                    message: text(&told["pending"], "message").unwrap_or_default(),
-                };
-                Err(ToolFault { backend, ..Diagnostic::from(&error).into() })
+                let request = text(&told["pending"], "id");
+                let message = text(&told["pending"], "message").unwrap_or_default();
+                let reason = text(&told["pending"], "reason").unwrap_or_default();
+                let item = text(&told, "item_id").unwrap_or_default();
+                let (tool, id) = (id.to_owned(), request.clone());
+                let error = CodeError::CallPending { tool, id, message: message.clone() };
+                // What is only tried asks nobody.
+                let asks = request.filter(|_| self.can_wait).map(|request| Asks {
+                    item,
+                    reason,
+                    message,
+                    request: Some(request),
+                });
+                Err(ToolFault { backend, asks, ..Diagnostic::from(&error).into() })
             }
             _ => Err(ToolFault {
                 code: text(&told, "code").unwrap_or_default(),
@@ -318,6 +460,7 @@ impl<'a> RyeTools<'a> {
                 data: told["data"].take(),
                 backend,
                 signal: None,
+                asks: None,
             }),
         }
     }
@@ -326,24 +469,28 @@ impl<'a> RyeTools<'a> {
 impl Tools for RyeTools<'_> {
     fn run_tool(&self, call: ToolCall<'_>) -> Result<ToolAnswer, ToolFault> {
         let begin = Instant::now();
+        if let Some(Asks { request: Some(request), .. }) = call.approved {
+            return self.run_approved(request, call.id, begin);
+        }
         let query = tool(call.id)?;
         let call_id = format!("{}-{}", self.run_id, call.number);
         let shown = call_id.clone();
         let mut request = Request::new(query.to_string());
         request.params = call.args;
         request.grants = self.granted(call.reach);
-        request.reads_only = self.reads_only;
+        if self.approval != CallApproval::Never {
+            let mut approved = self.approved.clone();
+            approved.extend(call.approved.and(self.approved_call.clone()));
+            request.may_write = Some(approved);
+        }
         request.locked = self.locked;
         request.receipt = self.receipts.as_ref().map(|at| at.join(format!("{call_id}.json")));
         request.call_id = Some(call_id);
-        request.is_typed = !self.reads_only;
+        request.is_typed = self.approval == CallApproval::Never;
         request.within = self.within.clone();
         let came = match self.rye.runs().run(&request, begin, self.sink) {
             Ok(report) => self.ran(&report, call.id, begin),
-            Err(failed) => {
-                unpoisoned(self.warned.lock()).extend(failed.warnings);
-                Err(failed.failure.into())
-            }
+            Err(failed) => self.refused(failed),
         };
         self.sink.record(Event::Call {
             call_id: shown,
@@ -352,6 +499,21 @@ impl Tools for RyeTools<'_> {
             took_ms: as_ms(begin.elapsed()),
         });
         came
+    }
+
+    fn pause(&self, paused: &PausedSnippet) -> Result<String, Failure> {
+        let kept = KeptSnippet::write(paused, self)?;
+        let asks = &paused.asked().asks;
+        let mut registry = Registry::open(self.rye.spaces().user()?.base())?;
+        Ok(registry.pause(&WaitingSnippet {
+            asked_at: &now().to_string(),
+            item: &asks.item,
+            project: self.rye.spaces().project_path(),
+            reason: &asks.reason,
+            message: &asks.message,
+            kept: &kept,
+            requests: &paused.requests().collect::<Vec<_>>(),
+        })?)
     }
 
     fn search_tools(

@@ -1,12 +1,16 @@
 //! What a caller may reach, judged at one place for every call.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
+use crate::base::Digest;
 use crate::base::json::object;
 use crate::diagnostic::{Code, Diagnose};
 use crate::id::{Grants, Ref};
 use crate::parse::Tool;
 use crate::rye::{CODE_APPROVAL_NEEDED, GRANT_DENIED};
+use crate::verify::Source;
 
 /// An item that the caller may not reach.
 #[derive(Debug, thiserror::Error)]
@@ -34,22 +38,26 @@ pub(super) fn judge(grants: Option<&Grants>, item: &Ref) -> Result<(), GrantDeni
     "`{item}` does not say `effects: read`, and a person has to approve what a snippet changes"
 )]
 pub(crate) struct ApprovalNeeded {
-    item: Ref,
+    pub(super) item: Ref,
+    /// Of the bytes that would run.
+    pub(super) digest: Digest,
 }
 
-/// Holds what a verified tool says of its effects against a call that may only read. A tool that
-/// says nothing counts as one that writes.
+/// Holds what a verified tool says of its effects against the tools that may do more than read. A
+/// tool that says nothing counts as one that writes.
 ///
 /// # Errors
 /// `code.approval_needed`
 pub(super) fn judge_effects(
-    reads_only: bool,
-    item: &Ref,
+    may_write: Option<&BTreeMap<String, Digest>>,
+    source: &Source,
     tool: &Tool,
 ) -> Result<(), ApprovalNeeded> {
-    match reads_only && tool.effects.as_deref() != Some("read") {
-        true => Err(ApprovalNeeded { item: item.clone() }),
-        false => Ok(()),
+    let (item, digest) = (source.item(), source.digest());
+    let is_let = may_write.is_none_or(|let_in| let_in.get(&item.to_string()) == Some(&digest));
+    match is_let || tool.effects.as_deref() == Some("read") {
+        true => Ok(()),
+        false => Err(ApprovalNeeded { item: item.clone(), digest }),
     }
 }
 
@@ -60,8 +68,7 @@ impl Diagnose for ApprovalNeeded {
 
     fn help(&self) -> Option<String> {
         Some(format!(
-            "call `{}` by itself, outside of the snippet; or a person sets `approval: never` in \
-             `config:execution/code` of the user space and signs it",
+            "a person decides it with `rye pending`; or call `{}` by itself, outside of the snippet",
             self.item
         ))
     }

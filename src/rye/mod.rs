@@ -37,6 +37,8 @@ mod locks;
 mod moved_files;
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 mod offer;
+#[cfg(feature = "code")]
+mod paused;
 mod plan_source;
 mod projects;
 mod reach;
@@ -94,6 +96,8 @@ pub(crate) use locks::{Change, LockReport, LockRow};
 pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::{Offer, OfferOutcome};
+#[cfg(feature = "code")]
+pub(crate) use paused::SnippetRows;
 pub(crate) use projects::{Review, ReviewedItem, SignerIs};
 pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};

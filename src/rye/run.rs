@@ -1,5 +1,6 @@
 //! Running an item: from a reference to a report.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -64,8 +65,8 @@ pub struct Request {
     pub(crate) eval: Option<eval::EvalRequest>,
     /// What the caller may reach; `None` is everything.
     pub(crate) grants: Option<Grants>,
-    /// The tool must say of itself that it only reads: nobody approved that it does more.
-    pub(crate) reads_only: bool,
+    /// Tools that may do more than read, by the bytes that a person approved; `None` is all.
+    pub(crate) may_write: Option<BTreeMap<String, Digest>>,
     /// The name of the call that hooks are told; the run's own where there is none.
     pub(crate) call_id: Option<String>,
     /// A person typed it, who is not asked about what a saved snippet calls unless that is
@@ -98,7 +99,7 @@ impl Request {
             sandbox: SandboxChoice::Auto,
             eval: None,
             grants: None,
-            reads_only: false,
+            may_write: None,
             call_id: None,
             #[cfg(feature = "code")]
             is_typed: false,
@@ -243,7 +244,7 @@ impl Runs<'_> {
         request: &Request,
         progress: &mut Progress,
     ) -> Result<Report, Failure> {
-        grants::judge_effects(request.reads_only, source.item(), &tool)?;
+        grants::judge_effects(request.may_write.as_ref(), &source, &tool)?;
         let chain = loader.chain(source, tool, loader.sink)?;
         progress.chain = chain.refs();
         let asked = RunTarget { target: request.target.clone(), thread: request.thread.clone() };

@@ -82,7 +82,8 @@ impl Runs<'_> {
         let config = policy.config.clone().lowered(&snippet.limits);
         let config = config.map_err(|error| failed(error, Map::new()))?;
         let usual = if asked.is_typed { CallApproval::Never } else { CallApproval::First };
-        let least = if asked.reads_only { CallApproval::First } else { CallApproval::Never };
+        let least =
+            if asked.may_write.is_some() { CallApproval::First } else { CallApproval::Never };
         // Several calls run at once, which must not end each other's processes.
         self.rye.host().serve_many();
         // What its tools write is theirs, and the value alone is the answer.
@@ -123,10 +124,12 @@ impl Runs<'_> {
         }
         // Where the header is stricter than the person, it is the one to change.
         let own = limit.filter(|(limit, most)| {
-            snippet.limits[limit.field()].as_u64().is_some_and(|own| own == *most)
+            let own = limit.field().and_then(|field| snippet.limits[field].as_u64());
+            own.is_some_and(|own| own == *most)
         });
         let help = own.map(|(limit, _)| {
-            format!("do less, or raise `config.{}` in the item and sign it", limit.field())
+            let field = limit.field().unwrap_or_default();
+            format!("do less, or raise `config.{field}` in the item and sign it")
         });
         let (item, place) = (plan.item().clone(), snippet.place.clone());
         let error = SavedSnippetError { item, place, error: failure, help, told };

@@ -71,7 +71,7 @@ struct AtOnce;
 
 impl Surroundings for AtOnce {
     fn call(&self, call: SnippetCall, answer: CallAnswer) {
-        answer.give(Ok(call.args.into_iter().nth(1).unwrap_or_default()));
+        answer.give(Ok(call.args.into_iter().nth(1).unwrap_or_default()), 0);
     }
 
     fn print(&self, _stream: PrintStream, _text: &str) {}
@@ -101,6 +101,8 @@ fn run(code: &str, engine_time: Duration, memory_bytes: u64) -> Result<Value, En
         memory_bytes,
         engine_time,
         deadline: Instant::now() + Duration::from_mins(2),
+        now_ms: 0,
+        seed: [1, 2, 3, 4],
     };
     let engine = JavaScript::with_program(env!("CARGO_BIN_EXE_rye"));
     engine.run(&snippet, &AtOnce, &Stop::new()).map(|produced| produced.value)

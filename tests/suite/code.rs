@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::hooks::hook;
 use crate::keys::others::{put_home, stranger, trust};
-use crate::pending;
 use crate::tools::shell;
 use crate::world::{Said, World};
 
@@ -383,7 +382,7 @@ fn the_users_configuration_counts_and_a_project_only_makes_it_stricter() {
 }
 
 #[test]
-fn below_a_run_a_person_is_asked_so_what_does_not_only_read_is_refused() {
+fn below_a_run_a_person_is_asked_before_what_does_not_only_read() {
     let world = world();
     world.signed(".ai/tools/acme/writes.sh", &shell("touch ran; echo '{}'\n"));
     assert_eq!(caught(&world, "acme/writes", &[]), [""; 4], "who types it is not asked");
@@ -396,47 +395,41 @@ fn below_a_run_a_person_is_asked_so_what_does_not_only_read_is_refused() {
         let args = ["code", "run", "-", "--json"];
         let env = [("RYE_RUN_ID", "run-x")];
         let said = world.rye_env(&world.project(), &args, code.as_bytes(), &env).json();
-        assert!(said["value"].is_array(), "{said}");
-        said["value"].clone()
+        match said["status"].as_str() {
+            Some("pending") => said["pending"]["item_id"].clone(),
+            _ => said["value"].clone(),
+        }
     };
-    assert_eq!(below("acme/writes"), json!(["code.approval_needed", "code.approval_needed"]));
+    let waits = |tool: &str| {
+        let said = said(&world, &format!("await runTool('{tool}')"), &["--json"]);
+        assert_eq!((said.status, said.json()["status"].as_str()), (8, Some("pending")), "{said:?}");
+        assert!(!ran(&world));
+    };
+    assert_eq!(below("acme/writes"), "tool:acme/writes");
     assert!(!ran(&world));
     assert_eq!(below("acme/echo"), json!(["", ""]), "it says `effects: read`");
     let config =
         |approval: &str| format!("category: execution\nversion: \"1.0.0\"\napproval: {approval}\n");
     let path = ".ai/config/execution/code.yaml";
+    ran(&world);
     world.signed_home(path, &config("each"));
-    assert_eq!(caught(&world, "acme/writes", &[]), ["code.approval_needed"; 4]);
+    waits("acme/writes");
     world.signed_home(path, &config("never"));
     assert_eq!(caught(&world, "acme/writes", &[]), [""; 4]);
+    ran(&world);
     // Another's key, which you trust with just this, only makes it stricter.
     let theirs = stranger(1);
     trust(&world, &theirs, &["--items", "config:execution/code"]);
     put_home(&world, &theirs, path, &config("never"));
-    assert_eq!(below("acme/writes"), json!(["code.approval_needed", "code.approval_needed"]));
+    assert_eq!(below("acme/writes"), "tool:acme/writes");
     put_home(&world, &theirs, path, &config("first"));
-    assert_eq!(caught(&world, "acme/writes", &[]), ["code.approval_needed"; 4]);
+    waits("acme/writes");
     world.signed_home(path, &config("never"));
     assert_eq!(below("acme/writes"), json!(["", ""]));
+    ran(&world);
     world.signed(path, &config("first"));
-    assert_eq!(
-        caught(&world, "acme/writes", &[]),
-        ["code.approval_needed"; 4],
-        "a project is stricter"
-    );
-}
-
-#[test]
-fn a_tool_that_asks_a_person_ends_its_call_with_the_id_of_what_waits() {
-    let world = pending::world();
-    let code = "try { await runTool('acme/pay', {amount: 5000}) } \
-                catch (e) { __out = [e.code, e.data.pending_id] }";
-    let (status, told) = run(&world, code, &[]);
-    assert_eq!((status, &told["value"][0]), (0, &json!("code.call_pending")), "{told}");
-    let id = told["value"][1].as_str().unwrap();
-    assert_eq!(world.rye(&["pending", "show", id]).status, 0);
-    assert!(!world.project().join("paid").exists());
-    assert_eq!(told["tool_calls"][0]["backend_kind"], "exec");
+    // A project is stricter.
+    waits("acme/writes");
 }
 
 #[test]

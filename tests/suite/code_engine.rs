@@ -13,6 +13,10 @@ use rye::code::{
 };
 use serde_json::{Value, json};
 
+/// What the clocks say at the start, and once a call was answered.
+const START: u64 = 1_700_000_000_000;
+const NOW: u64 = START + 1_500;
+
 /// Answers `echo` with its argument, `late` after a moment from another thread, `never` not at all,
 /// and all else with an error.
 #[derive(Default)]
@@ -27,19 +31,22 @@ impl Surroundings for Around {
         self.calls.lock().unwrap().push(call.clone());
         let value = call.args.get(1).cloned().unwrap_or_default();
         match call.args.first().and_then(Value::as_str) {
-            Some("echo") => answer.give(Ok(value)),
+            Some("echo") => answer.give(Ok(value), NOW),
             Some("late") => drop(std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(30));
-                answer.give(Ok(value));
+                answer.give(Ok(value), NOW);
             })),
             Some("never") => self.kept.lock().unwrap().push(answer),
-            _ => answer.give(Err(Thrown {
-                name: "ToolError",
-                message: format!("`{}` failed", call.function),
-                code: "some.code".into(),
-                tool: Some("a/b".into()),
-                data: json!({"deep": [1, 12_345_678_901_234_567_890_u64]}),
-            })),
+            _ => {
+                let thrown = Thrown {
+                    name: "ToolError".into(),
+                    message: format!("`{}` failed", call.function),
+                    code: "some.code".into(),
+                    tool: Some("a/b".into()),
+                    data: json!({"deep": [1, 12_345_678_901_234_567_890_u64]}),
+                };
+                answer.give(Err(thrown), NOW);
+            }
         }
     }
 
@@ -73,6 +80,8 @@ fn run_in(
         memory_bytes: limits.memory_mib << 20,
         engine_time: limits.engine,
         deadline: Instant::now() + limits.time,
+        now_ms: START,
+        seed: [1, 2, 3, 4],
     };
     engine.run(&snippet, around, stop)
 }
@@ -154,6 +163,30 @@ fn each_way_to_give_a_result_table() {
     let fault = fault("javascript", "const a = 1;\nreturn a;");
     assert_eq!((fault.line, fault.column), (2, 1));
     assert!(fault.help.unwrap().contains("assign to `__out`"), "{fault:?}");
+}
+
+#[test]
+fn the_clocks_stand_until_a_call_is_answered_and_chance_comes_from_the_seed() {
+    let code = "
+        const now = () => [Date.now(), new Date().getTime(), Date.parse(Date()), performance.now()];
+        const first = now();
+        for (let i = 0; i < 1e5; i++) Math.random();
+        const still = now();
+        await runTool('echo', {});
+        class Own extends Date {}
+        ({first, still, then: now(), origin: performance.timeOrigin,
+          kinds: [new Date() instanceof Date, new Own().getTime(), new Date(5).getTime(),
+                  new Date().constructor === Date, Date.length, Date.name, Date.UTC(1970, 0, 1)],
+          chance: [Math.random(), Math.random()]})";
+    let got = value(code);
+    assert_eq!(got, value(code), "two runs with one seed are the same");
+    assert_eq!(got["first"], json!([START, START, START, 0]));
+    assert_eq!((&got["still"], &got["origin"]), (&got["first"], &json!(START)));
+    assert_eq!(got["then"], json!([NOW, NOW, NOW / 1000 * 1000, 1_500]));
+    assert_eq!(got["kinds"], json!([true, NOW, 5, true, 7, "Date", 0]));
+    let chance: Vec<f64> = serde_json::from_value(got["chance"].clone()).unwrap();
+    assert_ne!(got["chance"][0], got["chance"][1]);
+    assert!(chance.iter().all(|n| (0.0..1.0).contains(n)), "{chance:?}");
 }
 
 #[test]
@@ -444,7 +477,7 @@ fn a_snippet_is_stopped_from_outside_whatever_it_does() {
         asking.join().unwrap();
         // An answer that comes too late is nobody's.
         for answer in around.kept.lock().unwrap().drain(..) {
-            answer.give(Ok(json!(1)));
+            answer.give(Ok(json!(1)), NOW);
         }
     }
 }

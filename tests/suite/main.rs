@@ -19,6 +19,8 @@ mod cli;
 mod code;
 #[cfg(feature = "code")]
 mod code_engine;
+#[cfg(feature = "code")]
+mod code_waits;
 mod columns;
 mod config;
 mod daily;

@@ -365,13 +365,15 @@ fn what_changes_something_is_approved_as_in_every_snippet() {
     let mut client = Client::new(&world, &[]);
     let (said, _) = client.call("rye_execute", json!({"item_id": "tool:acme/save"}));
     assert_eq!(said["data"], needed, "{said}");
-    // An agent's snippet may call it only if it says that it reads, and then it does.
+    // An agent's snippet waits before it calls it, unless it says that it reads, and then it does.
     let reads = snippet(&["tool:acme/writes"], &caught("acme/writes"));
     let reads = reads.replacen("// calls", "// effects = \"read\"\n// calls", 1);
     world.signed(".ai/tools/acme/reads.js", &reads);
     let code = "__out = [await tools.acme.save().catch(e => e.code), await tools.acme.reads()]";
     let (said, _) = client.call("rye_code", json!({"code": code}));
-    assert_eq!(said["value"], json!(["code.approval_needed", needed]), "{said}");
+    assert_eq!(said["pending"]["item_id"], "tool:acme/save", "{said}");
+    let (_, told) = world.json(&["pending", "reject", said["pending"]["id"].as_str().unwrap()]);
+    assert_eq!(told["value"], json!(["rejected", needed]), "{told}");
     assert!(!ran(&world));
     let config = "category: execution\nversion: \"1.0.0\"\napproval: never\n";
     world.signed_home(".ai/config/execution/code.yaml", config);

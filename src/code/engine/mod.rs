@@ -13,6 +13,7 @@
 mod javascript;
 mod stop;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::process::ExitCode;
@@ -58,6 +59,11 @@ pub struct Snippet<'a> {
     pub engine_time: Duration,
     /// When it is ended, calls included.
     pub deadline: Instant,
+    /// What its clocks say at the start, in milliseconds since 1970. They stand still while it
+    /// computes, and are set by each answer, so that a run can be repeated.
+    pub now_ms: u64,
+    /// What its random numbers are made from.
+    pub seed: [u32; 4],
 }
 
 /// What a snippet reaches while it runs. Neither function may block: the snippet's clocks are read
@@ -70,6 +76,12 @@ pub trait Surroundings: Sync {
 
     /// The snippet printed a text, which holds its own line break.
     fn print(&self, stream: PrintStream, text: &str);
+
+    /// When the snippet is ended, where that is before [`Snippet::deadline`] by now. It may change
+    /// when an answer is given.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// Where a snippet printed.
@@ -91,17 +103,18 @@ pub struct SnippetCall {
 }
 
 /// Tells the snippet what a call gave, once, from any thread. Dropping it leaves the call open.
-pub struct CallAnswer(Box<dyn FnOnce(Result<Value, Thrown>) + Send>);
+pub struct CallAnswer(Box<dyn FnOnce(Result<Value, Thrown>, u64) + Send>);
 
 impl CallAnswer {
-    /// An answer that is handed to `give`.
-    pub fn new(give: impl FnOnce(Result<Value, Thrown>) + Send + 'static) -> Self {
+    /// An answer that is handed to `give`, with what the snippet's clocks say from then on, in
+    /// milliseconds since 1970. `give` must not wait, nor call the surroundings.
+    pub fn new(give: impl FnOnce(Result<Value, Thrown>, u64) + Send + 'static) -> Self {
         Self(Box::new(give))
     }
 
     /// The call gave a value, or the snippet is to be thrown an error.
-    pub fn give(self, result: Result<Value, Thrown>) {
-        (self.0)(result);
+    pub fn give(self, result: Result<Value, Thrown>, now_ms: u64) {
+        (self.0)(result, now_ms);
     }
 }
 
@@ -112,10 +125,11 @@ impl fmt::Debug for CallAnswer {
 }
 
 /// An error that a snippet is thrown by a call, and can catch.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Thrown {
     /// The `name` of the error: `ToolError` or `TypeError`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What happened, as a sentence.
     pub message: String,
     /// The code of what failed.

@@ -15,7 +15,7 @@ fn world() -> World {
 }
 
 #[test]
-fn an_agents_snippet_runs_what_only_reads_and_all_else_needs_the_persons_word() {
+fn an_agents_snippet_runs_what_only_reads_and_waits_for_a_person_before_all_else() {
     let world = world();
     let mut client = Client::new(&world, &[]);
     let code = "println('hi'); __out = await Promise.all([1, 2].map(n => tools.acme.echo({n})))";
@@ -23,10 +23,20 @@ fn an_agents_snippet_runs_what_only_reads_and_all_else_needs_the_persons_word() 
     assert!(!is_error, "{said}");
     assert_eq!((&said["value"], &said["stdout"]), (&json!([{"n": 1}, {"n": 2}]), &json!("hi\n")));
     assert_eq!(said["tool_calls"].as_array().unwrap().len(), 2);
-    let code = "__out = await runTool('acme/writes').catch(e => [e.code, e.data.help])";
+    let code = "const {n} = await tools.acme.echo({n: 3}); await runTool('acme/writes', {n}); \
+                __out = [n, Date.now()]";
     let (said, is_error) = client.call("rye_code", json!({"code": code}));
-    assert!(!is_error && said["value"][0] == "code.approval_needed", "{said}");
+    assert!(!is_error && said["status"] == "pending", "{said}");
+    assert_eq!((&said["pending"]["args"], &said["value"]), (&json!({"n": 3}), &json!(null)));
     assert!(!world.project().join("ran").exists());
+    let id = said["pending"]["id"].as_str().unwrap();
+    let (status, told) = world.json(&["pending", "approve", id]);
+    assert_eq!((status, &told["value"][0]), (0, &json!(3)), "{told}");
+    assert!(world.project().join("ran").exists());
+    let (_, shown) = world.json(&["pending", "show", id]);
+    assert_eq!((&shown["state"], &shown["result"]["value"][0]), (&json!("done"), &json!(3)));
+    std::fs::remove_file(world.project().join("ran")).unwrap();
+    let code = "__out = await runTool('acme/writes')";
     let config = "category: execution\nversion: \"1.0.0\"\napproval: never\n";
     world.signed_home(".ai/config/execution/code.yaml", config);
     let (said, is_error) = client.call("rye_code", json!({"code": code}));

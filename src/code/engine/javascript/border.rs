@@ -24,11 +24,16 @@ pub(super) struct Run<'l> {
     pub(super) code: String,
     #[serde(borrow)]
     pub(super) params: &'l RawValue,
+    /// What the clocks say, in milliseconds since 1970.
+    pub(super) now_ms: u64,
+    /// What random numbers are made from.
+    pub(super) seed: [u32; 4],
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Given<'l> {
     pub(super) call: u64,
+    pub(super) now_ms: u64,
     #[serde(borrow)]
     pub(super) value: &'l RawValue,
 }
@@ -36,6 +41,7 @@ pub(super) struct Given<'l> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Throws<'l> {
     pub(super) call: u64,
+    pub(super) now_ms: u64,
     pub(super) name: String,
     pub(super) message: String,
     pub(super) code: String,

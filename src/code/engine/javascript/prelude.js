@@ -1,6 +1,6 @@
 // What a snippet finds beside the language. It runs before the snippet, so that what it takes from
 // the language here is the language's own.
-(function (send, print, params) {
+(function (send, print, params, start, seed) {
     'use strict';
     const { apply } = Reflect;
     const { defineProperty: define } = Object;
@@ -51,6 +51,44 @@
         configurable: true,
     });
 
+    // The clocks stand still while the snippet computes and are set by each answer, so that a
+    // snippet that waited for a person finds the same when it is run again from its start.
+    const clock = { now: start };
+    const { construct } = Reflect;
+    const BaseDate = Date;
+    const dateText = BaseDate.prototype.toString;
+    const { prototype: datePrototype } = BaseDate;
+    function OwnDate(...args) {
+        if (new.target === undefined) {
+            return apply(dateText, new BaseDate(clock.now), []);
+        }
+        return construct(BaseDate, args.length === 0 ? [clock.now] : args, new.target);
+    }
+    define(OwnDate, 'name', { value: 'Date', configurable: true });
+    define(OwnDate, 'length', { value: 7, configurable: true });
+    define(OwnDate, 'prototype', { value: datePrototype, writable: false });
+    hidden(datePrototype, 'constructor', OwnDate);
+    hidden(OwnDate, 'now', { now: () => clock.now }.now);
+    hidden(OwnDate, 'parse', BaseDate.parse);
+    hidden(OwnDate, 'UTC', BaseDate.UTC);
+    hidden(globalThis, 'Date', OwnDate);
+    hidden(globalThis, 'performance', { now: () => clock.now - start, timeOrigin: start });
+
+    // sfc32 by Chris Doty-Humphrey (PractRand).
+    let [a, b, c, d] = seed;
+    const random32 = () => {
+        const t = (a + b + d) | 0;
+        d = (d + 1) | 0;
+        a = b ^ (b >>> 9);
+        b = (c + (c << 3)) | 0;
+        c = (c << 21) | (c >>> 11);
+        c = (c + t) | 0;
+        return t >>> 0;
+    };
+    for (let round = 0; round < 12; round++) random32();
+    const random = () => (random32() * 0x200000 + (random32() >>> 11)) / 0x20000000000000;
+    hidden(Math, 'random', { random }.random);
+
     // They wait without end, and are for several threads.
     delete globalThis.Atomics;
     delete globalThis.SharedArrayBuffer;
@@ -86,5 +124,8 @@
             try { return apply(method, value, []); } catch { /* another kind */ }
         }
     };
-    return { kind, unbox, bigint: BigInt, isAssigned: () => result.isAssigned };
+    return {
+        kind, unbox, bigint: BigInt, isAssigned: () => result.isAssigned,
+        tick: (now) => { clock.now = now; },
+    };
 })

@@ -32,7 +32,8 @@ pub(super) fn run(
     stop: &Stop,
 ) -> Result<Produced, EngineError> {
     let params = raw(snippet.params)?;
-    let run = Run { code: script.to_owned(), params: &params };
+    let (now_ms, seed) = (snippet.now_ms, snippet.seed);
+    let run = Run { code: script.to_owned(), params: &params, now_ms, seed };
     let first = line(&ToWorker::Run(run))?;
     if first.len() > SNIPPET_LINE_BYTES {
         let why = format!(
@@ -134,9 +135,12 @@ fn line(message: &ToWorker<'_>) -> Result<Vec<u8>, EngineError> {
     Ok(line)
 }
 
+/// An answer that came: of which call, and what the clocks say from then on.
+type Came = (u64, Result<Value, Thrown>, u64);
+
 /// Answers that came, from any thread, and what wakes the session.
 struct Inbox {
-    answers: Mutex<Vec<(u64, Result<Value, Thrown>)>>,
+    answers: Mutex<Vec<Came>>,
     child: Mutex<Option<Arc<PersistentChild>>>,
 }
 
@@ -151,15 +155,15 @@ impl Inbox {
         }
     }
 
-    fn give(&self, call: u64, result: Result<Value, Thrown>) {
+    fn give(&self, call: u64, result: Result<Value, Thrown>, now_ms: u64) {
         let is_open = unpoisoned(self.child.lock()).is_some();
         if is_open {
-            unpoisoned(self.answers.lock()).push((call, result));
+            unpoisoned(self.answers.lock()).push((call, result, now_ms));
             self.wake();
         }
     }
 
-    fn take(&self) -> Vec<(u64, Result<Value, Thrown>)> {
+    fn take(&self) -> Vec<Came> {
         std::mem::take(&mut *unpoisoned(self.answers.lock()))
     }
 
@@ -228,10 +232,8 @@ impl Session<'_> {
         loop {
             self.check_limits()?;
             self.tell_answers()?;
-            let until = self
-                .clock
-                .over()
-                .map_or(self.snippet.deadline, |over| over.min(self.snippet.deadline));
+            let deadline = self.deadline();
+            let until = self.clock.over().map_or(deadline, |over| over.min(deadline));
             let failed = |error| EngineError::Worker { why: format!("its worker: {error}") };
             let round = child.turn(&mut self.out, until, None).map_err(failed)?;
             let room = SNIPPET_LAST_WORDS.saturating_sub(self.last_words.len());
@@ -252,12 +254,17 @@ impl Session<'_> {
         }
     }
 
+    fn deadline(&self) -> Instant {
+        let latest = self.snippet.deadline;
+        self.around.deadline().map_or(latest, |earlier| earlier.min(latest))
+    }
+
     fn check_limits(&self) -> Result<(), EngineError> {
         let now = Instant::now();
         if self.stop.is_asked() {
             return Err(EngineError::Stopped);
         }
-        if now >= self.snippet.deadline {
+        if now >= self.deadline() {
             return Err(EngineError::Limit(EngineLimit::Timeout));
         }
         if self.clock.over().is_some_and(|over| now >= over) {
@@ -270,17 +277,17 @@ impl Session<'_> {
     }
 
     fn tell_answers(&mut self) -> Result<(), EngineError> {
-        for (call, result) in self.inbox.take() {
+        for (call, result, now_ms) in self.inbox.take() {
             // An answer is given once by its type; a call that was never made has none.
             if !self.open.remove(&call) {
                 continue;
             }
             let line = match result {
-                Ok(value) => line(&ToWorker::Given(Given { call, value: &raw(&value)? }))?,
-                Err(thrown) => throws(call, thrown)?,
+                Ok(value) => line(&ToWorker::Given(Given { call, now_ms, value: &raw(&value)? }))?,
+                Err(thrown) => throws(call, now_ms, thrown)?,
             };
             let line = match line.len() > SNIPPET_LINE_BYTES {
-                true => throws(call, too_long())?,
+                true => throws(call, now_ms, too_long())?,
                 false => line,
             };
             self.out.extend_from_slice(&line);
@@ -309,7 +316,8 @@ impl Session<'_> {
                     return Err(told_wrong("a call twice"));
                 }
                 let inbox = Arc::clone(&self.inbox);
-                let answer = CallAnswer::new(move |result| inbox.give(call, result));
+                let answer =
+                    CallAnswer::new(move |result, now_ms| inbox.give(call, result, now_ms));
                 self.around.call(SnippetCall { function, args }, answer);
             }
             FromWorker::Idle { taken } if self.open.is_empty() && taken == self.answered => {
@@ -354,11 +362,12 @@ fn told_wrong(what: &str) -> End {
     EngineError::Worker { why: format!("its worker sent {what}") }.into()
 }
 
-fn throws(call: u64, thrown: Thrown) -> Result<Vec<u8>, EngineError> {
+fn throws(call: u64, now_ms: u64, thrown: Thrown) -> Result<Vec<u8>, EngineError> {
     let data = raw(&thrown.data)?;
     line(&ToWorker::Throws(Throws {
         call,
-        name: thrown.name.to_owned(),
+        now_ms,
+        name: thrown.name.into_owned(),
         message: thrown.message,
         code: thrown.code,
         tool: thrown.tool,
@@ -369,7 +378,7 @@ fn throws(call: u64, thrown: Thrown) -> Result<Vec<u8>, EngineError> {
 /// What a call throws whose answer does not fit on a line.
 fn too_long() -> Thrown {
     Thrown {
-        name: "RangeError",
+        name: "RangeError".into(),
         message: format!("the answer has more than {} MiB", SNIPPET_LINE_BYTES >> 20),
         code: String::new(),
         tool: None,

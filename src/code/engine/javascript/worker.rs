@@ -196,7 +196,7 @@ enum Ended {
 
 impl<'js> Session<'js> {
     fn run(mut self, run: &Run<'_>) -> io::Result<()> {
-        let prelude = prelude(&self.ctx, &self.shared, run.params.get()).map_err(|error| {
+        let prelude = prelude(&self.ctx, &self.shared, run).map_err(|error| {
             io::Error::other(format!("the prelude: {error} {}", super::values::thrown(&self.ctx)))
         })?;
         self.shared.send("\"ready\"");
@@ -236,7 +236,7 @@ impl<'js> Session<'js> {
             Err(_) => return Err(Ended::Fault(self.fault(true))),
         };
         loop {
-            self.settle(kinds, Some(&main))?;
+            self.settle(prelude, Some(&main))?;
             if main.state() != PromiseState::Pending {
                 break;
             }
@@ -248,7 +248,7 @@ impl<'js> Session<'js> {
         };
         // What it started and did not wait for.
         while !self.shared.open.borrow().is_empty() {
-            self.settle(kinds, None)?;
+            self.settle(prelude, None)?;
         }
         let value =
             self.out(last, &prelude.is_assigned).map_err(|_| Ended::Fault(self.fault(false)))?;
@@ -276,7 +276,7 @@ impl<'js> Session<'js> {
     }
 
     /// Runs all there is to run, and then takes one answer; none if `main` came to its end.
-    fn settle(&mut self, kinds: &Kinds<'js>, main: Option<&Promise<'js>>) -> Result<(), Ended> {
+    fn settle(&mut self, prelude: &Prelude<'js>, main: Option<&Promise<'js>>) -> Result<(), Ended> {
         while self.ctx.execute_pending_job() {}
         if main.is_some_and(|main| main.state() != PromiseState::Pending) {
             return Ok(());
@@ -290,22 +290,23 @@ impl<'js> Session<'js> {
             self.shared.flush();
         }
         let line = self.input.line().map_err(Ended::Gone)?;
-        self.answer(kinds, &line).map_err(|error| Ended::Gone(io::Error::other(error)))?;
+        self.answer(prelude, &line).map_err(|error| Ended::Gone(io::Error::other(error)))?;
         while self.ctx.execute_pending_job() {}
         Ok(())
     }
 
     /// Gives an answer to the call that waits for it.
-    fn answer(&self, kinds: &Kinds<'js>, line: &str) -> rquickjs::Result<()> {
-        let ctx = &self.ctx;
+    fn answer(&self, prelude: &Prelude<'js>, line: &str) -> rquickjs::Result<()> {
+        let (ctx, kinds) = (&self.ctx, &prelude.kinds);
         let invalid = |_| rquickjs::Error::Unknown;
         let message: ToWorker<'_> = serde_json::from_str(line).map_err(invalid)?;
-        let (ToWorker::Given(super::border::Given { call, .. })
-        | ToWorker::Throws(super::border::Throws { call, .. })) = &message
+        let (ToWorker::Given(super::border::Given { call, now_ms, .. })
+        | ToWorker::Throws(super::border::Throws { call, now_ms, .. })) = &message
         else {
             return Err(rquickjs::Error::Unknown);
         };
         let Some(open) = self.shared.open.borrow_mut().remove(call) else { return Ok(()) };
+        prelude.tick.call::<_, ()>((clock(*now_ms),))?;
         let made = Made { ctx, kinds };
         let value = match &message {
             ToWorker::Given(given) => match made.read(given.value.get()) {
@@ -370,13 +371,21 @@ impl<'js> Session<'js> {
 struct Prelude<'js> {
     kinds: Rc<Kinds<'js>>,
     is_assigned: Function<'js>,
+    /// Sets the clocks.
+    tick: Function<'js>,
+}
+
+/// A time as JavaScript has it: exact for some hundred thousand years.
+#[expect(clippy::cast_precision_loss, reason = "a time of this age is far below 2^53")]
+fn clock(now_ms: u64) -> f64 {
+    now_ms as f64
 }
 
 /// Sets up what a snippet finds.
 fn prelude<'js>(
     ctx: &Ctx<'js>,
     shared: &Rc<Shared>,
-    params: &str,
+    run: &Run<'_>,
 ) -> rquickjs::Result<Prelude<'js>> {
     let plain = Object::new(ctx.clone())?.get_prototype().ok_or(rquickjs::Error::Unknown)?;
     let kinds: Rc<RefCell<Option<Rc<Kinds<'js>>>>> = Rc::default();
@@ -398,10 +407,12 @@ fn prelude<'js>(
     // To read the parameters, only this one is needed.
     let kind = bigint.clone();
     let first = Kinds { kind: kind.clone(), unbox: kind, bigint, plain: plain.clone() };
-    let params = Made { ctx, kinds: &first }.read(params).map_err(|_| rquickjs::Error::Unknown)?;
+    let params =
+        Made { ctx, kinds: &first }.read(run.params.get()).map_err(|_| rquickjs::Error::Unknown)?;
     let send = Function::new(ctx.clone(), send)?;
     let print = Function::new(ctx.clone(), print)?;
-    let given: Object<'js> = made.call((send, print, params))?;
+    let seed = run.seed.to_vec();
+    let given: Object<'js> = made.call((send, print, params, clock(run.now_ms), seed))?;
     let all = Rc::new(Kinds {
         kind: given.get("kind")?,
         unbox: given.get("unbox")?,
@@ -409,7 +420,8 @@ fn prelude<'js>(
         plain,
     });
     *kinds.borrow_mut() = Some(Rc::clone(&all));
-    Ok(Prelude { kinds: all, is_assigned: given.get("isAssigned")? })
+    let (is_assigned, tick) = (given.get("isAssigned")?, given.get("tick")?);
+    Ok(Prelude { kinds: all, is_assigned, tick })
 }
 
 /// A call of a function of the border.

@@ -1,0 +1,208 @@
+//! Snippets that wait for a person: a request like any other, beside which lies what is needed to
+//! run the snippet again. It is removed with the request, and a week after it was asked for.
+
+#[cfg(any(feature = "code", test))]
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension};
+#[cfg(any(feature = "code", test))]
+use rusqlite::{Transaction, TransactionBehavior, params};
+
+use super::db::Registry;
+use super::error::RegistryError;
+#[cfg(any(feature = "code", test))]
+use super::pending::{make_room, new_id, prune};
+use crate::base::durations::SNIPPET_WAITS_S;
+
+/// A snippet that is to wait, before it is kept.
+#[cfg(any(feature = "code", test))]
+#[derive(Debug)]
+pub(crate) struct WaitingSnippet<'a> {
+    pub(crate) asked_at: &'a str,
+    /// The item of the call that waits.
+    pub(crate) item: &'a str,
+    pub(crate) project: &'a Path,
+    pub(crate) reason: &'a str,
+    pub(crate) message: &'a str,
+    /// What is needed to run it again.
+    pub(crate) kept: &'a str,
+    /// Requests that tools made below it: they are decided with it.
+    pub(crate) requests: &'a [&'a str],
+}
+
+impl Registry {
+    /// Keeps a snippet that waits and gives the id of the request.
+    ///
+    /// # Errors
+    /// `pending.full`, `registry.io`
+    #[cfg(any(feature = "code", test))]
+    pub(crate) fn pause(&mut self, asked: &WaitingSnippet<'_>) -> Result<String, RegistryError> {
+        let path = self.path.clone();
+        let fail = |source| RegistryError::Sql { path: path.clone(), source };
+        let id = new_id(&path)?;
+        let step =
+            self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        make_room(&step, asked.kept.len(), fail)?;
+        insert(&step, &id, asked).map_err(fail)?;
+        prune(&step).map_err(fail)?;
+        step.commit().map_err(fail)?;
+        Ok(id)
+    }
+
+    /// Ends the wait of snippets that nobody decided in time.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(super) fn expire(&self) -> Result<(), RegistryError> {
+        expire(&self.db).map_err(|error| self.fail(error))
+    }
+}
+
+#[cfg(any(feature = "code", test))]
+fn insert(step: &Transaction<'_>, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
+    step.execute(
+        "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, state)
+         VALUES (?1, ?2, ?3, ?4, x'', 0, ?5, ?6, 'waiting')",
+        params![
+            id,
+            asked.asked_at,
+            asked.item,
+            asked.project.to_string_lossy(),
+            asked.reason,
+            asked.message
+        ],
+    )?;
+    step.execute("INSERT INTO snippet (id, kept) VALUES (?1, ?2)", params![id, asked.kept])?;
+    for request in asked.requests {
+        step.execute("UPDATE pending SET held_by = ?1 WHERE id = ?2", params![id, request])?;
+    }
+    Ok(())
+}
+
+fn expire(db: &Connection) -> rusqlite::Result<()> {
+    let since = format!("-{SNIPPET_WAITS_S} seconds");
+    let late = "SELECT s.id FROM snippet s JOIN pending p ON p.id = s.id
+                WHERE p.state != 'approved'
+                AND p.asked_at < strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
+    // A reader takes no lock of a writer where there is nothing to write.
+    let found: Option<String> = db.query_row(late, [&since], |row| row.get(0)).optional()?;
+    if found.is_none() {
+        return Ok(());
+    }
+    let step = db.unchecked_transaction()?;
+    step.execute(
+        &format!(
+            "UPDATE pending SET state = 'rejected', decided_by = 'rye', decided_at =
+             strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), result = 'nobody decided it within 7 days'
+             WHERE state = 'waiting' AND (id IN ({late}) OR held_by IN ({late}))"
+        ),
+        [&since],
+    )?;
+    step.execute(&format!("DELETE FROM snippet WHERE id IN ({late})"), [&since])?;
+    step.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::WaitingSnippet;
+    use crate::diagnostic::Diagnose;
+    use crate::registry::{Decision, PendingState, Postponed, Registry};
+
+    fn decision() -> Decision {
+        Decision { by: "me".into(), at: "2026-11-21T10:00:01Z".into() }
+    }
+
+    fn now() -> String {
+        jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap().to_string()
+    }
+
+    fn pause(registry: &mut Registry, requests: &[&str]) -> String {
+        let asked = WaitingSnippet {
+            asked_at: &now(),
+            item: "tool:acme/pay",
+            project: Path::new("/p"),
+            reason: "effects",
+            message: "Pay?",
+            kept: "{}",
+            requests,
+        };
+        registry.pause(&asked).unwrap()
+    }
+
+    fn postpone(registry: &mut Registry) -> String {
+        let env = registry.env_digests(std::iter::empty()).unwrap();
+        let asked = Postponed {
+            env: &env,
+            asked_at: &now(),
+            item: "tool:acme/pay",
+            project: Path::new("/p"),
+            plan: b"{}",
+            for_record: false,
+            reason: "amount",
+            message: "Pay?",
+        };
+        registry.postpone(&asked).unwrap()
+    }
+
+    fn kept(registry: &Registry) -> usize {
+        let count = "SELECT count(*) FROM snippet";
+        registry.db.query_row(count, [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn what_a_tool_asked_below_a_snippet_is_decided_with_the_snippet_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let own = postpone(&mut registry);
+        let id = pause(&mut registry, &[&own]);
+        let code = |error: crate::registry::RegistryError| error.code().name();
+        assert_eq!(registry.claim(&own, &decision()).map_err(code), Err("pending.held"));
+        assert_eq!(registry.reject(&own, &decision(), "no").map_err(code), Err("pending.held"));
+        registry.claim(&id, &decision()).unwrap();
+        registry.claim(&own, &decision()).unwrap();
+        let other = postpone(&mut registry);
+        let id = pause(&mut registry, &[&other]);
+        registry.reject(&id, &decision(), "no").unwrap();
+        registry.reject(&other, &decision(), "no").unwrap();
+        assert_eq!(registry.request(&other).unwrap().row.state, PendingState::Rejected);
+    }
+
+    #[test]
+    fn what_nobody_decides_in_seven_days_is_rejected_and_not_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let own = postpone(&mut registry);
+        let id = pause(&mut registry, &[&own]);
+        let ask_at = |registry: &Registry, days: u32| {
+            let sql = "UPDATE pending SET asked_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
+            registry.db.execute(sql, [format!("-{days} days")]).unwrap();
+        };
+        ask_at(&registry, 6);
+        assert_eq!(registry.request(&id).unwrap().row.state, PendingState::Waiting);
+        assert_eq!(kept(&registry), 1);
+        ask_at(&registry, 8);
+        let late = registry.request(&id).unwrap();
+        assert_eq!((late.row.state, late.snippet), (PendingState::Rejected, None));
+        assert_eq!(registry.request(&own).unwrap().row.state, PendingState::Rejected);
+        assert_eq!(kept(&registry), 0);
+        let error = registry.claim(&id, &decision()).unwrap_err();
+        assert_eq!(error.code().name(), "pending.decided");
+    }
+
+    #[test]
+    fn a_snippet_that_ended_is_not_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let id = pause(&mut registry, &[]);
+        assert_eq!(registry.request(&id).unwrap().snippet.as_deref(), Some("{}"));
+        registry.claim(&id, &decision()).unwrap();
+        assert_eq!(kept(&registry), 1);
+        registry.finish(&id, "{}").unwrap();
+        assert_eq!(kept(&registry), 0);
+        let id = pause(&mut registry, &[]);
+        registry.reject(&id, &decision(), "no").unwrap();
+        assert_eq!(kept(&registry), 0);
+    }
+}

@@ -1,0 +1,208 @@
+//! Snippets that wait for a person: kept in the registry, and run again from their start once they
+//! are decided.
+//!
+//! What was approved is what was asked for: the snippet itself is kept, and each item that it
+//! called, or that it was asked about, must be to the byte what it was, and the configuration too.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::approvals::Approvals;
+use super::call_policy::{CallPolicy, LockMode};
+use super::code::{CallApproval, CodePolicy, RyeTools};
+use super::facade::Rye;
+use crate::base::Digest;
+use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
+use crate::diagnostic::Failure;
+use crate::id::{Grants, Pattern, Query};
+use crate::registry::{Decision, PendingRequest, PendingState, RegistryError};
+use crate::trace::{Quiet, Sink};
+
+/// The form of what is kept.
+const FORMAT: &str = "rye/snippet/v1";
+
+/// The bytes of items, by the refs.
+pub(super) type ItemDigests = BTreeMap<String, Digest>;
+
+/// What is kept of a snippet that waits.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeptSnippet {
+    pub(super) format: String,
+    pub(super) paused: Value,
+    /// With the digest of that, since the person reads it as it is.
+    pub(super) sha256: Digest,
+    pub(super) run_id: String,
+    pub(super) approval: CallApproval,
+    /// Items that a person approved, with their bytes.
+    pub(super) approved: ItemDigests,
+    /// Items that were called or asked about, with their bytes.
+    pub(super) called: ItemDigests,
+    pub(super) policy: Digest,
+    pub(super) locked: bool,
+    pub(super) receipts: Option<PathBuf>,
+    pub(super) grants: Option<Vec<Vec<String>>>,
+}
+
+impl KeptSnippet {
+    /// The text that is kept.
+    ///
+    /// # Errors
+    /// `registry.io`, which does not happen: it is JSON.
+    pub(super) fn write(paused: &PausedSnippet, tools: &RyeTools<'_>) -> Result<String, Failure> {
+        let unwritten =
+            |error: serde_json::Error| RegistryError::Unwritten { why: error.to_string() };
+        let paused = paused.to_json().map_err(unwritten)?;
+        let sha256 = Digest::of(paused.to_string().as_bytes());
+        let kept = tools.kept(FORMAT, paused, sha256)?;
+        Ok(serde_json::to_string(&kept).map_err(unwritten)?)
+    }
+
+    /// Reads what was kept of a request.
+    ///
+    /// # Errors
+    /// `pending.drifted`: it is not what was kept.
+    fn read(id: &str, text: &str) -> Result<(Self, PausedSnippet), RegistryError> {
+        let drifted = |why: String| RegistryError::Drifted { id: id.to_owned(), why };
+        let unread = |error: serde_json::Error| drifted(format!("it cannot be read: {error}"));
+        let mut kept: Self = serde_json::from_str(text).map_err(unread)?;
+        if kept.format != FORMAT {
+            return Err(drifted("another rye kept it, in another form".into()));
+        }
+        let paused = kept.paused.take();
+        if Digest::of(paused.to_string().as_bytes()) != kept.sha256 {
+            return Err(drifted("the snippet that was kept was changed".into()));
+        }
+        Ok((kept, PausedSnippet::from_json(paused).map_err(unread)?))
+    }
+
+    pub(super) fn granted(&self) -> Option<Grants> {
+        let sets = self.grants.as_ref()?.iter().map(|texts| {
+            // They were patterns when they were kept; what is none lets nothing in.
+            texts.iter().filter_map(|text| text.parse::<Pattern>().ok()).collect()
+        });
+        sets.map(Grants::new).reduce(Grants::and)
+    }
+}
+
+/// What a person is shown of a snippet that waits.
+pub(crate) struct SnippetRows {
+    /// The text of the snippet; `None` for a chain.
+    pub(crate) code: Option<String>,
+    pub(crate) args: Value,
+    /// Of further calls of the same tool, which are made with it.
+    pub(crate) other_args: Vec<Value>,
+    /// What ran already.
+    pub(crate) calls: Vec<Value>,
+    pub(crate) sha256: Digest,
+}
+
+impl SnippetRows {
+    /// What was kept of a request; `None` where no snippet was.
+    ///
+    /// # Errors
+    /// `pending.drifted`
+    pub(crate) fn of(request: &PendingRequest) -> Result<Option<Self>, Failure> {
+        let Some(text) = &request.snippet else { return Ok(None) };
+        let (kept, paused) = KeptSnippet::read(&request.row.id, text)?;
+        let asked = paused.asked();
+        Ok(Some(Self {
+            code: paused.code().map(str::to_owned),
+            args: asked.args.clone().into(),
+            other_args: asked.others.clone(),
+            calls: paused.calls_so_far(),
+            sha256: kept.sha256,
+        }))
+    }
+
+    /// As JSON.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        crate::base::json::object(serde_json::json!({
+            "params": self.args, "other_params": self.other_args, "code": self.code,
+            "tool_calls": self.calls, "snippet_sha256": self.sha256,
+        }))
+    }
+}
+
+impl Approvals<'_> {
+    /// Decides a snippet that waits, and runs it again: from its start to where it was by what it
+    /// was told before, and then on. This is the project that it was asked in.
+    ///
+    /// Whoever decides claims the request first, so of two one wins. From then on it is never run
+    /// again: where this process dies before the end, the request is lost.
+    ///
+    /// A request that is rejected stays so, also where the snippet is not what it was: then it is
+    /// not run again, and the result says `pending.drifted`.
+    ///
+    /// # Errors
+    /// `pending.decided`, `pending.drifted`, `code.configuration`, `registry.io`
+    pub(crate) fn decide_snippet(
+        self,
+        request: &PendingRequest,
+        decision: &Decision,
+        verdict: Verdict,
+        print: OnPrint<'_>,
+        sink: &dyn Sink,
+    ) -> Result<CodeResult, Failure> {
+        let id = &request.row.id;
+        let text = request.snippet.as_deref().unwrap_or_default();
+        if request.row.state != PendingState::Waiting {
+            let (id, state) = (id.clone(), request.row.state);
+            return Err(RegistryError::Decided { id, state }.into());
+        }
+        let none = || RegistryError::NotFound { id: id.clone(), near: Vec::new() };
+        let registry = self.registry()?.ok_or_else(|| Failure::from(none()))?;
+        let ready = self.ready(id, text, &verdict, sink);
+        if let Verdict::Rejected(why) = &verdict {
+            registry.reject(id, decision, why)?;
+            let (executor, paused, tools) = match ready {
+                Ok(ready) => ready,
+                Err(failure) => return Ok(CodeResult::not_run(&failure)),
+            };
+            if let Some(request) = &paused.asked().asks.request {
+                registry.reject(request, decision, why)?;
+            }
+            return Ok(executor.resume(&paused, verdict, &tools, print));
+        }
+        let (executor, paused, tools) = ready?;
+        registry.claim(id, decision)?;
+        let result = executor.resume(&paused, verdict, &tools, print);
+        registry.finish(id, &result.to_json().to_string())?;
+        Ok(result)
+    }
+
+    /// All that the snippet is run again with, if it is what it was.
+    fn ready<'s>(
+        &'s self,
+        id: &str,
+        text: &str,
+        verdict: &Verdict,
+        sink: &'s dyn Sink,
+    ) -> Result<(Executor, PausedSnippet, RyeTools<'s>), Failure> {
+        let (kept, paused) = KeptSnippet::read(id, text)?;
+        let policy = CodePolicy::of(self.rye)?;
+        let drifted = |why: String| RegistryError::Drifted { id: id.to_owned(), why };
+        if policy.digest() != kept.policy {
+            return Err(drifted("the configuration of snippets is another one now".into()).into());
+        }
+        for (item, then) in &kept.called {
+            if digest_of(self.rye, item).ok() != Some(*then) {
+                return Err(drifted(format!("`{item}` is not what it was")).into());
+            }
+        }
+        let is_approved = *verdict == Verdict::Approved;
+        let tools = RyeTools::again(self.rye, sink, &kept, &paused, is_approved);
+        Ok((Executor::with_languages(policy.config), paused, tools))
+    }
+}
+
+/// The bytes of an item as it is now.
+fn digest_of(rye: &Rye, item: &str) -> Result<Digest, Failure> {
+    let policy = CallPolicy::new(rye, LockMode::Listed);
+    let loader = policy.loader(&Quiet);
+    let (source, _) = loader.admit(loader.find(&item.parse::<Query>()?)?)?;
+    Ok(source.digest())
+}
