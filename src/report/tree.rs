@@ -124,13 +124,7 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("call", format!("{call_id} {tool} {came}  {}", ms_text(*took_ms)))
         }
         Event::Exit { exit_code, signal, timed_out } => {
-            let how = match (exit_code, signal) {
-                (Some(code), None) => format!("status {code}"),
-                (Some(code), Some(signal)) => format!("status {code}, that of signal {signal}"),
-                (None, Some(signal)) => format!("signal {signal}"),
-                (None, None) => "no status".to_owned(),
-            };
-            ("exit", if *timed_out { format!("{how}, past its time limit") } else { how })
+            ("exit", exit_text(*exit_code, *signal, *timed_out))
         }
         Event::Refused { item_id, code } => {
             ("refused", format!("{} {code}", item_id.as_deref().unwrap_or_default()))
@@ -169,4 +163,14 @@ fn limit_text(limit: &Value) -> String {
     let longer = limit.get("passed_over");
     let longer = longer.map(|longer| format!("; passed over as longer: {}", of(longer)));
     format!("{}{}", of(limit), longer.unwrap_or_default())
+}
+
+fn exit_text(exit_code: Option<i32>, signal: Option<i32>, timed_out: bool) -> String {
+    let how = match (exit_code, signal) {
+        (Some(code), None) => format!("status {code}"),
+        (Some(code), Some(signal)) => format!("status {code}, that of signal {signal}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no status".to_owned(),
+    };
+    if timed_out { format!("{how}, past its time limit") } else { how }
 }

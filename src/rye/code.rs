@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::call_policy::{CallPolicy, LockMode};
 use super::carry_out::Caller;
+use super::code_policy::{CallApproval, CodePolicy};
 use super::describe::DetailLevel;
 use super::facade::{Rye, now};
 use super::failed::Failed;
@@ -27,116 +27,15 @@ use crate::base::staged::AtomicFile;
 use crate::base::sync::unpoisoned;
 use crate::base::time::as_ms;
 use crate::code::{
-    Asks, Backend, CodeConfig, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor,
-    PausedSnippet, SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools,
+    Asks, Backend, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor, PausedSnippet,
+    SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools,
 };
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref, Space};
-use crate::plan::{Act, PlanError, PlanSource};
+use crate::plan::{Act, PlanError};
 use crate::registry::{Registry, RegistryError, WaitingSnippet};
 use crate::report::{Report, Warned};
 use crate::trace::{Event, Quiet, Sink};
-
-/// When a person is asked before a snippet changes something; a later one is stricter.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum CallApproval {
-    Never,
-    /// Before the first call of each tool.
-    First,
-    Each,
-}
-
-impl CallApproval {
-    fn read(value: &Value) -> Option<Self> {
-        Some(match value.as_str()? {
-            "never" => Self::Never,
-            "first" => Self::First,
-            "each" => Self::Each,
-            _ => return None,
-        })
-    }
-}
-
-/// What is configured for snippets: `config:execution/code`, where a project only makes stricter
-/// what the user's says.
-#[derive(Debug, Clone)]
-pub(crate) struct CodePolicy {
-    pub(crate) config: CodeConfig,
-    /// What the user's says; `None` leaves it to where a snippet comes from.
-    approval: Option<CallApproval>,
-    /// What the project's says, and what another's key signed in your user space.
-    at_least: Option<CallApproval>,
-}
-
-impl CodePolicy {
-    /// What tells whether it is the same at another time.
-    pub(super) fn digest(&self) -> Digest {
-        Digest::of(format!("{self:?}").as_bytes())
-    }
-
-    /// What is in force where nothing is configured otherwise than `usual`.
-    pub(crate) fn approval(&self, usual: CallApproval) -> CallApproval {
-        let own = self.approval.unwrap_or(usual);
-        self.at_least.map_or(own, |least| least.max(own))
-    }
-}
-
-/// The item with the configuration of snippets.
-const CONFIG: &str = "config:execution/code";
-
-impl CodePolicy {
-    /// What is configured for the snippets of a project.
-    ///
-    /// # Errors
-    /// `code.configuration`; whatever a copy of the configuration is refused with.
-    pub(crate) fn of(rye: &Rye) -> Result<Self, Failure> {
-        let policy = CallPolicy::new(rye, LockMode::Listed);
-        let loader = policy.loader(&Quiet);
-        let mut said = Self { config: CodeConfig::default(), approval: None, at_least: None };
-        let Ok(item) = CONFIG.parse::<Ref>() else { return Ok(said) };
-        for copy in loader.configs(&item)? {
-            // Whoever packed a bundle is not who runs the snippet.
-            if copy.source.bundle().is_some() {
-                continue;
-            }
-            // Another's key only makes stricter whether you are asked, as a project does.
-            let may_loosen = match copy.space {
-                Space::User => copy.is_signed_by_you(loader.trust),
-                Space::Project => false,
-                Space::System => true,
-            };
-            let mut value = copy.value;
-            let approval = value.shift_remove("approval").filter(|value| !value.is_null());
-            let approval = approval.as_ref().map(|value| {
-                CallApproval::read(value).ok_or_else(|| {
-                    let why = format!(
-                        "`approval` of `{CONFIG}` ({}) is `never`, `first` or `each`",
-                        copy.space
-                    );
-                    CodeError::configuration("approval", why)
-                })
-            });
-            let approval = approval.transpose()?;
-            // What the head of an item says is not about snippets.
-            value.retain(|key, _| !HEAD.contains(&key.as_str()));
-            let value = Value::Object(value);
-            if copy.space == Space::Project {
-                said.config = said.config.lowered(&value)?;
-            } else {
-                said.config = CodeConfig::from_json(&value)?;
-            }
-            if may_loosen {
-                said.approval = approval.or(said.approval);
-            } else {
-                said.at_least = approval.max(said.at_least);
-            }
-        }
-        Ok(said)
-    }
-}
 
 impl Rye {
     /// Runs a snippet with the tools of this project. It waits for a person before the first call
@@ -180,9 +79,6 @@ impl Rye {
         executor.run(request, &RyeTools::new(self, &Quiet), &|_, _| ())
     }
 }
-
-/// Fields that a config item may have beside what it configures.
-const HEAD: [&str; 5] = ["schema_version", "version", "category", "description", "tool_type"];
 
 /// The tools of a rye, for snippets: each call is a run.
 pub struct RyeTools<'a> {

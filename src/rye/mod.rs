@@ -21,6 +21,8 @@ mod carry_out;
 mod checks;
 #[cfg(feature = "code")]
 mod code;
+#[cfg(feature = "code")]
+mod code_policy;
 mod describe;
 #[cfg(feature = "lsp")]
 mod drafts;
@@ -82,7 +84,7 @@ pub(crate) use call_policy::LockMode;
 pub(crate) use carry_out::KeptServers;
 pub(crate) use checks::{CheckedItem, ItemVerdict, refused_row, verified_row};
 #[cfg(feature = "code")]
-pub(crate) use code::{CallApproval, CodePolicy};
+pub(crate) use code_policy::{CallApproval, CodePolicy};
 pub(crate) use describe::DetailLevel;
 #[cfg(feature = "lsp")]
 pub(crate) use drafts::{JudgedDraft, Remark, Spot};

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 
 use super::approvals::Approvals;
 use super::call_policy::{CallPolicy, LockMode};
-use super::code::{CallApproval, CodePolicy, RyeTools};
+use super::code::RyeTools;
+use super::code_policy::{CallApproval, CodePolicy};
 use super::facade::Rye;
 use crate::base::Digest;
 use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};

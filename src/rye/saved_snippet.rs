@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Map, Value};
 
 use super::carry_out::Caller;
-use super::code::{CallApproval, CodePolicy, RyeTools};
+use super::code::RyeTools;
+use super::code_policy::{CallApproval, CodePolicy};
 use super::run::Runs;
 use crate::base::Digest;
 use crate::base::json::object;

@@ -19,6 +19,7 @@ mod expression;
 mod place;
 mod session;
 mod syntax;
+mod thrown;
 mod values;
 mod worker;
 
