@@ -14,7 +14,7 @@ use super::limits::MESSAGE_NODES;
 use super::value_count::has_more_values;
 
 /// Whole numbers up to this are exact in every reader of JSON: 2^53 − 1.
-const SAFE: u64 = (1 << 53) - 1;
+pub(crate) const SAFE: u64 = (1 << 53) - 1;
 
 /// A number that a canonical document cannot hold exactly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

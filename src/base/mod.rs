@@ -20,6 +20,7 @@ pub(crate) mod limits;
 pub(crate) mod lines;
 pub(crate) mod look_alike;
 pub(crate) mod mask;
+pub(crate) mod money;
 pub(crate) mod pae;
 pub(crate) mod parallel;
 pub(crate) mod random;
