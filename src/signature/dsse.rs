@@ -17,12 +17,32 @@ use crate::base::pae::pae;
 use crate::base::value_count::has_more_values;
 use crate::id::Fingerprint;
 
-/// The payload type; envelopes of any other type are neither made nor read.
-const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+/// The payload type of an in-toto statement.
+const PAYLOAD_TYPE: &str = PayloadType::Statement.as_str();
 
-/// An in-toto statement with one signature.
+/// What an envelope holds. It is signed too, so what was signed as the one is never the other;
+/// envelopes of any other type are neither made nor read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PayloadType {
+    /// An in-toto statement.
+    Statement,
+    /// How far the record of a thread came (threads 7).
+    Checkpoint,
+}
+
+impl PayloadType {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Statement => "application/vnd.in-toto+json",
+            Self::Checkpoint => "application/vnd.rye.checkpoint+json",
+        }
+    }
+}
+
+/// A payload with one signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Envelope {
+    kind: PayloadType,
     payload: Vec<u8>,
     key: Fingerprint,
     sig: [u8; 64],
@@ -118,10 +138,23 @@ impl AnyEnvelope {
 }
 
 impl Envelope {
-    /// Signs a payload.
+    /// Signs an in-toto statement.
     pub(crate) fn seal(pair: &KeyPair, payload: Vec<u8>) -> Self {
-        let sig = pair.sign_dsse(PAYLOAD_TYPE, &payload);
-        Self { payload, key: pair.public().fingerprint(), sig }
+        Self::seal_as(PayloadType::Statement, pair, payload)
+    }
+
+    /// Signs a payload as what it is.
+    pub(crate) fn seal_as(kind: PayloadType, pair: &KeyPair, payload: Vec<u8>) -> Self {
+        let sig = pair.sign_dsse(kind.as_str(), &payload);
+        Self { kind, payload, key: pair.public().fingerprint(), sig }
+    }
+
+    /// Reads an envelope of an in-toto statement, as [`Envelope::read_as`] does.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+        Self::read_as(PayloadType::Statement, text)
     }
 
     /// Reads an envelope from its canonical text; says nothing about who signed it.
@@ -129,12 +162,12 @@ impl Envelope {
     /// # Errors
     /// A sentence, for every text but the canonical one: for other white space, keys or orders,
     /// other payload types, another number of signatures, or another spelling of base64.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+    pub(crate) fn read_as(kind: PayloadType, text: &[u8]) -> Result<Self, String> {
         let document = canon::read(text).map_err(|e| e.to_string())?;
         let wire: Wire = serde_json::from_value(document)
             .map_err(|e| format!("it is not a DSSE envelope with one signature: {e}"))?;
-        if wire.payload_type != PAYLOAD_TYPE {
-            return Err(format!("its payload is `{}`, not `{PAYLOAD_TYPE}`", wire.payload_type));
+        if wire.payload_type != kind.as_str() {
+            return Err(format!("its payload is `{}`, not `{}`", wire.payload_type, kind.as_str()));
         }
         let [WireSignature { keyid, sig }] = wire.signatures;
         let decoded = |text: &str| STANDARD.decode(text).ok();
@@ -144,7 +177,7 @@ impl Envelope {
         let key = keyid
             .parse()
             .map_err(|_| format!("its key id `{keyid}` is not a valid fingerprint"))?;
-        Ok(Self { payload, key, sig })
+        Ok(Self { kind, payload, key, sig })
     }
 
     /// The text of the envelope; ends with a line feed.
@@ -153,7 +186,7 @@ impl Envelope {
             WireSignature { keyid: self.key.to_string(), sig: STANDARD.encode(self.sig) };
         let wire = Wire {
             payload: STANDARD.encode(&self.payload),
-            payload_type: PAYLOAD_TYPE.into(),
+            payload_type: self.kind.as_str().into(),
             signatures: [signature],
         };
         // The keys stand in canonical order.
@@ -168,14 +201,14 @@ impl Envelope {
     /// The payload, if `key` signed it.
     pub(crate) fn payload(&self, key: &PublicKey) -> Option<&[u8]> {
         let named = key.fingerprint() == self.key;
-        let signed = named && key.verifies(&pae(PAYLOAD_TYPE, &self.payload), &self.sig);
+        let signed = named && key.verifies(&pae(self.kind.as_str(), &self.payload), &self.sig);
         signed.then_some(self.payload.as_slice())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AnyEnvelope, Envelope};
+    use super::{AnyEnvelope, Envelope, PayloadType};
     use crate::base::pae::pae;
     use crate::signature::KeyPair;
 
@@ -272,6 +305,21 @@ mod tests {
         assert!(AnyEnvelope::read(type_too.as_bytes()).is_err());
         let twice = text.replace("\"payload\"", "\"payload\":\"e30=\",\"payload\"");
         assert!(AnyEnvelope::read(twice.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn what_was_signed_as_a_statement_is_never_a_checkpoint() {
+        let pair = KeyPair::generate().unwrap();
+        let (statement, checkpoint) = (PayloadType::Statement, PayloadType::Checkpoint);
+        for (kind, other) in [(statement, checkpoint), (checkpoint, statement)] {
+            let text = Envelope::seal_as(kind, &pair, b"{}".to_vec()).to_text();
+            let read = Envelope::read_as(kind, text.as_bytes()).unwrap();
+            assert_eq!(read.payload(&pair.public()), Some(b"{}".as_slice()));
+            assert!(Envelope::read_as(other, text.as_bytes()).is_err());
+            let renamed = text.replace(kind.as_str(), other.as_str());
+            let read = Envelope::read_as(other, renamed.as_bytes()).unwrap();
+            assert_eq!(read.payload(&pair.public()), None, "the type is signed too");
+        }
     }
 
     #[test]

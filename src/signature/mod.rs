@@ -27,7 +27,7 @@ mod write;
 
 pub(crate) use cache::public_half;
 pub(crate) use check::{SignedText, TextFault, TextVerdict, check, fit_text};
-pub(crate) use dsse::{AnyEnvelope, Envelope};
+pub(crate) use dsse::{AnyEnvelope, Envelope, PayloadType};
 pub(crate) use encrypted_key::{EncryptedKeyFault, is_encrypted};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, example, publisher};
 pub(crate) use line::{MARK, Scan, SigFault, SigLine, has_no_line, line_range, scan};

@@ -33,8 +33,9 @@ pub(crate) use source::{Integrity, Source};
 pub(crate) use stage::{SignError, SignWith, SignedFile, digest_to_sign, stage};
 
 pub(crate) use crate::signature::{
-    AnyEnvelope, EXAMPLE, EncryptedKeyFault, Envelope, KeyPair, MARK, PUBLISHER, PublicKey, Scan,
-    SigLine, SignedText, TextFault, brief, check, is_encrypted, line_range, scan, without_line,
+    AnyEnvelope, EXAMPLE, EncryptedKeyFault, Envelope, KeyPair, MARK, PUBLISHER, PayloadType,
+    PublicKey, Scan, SigLine, SignedText, TextFault, brief, check, is_encrypted, line_range, scan,
+    without_line,
 };
 pub(crate) use crate::trust::{
     AcceptedProject, AllowedRoot, DEPS, DEV_OWNER, DevKey, DevRecord, DocumentFault, FileIdentity,
