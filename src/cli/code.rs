@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::confirm::is_below_a_run;
 use super::context::Context;
 use super::error::CliError;
 use super::execute::time;
@@ -22,6 +21,7 @@ use crate::code::{
     SnippetReach, check, declarations,
 };
 use crate::diagnostic::Failure;
+use crate::host::is_below_a_run;
 use crate::id::Grants;
 use crate::report::{Warned, trace_text};
 use crate::rye::{CallApproval, CodePolicy, RyeTools};

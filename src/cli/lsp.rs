@@ -1,10 +1,10 @@
 //! `rye lsp`: what an editor starts.
 
-use super::confirm::is_below_a_run;
 use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
 use crate::diagnostic::Failure;
+use crate::host::is_below_a_run;
 use crate::lsp::{LspEnd, SessionContext, serve};
 use crate::rye::RyeBuilder;
 

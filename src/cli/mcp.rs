@@ -7,7 +7,6 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::confirm::is_below_a_run;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
@@ -16,7 +15,7 @@ use crate::base::bytes::open_named;
 use crate::base::random;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::host::Vars;
+use crate::host::{Vars, is_below_a_run};
 use crate::id::Pattern;
 use crate::mcp::{Listen, McpEnd, McpError, ServerTransport, Setup, serve};
 use crate::rye::{KeptServers, RyeBuilder};

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::acceptance::accept_first;
-use super::confirm::{ask, can_ask, confirm, is_below_a_run};
+use super::confirm::{ask, can_ask, confirm};
 use super::context::Context;
 use super::diff::painted;
 use super::error::CliError;
@@ -16,6 +16,7 @@ use super::out::{Out, Progress};
 use crate::base::limits::{CHANGE_LINES, CHANGES_SHOWN};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Style};
+use crate::host::is_below_a_run;
 use crate::id::{Pattern, Query, Ref, Space};
 use crate::parse::{Severity, signed_before};
 use crate::resolve::Found;

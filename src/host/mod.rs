@@ -2,7 +2,8 @@
 //!
 //! Sees `base`. Decides no policy: a plan says what to run, the host runs just that.
 //!
-//! - `account.rs` the caller, by the user database · `host.rs` the trait and what it promises,
+//! - `account.rs` the caller, by the user database · `below_a_run.rs` whether that is a run ·
+//!   `host.rs` the trait and what it promises,
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a
 //!   child that others talk with · `pipes.rs` the one loop over a child's streams ·
 //!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that
@@ -14,6 +15,7 @@
 //!   as data · `egress.rs` what it may reach outside, and what it did
 
 mod account;
+mod below_a_run;
 mod confinement;
 #[cfg(test)]
 mod contract;
@@ -42,6 +44,7 @@ mod ptrace;
 mod unix;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
+pub(crate) use below_a_run::is_below_a_run;
 pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,
     InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,
