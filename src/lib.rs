@@ -29,7 +29,7 @@
 //! | 10 | `plan` | an inert, printable plan |
 //! | 11 | `execute` | the plan, carried out |
 //! | 12 | `report` `exec_protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
-//! | 8 | `code` | snippets that call tools |
+//! | 8 | `code` `thread` | snippets that call tools; conversations of a model that call tools |
 //! | 13 | `mcp_client` | calls of tools of MCP servers |
 //! | 14 | `rye` | the facade [`Rye`]: a service for each question |
 //! | 15 | `scaffold` | new items and tidy headers |
@@ -81,6 +81,7 @@
 //! | `<user>/.ai/state/held/` | `space::baseline`, for `rye sign --all` | the same, for `rye dev` |
 //! | `<user>/.ai/state/learned/` | `learn`, for `--write` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `rye::receipts` |
+//! | `.ai/state/threads/` | `rye thread`, `rye::threads` | `thread`, while one runs |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::private_dir` |
@@ -135,6 +136,7 @@ mod search;
 mod signature;
 mod space;
 mod testing;
+mod thread;
 mod trace;
 mod trust;
 mod validate;

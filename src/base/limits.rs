@@ -502,3 +502,27 @@ pub(crate) const SNIPPET_FRAMES: usize = 32;
 /// Most bytes of what a worker said before it ended without a result.
 #[cfg(feature = "code")]
 pub(crate) const SNIPPET_LAST_WORDS: usize = 2 << 10;
+/// Longest tool result that a model is given, in characters of its JSON (threads 4.3).
+pub(crate) const THREAD_RESULT_CHARS: usize = 48_000;
+/// Longest text inside of one, in characters (threads 4.3).
+pub(crate) const THREAD_TEXT_CHARS: usize = 12_000;
+/// Most entries of a folder in one (threads 4.3).
+pub(crate) const THREAD_ENTRIES: usize = 500;
+/// Most tools that a model is told of by name; the others it calls with `rye_execute`.
+pub(crate) const THREAD_TOOLS: usize = 128;
+/// Longest name of a tool that a model is told (threads 4.1).
+pub(crate) const THREAD_TOOL_NAME: usize = 64;
+/// Most calls of tools in one turn of a model.
+pub(crate) const THREAD_CALLS: usize = 64;
+/// How often a model that ends without its outputs is asked for them.
+pub(crate) const THREAD_ASKS: usize = 2;
+/// Longest part of arguments that are not valid which is told, in characters (threads 4.2).
+pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
+/// Largest record of a thread that is read, in bytes: it is read as a whole.
+pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
+/// Deepest thread below another that anybody may ask for: each takes a part of the stack.
+pub(crate) const THREAD_DEPTH: u64 = 32;
+/// Most turns in the script of a provider.
+pub(crate) const SCRIPT_TURNS: usize = 1_000;
+/// Longest answer of a model in tokens where its provider says nothing of it.
+pub(crate) const THREAD_ANSWER_TOKENS: u64 = 4_096;

@@ -31,6 +31,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::learn::CODES,
         crate::testing::CODES,
         crate::eval::CODES,
+        crate::thread::CODES,
         #[cfg(feature = "code")]
         crate::code::CODES,
         #[cfg(feature = "lsp")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::Context;
+use super::error::CliError;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::live::{Live, Shows};
@@ -40,8 +41,14 @@ pub(super) struct Args {
     #[arg(long, default_value = "local", value_name = "WHERE", hide = true)]
     target: String,
     /// Who runs it: `inline`, or `fork` for a model thread
-    #[arg(long, default_value = "inline", value_name = "HOW", hide = true)]
+    #[arg(long, default_value = "inline", value_name = "HOW")]
     thread: String,
+    /// The tier or the name of the model that answers in a thread
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// A limit of a thread, such as `turns=5` or `spend=0.50`; again for more
+    #[arg(long, value_name = "NAME=VALUE", value_parser = limit)]
+    limit: Vec<(String, String)>,
     /// Detach and return at once
     #[arg(long = "async", hide = true)]
     detached: bool,
@@ -87,9 +94,40 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     time_from_text(text).ok_or_else(|| format!("not a time that can pass: {TIME_FORMS}"))
 }
 
+/// Reads one limit of a thread; what it means is judged where the thread is started.
+fn limit(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pair.ok_or_else(|| "a limit is a name and a value, such as `turns=5`".into())
+}
+
+/// What is of threads alone is refused where there is none.
+///
+/// # Errors
+/// `cli.usage`
+fn of_a_thread(args: &Args) -> Result<(), CliError> {
+    if args.thread == "inline" && (args.model.is_some() || !args.limit.is_empty()) {
+        let message = "`--model` and `--limit` are of a thread".into();
+        let help = Some("add `--thread fork`, which runs a directive as one".into());
+        return Err(CliError::Usage { message, help });
+    }
+    let mut names: Vec<&str> = args.limit.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            let message = format!("the limit `{}` is given twice", escape_line(pair[0]));
+            Err(CliError::Usage { message, help: Some("give each limit once".into()) })
+        }
+        None => Ok(()),
+    }
+}
+
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    of_a_thread(args)?;
     let rye = context.rye()?;
     let mut request = request(args, &rye)?;
+    request.model.clone_from(&args.model);
+    request.limits =
+        args.limit.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     request.target.clone_from(&args.target);
     request.thread.clone_from(&args.thread);
     request.detached = args.detached;

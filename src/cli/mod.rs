@@ -60,6 +60,7 @@ mod show;
 mod sign;
 mod still_named;
 mod test;
+mod thread;
 mod trust;
 mod value_parsers;
 mod verify;
@@ -172,6 +173,7 @@ verbs! {
         receipt "rye receipt verify deploy.receipt.json"
         pending "rye pending list"
         hooks "rye hooks list"
+        thread "rye thread list"
     }
     "Trust" {
         trust "rye trust review"

@@ -64,6 +64,9 @@ pub(crate) fn learn(
         Report::Knowledge { item, .. } => {
             return Err(LearnError::NoProcess { item: item.clone() }.into());
         }
+        Report::Thread(thread) => {
+            return Err(LearnError::NoProcess { item: thread.item.clone() }.into());
+        }
         Report::Directive(directive) => {
             return Err(LearnError::NoProcess { item: directive.item.clone() }.into());
         }

@@ -304,6 +304,8 @@ impl<'a> Call<'a> {
         request.target = asked.target;
         request.thread = asked.thread;
         request.detached = asked.detached;
+        request.model = asked.model;
+        request.limits = asked.limit_overrides.unwrap_or_default();
         Ok(self.run(rye, &request, asked.trace))
     }
 

@@ -32,7 +32,9 @@ mod signed_before;
 mod tool;
 
 pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
-pub(crate) use directive::{Directive, DirectiveContext, Input, InputType, metadata_range};
+pub(crate) use directive::{
+    Directive, DirectiveContext, DirectiveOutput, Input, InputType, metadata_range,
+};
 pub(crate) use error::{CODES, PARSE_LIMIT, then_sign};
 pub(crate) use format::{FormattedHeader, Naming, formatted, places, renamed, replaced_once};
 pub(crate) use item::Item;
@@ -46,9 +48,9 @@ pub(crate) use tool::with_room_for_javascript;
 pub(crate) use tool::{
     Anchor, AnchorMode, Argument, Constraints, DEPS_VAR, DepsScope, EnvBase, EnvPath, Exec,
     ExecMode, Hook, HookKind, Interpreter, KEPT_BACK, Manager, MergeMode, Needs, PIN_VAR, Phase,
-    REQUEST_KEYS, SNIPPET, Search, Subschemas, Tool, VerifyDeps, WantedConfig, bound_schema,
-    declaration, declare, host_rules, is_loader, listed_files, may_list_files, misspelt_keywords,
-    write_files,
+    Prices, Provider, ProviderKind, REQUEST_KEYS, SNIPPET, ScriptedTurn, Search, Subschemas,
+    TokenCounts, Tool, VerifyDeps, WantedConfig, bound_schema, declaration, declare, host_rules,
+    is_loader, listed_files, may_list_files, misspelt_keywords, write_files,
 };
 
 /// The tool that a text declares, whether or not anybody signed it; for saying what it means, and

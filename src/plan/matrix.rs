@@ -110,8 +110,7 @@ impl RunMode {
             Kind::Tool => Err(self.not_built(kind)),
             Kind::Directive if !local && !fork => Err(MatrixError::DirectiveRemoteInline),
             Kind::Directive if self.detached && !fork => Err(MatrixError::DirectiveAsyncInline),
-            // A dry run reserves and starts nothing, so it is the same inline and forked.
-            Kind::Directive if local && (!fork || self.dry_run) => Ok(()),
+            Kind::Directive if local && !self.detached => Ok(()),
             Kind::Directive => Err(self.not_built(kind)),
             Kind::Knowledge if local && !fork && !self.detached && !self.dry_run => Ok(()),
             Kind::Knowledge | Kind::Config => Err(MatrixError::NotExecutable { kind }),
@@ -218,7 +217,7 @@ mod tests {
         // target, thread, async, dry run → tool, directive, knowledge.
         let rows = [
             ("local", "inline", false, false, "ok", "ok", "ok"),
-            ("local", "fork", false, false, "tool_fork", "not_built", "not_executable"),
+            ("local", "fork", false, false, "tool_fork", "ok", "not_executable"),
             ("remote", "fork", false, false, "tool_fork", "not_built", "not_executable"),
             (
                 "remote",

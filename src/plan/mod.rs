@@ -61,7 +61,7 @@ pub(crate) use act::{Act, McpServer};
 pub(crate) use arguments::reads_as_file;
 pub(crate) use beside_chain::dependencies;
 pub(crate) use config_layers::limits;
-pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PlanError};
+pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PLAN_INVALID_PARAMETERS, PlanError};
 pub(crate) use exec::ExecOptions;
 pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice};
 pub(crate) use http::HttpRequest;

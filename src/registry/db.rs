@@ -41,6 +41,38 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE snippet (id TEXT PRIMARY KEY, kept TEXT NOT NULL) STRICT;
     ALTER TABLE pending ADD COLUMN held_by TEXT;
+    ",
+    // Amounts of money are millionths of a US dollar.
+    "
+    CREATE TABLE thread (
+        id TEXT PRIMARY KEY,
+        parent TEXT REFERENCES thread (id),
+        item TEXT NOT NULL,
+        provider TEXT NOT NULL,
+        model TEXT NOT NULL,
+        base TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('created', 'running', 'waiting', 'completed',
+            'failed', 'cancelled', 'continued', 'killed', 'unknown')),
+        code TEXT,
+        started_at TEXT NOT NULL,
+        ended_at TEXT,
+        most_turns INTEGER NOT NULL,
+        most_tokens INTEGER NOT NULL,
+        most_spend INTEGER NOT NULL,
+        most_spawns INTEGER NOT NULL,
+        depth INTEGER NOT NULL,
+        turns INTEGER NOT NULL DEFAULT 0,
+        tokens INTEGER NOT NULL DEFAULT 0,
+        spend INTEGER NOT NULL DEFAULT 0,
+        spawns INTEGER NOT NULL DEFAULT 0,
+        held_turns INTEGER NOT NULL DEFAULT 0,
+        held_tokens INTEGER NOT NULL DEFAULT 0,
+        held_spend INTEGER NOT NULL DEFAULT 0,
+        checkpoint TEXT,
+        pid INTEGER,
+        start INTEGER
+    ) STRICT;
+    CREATE INDEX thread_status ON thread (status);
 ",
 ];
 

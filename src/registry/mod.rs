@@ -5,6 +5,7 @@
 //!
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
 //! `snippets.rs` snippets that do ·
+//! `threads.rs` threads and what they use ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
 mod approver;
@@ -13,6 +14,7 @@ mod env_digests;
 mod error;
 mod pending;
 mod snippets;
+mod threads;
 
 pub(crate) use db::Registry;
 pub(crate) use env_digests::EnvDigests;
@@ -20,3 +22,4 @@ pub(crate) use error::{CODES, RegistryError};
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
 #[cfg(feature = "code")]
 pub(crate) use snippets::WaitingSnippet;
+pub(crate) use threads::{Amounts, Breach, NewThread, ThreadRow};

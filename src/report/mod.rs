@@ -14,6 +14,7 @@ mod receipt;
 mod report;
 mod sarif;
 mod text;
+mod thread;
 mod tree;
 
 pub(crate) use error::{CODES, ReceiptError};
@@ -22,4 +23,5 @@ pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
 pub(crate) use report::{Detail, DirectiveReport, HookNote, Report, ToolReport, Warned, metadata};
 pub(crate) use sarif::{SarifLevel, sarif};
 pub(crate) use text::{chain_tree, data_text, external_tree, passed_over_text};
+pub(crate) use thread::ThreadReport;
 pub(crate) use tree::trace_text;

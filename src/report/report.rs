@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::error::ReceiptError;
+use super::thread::ThreadReport;
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::limits::OUTPUT_BYTES;
@@ -116,6 +117,7 @@ pub(crate) enum Report {
     Tool(Box<ToolReport>),
     Directive(Box<DirectiveReport>),
     Knowledge { item: Ref, content: String, warnings: Vec<Warned> },
+    Thread(Box<ThreadReport>),
 }
 
 /// What is asked of the JSON form beyond the result.
@@ -191,6 +193,7 @@ impl Report {
             Self::Tool(tool) => &tool.warnings,
             Self::Directive(directive) => &directive.warnings,
             Self::Knowledge { warnings, .. } => warnings,
+            Self::Thread(thread) => &thread.warnings,
         }
     }
 
@@ -205,6 +208,7 @@ impl Report {
         let mut out = match self {
             Self::Tool(tool) => tool.to_json(elapsed, wanted),
             Self::Directive(directive) => directive.to_json(elapsed),
+            Self::Thread(thread) => thread.to_json(elapsed),
             Self::Knowledge { item, content, .. } => object(json!({
                 "status": "success", "type": "knowledge", "item_id": item,
                 "data": {"content": content}, "metadata": metadata(elapsed),

@@ -39,6 +39,7 @@ impl Runs<'_> {
             Report::Tool(tool) => (tool.item.clone(), tool.plan.chain().to_vec(), read(*tool)),
             Report::Directive(directive) => no_tool(directive.item),
             Report::Knowledge { item, .. } => no_tool(item),
+            Report::Thread(thread) => no_tool(thread.item),
         };
         let elapsed = start.elapsed();
         match read {

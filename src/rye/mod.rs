@@ -10,6 +10,7 @@
 //!   that is in reach, `risk.rs` works out tiers, `listed_files.rs` knows the files that tools
 //!   list, `moved_files.rs` where they go with a tool;
 //! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
+//! - threads: `threads/mod.rs` lists and checks them, `threads/fork.rs` starts one;
 //! - runs: `run.rs`, `carry_out.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads
 //!   the score of one.
 
@@ -51,6 +52,7 @@ mod run;
 mod saved_snippet;
 mod search;
 mod signing;
+mod threads;
 mod why;
 mod working_items;
 
@@ -106,5 +108,6 @@ pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use risk::{risk, risks};
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::SignatureState;
+pub(crate) use threads::{Threads, VerifiedThread};
 pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

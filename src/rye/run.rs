@@ -16,6 +16,7 @@ use super::load::Loader;
 use super::receipts::{ReceiptWriter, WrittenReceipts};
 #[cfg(feature = "code")]
 use super::saved_snippet::Nesting;
+use super::threads::{ThreadParent, Threads};
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
@@ -76,6 +77,12 @@ pub struct Request {
     /// The saved snippets that it is called from.
     #[cfg(feature = "code")]
     pub(crate) within: Nesting,
+    /// The tier or the name of the model that answers in a thread, over what the directive says.
+    pub(crate) model: Option<String>,
+    /// Limits of a thread by their names, over what the directive says.
+    pub(crate) limits: Map<String, Value>,
+    /// The thread whose model asks for this.
+    pub(super) parent: Option<ThreadParent>,
 }
 
 impl Request {
@@ -105,6 +112,9 @@ impl Request {
             is_typed: false,
             #[cfg(feature = "code")]
             within: Nesting::default(),
+            model: None,
+            limits: Map::new(),
+            parent: None,
         }
     }
 
@@ -230,6 +240,9 @@ impl Runs<'_> {
         let (source, parsed) = loader.admit(found)?;
         match parsed {
             Item::Tool(tool) => self.run_tool(loader, source, *tool, request, progress),
+            Item::Directive(directive) if mode.thread == Thread::Fork && !mode.dry_run => {
+                Threads::new(self.rye).fork(loader, source, *directive, request)
+            }
             Item::Directive(directive) => run_directive(loader, source, *directive, request),
             Item::Knowledge(_) => Ok(show_knowledge(&source)),
             Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),

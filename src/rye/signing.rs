@@ -443,7 +443,9 @@ fn secrets(text: &str) -> Vec<Finding> {
 /// What a tool should say of itself and does not.
 fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if tool.executor.is_none() && tool.tool_type.as_deref() != Some("primitive") {
+    // A provider is asked, and not run.
+    let runs = tool.tool_type.as_deref() != Some("primitive") && tool.provider.is_none();
+    if tool.executor.is_none() && runs {
         let runtime = "`rye/core/runtimes/python/script`";
         let message = format!("it cannot run: it names no `executor_id`, such as {runtime}");
         findings.push(Finding::warning(message));

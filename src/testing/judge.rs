@@ -107,6 +107,12 @@ impl Came {
                 text: directive.body.clone(),
                 ..Self::default()
             },
+            Report::Thread(thread) => Self {
+                ran: true,
+                result: Value::Object(thread.outputs.clone()),
+                text: thread.result.clone(),
+                ..Self::default()
+            },
             Report::Knowledge { content, .. } => {
                 Self { ran: true, text: content.clone(), ..Self::default() }
             }

@@ -76,6 +76,7 @@ mod style;
 mod team;
 mod terminal;
 mod testing;
+mod threads;
 mod tidy;
 mod times;
 mod tools;

@@ -99,7 +99,7 @@ fn check(rows: &[(&str, Cell, &str)]) {
 fn h04_the_sixteen_cells() {
     check(&[
         (DIRECTIVE, cell("local", "inline"), ""),
-        (DIRECTIVE, cell("local", "fork"), "matrix.not_built"),
+        (DIRECTIVE, cell("local", "fork"), "thread.no_provider"),
         (DIRECTIVE, cell("remote", "fork"), "matrix.not_built"),
         (DIRECTIVE, cell("remote", "inline"), "matrix.directive_remote_inline"),
         (DIRECTIVE, detached("local", "inline"), "matrix.directive_async_inline"),
@@ -239,7 +239,7 @@ fn h04_each_refusal_names_what_is_allowed() {
         (TOOL, cell("local", "spoon"), "inline, fork"),
         (TOOL, cell("local", "frok"), "fork"),
         (KNOWLEDGE, cell("local", "fork"), "--thread inline"),
-        (DIRECTIVE, cell("local", "fork"), "--thread inline"),
+        (DIRECTIVE, cell("local", "fork"), "provider"),
     ];
     for (item, cell, allowed) in rows {
         let (_, _, said) = cell.run(&world, item);

@@ -52,6 +52,7 @@ const NONE: &[&str] = &[
     "git",
     "receipt",
     "pending",
+    "thread",
     "trust",
     "keys",
     "mcp",

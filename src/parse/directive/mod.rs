@@ -25,4 +25,4 @@ mod permissions;
 pub(crate) use context::DirectiveContext;
 pub(crate) use directive::{Directive, METADATA, signature_length};
 pub(crate) use fence::{first_heading, metadata_range};
-pub(crate) use inputs::{Input, InputType};
+pub(crate) use inputs::{DirectiveOutput, Input, InputType};

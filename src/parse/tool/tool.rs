@@ -14,6 +14,7 @@ use super::fields::{Fields, string, wrong};
 use super::files::files;
 use super::hook::{Hook, hook};
 use super::interpreter::Interpreter;
+use super::provider::{Provider, provider};
 use super::sandbox::{Sandbox, sandbox};
 use super::schema::schema;
 use crate::base::text::escape_line;
@@ -44,6 +45,7 @@ pub(crate) const KEYS: &[&str] = &[
     "order",
     "replaces",
     "compat",
+    "provider",
     "parameters",
     "input_schema",
     "config_schema",
@@ -95,6 +97,8 @@ pub(crate) struct Tool {
     pub(crate) eval: Option<Eval>,
     /// What the tool watches, if it is a hook.
     pub(crate) hook: Option<Hook>,
+    /// The model that answers in threads, if the tool is a provider.
+    pub(crate) provider: Option<Provider>,
     pub(crate) config_resolve: Option<ConfigResolve>,
     pub(crate) anchor: Option<Anchor>,
     pub(crate) verify_deps: Option<VerifyDeps>,
@@ -207,6 +211,7 @@ impl Tool {
             exec,
             eval: eval(&fields)?,
             hook: hook(&fields)?,
+            provider: provider(&fields)?,
             anchor,
             verify_deps: verify_deps(&fields)?,
             sandbox: sandbox(&fields)?,

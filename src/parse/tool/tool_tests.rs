@@ -56,6 +56,7 @@ effects: read
         exec: None,
         eval: None,
         hook: None,
+        provider: None,
         version: Some("1.0.0".into()),
         tool_type: Some("runtime".into()),
         executor: Some("rye/core/primitives/execute".parse().unwrap()),

@@ -1,0 +1,468 @@
+//! Threads of a person, what each may use and what it has used (threads 2 and 7).
+//!
+//! Whatever a thread uses counts for every thread above it too, in one transaction, and is held
+//! before it is used: so a thread and all those below it never use more than it may. What a process
+//! held that is gone is given back when somebody looks.
+
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+
+use super::approver::Approver;
+use super::db::Registry;
+use super::error::RegistryError;
+use crate::base::limits::{NEAR_NAMES, THREAD_DEPTH};
+use crate::base::text::near;
+
+/// A thread that begins.
+#[derive(Debug)]
+pub(crate) struct NewThread<'a> {
+    pub(crate) id: &'a str,
+    /// The thread below which it runs.
+    pub(crate) parent: Option<&'a str>,
+    pub(crate) item: &'a str,
+    pub(crate) provider: &'a str,
+    pub(crate) model: &'a str,
+    /// The folder that holds the `.ai` of its record.
+    pub(crate) base: &'a str,
+    pub(crate) started_at: &'a str,
+    pub(crate) most: Amounts,
+    /// How many threads may stand below it, one under the other.
+    pub(crate) depth: u64,
+}
+
+/// What is used of each limit that is counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amounts {
+    pub(crate) turns: u64,
+    pub(crate) tokens: u64,
+    /// In millionths of a US dollar.
+    pub(crate) spend: u64,
+    pub(crate) spawns: u64,
+}
+
+/// A limit that something would go beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Breach {
+    pub(crate) limit: &'static str,
+    /// What would be used.
+    pub(crate) current: u64,
+    pub(crate) max: u64,
+}
+
+/// A thread of the registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ThreadRow {
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) item: String,
+    pub(crate) provider: String,
+    pub(crate) model: String,
+    pub(crate) base: String,
+    /// `running`, `completed`, `failed`, `cancelled` or `killed`.
+    pub(crate) status: String,
+    /// Why it failed.
+    pub(crate) code: Option<String>,
+    pub(crate) started_at: String,
+    pub(crate) ended_at: Option<String>,
+    pub(crate) most: Amounts,
+    pub(crate) used: Amounts,
+    held: Amounts,
+    depth: u64,
+    /// The digest of its newest checkpoint.
+    pub(crate) checkpoint: Option<String>,
+    process: Option<Approver>,
+}
+
+const ROW: &str = "id, parent, item, provider, model, base, status, code, started_at, ended_at, \
+                   most_turns, most_tokens, most_spend, most_spawns, turns, tokens, spend, spawns, \
+                   held_turns, held_tokens, held_spend, depth, checkpoint, pid, start";
+
+impl ThreadRow {
+    /// How many threads may stand below it, one under the other.
+    pub(crate) fn depth(&self) -> u64 {
+        self.depth
+    }
+
+    /// It runs no more, and its process did not say so.
+    fn is_left(&self) -> bool {
+        self.status == "running" && self.process.is_some_and(Approver::is_gone)
+    }
+}
+
+impl Registry {
+    /// Begins a thread, and counts it for every thread above.
+    ///
+    /// # Errors
+    /// `registry.io`. A limit that it would go beyond is an answer; nothing is written then.
+    pub(crate) fn begin_thread(
+        &mut self,
+        new: &NewThread<'_>,
+    ) -> Result<Option<Breach>, RegistryError> {
+        let process = Approver::own();
+        self.in_one_step(|step| {
+            let above =
+                new.parent.map_or(Ok(Vec::new()), |parent| with_those_above(step, parent))?;
+            if let Some(parent) = above.first().filter(|parent| parent.depth <= new.depth) {
+                let current = new.depth.saturating_add(1);
+                return Ok(Some(Breach { limit: "depth", current, max: parent.depth }));
+            }
+            for row in &above {
+                let current = row.used.spawns + 1;
+                if current > row.most.spawns {
+                    return Ok(Some(Breach { limit: "spawns", current, max: row.most.spawns }));
+                }
+            }
+            step.execute(
+                "INSERT INTO thread (id, parent, item, provider, model, base, status, started_at, \
+                 most_turns, most_tokens, most_spend, most_spawns, depth, pid, start) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                params![
+                    new.id,
+                    new.parent,
+                    new.item,
+                    new.provider,
+                    new.model,
+                    new.base,
+                    new.started_at,
+                    new.most.turns,
+                    new.most.tokens,
+                    new.most.spend,
+                    new.most.spawns,
+                    new.depth,
+                    process.map(|process| process.pid),
+                    process.map(|process| process.start),
+                ],
+            )?;
+            for row in above {
+                step.execute("UPDATE thread SET spawns = spawns + 1 WHERE id = ?1", [&row.id])?;
+            }
+            Ok(None)
+        })
+    }
+
+    /// Holds what the next turn of a thread takes at most, for it and for every thread above it.
+    ///
+    /// # Errors
+    /// `registry.io`. A limit that it would go beyond is an answer; nothing is held then.
+    pub(crate) fn hold(
+        &mut self,
+        id: &str,
+        tokens: u64,
+        spend: u64,
+    ) -> Result<Option<Breach>, RegistryError> {
+        self.in_one_step(|step| {
+            let rows = with_those_above(step, id)?;
+            for row in &rows {
+                let Amounts { turns: held_turns, tokens: held_tokens, spend: held_spend, .. } = row.held;
+                for (limit, used, held, more, max) in [
+                    ("turns", row.used.turns, held_turns, 1, row.most.turns),
+                    ("tokens", row.used.tokens, held_tokens, tokens, row.most.tokens),
+                    ("spend", row.used.spend, held_spend, spend, row.most.spend),
+                ] {
+                    let current = used.saturating_add(held).saturating_add(more);
+                    if current > max {
+                        return Ok(Some(Breach { limit, current, max }));
+                    }
+                }
+            }
+            for row in rows {
+                step.execute(
+                    "UPDATE thread SET held_turns = held_turns + 1, held_tokens = held_tokens + ?2, \
+                     held_spend = held_spend + ?3 WHERE id = ?1",
+                    params![row.id, tokens, spend],
+                )?;
+            }
+            Ok(None)
+        })
+    }
+
+    /// Gives back what was held for one turn, and counts what it took; `None` is nothing.
+    ///
+    /// # Errors
+    /// `registry.io`. A limit that it went beyond is an answer; it is counted all the same.
+    pub(crate) fn book(
+        &mut self,
+        id: &str,
+        held: (u64, u64),
+        took: Option<(u64, u64)>,
+    ) -> Result<Option<Breach>, RegistryError> {
+        let (turns, (tokens, spend)) = (u64::from(took.is_some()), took.unwrap_or_default());
+        self.in_one_step(|step| {
+            let mut breach = None;
+            for row in with_those_above(step, id)? {
+                step.execute(
+                    "UPDATE thread SET held_turns = held_turns - 1, held_tokens = held_tokens - ?2, \
+                     held_spend = held_spend - ?3, turns = turns + ?4, tokens = tokens + ?5, \
+                     spend = spend + ?6 WHERE id = ?1",
+                    params![row.id, held.0, held.1, turns, tokens, spend],
+                )?;
+                for (limit, used, more, max) in [
+                    ("tokens", row.used.tokens, tokens, row.most.tokens),
+                    ("spend", row.used.spend, spend, row.most.spend),
+                ] {
+                    let current = used.saturating_add(more);
+                    if current > max {
+                        breach = breach.or(Some(Breach { limit, current, max }));
+                    }
+                }
+            }
+            Ok(breach)
+        })
+    }
+
+    /// Says which checkpoint of a thread is the newest.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn note_checkpoint(&mut self, id: &str, digest: &str) -> Result<(), RegistryError> {
+        self.in_one_step(|step| {
+            step.execute("UPDATE thread SET checkpoint = ?2 WHERE id = ?1", [id, digest]).map(drop)
+        })
+    }
+
+    /// Ends a thread that runs.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn end_thread(
+        &mut self,
+        id: &str,
+        status: &str,
+        code: Option<&str>,
+        at: &str,
+    ) -> Result<(), RegistryError> {
+        self.in_one_step(|step| {
+            step.execute(
+                "UPDATE thread SET status = ?2, code = ?3, ended_at = ?4 \
+                 WHERE id = ?1 AND status = 'running'",
+                params![id, status, code, at],
+            )
+            .map(drop)
+        })
+    }
+
+    /// All threads, the oldest first.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn threads(&mut self) -> Result<Vec<ThreadRow>, RegistryError> {
+        let all = |db: &Connection| -> rusqlite::Result<Vec<ThreadRow>> {
+            let mut query =
+                db.prepare(&format!("SELECT {ROW} FROM thread ORDER BY started_at, rowid"))?;
+            query.query_map([], row)?.collect()
+        };
+        let rows = all(&self.db).map_err(|error| self.fail(error))?;
+        if !rows.iter().any(ThreadRow::is_left) {
+            return Ok(rows);
+        }
+        // Whoever is gone holds nothing any more.
+        self.in_one_step(|step| {
+            for row in all(step)?.iter().filter(|row| row.is_left()) {
+                step.execute(
+                    "UPDATE thread SET status = 'killed', held_turns = 0, held_tokens = 0, \
+                     held_spend = 0 WHERE id = ?1 AND status = 'running'",
+                    [&row.id],
+                )?;
+            }
+            all(step)
+        })
+    }
+
+    /// One thread; `Err` within has the ids that are like it.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn thread(
+        &mut self,
+        id: &str,
+    ) -> Result<Result<ThreadRow, Vec<String>>, RegistryError> {
+        let rows = self.threads()?;
+        let near = near(id, rows.iter().map(|row| row.id.as_str()), NEAR_NAMES);
+        Ok(rows.into_iter().find(|row| row.id == id).ok_or(near))
+    }
+
+    fn in_one_step<R>(
+        &mut self,
+        act: impl FnOnce(&Connection) -> rusqlite::Result<R>,
+    ) -> Result<R, RegistryError> {
+        let path = self.path.clone();
+        let fail = |source| RegistryError::Sql { path: path.clone(), source };
+        let step =
+            self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let result = act(&step).map_err(fail)?;
+        step.commit().map_err(fail)?;
+        Ok(result)
+    }
+}
+
+/// A thread and those above it, itself first.
+fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Vec<ThreadRow>> {
+    let mut rows: Vec<ThreadRow> = Vec::new();
+    let mut next = Some(id.to_owned());
+    let sql = format!("SELECT {ROW} FROM thread WHERE id = ?1");
+    while let Some(id) = next.take() {
+        // Nobody asks for more, so there is no circle.
+        if rows.len() as u64 > THREAD_DEPTH {
+            break;
+        }
+        let found = db.query_row(&sql, [&id], row).optional()?;
+        let found = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        next.clone_from(&found.parent);
+        rows.push(found);
+    }
+    Ok(rows)
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
+    let process = row.get::<_, Option<u32>>(23)?.zip(row.get(24)?);
+    Ok(ThreadRow {
+        id: row.get(0)?,
+        parent: row.get(1)?,
+        item: row.get(2)?,
+        provider: row.get(3)?,
+        model: row.get(4)?,
+        base: row.get(5)?,
+        status: row.get(6)?,
+        code: row.get(7)?,
+        started_at: row.get(8)?,
+        ended_at: row.get(9)?,
+        most: Amounts {
+            turns: row.get(10)?,
+            tokens: row.get(11)?,
+            spend: row.get(12)?,
+            spawns: row.get(13)?,
+        },
+        used: Amounts {
+            turns: row.get(14)?,
+            tokens: row.get(15)?,
+            spend: row.get(16)?,
+            spawns: row.get(17)?,
+        },
+        held: Amounts { turns: row.get(18)?, tokens: row.get(19)?, spend: row.get(20)?, spawns: 0 },
+        depth: row.get(21)?,
+        checkpoint: row.get(22)?,
+        process: process.map(|(pid, start)| Approver { pid, start }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Amounts, Breach, NewThread};
+    use crate::registry::Registry;
+
+    const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
+
+    fn new<'a>(id: &'a str, parent: Option<&'a str>, most: Amounts, depth: u64) -> NewThread<'a> {
+        let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
+        NewThread { id, parent, item, provider, model, base: "/", started_at: "x", most, depth }
+    }
+
+    fn used(registry: &mut Registry, id: &str) -> (u64, u64, u64, u64) {
+        let row = registry.thread(id).unwrap().unwrap();
+        assert_eq!(
+            (row.held.turns, row.held.tokens, row.held.spend),
+            (0, 0, 0),
+            "all is given back"
+        );
+        (row.used.turns, row.used.tokens, row.used.spend, row.used.spawns)
+    }
+
+    #[test]
+    fn what_a_child_uses_counts_above_and_neither_goes_beyond_what_the_root_may() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        assert_eq!(registry.begin_thread(&new("root", None, MOST, 2)).unwrap(), None);
+        // A child that asks for more than its parent may.
+        let more = Amounts { tokens: 9_000, ..MOST };
+        assert_eq!(registry.begin_thread(&new("child", Some("root"), more, 1)).unwrap(), None);
+        assert_eq!(registry.hold("child", 900, 10).unwrap(), None);
+        let breach = Breach { limit: "tokens", current: 1_001, max: 1_000 };
+        assert_eq!(registry.hold("root", 101, 0).unwrap(), Some(breach), "what is held counts");
+        assert_eq!(registry.book("child", (900, 10), Some((600, 5))).unwrap(), None);
+        assert_eq!(registry.hold("child", 401, 0).unwrap(), Some(breach));
+        assert_eq!(registry.hold("child", 400, 0).unwrap(), None);
+        assert_eq!(registry.book("child", (400, 0), None).unwrap(), None);
+        assert_eq!(used(&mut registry, "child"), (1, 600, 5, 0));
+        assert_eq!(used(&mut registry, "root"), (1, 600, 5, 1));
+        // What was really taken is counted even where it is more.
+        assert_eq!(registry.hold("child", 1, 1).unwrap(), None);
+        let breach = Breach { limit: "tokens", current: 1_100, max: 1_000 };
+        assert_eq!(registry.book("child", (1, 1), Some((500, 1))).unwrap(), Some(breach));
+        assert_eq!(used(&mut registry, "root"), (2, 1_100, 6, 1));
+    }
+
+    #[test]
+    fn turns_spawns_and_depth_stop_at_their_limits() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        assert_eq!(registry.begin_thread(&new("root", None, MOST, 1)).unwrap(), None);
+        for child in ["one", "two"] {
+            assert_eq!(registry.begin_thread(&new(child, Some("root"), MOST, 0)).unwrap(), None);
+        }
+        let breach = Breach { limit: "spawns", current: 3, max: 2 };
+        assert_eq!(
+            registry.begin_thread(&new("three", Some("root"), MOST, 0)).unwrap(),
+            Some(breach)
+        );
+        let breach = Breach { limit: "depth", current: 1, max: 0 };
+        assert_eq!(
+            registry.begin_thread(&new("below", Some("one"), MOST, 0)).unwrap(),
+            Some(breach)
+        );
+        assert_eq!(registry.threads().unwrap().len(), 3, "what is refused is not written");
+        for _ in 0..10 {
+            assert_eq!(registry.hold("root", 1, 1).unwrap(), None);
+            assert_eq!(registry.book("root", (1, 1), Some((1, 1))).unwrap(), None);
+        }
+        let breach = Breach { limit: "turns", current: 11, max: 10 };
+        assert_eq!(registry.hold("two", 1, 1).unwrap(), Some(breach), "the turns of the root");
+    }
+
+    #[test]
+    fn a_thread_whose_process_is_gone_was_killed_and_holds_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("one", None, MOST, 1)).unwrap();
+        registry.begin_thread(&new("two", None, MOST, 1)).unwrap();
+        registry.hold("one", 100, 100).unwrap();
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+        registry.db.execute("UPDATE thread SET start = start + 1 WHERE id = 'one'", []).unwrap();
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, "killed");
+        assert_eq!(used(&mut registry, "one"), (0, 0, 0, 0));
+        assert_eq!(registry.thread("two").unwrap().unwrap().status, "running");
+        // It ended once, and how stays said.
+        registry.end_thread("one", "completed", None, "y").unwrap();
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, "killed");
+        assert_eq!(registry.thread("tow").unwrap(), Err(vec!["two".to_owned()]));
+    }
+
+    #[test]
+    fn many_processes_that_hold_and_book_at_once_never_go_beyond_the_limit() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let most = Amounts { turns: 1_000, ..MOST };
+        registry.begin_thread(&new("root", None, most, 1)).unwrap();
+        let booked: u64 = std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..5_u64)
+                .map(|worker| {
+                    let home = home.path();
+                    scope.spawn(move || {
+                        let mut registry = Registry::open(home).unwrap();
+                        let mut booked = 0;
+                        for round in 0..40 {
+                            let asked = worker * 7 + round % 5;
+                            if registry.hold("root", asked, 0).unwrap().is_none() {
+                                let took = asked - round % 3;
+                                registry.book("root", (asked, 0), Some((took, 0))).unwrap();
+                                booked += took;
+                            }
+                        }
+                        booked
+                    })
+                })
+                .collect();
+            workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+        });
+        assert!((900..=1_000).contains(&booked), "{booked}");
+        assert_eq!(used(&mut registry, "root").1, booked);
+    }
+}

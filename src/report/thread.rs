@@ -1,0 +1,45 @@
+//! What a thread is shown as.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::report::{Warned, metadata};
+use super::text::Text;
+use crate::base::json::object;
+use crate::id::Ref;
+
+/// A directive that ran as a thread and did what it was asked for.
+#[derive(Debug)]
+pub(crate) struct ThreadReport {
+    pub(crate) item: Ref,
+    pub(crate) thread_id: String,
+    /// The last words of the model.
+    pub(crate) result: String,
+    pub(crate) outputs: Map<String, Value>,
+    /// What it used, the threads below it included.
+    pub(crate) cost: Map<String, Value>,
+    pub(crate) warnings: Vec<Warned>,
+}
+
+impl ThreadReport {
+    /// As threads 1 says; the ids are plain there.
+    pub(super) fn to_json(&self, elapsed: Duration) -> Map<String, Value> {
+        let directive = self.item.id.as_str();
+        object(json!({
+            "status": "success", "type": "directive", "item_id": directive,
+            "thread_id": self.thread_id, "directive": directive, "result": self.result,
+            "outputs": self.outputs, "cost": self.cost, "metadata": metadata(elapsed),
+        }))
+    }
+
+    /// The outputs as JSON, or without any the last words.
+    pub(super) fn to_text(&self) -> Text {
+        let stdout = match self.outputs.is_empty() {
+            true => self.result.clone(),
+            false => Value::from(self.outputs.clone()).to_string(),
+        };
+        let stdout = if stdout.is_empty() { stdout } else { stdout + "\n" };
+        Text { stdout, stderr: String::new() }
+    }
+}

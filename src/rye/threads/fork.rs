@@ -1,0 +1,271 @@
+//! Starting a thread: everything is decided and checked before anything is written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::calls::ThreadCalls;
+use super::settings::{ChosenModel, limits, model, patterns};
+use super::{ThreadParent, Threads};
+use crate::base::bytes::refuse_links;
+use crate::base::json::object;
+use crate::chain::{Fetch, Lineage, lineage};
+use crate::diagnostic::Failure;
+use crate::host::is_below_a_run;
+use crate::id::{Grants, ItemId, Kind, Ref, Space};
+use crate::interpolate::{bind, render};
+use crate::parse::{Directive, DirectiveContext, Item, ProviderKind};
+use crate::registry::{Amounts, NewThread, Registry};
+use crate::report::{Report, ThreadReport};
+use crate::rye::load::Loader;
+use crate::rye::run::{Request, warnings};
+use crate::thread::{
+    Conversation, Ended, LanguageModel, Prompt, Record, Scripted, ThreadError, ThreadId,
+    ThreadLimits, ToolTable, converse, counts, transcript,
+};
+use crate::trace::{Event, WithoutOutput};
+use crate::verify::{KeyError, KeyPair, OwnKeys, Source};
+
+/// A thread that is ready to start.
+struct Prepared<'a> {
+    lineage: &'a Lineage,
+    inputs: Map<String, Value>,
+    limits: ThreadLimits,
+    chosen: ChosenModel,
+    prompt: Prompt,
+    table: ToolTable,
+    permissions: &'a [String],
+    /// The folder that holds the `.ai` of its record.
+    base: PathBuf,
+}
+
+impl Threads<'_> {
+    /// Runs a directive as a thread in this process, to its end.
+    ///
+    /// # Errors
+    /// `thread.*`, `provider.*`, `key.*`, `registry.*`; whatever an item is refused with. What is
+    /// refused before the start has written nothing.
+    pub(crate) fn fork(
+        self,
+        loader: Loader<'_>,
+        source: Source,
+        directive: Directive,
+        request: &Request,
+    ) -> Result<Report, Failure> {
+        let begin = Instant::now();
+        if request.parent.is_none() && is_below_a_run() {
+            return Err(ThreadError::Outside.into());
+        }
+        let user = self.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?;
+        let lineage = lineage(source, directive, &loader)?;
+        let leaf = &lineage.directive;
+        let mut given = request.params.clone();
+        for (name, text) in &request.texts {
+            given.insert(name.clone(), text.clone().into());
+        }
+        let inputs = bind(&leaf.inputs, given)?;
+        loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
+        let with_permissions = lineage.directives().find(|one| !one.permissions.is_empty());
+        let permissions = with_permissions.map_or(&[][..], |one| one.permissions.as_slice());
+        let (execute, fetch) = (patterns(permissions, "execute"), patterns(permissions, "fetch"));
+        let (executes, fetches) = (!execute.is_empty(), !fetch.is_empty());
+        let item = lineage.source.item().clone();
+        let id = ThreadId::new(&item.id);
+        let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
+        // What calls see of the run is the model's; the caller hears of the outcome alone.
+        let quiet = WithoutOutput(loader.sink);
+        let calls = ThreadCalls {
+            rye: self.rye,
+            sink: &quiet,
+            id: id.clone(),
+            execute: narrowed(execute, request.grants.as_ref()),
+            fetch: narrowed(fetch, request.parent.as_ref().map(|parent| &parent.fetch)),
+            locked: request.locked,
+        };
+        let project = self.rye.spaces.get(Space::Project).filter(|root| root.exists());
+        let base = project.unwrap_or(user).base().to_owned();
+        let prepared = Prepared {
+            limits: limits(&loader, &lineage, &request.limits)?,
+            chosen: model(&loader, &lineage, request.model.as_deref())?,
+            prompt: prompt(&loader, &lineage, &inputs)?,
+            table: calls.table(&leaf.outputs, executes, fetches)?,
+            permissions,
+            lineage: &lineage,
+            inputs,
+            base,
+        };
+        let pair = OwnKeys::new(user).pair()?;
+        let mut registry = Registry::open(user.base())?;
+        let record = prepared.open(&id, pair, request.parent.as_ref(), &mut registry)?;
+        let warnings = warnings(lineage.sources());
+        let ended = prepared.run(&calls, record, begin, &mut registry)?;
+        loader.remember(lineage.sources(), false);
+        let cost = cost(&mut registry, &id, &ended)?;
+        Ok(Report::Thread(Box::new(ThreadReport {
+            item,
+            thread_id: id.to_string(),
+            result: ended.result,
+            outputs: ended.outputs,
+            cost,
+            warnings,
+        })))
+    }
+}
+
+/// What a thread may reach: what its directive says, within what whoever starts it reaches.
+fn narrowed(own: Vec<crate::id::Pattern>, of_caller: Option<&Grants>) -> Grants {
+    match of_caller {
+        Some(grants) => grants.clone().narrowed(own),
+        None => Grants::new(own),
+    }
+}
+
+impl Prepared<'_> {
+    /// Registers the thread and opens its record.
+    fn open(
+        &self,
+        id: &ThreadId,
+        pair: KeyPair,
+        parent: Option<&ThreadParent>,
+        registry: &mut Registry,
+    ) -> Result<Record, Failure> {
+        let path = transcript(&self.base, id);
+        let lost = |source: io::Error| ThreadError::Record { path: path.clone(), source };
+        refuse_links(&self.base, Path::new(".ai/state/threads/x")).map_err(lost)?;
+        let ThreadLimits { turns, tokens, spend, spawns, .. } = self.limits;
+        let depth = self.depth(parent, registry)?;
+        let begun = registry.begin_thread(&NewThread {
+            id: id.as_str(),
+            parent: parent.map(|parent| parent.id.as_str()),
+            item: &self.lineage.source.item().to_string(),
+            provider: &self.chosen.item.to_string(),
+            model: &self.chosen.model,
+            base: &self.base.to_string_lossy(),
+            started_at: &now(),
+            most: Amounts { turns, tokens, spend, spawns },
+            depth,
+        })?;
+        if let Some(breach) = begun {
+            return Err(ThreadError::LimitExceeded { id: id.clone(), breach }.into());
+        }
+        let record = Record::create(&self.base, id.clone(), pair);
+        let record = record.and_then(|mut record| {
+            record.event("thread_started", self.to_json(id, parent))?;
+            Ok(record)
+        });
+        record.map_err(|error| {
+            let failure = Failure::from(error);
+            // The thread is over; that this cannot be written down changes nothing of it.
+            let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), &now());
+            failure
+        })
+    }
+
+    /// One less than the thread above, or less if it asks for less.
+    fn depth(
+        &self,
+        parent: Option<&ThreadParent>,
+        registry: &mut Registry,
+    ) -> Result<u64, Failure> {
+        let Some(parent) = parent else { return Ok(self.limits.depth) };
+        let above = registry.thread(parent.id.as_str())?;
+        let above = above.map_or(0, |row| row.depth());
+        Ok(self.limits.depth.min(above.saturating_sub(1)))
+    }
+
+    fn to_json(&self, id: &ThreadId, parent: Option<&ThreadParent>) -> Value {
+        let source = &self.lineage.source;
+        let tools: Vec<&str> = self.table.tools().iter().map(|tool| tool.name.as_str()).collect();
+        json!({
+            "thread_id": id.as_str(),
+            "parent": parent.map(|parent| parent.id.as_str()),
+            "item_id": source.item(), "sha256": source.digest(),
+            "signer": source.signer().map(|signer| signer.key),
+            "provider": self.chosen.item, "model": self.chosen.model,
+            "limits": self.limits.to_json(), "permissions": self.permissions,
+            "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
+        })
+    }
+
+    fn run(
+        &self,
+        calls: &ThreadCalls<'_>,
+        mut record: Record,
+        begin: Instant,
+        registry: &mut Registry,
+    ) -> Result<Ended, Failure> {
+        let ChosenModel { item, provider, prices, .. } = &self.chosen;
+        let ProviderKind::Scripted(turns) = &provider.kind;
+        let model: Box<dyn LanguageModel> = Box::new(Scripted::new(item.clone(), turns.clone()));
+        let outputs = &self.lineage.directive.outputs;
+        let conversation = Conversation {
+            system: self.prompt.system(),
+            user: self.prompt.user(outputs),
+            outputs,
+            table: &self.table,
+            model,
+            prices: *prices,
+            answer_tokens: provider.answer_tokens,
+            limits: self.limits,
+            begin,
+        };
+        converse(conversation, calls, &mut record, registry)
+    }
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+}
+
+/// The body and the knowledge around it, verified, with the inputs filled in.
+fn prompt(
+    loader: &Loader<'_>,
+    lineage: &Lineage,
+    inputs: &Map<String, Value>,
+) -> Result<Prompt, Failure> {
+    let contexts: Vec<_> = lineage.directives().map(|directive| &directive.context).collect();
+    let context = DirectiveContext::compose(&contexts);
+    let suppressed = |id: &&ItemId| !context.suppress.contains(id);
+    let texts = |ids: &[ItemId]| {
+        let ids = ids.iter().filter(suppressed);
+        ids.map(|id| knowledge(loader, lineage, id)).collect::<Result<Vec<_>, Failure>>()
+    };
+    Ok(Prompt {
+        system: texts(&context.system)?,
+        before: texts(&context.before)?,
+        body: render(&lineage.directive.body, inputs),
+        after: texts(&context.after)?,
+    })
+}
+
+/// The text of a page, without its signature.
+fn knowledge(loader: &Loader<'_>, lineage: &Lineage, id: &ItemId) -> Result<String, Failure> {
+    let item = Ref::new(Kind::Knowledge, id.clone());
+    match loader.fetch(&item, lineage.source.space())? {
+        Some((source, Item::Knowledge(_))) => Ok(source.raw()),
+        _ => {
+            // The resolver says what is near.
+            let (source, _) = loader.admit(loader.find(&item.into())?)?;
+            Ok(source.raw())
+        }
+    }
+}
+
+/// What a thread used, with what those below it used.
+fn cost(
+    registry: &mut Registry,
+    id: &ThreadId,
+    ended: &Ended,
+) -> Result<Map<String, Value>, Failure> {
+    let mut cost = object(counts(ended.tokens));
+    if let Ok(row) = registry.thread(id.as_str())? {
+        let Amounts { turns, tokens, spend, spawns } = row.used;
+        cost.extend(object(json!({
+            "turns": turns, "tokens": tokens, "spend_micros": spend, "currency": "USD",
+            "spawns": spawns,
+        })));
+    }
+    Ok(cost)
+}

@@ -1,0 +1,163 @@
+//! Threads: which there are, and whether the record of one is what was signed.
+//!
+//! `fork.rs` starts one · `settings.rs` its limits and its model · `calls.rs` what its model calls
+
+mod calls;
+mod fork;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+use super::facade::Rye;
+use crate::base::bytes::{Bounded, read_plain};
+use crate::base::limits::THREAD_RECORD_BYTES;
+use crate::diagnostic::Failure;
+use crate::id::{Fingerprint, Grants, Space};
+use crate::registry::{Registry, ThreadRow};
+use crate::thread::{CheckedRecord, ThreadError, ThreadId, check_record, transcript};
+use crate::verify::PublicKey;
+
+/// The thread whose model asks for another one.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreadParent {
+    id: ThreadId,
+    /// What it may read; what it may run goes with every request.
+    fetch: Grants,
+}
+
+/// A record that holds, and what is known of its thread.
+#[derive(Debug)]
+pub(crate) struct VerifiedThread {
+    /// `None` where the registry does not know it.
+    pub(crate) row: Option<ThreadRow>,
+    pub(crate) path: PathBuf,
+    pub(crate) checked: CheckedRecord,
+}
+
+/// Threads: starting one, which there are, and whether a record holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Threads<'a> {
+    rye: &'a Rye,
+}
+
+impl<'a> Threads<'a> {
+    pub(crate) fn new(rye: &'a Rye) -> Self {
+        Self { rye }
+    }
+}
+
+impl Threads<'_> {
+    /// All threads of the person, the oldest first.
+    ///
+    /// # Errors
+    /// `registry.*`
+    pub(crate) fn all(self) -> Result<Vec<ThreadRow>, Failure> {
+        match self.registry()? {
+            Some(mut registry) => Ok(registry.threads()?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// One thread, and its events as they stand in its record, which is not checked.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.record_io`, `registry.*`
+    pub(crate) fn show(self, id: &str) -> Result<(ThreadRow, Vec<u8>), Failure> {
+        let id = parsed(id)?;
+        let row = self.row(&id)?;
+        let row = row.map_err(|near| ThreadError::NotFound { id: id.to_string(), near })?;
+        let bytes = read(Path::new(&row.base), &id)?.1;
+        Ok((row, bytes))
+    }
+
+    /// Checks the record of a thread: every byte up to its last checkpoint, and that this is the
+    /// newest that the registry knows.
+    ///
+    /// # Errors
+    /// `thread.record_invalid`, `thread.not_found`, `thread.record_io`, `registry.*`
+    pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
+        let id = parsed(id)?;
+        let row = self.row(&id)?;
+        // What the registry does not know may have been copied here.
+        let base = match &row {
+            Ok(row) => PathBuf::from(&row.base),
+            Err(near) => {
+                let bases = [Space::Project, Space::User];
+                let bases = bases.into_iter().filter_map(|space| self.rye.spaces.get(space));
+                let mut bases = bases.map(|root| root.base().to_owned());
+                let found = bases.find(|base| transcript(base, &id).is_file());
+                let (id, near) = (id.to_string(), near.clone());
+                found.ok_or(ThreadError::NotFound { id, near })?
+            }
+        };
+        let (path, bytes) = read(&base, &id)?;
+        let checked = check_record(&bytes, &id, &|key| self.key(key));
+        let row = row.ok();
+        let finding = checked.finding.clone().or_else(|| missing(&checked, row.as_ref()));
+        match finding {
+            Some(why) => Err(ThreadError::RecordInvalid { id, why }.into()),
+            None => Ok(VerifiedThread { row, path, checked }),
+        }
+    }
+
+    fn registry(self) -> Result<Option<Registry>, Failure> {
+        let Some(user) = self.rye.spaces.get(Space::User) else { return Ok(None) };
+        Ok(Registry::find(user.base())?)
+    }
+
+    fn row(self, id: &ThreadId) -> Result<Result<ThreadRow, Vec<String>>, Failure> {
+        match self.registry()? {
+            Some(mut registry) => Ok(registry.thread(id.as_str())?),
+            None => Ok(Err(Vec::new())),
+        }
+    }
+
+    /// The person's key with that fingerprint, also one that was replaced; or why it is none.
+    fn key(self, key: Fingerprint) -> Result<PublicKey, String> {
+        let trust = self.rye.trust();
+        if trust.is_revoked(key).unwrap_or(true) {
+            return Err(format!("you revoked its key {key}"));
+        }
+        if !trust.is_yours(key) {
+            return Err(format!("its key {key} is not yours"));
+        }
+        let believed = trust.receipt_key(key, self.rye.spaces.project_identity());
+        believed.map(|believed| believed.key).map_err(|_| format!("its key {key} does not count"))
+    }
+}
+
+/// # Errors
+/// `thread.not_found`
+fn parsed(id: &str) -> Result<ThreadId, ThreadError> {
+    id.parse().map_err(|()| ThreadError::NotFound { id: id.to_owned(), near: Vec::new() })
+}
+
+/// # Errors
+/// `thread.record_io`
+fn read(base: &Path, id: &ThreadId) -> Result<(PathBuf, Vec<u8>), ThreadError> {
+    let path = transcript(base, id);
+    let read = read_plain(&path, THREAD_RECORD_BYTES).and_then(|read| match read {
+        Bounded::All(bytes) => Ok(bytes),
+        Bounded::More => Err(std::io::Error::other("it is larger than 512 MiB")),
+    });
+    match read {
+        Ok(bytes) => Ok((path, bytes)),
+        Err(source) => Err(ThreadError::Record { path, source }),
+    }
+}
+
+/// What a record lacks of what the registry knows.
+fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<String> {
+    let Some(row) = row else {
+        let why = "the registry does not know the thread, and the record is not at its end";
+        return (!checked.is_final).then(|| why.to_owned());
+    };
+    let is = |digest: Option<crate::base::Digest>| digest.map(|d| d.to_string()) == row.checkpoint;
+    let has_ended = ["completed", "failed", "cancelled"].contains(&row.status.as_str());
+    if has_ended && !checked.is_final {
+        return Some(format!("the thread is {}, and its final checkpoint is missing", row.status));
+    }
+    // Whoever was killed in between has written one more than the registry knows.
+    let is_newest = is(checked.last) || (!has_ended && is(checked.before_last));
+    (!is_newest).then(|| "the registry knows another checkpoint as the newest".to_owned())
+}

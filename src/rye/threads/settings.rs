@@ -1,0 +1,172 @@
+//! The limits of a thread, its model, and what it may reach.
+
+use serde_json::{Map, Value};
+
+use crate::chain::Lineage;
+use crate::diagnostic::Failure;
+use crate::id::{Kind, Pattern, Query, Ref, Space};
+use crate::parse::{Item, Prices, Provider};
+use crate::plan::{ConfigCopy, PlanSource};
+use crate::rye::load::Loader;
+use crate::thread::{ThreadError, ThreadLimits};
+
+/// The item with the limits of all threads.
+const LIMITS: &str = "config:agent/limits";
+/// Which provider answers where a directive names none.
+const MODELS: &str = "config:agent/models";
+
+/// The limits of one thread: what the directive and the caller say over the defaults, and no more
+/// than is configured as the most.
+///
+/// # Errors
+/// `thread.bad_limit`; whatever a copy of the configuration is refused with.
+pub(super) fn limits(
+    loader: &Loader<'_>,
+    lineage: &Lineage,
+    asked: &Map<String, Value>,
+) -> Result<ThreadLimits, Failure> {
+    let (mut defaults, mut most) = (ThreadLimits::default(), ThreadLimits::MOST);
+    for copy in configured(loader, LIMITS)? {
+        let said = |key: &str| copy.value.get(key).and_then(Value::as_object).cloned();
+        let said = |key: &str| said(key).unwrap_or_default();
+        let (lower, upper) = (defaults.with(&said("defaults"))?, most.with(&said("most"))?);
+        match may_loosen(&copy, loader) {
+            true => (defaults, most) = (lower, upper),
+            false => (defaults, most) = (defaults.min(lower), most.min(upper)),
+        }
+    }
+    let declared = lineage.directives().find(|directive| !directive.limits.is_empty());
+    let limits = match declared {
+        Some(directive) => defaults.with(&directive.limits)?,
+        None => defaults,
+    };
+    Ok(limits.with(asked)?.min(most))
+}
+
+/// The copies that count, the farthest space first. Whoever packed a bundle does not spend for you.
+fn configured(loader: &Loader<'_>, item: &str) -> Result<Vec<ConfigCopy>, Failure> {
+    let Ok(item) = item.parse::<Ref>() else { return Ok(Vec::new()) };
+    let mut copies = loader.configs(&item)?;
+    copies.retain(|copy| copy.source.bundle().is_none());
+    Ok(copies)
+}
+
+/// A project, and another's key in your user space, only make stricter.
+fn may_loosen(copy: &ConfigCopy, loader: &Loader<'_>) -> bool {
+    match copy.space {
+        Space::User => copy.is_signed_by_you(loader.trust),
+        Space::Project => false,
+        Space::System => true,
+    }
+}
+
+/// A provider, and the model of it that answers.
+pub(super) struct ChosenModel {
+    pub(super) item: Ref,
+    pub(super) provider: Provider,
+    pub(super) model: String,
+    pub(super) prices: Prices,
+}
+
+/// The model of one thread, by its tier or its name.
+///
+/// # Errors
+/// `thread.no_provider`, `thread.project_provider`, `thread.not_a_provider`,
+/// `thread.unknown_model`, `thread.unknown_price`; whatever the provider is refused with.
+pub(super) fn model(
+    loader: &Loader<'_>,
+    lineage: &Lineage,
+    asked: Option<&str>,
+) -> Result<ChosenModel, Failure> {
+    let declared = lineage.directives().find_map(|directive| directive.model.clone());
+    let declared = declared.unwrap_or_default();
+    let configured = || -> Result<Option<String>, Failure> {
+        let copies = configured(loader, MODELS)?.into_iter().rev();
+        let mut named = copies.filter(|copy| may_loosen(copy, loader)).filter_map(|copy| {
+            copy.value.get("provider").and_then(Value::as_str).map(str::to_owned)
+        });
+        Ok(named.next())
+    };
+    let named = declared.provider.map_or_else(configured, |named| Ok(Some(named)))?;
+    let none = || ThreadError::NoProvider { item: lineage.source.item().clone() };
+    let query: Query = named.ok_or_else(none)?.parse()?;
+    let query = Query { kind: query.kind.or(Some(Kind::Tool)), ..query };
+    let found = loader.find(&query)?;
+    // It is not even read: what lies in the project does not choose where a conversation goes.
+    if found.space == Space::Project {
+        return Err(ThreadError::ProjectProvider { item: found.item }.into());
+    }
+    let (source, parsed) = loader.admit(found)?;
+    let item = source.item().clone();
+    let provider = match parsed {
+        Item::Tool(tool) => tool.provider,
+        _ => None,
+    };
+    let provider = provider.ok_or_else(|| ThreadError::NotAProvider { item: item.clone() })?;
+    let wanted = asked.map(str::to_owned).or(declared.id).or(declared.tier);
+    let wanted = wanted.unwrap_or_else(|| "general".into());
+    let mut models = provider.models.iter();
+    let fits = |(tier, name): &&(String, String)| *tier == wanted || *name == wanted;
+    let Some((_, model)) = models.find(fits).cloned() else {
+        let known = provider.models.iter().map(|(tier, _)| tier.clone()).collect();
+        return Err(ThreadError::UnknownModel { provider: item, model: wanted, known }.into());
+    };
+    let Some(prices) = provider.prices(&model) else {
+        return Err(ThreadError::UnknownPrice { provider: item, model }.into());
+    };
+    Ok(ChosenModel { item, provider, model, prices })
+}
+
+/// What the capabilities of a directive say of one action, as patterns over refs. A pattern that
+/// cannot be one matches nothing.
+pub(super) fn patterns(capabilities: &[String], action: &str) -> Vec<Pattern> {
+    let of_action = capabilities.iter().filter_map(|capability| {
+        capability.strip_prefix("rye.")?.strip_prefix(action)?.strip_prefix('.')
+    });
+    let texts = of_action.filter_map(|rest| match rest {
+        "*" => Some("*:**".to_owned()),
+        rest => {
+            let (kind, dotted) = rest.split_once('.')?;
+            let mut parts: Vec<String> =
+                dotted.split('.').map(|part| part.replace("%2E", ".")).collect();
+            if let Some(last) = parts.last_mut().filter(|last| *last == "*") {
+                *last = "**".into();
+            }
+            Some(format!("{kind}:{}", parts.join("/")))
+        }
+    });
+    texts.filter_map(|text| text.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::patterns;
+
+    #[test]
+    fn capabilities_mean_what_they_mean_as_patterns_table() {
+        let rows = [
+            ("rye.execute.*", "tool:a/b/c", true),
+            ("rye.execute.*", "directive:a", true),
+            ("rye.execute.tool.*", "tool:a/b", true),
+            ("rye.execute.tool.*", "directive:a/b", false),
+            ("rye.execute.tool.acme.*", "tool:acme/a/b", true),
+            ("rye.execute.tool.acme.*", "tool:acme", false),
+            ("rye.execute.tool.acme.*", "tool:acmes/a", false),
+            ("rye.execute.tool.a.b", "tool:a/b", true),
+            ("rye.execute.tool.a.b", "tool:a/b/c", false),
+            ("rye.execute.tool.a%2Eb", "tool:a.b", true),
+            ("rye.execute.tool.a%2Eb", "tool:a/b", false),
+            ("rye.execute.tool.a.b", "tool:a.b", false),
+            ("rye.execute.tool.*.x", "tool:a/x", true),
+            ("rye.execute.tool.*.x", "tool:a/b/x", false),
+            ("rye.execute.tool.**.x", "tool:a/b/x", true),
+            ("rye.fetch.tool.*", "tool:a", false),
+            ("rye.executes.tool.*", "tool:a", false),
+        ];
+        for (capability, item, want) in rows {
+            let patterns = patterns(&[capability.to_owned()], "execute");
+            let got = patterns.iter().any(|pattern| pattern.matches(&item.parse().unwrap()));
+            assert_eq!(got, want, "{capability} {item} {patterns:?}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The loop: a model is asked, its calls are carried out, until it hands over what was asked for.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::error::ThreadError;
+use super::limits::ThreadLimits;
+use super::model::{Asked, LanguageModel, Message, ModelCall, Turn};
+use super::record::Record;
+use super::result::serialised;
+use super::table::{CallTarget, ToolTable, outputs_of};
+use crate::base::limits::{NEAR_NAMES, THREAD_ASKS, THREAD_CALLS, THREAD_DETAIL_CHARS};
+use crate::base::money::cost;
+use crate::base::text::near;
+use crate::diagnostic::Failure;
+use crate::parse::{DirectiveOutput, Prices, TokenCounts, json as read_json};
+use crate::registry::{Breach, Registry};
+
+/// Everything that a thread needs to run, decided before it starts.
+pub(crate) struct Conversation<'a> {
+    pub(crate) system: String,
+    pub(crate) user: String,
+    pub(crate) outputs: &'a [DirectiveOutput],
+    pub(crate) table: &'a ToolTable,
+    pub(crate) model: Box<dyn LanguageModel>,
+    pub(crate) prices: Prices,
+    /// Longest answer of one turn.
+    pub(crate) answer_tokens: u64,
+    pub(crate) limits: ThreadLimits,
+    pub(crate) begin: Instant,
+}
+
+/// What carries out the calls of a model; what it may reach is judged there.
+pub(crate) trait Calls {
+    /// Carries out one call and waits for what it gives, for at most `time`.
+    fn call(
+        &self,
+        target: &CallTarget,
+        args: Map<String, Value>,
+        call_id: &str,
+        time: Duration,
+    ) -> Called;
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub(crate) enum Called {
+    Gave(Value),
+    /// The model is told why, and goes on.
+    Failed {
+        kind: &'static str,
+        message: String,
+        detail: Value,
+    },
+    /// The thread ends: this process was asked to.
+    Stopped(Failure),
+}
+
+/// How a thread came out that did what it was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ended {
+    /// The last words of the model.
+    pub(crate) result: String,
+    pub(crate) outputs: Map<String, Value>,
+    /// Its own tokens, without those of threads below it.
+    pub(crate) tokens: TokenCounts,
+}
+
+/// What one turn led to.
+enum After {
+    Next,
+    Done(Ended),
+}
+
+/// Runs a thread that is registered already, to its end, and writes that end down.
+///
+/// # Errors
+/// `thread.limit_exceeded`, `thread.missing_outputs`, `thread.record_io`, `provider.*`,
+/// `registry.io`; what a call was interrupted with.
+pub(crate) fn converse(
+    conversation: Conversation<'_>,
+    calls: &dyn Calls,
+    record: &mut Record,
+    ledger: &mut Registry,
+) -> Result<Ended, Failure> {
+    let mut thread = Running {
+        messages: vec![Message::User(conversation.user.clone())],
+        conversation,
+        calls,
+        record,
+        ledger,
+        tokens: TokenCounts::default(),
+        spent: 0,
+        turns: 0,
+        asks: 0,
+    };
+    let came = thread.go();
+    let (status, code) = match &came {
+        Ok(_) => ("completed", None),
+        Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure.code())),
+        Err(failure) => ("failed", Some(failure.code())),
+    };
+    let written = thread.end(status, code, came.as_ref().ok());
+    let ended = came?;
+    written.map(|()| ended)
+}
+
+struct Running<'a> {
+    conversation: Conversation<'a>,
+    messages: Vec<Message>,
+    calls: &'a dyn Calls,
+    record: &'a mut Record,
+    ledger: &'a mut Registry,
+    tokens: TokenCounts,
+    spent: u64,
+    turns: u64,
+    /// How often outputs were asked for again.
+    asks: usize,
+}
+
+impl Running<'_> {
+    fn go(&mut self) -> Result<Ended, Failure> {
+        let (system, user) = (&self.conversation.system, &self.conversation.user);
+        self.record.event("cognition_in", json!({"system": system, "user": user}))?;
+        self.checkpoint("running", false)?;
+        loop {
+            let turn = self.ask()?;
+            let after = self.act(turn)?;
+            if let After::Done(ended) = after {
+                return Ok(ended);
+            }
+            self.checkpoint("running", false)?;
+        }
+    }
+
+    /// One answer of the model, held before and booked after.
+    fn ask(&mut self) -> Result<Turn, Failure> {
+        self.time_left()?;
+        let Conversation { prices, answer_tokens, .. } = self.conversation;
+        let asked = Asked {
+            system: &self.conversation.system,
+            messages: &self.messages,
+            tools: self.conversation.table.tools(),
+        };
+        // Two bytes a token is less than any language takes, so this is the most that is read.
+        let input = asked.bytes().div_ceil(2);
+        let tokens = input.saturating_add(answer_tokens);
+        let dearest = prices.input.max(prices.cache_read).max(prices.cache_write);
+        let spend = cost(input, dearest).saturating_add(cost(answer_tokens, prices.output));
+        let id = self.record.id().to_string();
+        if let Some(breach) = self.ledger.hold(&id, tokens, spend)? {
+            return Err(self.beyond(breach));
+        }
+        let held = (tokens, spend);
+        let turn = match self.conversation.model.turn(&asked) {
+            Ok(turn) => turn,
+            Err(error) => {
+                self.ledger.book(&id, held, None)?;
+                return Err(error.into());
+            }
+        };
+        // What nobody says is booked as what was held.
+        let took = turn.usage.map_or(held, |usage| (total(usage), price(usage, prices)));
+        let breach = self.ledger.book(&id, held, Some(took))?;
+        self.turns += 1;
+        self.spent = self.spent.saturating_add(took.1);
+        let usage = turn.usage.unwrap_or(TokenCounts { input: tokens, ..TokenCounts::default() });
+        add(&mut self.tokens, usage);
+        let mut said = turn.to_json();
+        said["usage"] = counts(usage);
+        said["spend_micros"] = took.1.into();
+        self.record.event("cognition_out", said)?;
+        match breach {
+            Some(breach) => Err(self.beyond(breach)),
+            None => Ok(turn),
+        }
+    }
+
+    /// Carries out the calls of a turn in their order.
+    fn act(&mut self, turn: Turn) -> Result<After, Failure> {
+        let (text, wanted) = (turn.text.clone(), turn.calls.clone());
+        self.messages.push(Message::Model(turn));
+        let mut handed_over = None;
+        for (at, call) in wanted.iter().enumerate() {
+            self.record.event("tool_call_start", call.to_json())?;
+            let called = match at < THREAD_CALLS {
+                true => self.carry_out(call, &mut handed_over)?,
+                false => {
+                    let message = format!("a turn has at most {THREAD_CALLS} calls");
+                    failed("invalid_tool_arguments", message, Value::Null)
+                }
+            };
+            let value = match called {
+                Called::Gave(value) => value,
+                Called::Failed { kind, message, detail } => {
+                    json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
+                }
+                Called::Stopped(failure) => return Err(failure),
+            };
+            let mut lost = None;
+            let result = serialised(&value, |whole| match self.record.keep(whole) {
+                Ok(digest) => digest.to_string(),
+                Err(error) => {
+                    lost = Some(error);
+                    String::new()
+                }
+            });
+            lost.map_or(Ok(()), Err)?;
+            let told = json!({"id": call.id, "name": call.name, "content": result.text});
+            self.record.event("tool_call_result", told)?;
+            self.messages.push(Message::Result { call_id: call.id.clone(), content: result.text });
+        }
+        if let Some(outputs) = handed_over {
+            return Ok(After::Done(Ended { result: text, outputs, tokens: self.tokens }));
+        }
+        if !wanted.is_empty() {
+            return Ok(After::Next);
+        }
+        let required = self.conversation.outputs.iter().filter(|output| output.required);
+        let names: Vec<String> = required.map(|output| output.name.clone()).collect();
+        if names.is_empty() {
+            let outputs = Map::new();
+            return Ok(After::Done(Ended { result: text, outputs, tokens: self.tokens }));
+        }
+        if self.asks == THREAD_ASKS {
+            let id = self.record.id().clone();
+            return Err(ThreadError::MissingOutputs { id, names }.into());
+        }
+        self.asks += 1;
+        let names = names.join("`, `");
+        let again = format!("Hand over `{names}` with `directive_return` before you end.");
+        self.record.event("cognition_in", json!({"user": again}))?;
+        self.messages.push(Message::User(again));
+        Ok(After::Next)
+    }
+
+    fn carry_out(
+        &mut self,
+        call: &ModelCall,
+        handed_over: &mut Option<Map<String, Value>>,
+    ) -> Result<Called, Failure> {
+        let bad =
+            |message: String, detail: Value| failed("invalid_tool_arguments", message, detail);
+        let text = call.arguments.trim();
+        let read = read_json(if text.is_empty() { "{}" } else { text });
+        let Ok(Value::Object(args)) = read else {
+            let detail: String = call.arguments.chars().take(THREAD_DETAIL_CHARS).collect();
+            return Ok(bad("the arguments are not a JSON object".into(), detail.into()));
+        };
+        let Some(tool) = self.conversation.table.find(&call.name) else {
+            let names = self.conversation.table.tools().iter().map(|tool| tool.name.as_str());
+            let near = near(&call.name, names, NEAR_NAMES);
+            return Ok(failed(
+                "unknown_tool",
+                format!("unknown tool '{}'", call.name),
+                json!(near),
+            ));
+        };
+        if tool.target == CallTarget::Return {
+            return Ok(match outputs_of(&args, self.conversation.outputs) {
+                Ok(outputs) => {
+                    *handed_over = Some(outputs);
+                    Called::Gave(true.into())
+                }
+                Err(wrong) => bad("the outputs are not what was asked for".into(), json!(wrong)),
+            });
+        }
+        let time = self.time_left()?;
+        Ok(self.calls.call(&tool.target, args, &call.id, time))
+    }
+
+    /// # Errors
+    /// `thread.limit_exceeded`
+    fn time_left(&self) -> Result<Duration, Failure> {
+        let max = self.conversation.limits.duration_seconds;
+        let took = self.conversation.begin.elapsed();
+        match Duration::from_secs(max).checked_sub(took).filter(|left| !left.is_zero()) {
+            Some(left) => Ok(left),
+            None => {
+                let current = took.as_secs();
+                Err(self.beyond(Breach { limit: "duration_seconds", current, max }))
+            }
+        }
+    }
+
+    fn beyond(&self, breach: Breach) -> Failure {
+        ThreadError::LimitExceeded { id: self.record.id().clone(), breach }.into()
+    }
+
+    fn checkpoint(&mut self, status: &str, is_final: bool) -> Result<(), Failure> {
+        let ledger = json!({
+            "turns": self.turns, "tokens": total(self.tokens), "spend_micros": self.spent,
+        });
+        let (_, digest) = self.record.checkpoint(status, ledger, is_final)?;
+        Ok(self.ledger.note_checkpoint(self.record.id().as_str(), &digest.to_string())?)
+    }
+
+    fn end(
+        &mut self,
+        status: &str,
+        code: Option<&str>,
+        ended: Option<&Ended>,
+    ) -> Result<(), Failure> {
+        let outputs = ended.map(|ended| &ended.outputs);
+        let told = json!({"status": status, "code": code, "outputs": outputs});
+        let written = self.record.event("thread_ended", told).map_err(Failure::from);
+        let written = written.and_then(|()| self.checkpoint(status, true));
+        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        self.ledger.end_thread(self.record.id().as_str(), status, code, &at)?;
+        written
+    }
+}
+
+fn failed(kind: &'static str, message: String, detail: Value) -> Called {
+    Called::Failed { kind, message, detail }
+}
+
+fn total(usage: TokenCounts) -> u64 {
+    let TokenCounts { input, output, cache_read, cache_write } = usage;
+    input.saturating_add(output).saturating_add(cache_read).saturating_add(cache_write)
+}
+
+fn price(usage: TokenCounts, prices: Prices) -> u64 {
+    let parts = [
+        (usage.input, prices.input),
+        (usage.output, prices.output),
+        (usage.cache_read, prices.cache_read),
+        (usage.cache_write, prices.cache_write),
+    ];
+    parts.into_iter().fold(0, |sum: u64, (tokens, price)| sum.saturating_add(cost(tokens, price)))
+}
+
+fn add(sum: &mut TokenCounts, more: TokenCounts) {
+    sum.input = sum.input.saturating_add(more.input);
+    sum.output = sum.output.saturating_add(more.output);
+    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
+    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+}
+
+/// Tokens as they are shown.
+pub(crate) fn counts(tokens: TokenCounts) -> Value {
+    json!({
+        "input_tokens": tokens.input, "output_tokens": tokens.output,
+        "cache_read_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write,
+    })
+}

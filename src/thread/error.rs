@@ -1,0 +1,157 @@
+//! Why a thread does not start, or does not come to its end.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::thread_id::ThreadId;
+use crate::base::json::object;
+use crate::base::text::escape_line;
+use crate::diagnostic::{Code, Diagnose, codes};
+use crate::id::Ref;
+use crate::registry::Breach;
+
+codes! {
+    THREAD_BAD_LIMIT = "thread.bad_limit", Usage;
+    THREAD_OUTSIDE = "thread.outside", Refused;
+    THREAD_LIMIT_EXCEEDED = "thread.limit_exceeded", Refused;
+    THREAD_MISSING_OUTPUTS = "thread.missing_outputs", ToolFailed;
+    THREAD_NO_PROVIDER = "thread.no_provider", Refused;
+    THREAD_NOT_A_PROVIDER = "thread.not_a_provider", Refused;
+    THREAD_NOT_FOUND = "thread.not_found", NotFound;
+    THREAD_PROJECT_PROVIDER = "thread.project_provider", Refused;
+    THREAD_RECORD_INVALID = "thread.record_invalid", Refused;
+    THREAD_RECORD_IO = "thread.record_io", CannotRun;
+    THREAD_TOOL_NAME_CONFLICT = "thread.tool_name_conflict", Refused;
+    THREAD_UNKNOWN_MODEL = "thread.unknown_model", Refused;
+    THREAD_UNKNOWN_PRICE = "thread.unknown_price", Refused;
+    PROVIDER_SCRIPT_ENDED = "provider.script_ended", PeerFailed;
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum ThreadError {
+    #[error("the limit `{}` is not valid: {}", escape_line(.name), escape_line(.why))]
+    BadLimit { name: String, why: String },
+    #[error("a thread is not started from inside of a run")]
+    Outside,
+    #[error("`{id}` stopped at its limit `{}`: {} of {}", .breach.limit, .breach.current, .breach.max)]
+    LimitExceeded { id: ThreadId, breach: Breach },
+    #[error("`{id}` ended without its outputs: `{}`", .names.join("`, `"))]
+    MissingOutputs { id: ThreadId, names: Vec<String> },
+    #[error("`{item}` names no provider, and none is configured")]
+    NoProvider { item: Ref },
+    #[error("`{item}` is not a provider of models")]
+    NotAProvider { item: Ref },
+    #[error("no thread has the id `{}`", escape_line(.id))]
+    NotFound { id: String, near: Vec<String> },
+    #[error("`{item}` lies in the project, and a provider reads all that a thread is told")]
+    ProjectProvider { item: Ref },
+    #[error("the record of `{id}` does not hold: {}", escape_line(.why))]
+    RecordInvalid { id: ThreadId, why: String },
+    #[error("the record `{}` cannot be written or read: {source}", .path.display())]
+    Record { path: PathBuf, source: io::Error },
+    #[error("two tools of the thread have the name `{name}`: {first} and {second}")]
+    ToolNameConflict { name: String, first: String, second: String },
+    #[error("`{provider}` has no model `{}`", escape_line(.model))]
+    UnknownModel { provider: Ref, model: String, known: Vec<String> },
+    #[error("`{provider}` does not say what `{}` costs", escape_line(.model))]
+    UnknownPrice { provider: Ref, model: String },
+    #[error("the script of `{provider}` ended after its {turns} turns")]
+    ScriptEnded { provider: Ref, turns: usize },
+}
+
+impl Diagnose for ThreadError {
+    fn code(&self) -> Code {
+        match self {
+            Self::BadLimit { .. } => THREAD_BAD_LIMIT,
+            Self::Outside => THREAD_OUTSIDE,
+            Self::LimitExceeded { .. } => THREAD_LIMIT_EXCEEDED,
+            Self::MissingOutputs { .. } => THREAD_MISSING_OUTPUTS,
+            Self::NoProvider { .. } => THREAD_NO_PROVIDER,
+            Self::NotAProvider { .. } => THREAD_NOT_A_PROVIDER,
+            Self::NotFound { .. } => THREAD_NOT_FOUND,
+            Self::ProjectProvider { .. } => THREAD_PROJECT_PROVIDER,
+            Self::RecordInvalid { .. } => THREAD_RECORD_INVALID,
+            Self::Record { .. } => THREAD_RECORD_IO,
+            Self::ToolNameConflict { .. } => THREAD_TOOL_NAME_CONFLICT,
+            Self::UnknownModel { .. } => THREAD_UNKNOWN_MODEL,
+            Self::UnknownPrice { .. } => THREAD_UNKNOWN_PRICE,
+            Self::ScriptEnded { .. } => PROVIDER_SCRIPT_ENDED,
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::BadLimit { .. } => "give it as `--limit turns=5`, or in `<limits>`".into(),
+            Self::Outside => "start it in a terminal of your own".into(),
+            Self::LimitExceeded { id, breach } => format!(
+                "`rye thread show {id}` says how far it came; allow more with `--limit {}=…`",
+                match breach.limit {
+                    "duration" => "duration_seconds",
+                    limit => limit,
+                }
+            ),
+            Self::MissingOutputs { id, .. } => {
+                format!("`rye thread show {id}` says how far it came")
+            }
+            Self::NoProvider { .. } => {
+                "add `<model provider=\"…\"/>` to the directive, or `provider: …` to \
+                 `config:agent/models` of the user space"
+                    .into()
+            }
+            Self::NotAProvider { .. } => {
+                "name a tool with `tool_type: provider`; `rye list --kind tool` shows tools".into()
+            }
+            Self::NotFound { near, .. } => match near.as_slice() {
+                [] => "`rye thread list` shows what there is".into(),
+                near => format!("did you mean `{}`?", near.join("` or `")),
+            },
+            Self::ProjectProvider { item } => format!(
+                "read it, put a copy into your user space and sign it there: `rye sign {item} \
+                 --space user`"
+            ),
+            Self::RecordInvalid { .. } => {
+                "do not rely on it; a backup of its folder may be whole".into()
+            }
+            Self::Record { .. } => "see whether the disk is full and the folder is yours".into(),
+            Self::ToolNameConflict { .. } => {
+                "grant one of them only, in `<permissions>` of the directive".into()
+            }
+            Self::UnknownModel { known, .. } => format!("known are `{}`", known.join("`, `")),
+            Self::UnknownPrice { model, .. } => format!(
+                "add `prices: {{{}: {{input: …, output: …}}}}` to the provider, and sign it again",
+                escape_line(model)
+            ),
+            Self::ScriptEnded { .. } => {
+                "its last turn has to hand over the outputs, or to call no tool".into()
+            }
+        })
+    }
+
+    fn item(&self) -> Option<String> {
+        match self {
+            Self::NoProvider { item }
+            | Self::NotAProvider { item }
+            | Self::ProjectProvider { item } => Some(item.to_string()),
+            _ => None,
+        }
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        match self {
+            Self::LimitExceeded { id, breach } => object(json!({
+                "thread_id": id.as_str(), "limit": breach.limit, "current": breach.current,
+                "max": breach.max,
+            })),
+            Self::MissingOutputs { id, names } => {
+                object(json!({"thread_id": id.as_str(), "missing": names}))
+            }
+            Self::RecordInvalid { id, why } => {
+                object(json!({"thread_id": id.as_str(), "finding": why}))
+            }
+            _ => Map::new(),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! How much a thread may use (threads 2).
+
+use serde_json::{Map, Value, json};
+
+use super::error::ThreadError;
+use crate::base::canon::SAFE;
+use crate::base::limits::THREAD_DEPTH;
+use crate::base::money::micros;
+use crate::base::time::{TIME_FORMS, time_from_text};
+
+/// How much a thread and all threads below it may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadLimits {
+    /// Answers of a model.
+    pub(crate) turns: u64,
+    pub(crate) tokens: u64,
+    /// In millionths of a US dollar.
+    pub(crate) spend: u64,
+    /// Threads below this one.
+    pub(crate) spawns: u64,
+    pub(crate) duration_seconds: u64,
+    /// How many threads may stand one below the other under this one.
+    pub(crate) depth: u64,
+}
+
+const NAMES: [&str; 8] = [
+    "turns",
+    "tokens",
+    "spend",
+    "spend_currency",
+    "spawns",
+    "duration",
+    "duration_seconds",
+    "depth",
+];
+
+impl Default for ThreadLimits {
+    /// What holds where nobody says anything.
+    fn default() -> Self {
+        Self {
+            turns: 25,
+            tokens: 1_000_000,
+            spend: 5_000_000,
+            spawns: 50,
+            duration_seconds: 1_800,
+            depth: 10,
+        }
+    }
+}
+
+impl ThreadLimits {
+    /// As much as can be said.
+    pub(crate) const MOST: Self = Self {
+        turns: SAFE,
+        tokens: SAFE,
+        spend: SAFE,
+        spawns: SAFE,
+        duration_seconds: 366 * 24 * 3_600,
+        depth: THREAD_DEPTH,
+    };
+
+    /// These, with what is said in their place.
+    ///
+    /// # Errors
+    /// `thread.bad_limit`
+    pub(crate) fn with(mut self, said: &Map<String, Value>) -> Result<Self, ThreadError> {
+        for (name, value) in said {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            self.set(name, &text)?;
+        }
+        Ok(self)
+    }
+
+    fn set(&mut self, name: &str, text: &str) -> Result<(), ThreadError> {
+        let bad = |why: String| ThreadError::BadLimit { name: name.to_owned(), why };
+        let place = match name {
+            "turns" => &mut self.turns,
+            "tokens" => &mut self.tokens,
+            "spawns" => &mut self.spawns,
+            "duration_seconds" => &mut self.duration_seconds,
+            "depth" => &mut self.depth,
+            "spend" => {
+                let why =
+                    || format!("`{text}` is not an amount such as `0.25`, with at most six places");
+                self.spend = micros(text).ok_or_else(|| bad(why()))?;
+                return Ok(());
+            }
+            "duration" => {
+                let time = time_from_text(text);
+                let time =
+                    time.ok_or_else(|| bad(format!("`{text}` is not a time: {TIME_FORMS}")))?;
+                self.duration_seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+                return Ok(());
+            }
+            "spend_currency" if text == "USD" => return Ok(()),
+            "spend_currency" => {
+                return Err(bad(format!("`{text}` is not `USD`, the one that is known")));
+            }
+            _ => return Err(bad(format!("it is not one of `{}`", NAMES.join("`, `")))),
+        };
+        let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok());
+        let number = number.flatten().filter(|number| *number <= SAFE);
+        *place = number.ok_or_else(|| bad(format!("`{text}` is not a whole number from 0")))?;
+        Ok(())
+    }
+
+    /// The lower ones of both.
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self {
+            turns: self.turns.min(other.turns),
+            tokens: self.tokens.min(other.tokens),
+            spend: self.spend.min(other.spend),
+            spawns: self.spawns.min(other.spawns),
+            duration_seconds: self.duration_seconds.min(other.duration_seconds),
+            depth: self.depth.min(other.depth),
+        }
+    }
+
+    pub(crate) fn to_json(self) -> Value {
+        json!({
+            "turns": self.turns, "tokens": self.tokens, "spend_micros": self.spend,
+            "spawns": self.spawns, "duration_seconds": self.duration_seconds, "depth": self.depth,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ThreadLimits;
+    use crate::diagnostic::Diagnose;
+    use serde_json::{Value, json};
+
+    fn with(said: Value) -> Result<ThreadLimits, &'static str> {
+        let said = said.as_object().unwrap().clone();
+        ThreadLimits::default().with(&said).map_err(|error| error.code().name())
+    }
+
+    #[test]
+    fn what_is_said_takes_the_place_of_a_default_and_raises_it_too() {
+        let said = json!({
+            "turns": 3, "tokens": "2000000", "spend": 0.5, "duration": "2m", "depth": 0,
+            "spend_currency": "USD",
+        });
+        let want = ThreadLimits {
+            turns: 3,
+            tokens: 2_000_000,
+            spend: 500_000,
+            duration_seconds: 120,
+            depth: 0,
+            ..ThreadLimits::default()
+        };
+        assert_eq!(with(said), Ok(want));
+        assert_eq!(with(json!({})), Ok(ThreadLimits::default()));
+        assert_eq!(
+            want.min(ThreadLimits { turns: 1, spend: 600_000, ..want }),
+            ThreadLimits { turns: 1, ..want }
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_and_a_value_that_is_none_are_refused() {
+        for (name, value) in [
+            ("turn", json!(1)),
+            ("turns", json!(-1)),
+            ("turns", json!(1.5)),
+            ("turns", json!("+1")),
+            ("turns", json!("")),
+            ("turns", json!([1])),
+            ("turns", json!(u64::MAX)),
+            ("tokens", json!("NaN")),
+            ("spend", json!(-0.1)),
+            ("spend", json!("1e999")),
+            ("spend", json!("NaN")),
+            ("spend", json!("0.0000001")),
+            ("spend_currency", json!("EUR")),
+            ("duration", json!("soon")),
+        ] {
+            assert_eq!(with(json!({name: value})), Err("thread.bad_limit"), "{name} {value}");
+        }
+    }
+}

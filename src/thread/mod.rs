@@ -1,0 +1,37 @@
+//! Thread: a directive, run as a conversation between a model and the tools that it may call.
+//!
+//! Sees the typed items, keys and the registry. Knows no run: whoever stands above carries out the
+//! calls that a model makes, by [`Calls`].
+//!
+//! In:  a [`Conversation`]: prompt, tools, model and limits; and an open [`Record`].
+//! Out: an [`Ended`], or a [`ThreadError`] that says which limit or output stopped it.
+//!
+//! Invariants
+//! - Before a model is asked, its worst case is held in the ledger; what it took is booked after.
+//! - Whatever is said or called stands in the record before the next thing happens.
+//! - What a model may reach is decided above, and by nothing that a model says.
+//!
+//! Start at `converse.rs`, the loop. `prompt.rs` what the model is told · `table.rs` the tools that
+//! it may call · `result.rs` what it is given of a call · `model.rs` who answers · `limits.rs` ·
+//! `record.rs` what is kept, `record_check.rs` whether it is whole · `thread_id.rs`
+
+mod converse;
+mod error;
+mod limits;
+mod model;
+mod prompt;
+mod record;
+mod record_check;
+mod result;
+mod table;
+mod thread_id;
+
+pub(crate) use converse::{Called, Calls, Conversation, Ended, converse, counts};
+pub(crate) use error::{CODES, ThreadError};
+pub(crate) use limits::ThreadLimits;
+pub(crate) use model::{LanguageModel, Scripted};
+pub(crate) use prompt::Prompt;
+pub(crate) use record::{Record, transcript};
+pub(crate) use record_check::{CheckedRecord, check_record};
+pub(crate) use table::{CallTarget, ModelTool, ToolTable};
+pub(crate) use thread_id::ThreadId;

@@ -1,0 +1,173 @@
+//! What is kept of a thread: `.ai/state/threads/<id>/transcript.jsonl`, one event a line, and among
+//! them checkpoints that sign everything before (threads 7).
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::error::ThreadError;
+use super::thread_id::ThreadId;
+use crate::base::bytes::write_atomic;
+use crate::base::{Digest, Digesting, canon};
+use crate::verify::{Envelope, KeyPair, PayloadType};
+
+const TRANSCRIPT: &str = "transcript.jsonl";
+
+/// The folder of the records below a base, which holds `.ai`.
+pub(crate) fn record_folder(base: &Path) -> PathBuf {
+    base.join(".ai/state/threads")
+}
+
+/// The transcript of a thread.
+pub(crate) fn transcript(base: &Path, id: &ThreadId) -> PathBuf {
+    record_folder(base).join(id.as_str()).join(TRANSCRIPT)
+}
+
+/// What a checkpoint signs. Field names are on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Checkpoint {
+    pub(super) version: u64,
+    pub(super) thread_id: String,
+    /// From 0.
+    pub(super) seq: u64,
+    /// How many bytes stand before it.
+    pub(super) bytes: u64,
+    /// Of those bytes.
+    pub(super) digest: Digest,
+    /// Of the line of the checkpoint before it.
+    pub(super) previous: Option<Digest>,
+    pub(super) status: String,
+    /// What the thread has used.
+    pub(super) ledger: Value,
+    /// Nothing comes behind it.
+    #[serde(rename = "final")]
+    pub(super) is_final: bool,
+}
+
+pub(super) const VERSION: u64 = 1;
+
+/// The open record of a thread that runs.
+///
+/// Invariant: an event is written whole before the next thing happens, and a checkpoint is on the
+/// disk when [`Record::checkpoint`] returns.
+pub(crate) struct Record {
+    id: ThreadId,
+    pair: KeyPair,
+    file: File,
+    path: PathBuf,
+    written: Digesting,
+    seq: u64,
+    previous: Option<Digest>,
+}
+
+impl Record {
+    /// Makes the folder, for its owner alone, and an empty transcript in it.
+    ///
+    /// # Errors
+    /// `thread.record_io`
+    pub(crate) fn create(base: &Path, id: ThreadId, pair: KeyPair) -> Result<Self, ThreadError> {
+        let (records, path) = (record_folder(base), transcript(base, &id));
+        let make = || -> io::Result<File> {
+            if let Some(folder) = path.parent() {
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            }
+            let ignored = records.join(".gitignore");
+            if !ignored.exists() {
+                write_atomic(&ignored, b"*\n", 0o600)?;
+            }
+            OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)
+        };
+        let file = make().map_err(|source| ThreadError::Record { path: path.clone(), source })?;
+        let written = Digesting::default();
+        Ok(Self { id, pair, file, path, written, seq: 0, previous: None })
+    }
+
+    pub(crate) fn id(&self) -> &ThreadId {
+        &self.id
+    }
+
+    /// Adds one event.
+    ///
+    /// # Errors
+    /// `thread.record_io`
+    pub(crate) fn event(&mut self, name: &str, fields: Value) -> Result<(), ThreadError> {
+        let mut event = Map::new();
+        event.insert("event".into(), name.into());
+        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
+        event.insert("at".into(), at.into());
+        if let Value::Object(fields) = fields {
+            event.extend(fields);
+        }
+        self.line(&(canon::exact_object(&event) + "\n"))
+    }
+
+    /// Signs everything so far. Gives the number of the checkpoint and the digest of its line.
+    ///
+    /// # Errors
+    /// `thread.record_io`
+    pub(crate) fn checkpoint(
+        &mut self,
+        status: &str,
+        ledger: Value,
+        is_final: bool,
+    ) -> Result<(u64, Digest), ThreadError> {
+        let (seq, checkpoint) = (self.seq, self.next(status, ledger, is_final));
+        let payload = serde_json::to_value(checkpoint).map_err(io::Error::other);
+        let payload = payload.and_then(|value| canon::write(&value).map_err(io::Error::other));
+        let payload = payload.map_err(|source| self.lost(source))?;
+        let line = Envelope::seal_as(PayloadType::Checkpoint, &self.pair, payload).to_text();
+        let digest = Digest::of(line.as_bytes());
+        self.line(&line)?;
+        self.file.sync_data().map_err(|source| self.lost(source))?;
+        (self.seq, self.previous) = (seq + 1, Some(digest));
+        Ok((seq, digest))
+    }
+
+    fn next(&self, status: &str, ledger: Value, is_final: bool) -> Checkpoint {
+        Checkpoint {
+            version: VERSION,
+            thread_id: self.id.to_string(),
+            seq: self.seq,
+            bytes: self.written.bytes(),
+            digest: self.written.digest(),
+            previous: self.previous,
+            status: status.to_owned(),
+            ledger,
+            is_final,
+        }
+    }
+
+    /// Keeps a text beside the transcript, by its digest.
+    ///
+    /// # Errors
+    /// `thread.record_io`
+    pub(crate) fn keep(&self, text: &str) -> Result<Digest, ThreadError> {
+        let digest = Digest::of(text.as_bytes());
+        let folder = self.path.with_file_name("blobs");
+        let keep = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            let path = folder.join(digest.to_string());
+            if fs::symlink_metadata(&path).is_ok() {
+                return Ok(());
+            }
+            write_atomic(&path, text.as_bytes(), 0o600)
+        };
+        keep().map_err(|source| self.lost(source))?;
+        Ok(digest)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), ThreadError> {
+        self.file.write_all(line.as_bytes()).map_err(|source| self.lost(source))?;
+        self.written.take(line.as_bytes());
+        Ok(())
+    }
+
+    fn lost(&self, source: io::Error) -> ThreadError {
+        ThreadError::Record { path: self.path.clone(), source }
+    }
+}

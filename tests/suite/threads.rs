@@ -1,0 +1,482 @@
+//! Directives that run as threads, with a model that is a script.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::world::{MARKER_SH, World};
+
+const RESEARCH: &[&str] =
+    &["execute", "directive:rye/examples/research", "--thread", "fork", "-i", "topic=rye"];
+
+/// A tool that gives back what it is given, and leaves a trace.
+const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+    # description = \"Echoes what it is given.\"\n# ///\necho x >> ran\ncat\n";
+
+/// A directive that may call what the permissions say.
+fn directive(name: &str, limits: &str, permissions: &str) -> String {
+    format!(
+        "# A thread\n\n```xml\n<directive name=\"{name}\" version=\"1.0.0\">\n<metadata>\
+         <description>d</description><category>acme</category><author>a</author>\
+         <model provider=\"acme/script\"/><limits {limits}/>\
+         <permissions>{permissions}</permissions></metadata>\n\
+         <outputs><output name=\"n\" type=\"integer\">a number</output></outputs>\n\
+         </directive>\n```\n\nDo it.\n"
+    )
+}
+
+fn provider(turns: &Value) -> String {
+    let header = "version: \"1.0.0\"\ntool_type: provider\ncategory: acme\ndescription: d\n";
+    let block = json!({
+        "kind": "scripted", "models": {"general": "m"},
+        "prices": {"m": {"input": 1, "output": 2}}, "answer_tokens": 100, "turns": turns,
+    });
+    format!("{header}provider: {block}\n")
+}
+
+fn call(name: &str, arguments: Value) -> Value {
+    json!({"calls": [{"name": name, "arguments": arguments}], "usage": {"input": 10, "output": 5}})
+}
+
+fn hand_over() -> Value {
+    call("directive_return", json!({"n": 7}))
+}
+
+const ONLY_ECHO: &str = "<execute><tool>acme.echo</tool></execute>";
+
+/// A project with a directive and a tool, and a provider in the user space that says these turns.
+fn world(turns: &Value, limits: &str, permissions: &str) -> World {
+    let world = World::new();
+    world.signed(".ai/tools/acme/echo.sh", ECHO);
+    world.signed(".ai/tools/acme/other.sh", ECHO);
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(turns));
+    world.signed(".ai/directives/acme/go.md", &directive("go", limits, permissions));
+    world
+}
+
+fn fork(world: &World, more: &[&str]) -> (i32, Value) {
+    world.json(&[&["execute", "directive:acme/go", "--thread", "fork"], more].concat())
+}
+
+fn rows(world: &World) -> Vec<Value> {
+    world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone()
+}
+
+/// The transcript of the only thread, or of the one with that id.
+fn transcript(world: &World, id: &str) -> PathBuf {
+    world.project().join(".ai/state/threads").join(id).join("transcript.jsonl")
+}
+
+fn events(world: &World, id: &str, name: &str) -> Vec<Value> {
+    let (status, told) = world.json(&["thread", "show", id]);
+    assert_eq!(status, 0, "{told}");
+    let all = told["data"]["events"].as_array().unwrap().clone();
+    all.into_iter().filter(|event| event["event"] == name).collect()
+}
+
+/// What the calls of a thread gave, as JSON.
+fn results(world: &World, id: &str) -> Vec<Value> {
+    let results = events(world, id, "tool_call_result").into_iter();
+    results.map(|event| serde_json::from_str(event["content"].as_str().unwrap()).unwrap()).collect()
+}
+
+fn times_run(world: &World) -> usize {
+    fs::read_to_string(world.project().join("ran")).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_a_tool_a_page_and_a_child() {
+    let world = World::new();
+    let (status, told) = world.json(RESEARCH);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    for (key, want) in [
+        ("status", json!("success")),
+        ("type", json!("directive")),
+        ("item_id", json!("rye/examples/research")),
+        ("directive", json!("rye/examples/research")),
+        ("result", json!("I hand it over.")),
+    ] {
+        assert_eq!(told[key], want, "{key}");
+    }
+    assert!(id.starts_with("rye/examples/research/research-"), "{id}");
+    assert_eq!(told["outputs"]["sources"], json!(["knowledge:rye/overview"]));
+    let cost = &told["cost"];
+    assert_eq!(
+        (&cost["turns"], &cost["spawns"], &cost["tokens"]),
+        (&json!(4), &json!(1), &json!(6_410))
+    );
+    let gave = results(&world, id);
+    assert_eq!(gave.len(), 4);
+    assert!(gave[0].to_string().contains("entries") || gave[0].get("ok").is_none(), "{}", gave[0]);
+    assert!(gave[1]["content"].as_str().unwrap().contains("# "), "{}", gave[1]);
+    assert_eq!(
+        gave[2]["outputs"]["sentence"],
+        "rye runs tools and directives whose every file is signed."
+    );
+    let all = rows(&world);
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[1]["parent"], all[0]["thread_id"]);
+    for row in &all {
+        assert_eq!(row["thread_status"], "completed");
+        let said = world.rye(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+        assert_eq!(said.status, 0, "{said:?}");
+    }
+    let plain = world.rye(RESEARCH);
+    assert!(plain.stdout.starts_with("{\"summary\":"), "{plain:?}");
+}
+
+#[test]
+fn the_record_is_its_owners_alone_and_git_leaves_it_out() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let (_, told) = fork(&world, &[]);
+    let path = transcript(&world, told["thread_id"].as_str().unwrap());
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    assert_eq!(mode(&world.project().join(".ai/state/threads")), 0o700);
+    assert_eq!(world.read(".ai/state/threads/.gitignore"), b"*\n");
+}
+
+#[test]
+fn whatever_a_model_calls_wrongly_is_told_to_it_and_it_goes_on_table() {
+    let rows = [
+        (call("acme_echo", json!({"a": 1})), Value::Null),
+        (call("acme_echo", json!("")), Value::Null),
+        (call("acme_echo", json!("[1]")), json!("invalid_tool_arguments")),
+        (call("acme_echo", json!("{\"a\":")), json!("invalid_tool_arguments")),
+        (call("acme_ech", json!({})), json!("unknown_tool")),
+        (call("acme_other", json!({})), json!("unknown_tool")),
+        (call("rye_execute", json!({"item_id": "tool:acme/echo"})), Value::Null),
+        (call("rye_execute", json!({"item_id": "tool:acme/other"})), json!("permission_denied")),
+        (call("rye_execute", json!({"item_id": "acme/other"})), json!("permission_denied")),
+        (
+            call("rye_execute", json!({"item_id": "tool:acme/other@project"})),
+            json!("permission_denied"),
+        ),
+        (
+            call("rye_execute", json!({"item_id": "tool:acme/none"})),
+            json!("tool_execution_exception"),
+        ),
+        (call("rye_execute", json!({"item": "tool:acme/echo"})), json!("invalid_tool_arguments")),
+        (call("rye_fetch", json!({"item_id": "knowledge:rye/overview"})), json!("unknown_tool")),
+        (call("directive_return", json!({})), json!("invalid_tool_arguments")),
+        (call("directive_return", json!({"n": "x"})), json!("invalid_tool_arguments")),
+    ];
+    let turns: Vec<Value> =
+        rows.iter().map(|(turn, _)| turn.clone()).chain([hand_over()]).collect();
+    let world = world(&json!(turns), "turns=\"30\"", ONLY_ECHO);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let gave = results(&world, told["thread_id"].as_str().unwrap());
+    assert_eq!(gave.len(), rows.len() + 1);
+    for ((turn, want), gave) in rows.iter().zip(&gave) {
+        assert_eq!(&gave["error_kind"], want, "{turn}: {gave}");
+    }
+    assert_eq!(gave[0], json!({"a": 1}));
+    assert_eq!(gave[4]["detail"][0], "acme_echo", "near names");
+    assert_eq!(times_run(&world), 3, "nothing ran that was not permitted");
+}
+
+#[test]
+fn a_child_never_reaches_more_than_its_parent() {
+    let all = "<execute><tool>*</tool><directive>*</directive></execute>";
+    let child = json!([
+        call("rye_execute", json!({"item_id": "tool:acme/other"})),
+        call("rye_execute", json!({"item_id": "tool:acme/echo"})),
+        hand_over(),
+    ]);
+    let parent = json!([
+        call("rye_execute", json!({"item_id": "directive:acme/child", "thread": "fork"})),
+        hand_over(),
+    ]);
+    let narrow = "<execute><tool>acme.echo</tool><directive>acme.child</directive></execute>";
+    for (permissions, want) in [(all, Value::Null), (narrow, json!("permission_denied"))] {
+        let world = world(&parent, "turns=\"9\"", permissions);
+        world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&child));
+        let text =
+            directive("child", "turns=\"9\"", all).replace("acme/script", "acme/child_script");
+        world.signed(".ai/directives/acme/child.md", &text);
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{told}");
+        let child = rows(&world)[1]["thread_id"].as_str().unwrap().to_owned();
+        assert_eq!(results(&world, &child)[0]["error_kind"], want, "{permissions}");
+        assert_eq!(times_run(&world), if want.is_null() { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
+    let again = |turn: Value| json!(vec![turn; 20]);
+    let echo = || call("acme_echo", json!({}));
+    let below = || call("rye_execute", json!({"item_id": "directive:acme/go", "thread": "fork"}));
+    let itself = "<execute><tool>acme.echo</tool><directive>acme.go</directive></execute>";
+    let rows: [(&str, Value, &str, &str, u64); 4] = [
+        ("turns=3", again(echo()), ONLY_ECHO, "turns", 3),
+        ("tokens=2000", again(echo()), ONLY_ECHO, "tokens", 2_000),
+        ("spend=0.002", again(echo()), ONLY_ECHO, "spend", 2_000),
+        ("turns=6", again(below()), itself, "turns", 6),
+    ];
+    for (said, turns, permissions, limit, max) in rows {
+        let world = world(&turns, "turns=\"19\"", permissions);
+        let (status, told) = fork(&world, &["--limit", said]);
+        let got = (status, told["code"].as_str().unwrap(), told["data"]["limit"].as_str().unwrap());
+        assert_eq!(got, (4, "thread.limit_exceeded", limit), "{told}");
+        assert_eq!(told["data"]["max"], max);
+        assert!(told["data"]["current"].as_u64().unwrap() > max, "{told}");
+        let row = &self::rows(&world)[0];
+        assert_eq!((&row["thread_status"], &row["thread_code"]), (&json!("failed"), &told["code"]));
+        for (used, most) in [("turns", 19), ("tokens", 1_000_000), ("spend_micros", 5_000_000)] {
+            let most = row["limits"][used].as_u64().unwrap_or(most);
+            assert!(row["used"][used].as_u64().unwrap() <= most, "{used}: {row}");
+        }
+        let said = world.rye(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+        assert_eq!(said.status, 0, "{said:?}");
+    }
+}
+
+#[test]
+fn spawns_and_depth_stop_what_starts_itself_and_its_model_is_told() {
+    let below = call("rye_execute", json!({"item_id": "directive:acme/go", "thread": "fork"}));
+    let itself = "<execute><directive>acme.go</directive></execute>";
+    for (said, limit, threads) in
+        [("depth=2", "depth", 3), ("spawns=1", "spawns", 2), ("depth=0", "depth", 1)]
+    {
+        let world = world(&json!([below, hand_over()]), "turns=\"19\"", itself);
+        let (status, told) = fork(&world, &["--limit", said]);
+        assert_eq!(status, 0, "{told}");
+        let all = rows(&world);
+        assert_eq!(all.len(), threads, "{said}");
+        let last = all.last().unwrap()["thread_id"].as_str().unwrap();
+        let refused = &results(&world, last)[0];
+        assert_eq!(refused["detail"]["code"], "thread.limit_exceeded", "{refused}");
+        assert_eq!(refused["detail"]["data"]["limit"], limit, "{refused}");
+    }
+}
+
+#[test]
+fn time_that_is_over_ends_a_call_that_is_under_way() {
+    let turns = json!([call("acme_slow", json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"3\"", "<execute><tool>acme.slow</tool></execute>");
+    let slow = ECHO.replace("echo x >> ran\ncat\n", "sleep 300\n");
+    world.signed(".ai/tools/acme/slow.sh", &slow);
+    let begin = Instant::now();
+    let (status, told) = fork(&world, &["--limit", "duration_seconds=1"]);
+    assert_eq!((status, &told["data"]["limit"]), (4, &json!("duration_seconds")), "{told}");
+    assert!(begin.elapsed() < Duration::from_secs(200));
+}
+
+#[test]
+fn a_model_that_ends_without_outputs_is_asked_twice_again_and_that_is_no_success() {
+    let silent = json!({"text": "I am done.", "usage": {"input": 1}});
+    let world = world(&json!([silent, silent, hand_over()]), "turns=\"9\"", "");
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let asked = events(&world, told["thread_id"].as_str().unwrap(), "cognition_in");
+    assert_eq!(asked.len(), 3);
+    assert!(asked[0]["user"].as_str().unwrap().contains("<output name=\"n\" type=\"integer\">"));
+    assert!(asked[1]["user"].as_str().unwrap().contains("directive_return"));
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([silent, silent, silent])));
+    let (status, told) = fork(&world, &[]);
+    let got = (status, &told["code"], &told["data"]["missing"]);
+    assert_eq!(got, (1, &json!("thread.missing_outputs"), &json!(["n"])), "{told}");
+    world.signed_home(
+        ".ai/tools/acme/script.yaml",
+        &provider(&json!([call("acme_none", json!({}))])),
+    );
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["code"]), (7, &json!("provider.script_ended")), "{told}");
+}
+
+type Breaks = fn(&World);
+
+#[test]
+fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
+    let turns = json!([hand_over()]);
+    let rows: [(&str, i32, &[&str], Breaks); 12] = [
+        ("thread.bad_limit", 2, &["--limit", "turn=1"], |_| ()),
+        ("thread.bad_limit", 2, &["--limit", "spend=NaN"], |_| ()),
+        ("thread.bad_limit", 2, &["--limit", "spend=1e999"], |_| ()),
+        ("thread.bad_limit", 2, &["--limit", "turns=-1"], |_| ()),
+        ("cli.usage", 2, &["--limit", "turns=1", "--limit", "turns=2"], |_| ()),
+        ("thread.unknown_model", 4, &["--model", "huge"], |_| ()),
+        ("thread.unknown_price", 4, &[], |world| {
+            let text = provider(&json!([hand_over()])).replace("\"m\":{", "\"other\":{");
+            world.signed_home(".ai/tools/acme/script.yaml", &text);
+        }),
+        ("thread.not_a_provider", 4, &[], |world| {
+            fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
+            world.signed_home(".ai/tools/acme/script.sh", MARKER_SH);
+        }),
+        ("thread.project_provider", 4, &[], |world| {
+            world.signed(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
+        }),
+        ("thread.no_provider", 4, &[], |world| {
+            let text =
+                directive("go", "turns=\"2\"", "").replace("<model provider=\"acme/script\"/>", "");
+            world.signed(".ai/directives/acme/go.md", &text);
+        }),
+        ("thread.tool_name_conflict", 4, &[], |world| {
+            world.signed(".ai/tools/acme/e-cho.sh", ECHO);
+            world.signed(".ai/tools/acme/e_cho.sh", ECHO);
+            let all = "<execute><tool>acme.*</tool></execute>";
+            world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"2\"", all));
+        }),
+        ("verify.altered", 4, &[], |world| {
+            let path = world.home().join(".ai/tools/acme/script.yaml");
+            let text = fs::read_to_string(&path)
+                .unwrap()
+                .replace("\"answer_tokens\":100", "\"answer_tokens\":101");
+            fs::write(path, text).unwrap();
+        }),
+    ];
+    for (code, status, args, breaks) in rows {
+        let world = world(&turns, "turns=\"2\"", ONLY_ECHO);
+        assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+        breaks(&world);
+        let kept = || {
+            let threads = world.project().join(".ai/state/threads/acme/go");
+            (self::rows(&world).len(), fs::read_dir(threads).unwrap().count())
+        };
+        assert_eq!(kept(), (1, 1));
+        let (got, told) = fork(&world, args);
+        assert_eq!((got, told["code"].as_str().unwrap()), (status, code), "{told}");
+        assert_eq!(kept(), (1, 1), "{code}");
+    }
+}
+
+#[test]
+fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
+    let world = World::empty();
+    let (status, told) = world.json(RESEARCH);
+    assert_eq!((status, &told["code"]), (4, &json!("key.missing")), "{told}");
+    assert!(!world.home().join(".ai/state/registry.db").exists());
+    let world = World::new().env("RYE_RUN_ID", "run-1");
+    let (status, told) = world.json(RESEARCH);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.outside")), "{told}");
+}
+
+#[test]
+fn verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_record_of_another() {
+    let turns = json!([call("acme_echo", json!({"a": 1})), hand_over()]);
+    let world = world(&turns, "turns=\"4\"", ONLY_ECHO);
+    let run = || fork(&world, &[]).1["thread_id"].as_str().unwrap().to_owned();
+    let (id, other) = (run(), run());
+    let path = transcript(&world, &id);
+    let good = fs::read(&path).unwrap();
+    let verify = || {
+        let (status, told) = world.json(&["thread", "verify", &id]);
+        assert!(status == 0 || told["code"] == "thread.record_invalid", "{told}");
+        status
+    };
+    assert_eq!(verify(), 0, "the fixture works untouched");
+    let lines: Vec<&[u8]> = good.split_inclusive(|byte| *byte == b'\n').collect();
+    assert!(lines.len() > 8);
+    for at in 0..lines.len() {
+        let mut without = lines.clone();
+        without.remove(at);
+        fs::write(&path, without.concat()).unwrap();
+        assert_eq!(verify(), 4, "without line {at}");
+        fs::write(&path, lines[..at].concat()).unwrap();
+        assert_eq!(verify(), 4, "cut before line {at}");
+        let mut changed = good.clone();
+        let before: usize = lines[..at].iter().map(|line| line.len()).sum();
+        changed[before + lines[at].len() / 2] ^= 1;
+        fs::write(&path, changed).unwrap();
+        assert_eq!(verify(), 4, "line {at} changed");
+        if at > 0 {
+            let mut moved = lines.clone();
+            moved.swap(at - 1, at);
+            fs::write(&path, moved.concat()).unwrap();
+            assert_eq!(verify(), 4, "line {at} moved");
+        }
+    }
+    fs::write(&path, fs::read(transcript(&world, &other)).unwrap()).unwrap();
+    assert_eq!(verify(), 4, "a whole record of another thread");
+    fs::write(&path, &good).unwrap();
+    assert_eq!(verify(), 0);
+    // A key that was replaced still counts, and one that was revoked does not.
+    assert_eq!(world.rye(&["keys", "rotate", "--yes"]).status, 0);
+    assert_eq!(verify(), 0, "signed by the key before");
+    assert_eq!(world.json(&["thread", "verify", "acme/go"]).1["code"], "thread.not_found");
+}
+
+#[test]
+fn a_thread_that_is_killed_is_listed_so_and_its_record_holds_to_its_last_checkpoint() {
+    let turns = json!([call("acme_echo", json!({})), call("acme_slow", json!({})), hand_over()]);
+    let both = "<execute><tool>acme.echo</tool><tool>acme.slow</tool></execute>";
+    let world = world(&turns, "turns=\"5\"", both);
+    let slow = ECHO.replace("echo x >> ran\ncat\n", "touch slow; sleep 300\n");
+    world.signed(".ai/tools/acme/slow.sh", &slow);
+    let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
+    let begin = Instant::now();
+    while !world.project().join("slow").exists() && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(rows(&world)[0]["thread_status"], "running");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let row = rows(&world)[0].clone();
+    assert_eq!(row["thread_status"], "killed", "{row}");
+    assert_eq!(row["used"]["turns"], 2, "{row}");
+    let (status, told) = world.json(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+    assert_eq!(
+        (status, &told["final"], &told["checkpoints"]),
+        (0, &json!(false), &json!(2)),
+        "{told}"
+    );
+    assert!(told["unproven_bytes"].as_u64().unwrap() > 0, "{told}");
+}
+
+#[test]
+fn a_secret_of_a_tool_is_in_no_record() {
+    let turns = json!([call("acme_tells", json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"3\"", "<execute><tool>acme.tells</tool></execute>");
+    let world = world.env("ACME_KEY", "canary-5d1f7c2b");
+    let tells = ECHO.replace(
+        "# ///\necho x >> ran\ncat\n",
+        "# secrets = [\"ACME_KEY\"]\n# ///\necho \"key $ACME_KEY\"\n",
+    );
+    world.signed(".ai/tools/acme/tells.sh", &tells);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    assert!(results(&world, id)[0].to_string().contains("key "), "{:?}", results(&world, id));
+    let text = fs::read_to_string(transcript(&world, id)).unwrap();
+    assert!(!text.contains("canary-5d1f7c2b"), "{text}");
+}
+
+#[test]
+fn a_project_lowers_the_limits_of_threads_and_raises_none() {
+    let turns = json!([call("acme_echo", json!({})), hand_over()]);
+    let world = world(&turns, "depth=\"1\"", ONLY_ECHO);
+    let turns_of = |row: &Value| row["limits"]["turns"].as_u64().unwrap();
+    let said = |turns: u64| format!("defaults: {{turns: {turns}}}\nmost: {{turns: {turns}}}\n");
+    for (user, project, want) in
+        [(None, None, 25), (Some(7), None, 7), (Some(7), Some(9), 7), (Some(7), Some(4), 4)]
+    {
+        if let Some(turns) = user {
+            world.signed_home(".ai/config/agent/limits.yaml", &said(turns));
+        }
+        if let Some(turns) = project {
+            world.signed(".ai/config/agent/limits.yaml", &said(turns));
+        }
+        assert_eq!(fork(&world, &[]).0, 0);
+        assert_eq!(turns_of(rows(&world).last().unwrap()), want);
+    }
+    assert_eq!(fork(&world, &["--limit", "turns=20"]).0, 0);
+    assert_eq!(turns_of(rows(&world).last().unwrap()), 4, "no more than the most");
+}
+
+#[test]
+fn model_and_limits_are_of_threads_alone() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    for more in [["--model", "general"], ["--limit", "turns=1"]] {
+        let said = world.rye(&[&["execute", "directive:acme/go"][..], &more].concat());
+        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    }
+    assert_eq!(fork(&world, &["--model", "general", "--limit", "turns=1"]).0, 0);
+}
