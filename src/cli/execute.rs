@@ -291,7 +291,7 @@ fn request(args: &Args, rye: &Rye) -> Result<Request, Failure> {
     #[cfg(feature = "code")]
     {
         // Who types it is there; a program that rye runs is not.
-        request.is_typed = !super::confirm::is_below_a_run();
+        request.is_typed = !crate::host::is_below_a_run();
     }
     request.plan = plan;
     Ok(request)
