@@ -133,7 +133,7 @@ mod tests {
     use crate::diagnostic::Diagnose;
     use serde_json::{Value, json};
 
-    fn with(said: Value) -> Result<ThreadLimits, &'static str> {
+    fn with(said: &Value) -> Result<ThreadLimits, &'static str> {
         let said = said.as_object().unwrap().clone();
         ThreadLimits::default().with(&said).map_err(|error| error.code().name())
     }
@@ -152,8 +152,8 @@ mod tests {
             depth: 0,
             ..ThreadLimits::default()
         };
-        assert_eq!(with(said), Ok(want));
-        assert_eq!(with(json!({})), Ok(ThreadLimits::default()));
+        assert_eq!(with(&said), Ok(want));
+        assert_eq!(with(&json!({})), Ok(ThreadLimits::default()));
         assert_eq!(
             want.min(ThreadLimits { turns: 1, spend: 600_000, ..want }),
             ThreadLimits { turns: 1, ..want }
@@ -178,7 +178,7 @@ mod tests {
             ("spend_currency", json!("EUR")),
             ("duration", json!("soon")),
         ] {
-            assert_eq!(with(json!({name: value})), Err("thread.bad_limit"), "{name} {value}");
+            assert_eq!(with(&json!({name: value})), Err("thread.bad_limit"), "{name} {value}");
         }
     }
 }

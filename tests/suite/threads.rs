@@ -38,12 +38,12 @@ fn provider(turns: &Value) -> String {
     format!("{header}provider: {block}\n")
 }
 
-fn call(name: &str, arguments: Value) -> Value {
+fn call(name: &str, arguments: &Value) -> Value {
     json!({"calls": [{"name": name, "arguments": arguments}], "usage": {"input": 10, "output": 5}})
 }
 
 fn hand_over() -> Value {
-    call("directive_return", json!({"n": 7}))
+    call("directive_return", &json!({"n": 7}))
 }
 
 const ONLY_ECHO: &str = "<execute><tool>acme.echo</tool></execute>";
@@ -144,27 +144,27 @@ fn the_record_is_its_owners_alone_and_git_leaves_it_out() {
 #[test]
 fn whatever_a_model_calls_wrongly_is_told_to_it_and_it_goes_on_table() {
     let rows = [
-        (call("acme_echo", json!({"a": 1})), Value::Null),
-        (call("acme_echo", json!("")), Value::Null),
-        (call("acme_echo", json!("[1]")), json!("invalid_tool_arguments")),
-        (call("acme_echo", json!("{\"a\":")), json!("invalid_tool_arguments")),
-        (call("acme_ech", json!({})), json!("unknown_tool")),
-        (call("acme_other", json!({})), json!("unknown_tool")),
-        (call("rye_execute", json!({"item_id": "tool:acme/echo"})), Value::Null),
-        (call("rye_execute", json!({"item_id": "tool:acme/other"})), json!("permission_denied")),
-        (call("rye_execute", json!({"item_id": "acme/other"})), json!("permission_denied")),
+        (call("acme_echo", &json!({"a": 1})), Value::Null),
+        (call("acme_echo", &json!("")), Value::Null),
+        (call("acme_echo", &json!("[1]")), json!("invalid_tool_arguments")),
+        (call("acme_echo", &json!("{\"a\":")), json!("invalid_tool_arguments")),
+        (call("acme_ech", &json!({})), json!("unknown_tool")),
+        (call("acme_other", &json!({})), json!("unknown_tool")),
+        (call("rye_execute", &json!({"item_id": "tool:acme/echo"})), Value::Null),
+        (call("rye_execute", &json!({"item_id": "tool:acme/other"})), json!("permission_denied")),
+        (call("rye_execute", &json!({"item_id": "acme/other"})), json!("permission_denied")),
         (
-            call("rye_execute", json!({"item_id": "tool:acme/other@project"})),
+            call("rye_execute", &json!({"item_id": "tool:acme/other@project"})),
             json!("permission_denied"),
         ),
         (
-            call("rye_execute", json!({"item_id": "tool:acme/none"})),
+            call("rye_execute", &json!({"item_id": "tool:acme/none"})),
             json!("tool_execution_exception"),
         ),
-        (call("rye_execute", json!({"item": "tool:acme/echo"})), json!("invalid_tool_arguments")),
-        (call("rye_fetch", json!({"item_id": "knowledge:rye/overview"})), json!("unknown_tool")),
-        (call("directive_return", json!({})), json!("invalid_tool_arguments")),
-        (call("directive_return", json!({"n": "x"})), json!("invalid_tool_arguments")),
+        (call("rye_execute", &json!({"item": "tool:acme/echo"})), json!("invalid_tool_arguments")),
+        (call("rye_fetch", &json!({"item_id": "knowledge:rye/overview"})), json!("unknown_tool")),
+        (call("directive_return", &json!({})), json!("invalid_tool_arguments")),
+        (call("directive_return", &json!({"n": "x"})), json!("invalid_tool_arguments")),
     ];
     let turns: Vec<Value> =
         rows.iter().map(|(turn, _)| turn.clone()).chain([hand_over()]).collect();
@@ -185,12 +185,12 @@ fn whatever_a_model_calls_wrongly_is_told_to_it_and_it_goes_on_table() {
 fn a_child_never_reaches_more_than_its_parent() {
     let all = "<execute><tool>*</tool><directive>*</directive></execute>";
     let child = json!([
-        call("rye_execute", json!({"item_id": "tool:acme/other"})),
-        call("rye_execute", json!({"item_id": "tool:acme/echo"})),
+        call("rye_execute", &json!({"item_id": "tool:acme/other"})),
+        call("rye_execute", &json!({"item_id": "tool:acme/echo"})),
         hand_over(),
     ]);
     let parent = json!([
-        call("rye_execute", json!({"item_id": "directive:acme/child", "thread": "fork"})),
+        call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"})),
         hand_over(),
     ]);
     let narrow = "<execute><tool>acme.echo</tool><directive>acme.child</directive></execute>";
@@ -211,8 +211,8 @@ fn a_child_never_reaches_more_than_its_parent() {
 #[test]
 fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
     let again = |turn: Value| json!(vec![turn; 20]);
-    let echo = || call("acme_echo", json!({}));
-    let below = || call("rye_execute", json!({"item_id": "directive:acme/go", "thread": "fork"}));
+    let echo = || call("acme_echo", &json!({}));
+    let below = || call("rye_execute", &json!({"item_id": "directive:acme/go", "thread": "fork"}));
     let itself = "<execute><tool>acme.echo</tool><directive>acme.go</directive></execute>";
     let rows: [(&str, Value, &str, &str, u64); 4] = [
         ("turns=3", again(echo()), ONLY_ECHO, "turns", 3),
@@ -240,7 +240,7 @@ fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
 
 #[test]
 fn spawns_and_depth_stop_what_starts_itself_and_its_model_is_told() {
-    let below = call("rye_execute", json!({"item_id": "directive:acme/go", "thread": "fork"}));
+    let below = call("rye_execute", &json!({"item_id": "directive:acme/go", "thread": "fork"}));
     let itself = "<execute><directive>acme.go</directive></execute>";
     for (said, limit, threads) in
         [("depth=2", "depth", 3), ("spawns=1", "spawns", 2), ("depth=0", "depth", 1)]
@@ -259,7 +259,7 @@ fn spawns_and_depth_stop_what_starts_itself_and_its_model_is_told() {
 
 #[test]
 fn time_that_is_over_ends_a_call_that_is_under_way() {
-    let turns = json!([call("acme_slow", json!({})), hand_over()]);
+    let turns = json!([call("acme_slow", &json!({})), hand_over()]);
     let world = world(&turns, "turns=\"3\"", "<execute><tool>acme.slow</tool></execute>");
     let slow = ECHO.replace("echo x >> ran\ncat\n", "sleep 300\n");
     world.signed(".ai/tools/acme/slow.sh", &slow);
@@ -285,7 +285,7 @@ fn a_model_that_ends_without_outputs_is_asked_twice_again_and_that_is_no_success
     assert_eq!(got, (1, &json!("thread.missing_outputs"), &json!(["n"])), "{told}");
     world.signed_home(
         ".ai/tools/acme/script.yaml",
-        &provider(&json!([call("acme_none", json!({}))])),
+        &provider(&json!([call("acme_none", &json!({}))])),
     );
     let (status, told) = fork(&world, &[]);
     assert_eq!((status, &told["code"]), (7, &json!("provider.script_ended")), "{told}");
@@ -361,7 +361,7 @@ fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
 
 #[test]
 fn verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_record_of_another() {
-    let turns = json!([call("acme_echo", json!({"a": 1})), hand_over()]);
+    let turns = json!([call("acme_echo", &json!({"a": 1})), hand_over()]);
     let world = world(&turns, "turns=\"4\"", ONLY_ECHO);
     let run = || fork(&world, &[]).1["thread_id"].as_str().unwrap().to_owned();
     let (id, other) = (run(), run());
@@ -406,14 +406,14 @@ fn verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_record_o
 
 #[test]
 fn a_thread_that_is_killed_is_listed_so_and_its_record_holds_to_its_last_checkpoint() {
-    let turns = json!([call("acme_echo", json!({})), call("acme_slow", json!({})), hand_over()]);
+    let turns = json!([call("acme_echo", &json!({})), call("acme_slow", &json!({})), hand_over()]);
     let both = "<execute><tool>acme.echo</tool><tool>acme.slow</tool></execute>";
     let world = world(&turns, "turns=\"5\"", both);
     let slow = ECHO.replace("echo x >> ran\ncat\n", "touch slow; sleep 300\n");
     world.signed(".ai/tools/acme/slow.sh", &slow);
     let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
     let begin = Instant::now();
-    while !world.project().join("slow").exists() && begin.elapsed() < Duration::from_secs(60) {
+    while !world.project().join("slow").exists() && begin.elapsed() < Duration::from_mins(1) {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(rows(&world)[0]["thread_status"], "running");
@@ -433,7 +433,7 @@ fn a_thread_that_is_killed_is_listed_so_and_its_record_holds_to_its_last_checkpo
 
 #[test]
 fn a_secret_of_a_tool_is_in_no_record() {
-    let turns = json!([call("acme_tells", json!({})), hand_over()]);
+    let turns = json!([call("acme_tells", &json!({})), hand_over()]);
     let world = world(&turns, "turns=\"3\"", "<execute><tool>acme.tells</tool></execute>");
     let world = world.env("ACME_KEY", "canary-5d1f7c2b");
     let tells = ECHO.replace(
@@ -451,7 +451,7 @@ fn a_secret_of_a_tool_is_in_no_record() {
 
 #[test]
 fn a_project_lowers_the_limits_of_threads_and_raises_none() {
-    let turns = json!([call("acme_echo", json!({})), hand_over()]);
+    let turns = json!([call("acme_echo", &json!({})), hand_over()]);
     let world = world(&turns, "depth=\"1\"", ONLY_ECHO);
     let turns_of = |row: &Value| row["limits"]["turns"].as_u64().unwrap();
     let said = |turns: u64| format!("defaults: {{turns: {turns}}}\nmost: {{turns: {turns}}}\n");
