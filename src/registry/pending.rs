@@ -149,7 +149,7 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn requests(&self) -> Result<Vec<PendingRow>, RegistryError> {
-        self.expire()?;
+        super::snippets::expire(&self.db).map_err(|error| self.fail(error))?;
         let fail = |error| self.fail(error);
         let sql = format!("SELECT {ROW} FROM pending ORDER BY asked_at, rowid");
         let mut query = self.db.prepare(&sql).map_err(fail)?;
@@ -164,7 +164,7 @@ impl Registry {
     /// # Errors
     /// `pending.not_found`, `registry.io`
     pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
-        self.expire()?;
+        super::snippets::expire(&self.db).map_err(|error| self.fail(error))?;
         let sql = format!(
             "SELECT {ROW}, plan, for_record, result, env,
              (SELECT kept FROM snippet WHERE snippet.id = pending.id) FROM pending WHERE id = ?1"

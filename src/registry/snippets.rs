@@ -48,14 +48,6 @@ impl Registry {
         step.commit().map_err(fail)?;
         Ok(id)
     }
-
-    /// Ends the wait of snippets that nobody decided in time.
-    ///
-    /// # Errors
-    /// `registry.io`
-    pub(super) fn expire(&self) -> Result<(), RegistryError> {
-        expire(&self.db).map_err(|error| self.fail(error))
-    }
 }
 
 #[cfg(any(feature = "code", test))]
@@ -79,7 +71,8 @@ fn insert(step: &Transaction<'_>, id: &str, asked: &WaitingSnippet<'_>) -> rusql
     Ok(())
 }
 
-fn expire(db: &Connection) -> rusqlite::Result<()> {
+/// Ends the wait of snippets that nobody decided in time.
+pub(super) fn expire(db: &Connection) -> rusqlite::Result<()> {
     let since = format!("-{SNIPPET_WAITS_S} seconds");
     let late = "SELECT s.id FROM snippet s JOIN pending p ON p.id = s.id
                 WHERE p.state != 'approved'

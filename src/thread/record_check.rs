@@ -124,7 +124,9 @@ mod tests {
         let mut record = Record::create(base.path(), id.clone(), pair).unwrap();
         for turn in 0..3 {
             record.event("cognition_in", json!({"text": format!("turn {turn}")})).unwrap();
-            record.event("cognition_out", json!({"text": "é \u{1F980}", "n": 1.50})).unwrap();
+            record
+                .event("cognition_out", json!({"text": format!("é \u{1F980} {turn}"), "n": 1.50}))
+                .unwrap();
             let status = if turn == 2 { "completed" } else { "running" };
             record.checkpoint(status, json!({"turns": turn}), turn == 2).unwrap();
         }
