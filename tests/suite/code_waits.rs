@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::pending;
 use crate::tools::shell;
-use crate::world::World;
+use crate::world::{World, sha256};
 
 fn reads(script: &str) -> String {
     shell(script).replacen("# version", "# effects = \"read\"\n# version", 1)
@@ -327,13 +327,11 @@ fn a_kill_at_any_moment_of_the_wait_and_of_the_approval_doubles_no_call() {
         let _ = child.kill();
         child.wait().unwrap();
     };
-    let (mut kept, mut ended) = (0, 0);
     for after in (0..600).step_by(60) {
         killed(&["code", "run", "five.js", "--json"], after);
         // Tools that it had started may end by themselves.
         std::thread::sleep(Duration::from_millis(100));
         for id in waiting(&world) {
-            kept += 1;
             let (count, wrote) = (lines(&world, "count"), lines(&world, "wrote"));
             killed(&["pending", "approve", &id, "--json"], after);
             std::thread::sleep(Duration::from_millis(100));
@@ -344,17 +342,72 @@ fn a_kill_at_any_moment_of_the_wait_and_of_the_approval_doubles_no_call() {
             let (count, wrote) = (lines(&world, "count") - count, lines(&world, "wrote") - wrote);
             assert!(count <= 2 && wrote <= 1, "{count} {wrote}");
             if state(&world, &id) == "done" {
-                ended += 1;
                 assert_eq!((count, wrote), (2, 1));
             }
             let (status, _) = decide(&world, "approve", &id);
             assert_eq!(status, 4, "it is decided");
         }
     }
-    // One that nobody killed, so that there is at least one.
+    // One that nobody killed, behind all that were: it is whole.
+    let before = (lines(&world, "count"), lines(&world, "wrote"));
     let (id, _) = waits(&world, FIVE, &[]);
     approved(&world, &id);
-    assert!(kept >= ended);
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (before.0 + 5, before.1 + 1));
+}
+
+#[test]
+fn a_kill_in_a_call_before_the_wait_keeps_nothing_to_be_approved() {
+    let world = world();
+    world.signed(".ai/tools/acme/holds.sh", &reads("echo x >>held; sleep 30; echo '{}'\n"));
+    let code = "await tools.acme.count(); await tools.acme.holds(); await tools.acme.write();";
+    world.write("holds.js", code);
+    let mut command = world.command(&["code", "run", "holds.js", "--json"]);
+    let mut run = command.stdout(Stdio::null()).spawn().unwrap();
+    while lines(&world, "held") == 0 {
+        assert!(run.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(waiting(&world).is_empty());
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 0));
+}
+
+#[test]
+fn what_a_tool_read_before_the_wait_is_what_the_snippet_knows_though_the_file_changed() {
+    let world = world();
+    world
+        .signed(".ai/tools/acme/look.sh", &reads("echo \"{\\\"flag\\\": \\\"$(cat flag)\\\"}\"\n"));
+    world.write("flag", "old");
+    let code = "const {flag} = await tools.acme.look();\n\
+        await tools.acme.write({n: 1});\n\
+        if (flag === 'old') await tools.acme.count();\n\
+        __out = [flag, (await tools.acme.look()).flag];";
+    let (id, _) = waits(&world, code, &[]);
+    world.write("flag", "new");
+    assert_eq!(approved(&world, &id), json!(["old", "new"]));
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 1));
+}
+
+#[test]
+fn a_snippet_that_calls_something_else_than_before_is_stopped_and_nothing_more_runs() {
+    let world = world();
+    let code = "await tools.acme.count({r: Math.random()}); await tools.acme.write(); __out = 1";
+    let (good, _) = waits(&world, code, &[]);
+    assert_eq!(approved(&world, &good), json!(1), "the fixture works untouched");
+    let (id, _) = waits(&world, code, &[]);
+    // What was kept is changed as a whole: other random numbers, and the digest of that.
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let kept: String = db.query_row("SELECT kept FROM snippet", [], |row| row.get(0)).unwrap();
+    let mut kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["sha256"], sha256(kept["paused"].to_string().as_bytes()));
+    kept["paused"]["seed"] = json!([1, 2, 3, 4]);
+    kept["sha256"] = json!(sha256(kept["paused"].to_string().as_bytes()));
+    assert_eq!(db.execute("UPDATE snippet SET kept = ?1", [kept.to_string()]).unwrap(), 1);
+    drop(db);
+    let (status, told) = decide(&world, "approve", &id);
+    assert_eq!((status, &told["error"]["code"]), (4, &json!("code.replay_diverged")), "{told}");
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (2, 1));
 }
 
 #[test]
