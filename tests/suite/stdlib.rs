@@ -39,7 +39,9 @@ fn refusal(world: &World, tool: &str, params: &Value) -> String {
 fn tools(world: &World) -> Vec<String> {
     let (_, got) = world.json(&["list", "--kind", "tool", "--space", "system"]);
     let items = got["items"].as_array().expect("items").iter();
-    items.map(|item| item["item_id"].as_str().expect("a ref").to_owned()).collect()
+    let ids = items.map(|item| item["item_id"].as_str().expect("a ref").to_owned());
+    // A provider answers in a thread; it is not called.
+    ids.filter(|id| world.json(&["show", id]).1["tool_type"] != "provider").collect()
 }
 
 /// Those whose sandbox lets them write nothing, and which reach no other program's network: an

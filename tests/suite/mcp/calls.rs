@@ -127,7 +127,7 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
 }
 
 #[test]
-fn h04_what_is_of_a_thread_is_refused_where_there_is_none() {
+fn h04_a_thread_needs_a_directive_and_a_provider_that_it_names() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
@@ -136,8 +136,8 @@ fn h04_what_is_of_a_thread_is_refused_where_there_is_none() {
         ("tool:acme/mark", "inline", json!({"model": "large"}), "mcp.arguments"),
         ("tool:acme/mark", "inline", json!({"limit_overrides": {"turns": 3}}), "mcp.arguments"),
         ("tool:acme/mark", "fork", json!({"model": "large"}), "matrix.tool_fork"),
-        ("directive:acme/greet", "fork", json!({"model": "large"}), "matrix.not_built"),
-        ("directive:acme/greet", "fork", json!({"limit_overrides": {}}), "matrix.not_built"),
+        ("directive:acme/greet", "fork", json!({"model": "large"}), "thread.no_provider"),
+        ("directive:acme/greet", "fork", json!({"limit_overrides": {}}), "thread.no_provider"),
     ] {
         let mut asked = json!({"item_id": item, "thread": thread, "parameters": {"who": "ann"}});
         asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -53,11 +53,13 @@ pub fn in_own_network(test: &str, body: impl FnOnce(&Names)) {
         return not_run(test, super::BWRAP, "`unshare -Urnm` does not work here");
     }
     let own = std::env::current_exe().expect("this program");
+    let files = tempfile::tempdir().expect("a folder");
     let ended = Command::new("unshare")
         .args(["-Urnm", "--"])
         .arg(own)
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])
         .env(INSIDE, "1")
+        .env("TMPDIR", files.path())
         .output()
         .expect("unshare starts");
     let told = String::from_utf8_lossy(&ended.stdout);
@@ -91,7 +93,7 @@ impl Names {
                 let bound =
                     Command::new("mount").arg("--bind").arg(ours.path()).arg(place).status();
                 assert!(bound.expect("mount starts").success(), "{place}");
-                // The mount keeps it.
+                // The mount needs it; it goes with the folder of this test.
                 let _ = ours.keep();
             }
         }

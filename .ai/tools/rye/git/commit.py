@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/commit ext=py at=2026-11-23T18:05:59Z sha256=1fd8adbf54ac272795db94473edb3593b07e98589ab2180c1c54c5621ce0817c key=78f7dae3a0d000131c0889808c8c822d sig=5c6YbzLSsGW3SGf-GgdbmMZsiIdGEc7x_DXP00rfmoA_Vg4ZgU_2V9uKZJeZ2hw2tPq9Kg7JgWPANXgIKsnICg
+# rye:signed:v2 item=tool:rye/git/commit ext=py at=2026-11-24T11:23:16Z sha256=835e425bd626accf9d00955e36be883a1445a75e2ae46b7fd52b1856d293cf8f key=78f7dae3a0d000131c0889808c8c822d sig=m1jTt6GwUUVNzgTijs7EspK6VpNY27FxxuNh7JBFUVRsnIkhwoJb7QeQLVl29ZH3NzeXPt8iYkd_2aLvJ_udBQ
 # /// rye
 # [anchor]
 # root = "tool_parent"
@@ -6,7 +6,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
+# "lib/git.py" = "102ecc20f61f4cba224e57a0934db03f7633f18bb001c749c6d429e220e46b43"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-23T23:35:51Z sha256=cacc6c2159f897cb876f5e37c57a6dab17f0c07983eb37aa51ffdedd4593fe8a key=78f7dae3a0d000131c0889808c8c822d sig=fJRRe_r7UEYOr_Qsg8pA9EDO69g7xH2hcN-yoXboZvBeEbaag0ybNhiO3ZGk3quBeZJZzwST1jBhM6zo2ZeiBA
+# rye:signed:v2 item=tool:rye/git/diff ext=py at=2026-11-24T11:23:16Z sha256=102af78f34c50e636e412a7873a1f2f74d9f0517bae06ae00c3c6e1ae0d12fb9 key=78f7dae3a0d000131c0889808c8c822d sig=9gyoVhEhGcFg0AFlU_sRWcN0v_wwcOR3NZi4XBaMfZfp1zM_KHByl7_yV19C7daJwbCO3xiq8NpORYZIFKpiCA
 # /// rye
 # effects = "read"
 #
@@ -8,7 +8,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
+# "lib/git.py" = "102ecc20f61f4cba224e57a0934db03f7633f18bb001c749c6d429e220e46b43"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-23T23:35:51Z sha256=a6b7f02b486505851fe138b698b9c4902f004b34909af1255e71d4f75dbaa7a8 key=78f7dae3a0d000131c0889808c8c822d sig=6EhUXABY8MMTJtQwG34vVpRhFrL9ylHP3x5QVvhBaPnOv3eQjuGD2dUnLRq6rOA6bsxv7mgwv5b3HBE8E20rCw
+# rye:signed:v2 item=tool:rye/git/log ext=py at=2026-11-24T11:23:16Z sha256=551a22d50630f126770cea568602a3c790d43dc553f6a6ef32f3bb787f61e6a2 key=78f7dae3a0d000131c0889808c8c822d sig=6pztZeJA3H9_vMYEy3PqbyA-YQP0KqYZp43ckbh0QBGymoNZ7fZF9BgUFeL2iET_csWJGchvRVQgHt6Lz64wAg
 # /// rye
 # effects = "read"
 #
@@ -8,7 +8,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
+# "lib/git.py" = "102ecc20f61f4cba224e57a0934db03f7633f18bb001c749c6d429e220e46b43"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #

@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-23T23:35:51Z sha256=3d7b397716237c324a79c8bf558bdeaf04ff726259fe5edaa3f58d06b2dff415 key=78f7dae3a0d000131c0889808c8c822d sig=1J58m9aM-BH6us_J7fTMYEo5LOLUUf2bY90UHWAig086zrPTam3bCgVhs-puI1NcbIfP8sJOVbUWmTGjPSCmDw
+# rye:signed:v2 item=tool:rye/git/status ext=py at=2026-11-24T11:23:16Z sha256=646af170c495f9d614ce3563538a4d512137074da1303ce0596cb3a88e6e53ee key=78f7dae3a0d000131c0889808c8c822d sig=OZuxYpan5k3sjaHznHr1IQ4qNDEGURyRAk2MNc6eAfbM9cPdDZjvfej4Rmi1oMcqPId4rzkiXB3VKTQZ3ex9CQ
 # /// rye
 # effects = "read"
 #
@@ -8,7 +8,7 @@
 #
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
-# "lib/git.py" = "32311c696d931b6fdbfa86baea7b032155671fc7526e3fd452807fad5a705168"
+# "lib/git.py" = "102ecc20f61f4cba224e57a0934db03f7633f18bb001c749c6d429e220e46b43"
 # "lib/params.py" = "d24daccd4ffade13d4b677e985a8d300976ae5e9c992e5fea1913852a0d4c804"
 # "lib/paths.py" = "36141f5bba183aad59d54b6d6a16cacdc8b88e98e28d518ff3220b33bc89f719"
 #

@@ -5,7 +5,9 @@ So git looks at content through a private folder in the place of `.git`: the obj
 are those of the repository, and its settings are a few plain values that are copied, by name. The
 repository's own folder is opened for two things alone: to say what a name means, and to move a branch.
 """
+import atexit
 import os
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -71,6 +73,7 @@ class Repository:
         if os.path.lexists(self.index) and not stat.S_ISREG(os.lstat(self.index).st_mode):
             raise Refused("the index of the repository is not a regular file")
         self.private = tempfile.mkdtemp(prefix="git-").encode()
+        atexit.register(shutil.rmtree, self.private, ignore_errors=True)
         self.branch = self._branch()
         self.head = self.commit("HEAD", must_exist=False)
         self._fill()
