@@ -127,12 +127,15 @@ fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
         let mut fields = row(&request.row);
         fields.insert("params".into(), params);
         fields.insert("plan_sha256".into(), json!(plan.digest()));
+        #[cfg(feature = "code")]
+        if let Some(snippet) = crate::rye::SnippetRows::of(request)? {
+            fields.insert("call".into(), snippet.call_json());
+        }
         fields.insert("result".into(), json!(result));
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
-    let RequestRows { known, said } = RequestRows::new(request, &plan, &Mask::default());
-    let mut rows = Vec::from(known);
+    let RequestRows { known: mut rows, said } = RequestRows::new(request, &plan, &Mask::default())?;
     rows.insert(1, ("state", state(request)));
     rows.extend(ended(request, result));
     show_rows(&rows, out);
@@ -222,7 +225,7 @@ fn show_rows(rows: &[(&str, String)], out: &mut Out) {
 fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let what = format!("approve {}, `{}`", request.row.id, request.row.item);
     #[cfg(feature = "code")]
-    if let Some(snippet) = crate::rye::SnippetRows::of(request)? {
+    if let Some(snippet) = snippet_alone(request)? {
         confirm(&what, &format!("snippet sha256 {}", snippet.sha256), context, out)?;
         return decide_snippet(request, Verdict::Approved, context, out);
     }
@@ -239,6 +242,15 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
     let result = rye.approvals().approve(request, decision, context.start, &Quiet);
     let report = result?;
     Ok(super::execute::show(&report, None, context, out))
+}
+
+/// The snippet of a request; `None` where it is saved as a tool, whose run has a plan.
+#[cfg(feature = "code")]
+fn snippet_alone(request: &PendingRequest) -> Result<Option<crate::rye::SnippetRows>, Failure> {
+    if !request.plan.is_empty() {
+        return Ok(None);
+    }
+    crate::rye::SnippetRows::of(request)
 }
 
 /// Runs a snippet that waited again, with what was said of it.
@@ -273,7 +285,14 @@ fn reject(
     confirm(&what, "", context, out)?;
     #[cfg(feature = "code")]
     if request.snippet.is_some() {
-        return decide_snippet(request, Verdict::Rejected(reason.to_owned()), context, out);
+        if request.plan.is_empty() {
+            return decide_snippet(request, Verdict::Rejected(reason.to_owned()), context, out);
+        }
+        let rye = context.rye_for_many_in(request.row.project.clone())?;
+        let decision = rye.approvals().decision();
+        let report =
+            rye.approvals().reject_saved(request, &decision, reason, context.start, &Quiet)?;
+        return Ok(super::execute::show(&report, None, context, out));
     }
     let rye = context.rye()?;
     let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };

@@ -364,6 +364,11 @@ impl CodeResult {
         self.waiting.as_ref().map(|waiting| waiting.id.as_str())
     }
 
+    /// The id of the request to a person, and the call that waits; `None` where none does.
+    pub(crate) fn waiting(&self) -> Option<(&str, &AskedCall)> {
+        self.waiting.as_ref().map(|waiting| (waiting.id.as_str(), &waiting.asked))
+    }
+
     /// What a person is asked, and how they answer; `None` where it does not wait.
     pub(crate) fn waiting_text(&self, paint: Paint) -> Option<String> {
         let Waiting { id, asked } = self.waiting.as_ref()?;

@@ -51,5 +51,6 @@ pub use tools::{Backend, SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools};
 
 pub(crate) use engine::{CheckedSnippet, check, enter};
 pub(crate) use error::{CODES, CodeError, CodeLimit, NestedLimit};
+pub(crate) use journal::AskedCall;
 pub(crate) use saved::{SavedSnippetError, check_syntax};
 pub(crate) use stubs::{DeclaredTool, declarations};

@@ -90,7 +90,7 @@ pub(super) fn pending(map: &Map<String, Value>) -> Result<Option<Pending>, &'sta
         Some(Value::String(_)) => Err("a text of `pending` is too long"),
         Some(_) => Err("`pending` holds something that is not text"),
     };
-    Ok(Some(Pending { reason: text("reason")?, message: text("message")? }))
+    Ok(Some(Pending { reason: text("reason")?, message: text("message")?, kept_as: None }))
 }
 
 /// The first bytes of something, without secrets, escaped.
@@ -112,8 +112,9 @@ pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
             let message = if is_mute { MUTE.to_owned() } else { mask.text(&message) };
             (mask.value(data), Some(ToolFailure { message, tail, of: "stderr_tail" }), None)
         }
-        Answer::Pending(Pending { reason, message }) => {
-            let pending = Pending { reason: mask.text(&reason), message: mask.text(&message) };
+        Answer::Pending(Pending { reason, message, kept_as }) => {
+            let (reason, message) = (mask.text(&reason), mask.text(&message));
+            let pending = Pending { reason, message, kept_as };
             (json!(null), None, Some(pending))
         }
     };
@@ -156,7 +157,11 @@ mod tests {
     fn error_beats_pending_beats_result() {
         let error = |text: &str, value| Ok(Answer::Error(text.into(), value));
         let pending = |reason: &str, message: &str| {
-            Ok(Answer::Pending(Pending { reason: reason.into(), message: message.into() }))
+            Ok(Answer::Pending(Pending {
+                reason: reason.into(),
+                message: message.into(),
+                kept_as: None,
+            }))
         };
         for (text, want) in [
             ("{\"result\":1}", Ok(Answer::Result(json!(1)))),

@@ -52,6 +52,8 @@ pub(crate) struct HttpMetadata {
 pub(crate) struct Pending {
     pub(crate) reason: String,
     pub(crate) message: String,
+    /// The request that was kept of it, where whoever asks kept one already: a saved snippet.
+    pub(crate) kept_as: Option<String>,
 }
 
 /// What is known of a tool's failure.

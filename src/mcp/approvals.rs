@@ -17,6 +17,8 @@ use super::session::gone;
 use crate::base::Digest;
 use crate::base::limits::{MCP_QUESTION_BYTES, MCP_WAITING};
 use crate::base::text::{brief_line, escape_line};
+#[cfg(feature = "code")]
+use crate::code::Verdict;
 use crate::diagnostic::Failure;
 use crate::registry::{Decision, PendingRequest, Registry, RegistryError};
 use crate::report::metadata;
@@ -149,8 +151,16 @@ impl Call<'_> {
             let own = rye.approvals().decision();
             let decision = Decision { by: format!("{} over MCP", own.by), ..own };
             #[cfg(feature = "code")]
-            if let Some(verdict) = verdict(action).filter(|_| request.snippet.is_some()) {
-                return super::code::decided(self, rye, &request, &decision, verdict);
+            match verdict(action).filter(|_| request.snippet.is_some()) {
+                Some(verdict) if request.plan.is_empty() => {
+                    return super::code::decided(self, rye, &request, &decision, verdict);
+                }
+                Some(Verdict::Rejected(why)) => {
+                    return Ok(self.told(None, |sink| {
+                        rye.approvals().reject_saved(&request, &decision, &why, self.start, sink)
+                    }));
+                }
+                _ => {}
             }
             match action {
                 ElicitationAction::Accept => Ok(self.told(None, |sink| {
@@ -176,8 +186,7 @@ impl Call<'_> {
 
 /// What the person said, of a snippet.
 #[cfg(feature = "code")]
-fn verdict(action: &ElicitationAction) -> Option<crate::code::Verdict> {
-    use crate::code::Verdict;
+fn verdict(action: &ElicitationAction) -> Option<Verdict> {
     match action {
         ElicitationAction::Accept => Some(Verdict::Approved),
         ElicitationAction::Decline => {

@@ -1,9 +1,9 @@
 //! A plan and how it is made.
 
-use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::act::{Act, McpServer};
@@ -160,7 +160,7 @@ pub(crate) struct Plan {
     pub(super) config: Option<Digest>,
     /// There where the plan is for the record.
     pub(super) content: Option<Content>,
-    digest: OnceCell<Digest>,
+    digest: OnceLock<Digest>,
 }
 
 impl Plan {
@@ -245,7 +245,7 @@ impl Plan {
             params: given,
             content,
             config,
-            digest: OnceCell::new(),
+            digest: OnceLock::new(),
         };
         if machine.for_record || sink.has_reader() {
             sink.record(Event::Plan { digest: plan.digest()? });

@@ -21,5 +21,5 @@ pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, RegistryError};
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
 #[cfg(feature = "code")]
-pub(crate) use snippets::WaitingSnippet;
+pub(crate) use snippets::{WaitingSnippet, WaitingTool};
 pub(crate) use threads::{Amounts, Breach, NewThread, ThreadRow};

@@ -9,6 +9,8 @@ use rusqlite::{Connection, OptionalExtension};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
 use super::db::Registry;
+#[cfg(any(feature = "code", test))]
+use super::env_digests::EnvDigests;
 use super::error::RegistryError;
 #[cfg(any(feature = "code", test))]
 use super::pending::{make_room, new_id, prune};
@@ -19,7 +21,7 @@ use crate::base::durations::SNIPPET_WAITS_S;
 #[derive(Debug)]
 pub(crate) struct WaitingSnippet<'a> {
     pub(crate) asked_at: &'a str,
-    /// The item of the call that waits.
+    /// The item of the call that waits; of a saved snippet its own.
     pub(crate) item: &'a str,
     pub(crate) project: &'a Path,
     pub(crate) reason: &'a str,
@@ -28,6 +30,20 @@ pub(crate) struct WaitingSnippet<'a> {
     pub(crate) kept: &'a str,
     /// Requests that tools made below it: they are decided with it.
     pub(crate) requests: &'a [&'a str],
+    /// The run that it is, where it is saved as a tool.
+    pub(crate) tool: Option<WaitingTool<'a>>,
+}
+
+/// The run of a saved snippet that waits.
+#[cfg(any(feature = "code", test))]
+#[derive(Debug)]
+pub(crate) struct WaitingTool<'a> {
+    /// A plan file with its parameters.
+    pub(crate) plan: &'a [u8],
+    /// The plan was made for the record, with the digests of its programs.
+    pub(crate) for_record: bool,
+    /// What the project's `.env` gave to the run.
+    pub(crate) env: &'a EnvDigests,
 }
 
 impl Registry {
@@ -42,7 +58,8 @@ impl Registry {
         let id = new_id(&path)?;
         let step =
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
-        make_room(&step, asked.kept.len(), fail)?;
+        let plan = asked.tool.as_ref().map_or(0, |tool| tool.plan.len());
+        make_room(&step, asked.kept.len() + plan, fail)?;
         insert(&step, &id, asked).map_err(fail)?;
         prune(&step).map_err(fail)?;
         step.commit().map_err(fail)?;
@@ -52,16 +69,20 @@ impl Registry {
 
 #[cfg(any(feature = "code", test))]
 fn insert(step: &Transaction<'_>, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
+    let tool = asked.tool.as_ref();
     step.execute(
-        "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, state)
-         VALUES (?1, ?2, ?3, ?4, x'', 0, ?5, ?6, 'waiting')",
+        "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, state)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting')",
         params![
             id,
             asked.asked_at,
             asked.item,
             asked.project.to_string_lossy(),
+            tool.map_or(&[][..], |tool| tool.plan),
+            tool.is_some_and(|tool| tool.for_record),
             asked.reason,
-            asked.message
+            asked.message,
+            tool.map(|tool| tool.env.to_text()),
         ],
     )?;
     step.execute("INSERT INTO snippet (id, kept) VALUES (?1, ?2)", params![id, asked.kept])?;
@@ -120,6 +141,7 @@ mod tests {
             message: "Pay?",
             kept: "{}",
             requests,
+            tool: None,
         };
         registry.pause(&asked).unwrap()
     }

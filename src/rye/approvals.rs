@@ -8,9 +8,13 @@ use serde_json::{Value, json};
 
 use super::facade::{Rye, now};
 use super::failed::Failed;
+#[cfg(feature = "code")]
+use super::paused::{SnippetRows, WaitedSnippet};
 use super::run::Request;
 use crate::base::durations::PENDING_LOOK_MS;
 use crate::base::text::escape_line;
+#[cfg(feature = "code")]
+use crate::code::Verdict;
 use crate::diagnostic::Failure;
 use crate::execute::{Mask, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
@@ -29,12 +33,21 @@ pub(crate) struct Approval {
     env: Option<EnvDigests>,
     /// This very run claimed it, so what comes of it is this run's to say.
     claimed: Arc<AtomicBool>,
+    /// The saved snippet that waited.
+    #[cfg(feature = "code")]
+    pub(super) snippet: Option<Arc<WaitedSnippet>>,
 }
 
 impl Approval {
     /// As the program is told.
     pub(super) fn to_json(&self) -> Value {
         json!({"id": self.id, "by": self.decision.by, "at": self.decision.at})
+    }
+
+    /// The saved snippet that waited is to go on.
+    #[cfg(feature = "code")]
+    pub(super) fn goes_on(self, snippet: Arc<WaitedSnippet>) -> Self {
+        Self { snippet: Some(snippet), ..self }
     }
 
     /// A hook wants other arguments than the approved ones, which nobody replaces.
@@ -119,6 +132,11 @@ impl Approvals<'_> {
     /// # Errors
     /// `pending.decided`, `registry.io`
     pub(super) fn claim(self, approval: &Approval) -> Result<(), Failure> {
+        #[cfg(feature = "code")]
+        if approval.snippet.as_ref().is_some_and(|waited| waited.is_rejected()) {
+            // That was written before: it is run once more to be told so.
+            return Ok(());
+        }
         let registry = Registry::open(self.rye.spaces.user()?.base())?;
         registry.claim(&approval.id, &approval.decision)?;
         approval.claimed.store(true, Ordering::Relaxed);
@@ -134,19 +152,14 @@ impl Approvals<'_> {
         start: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
-        let early = |failure: Failure| Failed {
-            failure,
-            item: request.row.item.clone(),
-            chain: Vec::new(),
-            elapsed: start.elapsed(),
-            warnings: Vec::new(),
-            trace: None,
-        };
+        let early = |failure| not_run(failure, request, start);
         if request.row.state != PendingState::Waiting {
             let (id, state) = (request.row.id.clone(), request.row.state);
             return Err(early(RegistryError::Decided { id, state }.into()));
         }
         let (asked, claimed) = approved(request, decision).map_err(early)?;
+        #[cfg(feature = "code")]
+        let asked = self.with_snippet(asked, request, Verdict::Approved).map_err(early)?;
         let result = self.rye.runs().run(&asked, start, sink);
         if !claimed.load(Ordering::Relaxed) {
             // Nothing was started, or somebody else's run of it was.
@@ -184,7 +197,7 @@ impl Approvals<'_> {
             Report::Tool(tool) => Mask::new(tool.plan.private_values()),
             _ => Mask::default(),
         };
-        Ok(RequestRows::new(request, &PlanFile::read(&request.plan)?, &mask))
+        RequestRows::new(request, &PlanFile::read(&request.plan)?, &mask)
     }
 
     /// Waits until somebody decided, and gives the report of the run as JSON.
@@ -226,8 +239,20 @@ impl Approvals<'_> {
     }
 }
 
+/// A failure before the run of a kept request.
+pub(super) fn not_run(failure: Failure, request: &PendingRequest, start: Instant) -> Failed {
+    Failed {
+        failure,
+        item: request.row.item.clone(),
+        chain: Vec::new(),
+        elapsed: start.elapsed(),
+        warnings: Vec::new(),
+        trace: None,
+    }
+}
+
 /// The run of a kept request as it was asked for, and whether that run claimed it.
-fn approved(
+pub(super) fn approved(
     request: &PendingRequest,
     decision: Decision,
 ) -> Result<(Request, Arc<AtomicBool>), Failure> {
@@ -241,14 +266,21 @@ fn approved(
     // Made the same way, so that it is compared like with like.
     asked.for_record = request.for_record;
     let (env, shared) = (request.env.clone(), Arc::clone(&claimed));
-    asked.approval = Some(Approval { id, decision, env, claimed: shared });
+    asked.approval = Some(Approval {
+        id,
+        decision,
+        env,
+        claimed: shared,
+        #[cfg(feature = "code")]
+        snippet: None,
+    });
     Ok((asked, claimed))
 }
 
 /// What a person is shown of a request, row by row: a label and a value that may be of any form.
 pub(crate) struct RequestRows {
     /// What rye knows of it.
-    pub(crate) known: [(&'static str, String); 6],
+    pub(crate) known: Vec<(&'static str, String)>,
     /// The tool's own words, which nobody checked.
     pub(crate) said: [(&'static str, String); 2],
 }
@@ -257,10 +289,16 @@ impl RequestRows {
     /// What stands above the tool's own words.
     pub(crate) const SAID: &str = "The tool says, in words that nobody checked:";
 
-    pub(crate) fn new(request: &PendingRequest, plan: &PlanFile, mask: &Mask) -> Self {
+    /// # Errors
+    /// `pending.drifted`: of a saved snippet that waits it is not what was kept.
+    pub(crate) fn new(
+        request: &PendingRequest,
+        plan: &PlanFile,
+        mask: &Mask,
+    ) -> Result<Self, Failure> {
         let params = mask.value(plan.params().cloned().unwrap_or_default().into());
         let row = &request.row;
-        let known = [
+        let mut known = vec![
             ("request", row.id.clone()),
             ("tool", row.item.clone()),
             ("project", row.project.display().to_string()),
@@ -268,7 +306,11 @@ impl RequestRows {
             ("plan", format!("sha256 {}", plan.digest())),
             ("parameters", params.to_string()),
         ];
+        #[cfg(feature = "code")]
+        if let Some(snippet) = SnippetRows::of(request)? {
+            known.extend(snippet.call().into_iter().map(|(label, text)| (label, mask.text(&text))));
+        }
         let said = [("reason", mask.text(&row.reason)), ("message", mask.text(&row.message))];
-        Self { known, said }
+        Ok(Self { known, said })
     }
 }

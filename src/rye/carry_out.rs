@@ -27,6 +27,10 @@ pub(super) struct Caller<'a> {
     /// What was asked for.
     pub(super) request: &'a Request,
     pub(super) run_id: &'a str,
+    /// The plan was made for the record.
+    pub(super) for_record: bool,
+    /// A person may be asked in its midst; it is run again then, once they decided.
+    pub(super) can_wait: bool,
 }
 
 impl Runs<'_> {

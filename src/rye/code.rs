@@ -19,7 +19,7 @@ use super::failed::Failed;
 use super::grants::{self, ApprovalNeeded};
 use super::paused::{ItemDigests, KeptSnippet};
 use super::run::{Request, run_id};
-use super::saved_snippet::Nesting;
+use super::saved_snippet::{Nesting, SavedRun};
 use super::search::{SearchRequest, is_link};
 use crate::base::Digest;
 use crate::base::limits::CODE_KEPT;
@@ -32,8 +32,8 @@ use crate::code::{
 };
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref, Space};
-use crate::plan::{Act, PlanError};
-use crate::registry::{Registry, RegistryError, WaitingSnippet};
+use crate::plan::{Act, PlanError, PlanFile};
+use crate::registry::{Registry, RegistryError, WaitingSnippet, WaitingTool};
 use crate::report::{Report, Warned};
 use crate::trace::{Event, Quiet, Sink};
 
@@ -99,8 +99,10 @@ pub struct RyeTools<'a> {
     /// Of what is configured, when the snippet began.
     policy: Option<Digest>,
     locked: bool,
-    /// A saved snippet is part of a run, which does not wait in its midst.
+    /// What is only tried asks nobody, and neither does a program that judges.
     can_wait: bool,
+    /// The run that the snippet is, where it is saved as a tool.
+    saved: Option<SavedRun<'a>>,
     /// Where a receipt of each call goes.
     receipts: Option<PathBuf>,
     warned: Mutex<Vec<Warned>>,
@@ -126,6 +128,7 @@ impl<'a> RyeTools<'a> {
             policy: policy.map(|policy| policy.digest()),
             locked: false,
             can_wait: true,
+            saved: None,
             receipts: None,
             warned: Mutex::default(),
             within: Nesting::default(),
@@ -164,6 +167,7 @@ impl<'a> RyeTools<'a> {
             policy: Some(kept.policy),
             locked: kept.locked,
             can_wait: true,
+            saved: None,
             within: Nesting::default(),
             receipts: kept.receipts.clone(),
             warned: Mutex::default(),
@@ -246,18 +250,17 @@ impl<'a> RyeTools<'a> {
     }
 
     /// For a saved snippet, which reaches these tools and of them what its caller reaches.
-    pub(super) fn below(self, caller: Caller<'_>, within: Nesting, own: Grants) -> Self {
+    pub(super) fn below(self, caller: Caller<'_>, own: Grants) -> Self {
         let grants = match caller.request.grants.clone() {
             Some(granted) => granted.and(own),
             None => own,
         };
-        Self {
-            run_id: caller.run_id.to_owned(),
-            grants: Some(grants),
-            within,
-            can_wait: false,
-            ..self
-        }
+        Self { run_id: caller.run_id.to_owned(), grants: Some(grants), ..self }
+    }
+
+    /// For a snippet that is this run.
+    pub(super) fn of_saved(self, saved: SavedRun<'a>, within: Nesting, can_wait: bool) -> Self {
+        Self { saved: Some(saved), within, can_wait, ..self }
     }
 
     /// What dev mode let through.
@@ -399,17 +402,29 @@ impl Tools for RyeTools<'_> {
 
     fn pause(&self, paused: &PausedSnippet) -> Result<String, Failure> {
         let kept = KeptSnippet::write(paused, self)?;
-        let asks = &paused.asked().asks;
+        let asked = paused.asked();
         let mut registry = Registry::open(self.rye.spaces().user()?.base())?;
-        Ok(registry.pause(&WaitingSnippet {
-            asked_at: &now().to_string(),
-            item: &asks.item,
+        let requests = paused.requests().collect::<Vec<_>>();
+        let asked_at = now().to_string();
+        let waiting = WaitingSnippet {
+            asked_at: &asked_at,
+            item: &asked.asks.item,
             project: self.rye.spaces().project_path(),
-            reason: &asks.reason,
-            message: &asks.message,
+            reason: &asked.asks.reason,
+            message: &asked.asks.message,
             kept: &kept,
-            requests: &paused.requests().collect::<Vec<_>>(),
-        })?)
+            requests: &requests,
+            tool: None,
+        };
+        let Some(saved) = &self.saved else { return Ok(registry.pause(&waiting)?) };
+        let plan = PlanFile::write(saved.plan, true)?;
+        let env = registry.env_digests(saved.plan.of_env_file())?;
+        let item = saved.plan.item().to_string();
+        let tool = WaitingTool { plan: &plan, for_record: saved.for_record, env: &env };
+        let message = saved.asks(asked);
+        let waiting =
+            WaitingSnippet { item: &item, message: &message, tool: Some(tool), ..waiting };
+        Ok(registry.pause(&waiting)?)
     }
 
     fn search_tools(

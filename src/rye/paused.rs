@@ -6,20 +6,26 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::approvals::Approvals;
+use super::approvals::{Approvals, approved, not_run};
 use super::call_policy::{CallPolicy, LockMode};
 use super::code::RyeTools;
 use super::code_policy::{CallApproval, CodePolicy};
 use super::facade::Rye;
+use super::failed::Failed;
+use super::run::Request;
 use crate::base::Digest;
+use crate::base::json::object;
 use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
 use crate::diagnostic::Failure;
 use crate::id::{Grants, Pattern, Query};
-use crate::registry::{Decision, PendingRequest, PendingState, RegistryError};
+use crate::registry::{Decision, PendingRequest, PendingState, Registry, RegistryError};
+use crate::report::Report;
 use crate::trace::{Quiet, Sink};
 
 /// The form of what is kept.
@@ -29,7 +35,7 @@ const FORMAT: &str = "rye/snippet/v1";
 pub(super) type ItemDigests = BTreeMap<String, Digest>;
 
 /// What is kept of a snippet that waits.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KeptSnippet {
     pub(super) format: String,
@@ -93,6 +99,8 @@ impl KeptSnippet {
 pub(crate) struct SnippetRows {
     /// The text of the snippet; `None` for a chain.
     pub(crate) code: Option<String>,
+    /// The tool of the call that waits.
+    pub(crate) item: String,
     pub(crate) args: Value,
     /// Of further calls of the same tool, which are made with it.
     pub(crate) other_args: Vec<Value>,
@@ -112,6 +120,7 @@ impl SnippetRows {
         let asked = paused.asked();
         Ok(Some(Self {
             code: paused.code().map(str::to_owned),
+            item: asked.asks.item.clone(),
             args: asked.args.clone().into(),
             other_args: asked.others.clone(),
             calls: paused.calls_so_far(),
@@ -121,10 +130,26 @@ impl SnippetRows {
 
     /// As JSON.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        crate::base::json::object(serde_json::json!({
+        object(json!({
             "params": self.args, "other_params": self.other_args, "code": self.code,
             "tool_calls": self.calls, "snippet_sha256": self.sha256,
         }))
+    }
+
+    /// The call that waits in a saved snippet, row by row.
+    pub(super) fn call(&self) -> Vec<(&'static str, String)> {
+        let mut rows = vec![("calls", self.item.clone()), ("arguments", self.args.to_string())];
+        rows.extend(self.other_args.iter().map(|args| ("also", args.to_string())));
+        rows.push(("ran", format!("{} calls before it", self.calls.len())));
+        rows
+    }
+
+    /// The same as JSON.
+    pub(crate) fn call_json(&self) -> Value {
+        json!({
+            "item_id": self.item, "params": self.args, "other_params": self.other_args,
+            "tool_calls": self.calls,
+        })
     }
 }
 
@@ -163,9 +188,7 @@ impl Approvals<'_> {
                 Ok(ready) => ready,
                 Err(failure) => return Ok(CodeResult::not_run(&failure)),
             };
-            if let Some(request) = &paused.asked().asks.request {
-                registry.reject(request, decision, why)?;
-            }
+            reject_below(&registry, &paused, decision, why)?;
             return Ok(executor.resume(&paused, verdict, &tools, print));
         }
         let (executor, paused, tools) = ready?;
@@ -183,6 +206,21 @@ impl Approvals<'_> {
         verdict: &Verdict,
         sink: &'s dyn Sink,
     ) -> Result<(Executor, PausedSnippet, RyeTools<'s>), Failure> {
+        let (kept, paused, policy) = self.unchanged(id, text)?;
+        let is_approved = *verdict == Verdict::Approved;
+        let tools = RyeTools::again(self.rye, sink, &kept, &paused, is_approved);
+        Ok((Executor::with_languages(policy.config), paused, tools))
+    }
+
+    /// What was kept of a snippet, if all that it called is what it was.
+    ///
+    /// # Errors
+    /// `pending.drifted`, `code.configuration`
+    fn unchanged(
+        &self,
+        id: &str,
+        text: &str,
+    ) -> Result<(KeptSnippet, PausedSnippet, CodePolicy), Failure> {
         let (kept, paused) = KeptSnippet::read(id, text)?;
         let policy = CodePolicy::of(self.rye)?;
         let drifted = |why: String| RegistryError::Drifted { id: id.to_owned(), why };
@@ -194,9 +232,97 @@ impl Approvals<'_> {
                 return Err(drifted(format!("`{item}` is not what it was")).into());
             }
         }
-        let is_approved = *verdict == Verdict::Approved;
-        let tools = RyeTools::again(self.rye, sink, &kept, &paused, is_approved);
-        Ok((Executor::with_languages(policy.config), paused, tools))
+        Ok((kept, paused, policy))
+    }
+
+    /// The run of a saved snippet that waited goes on where it was.
+    ///
+    /// # Errors
+    /// `pending.drifted`, `code.configuration`
+    pub(super) fn with_snippet(
+        &self,
+        asked: Request,
+        request: &PendingRequest,
+        verdict: Verdict,
+    ) -> Result<Request, Failure> {
+        let Some(text) = &request.snippet else { return Ok(asked) };
+        let (kept, paused, _) = self.unchanged(&request.row.id, text)?;
+        let locked = kept.locked;
+        let waited = Arc::new(WaitedSnippet { kept, paused, verdict });
+        let approval = asked.approval.map(|approval| approval.goes_on(waited));
+        Ok(Request { locked, approval, ..asked })
+    }
+
+    /// Rejects a saved snippet that waits, and runs it again: the call throws, and it goes on.
+    ///
+    /// It stays rejected, also where it is not what it was: then it is not run again.
+    ///
+    /// # Errors
+    /// `pending.decided`, `pending.held`, `pending.drifted`, `registry.io`; those of a run.
+    pub(crate) fn reject_saved(
+        self,
+        request: &PendingRequest,
+        decision: &Decision,
+        why: &str,
+        start: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failed> {
+        let asked = self.rejected(request, decision, why);
+        let asked = asked.map_err(|failure| not_run(failure, request, start))?;
+        self.rye.runs().run(&asked, start, sink)
+    }
+
+    fn rejected(
+        &self,
+        request: &PendingRequest,
+        decision: &Decision,
+        why: &str,
+    ) -> Result<Request, Failure> {
+        let id = &request.row.id;
+        let none = || RegistryError::NotFound { id: id.clone(), near: Vec::new() };
+        let registry = self.registry()?.ok_or_else(|| Failure::from(none()))?;
+        registry.reject(id, decision, why)?;
+        let text = request.snippet.as_deref().unwrap_or_default();
+        let (_, paused) = KeptSnippet::read(id, text)?;
+        reject_below(&registry, &paused, decision, why)?;
+        let (asked, _) = approved(request, decision.clone())?;
+        self.with_snippet(asked, request, Verdict::Rejected(why.to_owned()))
+    }
+}
+
+/// Rejects what a tool asked below a call that was rejected, and what was asked below that.
+///
+/// # Errors
+/// `registry.io`, `pending.drifted`
+fn reject_below(
+    registry: &Registry,
+    paused: &PausedSnippet,
+    decision: &Decision,
+    why: &str,
+) -> Result<(), Failure> {
+    let Some(id) = &paused.asked().asks.request else { return Ok(()) };
+    let below = registry.request(id)?.snippet;
+    registry.reject(id, decision, why)?;
+    match below {
+        Some(text) => {
+            let (_, paused) = KeptSnippet::read(id, &text)?;
+            reject_below(registry, &paused, decision, why)
+        }
+        None => Ok(()),
+    }
+}
+
+/// A saved snippet that waited, and what was decided.
+#[derive(Debug)]
+pub(crate) struct WaitedSnippet {
+    pub(super) kept: KeptSnippet,
+    pub(super) paused: PausedSnippet,
+    pub(super) verdict: Verdict,
+}
+
+impl WaitedSnippet {
+    pub(super) fn is_rejected(&self) -> bool {
+        self.verdict != Verdict::Approved
     }
 }
 

@@ -315,7 +315,13 @@ impl Runs<'_> {
                 if let Some(approval) = &request.approval {
                     self.rye.approvals().claim(approval)?;
                 }
-                let caller = Caller { request, run_id: &run_id };
+                let caller = Caller {
+                    request,
+                    run_id: &run_id,
+                    for_record,
+                    // What is only tried asks nobody, and an eval is a program that judges.
+                    can_wait: request.workplace.is_none() && request.eval.is_none(),
+                };
                 let begin = Instant::now();
                 let unseen = WithoutOutput(loader.sink);
                 let sink: &dyn Sink = if hooks.may_withhold() { &unseen } else { loader.sink };
@@ -334,9 +340,10 @@ impl Runs<'_> {
         let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
         let pending_id = match pending {
             // What is only tried asks nobody.
-            Some(pending) if request.workplace.is_none() => {
-                Some(self.rye.approvals().postpone(&plan, for_record, pending)?)
-            }
+            Some(pending) if request.workplace.is_none() => Some(match &pending.kept_as {
+                Some(id) => id.clone(),
+                None => self.rye.approvals().postpone(&plan, for_record, pending)?,
+            }),
             _ => None,
         };
         if outcome.is_some() {

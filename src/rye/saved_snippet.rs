@@ -9,13 +9,17 @@ use serde_json::{Map, Value};
 use super::carry_out::Caller;
 use super::code::RyeTools;
 use super::code_policy::{CallApproval, CodePolicy};
+use super::paused::WaitedSnippet;
 use super::run::Runs;
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE, CODE_SAVED_RECORDS_BYTES};
-use crate::code::{CodeError, CodeLimit, CodeRequest, Executor, NestedLimit, SavedSnippetError};
+use crate::base::text::brief_line;
+use crate::code::{
+    AskedCall, CodeError, CodeLimit, CodeRequest, Executor, NestedLimit, SavedSnippetError, Verdict,
+};
 use crate::diagnostic::Failure;
-use crate::execute::{CallSeen, ExecuteError, Outcome, OutputWitness};
+use crate::execute::{CallSeen, ExecuteError, Outcome, OutputWitness, Pending};
 use crate::plan::{Plan, SnippetPlan};
 use crate::trace::{Sink, WithoutOutput};
 
@@ -50,6 +54,30 @@ impl Nesting {
             return Err(CodeError::Nested(NestedLimit::AtOnce));
         }
         Ok((Self { depth, running: Arc::clone(&self.running) }, place))
+    }
+}
+
+/// The run of a saved snippet.
+#[derive(Clone, Copy)]
+pub(super) struct SavedRun<'a> {
+    pub(super) plan: &'a Plan,
+    /// The plan was made for the record.
+    pub(super) for_record: bool,
+}
+
+impl SavedRun<'_> {
+    /// What a person is asked about a call of it, as a sentence.
+    pub(super) fn asks(&self, asked: &AskedCall) -> String {
+        let (own, AskedCall { args, asks, .. }) = (self.plan.item(), asked);
+        let args = brief_line(&Value::from(args.clone()).to_string());
+        match asks.request {
+            None => format!("`{own}` calls `{}` with {args}", asks.item),
+            Some(_) => format!(
+                "`{own}` calls `{}` with {args}, which asks: {}",
+                asks.item,
+                brief_line(&asks.message)
+            ),
+        }
     }
 }
 
@@ -89,17 +117,31 @@ impl Runs<'_> {
         self.rye.host().serve_many();
         // What its tools write is theirs, and the value alone is the answer.
         let sink: &dyn Sink = &WithoutOutput(sink);
-        let tools = RyeTools::new(self.rye, sink)
-            .approval(policy.approval(usual).max(least))
-            .locked(asked.locked)
-            .below(caller, within, snippet.grants());
+        let waited = asked.approval.as_ref().and_then(|approval| approval.snippet.as_deref());
+        let tools = match waited {
+            Some(WaitedSnippet { kept, paused, verdict }) => {
+                let is_approved = *verdict == Verdict::Approved;
+                RyeTools::again(self.rye, sink, kept, paused, is_approved)
+            }
+            None => RyeTools::new(self.rye, sink)
+                .approval(policy.approval(usual).max(least))
+                .locked(asked.locked)
+                .below(caller, snippet.grants()),
+        };
+        let saved = SavedRun { plan, for_record: caller.for_record };
+        let tools = tools.of_saved(saved, within, caller.can_wait);
         let (own, configured) = (plan.timeout(), config.timeout());
         let request = CodeRequest::new(snippet.code.as_str())
             .language(snippet.language)
             .params(snippet.params.as_map().clone())
             .timeout(own.min(configured));
         let executor = Executor::with_languages(config).records_bytes(CODE_SAVED_RECORDS_BYTES);
-        let result = executor.run(&request, &tools, &|_, _| ());
+        let result = match waited {
+            Some(WaitedSnippet { paused, verdict, .. }) => {
+                executor.resume(paused, verdict.clone(), &tools, &|_, _| ())
+            }
+            None => executor.run(&request, &tools, &|_, _| ()),
+        };
         let mut told = object(result.to_json());
         if let Some(witness) = witness {
             let text = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -108,7 +150,13 @@ impl Runs<'_> {
         let stack = told.get_mut("error").map(|error| error["stack"].take());
         told.retain(|key, _| DID.contains(&key.as_str()));
         let Some(failure) = result.failure() else {
-            return Ok(Outcome::of_snippet(result.value().clone(), told, result.duration()));
+            let pending = result.waiting().map(|(id, asked)| Pending {
+                reason: asked.asks.reason.clone(),
+                message: saved.asks(asked),
+                kept_as: Some(id.to_owned()),
+            });
+            let outcome = Outcome::of_snippet(result.value().clone(), told, result.duration());
+            return Ok(Outcome { pending, ..outcome });
         };
         told.extend(stack.map(|stack| ("stack".to_owned(), stack)));
         let limit = match result.error() {

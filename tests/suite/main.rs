@@ -63,6 +63,8 @@ mod sandbox;
 mod sarif;
 #[cfg(all(feature = "code", feature = "mcp"))]
 mod saved_snippets;
+#[cfg(feature = "code")]
+mod saved_waits;
 mod search;
 mod secrets;
 mod shape;

@@ -12,7 +12,7 @@ use crate::tools::shell;
 use crate::world::World;
 
 /// A tool that reads, and gives what it is given.
-fn echo() -> String {
+pub fn echo() -> String {
     "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
      # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
      # description = \"Echoes what it is given.\"\n# effects = \"read\"\n# ///\n\
@@ -22,7 +22,7 @@ fn echo() -> String {
 
 /// A saved snippet that may make these calls; its code begins in line 8, behind the signature
 /// line.
-fn snippet(calls: &[&str], code: &str) -> String {
+pub fn snippet(calls: &[&str], code: &str) -> String {
     format!(
         "// /// rye\n// version = \"1.0.0\"\n// tool_type = \"tool\"\n\
          // executor_id = \"rye/core/runtimes/code/snippet\"\n// calls = {}\n// ///\n{code}\n",
@@ -357,27 +357,20 @@ fn what_changes_something_is_approved_as_in_every_snippet() {
     let (_, told) = world.json(&["run", "acme/save"]);
     assert_eq!(told["data"], json!(["", "", ""]), "who types it is not asked: {told}");
     assert!(ran(&world));
-    let needed = json!(["code.approval_needed", "code.approval_needed", "code.approval_needed"]);
     let env = [("RYE_RUN_ID", "run-x")];
     let args = ["run", "acme/save", "--json"];
-    let below = || world.rye_env(&world.project(), &args, b"", &env).json()["data"].clone();
-    assert_eq!(below(), needed);
+    let below = || world.rye_env(&world.project(), &args, b"", &env).json();
     let mut client = Client::new(&world, &[]);
-    let (said, _) = client.call("rye_execute", json!({"item_id": "tool:acme/save"}));
-    assert_eq!(said["data"], needed, "{said}");
-    // An agent's snippet waits before it calls it, unless it says that it reads, and then it does.
-    let reads = snippet(&["tool:acme/writes"], &caught("acme/writes"));
-    let reads = reads.replacen("// calls", "// effects = \"read\"\n// calls", 1);
-    world.signed(".ai/tools/acme/reads.js", &reads);
-    let code = "__out = [await tools.acme.save().catch(e => e.code), await tools.acme.reads()]";
-    let (said, _) = client.call("rye_code", json!({"code": code}));
-    assert_eq!(said["pending"]["item_id"], "tool:acme/save", "{said}");
-    let (_, told) = world.json(&["pending", "reject", said["pending"]["id"].as_str().unwrap()]);
-    assert_eq!(told["value"], json!(["rejected", needed]), "{told}");
+    let (by_agent, _) = client.call("rye_execute", json!({"item_id": "tool:acme/save"}));
+    for told in [below(), by_agent] {
+        assert_eq!(told["status"], "pending", "{told}");
+        let message = "`tool:acme/save` calls `tool:acme/writes` with {}";
+        assert_eq!(told["pending"]["message"], message, "{told}");
+    }
     assert!(!ran(&world));
     let config = "category: execution\nversion: \"1.0.0\"\napproval: never\n";
     world.signed_home(".ai/config/execution/code.yaml", config);
-    assert_eq!(below(), json!(["", "", ""]));
+    assert_eq!(below()["data"], json!(["", "", ""]));
 }
 
 #[test]

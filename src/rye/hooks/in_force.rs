@@ -296,7 +296,7 @@ impl Hooks<'_> {
         let plan = plan(loader, armed, payload)?;
         // A hook is a program, which asks nobody.
         let request = Request::new(plan.item().to_string());
-        let caller = Caller { request: &request, run_id: "" };
+        let caller = Caller { request: &request, run_id: "", for_record: false, can_wait: false };
         let ended = self.rye.runs().execute(&plan, caller, None, &Quiet);
         // What it says of a call is shown to whoever made it.
         let mask = Mask::new(plan.private_values());

@@ -1,0 +1,237 @@
+//! Snippets that are tools and wait for a person in their midst.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::hooks::hook;
+use crate::mcp::client::Client;
+use crate::saved_snippets::snippet;
+use crate::tools::shell;
+use crate::world::World;
+
+/// `count` reads and counts its calls in a file, `write` changes something and leaves a line.
+fn world() -> World {
+    let world = World::new();
+    let count = shell("echo x >>count; echo \"{\\\"n\\\": $(wc -l <count)}\"\n");
+    let count = count.replacen("# version", "# effects = \"read\"\n# version", 1);
+    world.signed(".ai/tools/acme/count.sh", &count);
+    world.signed(".ai/tools/acme/write.sh", &shell("echo w >>wrote; cat\n"));
+    world.signed(".ai/tools/acme/save.js", &saves(""));
+    world
+}
+
+/// Counts, writes, counts; what it gives says what came of each.
+fn saves(more: &str) -> String {
+    let code = "println('begins'); const first = (await tools.acme.count()).n; let wrote;\n\
+        try { wrote = (await tools.acme.write({n: first, by: params.by})).n }\n\
+        catch (e) { wrote = e.code }\n\
+        __out = [first, wrote, (await tools.acme.count()).n];";
+    let text = snippet(&["tool:acme/*"], code);
+    text.replacen("// calls", &format!("{more}// calls"), 1)
+}
+
+fn lines(world: &World, file: &str) -> usize {
+    fs::read_to_string(world.project().join(file)).unwrap_or_default().lines().count()
+}
+
+/// Runs it as a program that rye started does, for whom a person is asked.
+fn below(world: &World, args: &[&str]) -> (i32, Value) {
+    let args = [args, &["--json"]].concat();
+    let said = world.rye_env(&world.project(), &args, b"", &[("RYE_RUN_ID", "run-x")]);
+    (said.status, said.json())
+}
+
+#[track_caller]
+fn waits(world: &World) -> String {
+    let (status, told) = below(world, &["run", "acme/save", "by=me"]);
+    assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
+    told["pending"]["id"].as_str().unwrap().to_owned()
+}
+
+fn state(world: &World, id: &str) -> Value {
+    world.json(&["pending", "show", id]).1["state"].clone()
+}
+
+fn waiting(world: &World) -> Vec<Value> {
+    world.json(&["pending", "list"]).1["pending"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_saved_snippet_that_is_approved_goes_on_where_it_was_and_answers_as_the_tool_it_is() {
+    let world = world();
+    let id = waits(&world);
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 0));
+    let rows = waiting(&world);
+    assert_eq!((rows.len(), &rows[0]["item_id"]), (1, &json!("tool:acme/save")), "{rows:?}");
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    let call = &shown["call"];
+    assert_eq!(shown["params"], json!({"by": "me"}), "{shown}");
+    assert_eq!(
+        (&call["item_id"], &call["params"]),
+        (&json!("tool:acme/write"), &json!({"n": 1, "by": "me"})),
+        "{shown}"
+    );
+    let plain = world.rye(&["pending", "show", &id]).stdout;
+    for part in ["tool:acme/save", "tool:acme/write", "{\"n\":1,\"by\":\"me\"}", "plan  sha256 "] {
+        assert!(plain.contains(part), "{part}: {plain}");
+    }
+    let (status, told) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &told["data"]), (0, &json!([1, 1, 2])), "{told}");
+    assert_eq!((&told["type"], &told["item_id"]), (&json!("tool"), &json!("tool:acme/save")));
+    assert_eq!(told["metadata"]["stdout"], "begins\n", "{told}");
+    assert_eq!(told["metadata"]["tool_calls"].as_array().unwrap().len(), 3, "each once: {told}");
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (2, 1));
+    let (_, shown) = world.json(&["pending", "show", &id]);
+    let ended = (&shown["state"], &shown["result"]["data"]);
+    assert_eq!(ended, (&json!("done"), &json!([1, 1, 2])), "{shown}");
+    for verb in ["approve", "reject"] {
+        let (status, told) = world.json(&["pending", verb, &id]);
+        assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    }
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (2, 1));
+}
+
+#[test]
+fn one_that_is_rejected_is_thrown_that_and_goes_on() {
+    let world = world();
+    let id = waits(&world);
+    let (status, told) = world.json(&["pending", "reject", &id, "--reason", "not today"]);
+    assert_eq!((status, &told["data"]), (0, &json!([1, "rejected", 2])), "{told}");
+    assert!(told.to_string().contains("not today"), "{told}");
+    assert_eq!((lines(&world, "wrote"), state(&world, &id)), (0, json!("rejected")));
+    let (status, told) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+}
+
+#[test]
+fn an_agent_is_told_that_it_waits_and_its_snippet_waits_with_it() {
+    let world = world();
+    // It says that it reads, so the snippet around it does not wait before it calls it.
+    world.signed(".ai/tools/acme/save.js", &saves("// effects = \"read\"\n"));
+    let mut client = Client::new(&world, &[]);
+    let arguments = json!({"item_id": "tool:acme/save", "parameters": {"by": "me"}});
+    let (said, _) = client.call("rye_execute", arguments);
+    assert_eq!(said["status"], "pending", "{said}");
+    let (_, told) = world.json(&["pending", "approve", said["pending"]["id"].as_str().unwrap()]);
+    assert_eq!(told["data"], json!([1, 1, 2]), "{told}");
+    let code = "__out = await tools.acme.save({by: 'you'}).catch(e => e.code)";
+    let around = |client: &mut Client| {
+        let (said, _) = client.call("rye_code", json!({"code": code}));
+        assert_eq!(said["pending"]["item_id"], "tool:acme/save", "{said}");
+        let message = said["pending"]["message"].as_str().unwrap();
+        assert!(message.contains("`tool:acme/write` with {\"n\":"), "{message}");
+        said["pending"]["id"].as_str().unwrap().to_owned()
+    };
+    let id = around(&mut client);
+    let rows = waiting(&world);
+    assert_eq!((rows.len(), &rows[0]["id"]), (1, &json!(id)), "one request, not two: {rows:?}");
+    let (status, told) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &told["value"]), (0, &json!([3, 3, 4])), "{told}");
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (4, 2));
+    let id = around(&mut client);
+    let (status, told) = world.json(&["pending", "reject", &id]);
+    assert_eq!((status, &told["value"]), (0, &json!("rejected")), "{told}");
+    assert_eq!((lines(&world, "wrote"), waiting(&world).len()), (2, 0));
+    let (_, all) = world.json(&["pending", "list", "--all"]);
+    let open = all["pending"].as_array().unwrap().iter().filter(|row| row["state"] == "waiting");
+    assert_eq!(open.count(), 0, "{all}");
+}
+
+#[test]
+fn one_that_waits_twice_is_approved_twice() {
+    let world = world();
+    let code = "await tools.acme.write({n: 1}); await tools.acme.other({n: 2}); __out = 'both'";
+    world.signed(".ai/tools/acme/other.sh", &shell("echo w >>wrote; cat\n"));
+    world.signed(".ai/tools/acme/save.js", &snippet(&["tool:acme/*"], code));
+    let id = waits(&world);
+    let (status, told) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &told["status"], lines(&world, "wrote")), (8, &json!("pending"), 1));
+    let message = told["pending"]["message"].as_str().unwrap();
+    assert!(message.contains("`tool:acme/other`"), "{told}");
+    let (status, told) =
+        world.json(&["pending", "approve", told["pending"]["id"].as_str().unwrap()]);
+    assert_eq!((status, &told["data"], lines(&world, "wrote")), (0, &json!("both"), 2), "{told}");
+}
+
+/// What makes a saved snippet that waits another one.
+type Changes = fn(&World);
+
+#[test]
+fn f11_what_changed_since_it_waits_is_not_approved_table() {
+    let rows: [(&str, Changes); 4] = [
+        ("the snippet", |world| {
+            world.signed(".ai/tools/acme/save.js", &saves("// description = \"Another.\"\n"));
+        }),
+        ("a tool that was called", |world| {
+            let more = shell("echo '{\"n\": 9}'\n");
+            let more = more.replacen("# version", "# effects = \"read\"\n# version", 1);
+            world.signed(".ai/tools/acme/count.sh", &more);
+        }),
+        ("the tool that is asked about", |world| {
+            world.signed(".ai/tools/acme/write.sh", &shell("echo more >>wrote; cat\n"));
+        }),
+        ("what is kept", |world| {
+            let path = world.home().join(".ai/state/registry.db");
+            let db = rusqlite::Connection::open(path).unwrap();
+            let sql = "UPDATE snippet SET kept = replace(kept, 'begins', 'starts')";
+            assert_eq!(db.execute(sql, []).unwrap(), 1);
+        }),
+    ];
+    for (what, changes) in rows {
+        let world = world();
+        let id = waits(&world);
+        changes(&world);
+        let (status, told) = world.json(&["pending", "approve", &id]);
+        assert_eq!((status, &told["code"]), (4, &json!("pending.drifted")), "{what}: {told}");
+        assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 0), "{what}");
+        let (status, told) = world.json(&["pending", "reject", &id]);
+        assert_eq!((status, &told["code"]), (4, &json!("pending.drifted")), "{what}: {told}");
+        assert!(waiting(&world).is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn hooks_are_asked_again_about_one_that_goes_on() {
+    let world = world();
+    let id = waits(&world);
+    hook(
+        &world,
+        "guard",
+        "phases: [before_execution]\n",
+        "cat >/dev/null; echo '{\"deny\": \"no\"}'",
+    );
+    let (status, told) = world.json(&["pending", "approve", &id]);
+    assert_eq!((status, &told["code"]), (4, &json!("hook.denied")), "{told}");
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 0));
+    assert_eq!(state(&world, &id), "waiting", "nothing was started");
+}
+
+#[test]
+fn what_its_caller_does_not_reach_it_does_not_reach_behind_the_wait() {
+    let world = world();
+    let code =
+        "await tools.acme.write({n: 1}); __out = await tools.acme.count().catch(e => e.code)";
+    let text =
+        snippet(&["tool:acme/*"], code).replacen("// calls", "// effects = \"read\"\n// calls", 1);
+    world.signed(".ai/tools/acme/save.js", &text);
+    let allow = ["--allow", "tool:acme/save", "--allow", "tool:acme/write"];
+    world.write("outer.js", "__out = await tools.acme.save()");
+    let (status, told) = below(&world, &[&["code", "run", "outer.js"], &allow[..]].concat());
+    assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
+    let (_, told) = world.json(&["pending", "approve", told["pending"]["id"].as_str().unwrap()]);
+    assert_eq!(told["value"], "grant.denied", "{told}");
+    assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (0, 1));
+}
+
+#[test]
+fn a_case_of_a_spec_asks_nobody() {
+    let world = world();
+    world.write(
+        ".ai/tools/acme/save.test.yaml",
+        "cases:\n  - {name: tried, inputs: {by: me}, expect: {result: [1, code.approval_needed, 2]}}\n",
+    );
+    let said = world.rye(&["test"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(waiting(&world).is_empty());
+}
