@@ -16,7 +16,7 @@ use crate::base::text::escape_line;
 #[cfg(feature = "code")]
 use crate::code::Verdict;
 use crate::diagnostic::Failure;
-use crate::execute::{Mask, Pending};
+use crate::execute::{Mask, Outcome, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
 use crate::registry::{
     Decision, EnvDigests, PendingRequest, PendingState, Postponed, Registry, RegistryError,
@@ -141,6 +141,24 @@ impl Approvals<'_> {
         registry.claim(&approval.id, &approval.decision)?;
         approval.claimed.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// What a run kept is rejected where a hook refuses the run behind it: whoever called is not
+    /// told of the request, so nobody is to decide it.
+    ///
+    /// # Errors
+    /// What the hook said; `registry.io`
+    pub(super) fn withdraw_if(
+        self,
+        after: Result<(), Failure>,
+        outcome: &Outcome,
+    ) -> Result<(), Failure> {
+        let kept = outcome.pending.as_ref().and_then(|pending| pending.kept_as.as_deref());
+        let (Err(refused), Some(id)) = (&after, kept) else { return after };
+        if let Some(registry) = self.registry()? {
+            registry.reject(id, &self.decision(), &refused.to_string())?;
+        }
+        after
     }
 
     /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This

@@ -328,7 +328,8 @@ impl Runs<'_> {
                 let ended = self.act(&plan, writer, caller, &warnings, sink);
                 match ended {
                     Ok((mut outcome, written)) => {
-                        hooks.after(args.as_map(), &mut outcome, begin.elapsed())?;
+                        let after = hooks.after(args.as_map(), &mut outcome, begin.elapsed());
+                        self.rye.approvals().withdraw_if(after, &outcome)?;
                         (Some(outcome), written)
                     }
                     Err(failure) => {

@@ -374,6 +374,21 @@ fn what_changes_something_is_approved_as_in_every_snippet() {
 }
 
 #[test]
+fn what_it_printed_and_called_is_not_told_where_a_hook_replaces_its_answer() {
+    let world = world();
+    let code = "println('hush'); await tools.acme.echo({word: 'hush'}); __out = 'hush'";
+    world.signed(".ai/tools/acme/one.js", &snippet(&["tool:acme/echo"], code));
+    let (_, told) = world.json(&["run", "acme/one"]);
+    assert_eq!(told.to_string().matches("hush").count(), 4, "the fixture tells it: {told}");
+    let hides = "cat >/dev/null; echo '{\"allow\":true,\"replace\":{\"content\":\"-\"}}'";
+    let more = "phases: [after_execution]\nreplaces: true\nmatch: [\"tool:acme/one\"]\n";
+    hook(&world, "hide", more, hides);
+    let (status, told) = world.json(&["run", "acme/one"]);
+    assert_eq!((status, &told["data"]), (0, &json!("-")), "{told}");
+    assert!(!told.to_string().contains("hush"), "{told}");
+}
+
+#[test]
 fn its_calls_are_in_the_trace_and_in_the_receipt() {
     let world = world();
     let code =

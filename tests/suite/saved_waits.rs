@@ -208,6 +208,15 @@ fn hooks_are_asked_again_about_one_that_goes_on() {
 }
 
 #[test]
+fn nobody_decides_what_a_hook_withheld_behind_the_call() {
+    let world = world();
+    hook(&world, "hide", "phases: [after_execution]\n", "cat >/dev/null; echo '{\"allow\":false}'");
+    let (status, told) = below(&world, &["run", "acme/save", "by=me"]);
+    assert_eq!((status, &told["code"]), (4, &json!("hook.denied")), "{told}");
+    assert!(waiting(&world).is_empty(), "{:?}", waiting(&world));
+}
+
+#[test]
 fn what_its_caller_does_not_reach_it_does_not_reach_behind_the_wait() {
     let world = world();
     let code =

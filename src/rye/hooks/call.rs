@@ -117,6 +117,9 @@ impl CallHooks<'_> {
             failure.message = "it failed; what it said was replaced by a hook".into();
             failure.tail.clear();
         }
+        if let Some(did) = &mut outcome.snippet {
+            did.retain(|key, _| key == "limits");
+        }
         outcome.data = content;
         Ok(())
     }
