@@ -96,13 +96,20 @@ impl Approvals<'_> {
         Ok(Registry::find(self.rye.spaces.user()?.base())?)
     }
 
-    /// Keeps what a tool asked for, with the plan and the parameters; gives the id.
-    pub(super) fn postpone(
+    /// Keeps what a tool asked for, with the plan and the parameters, unless it is kept already;
+    /// gives the id.
+    ///
+    /// # Errors
+    /// `pending.full`, `registry.io`
+    pub(super) fn keep(
         self,
         plan: &Plan,
         for_record: bool,
         pending: &Pending,
     ) -> Result<String, Failure> {
+        if let Some(id) = &pending.kept_as {
+            return Ok(id.clone());
+        }
         let file = PlanFile::write(plan, true)?;
         let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
         let env = registry.env_digests(plan.of_env_file())?;

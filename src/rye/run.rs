@@ -339,14 +339,11 @@ impl Runs<'_> {
             }
         };
         let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
-        let pending_id = match pending {
-            // What is only tried asks nobody.
-            Some(pending) if request.workplace.is_none() => Some(match &pending.kept_as {
-                Some(id) => id.clone(),
-                None => self.rye.approvals().postpone(&plan, for_record, pending)?,
-            }),
-            _ => None,
-        };
+        // What is only tried asks nobody.
+        let pending = pending.filter(|_| request.workplace.is_none());
+        let pending_id =
+            pending.map(|pending| self.rye.approvals().keep(&plan, for_record, pending));
+        let pending_id = pending_id.transpose()?;
         if outcome.is_some() {
             loader.remember(chain.links().iter().map(|link| &link.source), false);
         }
