@@ -174,6 +174,7 @@ fn ended(request: &PendingRequest, result: Option<Value>) -> Vec<(&'static str, 
 
 /// Shows a snippet that waits: what it asks about, and what ran already. Of one that ended only
 /// what came of it is left.
+#[cfg_attr(not(feature = "code"), expect(clippy::unnecessary_wraps, reason = "as with snippets"))]
 fn show_snippet(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
     #[cfg(feature = "code")]
     let snippet = crate::rye::SnippetRows::of(request)?;
@@ -222,6 +223,19 @@ fn show_rows(rows: &[(&str, String)], out: &mut Out) {
     }
 }
 
+/// Why a request without a plan is not approved: it is a snippet that ended, or this build knows no
+/// snippets.
+fn not_here(request: &PendingRequest) -> RegistryError {
+    let (id, state) = (request.row.id.clone(), request.row.state);
+    match state {
+        PendingState::Waiting => {
+            let why = "a snippet waits, and this rye was built without snippets".into();
+            RegistryError::Drifted { id, why }
+        }
+        _ => RegistryError::Decided { id, state },
+    }
+}
+
 fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let what = format!("approve {}, `{}`", request.row.id, request.row.item);
     #[cfg(feature = "code")]
@@ -230,8 +244,7 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
         return decide_snippet(request, Verdict::Approved, context, out);
     }
     if request.plan.is_empty() {
-        let (id, state) = (request.row.id.clone(), request.row.state);
-        return Err(RegistryError::Decided { id, state }.into());
+        return Err(not_here(request).into());
     }
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
     let says = brief_line(&request.row.message);

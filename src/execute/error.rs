@@ -138,6 +138,10 @@ fn is_full(error: &io::Error) -> bool {
 
 impl ExecuteError {
     /// The item that ran; not of an error that names it by itself.
+    #[cfg_attr(
+        not(feature = "code"),
+        expect(clippy::unnecessary_wraps, reason = "as with snippets")
+    )]
     fn own_item(&self) -> Option<&Ref> {
         match self {
             Self::Timeout { item, .. }

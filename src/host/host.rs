@@ -233,6 +233,7 @@ pub(crate) trait Host: Sync {
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild>;
 
     /// From here on several children run at once: none of them is ended as an orphan of another.
+    #[cfg(feature = "code")]
     fn serve_many(&self);
 
     /// Chooses the level that enforces a policy.

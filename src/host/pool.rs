@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-#[cfg(any(feature = "code", test))]
+#[cfg(feature = "code")]
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,9 +17,9 @@ use std::thread::Builder;
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-#[cfg(any(feature = "code", test))]
+#[cfg(feature = "code")]
 use super::net::listen;
-#[cfg(any(feature = "code", test))]
+#[cfg(feature = "code")]
 use super::unix::Signals;
 use super::unix::{ThisThread, hold_signals};
 use crate::base::sync::unpoisoned;
@@ -162,7 +162,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Waits until nothing runs and nothing waits, at most until `until`.
-    #[cfg(any(feature = "code", test))]
+    #[cfg(feature = "code")]
     pub(crate) fn rest(&self, until: Instant) {
         let mut state = self.0.lock();
         while !(state.running.is_empty() && state.waiting.is_empty()) {
@@ -202,7 +202,7 @@ impl<'a> Pool<'a> {
 ///
 /// # Errors
 /// The machine gives no thread, or no signals to listen to.
-#[cfg(any(feature = "code", test))]
+#[cfg(feature = "code")]
 pub(crate) fn attended<T: Send>(
     work: impl FnOnce() -> T + Send,
     mut heard: impl FnMut(i32),

@@ -10,20 +10,18 @@ pub(crate) struct Grants(Vec<Vec<Pattern>>);
 
 impl Grants {
     /// Whatever one of the patterns matches; nothing without any.
-    #[cfg(any(feature = "code", test))]
     pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
         Self(vec![patterns])
     }
 
     /// The same, and of that only what one of these matches too.
-    #[cfg(any(feature = "code", test))]
     pub(crate) fn narrowed(mut self, patterns: Vec<Pattern>) -> Self {
         self.0.push(patterns);
         self
     }
 
     /// What both reach.
-    #[cfg(any(feature = "code", test))]
+    #[cfg(feature = "code")]
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self

@@ -11,6 +11,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use super::db::Registry;
 #[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
+#[cfg(any(feature = "code", test))]
 use super::error::RegistryError;
 #[cfg(any(feature = "code", test))]
 use super::pending::{make_room, new_id, prune};

@@ -323,7 +323,7 @@ impl RequestRows {
     ) -> Result<Self, Failure> {
         let params = mask.value(plan.params().cloned().unwrap_or_default().into());
         let row = &request.row;
-        let mut known = vec![
+        let known = vec![
             ("request", row.id.clone()),
             ("tool", row.item.clone()),
             ("project", row.project.display().to_string()),
@@ -331,11 +331,25 @@ impl RequestRows {
             ("plan", format!("sha256 {}", plan.digest())),
             ("parameters", params.to_string()),
         ];
-        #[cfg(feature = "code")]
-        if let Some(snippet) = SnippetRows::of(request)? {
-            known.extend(snippet.call().into_iter().map(|(label, text)| (label, mask.text(&text))));
-        }
+        let call =
+            waiting_call(request)?.into_iter().map(|(label, text)| (label, mask.text(&text)));
+        let known = known.into_iter().chain(call).collect();
         let said = [("reason", mask.text(&row.reason)), ("message", mask.text(&row.message))];
         Ok(Self { known, said })
     }
+}
+
+/// The call that waits in a saved snippet, row by row.
+///
+/// # Errors
+/// `pending.drifted`
+#[cfg(feature = "code")]
+fn waiting_call(request: &PendingRequest) -> Result<Vec<(&'static str, String)>, Failure> {
+    Ok(SnippetRows::of(request)?.map(|snippet| snippet.call()).unwrap_or_default())
+}
+
+#[cfg(not(feature = "code"))]
+#[expect(clippy::unnecessary_wraps, reason = "as with snippets")]
+fn waiting_call(_: &PendingRequest) -> Result<Vec<(&'static str, String)>, Failure> {
+    Ok(Vec::new())
 }

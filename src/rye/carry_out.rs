@@ -28,8 +28,10 @@ pub(super) struct Caller<'a> {
     pub(super) request: &'a Request,
     pub(super) run_id: &'a str,
     /// The plan was made for the record.
+    #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets need it"))]
     pub(super) for_record: bool,
     /// A person may be asked in its midst; it is run again then, once they decided.
+    #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets need it"))]
     pub(super) can_wait: bool,
 }
 

@@ -38,6 +38,7 @@ impl Confined {
 }
 
 impl Host for Confined {
+    #[cfg(feature = "code")]
     fn serve_many(&self) {
         self.host.serve_many();
     }

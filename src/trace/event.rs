@@ -117,6 +117,7 @@ pub(crate) enum Event {
         may_be_more: bool,
     },
     /// A snippet called a tool and this came of it: nothing, or the code of the failure.
+    #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets need it"))]
     Call { call_id: String, tool_id: String, failed: Option<String>, took_ms: u64 },
     /// The child ended.
     Exit { exit_code: Option<i32>, signal: Option<i32>, timed_out: bool },

@@ -28,7 +28,7 @@ const chain = await runChain([
     {tool_id: "rye/file-system/read", use_previous: true, previous_path: "/paths/0", previous_as: "path"},
 ]);
 let failed;
-try { await tools.echo({text: "hi"}) } catch (error) { failed = error.code }
+try { await runTool("rye/file-system/read", {path: "none"}) } catch (error) { failed = error.code }
 println("done");
 __out = {found, counts: five.map(one => one.entries.length), read: chain.value.content.slice(-4), failed};
 """
@@ -63,7 +63,8 @@ async def own(session, tools, path):
     assert said["item_id"] == "tool:json_schema_2020_12_tool", said
     said = await call("rye_describe", item_id="tool:nowhere", is_error=True)
     said = await call("rye_verify")
-    assert said["status"] == "verified" and said["verified"] == len(said["items"]) > 50, said
+    assert said["status"] == "verified" and said["verified"] > 50, said
+    assert said["verified"] == len(said["items"]) + said.get("left_out", 0), said
     code = "println('hi'); const t = await searchTools('echo', 3); __out = t.hits.map(h => h.item_id)"
     said = await call("rye_code", code=code)
     assert "tool:echo" in said["value"] and said["stdout"] == "hi\n", said
@@ -71,9 +72,9 @@ async def own(session, tools, path):
     value, calls = said["value"], said["tool_calls"]
     assert "tool:rye/file-system/list" in value["found"] and value["read"] == "cat\n", said
     assert len(value["counts"]) == 5 and all(value["counts"]) and value["counts"][2] == value["counts"][4], said
-    assert value["failed"] == "code.approval_needed" and said["stdout"] == "done\n", said
+    assert value["failed"] == "execute.tool_failed" and said["stdout"] == "done\n", said
     assert len(calls) == 10 and said["limits"]["used"]["tool_calls"] == 8, said
-    assert [call["tool_id"] for call in calls if call["error"]] == ["echo"], said
+    assert [call["tool_id"] for call in calls if call["error"]] == ["rye/file-system/read"], said
     assert all(call["started_ms"] + call["duration_ms"] <= said["duration_ms"] + 1 for call in calls), said
     said = await call("rye_code", code="for (;;) {}", engine_ms=200, is_error=True)
     assert said["error"]["code"] == "code.limit_exceeded", said

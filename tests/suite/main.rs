@@ -83,4 +83,6 @@ mod tidy;
 mod times;
 mod tools;
 mod why;
+#[cfg(all(feature = "mcp", not(feature = "code")))]
+mod without_code;
 mod world;
