@@ -1,0 +1,50 @@
+//! `rye thread show`.
+
+use serde_json::{Value, json};
+
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::super::out::Out;
+use super::{row, used};
+use crate::base::text::brief_line;
+use crate::diagnostic::{Failure, Style};
+use crate::rye::Threads;
+
+pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let (thread, transcript) = Threads::new(&context.rye()?).show(id)?;
+    // A line that is not JSON is told by `rye thread verify`; a half one may be the last.
+    let lines = transcript.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let events = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let events = events.filter(|event| event.get("event").is_some());
+    if out.is_json() {
+        let mut fields = row(&thread);
+        fields.insert("data".into(), json!({"events": events.collect::<Vec<_>>()}));
+        out.success(fields.into());
+        return Ok(Exit::DONE);
+    }
+    let code = thread.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+    out.line(&format!("{}  {}{code}", thread.id, thread.status));
+    out.line(&format!("{} by {}  {}", thread.model, thread.provider, used(&thread)));
+    for event in events {
+        for (label, said) in brief(&event) {
+            let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
+            out.line(&format!("{label}  {}", brief_line(&said)));
+        }
+    }
+    out.line(&format!("\nnext: `rye thread verify {}`", thread.id));
+    Ok(Exit::DONE)
+}
+
+/// What of an event is shown to a person.
+fn brief(event: &Value) -> Vec<(&'static str, String)> {
+    let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+    let rows = match event["event"].as_str().unwrap_or_default() {
+        "cognition_in" => vec![("system", text("system")), ("told", text("user"))],
+        "cognition_out" => vec![("said", text("content"))],
+        "tool_call_start" => vec![("call", format!("{} {}", text("name"), text("arguments")))],
+        "tool_call_result" => vec![("gave", text("content"))],
+        "thread_ended" => vec![("end", text("status"))],
+        _ => Vec::new(),
+    };
+    rows.into_iter().filter(|(_, said)| !said.is_empty()).collect()
+}

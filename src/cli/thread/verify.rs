@@ -1,0 +1,36 @@
+//! `rye thread verify`.
+
+use serde_json::json;
+
+use super::super::context::Context;
+use super::super::exit::Exit;
+use super::super::out::Out;
+use crate::base::text::escape_line;
+use crate::diagnostic::{Failure, Style};
+use crate::rye::{Threads, VerifiedThread};
+
+pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let VerifiedThread { row, path, checked } = Threads::new(&context.rye()?).verify(id)?;
+    if out.is_json() {
+        out.success(json!({
+            "thread_id": id, "verified": true, "final": checked.is_final,
+            "thread_status": row.map_or(checked.status, |row| row.status),
+            "checkpoints": checked.checkpoints, "proven_bytes": checked.proven_bytes,
+            "unproven_bytes": checked.unproven_bytes, "signer": checked.key,
+            "transcript": path.display().to_string(),
+        }));
+        return Ok(Exit::DONE);
+    }
+    let good = out.paint().style(Style::Good, "record verified");
+    let key = checked.key.map(|key| key.to_string()).unwrap_or_default();
+    out.line(&format!("{good}  signed by {key}"));
+    let status = row.map_or(checked.status, |row| row.status);
+    let (count, proven) = (checked.checkpoints, checked.proven_bytes);
+    out.line(&format!("{status}, {count} checkpoints over {proven} bytes"));
+    if checked.unproven_bytes > 0 {
+        let bytes = checked.unproven_bytes;
+        out.line(&format!("{bytes} bytes behind the last checkpoint are not proven"));
+    }
+    out.line(&escape_line(&path.display().to_string()));
+    Ok(Exit::DONE)
+}
