@@ -166,5 +166,8 @@ pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::
     if let Some(status) = web_page::enter(&argv) {
         return status;
     }
+    if let Some(status) = rye::enter_detached(&argv) {
+        return status;
+    }
     cli::run(argv)
 }

@@ -188,3 +188,18 @@ pub(crate) const CODE_GRACE_MS: u64 = 100;
 /// milliseconds: reading one takes microseconds, and the error is told without its place else.
 #[cfg(feature = "code")]
 pub(crate) const EXPRESSIONS_MS: u64 = 500;
+/// How often it is looked whether a thread is to stop, in milliseconds: it stops within a second.
+pub(crate) const STOP_LOOK_MS: u64 = 150;
+/// How long a call may take to end when its thread is to stop, in milliseconds, before it is asked
+/// again, which gives it no more time.
+pub(crate) const STOP_AGAIN_MS: u64 = 400;
+/// How often a launcher looks for places that others made free, in milliseconds.
+pub(crate) const LAUNCHER_LOOK_MS: u64 = 100;
+/// How long a launcher for which nobody waits is kept, in milliseconds: more may be on their way.
+pub(crate) const LAUNCHER_IDLE_MS: u64 = 1_000;
+/// How long the process of a detached run may take to say that it is there, in milliseconds; it
+/// waits for others that write the registry.
+pub(crate) const DETACHED_READY_MS: u64 = REGISTRY_WAIT_MS + 10_000;
+/// How long whoever cancels or kills a thread waits until it ended, in milliseconds; after that it
+/// is told that it still runs.
+pub(crate) const STOP_WAIT_MS: u64 = 5_000;

@@ -526,3 +526,13 @@ pub(crate) const THREAD_DEPTH: u64 = 32;
 pub(crate) const SCRIPT_TURNS: usize = 1_000;
 /// Longest answer of a model in tokens where its provider says nothing of it.
 pub(crate) const THREAD_ANSWER_TOKENS: u64 = 4_096;
+/// Runs in processes of their own that wait for a place (remote 1); further ones are refused.
+pub(crate) const DETACHED_WAITING: u64 = 10_000;
+/// Runs in processes of their own that are kept with their reports once they ended; the oldest go.
+pub(crate) const DETACHED_KEPT: u64 = 4_000;
+/// Such runs at once for each processor, unless it is configured otherwise (remote 1).
+pub(crate) const DETACHED_PER_CORE: u64 = 4;
+/// The most of them that can be configured: each is a process, and its tool another one.
+pub(crate) const DETACHED_MAX: u64 = 1_000;
+/// Largest request of such a run in bytes: its parameters, and the plan that was verified.
+pub(crate) const DETACHED_REQUEST_BYTES: u64 = 64 << 20;

@@ -49,8 +49,8 @@ pub(super) struct Args {
     /// A limit of a thread, such as `turns=5` or `spend=0.50`; again for more
     #[arg(long, value_name = "NAME=VALUE", value_parser = limit)]
     limit: Vec<(String, String)>,
-    /// Detach and return at once
-    #[arg(long = "async", hide = true)]
+    /// Run it in a process of its own, and give its id at once; see `rye thread`
+    #[arg(long = "async")]
     detached: bool,
     /// Refuse whatever is not what `.ai/rye.lock` lists, to the byte
     #[arg(long)]

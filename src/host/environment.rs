@@ -27,6 +27,11 @@ impl Vars {
         self.get(name).and_then(OsStr::to_str)
     }
 
+    /// All of them, in the order of their names.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().filter_map(|name| name.to_str())
     }

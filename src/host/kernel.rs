@@ -274,6 +274,26 @@ unsafe impl rquickjs::allocator::Allocator for LimitedMemory {
     }
 }
 
+/// Makes this process one that ends with nobody else: it leads a session of its own, without a
+/// terminal, has its three streams and no other descriptor, and the signals that ask it to end do
+/// so. Only for the first step of a process.
+///
+/// # Errors
+/// This process leads a group already.
+pub(crate) fn lead_own_session() -> io::Result<()> {
+    // SAFETY: calls on numbers; nothing in this process has opened a descriptor yet.
+    unsafe {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        if libc::setsid() < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        super::unix::close_from(3);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::parent_in;

@@ -11,6 +11,8 @@
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
 //!   `exchange.rs` with the real network · `environment.rs` the variables, read once ·
 //!   `pool.rs` threads on which calls run at once, each of which can be cancelled ·
+//!   `stop_watch.rs` a thread that somebody stops from another process, `kill_tree.rs` a process
+//!   with all that it started ·
 //!   `private_dir.rs` the private folder of a run · `confinement.rs` what a child may touch,
 //!   as data · `egress.rs` what it may reach outside, and what it did
 
@@ -31,6 +33,7 @@ mod file_lookup;
 #[expect(clippy::module_inception, reason = "the trait's own file, named as the design names it")]
 mod host;
 mod kernel;
+mod kill_tree;
 mod named_below;
 mod net;
 mod observe;
@@ -41,6 +44,7 @@ mod pipes;
 mod pool;
 mod private_dir;
 mod ptrace;
+mod stop_watch;
 mod unix;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
@@ -66,8 +70,9 @@ pub(crate) use host::{
 pub(crate) use kernel::LimitedMemory;
 pub(crate) use kernel::{
     can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
-    landlock_version,
+    landlock_version, lead_own_session,
 };
+pub(crate) use kill_tree::kill_tree;
 pub(crate) use named_below::NamedBelow;
 pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
@@ -78,6 +83,7 @@ pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 #[cfg(all(feature = "code", debug_assertions))]
 pub(crate) use ptrace::trace_me;
+pub(crate) use stop_watch::StopWatch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 
 #[cfg(feature = "mcp")]

@@ -389,7 +389,7 @@ extern "C" fn child_main(setup: *mut libc::c_void) -> libc::c_int {
 ///
 /// # Safety
 /// For a process that uses none of them any more.
-unsafe fn close_from(first: RawFd) -> libc::c_int {
+pub(super) unsafe fn close_from(first: RawFd) -> libc::c_int {
     // SAFETY: descriptors are numbers.
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) == 0 {
@@ -557,11 +557,9 @@ pub(crate) fn hold_signals() -> io::Result<impl Sized> {
 }
 
 /// A thread that can be interrupted. Whoever holds this makes sure that the thread still runs.
-#[cfg(any(feature = "code", feature = "mcp"))]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ThisThread(libc::pid_t);
 
-#[cfg(any(feature = "code", feature = "mcp"))]
 impl ThisThread {
     /// The thread that calls this.
     pub(crate) fn new() -> Self {

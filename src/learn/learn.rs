@@ -67,6 +67,9 @@ pub(crate) fn learn(
         Report::Thread(thread) => {
             return Err(LearnError::NoProcess { item: thread.item.clone() }.into());
         }
+        Report::Detached(detached) => {
+            return Err(LearnError::NoProcess { item: detached.item.clone() }.into());
+        }
         Report::Directive(directive) => {
             return Err(LearnError::NoProcess { item: directive.item.clone() }.into());
         }

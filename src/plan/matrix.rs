@@ -106,11 +106,11 @@ impl RunMode {
         let fork = self.thread == Thread::Fork;
         match kind {
             Kind::Tool if fork => Err(MatrixError::ToolFork),
-            Kind::Tool if local && !self.detached => Ok(()),
+            Kind::Tool if local => Ok(()),
             Kind::Tool => Err(self.not_built(kind)),
             Kind::Directive if !local && !fork => Err(MatrixError::DirectiveRemoteInline),
             Kind::Directive if self.detached && !fork => Err(MatrixError::DirectiveAsyncInline),
-            Kind::Directive if local && !self.detached => Ok(()),
+            Kind::Directive if local => Ok(()),
             Kind::Directive => Err(self.not_built(kind)),
             Kind::Knowledge if local && !fork && !self.detached && !self.dry_run => Ok(()),
             Kind::Knowledge | Kind::Config => Err(MatrixError::NotExecutable { kind }),
@@ -199,9 +199,7 @@ impl Diagnose for MatrixError {
                 "knowledge is shown with `--target local --thread inline`, or by `rye fetch`".into()
             }
             Self::NotExecutable { .. } => "tools and directives run; see `rye list`".into(),
-            Self::NotBuilt { .. } => {
-                "what works here: `--target local --thread inline`, without `--async`".into()
-            }
+            Self::NotBuilt { .. } => "what works here: `--target local`".into(),
         })
     }
 }
@@ -228,16 +226,8 @@ mod tests {
                 "directive_remote_inline",
                 "not_executable",
             ),
-            (
-                "local",
-                "inline",
-                true,
-                false,
-                "not_built",
-                "directive_async_inline",
-                "not_executable",
-            ),
-            ("local", "fork", true, false, "tool_fork", "not_built", "not_executable"),
+            ("local", "inline", true, false, "ok", "directive_async_inline", "not_executable"),
+            ("local", "fork", true, false, "tool_fork", "ok", "not_executable"),
             ("remote", "fork", true, false, "tool_fork", "not_built", "not_executable"),
             (
                 "remote",

@@ -74,6 +74,33 @@ const STEPS: &[&str] = &[
     ) STRICT;
     CREATE INDEX thread_status ON thread (status);
 ",
+    // Runs in processes of their own, those that wait for a place, and what starts these; and which
+    // threads and runs somebody asked to stop.
+    "
+    CREATE TABLE detached (
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        item TEXT NOT NULL,
+        base TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('created', 'running', 'completed', 'failed',
+            'cancelled', 'killed')),
+        code TEXT,
+        asked_at TEXT NOT NULL,
+        ended_at TEXT,
+        places INTEGER NOT NULL,
+        pid INTEGER,
+        start INTEGER,
+        claimed INTEGER NOT NULL DEFAULT 0,
+        launcher TEXT,
+        request TEXT,
+        report TEXT
+    ) STRICT;
+    CREATE INDEX detached_state ON detached (state);
+    CREATE TABLE launcher (
+        id TEXT PRIMARY KEY, key TEXT NOT NULL, env TEXT NOT NULL, pid INTEGER, start INTEGER
+    ) STRICT;
+    CREATE TABLE stop (id TEXT PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
+    ",
 ];
 
 /// The registry of one person.
@@ -88,38 +115,15 @@ impl Registry {
     /// # Errors
     /// `registry.io`, `registry.newer`
     pub(crate) fn open(user_base: &Path) -> Result<Self, RegistryError> {
-        let path = Self::path(user_base);
+        let path = path_of(user_base);
         let io = |source| RegistryError::Open { path: path.clone(), source };
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
             if !path.exists() {
-                Self::make(&path, folder)?;
+                make(&path, folder)?;
             }
         }
         Self::at(path)
-    }
-
-    /// Puts a complete registry into place, unless somebody else did so in the meantime. Many who
-    /// ask for the first time at once never wait for each other here, and none meets half a file.
-    fn make(path: &Path, folder: &Path) -> Result<(), RegistryError> {
-        let io = |source| RegistryError::Open { path: path.to_owned(), source };
-        let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
-        let own = temporary(folder).map_err(io)?;
-        let mut db = Connection::open(own.path()).map_err(fail)?;
-        // It is synced as a whole below.
-        db.pragma_update(None, "synchronous", "off").map_err(fail)?;
-        upgrade(&mut db, path)?;
-        // SQLite takes its files beside this one away when it closes it.
-        db.close().map_err(|(_, source)| fail(source))?;
-        own.as_file().sync_all().map_err(io)?;
-        match own.persist_noclobber(path) {
-            Ok(_) => {
-                sweep(folder);
-                File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)
-            }
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(io(error.error)),
-        }
     }
 
     /// The registry of a user space, if it has one.
@@ -127,12 +131,8 @@ impl Registry {
     /// # Errors
     /// As [`Registry::open`].
     pub(crate) fn find(user_base: &Path) -> Result<Option<Self>, RegistryError> {
-        let path = Self::path(user_base);
+        let path = path_of(user_base);
         if path.exists() { Self::at(path).map(Some) } else { Ok(None) }
-    }
-
-    fn path(user_base: &Path) -> PathBuf {
-        user_base.join(".ai/state/registry.db")
     }
 
     fn at(path: PathBuf) -> Result<Self, RegistryError> {
@@ -153,6 +153,33 @@ impl Registry {
     pub(super) fn fail(&self, source: rusqlite::Error) -> RegistryError {
         RegistryError::Sql { path: self.path.clone(), source }
     }
+}
+
+/// Puts a complete registry into place, unless somebody else did so in the meantime. Many who
+/// ask for the first time at once never wait for each other here, and none meets half a file.
+fn make(path: &Path, folder: &Path) -> Result<(), RegistryError> {
+    let io = |source| RegistryError::Open { path: path.to_owned(), source };
+    let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
+    let own = temporary(folder).map_err(io)?;
+    let mut db = Connection::open(own.path()).map_err(fail)?;
+    // It is synced as a whole below.
+    db.pragma_update(None, "synchronous", "off").map_err(fail)?;
+    upgrade(&mut db, path)?;
+    // SQLite takes its files beside this one away when it closes it.
+    db.close().map_err(|(_, source)| fail(source))?;
+    own.as_file().sync_all().map_err(io)?;
+    match own.persist_noclobber(path) {
+        Ok(_) => {
+            sweep(folder);
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)
+        }
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(io(error.error)),
+    }
+}
+
+fn path_of(user_base: &Path) -> PathBuf {
+    user_base.join(".ai/state/registry.db")
 }
 
 /// Brings the tables to the last version.
@@ -214,7 +241,7 @@ mod tests {
     fn each_earlier_registry_is_brought_to_the_last_version_with_what_it_holds() {
         for version in 1..STEPS.len() {
             let home = tempfile::tempdir().unwrap();
-            let path = Registry::path(home.path());
+            let path = super::path_of(home.path());
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             let older = rusqlite::Connection::open(&path).unwrap();
             STEPS[..version].iter().for_each(|step| older.execute_batch(step).unwrap());

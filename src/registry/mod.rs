@@ -5,20 +5,26 @@
 //!
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
 //! `snippets.rs` snippets that do ·
-//! `threads.rs` threads and what they use ·
+//! `threads.rs` threads and what they use · `detached.rs` runs in processes of their own ·
+//! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
 mod approver;
 mod db;
+mod detached;
 mod env_digests;
 mod error;
+mod one_env;
 mod pending;
 mod snippets;
+mod stops;
 mod threads;
 
 pub(crate) use db::Registry;
+pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};
 pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, RegistryError};
+pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
 #[cfg(feature = "code")]
 pub(crate) use snippets::{WaitingSnippet, WaitingTool};

@@ -82,6 +82,16 @@ impl ThreadRow {
         self.depth
     }
 
+    /// The number of the process that runs it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.filter(|_| self.status == "running").map(|process| process.pid)
+    }
+
+    /// Its process is still the one that was written down.
+    pub(crate) fn has_its_process(&self) -> bool {
+        self.process.is_some_and(|process| !process.is_gone())
+    }
+
     /// It runs no more, and its process did not say so.
     fn is_left(&self) -> bool {
         self.status == "running" && self.process.is_some_and(Approver::is_gone)
@@ -280,7 +290,7 @@ impl Registry {
         Ok(rows.into_iter().find(|row| row.id == id).ok_or(near))
     }
 
-    fn in_one_step<R>(
+    pub(super) fn in_one_step<R>(
         &mut self,
         act: impl FnOnce(&Connection) -> rusqlite::Result<R>,
     ) -> Result<R, RegistryError> {

@@ -4,6 +4,7 @@
 //!
 //! Wire names stand in `tests/golden/wire.txt` and are never renamed.
 
+mod detached;
 mod dry_run;
 mod error;
 mod failed;
@@ -17,6 +18,7 @@ mod text;
 mod thread;
 mod tree;
 
+pub(crate) use detached::DetachedReport;
 pub(crate) use error::{CODES, ReceiptError};
 pub(crate) use failed::{error_json, error_text};
 pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};

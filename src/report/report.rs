@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::detached::DetachedReport;
 use super::error::ReceiptError;
 use super::thread::ThreadReport;
 use crate::base::Digest;
@@ -116,8 +117,14 @@ pub(crate) struct DirectiveReport {
 pub(crate) enum Report {
     Tool(Box<ToolReport>),
     Directive(Box<DirectiveReport>),
-    Knowledge { item: Ref, content: String, warnings: Vec<Warned> },
+    Knowledge {
+        item: Ref,
+        content: String,
+        warnings: Vec<Warned>,
+    },
     Thread(Box<ThreadReport>),
+    /// It goes on in a process of its own.
+    Detached(Box<DetachedReport>),
 }
 
 /// What is asked of the JSON form beyond the result.
@@ -194,6 +201,7 @@ impl Report {
             Self::Directive(directive) => &directive.warnings,
             Self::Knowledge { warnings, .. } => warnings,
             Self::Thread(thread) => &thread.warnings,
+            Self::Detached(detached) => &detached.warnings,
         }
     }
 
@@ -209,6 +217,7 @@ impl Report {
             Self::Tool(tool) => tool.to_json(elapsed, wanted),
             Self::Directive(directive) => directive.to_json(elapsed),
             Self::Thread(thread) => thread.to_json(elapsed),
+            Self::Detached(detached) => detached.to_json(),
             Self::Knowledge { item, content, .. } => object(json!({
                 "status": "success", "type": "knowledge", "item_id": item,
                 "data": {"content": content}, "metadata": metadata(elapsed),

@@ -28,6 +28,7 @@ impl Report {
             Self::Tool(tool) => tool.to_text(paint, in_terminal),
             Self::Directive(directive) => directive.to_text(paint),
             Self::Thread(thread) => thread.to_text(),
+            Self::Detached(detached) => detached.to_text(),
             Self::Knowledge { content, .. } => {
                 Text { stdout: ended_line(content), stderr: String::new() }
             }

@@ -40,6 +40,7 @@ impl Runs<'_> {
             Report::Directive(directive) => no_tool(directive.item),
             Report::Knowledge { item, .. } => no_tool(item),
             Report::Thread(thread) => no_tool(thread.item),
+            Report::Detached(detached) => no_tool(detached.item),
         };
         let elapsed = start.elapsed();
         match read {

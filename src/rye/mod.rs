@@ -25,6 +25,7 @@ mod code;
 #[cfg(feature = "code")]
 mod code_policy;
 mod describe;
+mod detached;
 #[cfg(feature = "lsp")]
 mod drafts;
 mod eval;
@@ -88,6 +89,7 @@ pub(crate) use checks::{CheckedItem, ItemVerdict, refused_row, verified_row};
 #[cfg(feature = "code")]
 pub(crate) use code_policy::{CallApproval, CodePolicy};
 pub(crate) use describe::DetailLevel;
+pub(crate) use detached::{CODES as DETACHED_CODES, enter as enter_detached};
 #[cfg(feature = "lsp")]
 pub(crate) use drafts::{JudgedDraft, Remark, Spot};
 pub(crate) use eval::Scored;
@@ -108,6 +110,6 @@ pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use risk::{risk, risks};
 pub(crate) use search::{SearchHit, SearchPage};
 pub(crate) use signing::SignatureState;
-pub(crate) use threads::{Threads, VerifiedThread};
+pub(crate) use threads::{KnownRun, Threads, VerifiedThread};
 pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

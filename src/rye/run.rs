@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::approvals::Approval;
 use super::call_policy::{CallPolicy, LockMode};
 use super::carry_out::Caller;
+use super::detached::Detaching;
 use super::facade::Rye;
 use super::failed::Failed;
 use super::grants;
@@ -16,7 +17,7 @@ use super::load::Loader;
 use super::receipts::{ReceiptWriter, WrittenReceipts};
 #[cfg(feature = "code")]
 use super::saved_snippet::Nesting;
-use super::threads::{ThreadParent, Threads};
+use super::threads::{ThreadParent, Threads, max_async};
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
@@ -30,6 +31,7 @@ use crate::plan::{
     Thread, typed,
 };
 use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
+use crate::thread::ThreadId;
 use crate::trace::{Event, Quiet, Sink, Warnings, WithoutOutput};
 use crate::validate::{RunTarget, ValidChain};
 use crate::verify::Source;
@@ -81,6 +83,8 @@ pub struct Request {
     pub(crate) model: Option<String>,
     /// Limits of a thread by their names, over what the directive says.
     pub(crate) limits: Map<String, Value>,
+    /// The name of the thread that it becomes, where that was given out before.
+    pub(super) thread_id: Option<ThreadId>,
     /// The thread whose model asks for this.
     pub(super) parent: Option<ThreadParent>,
 }
@@ -114,6 +118,7 @@ impl Request {
             within: Nesting::default(),
             model: None,
             limits: Map::new(),
+            thread_id: None,
             parent: None,
         }
     }
@@ -231,6 +236,9 @@ impl Runs<'_> {
         progress.item = found.item.to_string();
         grants::judge(request.grants.as_ref(), &found.item)?;
         mode.check(found.item.kind)?;
+        if request.detached {
+            Detaching::check(request)?;
+        }
         if request.for_record && found.item.kind != Kind::Tool {
             return Err(PlanError::NotATool { item: found.item }.into());
         }
@@ -285,27 +293,24 @@ impl Runs<'_> {
                 Some(approval) => return Err(approval.replaced()),
             }
         }
+        let asked_with = request.detached.then(|| given.clone());
         let params = Params::check(tool.item(), schema, given, request.timeout)?;
         let args = params.clone();
         let receipts = self.rye.receipts().places(request, loader.trust, &run_id)?;
         let for_record = request.for_record || !receipts.is_empty();
-        let mut machine = PlanContext {
-            run_id: &run_id,
-            timeout: request.timeout,
-            sandbox: request.sandbox,
-            for_record,
-            ..loader.machine()
-        };
-        if let Some(folder) = &request.workplace {
-            machine.workplace = folder;
-            // What lies there was not signed by anybody, so it is no program.
-            machine.guarded.push(folder.clone());
-        }
+        let machine = PlanContext { for_record, ..context(&loader, request, &run_id) };
         let plan = Plan::build(&valid, params, &machine, loader.sink)?;
         request.compare(&plan)?;
         let chain = valid.chain();
         let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
         let warnings = warnings(sources);
+        if let Some(params) = asked_with {
+            // What a receipt needs is there; it is written where the run is.
+            drop(self.rye.receipts().writer(receipts, &plan, loader.trust)?);
+            let (item, places) = (tool.item().clone(), max_async(&loader)?);
+            let detaching = Detaching { rye: self.rye, request, item, params, places, warnings };
+            return detaching.tool(&plan, for_record);
+        }
         // The plan that was compared is the plan that runs; nothing is built anew behind this line.
         let (outcome, written) = match request.dry_run {
             true => (None, WrittenReceipts::default()),
@@ -409,6 +414,18 @@ fn run_directive(
         warnings: warnings(lineage.sources()),
         inputs,
     })))
+}
+
+/// What a plan of the request is made with.
+fn context<'a>(loader: &'a Loader<'_>, request: &'a Request, run_id: &'a str) -> PlanContext<'a> {
+    let (timeout, sandbox) = (request.timeout, request.sandbox);
+    let mut machine = PlanContext { run_id, sandbox, timeout, ..loader.machine() };
+    if let Some(folder) = &request.workplace {
+        machine.workplace = folder;
+        // What lies there was not signed by anybody, so it is no program.
+        machine.guarded.push(folder.clone());
+    }
+    machine
 }
 
 /// The `data` of a directive's report: everything declared, interpolated.

@@ -1,10 +1,12 @@
 //! The loop: a model is asked, its calls are carried out, until it hands over what was asked for.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::error::ThreadError;
+use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{Asked, LanguageModel, Message, ModelCall, Turn};
 use super::record::Record;
@@ -29,6 +31,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) answer_tokens: u64,
     pub(crate) limits: ThreadLimits,
     pub(crate) begin: Instant,
+    /// Somebody asked it to stop.
+    pub(crate) is_stopped: Arc<AtomicBool>,
 }
 
 /// What carries out the calls of a model; what it may reach is judged there.
@@ -99,6 +103,7 @@ pub(crate) fn converse(
     let (status, code) = match &came {
         Ok(_) => ("completed", None),
         Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure.code())),
+        Err(failure) if failure.reason() == THREAD_CANCELLED => ("cancelled", Some(failure.code())),
         Err(failure) => ("failed", Some(failure.code())),
     };
     let written = thread.end(status, code, came.as_ref().ok());
@@ -271,8 +276,11 @@ impl Running<'_> {
     }
 
     /// # Errors
-    /// `thread.limit_exceeded`
+    /// `thread.limit_exceeded`, `thread.cancelled`
     fn time_left(&self) -> Result<Duration, Failure> {
+        if self.conversation.is_stopped.load(Ordering::Relaxed) {
+            return Err(ThreadError::Cancelled { id: self.record.id().to_string() }.into());
+        }
         let max = self.conversation.limits.duration_seconds;
         let took = self.conversation.begin.elapsed();
         match Duration::from_secs(max).checked_sub(took).filter(|left| !left.is_zero()) {

@@ -15,14 +15,18 @@ use crate::registry::Breach;
 codes! {
     THREAD_BAD_LIMIT = "thread.bad_limit", Usage;
     THREAD_OUTSIDE = "thread.outside", Refused;
+    THREAD_CANCELLED = "thread.cancelled", CannotRun;
+    THREAD_KILLED = "thread.killed", CannotRun;
     THREAD_LIMIT_EXCEEDED = "thread.limit_exceeded", Refused;
     THREAD_MISSING_OUTPUTS = "thread.missing_outputs", ToolFailed;
     THREAD_NO_PROVIDER = "thread.no_provider", Refused;
     THREAD_NOT_A_PROVIDER = "thread.not_a_provider", Refused;
     THREAD_NOT_FOUND = "thread.not_found", NotFound;
+    THREAD_NOT_RUNNING = "thread.not_running", Refused;
     THREAD_PROJECT_PROVIDER = "thread.project_provider", Refused;
     THREAD_RECORD_INVALID = "thread.record_invalid", Refused;
     THREAD_RECORD_IO = "thread.record_io", CannotRun;
+    THREAD_STILL_RUNS = "thread.still_runs", CannotRun;
     THREAD_TOOL_NAME_CONFLICT = "thread.tool_name_conflict", Refused;
     THREAD_UNKNOWN_MODEL = "thread.unknown_model", Refused;
     THREAD_UNKNOWN_PRICE = "thread.unknown_price", Refused;
@@ -36,6 +40,16 @@ pub(crate) enum ThreadError {
     BadLimit { name: String, why: String },
     #[error("a thread is not started from inside of a run")]
     Outside,
+    #[error("somebody cancelled `{}`", escape_line(.id))]
+    Cancelled { id: String },
+    #[error("`{}` was killed: its process is gone, and did not say how it ended", escape_line(.id))]
+    Killed { id: String },
+    #[error("`{}` does not run: it is {state}", escape_line(.id))]
+    NotRunning { id: String, state: String },
+    #[error("`{}` could not be killed: {source}", escape_line(.id))]
+    NotKilled { id: String, source: io::Error },
+    #[error("`{}` is still {state}", escape_line(.id))]
+    StillRuns { id: String, state: String },
     #[error("`{id}` stopped at its limit `{}`: {} of {}", .breach.limit, .breach.current, .breach.max)]
     LimitExceeded { id: ThreadId, breach: Breach },
     #[error("`{id}` ended without its outputs: `{}`", .names.join("`, `"))]
@@ -67,6 +81,10 @@ impl Diagnose for ThreadError {
         match self {
             Self::BadLimit { .. } => THREAD_BAD_LIMIT,
             Self::Outside => THREAD_OUTSIDE,
+            Self::Cancelled { .. } => THREAD_CANCELLED,
+            Self::Killed { .. } => THREAD_KILLED,
+            Self::NotRunning { .. } | Self::NotKilled { .. } => THREAD_NOT_RUNNING,
+            Self::StillRuns { .. } => THREAD_STILL_RUNS,
             Self::LimitExceeded { .. } => THREAD_LIMIT_EXCEEDED,
             Self::MissingOutputs { .. } => THREAD_MISSING_OUTPUTS,
             Self::NoProvider { .. } => THREAD_NO_PROVIDER,
@@ -85,6 +103,15 @@ impl Diagnose for ThreadError {
     fn help(&self) -> Option<String> {
         Some(match self {
             Self::BadLimit { .. } => "give it as `--limit turns=5`, or in `<limits>`".into(),
+            Self::Cancelled { id } => format!("`rye thread show {id}` says how far it came"),
+            Self::Killed { id } => {
+                format!("`rye thread show {id}` says how far it came; run it again if need be")
+            }
+            Self::NotRunning { .. } => "`rye thread list` shows what runs".into(),
+            Self::NotKilled { .. } => "its process belongs to somebody else; see `ps`".into(),
+            Self::StillRuns { id, .. } => {
+                format!("wait longer, or end it with `rye thread cancel {id}`")
+            }
             Self::Outside => "start it in a terminal of your own".into(),
             Self::LimitExceeded { id, breach } => format!(
                 "`rye thread show {id}` says how far it came; allow more with `--limit {}=…`",
@@ -145,6 +172,11 @@ impl Diagnose for ThreadError {
                 "thread_id": id.as_str(), "limit": breach.limit, "current": breach.current,
                 "max": breach.max,
             })),
+            Self::Cancelled { id }
+            | Self::Killed { id }
+            | Self::NotRunning { id, .. }
+            | Self::NotKilled { id, .. }
+            | Self::StillRuns { id, .. } => object(json!({"thread_id": id})),
             Self::MissingOutputs { id, names } => {
                 object(json!({"thread_id": id.as_str(), "missing": names}))
             }

@@ -27,11 +27,11 @@ mod table;
 mod thread_id;
 
 pub(crate) use converse::{Called, Calls, Conversation, Ended, converse, counts};
-pub(crate) use error::{CODES, ThreadError};
+pub(crate) use error::{CODES, THREAD_CANCELLED, ThreadError};
 pub(crate) use limits::ThreadLimits;
 pub(crate) use model::{LanguageModel, Scripted};
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{Record, transcript};
 pub(crate) use record_check::{CheckedRecord, check_record};
 pub(crate) use table::{CallTarget, ModelTool, ToolTable};
-pub(crate) use thread_id::ThreadId;
+pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};

@@ -20,20 +20,39 @@ impl ThreadId {
     /// # Errors
     /// What the system's randomness says.
     pub(crate) fn new(directive: &ItemId) -> io::Result<Self> {
-        let mut bytes = [0; 16];
-        random::fill(&mut bytes)?;
-        let ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
-        bytes[..6].copy_from_slice(&ms.to_be_bytes()[2..]);
-        bytes[6] = 0x70 | (bytes[6] & 0x0f);
-        bytes[8] = 0x80 | (bytes[8] & 0x3f);
-        let hex = hex::encode(bytes);
-        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
-        Ok(Self(format!("{directive}/{}-{}", directive.name(), parts.join("-"))))
+        Ok(Self(format!("{directive}/{}-{}", directive.name(), new_uuid()?)))
     }
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// A UUID of version 7 (RFC 9562), in lower case.
+///
+/// # Errors
+/// What the system's randomness says.
+pub(crate) fn new_uuid() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    random::fill(&mut bytes)?;
+    let ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
+    bytes[..6].copy_from_slice(&ms.to_be_bytes()[2..]);
+    bytes[6] = 0x70 | (bytes[6] & 0x0f);
+    bytes[8] = 0x80 | (bytes[8] & 0x3f);
+    let hex = hex::encode(bytes);
+    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    Ok(parts.join("-"))
+}
+
+/// Whether a text is the name of a detached run of a tool.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    let fits = text.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        14 => byte == b'7',
+        19 => matches!(byte, b'8' | b'9' | b'a' | b'b'),
+        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    });
+    text.len() == 36 && fits
 }
 
 impl FromStr for ThreadId {
@@ -43,14 +62,8 @@ impl FromStr for ThreadId {
         let (directive, last) = text.rsplit_once('/').ok_or(())?;
         let directive: ItemId = directive.parse().map_err(drop)?;
         let uuid = last.strip_prefix(directive.name()).and_then(|rest| rest.strip_prefix('-'));
-        let uuid = uuid.ok_or(())?.as_bytes();
-        let fits = uuid.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            14 => *byte == b'7',
-            19 => matches!(byte, b'8' | b'9' | b'a' | b'b'),
-            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
-        });
-        if uuid.len() != 36 || !fits || directive.as_str() != &text[..directive.as_str().len()] {
+        let is_its = directive.as_str() == &text[..directive.as_str().len()];
+        if !uuid.is_some_and(is_uuid) || !is_its {
             return Err(());
         }
         Ok(Self(text.to_owned()))
@@ -90,6 +103,18 @@ mod tests {
         ] {
             assert_eq!(bad.parse::<ThreadId>(), Err(()), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn ids_made_in_one_millisecond_are_distinct() {
+        let directive = "acme/look".parse().unwrap();
+        let ids: Vec<_> =
+            (0..20_000).map(|_| ThreadId::new(&directive).unwrap().to_string()).collect();
+        let prefix = |id: &String| id["acme/look/look-".len()..][..13].to_owned();
+        let moments: std::collections::BTreeSet<_> = ids.iter().map(prefix).collect();
+        assert!(moments.len() * 2 < ids.len(), "several were made in one millisecond");
+        let all: std::collections::BTreeSet<_> = ids.iter().collect();
+        assert_eq!(all.len(), ids.len());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 )]
 
 mod advice;
+mod async_runs;
 mod attacks;
 mod authoring;
 mod bounds;
@@ -78,6 +79,7 @@ mod style;
 mod team;
 mod terminal;
 mod testing;
+mod thread_life;
 mod threads;
 mod tidy;
 mod times;

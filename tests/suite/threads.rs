@@ -18,7 +18,7 @@ const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
     # description = \"Echoes what it is given.\"\n# ///\necho x >> ran\ncat\n";
 
 /// A directive that may call what the permissions say.
-fn directive(name: &str, limits: &str, permissions: &str) -> String {
+pub fn directive(name: &str, limits: &str, permissions: &str) -> String {
     format!(
         "# A thread\n\n```xml\n<directive name=\"{name}\" version=\"1.0.0\">\n<metadata>\
          <description>d</description><category>acme</category><author>a</author>\
@@ -29,7 +29,7 @@ fn directive(name: &str, limits: &str, permissions: &str) -> String {
     )
 }
 
-fn provider(turns: &Value) -> String {
+pub fn provider(turns: &Value) -> String {
     let header = "version: \"1.0.0\"\ntool_type: provider\ncategory: acme\ndescription: d\n";
     let block = json!({
         "kind": "scripted", "models": {"general": "m"},
@@ -38,18 +38,18 @@ fn provider(turns: &Value) -> String {
     format!("{header}provider: {block}\n")
 }
 
-fn call(name: &str, arguments: &Value) -> Value {
+pub fn call(name: &str, arguments: &Value) -> Value {
     json!({"calls": [{"name": name, "arguments": arguments}], "usage": {"input": 10, "output": 5}})
 }
 
-fn hand_over() -> Value {
+pub fn hand_over() -> Value {
     call("directive_return", &json!({"n": 7}))
 }
 
-const ONLY_ECHO: &str = "<execute><tool>acme.echo</tool></execute>";
+pub const ONLY_ECHO: &str = "<execute><tool>acme.echo</tool></execute>";
 
 /// A project with a directive and a tool, and a provider in the user space that says these turns.
-fn world(turns: &Value, limits: &str, permissions: &str) -> World {
+pub fn world(turns: &Value, limits: &str, permissions: &str) -> World {
     let world = World::new();
     world.signed(".ai/tools/acme/echo.sh", ECHO);
     world.signed(".ai/tools/acme/other.sh", ECHO);
@@ -58,20 +58,20 @@ fn world(turns: &Value, limits: &str, permissions: &str) -> World {
     world
 }
 
-fn fork(world: &World, more: &[&str]) -> (i32, Value) {
+pub fn fork(world: &World, more: &[&str]) -> (i32, Value) {
     world.json(&[&["execute", "directive:acme/go", "--thread", "fork"], more].concat())
 }
 
-fn rows(world: &World) -> Vec<Value> {
+pub fn rows(world: &World) -> Vec<Value> {
     world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone()
 }
 
 /// The transcript of the only thread, or of the one with that id.
-fn transcript(world: &World, id: &str) -> PathBuf {
+pub fn transcript(world: &World, id: &str) -> PathBuf {
     world.project().join(".ai/state/threads").join(id).join("transcript.jsonl")
 }
 
-fn events(world: &World, id: &str, name: &str) -> Vec<Value> {
+pub fn events(world: &World, id: &str, name: &str) -> Vec<Value> {
     let (status, told) = world.json(&["thread", "show", id]);
     assert_eq!(status, 0, "{told}");
     let all = told["data"]["events"].as_array().unwrap().clone();

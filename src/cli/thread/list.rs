@@ -2,28 +2,30 @@
 
 use serde_json::{Value, json};
 
-use super::super::context::Context;
-use super::super::exit::Exit;
-use super::super::out::Out;
-use super::{row, used};
+use super::used;
+use crate::base::text::escape_line;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::rye::Threads;
 
 pub(super) fn run(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rows = Threads::new(&context.rye()?).all()?;
+    let rows = Threads::new(&context.rye()?).runs()?;
     if out.is_json() {
-        let rows: Vec<Value> = rows.iter().map(|thread| row(thread).into()).collect();
+        let rows: Vec<Value> = rows.iter().map(|known| known.to_json().into()).collect();
         out.success(json!({"threads": rows}));
         return Ok(Exit::DONE);
     }
-    for thread in &rows {
-        let id = out.paint().style(Style::Strong, &thread.id);
-        let at = out.paint().style(Style::Dim, &thread.started_at);
-        let code = thread.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-        out.line(&format!("{id}  {}{code}\n    {at}  {}", thread.status, used(thread)));
+    for known in &rows {
+        let id = out.paint().style(Style::Strong, &escape_line(known.id()));
+        let at = out.paint().style(Style::Dim, known.started_at());
+        let code = known.code().map(|code| format!(" ({code})")).unwrap_or_default();
+        let used = known.thread.as_ref().map_or_else(|| known.item().to_owned(), used);
+        out.line(&format!("{id}  {}{code}\n    {at}  {used}", known.state()));
     }
     if rows.is_empty() {
-        out.line("no directive ran as a thread yet");
+        out.line("no directive ran as a thread yet, and nothing detached");
     }
     Ok(Exit::DONE)
 }

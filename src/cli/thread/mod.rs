@@ -4,9 +4,12 @@
 
 mod list;
 mod show;
+mod stop;
+mod tree;
 mod verify;
+mod wait;
 
-use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 use super::context::Context;
 use super::exit::Exit;
@@ -24,10 +27,34 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// List the threads of all projects, the oldest first
+    /// List the threads and the detached runs of all projects, the oldest first
     List,
-    /// Show what a thread was told, said and called; nothing of it is checked
+    /// Show what a thread was told, said and called, or what a detached run gave; nothing of it is
+    /// checked
     Show {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Wait until a thread or a detached run has ended, and give what it gave
+    Wait {
+        #[arg(value_name = "ID")]
+        id: String,
+        /// No longer than this, such as `10`, `500ms` or `2m`
+        #[arg(long, value_name = "TIME", value_parser = super::execute::time)]
+        timeout: Option<Duration>,
+    },
+    /// Ask a thread or a detached run to stop; what it started ends with it
+    Cancel {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Kill the process that runs a thread or a detached run, with all that it started
+    Kill {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Show a thread with the threads below it
+    Tree {
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -42,6 +69,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     match &args.verb {
         Verb::List => list::run(context, out),
         Verb::Show { id } => show::run(id, context, out),
+        Verb::Wait { id, timeout } => wait::run(id, *timeout, context, out),
+        Verb::Cancel { id } => stop::cancel(id, context, out),
+        Verb::Kill { id } => stop::kill(id, context, out),
+        Verb::Tree { id } => tree::run(id, context, out),
         Verb::Verify { id } => verify::run(id, context, out),
     }
 }
@@ -50,20 +81,4 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 fn used(thread: &ThreadRow) -> String {
     let (turns, tokens) = (thread.used.turns, thread.used.tokens);
     format!("{turns} turns, {tokens} tokens, {} USD", money::shown(thread.used.spend))
-}
-
-fn row(thread: &ThreadRow) -> Map<String, Value> {
-    let amounts = |amounts: &crate::registry::Amounts| {
-        json!({
-            "turns": amounts.turns, "tokens": amounts.tokens, "spend_micros": amounts.spend,
-            "spawns": amounts.spawns,
-        })
-    };
-    crate::base::json::object(json!({
-        "thread_id": thread.id, "parent": thread.parent, "item_id": thread.item,
-        "provider": thread.provider, "model": thread.model, "base": thread.base,
-        "thread_status": thread.status, "thread_code": thread.code,
-        "started_at": thread.started_at, "ended_at": thread.ended_at,
-        "limits": amounts(&thread.most), "used": amounts(&thread.used),
-    }))
 }

@@ -2,29 +2,32 @@
 
 use serde_json::{Value, json};
 
-use super::super::context::Context;
-use super::super::exit::Exit;
-use super::super::out::Out;
-use super::{row, used};
-use crate::base::text::brief_line;
+use super::used;
+use crate::base::text::{brief_line, escape_line};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::Threads;
+use crate::rye::{KnownRun, Threads};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let (thread, transcript) = Threads::new(&context.rye()?).show(id)?;
+    let rye = context.rye()?;
+    let known = Threads::new(&rye).run(id)?;
+    let Some(thread) = &known.thread else { return Ok(of_run(&known, out)) };
+    let (_, transcript) = Threads::new(&rye).show(id)?;
     // A line that is not JSON is told by `rye thread verify`; a half one may be the last.
     let lines = transcript.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let events = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let events = events.filter(|event| event.get("event").is_some());
     if out.is_json() {
-        let mut fields = row(&thread);
+        let mut fields = known.to_json();
         fields.insert("data".into(), json!({"events": events.collect::<Vec<_>>()}));
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
     let code = thread.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
     out.line(&format!("{}  {}{code}", thread.id, thread.status));
-    out.line(&format!("{} by {}  {}", thread.model, thread.provider, used(&thread)));
+    out.line(&format!("{} by {}  {}", thread.model, thread.provider, used(thread)));
     for event in events {
         for (label, said) in brief(&event) {
             let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
@@ -33,6 +36,24 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     }
     out.line(&format!("\nnext: `rye thread verify {}`", thread.id));
     Ok(Exit::DONE)
+}
+
+/// A detached run of a tool, with its report once it ended.
+fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
+    if out.is_json() {
+        let mut fields = known.to_json();
+        fields.insert("data".into(), json!({"report": known.report()}));
+        out.success(fields.into());
+        return Exit::DONE;
+    }
+    let code = known.code().map(|code| format!(" ({code})")).unwrap_or_default();
+    out.line(&format!("{}  {}{code}", escape_line(known.id()), known.state()));
+    out.line(&format!("{}  {}", escape_line(known.item()), known.started_at()));
+    if let Some(report) = known.report() {
+        out.line(&brief_line(&report.to_string()));
+    }
+    out.line(&format!("\nnext: `rye thread wait {}`", known.id()));
+    Exit::DONE
 }
 
 /// What of an event is shown to a person.

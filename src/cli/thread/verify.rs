@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::super::context::Context;
-use super::super::exit::Exit;
-use super::super::out::Out;
 use crate::base::text::escape_line;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::rye::{Threads, VerifiedThread};
 

@@ -2,23 +2,28 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
 use super::calls::ThreadCalls;
+use super::life::is_asked_to_stop;
+use super::places::max_async;
 use super::settings::{ChosenModel, limits, model, patterns};
 use super::{ThreadParent, Threads};
 use crate::base::bytes::refuse_links;
 use crate::base::json::object;
 use crate::chain::{Fetch, Lineage, lineage};
 use crate::diagnostic::Failure;
-use crate::host::is_below_a_run;
+use crate::host::{StopWatch, is_below_a_run};
 use crate::id::{Grants, ItemId, Kind, Ref, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{Directive, DirectiveContext, Item, ProviderKind};
 use crate::registry::{Amounts, NewThread, Registry};
 use crate::report::{Report, ThreadReport};
+use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::thread::{
@@ -61,18 +66,14 @@ impl Threads<'_> {
         let user = self.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?;
         let lineage = lineage(source, directive, &loader)?;
         let leaf = &lineage.directive;
-        let mut given = request.params.clone();
-        for (name, text) in &request.texts {
-            given.insert(name.clone(), text.clone().into());
-        }
-        let inputs = bind(&leaf.inputs, given)?;
+        let inputs = bind(&leaf.inputs, request_params(request))?;
         loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
         let with_permissions = lineage.directives().find(|one| !one.permissions.is_empty());
         let permissions = with_permissions.map_or(&[][..], |one| one.permissions.as_slice());
         let (execute, fetch) = (patterns(permissions, "execute"), patterns(permissions, "fetch"));
         let (executes, fetches) = (!execute.is_empty(), !fetch.is_empty());
         let item = lineage.source.item().clone();
-        let id = ThreadId::new(&item.id);
+        let id = request.thread_id.clone().map_or_else(|| ThreadId::new(&item.id), Ok);
         let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
         // What calls see of the run is the model's; the caller hears of the outcome alone.
         let quiet = WithoutOutput(loader.sink);
@@ -97,10 +98,28 @@ impl Threads<'_> {
             base,
         };
         let pair = OwnKeys::new(user).pair()?;
+        if request.detached {
+            let (places, warnings) = (max_async(&loader)?, warnings(lineage.sources()));
+            // They were checked, and are checked anew.
+            let params = request_params(request);
+            let detaching = Detaching { rye: self.rye, request, item, params, places, warnings };
+            return detaching.thread(&id);
+        }
         let mut registry = Registry::open(user.base())?;
+        let watch = StopWatch::start(is_asked_to_stop(user.base(), id.as_str())).ok();
         let record = prepared.open(&id, pair, request.parent.as_ref(), &mut registry)?;
         let warnings = warnings(lineage.sources());
-        let ended = prepared.run(&calls, record, begin, &mut registry)?;
+        let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
+        let ended = prepared.run(&calls, record, begin, is_stopped, &mut registry);
+        let is_stopped = watch.is_some_and(|watch| watch.is_stopped());
+        if is_stopped {
+            registry.stops().forget(id.as_str())?;
+        }
+        let ended =
+            ended.map_err(|failure| match failure.interrupted().filter(|_| is_stopped) {
+                Some(_) => ThreadError::Cancelled { id: id.to_string() }.into(),
+                None => failure,
+            })?;
         loader.remember(lineage.sources(), false);
         let cost = cost(&mut registry, &id, &ended)?;
         Ok(Report::Thread(Box::new(ThreadReport {
@@ -112,6 +131,15 @@ impl Threads<'_> {
             warnings,
         })))
     }
+}
+
+/// The inputs as they were given.
+fn request_params(request: &Request) -> Map<String, Value> {
+    let mut given = request.params.clone();
+    for (name, text) in &request.texts {
+        given.insert(name.clone(), text.clone().into());
+    }
+    given
 }
 
 /// What a thread may reach: what its directive says, within what whoever starts it reaches.
@@ -194,6 +222,7 @@ impl Prepared<'_> {
         calls: &ThreadCalls<'_>,
         mut record: Record,
         begin: Instant,
+        is_stopped: Arc<AtomicBool>,
         registry: &mut Registry,
     ) -> Result<Ended, Failure> {
         let ChosenModel { item, provider, prices, .. } = &self.chosen;
@@ -210,6 +239,7 @@ impl Prepared<'_> {
             answer_tokens: provider.answer_tokens,
             limits: self.limits,
             begin,
+            is_stopped,
         };
         converse(conversation, calls, &mut record, registry)
     }

@@ -1,10 +1,18 @@
 //! Threads: which there are, and whether the record of one is what was signed.
 //!
 //! `fork.rs` starts one · `settings.rs` its limits and its model · `calls.rs` what its model calls
+//! · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs` how
+//! many of these run at once
 
 mod calls;
 mod fork;
+mod life;
+mod places;
 mod settings;
+
+pub(crate) use life::KnownRun;
+pub(super) use life::is_asked_to_stop;
+pub(super) use places::max_async;
 
 use std::path::{Path, PathBuf};
 
@@ -47,17 +55,6 @@ impl<'a> Threads<'a> {
 }
 
 impl Threads<'_> {
-    /// All threads of the person, the oldest first.
-    ///
-    /// # Errors
-    /// `registry.*`
-    pub(crate) fn all(self) -> Result<Vec<ThreadRow>, Failure> {
-        match self.registry()? {
-            Some(mut registry) => Ok(registry.threads()?),
-            None => Ok(Vec::new()),
-        }
-    }
-
     /// One thread, and its events as they stand in its record, which is not checked.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::rye::load::Loader;
 use crate::thread::{ThreadError, ThreadLimits};
 
 /// The item with the limits of all threads.
-const LIMITS: &str = "config:agent/limits";
+pub(super) const LIMITS: &str = "config:agent/limits";
 /// Which provider answers where a directive names none.
 const MODELS: &str = "config:agent/models";
 
@@ -44,7 +44,7 @@ pub(super) fn limits(
 }
 
 /// The copies that count, the farthest space first. Whoever packed a bundle does not spend for you.
-fn configured(loader: &Loader<'_>, item: &str) -> Result<Vec<ConfigCopy>, Failure> {
+pub(super) fn configured(loader: &Loader<'_>, item: &str) -> Result<Vec<ConfigCopy>, Failure> {
     let Ok(item) = item.parse::<Ref>() else { return Ok(Vec::new()) };
     let mut copies = loader.configs(&item)?;
     copies.retain(|copy| copy.source.bundle().is_none());
@@ -52,7 +52,7 @@ fn configured(loader: &Loader<'_>, item: &str) -> Result<Vec<ConfigCopy>, Failur
 }
 
 /// A project, and another's key in your user space, only make stricter.
-fn may_loosen(copy: &ConfigCopy, loader: &Loader<'_>) -> bool {
+pub(super) fn may_loosen(copy: &ConfigCopy, loader: &Loader<'_>) -> bool {
     match copy.space {
         Space::User => copy.is_signed_by_you(loader.trust),
         Space::Project => false,

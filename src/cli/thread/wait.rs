@@ -1,0 +1,47 @@
+//! `rye thread wait`.
+
+use std::time::Duration;
+
+use crate::base::text::escape_line;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
+use crate::diagnostic::Failure;
+use crate::report::data_text;
+use crate::rye::Threads;
+
+pub(super) fn run(
+    id: &str,
+    timeout: Option<Duration>,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let ended = match Threads::new(&context.rye()?).wait(id, timeout)? {
+        Ok(ended) => ended,
+        Err(signal) => return Ok(Exit::Signal(signal)),
+    };
+    let report = ended.report;
+    let code = report["code"].as_str().map(str::to_owned);
+    let is_pending = report["status"] == "pending";
+    if out.is_json() {
+        out.object(&report);
+    } else if let Some(code) = &code {
+        let text = |key: &str| escape_line(report[key].as_str().unwrap_or_default());
+        out.note(&format!("error[{code}]: {}\n  help: {}", text("error"), text("help")));
+    } else if is_pending {
+        let id = escape_line(report["pending"]["id"].as_str().unwrap_or_default());
+        out.note(&format!("it waits for a person: `rye pending show {id}`"));
+    } else if let Some(outputs) = report.get("outputs").filter(|outputs| !outputs.is_null()) {
+        out.foreign(&format!("{outputs}\n"));
+    } else {
+        let text = data_text(&report["data"]);
+        out.foreign(&text.stdout);
+        out.flush();
+        out.foreign_err(&text.stderr);
+    }
+    Ok(Exit::Status(match code {
+        Some(code) => crate::cli::codes::exit_status(&code),
+        None if is_pending => 8,
+        None => 0,
+    }))
+}

@@ -1,0 +1,538 @@
+//! Runs in processes of their own, and those that wait for a place (remote 1).
+//!
+//! A run is admitted in one transaction: it takes a place, or it is put behind all that wait. Which
+//! of these is next is decided in one transaction too, so none runs twice and none overtakes. A
+//! place is held by the process that runs there: where that is gone, the place is free when
+//! somebody looks.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::approver::Approver;
+use super::db::Registry;
+use super::error::RegistryError;
+use super::one_env::{OneEnv, new_key};
+use crate::base::limits::{DETACHED_KEPT, DETACHED_WAITING};
+
+/// A run that is to have a process of its own.
+#[derive(Debug)]
+pub(crate) struct NewDetached<'a> {
+    pub(crate) id: &'a str,
+    /// `tool` or `directive`.
+    pub(crate) kind: &'a str,
+    pub(crate) item: &'a str,
+    /// The folder that holds the `.ai` of its record.
+    pub(crate) base: &'a str,
+    pub(crate) asked_at: &'a str,
+    /// So many run at once.
+    pub(crate) places: u64,
+    /// What its process is told; kept only as long as it waits.
+    pub(crate) request: &'a str,
+}
+
+/// What becomes of a run that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// It has a place, which this process holds until the run's own process claims it.
+    Runs,
+    /// It waits. Its starter is there already.
+    Waits,
+    /// It waits, and this process is to start the launcher with this id.
+    WaitsFor(String),
+    /// So many wait already.
+    Full(u64),
+}
+
+/// A run in a process of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DetachedRow {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) item: String,
+    pub(crate) base: String,
+    /// `created`, `running`, `completed`, `failed`, `cancelled` or `killed`.
+    pub(crate) state: String,
+    /// Why it failed.
+    pub(crate) code: Option<String>,
+    pub(crate) asked_at: String,
+    pub(crate) ended_at: Option<String>,
+    process: Option<Approver>,
+    /// Its own process runs it.
+    is_claimed: bool,
+}
+
+/// The runs in processes of their own.
+pub(crate) struct DetachedRuns<'a> {
+    registry: &'a mut Registry,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DetachedEnd<'a> {
+    pub(crate) state: &'a str,
+    pub(crate) code: Option<&'a str>,
+    pub(crate) at: &'a str,
+    pub(crate) report: &'a str,
+}
+
+const ROW: &str = "id, kind, item, base, state, code, asked_at, ended_at, pid, start, claimed";
+
+impl DetachedRow {
+    /// The number of the process that runs it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        let runs = self.state == "running" && self.is_claimed;
+        self.process.filter(|_| runs).map(|process| process.pid)
+    }
+
+    /// Its process is still the one that was written down.
+    pub(crate) fn has_its_process(&self) -> bool {
+        self.process.is_some_and(|process| !process.is_gone())
+    }
+
+    /// It waits for a place, or runs.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state.as_str(), "created" | "running")
+    }
+}
+
+impl Registry {
+    /// The runs in processes of their own.
+    pub(crate) fn detached(&mut self) -> DetachedRuns<'_> {
+        DetachedRuns { registry: self }
+    }
+}
+
+impl DetachedRuns<'_> {
+    /// Gives a run a place, or lets it wait for one.
+    ///
+    /// # Errors
+    /// `registry.io`. That too many wait is an answer; nothing is written then.
+    pub(crate) fn admit(
+        &mut self,
+        new: &NewDetached<'_>,
+        env: OneEnv<'_>,
+    ) -> Result<Admitted, RegistryError> {
+        let (own, name) = (Approver::own(), self.fresh_name()?);
+        let key = new_key().map_err(|source| self.no_chance(source))?;
+        self.registry.in_one_step(|step| {
+            reap(step)?;
+            let (running, waiting) = (count(step, "running")?, count(step, "created")?);
+            if waiting == 0 && running < new.places {
+                insert(step, new, "running", own, None)?;
+                return Ok(Admitted::Runs);
+            }
+            if waiting >= DETACHED_WAITING {
+                return Ok(Admitted::Full(waiting));
+            }
+            let known = launchers(step)?.into_iter().find(|known| env.is(&known.key, &known.env));
+            let (launcher, is_there) = match known {
+                Some(known) => (known.id, true),
+                None => {
+                    step.execute(
+                        "INSERT INTO launcher (id, key, env, pid, start) VALUES (?1, ?2, ?3, ?4, ?5)",
+                        params![
+                            name,
+                            key,
+                            env.digest(&key),
+                            own.map(|own| own.pid),
+                            own.map(|own| own.start)
+                        ],
+                    )?;
+                    (name.clone(), false)
+                }
+            };
+            insert(step, new, "created", None, Some(&launcher))?;
+            Ok(if is_there { Admitted::Waits } else { Admitted::WaitsFor(launcher) })
+        })
+    }
+
+    /// This process is the one that runs it; false where it is not to run any more.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn claim(&mut self, id: &str) -> Result<bool, RegistryError> {
+        let own = Approver::own();
+        self.registry.in_one_step(|step| {
+            let changed = step.execute(
+                "UPDATE detached SET claimed = 1, pid = ?2, start = ?3
+                 WHERE id = ?1 AND state = 'running' AND claimed = 0",
+                params![id, own.map(|own| own.pid), own.map(|own| own.start)],
+            )?;
+            Ok(changed == 1)
+        })
+    }
+
+    /// This process starts what waits with this launcher; false where nobody waits for it.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn claim_launcher(&mut self, id: &str) -> Result<bool, RegistryError> {
+        let own = Approver::own();
+        self.registry.in_one_step(|step| {
+            let changed = step.execute(
+                "UPDATE launcher SET pid = ?2, start = ?3 WHERE id = ?1",
+                params![id, own.map(|own| own.pid), own.map(|own| own.start)],
+            )?;
+            Ok(changed == 1)
+        })
+    }
+
+    /// The request of the run that is next, where this launcher starts it and there is a place;
+    /// this process holds the place until the run's own one claims it.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn next(
+        &mut self,
+        launcher: &str,
+    ) -> Result<Option<(String, String)>, RegistryError> {
+        let own = Approver::own();
+        self.registry.in_one_step(|step| {
+            reap(step)?;
+            let sql = "SELECT id, launcher, places, request FROM detached WHERE state = 'created'
+                       ORDER BY rowid LIMIT 1";
+            let first = step.query_row(sql, [], |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, Option<String>>(1)?,
+                    row.get::<_, u64>(2)?,
+                    row.get::<_, Option<String>>(3)?,
+                ))
+            });
+            let Some((id, by, places, request)) = first.optional()? else { return Ok(None) };
+            if by.as_deref() != Some(launcher) || count(step, "running")? >= places {
+                return Ok(None);
+            }
+            step.execute(
+                "UPDATE detached SET state = 'running', pid = ?2, start = ?3, request = NULL,
+                 launcher = NULL WHERE id = ?1",
+                params![id, own.map(|own| own.pid), own.map(|own| own.start)],
+            )?;
+            Ok(Some((id, request.unwrap_or_default())))
+        })
+    }
+
+    /// Ends a launcher for which nobody waits; false where somebody does.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn end_launcher(&mut self, id: &str) -> Result<bool, RegistryError> {
+        self.registry.in_one_step(|step| {
+            let sql = "SELECT count(*) FROM detached WHERE state = 'created' AND launcher = ?1";
+            let waiting: u64 = step.query_row(sql, [id], |row| row.get(0))?;
+            if waiting == 0 {
+                step.execute("DELETE FROM launcher WHERE id = ?1", [id])?;
+            }
+            Ok(waiting == 0)
+        })
+    }
+
+    /// Writes once how a run ended, which waits or runs; false where that stands there already.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn end(&mut self, id: &str, end: DetachedEnd<'_>) -> Result<bool, RegistryError> {
+        self.registry.in_one_step(|step| {
+            let changed = step.execute(
+                "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
+                 request = NULL, launcher = NULL
+                 WHERE id = ?1 AND state IN ('created', 'running')",
+                params![id, end.state, end.code, end.at, end.report],
+            )?;
+            step.execute("DELETE FROM stop WHERE id = ?1", [id])?;
+            step.execute(
+                "DELETE FROM detached WHERE state NOT IN ('created', 'running') AND rowid <=
+                 (SELECT rowid FROM detached WHERE state NOT IN ('created', 'running')
+                  ORDER BY rowid DESC LIMIT 1 OFFSET ?1)",
+                [DETACHED_KEPT],
+            )?;
+            Ok(changed == 1)
+        })
+    }
+
+    /// Writes how a run ended that waits for its place; false where it does not wait any more.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn end_waiting(
+        &mut self,
+        id: &str,
+        end: DetachedEnd<'_>,
+    ) -> Result<bool, RegistryError> {
+        self.registry.in_one_step(|step| {
+            let changed = step.execute(
+                "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
+                 request = NULL, launcher = NULL WHERE id = ?1 AND state = 'created'",
+                params![id, end.state, end.code, end.at, end.report],
+            )?;
+            Ok(changed == 1)
+        })
+    }
+
+    /// Takes a run back that no process runs, and which never began.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn withdraw(&mut self, id: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            let sql = "DELETE FROM detached WHERE id = ?1 AND claimed = 0
+                       AND state IN ('created', 'running')";
+            step.execute(sql, [id]).map(drop)
+        })
+    }
+
+    /// A process that was to run it is gone, and never claimed it.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn note_never_begun(&mut self, id: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            let sql = "UPDATE detached SET state = 'killed' WHERE id = ?1 AND claimed = 0
+                       AND state = 'running'";
+            step.execute(sql, [id]).map(drop)
+        })
+    }
+
+    /// All of them, the oldest first.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn all(&mut self) -> Result<Vec<DetachedRow>, RegistryError> {
+        let all = |db: &Connection| -> rusqlite::Result<Vec<DetachedRow>> {
+            let mut query = db.prepare(&format!("SELECT {ROW} FROM detached ORDER BY rowid"))?;
+            query.query_map([], row)?.collect()
+        };
+        let rows = all(&self.registry.db).map_err(|error| self.registry.fail(error))?;
+        if !rows.iter().any(DetachedRow::is_open) {
+            return Ok(rows);
+        }
+        self.registry.in_one_step(|step| {
+            reap(step)?;
+            all(step)
+        })
+    }
+
+    /// One of them, with its report once it ended.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn one(
+        &mut self,
+        id: &str,
+    ) -> Result<Option<(DetachedRow, Option<String>)>, RegistryError> {
+        let sql = format!("SELECT {ROW}, report FROM detached WHERE id = ?1");
+        let one = |db: &Connection| {
+            db.query_row(&sql, [id], |all| Ok((row(all)?, all.get(11)?))).optional()
+        };
+        let found = one(&self.registry.db).map_err(|error| self.registry.fail(error))?;
+        match &found {
+            Some((found, _)) if found.is_open() => self.registry.in_one_step(|step| {
+                reap(step)?;
+                one(step)
+            }),
+            _ => Ok(found),
+        }
+    }
+
+    fn fresh_name(&self) -> Result<String, RegistryError> {
+        let key = new_key().map_err(|source| self.no_chance(source))?;
+        Ok(format!("l-{}", &key[..16]))
+    }
+
+    fn no_chance(&self, source: std::io::Error) -> RegistryError {
+        RegistryError::Open { path: self.registry.path.clone(), source }
+    }
+}
+
+/// Somebody who starts what waits, in one environment.
+struct Launcher {
+    id: String,
+    key: String,
+    env: String,
+    process: Option<Approver>,
+}
+
+fn launchers(db: &Connection) -> rusqlite::Result<Vec<Launcher>> {
+    let mut query = db.prepare("SELECT id, key, env, pid, start FROM launcher")?;
+    let rows = query.query_map([], |row| {
+        let (id, key, env) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(Launcher { id, key, env, process: process(row, 3)? })
+    })?;
+    rows.collect()
+}
+
+fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
+    let both = row.get::<_, Option<u32>>(at)?.zip(row.get(at + 1)?);
+    Ok(both.map(|(pid, start)| Approver { pid, start }))
+}
+
+fn count(db: &Connection, state: &str) -> rusqlite::Result<u64> {
+    let mut query = db.prepare("SELECT count(*) FROM detached WHERE state = ?1")?;
+    query.query_row([state], |row| row.get(0))
+}
+
+fn insert(
+    db: &Connection,
+    new: &NewDetached<'_>,
+    state: &str,
+    process: Option<Approver>,
+    launcher: Option<&str>,
+) -> rusqlite::Result<()> {
+    // What starts at once is told by a pipe.
+    let request = launcher.map(|_| new.request);
+    db.execute(
+        "INSERT INTO detached (id, kind, item, base, state, asked_at, places, pid, start, launcher,
+         request) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            new.id,
+            new.kind,
+            new.item,
+            new.base,
+            state,
+            new.asked_at,
+            new.places,
+            process.map(|process| process.pid),
+            process.map(|process| process.start),
+            launcher,
+            request,
+        ],
+    )
+    .map(drop)
+}
+
+/// What runs no more and did not say so was killed; what waits for a launcher that is gone, too.
+fn reap(step: &Connection) -> rusqlite::Result<()> {
+    let killed = "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL,
+                  ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now') WHERE state = ?1 AND ";
+    let mut query = step.prepare(&format!(
+        "SELECT {ROW} FROM detached INDEXED BY detached_state WHERE state = 'running'"
+    ))?;
+    let running: Vec<DetachedRow> = query.query_map([], row)?.collect::<Result<_, _>>()?;
+    for left in running.iter().filter(|row| row.process.is_some_and(Approver::is_gone)) {
+        step.execute(&format!("{killed} id = ?2"), ["running", &left.id])?;
+    }
+    for left in launchers(step)?.iter().filter(|one| one.process.is_some_and(Approver::is_gone)) {
+        step.execute(&format!("{killed} launcher = ?2"), ["created", &left.id])?;
+        step.execute("DELETE FROM launcher WHERE id = ?1", [&left.id])?;
+    }
+    Ok(())
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<DetachedRow> {
+    Ok(DetachedRow {
+        id: row.get(0)?,
+        kind: row.get(1)?,
+        item: row.get(2)?,
+        base: row.get(3)?,
+        state: row.get(4)?,
+        code: row.get(5)?,
+        asked_at: row.get(6)?,
+        ended_at: row.get(7)?,
+        process: process(row, 8)?,
+        is_claimed: row.get(10)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Admitted, DetachedEnd, NewDetached, OneEnv};
+    use crate::registry::Registry;
+
+    fn new(id: &str, places: u64) -> NewDetached<'_> {
+        let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
+        NewDetached { id, kind, item, base, asked_at, places, request: id }
+    }
+
+    const ENV: OneEnv<'static> = OneEnv(b"A=1");
+    const END: DetachedEnd<'static> =
+        DetachedEnd { state: "completed", code: None, at: "y", report: "{}" };
+
+    #[test]
+    fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        assert_eq!(registry.detached().admit(&new("a", 2), ENV).unwrap(), Admitted::Runs);
+        assert_eq!(registry.detached().admit(&new("b", 2), ENV).unwrap(), Admitted::Runs);
+        let Admitted::WaitsFor(launcher) = registry.detached().admit(&new("c", 2), ENV).unwrap()
+        else {
+            panic!("it waits")
+        };
+        assert_eq!(registry.detached().admit(&new("d", 2), ENV).unwrap(), Admitted::Waits);
+        // Another environment has a launcher of its own.
+        let other = registry.detached().admit(&new("e", 2), OneEnv(b"A=2")).unwrap();
+        let Admitted::WaitsFor(other) = other else { panic!("{other:?}") };
+        assert_ne!(launcher, other);
+        assert_eq!(registry.detached().next(&launcher).unwrap(), None, "there is no place");
+        assert!(registry.detached().claim("a").unwrap());
+        assert!(!registry.detached().claim("a").unwrap(), "once");
+        assert!(registry.detached().end("a", END).unwrap());
+        assert!(!registry.detached().end("a", END).unwrap(), "once");
+        assert_eq!(registry.detached().next(&other).unwrap(), None, "it is not its turn");
+        assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("c".into(), "c".into())));
+        assert_eq!(registry.detached().next(&launcher).unwrap(), None);
+        assert!(!registry.detached().end_launcher(&launcher).unwrap(), "somebody waits");
+        // Nobody who comes later overtakes.
+        assert_eq!(registry.detached().admit(&new("f", 9), ENV).unwrap(), Admitted::Waits);
+        for id in ["b", "c"] {
+            assert!(registry.detached().end(id, END).unwrap());
+        }
+        assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("d".into(), "d".into())));
+        assert_eq!(registry.detached().next(&other).unwrap(), Some(("e".into(), "e".into())));
+        assert_eq!(
+            registry.detached().next(&launcher).unwrap(),
+            Some(("f".into(), "f".into())),
+            "its own places"
+        );
+        assert!(registry.detached().end_launcher(&launcher).unwrap());
+        assert!(!registry.detached().claim_launcher(&launcher).unwrap(), "it ended");
+        let states: Vec<_> =
+            registry.detached().all().unwrap().into_iter().map(|row| row.state).collect();
+        assert_eq!(
+            states,
+            ["completed", "completed", "completed", "running", "running", "running"]
+        );
+        let db = std::fs::read(home.path().join(".ai/state/registry.db")).unwrap();
+        assert!(!String::from_utf8_lossy(&db).contains("A=1"), "no environment is kept");
+    }
+
+    #[test]
+    fn whose_process_is_gone_was_killed_and_whoever_waited_for_a_launcher_that_is_gone_too() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        for id in ["a", "b", "c"] {
+            registry.detached().admit(&new(id, 1), ENV).unwrap();
+        }
+        registry.db.execute("UPDATE detached SET start = start + 1 WHERE id = 'a'", []).unwrap();
+        assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, "killed");
+        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "created");
+        registry.db.execute("UPDATE launcher SET start = start + 1", []).unwrap();
+        for id in ["b", "c"] {
+            assert_eq!(registry.detached().one(id).unwrap().unwrap().0.state, "killed");
+        }
+        assert!(!registry.detached().claim("a").unwrap());
+        assert_eq!(registry.detached().admit(&new("d", 1), ENV).unwrap(), Admitted::Runs);
+    }
+
+    #[test]
+    fn so_many_wait_and_the_next_is_told_so() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.detached().admit(&new("a", 1), ENV).unwrap();
+        registry.detached().admit(&new("b", 1), ENV).unwrap();
+        registry
+            .db
+            .execute(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9998)
+                 INSERT INTO detached (id, kind, item, base, state, asked_at, places, launcher)
+                 SELECT 'n' || i, kind, item, base, state, asked_at, places, launcher FROM n, detached
+                 WHERE detached.id = 'b'",
+                [],
+            )
+            .unwrap();
+        assert_eq!(registry.detached().admit(&new("last", 1), ENV).unwrap(), Admitted::Waits);
+        assert_eq!(
+            registry.detached().admit(&new("more", 1), ENV).unwrap(),
+            Admitted::Full(10_000)
+        );
+        assert!(registry.detached().one("more").unwrap().is_none());
+    }
+}

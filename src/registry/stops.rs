@@ -1,0 +1,52 @@
+//! Threads and runs that somebody asked to stop; whoever runs one looks here.
+
+use rusqlite::OptionalExtension;
+
+use super::db::Registry;
+use super::error::RegistryError;
+
+/// Threads and runs that somebody asked to stop.
+pub(crate) struct Stops<'a> {
+    registry: &'a mut Registry,
+}
+
+impl Registry {
+    /// The threads and runs that somebody asked to stop.
+    pub(crate) fn stops(&mut self) -> Stops<'_> {
+        Stops { registry: self }
+    }
+}
+
+impl Stops<'_> {
+    /// Asks a thread or a run to stop at its next safe point.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn ask(&mut self, id: &str, at: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            let sql = "INSERT OR IGNORE INTO stop (id, asked_at) VALUES (?1, ?2)";
+            step.execute(sql, [id, at]).map(drop)
+        })
+    }
+
+    /// Whether a thread or run is to stop: somebody asked for it, or took it for dead.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn is_asked(&self, id: &str) -> Result<bool, RegistryError> {
+        let sql = "SELECT 1 FROM stop WHERE id = ?1
+                   UNION ALL SELECT 1 FROM thread WHERE id = ?1 AND status = 'killed'
+                   UNION ALL SELECT 1 FROM detached WHERE id = ?1 AND state = 'killed' LIMIT 1";
+        let found = self.registry.db.query_row(sql, [id], |_| Ok(())).optional();
+        found.map(|found| found.is_some()).map_err(|error| self.registry.fail(error))
+    }
+
+    /// Nobody needs to know any more that it was to stop.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn forget(&mut self, id: &str) -> Result<(), RegistryError> {
+        self.registry
+            .in_one_step(|step| step.execute("DELETE FROM stop WHERE id = ?1", [id]).map(drop))
+    }
+}

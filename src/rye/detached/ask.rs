@@ -1,0 +1,143 @@
+//! The caller's side: what was verified gets a process, or waits for a place.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use super::error::DetachError;
+use super::launcher::Launch;
+use super::request::{DetachedRequest, RunPlace};
+use super::{child, launcher, program};
+use crate::base::limits::DETACHED_REQUEST_BYTES;
+use crate::diagnostic::Failure;
+use crate::host::is_below_a_run;
+use crate::id::{Ref, Space};
+use crate::plan::{Plan, PlanFile};
+use crate::registry::{Admitted, NewDetached, OneEnv, Registry};
+use crate::report::{DetachedReport, Report, Warned};
+use crate::rye::facade::{Rye, now};
+use crate::rye::run::Request;
+use crate::thread::{ThreadId, new_uuid};
+use crate::verify::KeyError;
+
+/// A run that was verified and is to have a process of its own.
+pub(in crate::rye) struct Detaching<'a> {
+    pub(in crate::rye) rye: &'a Rye,
+    pub(in crate::rye) request: &'a Request,
+    pub(in crate::rye) item: Ref,
+    /// The parameters as they were verified.
+    pub(in crate::rye) params: Map<String, Value>,
+    /// So many run at once.
+    pub(in crate::rye) places: u64,
+    pub(in crate::rye) warnings: Vec<Warned>,
+}
+
+impl Detaching<'_> {
+    /// Whether a run may be detached here at all.
+    ///
+    /// # Errors
+    /// `async.below_a_run`
+    pub(in crate::rye) fn check(request: &Request) -> Result<(), DetachError> {
+        let is_for_another = request.parent.is_some() || request.grants.is_some();
+        match is_for_another || is_below_a_run() {
+            true => Err(DetachError::BelowARun),
+            false => Ok(()),
+        }
+    }
+
+    /// Detaches the run of a tool.
+    ///
+    /// # Errors
+    /// `async.*`, `registry.*`, `key.missing`
+    pub(in crate::rye) fn tool(self, plan: &Plan, for_record: bool) -> Result<Report, Failure> {
+        let text = String::from_utf8(PlanFile::write(plan, false)?);
+        let text = text.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
+        let id = new_uuid();
+        let id = id.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
+        self.go(id, Some(text), for_record)
+    }
+
+    /// Detaches a thread.
+    ///
+    /// # Errors
+    /// `async.*`, `registry.*`, `key.missing`
+    pub(in crate::rye) fn thread(self, id: &ThreadId) -> Result<Report, Failure> {
+        self.go(id.to_string(), None, false)
+    }
+
+    fn go(self, id: String, plan: Option<String>, for_record: bool) -> Result<Report, Failure> {
+        let user = self.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?.base().to_owned();
+        let at = &self.rye.at;
+        let project = at.project.as_ref().map(|project| at.cwd.join(project));
+        let (cwd, item) = (at.cwd.clone(), self.item.to_string());
+        let place = RunPlace { id: id.clone(), user: user.clone(), cwd, project };
+        let params = self.params.clone();
+        let told =
+            DetachedRequest::new(place, self.request, item.clone(), params, plan, for_record);
+        let told = serde_json::to_string(&told);
+        let told = told.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
+        if told.len() as u64 > DETACHED_REQUEST_BYTES {
+            let why = format!("the request has more than {} MiB", DETACHED_REQUEST_BYTES >> 20);
+            return Err(DetachError::CannotStart { why }.into());
+        }
+        let mut registry = Registry::open(&user)?;
+        let base = self.base().to_string_lossy().into_owned();
+        let env = self.env();
+        let admitted = registry.detached().admit(
+            &NewDetached {
+                id: &id,
+                kind: &self.item.kind.to_string(),
+                item: &item,
+                base: &base,
+                asked_at: &now().to_string(),
+                places: self.places,
+                request: &told,
+            },
+            OneEnv(&env),
+        )?;
+        let started = match &admitted {
+            Admitted::Full(waiting) => return Err(DetachError::Full { waiting: *waiting }.into()),
+            Admitted::Waits => Ok(None),
+            Admitted::Runs => program::start(child::ENTRY, &at.vars, &at.cwd, &told)
+                .and_then(program::is_ready)
+                .map(Some),
+            Admitted::WaitsFor(launcher) => {
+                let told = Launch { id: launcher.clone(), user: user.clone() }.to_text();
+                program::start(launcher::ENTRY, &at.vars, &at.cwd, &told)
+                    .and_then(program::is_ready)
+                    .map(|_| None)
+            }
+        };
+        let pid = match started {
+            Ok(pid) => pid,
+            Err(error) => {
+                registry.detached().withdraw(&id)?;
+                return Err(error.into());
+            }
+        };
+        let mode = self.request.thread.clone();
+        let (item, warnings) = (self.item, self.warnings);
+        let report = DetachedReport { item, thread_id: id, execution_mode: mode, pid, warnings };
+        Ok(Report::Detached(Box::new(report)))
+    }
+
+    /// The folder that holds the `.ai` of its record.
+    fn base(&self) -> PathBuf {
+        let project = self.rye.spaces.get(Space::Project).filter(|root| root.exists());
+        let root = project.or_else(|| self.rye.spaces.get(Space::User));
+        root.map(|root| root.base().to_owned()).unwrap_or_default()
+    }
+
+    /// The environment as one text: the length of each part comes first, so that no other
+    /// environment is the same text.
+    fn env(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for (name, value) in self.rye.at.vars.pairs() {
+            for part in [name, value] {
+                text.extend((part.len() as u64).to_le_bytes());
+                text.extend(part.as_encoded_bytes());
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,125 @@
+//! The process of one detached run.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::program::{say_ready, told};
+use super::request::DetachedRequest;
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
+use crate::registry::{DetachedEnd, Registry};
+use crate::report::{Report, error_json};
+use crate::rye::builder::RyeBuilder;
+use crate::rye::facade::now;
+use crate::rye::failed::Failed;
+use crate::rye::run::Request;
+use crate::rye::threads::is_asked_to_stop;
+use crate::thread::ThreadError;
+use crate::trace::Quiet;
+
+/// The first argument of rye when it is started as the process of a detached run.
+pub(super) const ENTRY: &str = "--detached-run";
+
+/// Runs what it is told. How that ended stands in the registry, and nobody waits for its status.
+pub(super) fn main() -> ExitCode {
+    match run() {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    }
+}
+
+fn run() -> Option<()> {
+    lead_own_session().ok()?;
+    let start = Instant::now();
+    let asked: DetachedRequest = serde_json::from_str(&told().ok()?).ok()?;
+    let mut registry = Registry::open(&asked.user).ok()?;
+    // It may have been stopped, or taken for dead, while it came to be.
+    if !registry.detached().claim(&asked.id).ok()? {
+        return None;
+    }
+    let _held = hold_signals();
+    // Whoever asked may be gone, which changes nothing.
+    let _ = say_ready();
+    let end = ended(&asked, start);
+    let at = now().to_string();
+    let (state, code) = (end.state, end.code.as_deref());
+    let report = end.report.to_string();
+    let end = DetachedEnd { state, code, at: &at, report: &report };
+    registry.detached().end(&asked.id, end).ok().map(drop)
+}
+
+/// How a run ended.
+struct RunEnd {
+    state: &'static str,
+    code: Option<String>,
+    report: Value,
+}
+
+fn ended(asked: &DetachedRequest, start: Instant) -> RunEnd {
+    match asked.to_request().and_then(|request| {
+        let builder = RyeBuilder::from_vars(Vars::from_process()).cwd(asked.cwd.clone());
+        let builder = match &asked.project {
+            Some(project) => builder.project(project.clone()),
+            None => builder,
+        };
+        Ok((builder.host(Box::new(Os::new(true))).build()?, request))
+    }) {
+        Ok((rye, request)) => {
+            match watched(asked, &request, |request| rye.runs().run(request, start, &Quiet)) {
+                Ok(report) => came(&report, start),
+                Err(failed) => failed_end(&failed),
+            }
+        }
+        Err(failure) => failed_end(&Failed {
+            failure,
+            item: asked.item.clone(),
+            chain: Vec::new(),
+            elapsed: start.elapsed(),
+            warnings: Vec::new(),
+            trace: None,
+        }),
+    }
+}
+
+/// Runs it as long as nobody asks it to stop. A thread looks for that itself.
+fn watched(
+    asked: &DetachedRequest,
+    request: &Request,
+    run: impl FnOnce(&Request) -> Result<Report, Failed>,
+) -> Result<Report, Failed> {
+    if request.thread_id.is_some() {
+        return run(request);
+    }
+    let watch = StopWatch::start(is_asked_to_stop(&asked.user, &asked.id)).ok();
+    run(request).map_err(|failed| {
+        let is_stopped = watch.as_ref().is_some_and(StopWatch::is_stopped);
+        match failed.failure.interrupted().filter(|_| is_stopped) {
+            Some(_) => {
+                let id = asked.id.clone();
+                Failed { failure: ThreadError::Cancelled { id }.into(), ..failed }
+            }
+            None => failed,
+        }
+    })
+}
+
+fn came(report: &Report, start: Instant) -> RunEnd {
+    let told = report.to_json(start.elapsed(), false, None);
+    let code = told["code"].as_str().map(str::to_owned);
+    let state = if code.is_some() { "failed" } else { "completed" };
+    RunEnd { state, code, report: told }
+}
+
+fn failed_end(failed: &Failed) -> RunEnd {
+    let diagnostic: Diagnostic = failed.failure.diagnostic();
+    let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
+    let report = error_json(&diagnostic, item, chain, failed.elapsed, None);
+    let state = if is_cancelled(&failed.failure) { "cancelled" } else { "failed" };
+    RunEnd { state, code: Some(diagnostic.code.name().to_owned()), report }
+}
+
+fn is_cancelled(failure: &Failure) -> bool {
+    failure.interrupted().is_some() || failure.reason() == crate::thread::THREAD_CANCELLED
+}

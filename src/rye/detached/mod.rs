@@ -1,0 +1,40 @@
+//! Runs in processes of their own (remote 1): rye, started once more.
+//!
+//! Everything is verified before: what is refused, is refused to whoever asked, and leaves nothing.
+//! The new process is told the request by a pipe and verifies it anew; of a tool it runs exactly
+//! the plan that was verified. It leads a session of its own, so that neither the end of the caller
+//! nor of a terminal ends it, and writes its report into the registry, once.
+//!
+//! Where all places are taken the run waits. No environment is written down for that: a launcher,
+//! which is rye too, has the environment of whoever asked as its own, and starts what waits in it.
+//! Whoever asks in the same environment uses the same launcher, and a launcher for which nobody
+//! waits ends.
+//!
+//! `ask.rs` the caller's side · `request.rs` what is told · `child.rs` the run's own process ·
+//! `launcher.rs` what starts those that wait · `program.rs` starting either
+
+mod ask;
+mod child;
+mod error;
+mod launcher;
+mod program;
+mod request;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+pub(super) use ask::Detaching;
+pub(crate) use error::CODES;
+
+/// Handles the command lines of the processes that rye starts for detached runs; `None` for any
+/// other command line.
+pub(crate) fn enter(argv: &[OsString]) -> Option<ExitCode> {
+    program::IS_RYE.store(true, Ordering::Relaxed);
+    let first = argv.get(1).filter(|_| argv.len() == 2)?;
+    match first.to_str()? {
+        child::ENTRY => Some(child::main()),
+        launcher::ENTRY => Some(launcher::main()),
+        _ => None,
+    }
+}

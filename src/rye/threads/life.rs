@@ -1,0 +1,371 @@
+//! Waiting for a thread or a detached run, and ending it, from whichever process asks: by the
+//! registry alone.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::{Threads, parsed, read};
+use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS};
+use crate::base::json::object;
+use crate::base::limits::NEAR_NAMES;
+use crate::base::text::near;
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::host::kill_tree;
+use crate::registry::{Amounts, DetachedEnd, DetachedRow, Registry, ThreadRow};
+use crate::report::error_json;
+use crate::rye::facade::now;
+use crate::thread::{ThreadError, is_uuid};
+
+/// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct KnownRun {
+    pub(crate) thread: Option<ThreadRow>,
+    pub(crate) detached: Option<DetachedRow>,
+    /// What a detached run gave.
+    report: Option<Value>,
+}
+
+/// How one came out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RunEnd {
+    /// What `rye execute` would have answered.
+    pub(crate) report: Value,
+}
+
+impl KnownRun {
+    pub(crate) fn id(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.id.as_str());
+        let id = of_thread.or(self.detached.as_ref().map(|row| row.id.as_str()));
+        id.unwrap_or_default()
+    }
+
+    /// How far it came, in one word.
+    pub(crate) fn state(&self) -> &str {
+        match (&self.thread, &self.detached) {
+            (Some(row), None) => &row.status,
+            // Its process still writes its report.
+            (Some(row), Some(run)) if run.state == "killed" => &row.status,
+            (_, Some(run)) => &run.state,
+            (None, None) => "unknown",
+        }
+    }
+
+    /// It runs, or waits for a place.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state(), "created" | "running")
+    }
+
+    /// Why it failed.
+    pub(crate) fn code(&self) -> Option<&str> {
+        let of_thread = self.thread.as_ref().and_then(|row| row.code.as_deref());
+        of_thread.or(self.detached.as_ref().and_then(|run| run.code.as_deref()))
+    }
+
+    pub(crate) fn item(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.item.as_str());
+        of_thread.or(self.detached.as_ref().map(|run| run.item.as_str())).unwrap_or_default()
+    }
+
+    /// The folder that holds the `.ai` of its record.
+    pub(crate) fn base(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.base.as_str());
+        of_thread.or(self.detached.as_ref().map(|run| run.base.as_str())).unwrap_or_default()
+    }
+
+    pub(crate) fn started_at(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.started_at.as_str());
+        let of_run = self.detached.as_ref().map(|run| run.asked_at.as_str());
+        of_thread.or(of_run).unwrap_or_default()
+    }
+
+    /// The number of the process that runs it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        let of_run = self.detached.as_ref().and_then(DetachedRow::pid);
+        of_run.or(self.thread.as_ref().and_then(ThreadRow::pid))
+    }
+
+    /// What a detached run gave, once it ended.
+    pub(crate) fn report(&self) -> Option<&Value> {
+        self.report.as_ref()
+    }
+
+    /// As JSON, without the conversation.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        let ended = self.thread.as_ref().and_then(|row| row.ended_at.as_deref());
+        let ended = ended.or(self.detached.as_ref().and_then(|run| run.ended_at.as_deref()));
+        let mut out = object(json!({
+            "thread_id": self.id(), "item_id": self.item(), "base": self.base(),
+            "thread_status": self.state(), "thread_code": self.code(),
+            "started_at": self.started_at(), "ended_at": ended,
+            "async": self.detached.is_some(), "pid": self.pid(),
+        }));
+        if let Some(row) = &self.thread {
+            out.extend(object(json!({
+                "parent": row.parent, "provider": row.provider, "model": row.model,
+                "limits": amounts(&row.most), "used": amounts(&row.used),
+            })));
+        }
+        out
+    }
+}
+
+fn amounts(amounts: &Amounts) -> Value {
+    json!({
+        "turns": amounts.turns, "tokens": amounts.tokens, "spend_micros": amounts.spend,
+        "spawns": amounts.spawns,
+    })
+}
+
+impl Threads<'_> {
+    /// All threads and detached runs of the person, the oldest first.
+    ///
+    /// # Errors
+    /// `registry.*`
+    pub(crate) fn runs(self) -> Result<Vec<KnownRun>, Failure> {
+        let Some(mut registry) = self.registry()? else { return Ok(Vec::new()) };
+        let mut detached = registry.detached().all()?;
+        let mut all: Vec<KnownRun> = Vec::new();
+        for row in registry.threads()? {
+            let at = detached.iter().position(|run| run.id == row.id);
+            let run = at.map(|at| detached.remove(at));
+            all.push(KnownRun { thread: Some(row), detached: run, report: None });
+        }
+        let others = detached.into_iter();
+        all.extend(others.map(|run| KnownRun { thread: None, detached: Some(run), report: None }));
+        all.sort_by(|one, other| one.started_at().cmp(other.started_at()));
+        Ok(all)
+    }
+
+    /// One thread or detached run, with what it gave.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `registry.*`
+    pub(crate) fn run(self, id: &str) -> Result<KnownRun, Failure> {
+        let none = |near| ThreadError::NotFound { id: id.to_owned(), near };
+        if !is_uuid(id) {
+            parsed(id)?;
+        }
+        let Some(mut registry) = self.registry()? else { return Err(none(Vec::new()).into()) };
+        match known(&mut registry, id)? {
+            Some(known) => Ok(known),
+            None => {
+                let all = self.runs()?;
+                let ids = all.iter().map(KnownRun::id);
+                Err(none(near(id, ids, NEAR_NAMES)).into())
+            }
+        }
+    }
+
+    /// Waits until one ended, at most for `time`. `Ok(Err)` is the signal that ended the wait.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.still_runs`, `thread.killed`, `thread.cancelled`, `registry.*`
+    pub(crate) fn wait(
+        self,
+        id: &str,
+        time: Option<Duration>,
+    ) -> Result<Result<RunEnd, i32>, Failure> {
+        let until = time.map(|time| Instant::now() + time);
+        match self.until(id, until)? {
+            Ok(known) if known.is_open() => {
+                let (id, state) = (id.to_owned(), known.state().to_owned());
+                Err(ThreadError::StillRuns { id, state }.into())
+            }
+            Ok(known) => end_of(known).map(Ok),
+            Err(signal) => Ok(Err(signal)),
+        }
+    }
+
+    /// One as it is once it ended, or once the time is over.
+    fn until(self, id: &str, until: Option<Instant>) -> Result<Result<KnownRun, i32>, Failure> {
+        let first = self.run(id)?;
+        let Some(mut registry) = self.registry()? else { return Ok(Ok(first)) };
+        loop {
+            // Before it is read, so that nothing written in between is missed.
+            let version = registry.version()?;
+            let found = known(&mut registry, id)?.unwrap_or_else(|| first.clone());
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if !found.is_open() || left.is_some_and(|left| left.is_zero()) {
+                return Ok(Ok(found));
+            }
+            // Whoever was killed writes nothing, so now and then it is read all the same.
+            for _ in 0..LOOKS {
+                let pause = Duration::from_millis(PENDING_LOOK_MS);
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                let pause = left.map_or(pause, |left| left.min(pause));
+                if let Ok(Some(signal)) = self.rye.host().sleep(pause) {
+                    return Ok(Err(signal));
+                }
+                if registry.version()? != version || left.is_some_and(|left| left.is_zero()) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Asks one to stop at its next safe point, and waits a moment until it did.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `registry.*`
+    pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
+        let cancelled = ThreadError::Cancelled { id: id.to_owned() };
+        if let Some(ended) = self.end_waiting(id, "cancelled", &cancelled)? {
+            return Ok(ended);
+        }
+        if let Some(mut registry) = self.registry()? {
+            registry.stops().ask(id, &now().to_string())?;
+        }
+        self.soon_ended(id)
+    }
+
+    /// Kills the process that runs one, with all that it started.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `registry.*`
+    pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
+        let killed = ThreadError::Killed { id: id.to_owned() };
+        if let Some(ended) = self.end_waiting(id, "killed", &killed)? {
+            return Ok(ended);
+        }
+        let known = self.run(id)?;
+        if let Some(pid) = known.pid() {
+            let is_meant = || {
+                let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);
+                of_run || known.thread.as_ref().is_some_and(ThreadRow::has_its_process)
+            };
+            let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
+            kill_tree(pid, &is_meant).map_err(failed)?;
+        }
+        self.soon_ended(id)
+    }
+
+    /// Ends one that waits for its place; `None` where it does not.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `registry.*`
+    fn end_waiting(
+        self,
+        id: &str,
+        state: &str,
+        why: &ThreadError,
+    ) -> Result<Option<KnownRun>, Failure> {
+        let known = self.run(id)?;
+        if !known.is_open() {
+            let (id, state) = (id.to_owned(), known.state().to_owned());
+            return Err(ThreadError::NotRunning { id, state }.into());
+        }
+        let Some(mut registry) = self.registry()? else { return Ok(None) };
+        let diagnostic = Diagnostic::from(why);
+        let (item, none) = (Some(known.item()), Duration::ZERO);
+        let report = error_json(&diagnostic, item, &[], none, None).to_string();
+        let (code, at) = (Some(diagnostic.code.name()), now().to_string());
+        let end = DetachedEnd { state, code, at: &at, report: &report };
+        match known.state() == "created" && registry.detached().end_waiting(id, end)? {
+            true => self.run(id).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn soon_ended(self, id: &str) -> Result<KnownRun, Failure> {
+        let until = Instant::now() + Duration::from_millis(STOP_WAIT_MS);
+        match self.until(id, Some(until))? {
+            Ok(known) => Ok(known),
+            Err(_) => self.run(id),
+        }
+    }
+
+    /// A thread with all threads below it, each with how deep it stands; parents first.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `registry.*`
+    pub(crate) fn tree(self, id: &str) -> Result<Vec<(usize, KnownRun)>, Failure> {
+        let top = self.run(id)?;
+        let all = self.runs()?;
+        let mut rows = Vec::new();
+        let mut next = vec![(0, top)];
+        while let Some((depth, known)) = next.pop() {
+            let is_below = |one: &&KnownRun| {
+                let parent = one.thread.as_ref().and_then(|row| row.parent.as_deref());
+                parent == Some(known.id())
+            };
+            let below = all.iter().rev().filter(is_below);
+            next.extend(below.map(|one| (depth + 1, one.clone())));
+            rows.push((depth, known));
+        }
+        Ok(rows)
+    }
+}
+
+/// After so many looks at the version of the registry it is read.
+const LOOKS: usize = 4;
+
+fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun>, Failure> {
+    let (detached, report) = match registry.detached().one(id)? {
+        Some((run, report)) => (Some(run), report),
+        None => (None, None),
+    };
+    let thread = if is_uuid(id) { None } else { registry.thread(id)?.ok() };
+    let report = report.and_then(|text| crate::parse::json(&text).ok());
+    let is_known = thread.is_some() || detached.is_some();
+    Ok(is_known.then_some(KnownRun { thread, detached, report }))
+}
+
+/// What came of one that ended.
+fn end_of(known: KnownRun) -> Result<RunEnd, Failure> {
+    let id = known.id().to_owned();
+    if let Some(report) = known.report {
+        return Ok(RunEnd { report });
+    }
+    match known.state() {
+        "killed" => return Err(ThreadError::Killed { id }.into()),
+        "cancelled" => return Err(ThreadError::Cancelled { id }.into()),
+        _ => {}
+    }
+    let directive = known.item().strip_prefix("directive:").unwrap_or(known.item());
+    let mut report = object(json!({
+        "status": "success", "type": "directive", "item_id": directive, "thread_id": id,
+        "directive": directive,
+    }));
+    if let Some(code) = known.code() {
+        report.insert("status".into(), "error".into());
+        report.insert("code".into(), code.into());
+        report.insert("error".into(), format!("`{id}` failed").into());
+        report.insert("help".into(), format!("see `rye thread show {id}`").into());
+    } else {
+        let events = read(Path::new(known.base()), &parsed(&id)?)?.1;
+        let last = events.split(|byte| *byte == b'\n').rev().find_map(|line| {
+            let event = serde_json::from_slice::<Value>(line).ok()?;
+            (event["event"] == "thread_ended").then_some(event)
+        });
+        report.insert("outputs".into(), last.map(|mut it| it["outputs"].take()).into());
+    }
+    if let Some(row) = &known.thread {
+        report.insert("cost".into(), amounts(&row.used));
+    }
+    Ok(RunEnd { report: report.into() })
+}
+
+/// Whether a thread or a run is to stop, by the registry of this user space; cheap as long as
+/// nobody wrote there.
+pub(in crate::rye) fn is_asked_to_stop(
+    user: &Path,
+    id: &str,
+) -> impl FnMut() -> bool + Send + 'static {
+    let (user, id): (PathBuf, String) = (user.to_owned(), id.to_owned());
+    let mut registry: Option<Registry> = None;
+    let mut seen = None;
+    move || {
+        if registry.is_none() {
+            registry = Registry::find(&user).ok().flatten();
+        }
+        let Some(registry) = &mut registry else { return false };
+        let version = registry.version().ok();
+        if version.is_some() && version == seen {
+            return false;
+        }
+        seen = version;
+        registry.stops().is_asked(&id).unwrap_or(false)
+    }
+}

@@ -1,0 +1,324 @@
+//! Runs that go on in a process of their own (remote 1): `rye execute … --async`.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A shell tool with this body.
+pub fn tool(body: &str) -> String {
+    format!(
+        "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+         # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+         # description = \"d\"\n# ///\n{body}"
+    )
+}
+
+/// A world with a tool that says what it was given once the file `go` is there.
+fn world() -> World {
+    let world = World::new();
+    let body = "cat > given; touch begun; while [ ! -e go ]; do sleep 0.02; done; cat given\n";
+    world.signed(".ai/tools/acme/slow.sh", &tool(body));
+    world
+}
+
+pub fn start(world: &World, args: &[&str]) -> Value {
+    let (status, told) = world.json(&[&["execute"], args, &["--async"]].concat());
+    assert_eq!(status, 0, "{told}");
+    told
+}
+
+pub fn id_of(told: &Value) -> String {
+    told["thread_id"].as_str().unwrap().to_owned()
+}
+
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+pub fn is_alive(pid: u64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
+    state.is_some_and(|state| state != "Z" && state != "X")
+}
+
+pub fn state(world: &World, id: &str) -> String {
+    let (status, told) = world.json(&["thread", "show", id]);
+    assert_eq!(status, 0, "{told}");
+    told["thread_status"].as_str().unwrap().to_owned()
+}
+
+pub fn kill(pid: u64) {
+    let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn a_tool_runs_on_in_a_session_of_its_own_and_is_waited_for_by_its_id() {
+    let world = world();
+    let told = start(&world, &["tool:acme/slow", "-i", "n:=1"]);
+    let id = id_of(&told);
+    let pid = told["pid"].as_u64().unwrap();
+    let want = json!({
+        "status": "success", "async": true, "thread_id": id, "type": "tool",
+        "item_id": "tool:acme/slow", "execution_mode": "inline", "state": "running", "pid": pid,
+    });
+    assert_eq!(told, want);
+    assert_eq!((id.len(), id.as_bytes()[14]), (36, b'7'), "a UUID of version 7: {id}");
+    // It leads its own session, and has three descriptors of ours at the most.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    assert_eq!((fields[2], fields[3]), (&*pid.to_string(), &*pid.to_string()), "{stat}");
+    eventually("it begins", || world.project().join("begun").exists());
+    let (status, waited) = world.json(&["thread", "wait", &id, "--timeout", "50ms"]);
+    assert_eq!((status, &waited["code"]), (6, &json!("thread.still_runs")), "{waited}");
+    world.write("go", "");
+    let (status, waited) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &waited["status"]), (0, &json!("success")), "{waited}");
+    assert_eq!(waited["data"], json!({"n": 1}), "what `rye execute` would have answered");
+    assert_eq!(state(&world, &id), "completed");
+    eventually("it ends", || !is_alive(pid));
+    let inline = world.json(&["execute", "tool:acme/slow", "-i", "n:=1"]).1;
+    for key in ["status", "type", "item_id", "data", "chain"] {
+        assert_eq!(waited[key], inline[key], "{key}");
+    }
+    let text = world.rye(&["thread", "wait", &id]);
+    assert_eq!((text.status, text.stdout.as_str()), (0, "{\n  \"n\": 1\n}\n"), "{text:?}");
+}
+
+#[test]
+fn the_answer_of_a_tool_that_fails_is_its_failure_with_its_status() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/bad.sh", &tool("echo no >&2; exit 3\n"));
+    let inline = world.json(&["execute", "tool:acme/bad"]);
+    assert_eq!((inline.0, &inline.1["code"]), (1, &json!("execute.tool_failed")));
+    let id = id_of(&start(&world, &["tool:acme/bad"]));
+    let (status, waited) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &waited["code"]), (1, &inline.1["code"]), "{waited}");
+    assert_eq!(waited["data"], inline.1["data"]);
+    assert_eq!(state(&world, &id), "failed");
+}
+
+#[test]
+fn what_is_refused_is_refused_at_once_and_leaves_nothing() {
+    let world = world();
+    let path = world.project().join(".ai/tools/acme/slow.sh");
+    world.write("go", "");
+    world.works("tool:acme/slow");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("touch begun", "touch other")).unwrap();
+    let (status, told) = world.json(&["execute", "tool:acme/slow", "--async"]);
+    assert_eq!((status, &told["code"]), (4, &json!("verify.altered")), "{told}");
+    let (status, told) = world.json(&["execute", "tool:acme/none", "--async"]);
+    assert_eq!((status, &told["code"]), (3, &json!("resolve.not_found")), "{told}");
+    let (status, told) = world.json(&["execute", "tool:acme/slow", "--async", "--dry-run"]);
+    assert_eq!((status, &told["code"]), (4, &json!("matrix.async_dry_run")), "{told}");
+    let (_, told) = world.json(&["thread", "list"]);
+    assert_eq!(told["threads"], json!([]));
+}
+
+/// What a tool sees is the same, but for the name of the run.
+#[test]
+fn a_detached_run_has_the_environment_of_an_inline_one() {
+    let body = "env | sort; pwd; umask; ulimit -n; ulimit -s; ls /proc/self/fd | wc -l; \
+                cat /proc/self/status | grep -E '^(SigBlk|SigIgn|NoNewPrivs)'\n";
+    let header = tool("").replace("\n# ///\n", "\n# env = [\"CANARY\"]\n# ///\n");
+    let world = World::new().env("CANARY", "a b\tc");
+    world.signed(".ai/tools/acme/env.sh", &format!("{header}{body}"));
+    let seen = |told: &Value| {
+        let text = told["data"]["stdout"].as_str().or(told["data"].as_str()).unwrap().to_owned();
+        let lines = text.lines().filter(|line| !line.contains("RUN_ID") && !line.contains("/pin/"));
+        let lines = lines.filter(|line| !line.starts_with("TMPDIR=") && !line.contains("run-"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (status, inline) = world.json(&["execute", "tool:acme/env"]);
+    assert_eq!(status, 0, "{inline}");
+    let id = id_of(&start(&world, &["tool:acme/env"]));
+    let (status, detached) = world.json(&["thread", "wait", &id]);
+    assert_eq!(status, 0, "{detached}");
+    assert_eq!(seen(&inline), seen(&detached));
+    assert!(seen(&detached).len() > 5, "{detached}");
+}
+
+#[test]
+fn runs_beyond_the_places_wait_and_start_in_their_order_and_none_is_lost() {
+    let all = std::env::var("RYE_TEST_ASYNC").is_ok_and(|which| which == "all");
+    let (runs, places) = if all { (2_000, 200) } else { (40, 4) };
+    let world = World::new();
+    // Each says that it is there, how many are there with it, and goes.
+    let body = "mkdir -p in; me=in/$$; : > $me; ls in | wc -l >> counted; \
+                cat >> order; echo >> order; sleep 0.05; rm $me\n";
+    world.signed(".ai/tools/acme/count.sh", &tool(body));
+    let config = format!("max_async: {places}\n");
+    world.signed_home(".ai/config/agent/limits.yaml", &config);
+    let mut ids = Vec::new();
+    let mut states = Vec::new();
+    for n in 0..runs {
+        let told = start(&world, &["tool:acme/count", "-i", &format!("n:={n}")]);
+        states.push(told["state"].as_str().unwrap().to_owned());
+        ids.push(id_of(&told));
+    }
+    for id in &ids {
+        let (status, told) = world.json(&["thread", "wait", id]);
+        assert_eq!(status, 0, "{told}");
+    }
+    let read = |name: &str| fs::read_to_string(world.project().join(name)).unwrap();
+    let counted = read("counted");
+    assert_eq!(counted.lines().count(), runs);
+    let most = counted.lines().map(|n| n.trim().parse::<usize>().unwrap()).max().unwrap();
+    assert!(most <= places, "{most} at once");
+    let order = read("order");
+    assert_eq!(order.lines().filter(|line| !line.is_empty()).count(), runs, "each ran once");
+    let rows = world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone();
+    assert_eq!(rows.len(), runs);
+    assert!(rows.iter().all(|row| row["thread_status"] == "completed"));
+    eprintln!("{runs} runs, {places} places: {most} at once; {} waited", {
+        states.iter().filter(|state| *state == "created").count()
+    });
+}
+
+#[test]
+fn what_waits_starts_in_order_and_a_place_of_whoever_is_killed_is_free() {
+    let world = world();
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+    let first = start(&world, &["tool:acme/slow", "-i", "n:=0"]);
+    let waiting: Vec<Value> =
+        (1..4).map(|n| start(&world, &["tool:acme/slow", "-i", &format!("n:={n}")])).collect();
+    for told in &waiting {
+        assert_eq!((&told["state"], &told["pid"]), (&json!("created"), &Value::Null));
+    }
+    eventually("it begins", || world.project().join("begun").exists());
+    // One that waits is cancelled and never starts.
+    let (status, told) = world.json(&["thread", "cancel", &id_of(&waiting[1])]);
+    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    kill(first["pid"].as_u64().unwrap());
+    eventually("the next one starts", || state(&world, &id_of(&waiting[0])) == "running");
+    assert_eq!(state(&world, &id_of(&first)), "killed");
+    assert_eq!(state(&world, &id_of(&waiting[2])), "created");
+    world.write("go", "");
+    for (at, want) in [(0, 1), (2, 3)] {
+        let (status, told) = world.json(&["thread", "wait", &id_of(&waiting[at])]);
+        assert_eq!((status, &told["data"]), (0, &json!({"n": want})), "{told}");
+    }
+    let (status, told) = world.json(&["thread", "wait", &id_of(&waiting[1])]);
+    assert_eq!((status, &told["code"]), (6, &json!("thread.cancelled")), "{told}");
+    let (status, told) = world.json(&["thread", "wait", &id_of(&first)]);
+    assert_eq!((status, &told["code"]), (6, &json!("thread.killed")), "{told}");
+}
+
+#[test]
+fn the_end_of_a_terminal_and_of_the_caller_ends_none() {
+    let world = world();
+    // In a session whose leader is killed, so that its processes get SIGHUP.
+    let program = crate::world::program();
+    let script = format!(
+        "{program} execute tool:acme/slow -i n:=1 --async --json > answer; kill -HUP 0; sleep 60"
+    );
+    let shell = world.command(&[]);
+    let env: Vec<_> =
+        shell.get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())).collect();
+    let ended = std::process::Command::new("setsid")
+        .args(["--wait", "sh", "-c", &script])
+        .current_dir(world.project())
+        .env_clear()
+        .envs(env)
+        .status()
+        .unwrap();
+    assert!(ended.signal().is_some() || !ended.success(), "the session was hung up: {ended:?}");
+    let told: Value = serde_json::from_slice(&world.read("answer")).unwrap();
+    let id = id_of(&told);
+    assert_eq!(state(&world, &id), "running");
+    world.write("go", "");
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["data"]), (0, &json!({"n": 1})), "{told}");
+}
+
+#[test]
+fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
+    for verb in ["cancel", "kill"] {
+        let world = World::new();
+        let body = "echo $$ > tool_pid; sh -c 'echo $$ > below_pid; exec sleep 300' & \
+                    trap '' TERM; while :; do sleep 0.1; date >> ticks; done\n";
+        world.signed(".ai/tools/acme/long.sh", &tool(body));
+        let told = start(&world, &["tool:acme/long"]);
+        let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
+        let number = |name: &str| {
+            let text = fs::read_to_string(world.project().join(name)).unwrap_or_default();
+            text.trim().parse::<u64>().ok()
+        };
+        eventually("it begins", || number("tool_pid").is_some() && number("below_pid").is_some());
+        let begin = Instant::now();
+        let (status, told) = world.json(&["thread", verb, &id]);
+        let took = begin.elapsed();
+        let want = if verb == "cancel" { "cancelled" } else { "killed" };
+        assert_eq!((status, &told["thread_status"]), (0, &json!(want)), "{told}");
+        eprintln!("{verb}: {took:?}");
+        for pid in [Some(pid), number("tool_pid"), number("below_pid")] {
+            eventually("it is gone", || !is_alive(pid.unwrap()));
+        }
+        let ticks = fs::read(world.project().join("ticks")).unwrap_or_default().len();
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(fs::read(world.project().join("ticks")).unwrap_or_default().len(), ticks);
+        let (status, told) = world.json(&["thread", verb, &id]);
+        assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+    }
+}
+
+#[test]
+fn no_run_is_detached_from_inside_of_a_run() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/quick.sh", &tool("echo done\n"));
+    world.works("tool:acme/quick");
+    let said = world.rye_env(
+        &world.project(),
+        &["execute", "tool:acme/quick", "--async", "--json"],
+        b"",
+        &[("RYE_RUN_ID", "run-x")],
+    );
+    assert_eq!((said.status, said.code().as_str()), (4, "async.below_a_run"), "{said:?}");
+}
+
+#[test]
+fn no_value_of_the_environment_is_written_down_for_a_run_that_waits() {
+    let world = world().env("API_TOKEN", "sk-canary-0123456789abcdef");
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+    let first = start(&world, &["tool:acme/slow"]);
+    let second = start(&world, &["tool:acme/slow"]);
+    assert_eq!(second["state"], "created");
+    let holds = |folder: &Path| {
+        let canary = b"canary-0123456789";
+        walkdir(folder).into_iter().any(|path| {
+            let bytes = fs::read(path).unwrap_or_default();
+            bytes.windows(canary.len()).any(|window| window == canary)
+        })
+    };
+    assert!(!holds(&world.home()) && !holds(&world.project()));
+    world.write("go", "");
+    for told in [first, second] {
+        assert_eq!(world.json(&["thread", "wait", &id_of(&told)]).0, 0);
+    }
+    assert!(!holds(&world.home()) && !holds(&world.project()));
+}
+
+fn walkdir(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files.extend(walkdir(&path)),
+            Ok(kind) if kind.is_file() => files.push(path),
+            _ => {}
+        }
+    }
+    files
+}

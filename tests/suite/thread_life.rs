@@ -1,0 +1,281 @@
+//! Threads from the outside while they run: in a process of their own, cancelled, killed, waited
+//! for, and looked at.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::async_runs::{eventually, id_of, is_alive, kill, start, state, tool};
+use crate::threads::{ONLY_ECHO, call, directive, events, hand_over, provider, rows, world};
+use crate::world::World;
+
+const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
+
+/// A tool that stays, does not let itself be asked, and has another process below it.
+const STAYS: &str = "echo $$ > tool_pid; sh -c 'echo $$ > below_pid; exec sleep 300' & \
+                     trap '' TERM; while :; do sleep 0.05; date >> ticks; done\n";
+
+/// A thread whose child calls a tool that stays.
+fn deep() -> World {
+    let parent = json!([
+        call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"})),
+        hand_over(),
+    ]);
+    let all = "<execute><tool>*</tool><directive>*</directive></execute>";
+    let world = world(&parent, "turns=\"9\"", all);
+    world.signed(".ai/tools/acme/stays.sh", &tool(STAYS));
+    let turns = json!([call("acme_stays", &json!({})), hand_over()]);
+    world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&turns));
+    let text = directive("child", "turns=\"5\"", "<execute><tool>acme.stays</tool></execute>");
+    world.signed(".ai/directives/acme/child.md", &text.replace("acme/script", "acme/child_script"));
+    world
+}
+
+fn number(world: &World, name: &str) -> Option<u64> {
+    fs::read_to_string(world.project().join(name)).ok()?.trim().parse().ok()
+}
+
+/// The tool of a thread runs, and what it started too.
+fn is_under_way(world: &World) -> bool {
+    number(world, "tool_pid").is_some() && number(world, "below_pid").is_some()
+}
+
+/// A thread that runs in the process that was asked for it.
+fn in_the_caller(world: &World) -> Child {
+    let mut command = world.command(&[&["execute"], GO, &["--json"]].concat());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("it is under way", || is_under_way(world));
+    child
+}
+
+/// Nothing of it runs, now or later.
+fn nothing_runs(world: &World) {
+    for name in ["tool_pid", "below_pid"] {
+        let pid = number(world, name).unwrap();
+        eventually("it is gone", || !is_alive(pid));
+    }
+    let ticks = || fs::read(world.project().join("ticks")).unwrap_or_default().len();
+    let before = ticks();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(ticks(), before);
+}
+
+/// What the ledger still holds for threads.
+fn held(world: &World) -> u64 {
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let sql = "SELECT sum(held_turns + held_tokens + held_spend) FROM thread";
+    db.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_thread_in_a_process_of_its_own_answers_at_once_and_is_waited_for() {
+    let world =
+        world(&json!([call("acme_echo", &json!({"a": 1})), hand_over()]), "turns=\"3\"", ONLY_ECHO);
+    let told = start(&world, GO);
+    let (id, pid) = (id_of(&told), told["pid"].as_u64());
+    assert!(id.starts_with("acme/go/go-") && pid.is_some(), "{told}");
+    let want = json!({
+        "status": "running", "async": true, "thread_id": id, "type": "directive",
+        "item_id": "acme/go", "execution_mode": "fork", "state": "running", "pid": pid,
+        "directive": "acme/go",
+    });
+    assert_eq!(told, want);
+    let (status, waited) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &waited["outputs"]), (0, &json!({"n": 7})), "{waited}");
+    let inline = world.json(&[&["execute"], GO].concat()).1;
+    for key in ["status", "type", "item_id", "directive", "result", "outputs", "cost"] {
+        assert_eq!(waited[key], inline[key], "{key}");
+    }
+    // The same of a thread that ran where it was asked for.
+    let (status, again) = world.json(&["thread", "wait", inline["thread_id"].as_str().unwrap()]);
+    assert_eq!((status, &again["outputs"]), (0, &json!({"n": 7})), "{again}");
+    let (status, told) = world.json(&["thread", "verify", &id]);
+    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    assert_eq!(events(&world, &id, "tool_call_result").len(), 2);
+    let all = rows(&world);
+    assert_eq!((&all[0]["async"], &all[1]["async"]), (&json!(true), &json!(false)));
+}
+
+#[test]
+fn a_thread_that_is_refused_is_refused_at_once_and_leaves_nothing() {
+    let world = world(&json!([hand_over()]), "turns=\"3\"", ONLY_ECHO);
+    for (more, code, want) in [
+        (&["--limit", "turns=-1"][..], "thread.bad_limit", 2),
+        (&["--limit", "tokens=NaN"], "thread.bad_limit", 2),
+        (&["--limit", "spend=1e999"], "thread.bad_limit", 2),
+        (&["--limit", "tokens=18446744073709551616"], "thread.bad_limit", 2),
+        (&["--limit", "turns=18446744073709551615"], "thread.bad_limit", 2),
+        (&["--limit", "speed=1"], "thread.bad_limit", 2),
+        (&["--model", "none"], "thread.unknown_model", 4),
+    ] {
+        for detached in [&["--async"][..], &[]] {
+            let args = [&["execute"], GO, more, detached].concat();
+            let (status, told) = world.json(&args);
+            assert_eq!((status, &told["code"]), (want, &json!(code)), "{args:?} {told}");
+        }
+    }
+    assert_eq!(rows(&world), [Value::Null; 0]);
+    assert!(!world.project().join(".ai/state/threads").exists());
+}
+
+#[test]
+fn limits_of_the_configuration_that_are_none_are_refused() {
+    for text in [
+        "defaults: {turns: -1}\n",
+        "defaults: {tokens: .nan}\n",
+        "defaults: {spend: .inf}\n",
+        "most: {spend: 1e999}\n",
+        "most: {tokens: 99999999999999999999}\n",
+        "max_async: 0\n",
+        "max_async: -1\n",
+        "max_async: many\n",
+        "max_async: 1e9\n",
+    ] {
+        let world = world(&json!([hand_over()]), "turns=\"3\"", ONLY_ECHO);
+        let said = world.write_home(".ai/config/agent/limits.yaml", text);
+        let signed = world.rye(&["sign", "config:agent/limits", "--space", "user"]);
+        let args = [&["execute"], GO, &["--async"]].concat();
+        let (status, told) = world.json(&args);
+        assert_ne!(status, 0, "{text} {told}");
+        if signed.status == 0 && !told["code"].as_str().unwrap().starts_with("parse.") {
+            assert_eq!(told["code"], "thread.bad_limit", "{text} {told}");
+        }
+        assert_eq!(rows(&world), [Value::Null; 0], "{text}");
+        drop(said);
+    }
+}
+
+#[test]
+fn another_process_cancels_a_thread_with_its_child_and_their_tool_within_a_second() {
+    for detached in [false, true] {
+        let world = deep();
+        let (mut caller, id) = match detached {
+            true => {
+                let told = start(&world, GO);
+                eventually("it is under way", || is_under_way(&world));
+                (None, id_of(&told))
+            }
+            false => {
+                let caller = in_the_caller(&world);
+                (Some(caller), id_of(&rows(&world)[0]))
+            }
+        };
+        let begin = Instant::now();
+        let (status, told) = world.json(&["thread", "cancel", &id]);
+        let took = begin.elapsed();
+        assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+        eprintln!("cancelled in {took:?}");
+        nothing_runs(&world);
+        if let Some(caller) = caller.take() {
+            let output = caller.wait_with_output().unwrap();
+            let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(output.status.code(), Some(6), "the process is not ended by it: {told}");
+            assert_eq!(told["code"], "thread.cancelled", "{told}");
+        }
+        for row in rows(&world) {
+            assert_eq!(row["thread_status"], "cancelled", "{row}");
+            let (status, told) =
+                world.json(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+            assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+        }
+        assert_eq!(held(&world), 0);
+        let (status, told) = world.json(&["thread", "wait", &id]);
+        assert_eq!((status, &told["code"]), (6, &json!("thread.cancelled")), "{told}");
+        let (status, told) = world.json(&["thread", "cancel", &id]);
+        assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+    }
+}
+
+#[test]
+fn a_child_alone_is_cancelled_and_its_parent_is_told_and_goes_on() {
+    let world = deep();
+    let caller = in_the_caller(&world);
+    let child = id_of(&rows(&world)[1]);
+    let (status, told) = world.json(&["thread", "cancel", &child]);
+    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    let output = caller.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&told["status"], &told["outputs"]), (&json!("success"), &json!({"n": 7})));
+    let all = rows(&world);
+    assert_eq!(
+        (&all[0]["thread_status"], &all[1]["thread_status"]),
+        (&json!("completed"), &json!("cancelled"))
+    );
+    nothing_runs(&world);
+    assert_eq!(held(&world), 0);
+}
+
+#[test]
+fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
+    for by_verb in [true, false] {
+        let world = deep();
+        let told = start(&world, GO);
+        let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
+        eventually("it is under way", || is_under_way(&world));
+        if by_verb {
+            let (status, told) = world.json(&["thread", "kill", &id]);
+            assert_eq!((status, &told["thread_status"]), (0, &json!("killed")), "{told}");
+            nothing_runs(&world);
+        } else {
+            kill(pid);
+            eventually("it is recorded", || state(&world, &id) == "killed");
+        }
+        assert!(!is_alive(pid));
+        let all = rows(&world);
+        assert!(
+            all.len() == 2 && all.iter().all(|row| row["thread_status"] == "killed"),
+            "{all:?}"
+        );
+        assert_eq!(held(&world), 0);
+        for row in all {
+            let (status, told) =
+                world.json(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+            assert_eq!((status, &told["final"]), (0, &json!(false)), "{told}");
+        }
+        let (status, told) = world.json(&["thread", "wait", &id]);
+        assert_eq!((status, &told["code"]), (6, &json!("thread.killed")), "{told}");
+    }
+}
+
+#[test]
+fn a_caller_that_is_killed_at_once_ends_no_detached_thread() {
+    let world = deep();
+    let told = start(&world, GO);
+    // Whoever asked is gone already; its whole group is killed all the same.
+    let id = id_of(&told);
+    eventually("it is under way", || is_under_way(&world));
+    assert_eq!(state(&world, &id), "running");
+    let (status, told) = world.json(&["thread", "tree", &id]);
+    assert_eq!(status, 0, "{told}");
+    let tree = told["threads"].as_array().unwrap();
+    let levels: Vec<_> = tree.iter().map(|row| row["level"].as_u64().unwrap()).collect();
+    assert_eq!((levels, &tree[1]["parent"]), (vec![0, 1], &json!(id)));
+    let text = world.rye(&["thread", "tree", &id]).stdout;
+    assert!(text.contains(&format!("{id}\n")) && text.contains("\n  acme/child/child-"), "{text}");
+    assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
+    nothing_runs(&world);
+}
+
+#[test]
+fn an_id_that_nothing_has_is_not_found_by_any_verb() {
+    let world = world(&json!([hand_over()]), "turns=\"3\"", ONLY_ECHO);
+    let (_, told) = world.json(&[&["execute"], GO].concat());
+    let id = id_of(&told);
+    let other = if id.ends_with('0') { '1' } else { '0' };
+    let near = format!("{}{other}", &id[..id.len() - 1]);
+    let uuid = &id[id.len() - 36..];
+    for verb in ["wait", "cancel", "kill", "tree", "show"] {
+        for bad in [near.as_str(), uuid, "acme/go", "../../x", ""] {
+            let (status, told) = world.json(&["thread", verb, bad]);
+            assert_eq!(
+                (status, &told["code"]),
+                (3, &json!("thread.not_found")),
+                "{verb} {bad} {told}"
+            );
+        }
+    }
+    let (_, told) = world.json(&["thread", "wait", &near]);
+    assert!(told["help"].as_str().unwrap().contains(&id), "{told}");
+}
