@@ -536,3 +536,6 @@ pub(crate) const DETACHED_PER_CORE: u64 = 4;
 pub(crate) const DETACHED_MAX: u64 = 1_000;
 /// Largest request of such a run in bytes: its parameters, and the plan that was verified.
 pub(crate) const DETACHED_REQUEST_BYTES: u64 = 64 << 20;
+/// Bytes of the newest events of a thread that an agent is shown; it reads them all.
+#[cfg(feature = "mcp")]
+pub(crate) const MCP_EVENTS_BYTES: usize = 64 << 10;

@@ -44,7 +44,6 @@ impl Answer {
 
 impl Answer {
     /// The answer of a call that a signal may have ended.
-    #[cfg(feature = "code")]
     pub(super) fn ended(value: Value, signal: Option<i32>) -> Self {
         Self { signal, ..Self::new(value) }
     }
@@ -169,7 +168,7 @@ struct Execute {
     thread: String,
     #[serde(default, rename = "async")]
     detached: bool,
-    /// A field for threads; an inline run has no model and spends nothing.
+    /// Of threads; an inline run has no model and spends nothing.
     model: Option<String>,
     limit_overrides: Option<Map<String, Value>>,
     #[serde(default)]
@@ -240,6 +239,7 @@ impl<'a> Call<'a> {
             "rye_search" => self.find(arguments),
             "rye_describe" => self.describe(arguments),
             "rye_verify" => self.verify(arguments),
+            "rye_thread" => super::threads::run(self, arguments),
             #[cfg(feature = "code")]
             "rye_code" => super::code::run(self, arguments),
             #[cfg(feature = "code")]

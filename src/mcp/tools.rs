@@ -13,7 +13,7 @@ pub(super) fn is_own(name: &str) -> bool {
 
 /// All of them, in the order that they are listed.
 pub(super) fn own(may_sign: bool) -> Vec<Tool> {
-    let mut tools = vec![execute(), fetch(), search(), describe(), verify()];
+    let mut tools = vec![execute(), fetch(), search(), describe(), verify(), thread()];
     #[cfg(feature = "code")]
     tools.extend([code(), run_chain()]);
     tools.extend(may_sign.then(sign));
@@ -28,14 +28,22 @@ fn execute() -> Tool {
         "dry_run": {"type": "boolean", "description": "check everything and show the plan; start nothing", "default": false},
         "target": {"type": "string", "description": "where to run: `local`, `remote` or `remote:<name>`", "default": "local"},
         "thread": {"type": "string", "description": "who runs it: `inline`, or `fork` for a model thread", "default": "inline"},
-        "model": {"type": "string", "description": "of a thread: the model that runs it"},
-        "limit_overrides": {"type": "object", "description": "of a thread: what it may spend, by name"},
-        "async": {"type": "boolean", "description": "detach and return at once", "default": false},
+        "model": {"type": "string", "description": "of a thread: the tier or the name of the model that answers"},
+        "limit_overrides": {"type": "object", "description": "of a thread: what it may use, such as `{\"turns\": 5, \"spend\": 0.5}`"},
+        "async": {"type": "boolean", "description": "run it in a process of its own and give its `thread_id` at once; see `rye_thread`", "default": false},
         "trace": {"type": "boolean", "description": "give each decision with its time", "default": false},
     });
     let output = json!({
-        "status": {"type": "string", "enum": ["success", "pending", "validation_passed", "error"]},
+        "status": {"type": "string", "enum": ["success", "running", "created", "pending", "validation_passed", "error"]},
         "type": {"type": "string"},
+        "thread_id": {"type": "string", "description": "of a thread, or of what runs on by itself"},
+        "result": {"type": "string", "description": "of a thread: the last words of the model"},
+        "outputs": {"type": ["object", "null"], "description": "of a thread: what it handed over"},
+        "cost": {"type": "object", "description": "of a thread: what it used"},
+        "async": {"type": "boolean"},
+        "execution_mode": {"type": "string", "enum": ["inline", "fork"]},
+        "state": {"type": "string", "enum": ["running", "created"], "description": "it runs, or waits for a place"},
+        "pid": {"type": ["integer", "null"]},
         "data": {"description": "what the tool gave, of any type"},
         "your_directions": {"type": "string", "description": "of a directive: what to follow now"},
         "chain": {"type": "array", "items": {"type": "string"}},
@@ -179,6 +187,28 @@ fn verify() -> Tool {
     let about = "Check signatures without running anything: of named items with all that they run through, or of every item.";
     tool("rye_verify", about, (input, &["project_path"]), output)
         .annotate(ToolAnnotations::with_title("Verify items").read_only(true).open_world(false))
+}
+
+fn thread() -> Tool {
+    let input = json!({
+        "project_path": project(),
+        "action": {"type": "string", "enum": ["list", "show", "wait", "cancel"], "description": "`list` all of the project, `show` what one did, `wait` until it ended and get what it gave, or `cancel` it"},
+        "thread_id": {"type": "string", "description": "which one, as `rye_execute` named it"},
+        "timeout_ms": {"type": "integer", "minimum": 0, "description": "of `wait`: no longer than this"},
+    });
+    let output = json!({
+        "status": {"type": "string", "enum": ["success", "pending", "error"]},
+        "threads": {"type": "array", "items": {"type": "object"}, "description": "the newest last"},
+        "left_out": {"type": "integer", "description": "older rows that are not given"},
+        "thread_id": {"type": "string"},
+        "thread_status": {"type": "string", "description": "such as `running`, `completed`, `failed`, `cancelled` or `killed`"},
+        "used": {"type": "object", "description": "what a thread used of its limits"},
+        "outputs": {"type": ["object", "null"], "description": "of a thread: what it handed over"},
+        "data": {"description": "the events of a thread, or what the tool gave"},
+    });
+    let about = "See threads (directives that a model runs) and detached runs of this project, wait for one, or cancel it with everything that it started.";
+    tool("rye_thread", about, (input, &["project_path", "action"]), output)
+        .annotate(ToolAnnotations::with_title("Threads").read_only(false).destructive(true))
 }
 
 fn sign() -> Tool {

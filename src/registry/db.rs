@@ -100,6 +100,7 @@ const STEPS: &[&str] = &[
         id TEXT PRIMARY KEY, key TEXT NOT NULL, env TEXT NOT NULL, pid INTEGER, start INTEGER
     ) STRICT;
     CREATE TABLE stop (id TEXT PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
+    CREATE INDEX thread_parent ON thread (parent);
     ",
 ];
 

@@ -12,6 +12,7 @@ use crate::diagnostic::{Code, Diagnose, codes};
 codes! {
     REGISTRY_IO = "registry.io", CannotRun;
     REGISTRY_NEWER = "registry.newer", CannotRun;
+    REGISTRY_NOT_RUNNING = "registry.not_running", Refused;
     PENDING_NOT_FOUND = "pending.not_found", NotFound;
     PENDING_DECIDED = "pending.decided", Refused;
     PENDING_HELD = "pending.held", Refused;
@@ -33,6 +34,8 @@ pub(crate) enum RegistryError {
     #[error("what waits cannot be written: {why}")]
     #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets are written so"))]
     Unwritten { why: String },
+    #[error("the registry does not know that `{}` runs", escape_line(.id))]
+    NotRunning { id: String },
     #[error("no request has the id `{}`", escape_line(.id))]
     NotFound { id: String, near: Vec<String> },
     #[error("`{id}` was decided already: it is {state}")]
@@ -55,6 +58,7 @@ impl Diagnose for RegistryError {
         match self {
             Self::Open { .. } | Self::Sql { .. } | Self::Unwritten { .. } => REGISTRY_IO,
             Self::Newer { .. } => REGISTRY_NEWER,
+            Self::NotRunning { .. } => REGISTRY_NOT_RUNNING,
             Self::NotFound { .. } => PENDING_NOT_FOUND,
             Self::Decided { .. } => PENDING_DECIDED,
             Self::Held { .. } => PENDING_HELD,
@@ -71,6 +75,9 @@ impl Diagnose for RegistryError {
                 "see whether the disk is full and the file is yours; what it held is kept".into()
             }
             Self::Newer { .. } => "use that rye, or set USER_SPACE to another home".into(),
+            Self::NotRunning { id } => {
+                format!("it was taken for dead or ended; see `rye thread show {id}`")
+            }
             Self::NotFound { near, .. } => match near.as_slice() {
                 [] => "`rye pending list` shows what waits".into(),
                 near => format!("did you mean `{}`?", near.join("` or `")),

@@ -6,6 +6,7 @@
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
 //! `snippets.rs` snippets that do ·
 //! `threads.rs` threads and what they use · `detached.rs` runs in processes of their own ·
+//! `reaper.rs` of those whose process is gone ·
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
@@ -14,8 +15,11 @@ mod db;
 mod detached;
 mod env_digests;
 mod error;
+#[cfg(test)]
+mod ledger_tests;
 mod one_env;
 mod pending;
+mod reaper;
 mod snippets;
 mod stops;
 mod threads;

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use super::approver::Approver;
 use super::db::Registry;
 use super::error::RegistryError;
+use super::reaper::reap_threads;
 use crate::base::limits::{NEAR_NAMES, THREAD_DEPTH};
 use crate::base::text::near;
 
@@ -65,7 +66,7 @@ pub(crate) struct ThreadRow {
     pub(crate) ended_at: Option<String>,
     pub(crate) most: Amounts,
     pub(crate) used: Amounts,
-    held: Amounts,
+    pub(super) held: Amounts,
     depth: u64,
     /// The digest of its newest checkpoint.
     pub(crate) checkpoint: Option<String>,
@@ -93,7 +94,7 @@ impl ThreadRow {
     }
 
     /// It runs no more, and its process did not say so.
-    fn is_left(&self) -> bool {
+    pub(super) fn is_left(&self) -> bool {
         self.status == "running" && self.process.is_some_and(Approver::is_gone)
     }
 }
@@ -152,37 +153,27 @@ impl Registry {
     /// Holds what the next turn of a thread takes at most, for it and for every thread above it.
     ///
     /// # Errors
-    /// `registry.io`. A limit that it would go beyond is an answer; nothing is held then.
+    /// `registry.not_running`, `registry.io`. A limit that it would go beyond is an answer; nothing
+    /// is held then.
     pub(crate) fn hold(
         &mut self,
         id: &str,
         tokens: u64,
         spend: u64,
     ) -> Result<Option<Breach>, RegistryError> {
-        self.in_one_step(|step| {
-            let rows = with_those_above(step, id)?;
-            for row in &rows {
-                let Amounts { turns: held_turns, tokens: held_tokens, spend: held_spend, .. } = row.held;
-                for (limit, used, held, more, max) in [
-                    ("turns", row.used.turns, held_turns, 1, row.most.turns),
-                    ("tokens", row.used.tokens, held_tokens, tokens, row.most.tokens),
-                    ("spend", row.used.spend, held_spend, spend, row.most.spend),
-                ] {
-                    let current = used.saturating_add(held).saturating_add(more);
-                    if current > max {
-                        return Ok(Some(Breach { limit, current, max }));
-                    }
-                }
+        let held = self.in_one_step(|step| {
+            let first = hold(step, id, tokens, spend)?;
+            // Whoever is gone may still hold what is missing.
+            match first {
+                Held::Breached(_) if reap_threads(step)? => hold(step, id, tokens, spend),
+                first => Ok(first),
             }
-            for row in rows {
-                step.execute(
-                    "UPDATE thread SET held_turns = held_turns + 1, held_tokens = held_tokens + ?2, \
-                     held_spend = held_spend + ?3 WHERE id = ?1",
-                    params![row.id, tokens, spend],
-                )?;
-            }
-            Ok(None)
-        })
+        })?;
+        match held {
+            Held::Done => Ok(None),
+            Held::Breached(breach) => Ok(Some(breach)),
+            Held::NotRunning => Err(RegistryError::NotRunning { id: id.to_owned() }),
+        }
     }
 
     /// Gives back what was held for one turn, and counts what it took; `None` is nothing.
@@ -198,12 +189,16 @@ impl Registry {
         let (turns, (tokens, spend)) = (u64::from(took.is_some()), took.unwrap_or_default());
         self.in_one_step(|step| {
             let mut breach = None;
-            for row in with_those_above(step, id)? {
+            let rows = with_those_above(step, id)?;
+            // What was taken for dead holds nothing any more; what it took counts.
+            let holds = rows.first().is_some_and(|row| row.status == "running");
+            let (one, held) = if holds { (1, held) } else { (0, (0, 0)) };
+            for row in rows {
                 step.execute(
-                    "UPDATE thread SET held_turns = held_turns - 1, held_tokens = held_tokens - ?2, \
-                     held_spend = held_spend - ?3, turns = turns + ?4, tokens = tokens + ?5, \
-                     spend = spend + ?6 WHERE id = ?1",
-                    params![row.id, held.0, held.1, turns, tokens, spend],
+                    "UPDATE thread SET held_turns = held_turns - ?7, \
+                     held_tokens = held_tokens - ?2, held_spend = held_spend - ?3, \
+                     turns = turns + ?4, tokens = tokens + ?5, spend = spend + ?6 WHERE id = ?1",
+                    params![row.id, held.0, held.1, turns, tokens, spend, one],
                 )?;
                 for (limit, used, more, max) in [
                     ("tokens", row.used.tokens, tokens, row.most.tokens),
@@ -229,7 +224,7 @@ impl Registry {
         })
     }
 
-    /// Ends a thread that runs.
+    /// Ends a thread that runs, and gives back what it still holds for itself.
     ///
     /// # Errors
     /// `registry.io`
@@ -241,12 +236,12 @@ impl Registry {
         at: &str,
     ) -> Result<(), RegistryError> {
         self.in_one_step(|step| {
-            step.execute(
+            let ended = step.execute(
                 "UPDATE thread SET status = ?2, code = ?3, ended_at = ?4 \
                  WHERE id = ?1 AND status = 'running'",
                 params![id, status, code, at],
-            )
-            .map(drop)
+            )?;
+            if ended == 1 { give_back(step, id) } else { Ok(()) }
         })
     }
 
@@ -255,25 +250,14 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn threads(&mut self) -> Result<Vec<ThreadRow>, RegistryError> {
-        let all = |db: &Connection| -> rusqlite::Result<Vec<ThreadRow>> {
-            let mut query =
-                db.prepare(&format!("SELECT {ROW} FROM thread ORDER BY started_at, rowid"))?;
-            query.query_map([], row)?.collect()
-        };
-        let rows = all(&self.db).map_err(|error| self.fail(error))?;
+        let all = "ORDER BY started_at, rowid";
+        let rows = rows_of(&self.db, all).map_err(|error| self.fail(error))?;
         if !rows.iter().any(ThreadRow::is_left) {
             return Ok(rows);
         }
-        // Whoever is gone holds nothing any more.
         self.in_one_step(|step| {
-            for row in all(step)?.iter().filter(|row| row.is_left()) {
-                step.execute(
-                    "UPDATE thread SET status = 'killed', held_turns = 0, held_tokens = 0, \
-                     held_spend = 0 WHERE id = ?1 AND status = 'running'",
-                    [&row.id],
-                )?;
-            }
-            all(step)
+            reap_threads(step)?;
+            rows_of(step, all)
         })
     }
 
@@ -304,8 +288,71 @@ impl Registry {
     }
 }
 
+/// What became of an amount that was to be held.
+enum Held {
+    Done,
+    Breached(Breach),
+    /// It ended, or was taken for dead.
+    NotRunning,
+}
+
+fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Result<Held> {
+    let rows = with_those_above(step, id)?;
+    if rows.first().is_none_or(|row| row.status != "running") {
+        return Ok(Held::NotRunning);
+    }
+    for row in &rows {
+        let Amounts { turns: held_turns, tokens: held_tokens, spend: held_spend, .. } = row.held;
+        for (limit, used, held, more, max) in [
+            ("turns", row.used.turns, held_turns, 1, row.most.turns),
+            ("tokens", row.used.tokens, held_tokens, tokens, row.most.tokens),
+            ("spend", row.used.spend, held_spend, spend, row.most.spend),
+        ] {
+            let current = used.saturating_add(held).saturating_add(more);
+            if current > max {
+                return Ok(Held::Breached(Breach { limit, current, max }));
+            }
+        }
+    }
+    for row in rows {
+        step.execute(
+            "UPDATE thread SET held_turns = held_turns + 1, held_tokens = held_tokens + ?2, \
+             held_spend = held_spend + ?3 WHERE id = ?1",
+            params![row.id, tokens, spend],
+        )?;
+    }
+    Ok(Held::Done)
+}
+
+/// Gives back what a thread holds beside those below it.
+fn give_back(step: &Connection, id: &str) -> rusqlite::Result<()> {
+    let sql = "SELECT held_turns, held_tokens, held_spend FROM thread WHERE id = ?1";
+    let below = "SELECT coalesce(sum(held_turns), 0), coalesce(sum(held_tokens), 0),
+                 coalesce(sum(held_spend), 0) FROM thread WHERE parent = ?1";
+    let sums = |row: &Row<'_>| Ok([row.get::<_, u64>(0)?, row.get(1)?, row.get(2)?]);
+    let (all, below) = (step.query_row(sql, [id], sums)?, step.query_row(below, [id], sums)?);
+    let own: Vec<u64> = all.iter().zip(below).map(|(all, of)| all.saturating_sub(of)).collect();
+    if own == [0, 0, 0] {
+        return Ok(());
+    }
+    for row in with_those_above(step, id)? {
+        step.execute(
+            "UPDATE thread SET held_turns = held_turns - ?2, held_tokens = held_tokens - ?3, \
+             held_spend = held_spend - ?4 WHERE id = ?1",
+            params![row.id, own[0], own[1], own[2]],
+        )?;
+    }
+    Ok(())
+}
+
+/// Threads, chosen and ordered by the rest of a query.
+pub(super) fn rows_of(db: &Connection, which: &str) -> rusqlite::Result<Vec<ThreadRow>> {
+    let mut query = db.prepare(&format!("SELECT {ROW} FROM thread {which}"))?;
+    query.query_map([], row)?.collect()
+}
+
 /// A thread and those above it, itself first.
-fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Vec<ThreadRow>> {
+pub(super) fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Vec<ThreadRow>> {
     let mut rows: Vec<ThreadRow> = Vec::new();
     let mut next = Some(id.to_owned());
     let sql = format!("SELECT {ROW} FROM thread WHERE id = ?1");

@@ -33,7 +33,7 @@ println("done");
 __out = {found, counts: five.map(one => one.entries.length), read: chain.value.content.slice(-4), failed};
 """
 
-OWN = ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify",
+OWN = ["rye_execute", "rye_fetch", "rye_search", "rye_describe", "rye_verify", "rye_thread",
        "rye_code", "rye_run_chain", "rye_sign"]
 ARGS = ["--expose", "tool:*", "--allow-sign"]
 

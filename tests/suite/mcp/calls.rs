@@ -110,7 +110,7 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
     ] {
         assert_eq!(client.refused(tool, arguments.clone()), "mcp.arguments", "{tool} {arguments}");
     }
-    let said = client.ask("tools/call", &json!({"name": "rye_thread", "arguments": {}}));
+    let said = client.ask("tools/call", &json!({"name": "rye_none", "arguments": {}}));
     assert_eq!(said["error"]["code"], -32602, "{said}");
     let said = client.ask("nothing/such", &json!({}));
     assert_eq!(said["error"]["code"], -32601, "{said}");

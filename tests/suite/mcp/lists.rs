@@ -29,6 +29,7 @@ const OWN: &[&str] = &[
     "rye_search",
     "rye_describe",
     "rye_verify",
+    "rye_thread",
     #[cfg(feature = "code")]
     "rye_code",
     #[cfg(feature = "code")]
@@ -51,7 +52,7 @@ fn each_tool_of_rye_has_both_schemas_and_says_whether_it_changes_anything() {
             assert!(jsonschema_is_sound(&tool[schema]), "{name} {schema}");
         }
         assert!(tool["inputSchema"]["required"].to_string().contains("project_path"), "{name}");
-        let runs = ["rye_execute", "rye_code", "rye_run_chain", "rye_sign"];
+        let runs = ["rye_execute", "rye_code", "rye_run_chain", "rye_sign", "rye_thread"];
         let reads = !runs.contains(&name);
         assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
         assert!(reads || tool["annotations"]["destructiveHint"] == true, "{name}");

@@ -11,3 +11,4 @@ mod install;
 mod lists;
 mod signing;
 mod stateless;
+mod threads;
