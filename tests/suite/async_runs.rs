@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -151,40 +152,82 @@ fn a_detached_run_has_the_environment_of_an_inline_one() {
 }
 
 #[test]
-fn runs_beyond_the_places_wait_and_start_in_their_order_and_none_is_lost() {
+fn runs_beyond_the_places_wait_never_more_run_at_once_and_none_is_lost() {
     let all = std::env::var("RYE_TEST_ASYNC").is_ok_and(|which| which == "all");
-    let (runs, places) = if all { (2_000, 200) } else { (40, 4) };
+    let (waiting, places) = if all { (2_000, 200) } else { (36, 4) };
+    let runs = waiting + places;
     let world = World::new();
-    // Each says that it is there, how many are there with it, and goes.
+    // Each says that it is there, and how many are there with it.
     let body = "mkdir -p in; me=in/$$; : > $me; ls in | wc -l >> counted; \
-                cat >> order; echo >> order; sleep 0.05; rm $me\n";
-    world.signed(".ai/tools/acme/count.sh", &tool(body));
-    let config = format!("max_async: {places}\n");
-    world.signed_home(".ai/config/agent/limits.yaml", &config);
-    let mut ids = Vec::new();
-    let mut states = Vec::new();
-    for n in 0..runs {
-        let told = start(&world, &["tool:acme/count", "-i", &format!("n:={n}")]);
-        states.push(told["state"].as_str().unwrap().to_owned());
-        ids.push(id_of(&told));
-    }
-    for id in &ids {
-        let (status, told) = world.json(&["thread", "wait", id]);
-        assert_eq!(status, 0, "{told}");
+                while [ ! -e go ]; do sleep 0.2; done; \
+                echo x >> ran; rm $me; cat\n";
+    world.signed(
+        ".ai/tools/acme/count.sh",
+        &tool(body).replace("# category", "# config = {timeout = 600}\n# category"),
+    );
+    world.signed_home(".ai/config/agent/limits.yaml", &format!("max_async: {places}\n"));
+    let told: Vec<Value> =
+        (0..runs).map(|n| start(&world, &["tool:acme/count", "-i", &format!("n:={n}")])).collect();
+    let states: Vec<_> = told.iter().map(|told| told["state"].as_str().unwrap()).collect();
+    assert!(states[..places].iter().all(|state| *state == "running"), "so many run at once");
+    assert!(states[places..].iter().all(|state| *state == "created"), "the others wait");
+    let in_place = || fs::read_dir(world.project().join("in")).map_or(0, Iterator::count);
+    eventually("all places are taken", || in_place() == places);
+    world.write("go", "");
+    for (n, told) in told.iter().enumerate() {
+        let (status, waited) = world.json(&["thread", "wait", &id_of(told)]);
+        assert_eq!((status, &waited["data"]), (0, &json!({"n": n})), "{waited}");
     }
     let read = |name: &str| fs::read_to_string(world.project().join(name)).unwrap();
     let counted = read("counted");
-    assert_eq!(counted.lines().count(), runs);
-    let most = counted.lines().map(|n| n.trim().parse::<usize>().unwrap()).max().unwrap();
-    assert!(most <= places, "{most} at once");
-    let order = read("order");
-    assert_eq!(order.lines().filter(|line| !line.is_empty()).count(), runs, "each ran once");
+    let counted: Vec<usize> = counted.lines().map(|n| n.trim().parse().unwrap()).collect();
+    let most = counted.iter().max().unwrap();
+    assert_eq!((counted.len(), *most), (runs, places), "each ran once, and never more at once");
+    assert_eq!(read("ran").lines().count(), runs);
     let rows = world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone();
     assert_eq!(rows.len(), runs);
     assert!(rows.iter().all(|row| row["thread_status"] == "completed"));
-    eprintln!("{runs} runs, {places} places: {most} at once; {} waited", {
-        states.iter().filter(|state| *state == "created").count()
-    });
+    eprintln!("{places} ran at once and {waiting} waited: none lost");
+}
+
+#[test]
+fn whoever_asks_is_killed_at_any_moment_and_what_it_began_is_recorded() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/quick.sh", &tool("echo x >> ran; sleep 0.1; cat\n"));
+    world.works("tool:acme/quick");
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 2\n");
+    let rows = || world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone();
+    let of = |state: &str| rows().iter().filter(|row| row["thread_status"] == state).count();
+    let begin = Instant::now();
+    assert_eq!(start(&world, &["tool:acme/quick"])["state"], "running");
+    let usual = begin.elapsed();
+    let (mut callers, mut rounds) = (0, 0);
+    // As often as it takes until each kind of end was met.
+    while rounds < 24 || callers < 4 || of("completed") < 2 || of("killed") < 1 {
+        assert!(rounds < 400, "{callers} callers were killed before they had an answer");
+        let mut command = world.command(&["execute", "tool:acme/quick", "--async", "--json"]);
+        let mut caller = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(usual * (rounds % 24) / 16);
+        callers += usize::from(caller.try_wait().unwrap().is_none());
+        let _ = caller.kill();
+        caller.wait().unwrap();
+        // And now and then whatever runs then, too.
+        let pids = rows().into_iter().filter_map(|row| row["pid"].as_u64());
+        for pid in pids.filter(|_| rounds % 6 == 5) {
+            // It may have ended by itself.
+            let args = ["-9", &pid.to_string()];
+            let _ = std::process::Command::new("kill").args(args).stderr(Stdio::null()).status();
+        }
+        rounds += 1;
+    }
+    eventually("all have ended", || of("running") + of("created") == 0);
+    assert_eq!(of("completed") + of("killed"), rows().len(), "{:?}", rows());
+    eprintln!("{rounds} rounds: {} completed, {} killed", of("completed"), of("killed"));
+    // The places are free again.
+    let told = start(&world, &["tool:acme/quick"]);
+    assert_eq!(told["state"], "running");
+    assert_eq!(world.json(&["thread", "wait", &id_of(&told)]).0, 0);
+    eprintln!("{} completed, {} killed, of 24", of("completed"), of("killed"));
 }
 
 #[test]
