@@ -325,6 +325,8 @@ mod tests {
             own_tmp: true,
             kept: vec![KeptPath { path: "/p/.git/hooks".into(), is_folder: true }],
             hidden: vec!["/h/.ai/config/keys".into()],
+            state: Vec::new(),
+            listed: Vec::new(),
             new_items: Vec::new(),
             other_items: Vec::new(),
             commits: None,

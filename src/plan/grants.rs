@@ -261,6 +261,13 @@ fn policy(
         let why = format!("`{path}` may hold the secret of a service, which the tool never sees");
         return Err(CannotConfine::BadGrant(why));
     }
+    let state: Vec<_> = places.state(read.iter().chain(&write)).collect();
+    let mut sees = read.iter().chain(&write);
+    if let Some(path) = sees.find(|path| state.iter().any(|state| path.starts_with(state))) {
+        let path = path.display();
+        let why = format!("`{path}` lies in the folder of rye's state, which no tool reads");
+        return Err(CannotConfine::BadGrant(why));
+    }
     hidden.extend(env_files);
     hidden.extend(places.passwords().filter(|path| !is_named(path)));
     let adds_items = declared().any(|sandbox| sandbox.adds_items);
@@ -276,6 +283,8 @@ fn policy(
         own_tmp: is_learned,
         kept,
         hidden,
+        state,
+        listed: Vec::new(),
         new_items: new_items.into_iter().flatten().collect(),
         other_items: if adds_items { places.other_items() } else { Vec::new() },
         abandoned: places.abandoned(),
@@ -501,6 +510,21 @@ impl<'a> Places<'a> {
         let names = self.machine.host.names(&bundles).into_iter();
         let of_bundles = names.map(|name| bundles.join(name).join(".ai"));
         of_bundles.chain([user.clone()]).collect()
+    }
+
+    /// Where rye keeps its state, in the `.ai` of the project, of the user space, of each folder that
+    /// is granted, and of each one around the project. Without `.ai` there is none.
+    fn state<'b>(
+        &'b self,
+        granted: impl Iterator<Item = &'b PathBuf>,
+    ) -> impl Iterator<Item = PathBuf> {
+        let host = self.machine.host;
+        let folders = granted.map(PathBuf::as_path).chain(self.project.ancestors());
+        let folders: BTreeSet<&Path> = folders.chain(self.user.as_deref()).collect();
+        folders.into_iter().filter_map(move |folder| {
+            let state = host.real_folder(&folder.join(".ai"))?.join("state");
+            Some(host.real_folder(&state).unwrap_or(state))
+        })
     }
 
     fn keys(&self) -> Option<PathBuf> {

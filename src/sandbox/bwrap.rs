@@ -126,10 +126,11 @@ pub(super) fn arguments(
     }
     let shown = || policy.base.iter().chain(&policy.read).chain(&policy.write);
     let sees = |path: &Path| shown().any(|granted| path.starts_with(granted));
-    for hidden in policy.hidden.iter().filter(|hidden| sees(hidden)) {
+    let mut closed = Vec::new();
+    for hidden in policy.hidden.iter().chain(&policy.state).filter(|hidden| sees(hidden)) {
         if hidden.is_dir() {
-            // An empty folder, read only so that no write there seems to succeed.
-            mounts.extend([Mount::new("--tmpfs", hidden), Mount::new("--remount-ro", hidden)]);
+            mounts.push(Mount::new("--tmpfs", hidden));
+            closed.push(hidden);
         } else if hidden.exists() {
             // A device file cannot be opened on any mount but that of `/dev`.
             let nothing = Some(PathBuf::from("/dev/null"));
@@ -160,6 +161,9 @@ pub(super) fn arguments(
         }
         args.push(at.into());
     }
+    // An empty folder, read only so that no write there seems to succeed. The private folders of the
+    // run, which may lie in it, are mounted by now.
+    args.extend(closed.into_iter().flat_map(|at| ["--remount-ro".into(), at.into()]));
     let root = Path::new("/");
     if !policy.read.iter().chain(&policy.write).any(|granted| granted == root) {
         // Otherwise a tool could write into the root, which is in memory and vanishes with the run.

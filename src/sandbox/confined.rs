@@ -179,6 +179,7 @@ impl KeptByChild for Needs {
 fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     let Confinement { level, policy, missing } = &*sandbox.confinement;
     mount_points::sweep(&policy.abandoned);
+    make_state(&policy.state);
     for folder in &policy.made {
         std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
     }
@@ -254,6 +255,14 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     Ok((held, Needs { _group: group, _points: points, way_out }))
 }
 
+/// Makes the folders of rye's state, so that there is something to be hidden before the first
+/// record comes to be in one. Where that fails, no thread of this user makes it either.
+fn make_state(folders: &[PathBuf]) {
+    for folder in folders {
+        let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
+    }
+}
+
 /// Takes the variables that steer the loader and the C library out of the environment. Only the
 /// tool gets them: `bwrap` and rye, which are started before it, must not be steered by an item.
 fn for_the_loader(env: &mut BTreeMap<String, OsString>) -> Vec<(String, OsString)> {
@@ -296,6 +305,8 @@ mod tests {
             own_tmp: false,
             kept: vec![KeptPath { path: "/p/.ai".into(), is_folder: true }],
             hidden: Vec::new(),
+            state: Vec::new(),
+            listed: Vec::new(),
             new_items: Vec::new(),
             other_items: Vec::new(),
             commits: None,

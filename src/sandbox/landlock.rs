@@ -45,16 +45,24 @@ pub(super) fn confine(
         let (level, net) = (SandboxLevel::Landlock, policy.net);
         return Err(CannotConfine::CannotLimit { level, net, lacking: lacking() });
     }
+    let is_state = |path: &Path| policy.state.iter().any(|state| state == path);
     let protect = |granted: &[PathBuf], out: &[&Path], is_partial: bool, verb: &'static str| {
         let mut narrowed = BTreeSet::new();
-        let mut cut = Vec::new();
+        let (mut cut, mut listed) = (Vec::new(), Vec::new());
         for path in granted {
             let Some(kept) = out.iter().find(|out| out.starts_with(path)) else {
                 narrowed.insert(path.clone());
                 continue;
             };
-            match split(path, out).filter(|_| is_partial) {
-                Some(parts) => narrowed.extend(parts),
+            // Hardly a tool reads rye's state, so nobody is asked whether the rest is enough. Names are
+            // no secret there, and a tool lists the folder that it works in.
+            let mut inner = out.iter().filter(|out| out.starts_with(path));
+            let is_only_state = verb == "read" && inner.all(|path| is_state(path));
+            match split(path, out).filter(|_| is_partial || is_only_state) {
+                Some(parts) => {
+                    narrowed.extend(parts);
+                    listed.extend(is_only_state.then(|| path.clone()));
+                }
                 None => {
                     return Err(CannotConfine::CannotProtect {
                         level: SandboxLevel::Landlock,
@@ -67,20 +75,22 @@ pub(super) fn confine(
             }
             cut.push(format!("{verb} all of {}", path.display()));
         }
-        Ok((narrowed.into_iter().collect::<Vec<_>>(), cut))
+        Ok((narrowed.into_iter().collect::<Vec<_>>(), cut, listed))
     };
     let hidden: Vec<&Path> = policy.hidden.iter().map(PathBuf::as_path).collect();
     // A grant of a folder above `/dev` is not meant to include terminals and disks.
     let devices = Path::new("/dev");
     let is_named = policy.read.iter().chain(&policy.write).any(|path| path == devices);
+    let hidden: Vec<&Path> =
+        hidden.into_iter().chain(policy.state.iter().map(PathBuf::as_path)).collect();
     let unread: Vec<&Path> = hidden.iter().copied().chain((!is_named).then_some(devices)).collect();
     // A write grant includes reading.
     let kept = policy.kept.iter().map(|KeptPath { path, .. }| path.as_path());
     let unwritten: Vec<&Path> = kept.chain(unread.iter().copied()).collect();
     // If the home lies below `/opt`, the keys lie there as well.
-    let (base, _) = protect(&policy.base, &hidden, true, "read")?;
-    let (read, cut_read) = protect(&policy.read, &unread, policy.partial_read, "read")?;
-    let (write, cut_write) = protect(&policy.write, &unwritten, policy.partial_write, "write")?;
+    let (base, _, _) = protect(&policy.base, &hidden, true, "read")?;
+    let (read, cut_read, listed) = protect(&policy.read, &unread, policy.partial_read, "read")?;
+    let (write, cut_write, _) = protect(&policy.write, &unwritten, policy.partial_write, "write")?;
     missing.extend(cut_read);
     missing.extend(cut_write);
     // A tool can change the mode of any file that its user owns and that it can see.
@@ -100,7 +110,7 @@ pub(super) fn confine(
         missing.push("unix sockets".into());
     }
     missing.extend(super::confined::uncounted(policy.caps));
-    let policy = Policy { base, read, write, ..policy };
+    let policy = Policy { base, read, write, listed, ..policy };
     Ok(Confinement { level: SandboxLevel::Landlock, policy, missing })
 }
 
@@ -197,6 +207,9 @@ fn build(
     let readable = policy.base.iter().chain(&policy.read).chain(&sandbox.pin);
     for path in readable.map(PathBuf::as_path).chain([proc]) {
         ruleset = allow(ruleset, path, read)?;
+    }
+    for path in &policy.listed {
+        ruleset = allow(ruleset, path, AccessFs::ReadDir.into())?;
     }
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     for path in DEVICES_OF_ALL {
