@@ -57,7 +57,8 @@
 //! 4. What runs is a private copy of the verified bytes, never the file in the project.
 //! 5. Parameters and configuration are different types and are never merged.
 //! 6. Templates of signed items are expanded in one pass; inserted values are never scanned.
-//! 7. Nothing passes through a shell unless a signed runtime's command is one.
+//! 7. Nothing passes through a shell unless a signed runtime's command is one, or a directive lets
+//!    the model of its thread run commands in its workspace.
 //! 8. A refusal has a stable code, a help line, a page and an event; no flag turns one off but
 //!    `RYE_DEV_MODE`, which is loud and never reaches the system space.
 //! 9. `unsafe` stands in `host/{unix,kernel,ptrace}.rs` and nowhere else.
@@ -148,6 +149,10 @@ pub use diagnostic::Failure;
 #[cfg(feature = "code")]
 pub use rye::RyeTools;
 pub use rye::{Request, Rye, RyeBuilder, SearchRequest};
+pub use thread::{
+    BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
+    ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, WorkspaceEntry,
+};
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.
 ///

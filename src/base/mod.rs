@@ -6,6 +6,7 @@
 //! with its reason.
 
 mod address;
+pub(crate) mod beneath;
 pub(crate) mod bytes;
 pub(crate) mod canon;
 pub(crate) mod diff;

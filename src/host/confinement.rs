@@ -113,8 +113,6 @@ pub(crate) struct Policy {
     /// The folders in which rye keeps its state, the records of threads among it. Never read,
     /// whatever comes to be in them.
     pub(crate) state: Vec<PathBuf>,
-    /// Folders of which a level lets it read only parts, and list all names.
-    pub(crate) listed: Vec<PathBuf>,
     /// The folders of items for which the tool may make new ones. It writes them to a private
     /// folder, and they are taken over when the run ends.
     pub(crate) new_items: Vec<PathBuf>,
@@ -138,7 +136,11 @@ impl Policy {
     pub(crate) fn names_below(&self, folder: &Path) -> bool {
         let granted = self.base.iter().chain(&self.read).chain(&self.write);
         let kept = self.kept.iter().map(|kept| &kept.path);
-        granted.chain(&self.hidden).chain(&self.state).chain(kept).any(|path| path.starts_with(folder))
+        granted
+            .chain(&self.hidden)
+            .chain(&self.state)
+            .chain(kept)
+            .any(|path| path.starts_with(folder))
     }
 }
 

@@ -326,7 +326,6 @@ mod tests {
             kept: vec![KeptPath { path: "/p/.git/hooks".into(), is_folder: true }],
             hidden: vec!["/h/.ai/config/keys".into()],
             state: Vec::new(),
-            listed: Vec::new(),
             new_items: Vec::new(),
             other_items: Vec::new(),
             commits: None,

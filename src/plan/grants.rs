@@ -17,6 +17,7 @@ use super::plan::PlanContext;
 use super::protected::{
     GIT, HEAD, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
+use super::state::state_folders;
 use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
 use crate::diagnostic::Failure;
@@ -55,7 +56,7 @@ pub(crate) struct BasePolicy {
 pub(crate) const PRIVATE: &str = "/tmp";
 
 /// Folders of programs, libraries and settings that every program may read.
-const SYSTEM: [&str; 12] = [
+pub(super) const SYSTEM: [&str; 12] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -261,13 +262,8 @@ fn policy(
         let why = format!("`{path}` may hold the secret of a service, which the tool never sees");
         return Err(CannotConfine::BadGrant(why));
     }
-    let state: Vec<_> = places.state(read.iter().chain(&write)).collect();
-    let mut sees = read.iter().chain(&write);
-    if let Some(path) = sees.find(|path| state.iter().any(|state| path.starts_with(state))) {
-        let path = path.display();
-        let why = format!("`{path}` lies in the folder of rye's state, which no tool reads");
-        return Err(CannotConfine::BadGrant(why));
-    }
+    let state = state_folders(machine.host, &places.project, places.user.as_deref(), &read, &write);
+    let state = state?;
     hidden.extend(env_files);
     hidden.extend(places.passwords().filter(|path| !is_named(path)));
     let adds_items = declared().any(|sandbox| sandbox.adds_items);
@@ -284,7 +280,6 @@ fn policy(
         kept,
         hidden,
         state,
-        listed: Vec::new(),
         new_items: new_items.into_iter().flatten().collect(),
         other_items: if adds_items { places.other_items() } else { Vec::new() },
         abandoned: places.abandoned(),
@@ -510,21 +505,6 @@ impl<'a> Places<'a> {
         let names = self.machine.host.names(&bundles).into_iter();
         let of_bundles = names.map(|name| bundles.join(name).join(".ai"));
         of_bundles.chain([user.clone()]).collect()
-    }
-
-    /// Where rye keeps its state, in the `.ai` of the project, of the user space, of each folder that
-    /// is granted, and of each one around the project. Without `.ai` there is none.
-    fn state<'b>(
-        &'b self,
-        granted: impl Iterator<Item = &'b PathBuf>,
-    ) -> impl Iterator<Item = PathBuf> {
-        let host = self.machine.host;
-        let folders = granted.map(PathBuf::as_path).chain(self.project.ancestors());
-        let folders: BTreeSet<&Path> = folders.chain(self.user.as_deref()).collect();
-        folders.into_iter().filter_map(move |folder| {
-            let state = host.real_folder(&folder.join(".ai"))?.join("state");
-            Some(host.real_folder(&state).unwrap_or(state))
-        })
     }
 
     fn keys(&self) -> Option<PathBuf> {

@@ -51,11 +51,13 @@ mod schema;
 #[cfg(feature = "code")]
 mod snippet;
 mod start;
+mod state;
 mod template;
 mod template_context;
 mod time_limit;
 mod tree;
 mod verify_deps;
+mod workspace;
 
 pub(crate) use act::{Act, McpServer};
 pub(crate) use arguments::reads_as_file;
@@ -85,3 +87,4 @@ pub(crate) use record::PlannedItem;
 pub(crate) use snippet::{SnippetPlan, check_snippet};
 pub(crate) use time_limit::TimeLimit;
 pub(crate) use tree::{Pinned, TOOL};
+pub(crate) use workspace::workspace_policy;

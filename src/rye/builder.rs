@@ -14,6 +14,7 @@ use crate::id::{BundleName, Space};
 use crate::sandbox::Confined;
 use crate::search::SearchIndex;
 use crate::space::{Consent, FileTypes, ProjectIdentity, Root, Spaces, Where};
+use crate::thread::ThreadTool;
 use crate::verify::{DevMode, TrustStore};
 
 /// Collects what a [`Rye`] needs; every check is made in [`RyeBuilder::build`].
@@ -28,6 +29,7 @@ pub struct RyeBuilder {
     host: Box<dyn Host + Send>,
     servers: Arc<KeptServers>,
     search_index: Arc<SearchIndex>,
+    thread_tools: Vec<Arc<dyn ThreadTool>>,
 }
 
 impl Default for RyeBuilder {
@@ -54,6 +56,7 @@ impl RyeBuilder {
             host: Box::new(Confined::new(Box::new(Os::new(false)))),
             servers: Arc::default(),
             search_index: Arc::default(),
+            thread_tools: Vec::new(),
         }
     }
 
@@ -105,6 +108,13 @@ impl RyeBuilder {
         Self { search_index, ..self }
     }
 
+    /// One more tool that the model of a thread may call, where its directive permits it; see
+    /// [`ThreadTool`].
+    pub fn thread_tool(mut self, tool: Arc<dyn ThreadTool>) -> Self {
+        self.thread_tools.push(tool);
+        self
+    }
+
     /// The embedded items alone: nothing of this machine is looked at.
     pub(crate) fn system_only(self) -> Rye {
         let at = Where { vars: Vars::default(), cwd: PathBuf::from("/"), project: None };
@@ -125,6 +135,7 @@ impl RyeBuilder {
             servers: self.servers,
             observers: Observers::default(),
             search_index: self.search_index,
+            thread_tools: self.thread_tools,
             suggested: AtomicUsize::default(),
         }
     }

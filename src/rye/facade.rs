@@ -26,6 +26,7 @@ use crate::host::Host;
 use crate::id::Space;
 use crate::search::SearchIndex;
 use crate::space::{FileTypes, Spaces, Where};
+use crate::thread::ThreadTool;
 use crate::verify::{DevMode, NamedKeys, TrustDocument, TrustError, TrustStore};
 
 /// One project as rye sees it: the three spaces and the machine.
@@ -67,6 +68,8 @@ pub struct Rye {
     pub(super) search_index: Arc<SearchIndex>,
     /// How often names near to one that was not found were looked for.
     pub(super) suggested: AtomicUsize,
+    /// Tools of the program for models of threads.
+    pub(super) thread_tools: Vec<Arc<dyn ThreadTool>>,
 }
 
 impl Rye {

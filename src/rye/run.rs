@@ -147,6 +147,11 @@ impl Request {
         }
     }
 
+    /// Runs a directive as a thread of its own.
+    pub fn fork(self) -> Self {
+        Self { thread: "fork".into(), ..self }
+    }
+
     /// Everything but the start.
     pub fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }

@@ -161,8 +161,8 @@ pub(super) fn arguments(
         }
         args.push(at.into());
     }
-    // An empty folder, read only so that no write there seems to succeed. The private folders of the
-    // run, which may lie in it, are mounted by now.
+    // An empty folder, read only so that no write there seems to succeed. The private folders of
+    // the run, which may lie in it, are mounted by now.
     args.extend(closed.into_iter().flat_map(|at| ["--remount-ro".into(), at.into()]));
     let root = Path::new("/");
     if !policy.read.iter().chain(&policy.write).any(|granted| granted == root) {

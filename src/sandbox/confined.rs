@@ -179,7 +179,6 @@ impl KeptByChild for Needs {
 fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     let Confinement { level, policy, missing } = &*sandbox.confinement;
     mount_points::sweep(&policy.abandoned);
-    make_state(&policy.state);
     for folder in &policy.made {
         std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
     }
@@ -212,6 +211,7 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
         SandboxLevel::Bwrap => {
             let program = (*found().bwrap).clone();
             let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
+            make_state(&policy.state);
             let (mut args, points) = bwrap::arguments(sandbox, &spawn.cwd)?;
             let mut hands_out = None;
             if policy.net == Net::Hosts {
@@ -306,7 +306,6 @@ mod tests {
             kept: vec![KeptPath { path: "/p/.ai".into(), is_folder: true }],
             hidden: Vec::new(),
             state: Vec::new(),
-            listed: Vec::new(),
             new_items: Vec::new(),
             other_items: Vec::new(),
             commits: None,

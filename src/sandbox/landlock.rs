@@ -45,24 +45,16 @@ pub(super) fn confine(
         let (level, net) = (SandboxLevel::Landlock, policy.net);
         return Err(CannotConfine::CannotLimit { level, net, lacking: lacking() });
     }
-    let is_state = |path: &Path| policy.state.iter().any(|state| state == path);
     let protect = |granted: &[PathBuf], out: &[&Path], is_partial: bool, verb: &'static str| {
         let mut narrowed = BTreeSet::new();
-        let (mut cut, mut listed) = (Vec::new(), Vec::new());
+        let mut cut = Vec::new();
         for path in granted {
             let Some(kept) = out.iter().find(|out| out.starts_with(path)) else {
                 narrowed.insert(path.clone());
                 continue;
             };
-            // Hardly a tool reads rye's state, so nobody is asked whether the rest is enough. Names are
-            // no secret there, and a tool lists the folder that it works in.
-            let mut inner = out.iter().filter(|out| out.starts_with(path));
-            let is_only_state = verb == "read" && inner.all(|path| is_state(path));
-            match split(path, out).filter(|_| is_partial || is_only_state) {
-                Some(parts) => {
-                    narrowed.extend(parts);
-                    listed.extend(is_only_state.then(|| path.clone()));
-                }
+            match split(path, out).filter(|_| is_partial) {
+                Some(parts) => narrowed.extend(parts),
                 None => {
                     return Err(CannotConfine::CannotProtect {
                         level: SandboxLevel::Landlock,
@@ -75,24 +67,36 @@ pub(super) fn confine(
             }
             cut.push(format!("{verb} all of {}", path.display()));
         }
-        Ok((narrowed.into_iter().collect::<Vec<_>>(), cut, listed))
+        Ok((narrowed.into_iter().collect::<Vec<_>>(), cut))
     };
     let hidden: Vec<&Path> = policy.hidden.iter().map(PathBuf::as_path).collect();
     // A grant of a folder above `/dev` is not meant to include terminals and disks.
     let devices = Path::new("/dev");
     let is_named = policy.read.iter().chain(&policy.write).any(|path| path == devices);
-    let hidden: Vec<&Path> =
-        hidden.into_iter().chain(policy.state.iter().map(PathBuf::as_path)).collect();
     let unread: Vec<&Path> = hidden.iter().copied().chain((!is_named).then_some(devices)).collect();
     // A write grant includes reading.
     let kept = policy.kept.iter().map(|KeptPath { path, .. }| path.as_path());
     let unwritten: Vec<&Path> = kept.chain(unread.iter().copied()).collect();
     // If the home lies below `/opt`, the keys lie there as well.
-    let (base, _, _) = protect(&policy.base, &hidden, true, "read")?;
-    let (read, cut_read, listed) = protect(&policy.read, &unread, policy.partial_read, "read")?;
-    let (write, cut_write, _) = protect(&policy.write, &unwritten, policy.partial_write, "write")?;
+    let (base, _) = protect(&policy.base, &hidden, true, "read")?;
+    let (read, cut_read) = protect(&policy.read, &unread, policy.partial_read, "read")?;
+    let (write, cut_write) = protect(&policy.write, &unwritten, policy.partial_write, "write")?;
     missing.extend(cut_read);
     missing.extend(cut_write);
+    for path in read.iter().filter(|path| holds_state(&policy, path)) {
+        let state: Vec<&Path> = policy.state.iter().map(PathBuf::as_path).collect();
+        if split(path, &state).is_none() {
+            return Err(CannotConfine::CannotProtect {
+                level: SandboxLevel::Landlock,
+                granted: path.clone(),
+                kept: policy.state[0].clone(),
+                verb: "read",
+                lacking: lacking(),
+            });
+        }
+        // Its parts are those that are there when the run begins.
+        missing.push(format!("new files of {}", path.display()));
+    }
     // A tool can change the mode of any file that its user owns and that it can see.
     missing.push("file modes".to_owned());
     // A tool needs `/proc` for itself, and the rule for it shows all processes.
@@ -110,8 +114,13 @@ pub(super) fn confine(
         missing.push("unix sockets".into());
     }
     missing.extend(super::confined::uncounted(policy.caps));
-    let policy = Policy { base, read, write, listed, ..policy };
+    let policy = Policy { base, read, write, ..policy };
     Ok(Confinement { level: SandboxLevel::Landlock, policy, missing })
+}
+
+/// Whether a folder of rye's state lies in a grant.
+fn holds_state(policy: &Policy, granted: &Path) -> bool {
+    policy.state.iter().any(|state| state.starts_with(granted))
 }
 
 /// The rules of one run.
@@ -204,12 +213,18 @@ fn build(
     let mut ruleset = ruleset.create()?;
     let read = AccessFs::from_read(KNOWN);
     let proc = Path::new("/proc");
+    let state: Vec<&Path> = policy.state.iter().map(PathBuf::as_path).collect();
     let readable = policy.base.iter().chain(&policy.read).chain(&sandbox.pin);
     for path in readable.map(PathBuf::as_path).chain([proc]) {
-        ruleset = allow(ruleset, path, read)?;
-    }
-    for path in &policy.listed {
+        if !holds_state(policy, path) {
+            ruleset = allow(ruleset, path, read)?;
+            continue;
+        }
+        // Names are no secret there, and a tool lists the folder that it works in.
         ruleset = allow(ruleset, path, AccessFs::ReadDir.into())?;
+        for part in split(path, &state).unwrap_or_default() {
+            ruleset = allow(ruleset, &part, read)?;
+        }
     }
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     for path in DEVICES_OF_ALL {

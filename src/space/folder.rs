@@ -11,9 +11,10 @@ use walkdir::WalkDir;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
-use super::join::{open_beneath, read_beneath};
+use super::join::read_beneath;
 use super::rel_path::RelPath;
 use super::root::{Root, RootPlace, embedded};
+use crate::base::beneath::open_beneath;
 use crate::base::limits::PARTS_WALKED;
 use crate::diagnostic;
 

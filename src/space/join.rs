@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Seek};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::{Errno, read};
 
 use super::error::SpaceError;
+use crate::base::beneath::open_beneath;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::base::limits::ITEM_BYTES;
 use crate::diagnostic::Place;
@@ -80,47 +81,10 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
     }
 }
 
-/// Opens the plain relative path below `root`, through no link.
-pub(super) fn open_beneath(
-    root: impl AsFd,
-    relative: &str,
-    flags: OFlags,
-) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match openat2(&root, relative, flags, Mode::empty(), resolve) {
-        // Old containers answer EPERM for calls that they do not know.
-        Err(Errno::NOSYS | Errno::PERM) => open_by_component(root, relative, flags),
-        other => other,
-    }
-}
-
-/// For kernels without `openat2`: one component after the other, never through a link.
-fn open_by_component(root: impl AsFd, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let mut parts = relative.split('/').peekable();
-    let mut folder: Option<OwnedFd> = None;
-    while let Some(part) = parts.next() {
-        if part.is_empty() || part == "." || part == ".." {
-            return Err(Errno::XDEV);
-        }
-        let at = folder.as_ref().map_or(root.as_fd(), AsFd::as_fd);
-        let last = parts.peek().is_none();
-        let wanted = if last { flags } else { OFlags::PATH | OFlags::CLOEXEC };
-        let opened = openat(at, part, wanted | OFlags::NOFOLLOW, Mode::empty())?;
-        // With O_PATH a link is opened itself instead of being refused.
-        if FileType::from_raw_mode(fstat(&opened)?.st_mode) == FileType::Symlink {
-            return Err(Errno::LOOP);
-        }
-        if last {
-            return Ok(opened);
-        }
-        folder = Some(opened);
-    }
-    Err(Errno::NOENT)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Opened, open_by_component, read_beneath};
+    use super::{Opened, read_beneath};
+    use crate::base::beneath::open_by_component;
     use rustix::fs::{Mode, OFlags};
     use std::fs;
     use std::os::unix::fs::symlink;

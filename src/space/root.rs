@@ -10,7 +10,8 @@ use walkdir::WalkDir;
 
 use super::embedded::EMBEDDED;
 use super::error::SpaceError;
-use super::join::{open_beneath, read_beneath};
+use super::join::read_beneath;
+use crate::base::beneath::open_beneath;
 use crate::diagnostic;
 use crate::id::{BundleName, Ref, Space};
 

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::backend::SandboxBackend;
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{Asked, LanguageModel, Message, ModelCall, Turn};
 use super::record::Record;
 use super::result::serialised;
-use super::table::{CallTarget, ToolTable, outputs_of};
+use super::table::{NamedTool, ToolTable, outputs_of};
+use super::tool::{ThreadSession, ToolCallFault, ToolCallFaultKind};
 use crate::base::limits::{NEAR_NAMES, THREAD_ASKS, THREAD_CALLS, THREAD_DETAIL_CHARS};
 use crate::base::money::cost;
 use crate::base::text::near;
@@ -24,7 +26,9 @@ pub(crate) struct Conversation<'a> {
     pub(crate) system: String,
     pub(crate) user: String,
     pub(crate) outputs: &'a [DirectiveOutput],
-    pub(crate) table: &'a ToolTable,
+    pub(crate) table: &'a ToolTable<'a>,
+    /// The sandbox of the thread, which ends with it.
+    pub(crate) backend: &'a dyn SandboxBackend,
     pub(crate) model: Box<dyn LanguageModel>,
     pub(crate) prices: Prices,
     /// Longest answer of one turn.
@@ -35,25 +39,13 @@ pub(crate) struct Conversation<'a> {
     pub(crate) is_stopped: Arc<AtomicBool>,
 }
 
-/// What carries out the calls of a model; what it may reach is judged there.
-pub(crate) trait Calls {
-    /// Carries out one call and waits for what it gives, for at most `time`.
-    fn call(
-        &self,
-        target: &CallTarget,
-        args: Map<String, Value>,
-        call_id: &str,
-        time: Duration,
-    ) -> Called;
-}
-
 /// What became of a call.
 #[derive(Debug)]
-pub(crate) enum Called {
+enum Called {
     Gave(Value),
     /// The model is told why, and goes on.
     Failed {
-        kind: &'static str,
+        kind: ToolCallFaultKind,
         message: String,
         detail: Value,
     },
@@ -84,14 +76,12 @@ enum After {
 /// `registry.io`; what a call was interrupted with.
 pub(crate) fn converse(
     conversation: Conversation<'_>,
-    calls: &dyn Calls,
     record: &mut Record,
     ledger: &mut Registry,
 ) -> Result<Ended, Failure> {
     let mut thread = Running {
         messages: vec![Message::User(conversation.user.clone())],
         conversation,
-        calls,
         record,
         ledger,
         tokens: TokenCounts::default(),
@@ -100,6 +90,7 @@ pub(crate) fn converse(
         asks: 0,
     };
     let came = thread.go();
+    thread.conversation.backend.close();
     let (status, code) = match &came {
         Ok(_) => ("completed", None),
         Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure.code())),
@@ -114,7 +105,6 @@ pub(crate) fn converse(
 struct Running<'a> {
     conversation: Conversation<'a>,
     messages: Vec<Message>,
-    calls: &'a dyn Calls,
     record: &'a mut Record,
     ledger: &'a mut Registry,
     tokens: TokenCounts,
@@ -193,12 +183,13 @@ impl Running<'_> {
                 true => self.carry_out(call, &mut handed_over)?,
                 false => {
                     let message = format!("a turn has at most {THREAD_CALLS} calls");
-                    failed("invalid_tool_arguments", message, Value::Null)
+                    failed(ToolCallFaultKind::InvalidArguments, message, Value::Null)
                 }
             };
             let value = match called {
                 Called::Gave(value) => value,
                 Called::Failed { kind, message, detail } => {
+                    let kind = kind.as_str();
                     json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
                 }
                 Called::Stopped(failure) => return Err(failure),
@@ -245,8 +236,9 @@ impl Running<'_> {
         call: &ModelCall,
         handed_over: &mut Option<Map<String, Value>>,
     ) -> Result<Called, Failure> {
-        let bad =
-            |message: String, detail: Value| failed("invalid_tool_arguments", message, detail);
+        let bad = |message: String, detail: Value| {
+            failed(ToolCallFaultKind::InvalidArguments, message, detail)
+        };
         let text = call.arguments.trim();
         let read = read_json(if text.is_empty() { "{}" } else { text });
         let Ok(Value::Object(args)) = read else {
@@ -257,12 +249,12 @@ impl Running<'_> {
             let names = self.conversation.table.tools().iter().map(|tool| tool.name.as_str());
             let near = near(&call.name, names, NEAR_NAMES);
             return Ok(failed(
-                "unknown_tool",
+                ToolCallFaultKind::UnknownTool,
                 format!("unknown tool '{}'", call.name),
                 json!(near),
             ));
         };
-        if tool.target == CallTarget::Return {
+        let NamedTool::Tool(tool) = tool else {
             return Ok(match outputs_of(&args, self.conversation.outputs) {
                 Ok(outputs) => {
                     *handed_over = Some(outputs);
@@ -270,9 +262,20 @@ impl Running<'_> {
                 }
                 Err(wrong) => bad("the outputs are not what was asked for".into(), json!(wrong)),
             });
-        }
-        let time = self.time_left()?;
-        Ok(self.calls.call(&tool.target, args, &call.id, time))
+        };
+        let session = ThreadSession {
+            thread_id: self.record.id().as_str(),
+            call_id: &call.id,
+            time: self.time_left()?,
+            backend: self.conversation.backend,
+        };
+        Ok(match tool.call(&session, args) {
+            Ok(value) => Called::Gave(value),
+            Err(ToolCallFault { stopped: Some(failure), .. }) => Called::Stopped(failure),
+            Err(ToolCallFault { kind, message, detail, .. }) => {
+                Called::Failed { kind, message, detail }
+            }
+        })
     }
 
     /// # Errors
@@ -320,7 +323,7 @@ impl Running<'_> {
     }
 }
 
-fn failed(kind: &'static str, message: String, detail: Value) -> Called {
+fn failed(kind: ToolCallFaultKind, message: String, detail: Value) -> Called {
     Called::Failed { kind, message, detail }
 }
 

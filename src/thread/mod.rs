@@ -12,9 +12,11 @@
 //! - What a model may reach is decided above, and by nothing that a model says.
 //!
 //! Start at `converse.rs`, the loop. `prompt.rs` what the model is told · `table.rs` the tools that
-//! it may call · `result.rs` what it is given of a call · `model.rs` who answers · `limits.rs` ·
+//! it may call, `tool.rs` one of them, `backend.rs` what one does in the thread's sandbox and
+//! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model.rs` who answers · `limits.rs` ·
 //! `record.rs` what is kept, `record_check.rs` whether it is whole · `thread_id.rs`
 
+mod backend;
 mod converse;
 mod error;
 mod limits;
@@ -25,13 +27,22 @@ mod record_check;
 mod result;
 mod table;
 mod thread_id;
+mod tool;
+mod workspace;
 
-pub(crate) use converse::{Called, Calls, Conversation, Ended, converse, counts};
+pub use backend::{
+    BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
+    WorkspaceEntry,
+};
+pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
+
+pub(crate) use converse::{Conversation, Ended, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, ThreadError};
 pub(crate) use limits::ThreadLimits;
 pub(crate) use model::{LanguageModel, Scripted};
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{Record, transcript};
 pub(crate) use record_check::{CheckedRecord, check_record};
-pub(crate) use table::{CallTarget, ModelTool, ToolTable};
+pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
+pub(crate) use workspace::{WorkspaceTool, shown_bytes};

@@ -3,22 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::error::ThreadError;
+use super::tool::ThreadTool;
 use crate::base::limits::{THREAD_TOOL_NAME, THREAD_TOOLS};
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, InputType};
-
-/// What a call of a model leads to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CallTarget {
-    /// It hands over outputs.
-    Return,
-    /// It runs the item that its arguments name.
-    Execute,
-    /// It reads the item that its arguments name.
-    Fetch,
-    /// It runs this item.
-    Item(Ref),
-}
 
 /// One tool as a model is told of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +15,6 @@ pub(crate) struct ModelTool {
     pub(crate) description: String,
     /// A JSON Schema, sent as it is.
     pub(crate) parameters: Value,
-    pub(crate) target: CallTarget,
 }
 
 impl ModelTool {
@@ -39,43 +26,6 @@ impl ModelTool {
                 "name": self.name, "description": self.description, "parameters": self.parameters,
             },
         })
-    }
-
-    pub(crate) fn execute() -> Self {
-        Self {
-            name: "rye_execute".into(),
-            description: "Runs a tool, or gives the directions of a directive.".into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "item_id": {"type": "string", "description": "such as `tool:acme/deploy`"},
-                    "parameters": {"type": "object", "description": "what the item takes"},
-                    "thread": {
-                        "type": "string", "enum": ["inline", "fork"],
-                        "description": "`fork` runs a directive as a thread of its own",
-                    },
-                },
-                "required": ["item_id"],
-                "additionalProperties": false,
-            }),
-            target: CallTarget::Execute,
-        }
-    }
-
-    pub(crate) fn fetch() -> Self {
-        Self {
-            name: "rye_fetch".into(),
-            description: "Gives the text of an item.".into(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "item_id": {"type": "string", "description": "such as `knowledge:acme/style`"},
-                },
-                "required": ["item_id"],
-                "additionalProperties": false,
-            }),
-            target: CallTarget::Fetch,
-        }
     }
 
     /// The tool that takes the outputs of a directive. Which are missing is said by name when it is
@@ -98,20 +48,27 @@ impl ModelTool {
                 "type": "object", "properties": properties, "required": required,
                 "additionalProperties": false,
             }),
-            target: CallTarget::Return,
         }
     }
+}
 
-    /// The tool that runs one item.
-    pub(crate) fn of_item(item: Ref, description: String, parameters: Value) -> Self {
-        let name = name(item.id.as_str());
-        Self { name, description, parameters, target: CallTarget::Item(item) }
-    }
+/// A tool of a table, and whose it is.
+pub(crate) struct TableTool<'a> {
+    pub(crate) tool: Box<dyn ThreadTool + 'a>,
+    /// The item that it runs; `None` for a tool of rye or of the program.
+    pub(crate) item: Option<Ref>,
+}
+
+/// What a name in a call of a model leads to.
+pub(crate) enum NamedTool<'t> {
+    /// It hands over outputs.
+    Return,
+    Tool(&'t dyn ThreadTool),
 }
 
 /// The name of an item for a model: at most 64 characters of `[A-Za-z0-9_]`. Of a longer one the
 /// end is kept, which tells items of one folder apart.
-fn name(id: &str) -> String {
+pub(crate) fn tool_name(id: &str) -> String {
     let plain: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     plain[plain.len().saturating_sub(THREAD_TOOL_NAME)..].to_owned()
@@ -120,60 +77,75 @@ fn name(id: &str) -> String {
 /// The tools of one thread, sorted by their names.
 ///
 /// Invariant: no two have one name.
-#[derive(Debug)]
-pub(crate) struct ToolTable {
-    tools: Vec<ModelTool>,
+pub(crate) struct ToolTable<'a> {
+    told: Vec<ModelTool>,
+    /// What carries out each of those told; `None` is the one for outputs.
+    tools: Vec<Option<TableTool<'a>>>,
     /// Items that are in reach and have no place of their own.
     pub(crate) left_out: usize,
 }
 
-impl ToolTable {
+impl<'a> ToolTable<'a> {
     /// The built-in tools that are granted, those of items, and the one for outputs.
     ///
     /// # Errors
     /// `thread.tool_name_conflict`
     pub(crate) fn new(
-        built_in: Vec<ModelTool>,
-        mut items: Vec<ModelTool>,
+        built_in: Vec<TableTool<'a>>,
+        mut items: Vec<TableTool<'a>>,
         outputs: &[DirectiveOutput],
     ) -> Result<Self, ThreadError> {
-        let returns = (!outputs.is_empty()).then(|| ModelTool::outputs(outputs));
-        items.sort_by(|one, other| one.name.cmp(&other.name));
+        let returns = (!outputs.is_empty()).then(|| (ModelTool::outputs(outputs), None));
+        items.sort_by(|one, other| one.tool.name().cmp(other.tool.name()));
         let room = THREAD_TOOLS.saturating_sub(built_in.len() + usize::from(returns.is_some()));
         let left_out = items.len().saturating_sub(room);
-        let mut tools: Vec<ModelTool> = built_in.into_iter().chain(returns).chain(items).collect();
-        tools.sort_by(|one, other| one.name.cmp(&other.name));
-        for pair in tools.windows(2) {
-            if pair[0].name == pair[1].name {
+        let tools = built_in.into_iter().chain(items).map(|tool| (told(&*tool.tool), Some(tool)));
+        let mut rows: Vec<(ModelTool, Option<TableTool<'a>>)> = tools.chain(returns).collect();
+        rows.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+        for pair in rows.windows(2) {
+            if pair[0].0.name == pair[1].0.name {
                 return Err(ThreadError::ToolNameConflict {
-                    name: pair[0].name.clone(),
-                    first: shown(&pair[0].target),
-                    second: shown(&pair[1].target),
+                    name: pair[0].0.name.clone(),
+                    first: shown(pair[0].1.as_ref()),
+                    second: shown(pair[1].1.as_ref()),
                 });
             }
         }
-        let mut left = left_out;
-        while left > 0 {
-            let last = tools.iter().rposition(|tool| matches!(tool.target, CallTarget::Item(_)));
-            last.map(|last| tools.remove(last));
-            left -= 1;
+        let is_item = |row: &(_, Option<TableTool<'_>>)| {
+            row.1.as_ref().is_some_and(|tool| tool.item.is_some())
+        };
+        for _ in 0..left_out {
+            rows.iter().rposition(is_item).map(|last| rows.remove(last));
         }
-        Ok(Self { tools, left_out })
+        let (told, tools) = rows.into_iter().unzip();
+        Ok(Self { told, tools, left_out })
     }
 
     pub(crate) fn tools(&self) -> &[ModelTool] {
-        &self.tools
+        &self.told
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&ModelTool> {
-        self.tools.iter().find(|tool| tool.name == name)
+    pub(crate) fn find(&self, name: &str) -> Option<NamedTool<'_>> {
+        let at = self.told.iter().position(|tool| tool.name == name)?;
+        Some(match &self.tools[at] {
+            Some(tool) => NamedTool::Tool(&*tool.tool),
+            None => NamedTool::Return,
+        })
     }
 }
 
-fn shown(target: &CallTarget) -> String {
-    match target {
-        CallTarget::Item(item) => item.to_string(),
-        CallTarget::Return | CallTarget::Execute | CallTarget::Fetch => "a tool of rye".into(),
+fn told(tool: &dyn ThreadTool) -> ModelTool {
+    ModelTool {
+        name: tool.name().to_owned(),
+        description: tool.description().to_owned(),
+        parameters: tool.parameters(),
+    }
+}
+
+fn shown(tool: Option<&TableTool<'_>>) -> String {
+    match tool.and_then(|tool| tool.item.as_ref()) {
+        Some(item) => item.to_string(),
+        None => "a tool of rye".into(),
     }
 }
 
@@ -204,41 +176,71 @@ pub(super) fn outputs_of(
 
 #[cfg(test)]
 mod tests {
-    use super::{CallTarget, ModelTool, ToolTable, name, outputs_of};
+    use super::{TableTool, ToolTable, outputs_of, tool_name};
     use crate::base::limits::THREAD_TOOLS;
     use crate::diagnostic::Diagnose;
     use crate::parse::{DirectiveOutput, InputType};
-    use serde_json::json;
+    use crate::thread::{ThreadSession, ThreadTool, ToolCallFault};
+    use serde_json::{Map, Value, json};
 
-    fn item(text: &str) -> ModelTool {
-        ModelTool::of_item(text.parse().unwrap(), String::new(), json!({}))
+    /// A tool that is never called.
+    struct Named(String);
+
+    impl ThreadTool for Named {
+        fn name(&self) -> &str {
+            &self.0
+        }
+
+        fn description(&self) -> &str {
+            ""
+        }
+
+        fn parameters(&self) -> Value {
+            json!({})
+        }
+
+        fn call(
+            &self,
+            _: &ThreadSession<'_>,
+            _: Map<String, Value>,
+        ) -> Result<Value, ToolCallFault> {
+            Err(ToolCallFault::new("it is never called"))
+        }
+    }
+
+    fn item(text: &str) -> TableTool<'static> {
+        let item: crate::id::Ref = text.parse().unwrap();
+        let tool = Box::new(Named(tool_name(item.id.as_str())));
+        TableTool { tool, item: Some(item) }
+    }
+
+    fn of_rye(name: &str) -> TableTool<'static> {
+        TableTool { tool: Box::new(Named(name.into())), item: None }
     }
 
     #[test]
     fn two_tools_of_one_name_are_refused_by_both_their_ids() {
-        let conflict =
-            ToolTable::new(Vec::new(), vec![item("tool:a/b-c"), item("tool:a/b/c")], &[]);
-        let error = conflict.unwrap_err();
-        assert_eq!(error.code().name(), "thread.tool_name_conflict");
-        assert!(
-            error.to_string().contains("tool:a/b-c") && error.to_string().contains("tool:a/b/c")
-        );
-        let shadows =
-            ToolTable::new(vec![ModelTool::execute()], vec![item("tool:rye/execute")], &[]);
-        assert_eq!(shadows.unwrap_err().code().name(), "thread.tool_name_conflict");
-        let fine = ToolTable::new(vec![ModelTool::execute()], vec![item("tool:a/b")], &[]).unwrap();
+        let refused = |built_in, items| {
+            let error = ToolTable::new(built_in, items, &[]).map(|_| ()).unwrap_err();
+            assert_eq!(error.code().name(), "thread.tool_name_conflict");
+            error.to_string()
+        };
+        let said = refused(Vec::new(), vec![item("tool:a/b-c"), item("tool:a/b/c")]);
+        assert!(said.contains("tool:a/b-c") && said.contains("tool:a/b/c"), "{said}");
+        refused(vec![of_rye("rye_execute")], vec![item("tool:rye/execute")]);
+        let fine =
+            ToolTable::new(vec![of_rye("rye_execute")], vec![item("tool:a/b")], &[]).unwrap();
         let names: Vec<&str> = fine.tools().iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["a_b", "rye_execute"]);
     }
 
     #[test]
     fn what_has_no_place_is_counted_and_the_tools_of_rye_always_have_one() {
-        let items: Vec<ModelTool> =
-            (0..THREAD_TOOLS + 5).map(|n| item(&format!("tool:z/t{n}"))).collect();
-        let table = ToolTable::new(vec![ModelTool::execute()], items, &[]).unwrap();
+        let items: Vec<_> = (0..THREAD_TOOLS + 5).map(|n| item(&format!("tool:z/t{n}"))).collect();
+        let table = ToolTable::new(vec![of_rye("rye_execute")], items, &[]).unwrap();
         assert_eq!((table.tools().len(), table.left_out), (THREAD_TOOLS, 6));
-        assert_eq!(table.find("rye_execute").unwrap().target, CallTarget::Execute);
-        assert_eq!(name(&"x/".repeat(60)).len(), 64);
+        assert!(table.find("rye_execute").is_some() && table.find("rye").is_none());
+        assert_eq!(tool_name(&"x/".repeat(60)).len(), 64);
     }
 
     #[test]

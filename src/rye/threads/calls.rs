@@ -1,29 +1,40 @@
-//! What the model of a thread calls: each call is a run like any other.
+//! What the model of a thread calls: each call of an item is a run like any other.
 //!
 //! Invariant: the grants of the thread go with every call, and are judged where every call is
-//! judged (`grants.rs`).
+//! judged (`grants.rs`); those of tools that are no items, here.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
 use super::ThreadParent;
+use super::own_tools::OwnTool;
 use crate::base::Mask;
 use crate::diagnostic::Failure;
+use crate::execute::ExecuteError;
 use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::parse::{DirectiveOutput, Item};
-use crate::plan::PLAN_INVALID_PARAMETERS;
+use crate::plan::{PLAN_INVALID_PARAMETERS, Params};
 use crate::report::Report;
 use crate::rye::facade::Rye;
 use crate::rye::grants;
 use crate::rye::run::Request;
 use crate::rye::search::is_link;
 use crate::rye::{GRANT_DENIED, HOOK_DENIED};
-use crate::thread::{CallTarget, Called, Calls, ModelTool, ThreadId, ToolTable};
+use crate::thread::{
+    TableTool, ThreadId, ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, ToolTable,
+    WorkspaceTool, tool_name,
+};
 use crate::trace::Sink;
 
 /// The longest that one call may take: what a run takes as its time limit is not longer.
 const LONGEST_CALL: Duration = Duration::from_hours(24);
+
+/// The folder of ids under which the tools of a workspace are granted.
+const WORKSPACE: &str = "rye/workspace";
 
 /// What one thread may reach.
 pub(super) struct ThreadCalls<'a> {
@@ -33,130 +44,222 @@ pub(super) struct ThreadCalls<'a> {
     pub(super) execute: Grants,
     pub(super) fetch: Grants,
     pub(super) locked: bool,
+    /// The folder that holds the `.ai` of its record.
+    pub(super) base: PathBuf,
 }
 
-impl ThreadCalls<'_> {
+/// The actions that a thread has any capability of.
+#[derive(Clone, Copy)]
+pub(super) struct GrantedActions {
+    pub(super) executes: bool,
+    pub(super) fetches: bool,
+    pub(super) signs: bool,
+}
+
+impl<'a> ThreadCalls<'a> {
     /// The tools that the model is told of.
     ///
     /// # Errors
     /// `thread.tool_name_conflict`, `space.*`
     pub(super) fn table(
-        &self,
+        &'a self,
         outputs: &[DirectiveOutput],
-        executes: bool,
-        fetches: bool,
-    ) -> Result<ToolTable, Failure> {
-        let built_in = [executes.then(ModelTool::execute), fetches.then(ModelTool::fetch)];
+        granted: GrantedActions,
+    ) -> Result<ToolTable<'a>, Failure> {
+        let own = [
+            granted.executes.then_some(OwnTool::Execute(self)),
+            granted.fetches.then_some(OwnTool::Fetch(self)),
+            granted.signs.then_some(OwnTool::Sign),
+        ];
+        let own = own.into_iter().flatten().map(|tool| self.checked(Arc::new(tool), None));
+        let of_workspace = WorkspaceTool::ALL.into_iter().map(|tool| {
+            self.checked(Arc::new(tool), reference(&format!("{WORKSPACE}/{}", tool.name())))
+        });
+        let of_program = self.rye.thread_tools.iter();
+        let of_program = of_program
+            .filter(|tool| tool_name(tool.name()) == tool.name())
+            .filter_map(|tool| Some((tool, reference(tool.name())?)))
+            .map(|(tool, item)| self.checked(Arc::clone(tool), Some(item)));
+        let granted_tools = of_workspace.chain(of_program);
+        let granted_tools = granted_tools.filter(|tool| tool.is_granted());
+        let built_in = own.chain(granted_tools);
+        let built_in = built_in.map(|tool| TableTool { tool: Box::new(tool), item: None });
+        let items = if granted.executes { self.items()? } else { Vec::new() };
+        Ok(ToolTable::new(built_in.collect(), items, outputs)?)
+    }
+
+    fn checked(&'a self, tool: Arc<dyn ThreadTool + 'a>, item: Option<Ref>) -> CheckedTool<'a> {
+        CheckedTool { calls: self, tool, item }
+    }
+
+    /// The tools that are items.
+    ///
+    /// # Errors
+    /// `space.*`
+    fn items(&'a self) -> Result<Vec<TableTool<'a>>, Failure> {
         let mut items: Vec<Ref> = Vec::new();
-        for space in Space::NEAREST_FIRST.into_iter().filter(|_| executes) {
+        for space in Space::NEAREST_FIRST {
             let here = self.rye.items().list(space, Kind::Tool)?.into_iter().map(|it| it.item);
             items.extend(here.filter(|item| !is_link(item) && self.execute.allow(item)));
         }
         items.sort();
         items.dedup();
         let queries = items.into_iter().map(Query::from).collect();
-        let described =
-            self.rye.items().describe_all(queries).into_iter().filter_map(|described| {
-                // What is not admitted would not run either, and is told when it is called.
-                let described = described.ok()?;
-                let Item::Tool(tool) = &described.item else { return None };
-                if tool.is_link()
-                    || tool.hook.is_some()
-                    || tool.eval.is_some()
-                    || tool.provider.is_some()
-                {
-                    return None;
-                }
-                let about = described.item.description().unwrap_or_default().to_owned();
-                let schema = described.item.input_schema();
-                let schema = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
-                Some(ModelTool::of_item(described.detail.item, about, schema))
-            });
-        let items = described.collect();
-        Ok(ToolTable::new(built_in.into_iter().flatten().collect(), items, outputs)?)
+        let described = self.rye.items().describe_all(queries).into_iter();
+        let tools = described.filter_map(|described| {
+            // What is not admitted would not run either, and is told when it is called.
+            let described = described.ok()?;
+            let Item::Tool(tool) = &described.item else { return None };
+            let is_for_others = tool.is_link() || tool.hook.is_some() || tool.eval.is_some();
+            if is_for_others || tool.provider.is_some() {
+                return None;
+            }
+            let schema = described.item.input_schema();
+            let item = described.detail.item;
+            let tool = ItemTool {
+                calls: self,
+                name: tool_name(item.id.as_str()),
+                about: described.item.description().unwrap_or_default().to_owned(),
+                schema: schema.unwrap_or_else(|| json!({"type": "object", "properties": {}})),
+                only_reads: tool.effects.as_deref() == Some("read"),
+                item: item.clone(),
+            };
+            Some(TableTool { tool: Box::new(tool), item: Some(item) })
+        });
+        Ok(tools.collect())
     }
 
-    fn run(&self, request: Request, call_id: &str, time: Duration) -> Called {
+    pub(super) fn run(
+        &self,
+        request: Request,
+        session: &ThreadSession<'_>,
+    ) -> Result<Value, ToolCallFault> {
         let request = Request {
             grants: Some(self.execute.clone()),
             parent: Some(ThreadParent { id: self.id.clone(), fetch: self.fetch.clone() }),
             locked: self.locked,
-            timeout: Some(time.clamp(Duration::from_millis(1), LONGEST_CALL)),
-            call_id: Some(format!("{}-{call_id}", self.id)),
+            timeout: Some(session.time_left().clamp(Duration::from_millis(1), LONGEST_CALL)),
+            call_id: Some(format!("{}-{}", self.id, session.call_id())),
             ..request
         };
         let begin = Instant::now();
         match self.rye.runs().run(&request, begin, self.sink) {
             Ok(report) => gave(&report, begin),
-            Err(failed) => refused(failed.failure),
+            Err(failed) => Err(refused(failed.failure)),
         }
-    }
-
-    fn execute(&self, mut args: Map<String, Value>, call_id: &str, time: Duration) -> Called {
-        let mut take = |key: &str| args.shift_remove(key).filter(|value| !value.is_null());
-        let (item, params, thread) = (take("item_id"), take("parameters"), take("thread"));
-        let Some(Value::String(item)) = item else { return bad("`item_id` is a text") };
-        let params = match params {
-            None => Map::new(),
-            Some(Value::Object(params)) => params,
-            Some(_) => return bad("`parameters` is an object"),
-        };
-        let thread = match thread {
-            None => "inline".to_owned(),
-            Some(Value::String(thread)) => thread,
-            Some(_) => return bad("`thread` is `inline` or `fork`"),
-        };
-        if let Some(unknown) = args.keys().next() {
-            return bad(&format!("`{unknown}` is not known here"));
-        }
-        self.run(Request { params, thread, ..Request::new(item) }, call_id, time)
-    }
-
-    fn fetch(&self, args: &Map<String, Value>) -> Called {
-        let (Some(Value::String(item)), 1) = (args.get("item_id"), args.len()) else {
-            return bad("`item_id` is a text, and stands alone");
-        };
-        let fetched = item.parse::<Query>().map_err(Failure::from).and_then(|query| {
-            let described = self.rye.items().describe(&query)?;
-            grants::judge(Some(&self.fetch), &described.detail.item)?;
-            Ok(json!({"item_id": described.detail.item, "content": described.content}))
-        });
-        fetched.map_or_else(refused, Called::Gave)
     }
 }
 
-impl Calls for ThreadCalls<'_> {
+/// The item by whose name a tool is granted that is none.
+fn reference(id: &str) -> Option<Ref> {
+    Some(Ref::new(Kind::Tool, id.parse().ok()?))
+}
+
+/// A tool that runs an item.
+struct ItemTool<'a> {
+    calls: &'a ThreadCalls<'a>,
+    item: Ref,
+    name: String,
+    about: String,
+    schema: Value,
+    only_reads: bool,
+}
+
+impl ThreadTool for ItemTool<'_> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.about
+    }
+
+    fn parameters(&self) -> Value {
+        self.schema.clone()
+    }
+
+    fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
     fn call(
         &self,
-        target: &CallTarget,
+        session: &ThreadSession<'_>,
         args: Map<String, Value>,
-        call_id: &str,
-        time: Duration,
-    ) -> Called {
-        match target {
-            CallTarget::Execute => self.execute(args, call_id, time),
-            CallTarget::Fetch => self.fetch(&args),
-            CallTarget::Item(item) => {
-                let request = Request { params: args, ..Request::new(item.to_string()) };
-                self.run(request, call_id, time)
-            }
-            CallTarget::Return => bad("outputs are not handed over here"),
-        }
+    ) -> Result<Value, ToolCallFault> {
+        let request = Request { params: args, ..Request::new(self.item.to_string()) };
+        self.calls.run(request, session)
     }
 }
 
-fn bad(message: &str) -> Called {
-    failed("invalid_tool_arguments", message.to_owned(), Value::Null)
+/// A tool that is no item: its grant and its arguments are judged before it is called, and its
+/// panic is a failure of the call.
+struct CheckedTool<'a> {
+    calls: &'a ThreadCalls<'a>,
+    tool: Arc<dyn ThreadTool + 'a>,
+    /// By what it is granted; `None` judges by its arguments itself.
+    item: Option<Ref>,
 }
 
-fn failed(kind: &'static str, message: String, detail: Value) -> Called {
-    Called::Failed { kind, message, detail }
+impl CheckedTool<'_> {
+    fn is_granted(&self) -> bool {
+        self.item.as_ref().is_some_and(|item| self.calls.execute.allow(item))
+    }
+}
+
+impl ThreadTool for CheckedTool<'_> {
+    fn name(&self) -> &str {
+        self.tool.name()
+    }
+
+    fn description(&self) -> &str {
+        self.tool.description()
+    }
+
+    fn parameters(&self) -> Value {
+        self.tool.parameters()
+    }
+
+    fn only_reads(&self) -> bool {
+        self.tool.only_reads()
+    }
+
+    fn call(
+        &self,
+        session: &ThreadSession<'_>,
+        args: Map<String, Value>,
+    ) -> Result<Value, ToolCallFault> {
+        let name = || reference(&format!("rye/{}", self.name()));
+        let Some(item) = self.item.clone().or_else(name) else {
+            return Err(ToolCallFault::new("the tool has no name that can be granted"));
+        };
+        if self.item.is_some() {
+            let judged = grants::judge(Some(&self.calls.execute), &item);
+            judged.map_err(|denied| refused(denied.into()))?;
+        }
+        let (schema, time) = (self.parameters(), Some(session.time_left()));
+        let args = Params::check(&item, Some(&schema), args, time);
+        let args = args.map_err(|error| refused(error.into()))?.as_map().clone();
+        let called = catch_unwind(AssertUnwindSafe(|| self.tool.call(session, args)));
+        let fault = match called {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(fault)) => fault,
+            Err(_) => return Err(ToolCallFault::new("the tool panicked")),
+        };
+        // A command that was cut short, because this process or this thread was asked to end.
+        match fault.signal() {
+            Some(signal) => {
+                Err(ToolCallFault::stopped(ExecuteError::Interrupted { item, signal }.into()))
+            }
+            None => Err(fault),
+        }
+    }
 }
 
 /// What the model is told of a run that came to its end.
-fn gave(report: &Report, begin: Instant) -> Called {
+fn gave(report: &Report, begin: Instant) -> Result<Value, ToolCallFault> {
     if let Report::Thread(thread) = report {
-        return Called::Gave(json!({
+        return Ok(json!({
             "thread_id": thread.thread_id, "result": thread.result, "outputs": thread.outputs,
         }));
     }
@@ -168,29 +271,35 @@ fn gave(report: &Report, begin: Instant) -> Called {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match (told["status"].as_str(), report) {
         (Some("success"), Report::Directive(directive)) => {
-            Called::Gave(json!({"your_directions": directive.body}))
+            Ok(json!({"your_directions": directive.body}))
         }
-        (Some("success"), _) => Called::Gave(told["data"].take()),
+        (Some("success"), _) => Ok(told["data"].take()),
         (Some("pending"), _) => {
             let (message, id) = (text(&told["pending"]["message"]), told["pending"]["id"].take());
-            failed("pending", message, json!({"pending_id": id}))
+            let detail = json!({"pending_id": id});
+            Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail))
         }
-        _ => failed("tool_execution_exception", text(&told["error"]), told["data"].take()),
+        _ => Err(ToolCallFault::new(text(&told["error"])).detail(told["data"].take())),
     }
 }
 
 /// What the model is told of a run that did not start, or was stopped.
-fn refused(failure: Failure) -> Called {
+pub(super) fn refused(failure: Failure) -> ToolCallFault {
     if failure.interrupted().is_some() {
-        return Called::Stopped(failure);
+        return ToolCallFault::stopped(failure);
     }
-    let kind = match failure.reason() {
-        code if code == GRANT_DENIED => "permission_denied",
-        code if code == HOOK_DENIED => "blocked_by_hook",
-        code if code == PLAN_INVALID_PARAMETERS => "invalid_tool_arguments",
-        _ => "tool_execution_exception",
-    };
     let told = failure.diagnostic();
+    let kind = match failure.reason() {
+        code if code == GRANT_DENIED => ToolCallFaultKind::PermissionDenied,
+        code if code == HOOK_DENIED => ToolCallFaultKind::BlockedByHook,
+        code if code == PLAN_INVALID_PARAMETERS => {
+            // Violations of a schema, each with its pointer.
+            let violations = told.data.get("violations").cloned().unwrap_or_default();
+            let kind = ToolCallFaultKind::InvalidArguments;
+            return ToolCallFault::of(kind, told.message, violations);
+        }
+        _ => ToolCallFaultKind::Exception,
+    };
     let data = if told.data.is_empty() { Value::Null } else { told.data.into() };
-    failed(kind, told.message, json!({"code": told.code, "data": data}))
+    ToolCallFault::of(kind, told.message, json!({"code": told.code, "data": data}))
 }

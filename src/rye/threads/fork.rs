@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::calls::ThreadCalls;
+use super::calls::{GrantedActions, ThreadCalls};
 use super::life::is_asked_to_stop;
+use super::local::LocalBackend;
 use super::places::max_async;
 use super::settings::{ChosenModel, limits, model, patterns};
 use super::{ThreadParent, Threads};
@@ -40,7 +41,7 @@ struct Prepared<'a> {
     limits: ThreadLimits,
     chosen: ChosenModel,
     prompt: Prompt,
-    table: ToolTable,
+    table: ToolTable<'a>,
     permissions: &'a [String],
     /// The folder that holds the `.ai` of its record.
     base: PathBuf,
@@ -71,10 +72,16 @@ impl Threads<'_> {
         let with_permissions = lineage.directives().find(|one| !one.permissions.is_empty());
         let permissions = with_permissions.map_or(&[][..], |one| one.permissions.as_slice());
         let (execute, fetch) = (patterns(permissions, "execute"), patterns(permissions, "fetch"));
-        let (executes, fetches) = (!execute.is_empty(), !fetch.is_empty());
+        let granted = GrantedActions {
+            executes: !execute.is_empty(),
+            fetches: !fetch.is_empty(),
+            signs: !patterns(permissions, "sign").is_empty(),
+        };
         let item = lineage.source.item().clone();
         let id = request.thread_id.clone().map_or_else(|| ThreadId::new(&item.id), Ok);
         let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
+        let project = self.rye.spaces.get(Space::Project).filter(|root| root.exists());
+        let base = project.unwrap_or(user).base().to_owned();
         // What calls see of the run is the model's; the caller hears of the outcome alone.
         let quiet = WithoutOutput(loader.sink);
         let calls = ThreadCalls {
@@ -84,14 +91,13 @@ impl Threads<'_> {
             execute: narrowed(execute, request.grants.as_ref()),
             fetch: narrowed(fetch, request.parent.as_ref().map(|parent| &parent.fetch)),
             locked: request.locked,
+            base: base.clone(),
         };
-        let project = self.rye.spaces.get(Space::Project).filter(|root| root.exists());
-        let base = project.unwrap_or(user).base().to_owned();
         let prepared = Prepared {
             limits: limits(&loader, &lineage, &request.limits)?,
             chosen: model(&loader, &lineage, request.model.as_deref())?,
             prompt: prompt(&loader, &lineage, &inputs)?,
-            table: calls.table(&leaf.outputs, executes, fetches)?,
+            table: calls.table(&leaf.outputs, granted)?,
             permissions,
             lineage: &lineage,
             inputs,
@@ -234,6 +240,7 @@ impl Prepared<'_> {
             user: self.prompt.user(outputs),
             outputs,
             table: &self.table,
+            backend: &LocalBackend::new(calls.rye),
             model,
             prices: *prices,
             answer_tokens: provider.answer_tokens,
@@ -241,7 +248,7 @@ impl Prepared<'_> {
             begin,
             is_stopped,
         };
-        converse(conversation, calls, &mut record, registry)
+        converse(conversation, &mut record, registry)
     }
 }
 

@@ -1,12 +1,15 @@
 //! Threads: which there are, and whether the record of one is what was signed.
 //!
-//! `fork.rs` starts one · `settings.rs` its limits and its model · `calls.rs` what its model calls
+//! `fork.rs` starts one · `settings.rs` its limits and its model · `calls.rs` what its model calls,
+//! `own_tools.rs` of rye itself and `local.rs` in the sandbox of the thread
 //! · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs` how
 //! many of these run at once
 
 mod calls;
 mod fork;
 mod life;
+mod local;
+mod own_tools;
 mod places;
 mod settings;
 

@@ -27,7 +27,10 @@ fn without_a_word_a_tool_reads_the_project_and_writes_a_private_folder_that_goes
         assert!(!std::path::Path::new(data["at"].as_str().unwrap()).exists());
         let project = world.project().canonicalize().unwrap();
         let missing = match level {
-            LANDLOCK => json!(["file modes", "command lines", "/dev/shm"]),
+            LANDLOCK => {
+                let new = format!("new files of {}", project.display());
+                json!([new, "file modes", "command lines", "/dev/shm"])
+            }
             _ => json!([]),
         };
         let want = json!({

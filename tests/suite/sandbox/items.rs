@@ -153,6 +153,8 @@ fn what_was_placed_goes_again_where_a_later_place_fails() {
         let world = World::new_on_disk().held();
         doer(&world, "adds", ADDS);
         world.write(".ai/knowledge/there.md", "there");
+        // What is hidden has to be there, and stays.
+        std::fs::create_dir(world.project().join(".ai/state")).unwrap();
         let makes_both = |bytes: usize| {
             let large = format!("; open(at, 'w').write('x' * {bytes})");
             [makes("tools/a/b/one.py"), makes("knowledge/c/large.md")].join("; ") + &large

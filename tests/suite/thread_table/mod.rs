@@ -1,6 +1,8 @@
 //! What the model of a thread may call, and what the tools of a thread may not reach.
 
+mod own_tools;
 mod state;
+mod workspace;
 
 use serde_json::{Value, json};
 

@@ -103,6 +103,6 @@ fn no_tool_is_granted_what_rye_keeps() {
     for place in ["{project_path}/.ai/state", "{project_path}/.ai/state/threads/acme"] {
         doer(&world, "acme/looks", &format!("[sandbox.fs]\nread = [\"{place}\"]\n"));
         let (told, status) = does(&world, "acme/looks", level, "print(1)");
-        assert_eq!((status, told["code"].as_str()), (4, Some("sandbox.bad_grant")), "{told}");
+        assert_eq!((status, told["code"].as_str()), (6, Some("sandbox.bad_grant")), "{told}");
     }
 }

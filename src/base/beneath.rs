@@ -1,0 +1,48 @@
+//! Opening what lies below a folder, through no link and never out of it.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::io::Errno;
+
+/// Opens the plain relative path below `root`, through no link.
+pub(crate) fn open_beneath(
+    root: impl AsFd,
+    relative: &str,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(&root, relative, flags, Mode::empty(), resolve) {
+        // Old containers answer EPERM for calls that they do not know.
+        Err(Errno::NOSYS | Errno::PERM) => open_by_component(root, relative, flags),
+        other => other,
+    }
+}
+
+/// For kernels without `openat2`: one component after the other, never through a link.
+pub(crate) fn open_by_component(
+    root: impl AsFd,
+    relative: &str,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let mut parts = relative.split('/').peekable();
+    let mut folder: Option<OwnedFd> = None;
+    while let Some(part) = parts.next() {
+        if part.is_empty() || part == "." || part == ".." {
+            return Err(Errno::XDEV);
+        }
+        let at = folder.as_ref().map_or(root.as_fd(), AsFd::as_fd);
+        let last = parts.peek().is_none();
+        let wanted = if last { flags } else { OFlags::PATH | OFlags::CLOEXEC };
+        let opened = openat(at, part, wanted | OFlags::NOFOLLOW, Mode::empty())?;
+        // With O_PATH a link is opened itself instead of being refused.
+        if FileType::from_raw_mode(fstat(&opened)?.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP);
+        }
+        if last {
+            return Ok(opened);
+        }
+        folder = Some(opened);
+    }
+    Err(Errno::NOENT)
+}

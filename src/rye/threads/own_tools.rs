@@ -1,0 +1,177 @@
+//! The tools of rye itself in a thread: running, reading and signing items, by the grants of the
+//! thread (threads 4.1).
+
+use serde_json::{Map, Value, json};
+
+use super::calls::{ThreadCalls, refused};
+use crate::base::Digest;
+use crate::base::bytes::{Bounded, read_plain};
+use crate::base::limits::{THREAD_RECORD_BYTES, THREAD_TEXT_CHARS};
+use crate::diagnostic::Failure;
+use crate::id::Query;
+use crate::rye::grants;
+use crate::rye::run::Request;
+use crate::rye::search::SearchRequest;
+use crate::thread::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, transcript};
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub(super) enum OwnTool<'a> {
+    /// Runs an item.
+    Execute(&'a ThreadCalls<'a>),
+    /// Reads an item, finds some, or goes on with a long result.
+    Fetch(&'a ThreadCalls<'a>),
+    /// Asks a person to sign an item.
+    Sign,
+}
+
+impl ThreadTool for OwnTool<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Execute(_) => "rye_execute",
+            Self::Fetch(_) => "rye_fetch",
+            Self::Sign => "rye_sign",
+        }
+    }
+
+    fn description(&self) -> &str {
+        match self {
+            Self::Execute(_) => "Runs a tool, or gives the directions of a directive.",
+            Self::Fetch(_) => {
+                "Gives the text of an item (`item_id`), finds items by a few words (`query`), or \
+                 goes on with a long result of this thread (`blob`, `offset`)."
+            }
+            Self::Sign => "Asks a person to sign an item. It is never signed at once.",
+        }
+    }
+
+    fn parameters(&self) -> Value {
+        match self {
+            Self::Execute(_) => json!({
+                "type": "object",
+                "properties": {
+                    "item_id": {"type": "string", "description": "such as `tool:acme/deploy`"},
+                    "parameters": {"type": "object", "description": "what the item takes"},
+                    "thread": {
+                        "type": "string", "enum": ["inline", "fork"],
+                        "description": "`fork` runs a directive as a thread of its own",
+                    },
+                },
+                "required": ["item_id"],
+                "additionalProperties": false,
+            }),
+            Self::Fetch(_) => json!({
+                "type": "object",
+                "properties": {
+                    "item_id": {"type": "string", "description": "such as `knowledge:acme/style`"},
+                    "query": {"type": "string", "description": "a few words"},
+                    "blob": {"type": "string", "description": "of `truncated` in a result"},
+                    "offset": {
+                        "type": "integer", "minimum": 0,
+                        "description": "how many characters of the blob are left out",
+                    },
+                },
+                "additionalProperties": false,
+            }),
+            Self::Sign => json!({
+                "type": "object",
+                "properties": {"item_id": {"type": "string"}},
+                "required": ["item_id"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+
+    fn only_reads(&self) -> bool {
+        matches!(self, Self::Fetch(_))
+    }
+
+    fn call(
+        &self,
+        session: &ThreadSession<'_>,
+        args: Map<String, Value>,
+    ) -> Result<Value, ToolCallFault> {
+        match self {
+            Self::Execute(calls) => calls.execute(args, session),
+            Self::Fetch(calls) => calls.fetch(&args),
+            Self::Sign => {
+                let item = args.get("item_id").and_then(Value::as_str).unwrap_or_default();
+                let message = "a model signs nothing: a person reads the item and signs it";
+                let detail = json!({"item_id": item, "pending_id": null});
+                Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail))
+            }
+        }
+    }
+}
+
+impl ThreadCalls<'_> {
+    fn execute(
+        &self,
+        mut args: Map<String, Value>,
+        session: &ThreadSession<'_>,
+    ) -> Result<Value, ToolCallFault> {
+        let mut take = |key: &str| args.shift_remove(key).filter(|value| !value.is_null());
+        let (item, params, thread) = (take("item_id"), take("parameters"), take("thread"));
+        let Some(Value::String(item)) = item else {
+            return Err(ToolCallFault::invalid_arguments("`item_id` is a text"));
+        };
+        let params = match params {
+            Some(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        let thread = match thread {
+            Some(Value::String(thread)) => thread,
+            _ => "inline".to_owned(),
+        };
+        self.run(Request { params, thread, ..Request::new(item) }, session)
+    }
+
+    fn fetch(&self, args: &Map<String, Value>) -> Result<Value, ToolCallFault> {
+        let text = |key: &str| args.get(key).and_then(Value::as_str);
+        match (text("item_id"), text("query"), text("blob")) {
+            (Some(item), None, None) => self.item(item).map_err(refused),
+            (None, Some(words), None) => {
+                let request = SearchRequest::new(words).grants(Some(self.fetch.clone()));
+                let page = self.rye.search().find(&request).map_err(refused)?;
+                Ok(page.to_json().into())
+            }
+            (None, None, Some(blob)) => {
+                let offset = args.get("offset").and_then(Value::as_u64).unwrap_or(0);
+                self.blob(blob, offset)
+            }
+            _ => {
+                let why = "one of `item_id`, `query` and `blob` is given";
+                Err(ToolCallFault::invalid_arguments(why))
+            }
+        }
+    }
+
+    fn item(&self, item: &str) -> Result<Value, Failure> {
+        let query: Query = item.parse()?;
+        let described = self.rye.items().describe(&query)?;
+        grants::judge(Some(&self.fetch), &described.detail.item)?;
+        Ok(json!({"item_id": described.detail.item, "content": described.content}))
+    }
+
+    /// A part of a result of this very thread that was too long.
+    fn blob(&self, digest: &str, offset: u64) -> Result<Value, ToolCallFault> {
+        let missing = || ToolCallFault::new("this thread has kept nothing under that digest");
+        let digest: Digest = digest.parse().map_err(|_| missing())?;
+        let folder = transcript(&self.base, &self.id).with_file_name("blobs");
+        let read = read_plain(&folder.join(digest.to_string()), THREAD_RECORD_BYTES);
+        let Ok(Bounded::All(bytes)) = read else { return Err(missing()) };
+        let Ok(text) = String::from_utf8(bytes) else { return Err(missing()) };
+        if Digest::of(text.as_bytes()) != digest {
+            return Err(missing());
+        }
+        let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
+        let total = text.chars().count();
+        let content: String = text.chars().skip(skipped).take(THREAD_TEXT_CHARS).collect();
+        let next = skipped.saturating_add(content.chars().count());
+        let next = (next < total).then_some(next);
+        Ok(json!({
+            "blob": digest.to_string(), "offset": offset, "total": total, "next_offset": next,
+            "content": content,
+        }))
+    }
+}

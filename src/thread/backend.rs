@@ -1,0 +1,184 @@
+//! What a tool of a thread does in the thread's sandbox, apart from what the model is told of the
+//! tool (threads 5).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Where the commands and files of a thread are. It is opened by the first payload and closed
+/// once, when the thread ends, however that is.
+pub trait SandboxBackend: Send + Sync {
+    /// What it can do; anything else is refused as [`BackendFaultKind::UnsupportedPayload`].
+    fn capabilities(&self) -> &'static [BackendCapability];
+
+    /// Does what the payload says and waits for it.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    fn dispatch(&self, payload: Payload) -> Result<PayloadResult, BackendFault>;
+
+    /// Ends it; whatever is asked for afterwards is refused.
+    fn close(&self);
+}
+
+/// Something that a backend can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BackendCapability {
+    /// Commands are held in a sandbox.
+    Isolation,
+    /// It runs commands.
+    Command,
+    /// It has files.
+    Filesystem,
+    /// It runs snippets of code.
+    Code,
+}
+
+/// What is asked of a backend. Paths are relative to its workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Payload {
+    /// Runs a command of the shell.
+    CommandRun {
+        /// The command.
+        cmd: String,
+        /// Variables beside those that every command gets.
+        env: BTreeMap<String, String>,
+        /// A folder of the workspace; the workspace itself without one.
+        cwd: Option<String>,
+        /// What it reads.
+        stdin: Vec<u8>,
+        /// It is ended after that.
+        timeout: Duration,
+    },
+    /// Reads a file.
+    FilesRead {
+        /// The file.
+        path: String,
+    },
+    /// Writes a file, whole or not at all; folders above it are made.
+    FilesWrite {
+        /// The file.
+        path: String,
+        /// What is in it afterwards.
+        data: Vec<u8>,
+        /// Its mode, such as `0o644`.
+        mode: u32,
+    },
+    /// Lists a folder.
+    FilesList {
+        /// The folder; `.` is the workspace.
+        path: String,
+    },
+    /// Asks whether something is there.
+    FilesExists {
+        /// The file or folder.
+        path: String,
+    },
+    /// Runs a snippet of code.
+    CodeRun {
+        /// The snippet.
+        code: String,
+        /// Its language.
+        language: String,
+        /// It is ended after that.
+        timeout: Duration,
+    },
+}
+
+impl Payload {
+    /// What a backend needs for it.
+    pub fn needs(&self) -> BackendCapability {
+        match self {
+            Self::CommandRun { .. } => BackendCapability::Command,
+            Self::CodeRun { .. } => BackendCapability::Code,
+            _ => BackendCapability::Filesystem,
+        }
+    }
+}
+
+/// What a payload gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PayloadResult {
+    /// A command ended.
+    Command {
+        /// As a shell tells it: 128 + N after signal N.
+        exit_code: i32,
+        /// The beginning of what it printed.
+        stdout: Vec<u8>,
+        /// The beginning of what it printed as errors.
+        stderr: Vec<u8>,
+        /// How long it took.
+        elapsed: Duration,
+    },
+    /// The content of a file.
+    Bytes(Vec<u8>),
+    /// How many bytes were written.
+    Written(u64),
+    /// The content of a folder, by name.
+    Entries(Vec<WorkspaceEntry>),
+    /// Whether it is there.
+    Exists(bool),
+}
+
+/// One name in a folder of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkspaceEntry {
+    /// The name; bytes that are not UTF-8 are escaped.
+    pub name: String,
+    /// Relative to the workspace.
+    pub path: String,
+    /// Whether it is a folder.
+    pub is_dir: bool,
+}
+
+/// Why a payload was not carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BackendFaultKind {
+    /// It took too long.
+    Timeout,
+    /// The machine refused it.
+    OsError,
+    /// Nothing is there.
+    FileNotFound,
+    /// It leads out of the workspace, or may not be touched.
+    PermissionDenied,
+    /// The backend cannot do that.
+    UnsupportedPayload,
+    /// The thread is over.
+    SandboxClosed,
+}
+
+impl BackendFaultKind {
+    /// The word in a result.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::OsError => "os_error",
+            Self::FileNotFound => "file_not_found",
+            Self::PermissionDenied => "permission_denied",
+            Self::UnsupportedPayload => "unsupported_payload",
+            Self::SandboxClosed => "sandbox_closed",
+        }
+    }
+}
+
+/// A payload that was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendFault {
+    /// The kind.
+    pub kind: BackendFaultKind,
+    /// What happened, as a sentence.
+    pub message: String,
+    /// The signal by which this process, or this call, was asked to end.
+    pub signal: Option<i32>,
+}
+
+impl BackendFault {
+    /// A fault of that kind.
+    pub fn new(kind: BackendFaultKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), signal: None }
+    }
+}

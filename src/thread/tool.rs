@@ -1,0 +1,150 @@
+//! A tool that the model of a thread may call: what the model is told of it, and what carries a
+//! call out (threads 4).
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::backend::SandboxBackend;
+use crate::diagnostic::Failure;
+
+/// A tool that the model of a thread may call. Tools of rye, items, and tools of a program that
+/// embeds rye are all carried out by it.
+///
+/// A program gives its own tools to [`RyeBuilder::thread_tool`](crate::RyeBuilder::thread_tool).
+/// Such a tool needs a permission as every other: `<execute><tool>weather</tool></execute>` in
+/// the directive lets a tool with the name `weather` be called, and no thread below one without
+/// that permission reaches it. It runs in the program itself, without a sandbox: it is that
+/// program's own code. Arguments were held against [`ThreadTool::parameters`] before a call, and a
+/// panic is told to the model as any failure.
+pub trait ThreadTool: Send + Sync {
+    /// What the model calls it: at most 64 of `a-z`, `0-9` and `_`. Others are never permitted.
+    fn name(&self) -> &str;
+
+    /// What it is for, in a sentence or two that the model reads.
+    fn description(&self) -> &str;
+
+    /// What it takes: a JSON Schema of an object, sent to the model as it is.
+    fn parameters(&self) -> Value;
+
+    /// Whether it changes nothing.
+    fn only_reads(&self) -> bool {
+        false
+    }
+
+    /// Carries out one call and waits for what it gives.
+    ///
+    /// # Errors
+    /// What the model is told of a call that gave nothing; the thread goes on.
+    fn call(
+        &self,
+        session: &ThreadSession<'_>,
+        args: Map<String, Value>,
+    ) -> Result<Value, ToolCallFault>;
+}
+
+/// The thread that a tool is called in.
+pub struct ThreadSession<'a> {
+    pub(crate) thread_id: &'a str,
+    pub(crate) call_id: &'a str,
+    pub(crate) time: Duration,
+    pub(crate) backend: &'a dyn SandboxBackend,
+}
+
+impl ThreadSession<'_> {
+    /// The thread.
+    pub fn thread_id(&self) -> &str {
+        self.thread_id
+    }
+
+    /// The call, as the model named it.
+    pub fn call_id(&self) -> &str {
+        self.call_id
+    }
+
+    /// How much time the thread has left; the call should be over by then.
+    pub fn time_left(&self) -> Duration {
+        self.time
+    }
+
+    /// The sandbox of the thread, with its workspace. It is opened by the first payload.
+    pub fn backend(&self) -> &dyn SandboxBackend {
+        self.backend
+    }
+}
+
+/// What kind of failure a call is told as; the word is the `error_kind` of its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolCallFaultKind {
+    /// The arguments are not an object, or do not fit the schema.
+    InvalidArguments,
+    /// No tool has that name.
+    UnknownTool,
+    /// The tool failed.
+    Exception,
+    /// The thread may not call it, or the tool may not do what it is asked for.
+    PermissionDenied,
+    /// A hook refused it.
+    BlockedByHook,
+    /// A person decides it.
+    Pending,
+}
+
+impl ToolCallFaultKind {
+    /// The word in a result.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidArguments => "invalid_tool_arguments",
+            Self::UnknownTool => "unknown_tool",
+            Self::Exception => "tool_execution_exception",
+            Self::PermissionDenied => "permission_denied",
+            Self::BlockedByHook => "blocked_by_hook",
+            Self::Pending => "pending",
+        }
+    }
+}
+
+/// Why a call gave nothing, as the model is told it.
+#[derive(Debug)]
+pub struct ToolCallFault {
+    pub(crate) kind: ToolCallFaultKind,
+    pub(crate) message: String,
+    pub(crate) detail: Value,
+    /// The thread ends: this process was asked to.
+    pub(crate) stopped: Option<Failure>,
+    /// The signal by which the sandbox was asked to end.
+    pub(super) signal: Option<i32>,
+}
+
+impl ToolCallFault {
+    /// The tool failed.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::of(ToolCallFaultKind::Exception, message, Value::Null)
+    }
+
+    /// The arguments make no sense, although they fit the schema.
+    pub fn invalid_arguments(message: impl Into<String>) -> Self {
+        Self::of(ToolCallFaultKind::InvalidArguments, message, Value::Null)
+    }
+
+    /// The same with what else is known.
+    #[must_use]
+    pub fn detail(self, detail: impl Into<Value>) -> Self {
+        Self { detail: detail.into(), ..self }
+    }
+
+    pub(crate) fn of(kind: ToolCallFaultKind, message: impl Into<String>, detail: Value) -> Self {
+        Self { kind, message: message.into(), detail, stopped: None, signal: None }
+    }
+
+    /// The signal that cut the call short: the thread ends.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        self.signal
+    }
+
+    pub(crate) fn stopped(failure: Failure) -> Self {
+        let message = failure.diagnostic().message;
+        Self { stopped: Some(failure), ..Self::new(message) }
+    }
+}
