@@ -262,8 +262,7 @@ fn policy(
         let why = format!("`{path}` may hold the secret of a service, which the tool never sees");
         return Err(CannotConfine::BadGrant(why));
     }
-    let state = state_folders(machine.host, &places.project, places.user.as_deref(), &read, &write);
-    let state = state?;
+    let state = places.state(&read, &write)?;
     hidden.extend(env_files);
     hidden.extend(places.passwords().filter(|path| !is_named(path)));
     let adds_items = declared().any(|sandbox| sandbox.adds_items);
@@ -505,6 +504,15 @@ impl<'a> Places<'a> {
         let names = self.machine.host.names(&bundles).into_iter();
         let of_bundles = names.map(|name| bundles.join(name).join(".ai"));
         of_bundles.chain([user.clone()]).collect()
+    }
+
+    /// See [`state_folders`].
+    fn state(
+        &self,
+        read: &BTreeSet<PathBuf>,
+        write: &BTreeSet<PathBuf>,
+    ) -> Result<Vec<PathBuf>, CannotConfine> {
+        state_folders(self.machine.host, &self.project, self.user.as_deref(), read, write)
     }
 
     fn keys(&self) -> Option<PathBuf> {

@@ -191,7 +191,7 @@ mod tests {
             &self.0
         }
 
-        fn description(&self) -> &str {
+        fn description(&self) -> &'static str {
             ""
         }
 

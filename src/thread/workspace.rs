@@ -134,9 +134,10 @@ fn listed(entries: Vec<WorkspaceEntry>) -> Value {
 /// Adds a text. Bytes of it that are not UTF-8 are escaped, and `escaped` names the text then.
 fn insert_text(told: &mut Map<String, Value>, key: &str, bytes: &[u8]) {
     told.insert(key.into(), shown_bytes(bytes).into());
-    if std::str::from_utf8(bytes).is_err() {
-        let escaped = told.entry("escaped").or_insert_with(|| json!([]));
-        escaped.as_array_mut().map(|names| names.push(key.into()));
+    if std::str::from_utf8(bytes).is_err()
+        && let Value::Array(names) = told.entry("escaped").or_insert_with(|| json!([]))
+    {
+        names.push(key.into());
     }
 }
 
@@ -151,9 +152,8 @@ pub(crate) fn shown_bytes(bytes: &[u8]) -> String {
 }
 
 fn unexpected(came: Result<PayloadResult, BackendFault>) -> ToolCallFault {
-    let fault = match came {
-        Ok(_) => return ToolCallFault::new("the sandbox gave something else than was asked for"),
-        Err(fault) => fault,
+    let Err(fault) = came else {
+        return ToolCallFault::new("the sandbox gave something else than was asked for");
     };
     let kind = match fault.kind {
         BackendFaultKind::PermissionDenied => ToolCallFaultKind::PermissionDenied,

@@ -81,7 +81,7 @@ impl<'a> ThreadCalls<'a> {
             .filter_map(|tool| Some((tool, reference(tool.name())?)))
             .map(|(tool, item)| self.checked(Arc::clone(tool), Some(item)));
         let granted_tools = of_workspace.chain(of_program);
-        let granted_tools = granted_tools.filter(|tool| tool.is_granted());
+        let granted_tools = granted_tools.filter(CheckedTool::is_granted);
         let built_in = own.chain(granted_tools);
         let built_in = built_in.map(|tool| TableTool { tool: Box::new(tool), item: None });
         let items = if granted.executes { self.items()? } else { Vec::new() };

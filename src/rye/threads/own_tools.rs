@@ -156,7 +156,7 @@ impl ThreadCalls<'_> {
     /// A part of a result of this very thread that was too long.
     fn blob(&self, digest: &str, offset: u64) -> Result<Value, ToolCallFault> {
         let missing = || ToolCallFault::new("this thread has kept nothing under that digest");
-        let digest: Digest = digest.parse().map_err(|_| missing())?;
+        let digest: Digest = digest.parse().map_err(|()| missing())?;
         let folder = transcript(&self.base, &self.id).with_file_name("blobs");
         let read = read_plain(&folder.join(digest.to_string()), THREAD_RECORD_BYTES);
         let Ok(Bounded::All(bytes)) = read else { return Err(missing()) };

@@ -13,11 +13,11 @@ use crate::world::World;
 struct Weather(AtomicUsize);
 
 impl ThreadTool for Weather {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "weather"
     }
 
-    fn description(&self) -> &str {
+    fn description(&self) -> &'static str {
         "Says the weather of a town."
     }
 
