@@ -13,7 +13,8 @@
 //!
 //! Start at `converse.rs`, the loop. `prompt.rs` what the model is told · `table.rs` the tools that
 //! it may call, `tool.rs` one of them, `backend.rs` what one does in the thread's sandbox and
-//! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model.rs` who answers · `limits.rs` ·
+//! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model.rs` who
+//! answers · `limits.rs` ·
 //! `record.rs` what is kept, `record_check.rs` whether it is whole · `thread_id.rs`
 
 mod backend;
