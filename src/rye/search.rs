@@ -68,7 +68,6 @@ impl SearchRequest {
     }
 
     /// Only what a caller may reach.
-    #[cfg(feature = "code")]
     pub(crate) fn grants(self, grants: Option<Grants>) -> Self {
         Self { grants, ..self }
     }
