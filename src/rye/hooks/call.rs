@@ -153,6 +153,23 @@ impl CallHooks<'_> {
         }
     }
 
+    /// What a tool gave that is no item, as those who judge answers leave it: its value, or what it
+    /// says of its failure. `None` where it stands as it is.
+    ///
+    /// # Errors
+    /// `hook.denied`
+    pub(in crate::rye) fn after_value(
+        &self,
+        args: &Map<String, Value>,
+        shown: impl FnOnce() -> Value,
+        took: Duration,
+    ) -> Result<Option<Value>, Failure> {
+        match self.has_any(Phase::AfterExecution) {
+            true => self.after_content(args, shown(), took),
+            false => Ok(None),
+        }
+    }
+
     /// Shows what a call came to; what stands in its place, if somebody replaced it.
     fn after_content(
         &self,

@@ -32,6 +32,8 @@ use crate::verify::Source;
 const FOLDER: &str = "hooks";
 /// How the ids of those items begin.
 pub(crate) const BELOW: &str = "hooks/";
+/// Whose hooks judge what is not the project's.
+const OF_OTHERS: &[Space] = &[Space::User, Space::System];
 /// Why a required hook cannot be asked that no space has.
 const NOT_THERE: &str = "it is not there";
 
@@ -213,12 +215,34 @@ impl Hooks<'_> {
         source: &Source,
         call_id: &str,
     ) -> Result<CallHooks<'b>, Failure> {
-        let call = source.item().clone();
         let spaces = match source.space() {
             Space::Project => &Space::NEAREST_FIRST[..],
-            _ => &[Space::User, Space::System],
+            _ => OF_OTHERS,
         };
-        let loaders = HookLoaders { policy, sink };
+        self.of_named(HookLoaders { policy, sink }, source.item().clone(), spaces, call_id)
+    }
+
+    /// The hooks that judge a call of a tool that is no item, but is granted by this name.
+    ///
+    /// # Errors
+    /// `hook.unusable`: one of them cannot be asked.
+    pub(in crate::rye) fn of_own_tool<'b>(
+        self,
+        policy: &'b HookPolicies<'b>,
+        sink: &'b dyn Sink,
+        tool: &Ref,
+        call_id: &str,
+    ) -> Result<CallHooks<'b>, Failure> {
+        self.of_named(HookLoaders { policy, sink }, tool.clone(), OF_OTHERS, call_id)
+    }
+
+    fn of_named<'b>(
+        self,
+        loaders: HookLoaders<'b>,
+        call: Ref,
+        spaces: &[Space],
+        call_id: &str,
+    ) -> Result<CallHooks<'b>, Failure> {
         let mut armed = Vec::new();
         for found in self.find(loaders, spaces)? {
             match found.hook {

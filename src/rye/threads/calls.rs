@@ -19,6 +19,7 @@ use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::parse::{DirectiveOutput, Item};
 use crate::plan::{PLAN_INVALID_PARAMETERS, Params};
 use crate::report::Report;
+use crate::rye::call_policy::{CallPolicy, LockMode};
 use crate::rye::facade::Rye;
 use crate::rye::grants;
 use crate::rye::run::Request;
@@ -139,7 +140,7 @@ impl<'a> ThreadCalls<'a> {
             parent: Some(ThreadParent { id: self.id.clone(), fetch: self.fetch.clone() }),
             locked: self.locked,
             timeout: Some(session.time_left().clamp(Duration::from_millis(1), LONGEST_CALL)),
-            call_id: Some(format!("{}-{}", self.id, session.call_id())),
+            call_id: Some(self.call_id(session)),
             ..request
         };
         let begin = Instant::now();
@@ -147,6 +148,13 @@ impl<'a> ThreadCalls<'a> {
             Ok(report) => gave(&report, begin),
             Err(failed) => Err(refused(failed.failure)),
         }
+    }
+}
+
+impl ThreadCalls<'_> {
+    /// What hooks are told of a call.
+    fn call_id(&self, session: &ThreadSession<'_>) -> String {
+        format!("{}-{}", self.id, session.call_id())
     }
 }
 
@@ -192,8 +200,8 @@ impl ThreadTool for ItemTool<'_> {
     }
 }
 
-/// A tool that is no item: its grant and its arguments are judged before it is called, and its
-/// panic is a failure of the call.
+/// A tool that is no item: its grant, its arguments and the hooks are asked around its call as they
+/// are around that of an item, and its panic is a failure of the call.
 struct CheckedTool<'a> {
     calls: &'a ThreadCalls<'a>,
     tool: Arc<dyn ThreadTool + 'a>,
@@ -233,13 +241,61 @@ impl ThreadTool for CheckedTool<'_> {
         let Some(item) = self.item.clone().or_else(name) else {
             return Err(ToolCallFault::new("the tool has no name that can be granted"));
         };
-        if self.item.is_some() {
-            let judged = grants::judge(Some(&self.calls.execute), &item);
-            judged.map_err(|denied| refused(denied.into()))?;
+        if self.item.is_none() {
+            // What it runs is judged where every item is.
+            let args = self.checked(&item, session, args)?;
+            return self.carry_out(&item, session, args);
         }
+        let judged = grants::judge(Some(&self.calls.execute), &item);
+        judged.map_err(|denied| refused(denied.into()))?;
+        let calls = self.calls;
+        let policy = CallPolicy::new(calls.rye, LockMode::from_flag(calls.locked)).for_hooks();
+        let call_id = calls.call_id(session);
+        let hooks = calls.rye.hooks().of_own_tool(&policy, calls.sink, &item, &call_id);
+        let hooks = hooks.map_err(refused)?;
+        let args = hooks.replace_args(args).map_err(refused)?;
+        let args = self.checked(&item, session, args)?;
+        hooks.before(&args).map_err(refused)?;
+        let begin = Instant::now();
+        let came = self.carry_out(&item, session, args.clone());
+        if came.as_ref().is_err_and(|fault| fault.stopped.is_some()) {
+            return came;
+        }
+        let shown = || match &came {
+            Ok(value) => value.clone(),
+            Err(fault) => json!({"error": fault.message, "data": fault.detail}),
+        };
+        let replaced = hooks.after_value(&args, shown, begin.elapsed()).map_err(refused)?;
+        match (came, replaced) {
+            (came, None) => came,
+            (Ok(_), Some(other)) => Ok(other),
+            (Err(fault), Some(other)) => {
+                let message = "it failed; what it said was replaced by a hook";
+                Err(ToolCallFault::of(fault.kind, message, other))
+            }
+        }
+    }
+}
+
+impl CheckedTool<'_> {
+    /// Arguments that fit the schema of the tool.
+    fn checked(
+        &self,
+        item: &Ref,
+        session: &ThreadSession<'_>,
+        args: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ToolCallFault> {
         let (schema, time) = (self.parameters(), Some(session.time_left()));
-        let args = Params::check(&item, Some(&schema), args, time);
-        let args = args.map_err(|error| refused(error.into()))?.as_map().clone();
+        let args = Params::check(item, Some(&schema), args, time);
+        Ok(args.map_err(|error| refused(error.into()))?.as_map().clone())
+    }
+
+    fn carry_out(
+        &self,
+        item: &Ref,
+        session: &ThreadSession<'_>,
+        args: Map<String, Value>,
+    ) -> Result<Value, ToolCallFault> {
         let called = catch_unwind(AssertUnwindSafe(|| self.tool.call(session, args)));
         let fault = match called {
             Ok(Ok(value)) => return Ok(value),
@@ -249,6 +305,7 @@ impl ThreadTool for CheckedTool<'_> {
         // A command that was cut short, because this process or this thread was asked to end.
         match fault.signal() {
             Some(signal) => {
+                let item = item.clone();
                 Err(ToolCallFault::stopped(ExecuteError::Interrupted { item, signal }.into()))
             }
             None => Err(fault),

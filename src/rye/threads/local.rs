@@ -28,6 +28,7 @@ use crate::id::Space;
 use crate::plan::workspace_policy;
 use crate::rye::carry_out::pin_fallback;
 use crate::rye::facade::Rye;
+use crate::rye::run::run_id;
 use crate::thread::{
     BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
     WorkspaceEntry, shown_bytes,
@@ -122,7 +123,9 @@ impl<'a> LocalBackend<'a> {
         let home = ("HOME", workspace.folder.clone().into_os_string());
         let usual = usual.into_iter().chain([home]).map(|(name, value)| (name.to_owned(), value));
         let own = env.into_iter().map(|(name, value)| (name, OsString::from(value)));
-        spawn.env = usual.chain(own).collect();
+        // A rye that it starts is below a run, whatever else the command is given.
+        let below = ("RYE_RUN_ID".to_owned(), OsString::from(run_id()));
+        spawn.env = usual.chain(own).chain([below]).collect();
         spawn.stdin = stdin;
         spawn.sandbox = Some(ChildSandbox {
             confinement: workspace.confinement.clone(),

@@ -21,7 +21,7 @@ pub(super) enum OwnTool<'a> {
     Execute(&'a ThreadCalls<'a>),
     /// Reads an item, finds some, or goes on with a long result.
     Fetch(&'a ThreadCalls<'a>),
-    /// Asks a person to sign an item.
+    /// Says that a person should sign an item, which stands in the record; nothing is signed.
     Sign,
 }
 
@@ -41,7 +41,7 @@ impl ThreadTool for OwnTool<'_> {
                 "Gives the text of an item (`item_id`), finds items by a few words (`query`), or \
                  goes on with a long result of this thread (`blob`, `offset`)."
             }
-            Self::Sign => "Asks a person to sign an item. It is never signed at once.",
+            Self::Sign => "Says that a person should sign an item. It signs nothing.",
         }
     }
 

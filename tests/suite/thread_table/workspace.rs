@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{call, directive, forked, prepared, results};
+use crate::hooks::hook;
 use crate::sandbox::levels;
 use crate::world::World;
 
@@ -147,7 +148,7 @@ fn no_path_leads_out_of_the_workspace_whatever_a_command_put_there_table() {
 }
 
 #[test]
-fn a_command_sees_no_project_no_home_no_network_and_no_variable_of_rye() {
+fn a_command_sees_no_project_no_home_no_network_and_is_known_to_be_below_a_run() {
     if levels("a_command_sees_no_project_no_home_no_network").is_empty() {
         return;
     }
@@ -165,7 +166,10 @@ fn a_command_sees_no_project_no_home_no_network_and_no_variable_of_rye() {
         ],
     );
     let all = gave.iter().map(Value::to_string).collect::<String>();
-    assert!(gave[0]["stdout"].as_str().unwrap().contains("PATH="), "{}", gave[0]);
+    let variables = gave[0]["stdout"].as_str().unwrap();
+    assert!(variables.contains("PATH="), "{variables}");
+    // So whatever a rye that it starts asks of a person is asked of one.
+    assert!(variables.contains("RYE_RUN_ID=run-"), "{variables}");
     assert!(!all.contains("canary-"), "{all}");
     assert_ne!(gave[1]["stdout"], "seen: 0\n");
     assert_ne!(gave[2]["exit_code"], 0);
@@ -285,4 +289,34 @@ fn a_model_finds_what_it_may_read_and_signs_nothing() {
         [&json!("permission_denied"), &json!("invalid_tool_arguments"), &json!("pending")]
     );
     assert_eq!(world.read(".ai/tools/acme/mine.sh"), b"true\n", "nothing was signed");
+}
+
+#[test]
+fn f07_f10_hooks_judge_what_a_model_does_in_its_workspace_and_without_a_required_one_nothing_runs()
+{
+    if levels("f07_f10_hooks_judge_what_a_model_does_in_its_workspace").is_empty() {
+        return;
+    }
+    let world = World::new_on_disk();
+    let calls = [write("a.txt", "one"), run("echo two >> a.txt; cat a.txt"), read("a.txt")];
+    assert_eq!(gave(&world, &calls)[1]["stdout"], "onetwo\n", "the fixture works untouched");
+    let about = "match: [\"tool:rye/workspace/run_shell_command\"]\n";
+    let denies = "echo '{\"allow\":false,\"reason\":\"no shell\"}'";
+    hook(&world, "guard", &format!("phases: [before_execution]\n{about}"), denies);
+    let told = gave(&world, &calls);
+    assert_eq!(told[1]["error_kind"], "blocked_by_hook", "{}", told[1]);
+    assert!(told[1]["message"].as_str().unwrap().contains("no shell"), "{}", told[1]);
+    assert_eq!(told[2]["content"], "one", "it did not run");
+    let after = "phases: [after_execution]\nreplaces: true\n";
+    let other = "echo '{\"allow\":true,\"replace\":{\"content\":{\"stdout\":\"hidden\"}}}'";
+    hook(&world, "guard", &format!("{after}{about}"), other);
+    assert_eq!(gave(&world, &calls)[1], json!({"stdout": "hidden"}));
+    hook(&world, "guard", &format!("phases: [before_execution]\n{about}"), "exit 2");
+    assert_eq!(gave(&world, &calls)[1]["error_kind"], "blocked_by_hook");
+    world.write_home(".ai/config/rye/policy.yaml", "required_hooks: [hooks/gone]\n");
+    let said = world.rye(&["sign", "config:rye/policy", "--space", "user"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    for told in gave(&world, &calls) {
+        assert_eq!(told["ok"], false, "{told}");
+    }
 }
