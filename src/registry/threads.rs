@@ -93,6 +93,40 @@ impl ThreadRow {
         self.process.is_some_and(|process| !process.is_gone())
     }
 
+    /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
+    /// ask at once, one gets it.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn claim(&self, registry: &mut Registry) -> Result<bool, RegistryError> {
+        let own = Approver::own();
+        registry.in_one_step(|step| {
+            let claimed = step.execute(
+                "UPDATE thread SET status = 'running', code = NULL, ended_at = NULL, pid = ?2, \
+                 start = ?3 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
+                 AND checkpoint IS ?5 AND pid IS ?6 AND start IS ?7",
+                params![
+                    self.id,
+                    own.map(|process| process.pid),
+                    own.map(|process| process.start),
+                    self.status,
+                    self.checkpoint,
+                    self.process.map(|process| process.pid),
+                    self.process.map(|process| process.start),
+                ],
+            )?;
+            if claimed == 1 {
+                // What was asked of it before, and the report of its process before, are of then.
+                step.execute("DELETE FROM stop WHERE id = ?1", [&self.id])?;
+                step.execute(
+                    "DELETE FROM detached WHERE id = ?1 AND state NOT IN ('created', 'running')",
+                    [&self.id],
+                )?;
+            }
+            Ok(claimed == 1)
+        })
+    }
+
     /// It runs no more, and its process did not say so.
     pub(super) fn is_left(&self) -> bool {
         self.status == "running" && self.process.is_some_and(Approver::is_gone)

@@ -17,7 +17,7 @@ use super::load::Loader;
 use super::receipts::{ReceiptWriter, WrittenReceipts};
 #[cfg(feature = "code")]
 use super::saved_snippet::Nesting;
-use super::threads::{ThreadParent, Threads, max_async};
+use super::threads::{Resuming, ThreadParent, Threads, max_async};
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
@@ -85,6 +85,8 @@ pub struct Request {
     pub(crate) limits: Map<String, Value>,
     /// The name of the thread that it becomes, where that was given out before.
     pub(super) thread_id: Option<ThreadId>,
+    /// The thread that goes on with it.
+    pub(super) resuming: Option<Box<Resuming>>,
     /// The thread whose model asks for this.
     pub(super) parent: Option<ThreadParent>,
 }
@@ -119,6 +121,7 @@ impl Request {
             model: None,
             limits: Map::new(),
             thread_id: None,
+            resuming: None,
             parent: None,
         }
     }

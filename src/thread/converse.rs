@@ -11,6 +11,7 @@ use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{Asked, LanguageModel, Message, ModelCall, Turn};
 use super::record::Record;
+use super::replay::Replayed;
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
 use super::tool::{ThreadSession, ToolCallFault, ToolCallFaultKind};
@@ -37,6 +38,18 @@ pub(crate) struct Conversation<'a> {
     pub(crate) begin: Instant,
     /// Somebody asked it to stop.
     pub(crate) is_stopped: Arc<AtomicBool>,
+    /// How far it came before, where it goes on.
+    pub(crate) resumed: Option<Resumed>,
+}
+
+/// A thread that goes on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Resumed {
+    pub(crate) replayed: Replayed,
+    /// What a person tells the model now.
+    pub(crate) message: Option<String>,
+    /// How long it ran before.
+    pub(crate) before: Duration,
 }
 
 /// What became of a call.
@@ -63,6 +76,9 @@ pub(crate) struct Ended {
     pub(crate) tokens: TokenCounts,
 }
 
+/// What a call that hands over is answered with; see [`serialised`].
+const HANDED_OVER: &str = "{\"ok\":true}";
+
 /// What one turn led to.
 enum After {
     Next,
@@ -79,17 +95,20 @@ pub(crate) fn converse(
     record: &mut Record,
     ledger: &mut Registry,
 ) -> Result<Ended, Failure> {
+    let mut conversation = conversation;
+    let Resumed { replayed, message, before } = conversation.resumed.take().unwrap_or_default();
     let mut thread = Running {
-        messages: vec![Message::User(conversation.user.clone())],
+        tokens: replayed.tokens,
+        spent: replayed.spent,
+        turns: replayed.turns,
         conversation,
+        messages: Vec::new(),
         record,
         ledger,
-        tokens: TokenCounts::default(),
-        spent: 0,
-        turns: 0,
+        before,
         asks: 0,
     };
-    let came = thread.go();
+    let came = thread.go(replayed, message);
     thread.conversation.backend.close();
     let (status, code) = match &came {
         Ok(_) => ("completed", None),
@@ -110,23 +129,56 @@ struct Running<'a> {
     tokens: TokenCounts,
     spent: u64,
     turns: u64,
+    /// How long it ran in processes before this one.
+    before: Duration,
     /// How often outputs were asked for again.
     asks: usize,
 }
 
 impl Running<'_> {
-    fn go(&mut self) -> Result<Ended, Failure> {
-        let (system, user) = (&self.conversation.system, &self.conversation.user);
-        self.record.event("cognition_in", json!({"system": system, "user": user}))?;
+    fn go(&mut self, replayed: Replayed, message: Option<String>) -> Result<Ended, Failure> {
+        if let After::Done(ended) = self.begin(replayed, message)? {
+            return Ok(ended);
+        }
         self.checkpoint("running", false)?;
         loop {
             let turn = self.ask()?;
-            let after = self.act(turn)?;
-            if let After::Done(ended) = after {
+            // What it asks for is proven before anything of it is carried out.
+            self.checkpoint("running", false)?;
+            if let After::Done(ended) = self.act(turn)? {
                 return Ok(ended);
             }
-            self.checkpoint("running", false)?;
         }
+    }
+
+    /// Tells the model what it is to do, or goes on where a process before this one stopped.
+    fn begin(&mut self, replayed: Replayed, message: Option<String>) -> Result<After, Failure> {
+        let finished = replayed.finished_turn();
+        let Replayed { messages, unanswered, .. } = replayed;
+        self.messages = messages;
+        if self.messages.is_empty() {
+            let (system, user) = (&self.conversation.system, &self.conversation.user);
+            self.record.event("cognition_in", json!({"system": system, "user": user}))?;
+            self.messages.push(Message::User(user.clone()));
+        }
+        for call in &unanswered {
+            let why = "the call was interrupted, and may have been carried out in part";
+            let called = failed(ToolCallFaultKind::Exception, why.into(), Value::Null);
+            self.answer(call, called)?;
+        }
+        if let Some(message) = message {
+            self.record.event("cognition_in", json!({"user": message, "from": "person"}))?;
+            self.messages.push(Message::User(message));
+            return Ok(After::Next);
+        }
+        let Some((turn, results)) = finished else { return Ok(After::Next) };
+        let handed_over = turn.calls.iter().zip(&results).rev().find_map(|(call, result)| {
+            let tool = self.conversation.table.find(&call.name)?;
+            let is_taken = matches!(tool, NamedTool::Return) && result == HANDED_OVER;
+            let args = read_json(&call.arguments).ok().filter(|_| is_taken)?;
+            outputs_of(args.as_object()?, self.conversation.outputs).ok()
+        });
+        self.after(turn.text, !turn.calls.is_empty(), handed_over)
     }
 
     /// One answer of the model, held before and booked after.
@@ -161,7 +213,7 @@ impl Running<'_> {
         self.turns += 1;
         self.spent = self.spent.saturating_add(took.1);
         let usage = turn.usage.unwrap_or(TokenCounts { input: tokens, ..TokenCounts::default() });
-        add(&mut self.tokens, usage);
+        self.tokens.add(usage);
         let mut said = turn.to_json();
         said["usage"] = counts(usage);
         said["spend_micros"] = took.1.into();
@@ -186,31 +238,55 @@ impl Running<'_> {
                     failed(ToolCallFaultKind::InvalidArguments, message, Value::Null)
                 }
             };
-            let value = match called {
-                Called::Gave(value) => value,
-                Called::Failed { kind, message, detail } => {
-                    let kind = kind.as_str();
-                    json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
-                }
-                Called::Stopped(failure) => return Err(failure),
-            };
-            let mut lost = None;
-            let result = serialised(&value, |whole| match self.record.keep(whole) {
-                Ok(digest) => digest.to_string(),
-                Err(error) => {
-                    lost = Some(error);
-                    String::new()
-                }
-            });
-            lost.map_or(Ok(()), Err)?;
-            let told = json!({"id": call.id, "name": call.name, "content": result.text});
-            self.record.event("tool_call_result", told)?;
-            self.messages.push(Message::Result { call_id: call.id.clone(), content: result.text });
+            self.answer(call, called)?;
+            // What was carried out is never carried out again.
+            self.checkpoint("running", false)?;
         }
+        self.after(text, !wanted.is_empty(), handed_over)
+    }
+
+    /// Writes down what a call gave, and tells the model.
+    fn answer(&mut self, call: &ModelCall, called: Called) -> Result<(), Failure> {
+        let value = match called {
+            Called::Gave(value) => value,
+            Called::Failed { kind, message, detail } => {
+                let kind = kind.as_str();
+                json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
+            }
+            Called::Stopped(failure) => return Err(failure),
+        };
+        let (mut lost, mut blob) = (None, None);
+        let result = serialised(&value, |whole| match self.record.keep(whole.as_bytes()) {
+            Ok(digest) => {
+                blob = Some(digest.to_string());
+                digest.to_string()
+            }
+            Err(error) => {
+                lost = Some(error);
+                String::new()
+            }
+        });
+        lost.map_or(Ok(()), Err)?;
+        let mut told = json!({"id": call.id, "name": call.name, "content": result.text});
+        if let Some(blob) = blob {
+            told["blob"] = blob.into();
+        }
+        self.record.event("tool_call_result", told)?;
+        self.messages.push(Message::Result { call_id: call.id.clone(), content: result.text });
+        Ok(())
+    }
+
+    /// What comes behind a turn whose calls have their results.
+    fn after(
+        &mut self,
+        text: String,
+        has_calls: bool,
+        handed_over: Option<Map<String, Value>>,
+    ) -> Result<After, Failure> {
         if let Some(outputs) = handed_over {
             return Ok(After::Done(Ended { result: text, outputs, tokens: self.tokens }));
         }
-        if !wanted.is_empty() {
+        if has_calls {
             return Ok(After::Next);
         }
         let required = self.conversation.outputs.iter().filter(|output| output.required);
@@ -285,7 +361,7 @@ impl Running<'_> {
             return Err(ThreadError::Cancelled { id: self.record.id().to_string() }.into());
         }
         let max = self.conversation.limits.duration_seconds;
-        let took = self.conversation.begin.elapsed();
+        let took = self.took();
         match Duration::from_secs(max).checked_sub(took).filter(|left| !left.is_zero()) {
             Some(left) => Ok(left),
             None => {
@@ -295,6 +371,11 @@ impl Running<'_> {
         }
     }
 
+    /// How long it ran, in this process and in those before.
+    fn took(&self) -> Duration {
+        self.before.saturating_add(self.conversation.begin.elapsed())
+    }
+
     fn beyond(&self, breach: Breach) -> Failure {
         ThreadError::LimitExceeded { id: self.record.id().clone(), breach }.into()
     }
@@ -302,6 +383,7 @@ impl Running<'_> {
     fn checkpoint(&mut self, status: &str, is_final: bool) -> Result<(), Failure> {
         let ledger = json!({
             "turns": self.turns, "tokens": total(self.tokens), "spend_micros": self.spent,
+            "elapsed_ms": u64::try_from(self.took().as_millis()).unwrap_or(u64::MAX),
         });
         let (_, digest) = self.record.checkpoint(status, ledger, is_final)?;
         Ok(self.ledger.note_checkpoint(self.record.id().as_str(), &digest.to_string())?)
@@ -340,13 +422,6 @@ fn price(usage: TokenCounts, prices: Prices) -> u64 {
         (usage.cache_write, prices.cache_write),
     ];
     parts.into_iter().fold(0, |sum: u64, (tokens, price)| sum.saturating_add(cost(tokens, price)))
-}
-
-fn add(sum: &mut TokenCounts, more: TokenCounts) {
-    sum.input = sum.input.saturating_add(more.input);
-    sum.output = sum.output.saturating_add(more.output);
-    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
 }
 
 /// Tokens as they are shown.

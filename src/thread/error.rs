@@ -14,7 +14,9 @@ use crate::registry::Breach;
 
 codes! {
     THREAD_BAD_LIMIT = "thread.bad_limit", Usage;
+    THREAD_NOT_RESUMABLE = "thread.not_resumable", Refused;
     THREAD_OUTSIDE = "thread.outside", Refused;
+    THREAD_DRIFTED = "thread.drifted", Refused;
     THREAD_CANCELLED = "thread.cancelled", CannotRun;
     THREAD_KILLED = "thread.killed", CannotRun;
     THREAD_LIMIT_EXCEEDED = "thread.limit_exceeded", Refused;
@@ -44,6 +46,10 @@ pub(crate) enum ThreadError {
     Cancelled { id: String },
     #[error("`{}` was killed: its process is gone, and did not say how it ended", escape_line(.id))]
     Killed { id: String },
+    #[error("`{id}` does not go on as it began: {} is different now", escape_line(.what))]
+    Drifted { id: ThreadId, what: String },
+    #[error("`{id}` cannot go on here: {}", escape_line(.why))]
+    NotResumable { id: ThreadId, why: String },
     #[error("`{}` does not run: it is {state}", escape_line(.id))]
     NotRunning { id: String, state: String },
     #[error("`{}` could not be killed: {source}", escape_line(.id))]
@@ -81,6 +87,8 @@ impl Diagnose for ThreadError {
         match self {
             Self::BadLimit { .. } => THREAD_BAD_LIMIT,
             Self::Outside => THREAD_OUTSIDE,
+            Self::Drifted { .. } => THREAD_DRIFTED,
+            Self::NotResumable { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
             Self::Killed { .. } => THREAD_KILLED,
             Self::NotRunning { .. } | Self::NotKilled { .. } => THREAD_NOT_RUNNING,
@@ -107,6 +115,10 @@ impl Diagnose for ThreadError {
             Self::Killed { id } => {
                 format!("`rye thread show {id}` says how far it came; run it again if need be")
             }
+            Self::Drifted { .. } => {
+                "start a new thread with `rye execute`, or bring back what it began with".into()
+            }
+            Self::NotResumable { id, .. } => format!("`rye thread show {id}` says how far it came"),
             Self::NotRunning { .. } => "`rye thread list` shows what runs".into(),
             Self::NotKilled { .. } => "its process belongs to somebody else; see `ps`".into(),
             Self::StillRuns { id, .. } => {
@@ -177,6 +189,9 @@ impl Diagnose for ThreadError {
             | Self::NotRunning { id, .. }
             | Self::NotKilled { id, .. }
             | Self::StillRuns { id, .. } => object(json!({"thread_id": id})),
+            Self::Drifted { id, .. } | Self::NotResumable { id, .. } => {
+                object(json!({"thread_id": id.as_str()}))
+            }
             Self::MissingOutputs { id, names } => {
                 object(json!({"thread_id": id.as_str(), "missing": names}))
             }

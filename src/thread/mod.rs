@@ -14,8 +14,8 @@
 //! Start at `converse.rs`, the loop. `prompt.rs` what the model is told · `table.rs` the tools that
 //! it may call, `tool.rs` one of them, `backend.rs` what one does in the thread's sandbox and
 //! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model.rs` who
-//! answers · `limits.rs` ·
-//! `record.rs` what is kept, `record_check.rs` whether it is whole · `thread_id.rs`
+//! answers · `limits.rs` · `record.rs` what is kept, `record_check.rs` whether it is whole,
+//! `replay.rs` how far it came · `thread_id.rs`
 
 mod backend;
 mod converse;
@@ -25,6 +25,7 @@ mod model;
 mod prompt;
 mod record;
 mod record_check;
+mod replay;
 mod result;
 mod table;
 mod thread_id;
@@ -37,13 +38,14 @@ pub use backend::{
 };
 pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
-pub(crate) use converse::{Conversation, Ended, converse, counts};
+pub(crate) use converse::{Conversation, Ended, Resumed, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, ThreadError};
 pub(crate) use limits::ThreadLimits;
 pub(crate) use model::{LanguageModel, Scripted};
 pub(crate) use prompt::Prompt;
-pub(crate) use record::{Record, transcript};
+pub(crate) use record::{ProvenRecord, Record, THREAD_RESUMED, transcript};
 pub(crate) use record_check::{CheckedRecord, check_record};
+pub(crate) use replay::replay;
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
 pub(crate) use workspace::{WorkspaceTool, shown_bytes};

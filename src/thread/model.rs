@@ -93,29 +93,32 @@ pub(crate) trait LanguageModel {
 pub(crate) struct Scripted {
     provider: Ref,
     turns: Vec<ScriptedTurn>,
-    said: usize,
-    calls: usize,
 }
 
 impl Scripted {
     pub(crate) fn new(provider: Ref, turns: Vec<ScriptedTurn>) -> Self {
-        Self { provider, turns, said: 0, calls: 0 }
+        Self { provider, turns }
     }
 }
 
 impl LanguageModel for Scripted {
-    fn turn(&mut self, _asked: &Asked<'_>) -> Result<Turn, ThreadError> {
-        let Some(turn) = self.turns.get(self.said) else {
+    fn turn(&mut self, asked: &Asked<'_>) -> Result<Turn, ThreadError> {
+        // Where it is in its script, the conversation says; so it goes on in another process.
+        let said = asked.messages.iter().filter_map(|message| match message {
+            Message::Model(turn) => Some(turn.calls.len()),
+            _ => None,
+        });
+        let (said, mut calls) = said.fold((0, 0), |(said, calls), more| (said + 1, calls + more));
+        let Some(turn) = self.turns.get(said) else {
             let (provider, turns) = (self.provider.clone(), self.turns.len());
             return Err(ThreadError::ScriptEnded { provider, turns });
         };
-        self.said += 1;
-        let calls = turn.calls.iter().map(|call| {
-            self.calls += 1;
-            let id = format!("call-{}", self.calls);
+        let wanted = turn.calls.iter().map(|call| {
+            calls += 1;
+            let id = format!("call-{calls}");
             ModelCall { id, name: call.name.clone(), arguments: call.arguments.clone() }
         });
-        let calls = calls.collect();
-        Ok(Turn { text: turn.text.clone(), calls, usage: turn.usage })
+        let wanted = wanted.collect();
+        Ok(Turn { text: turn.text.clone(), calls: wanted, usage: turn.usage })
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -51,6 +52,20 @@ pub(super) struct Checkpoint {
 
 pub(super) const VERSION: u64 = 1;
 
+/// The event that stands first where a thread goes on.
+pub(crate) const THREAD_RESUMED: &str = "thread_resumed";
+
+/// A transcript that was checked, for whoever goes on with it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProvenRecord {
+    pub(crate) bytes: Vec<u8>,
+    /// How many of them are proven.
+    pub(crate) proven: usize,
+    pub(crate) checkpoints: u64,
+    /// The digest of the last checkpoint's line.
+    pub(crate) last: Option<Digest>,
+}
+
 /// The open record of a thread that runs.
 ///
 /// Invariant: an event is written whole before the next thing happens, and a checkpoint is on the
@@ -85,6 +100,42 @@ impl Record {
         let file = make().map_err(|source| ThreadError::Record { path: path.clone(), source })?;
         let written = Digesting::default();
         Ok(Self { id, pair, file, path, written, seq: 0, previous: None })
+    }
+
+    /// Opens the record of a thread that goes on. What stands behind its last checkpoint is kept as
+    /// a blob, of which the digest is given, and is no part of the record any more.
+    ///
+    /// # Errors
+    /// `thread.record_io`, also where the file is another one than what was checked.
+    pub(crate) fn reopen(
+        base: &Path,
+        id: ThreadId,
+        pair: KeyPair,
+        checked: &ProvenRecord,
+    ) -> Result<(Self, Option<Digest>), ThreadError> {
+        let path = transcript(base, &id);
+        let (proven, tail) = checked.bytes.split_at(checked.proven);
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let open = || -> io::Result<File> {
+            let file = OpenOptions::new().append(true).custom_flags(flags).open(&path)?;
+            let meta = file.metadata()?;
+            match meta.is_file() && meta.len() == checked.bytes.len() as u64 {
+                true => Ok(file),
+                false => Err(io::Error::other("it changed while it was checked")),
+            }
+        };
+        let file = open().map_err(|source| ThreadError::Record { path: path.clone(), source })?;
+        let mut written = Digesting::default();
+        written.take(proven);
+        let (seq, previous) = (checked.checkpoints, checked.last);
+        let record = Self { id, pair, file, path, written, seq, previous };
+        if tail.is_empty() {
+            return Ok((record, None));
+        }
+        let kept = record.keep(tail)?;
+        let cut = record.file.set_len(proven.len() as u64);
+        cut.and_then(|()| record.file.sync_all()).map_err(|source| record.lost(source))?;
+        Ok((record, Some(kept)))
     }
 
     pub(crate) fn id(&self) -> &ThreadId {
@@ -142,12 +193,12 @@ impl Record {
         }
     }
 
-    /// Keeps a text beside the transcript, by its digest.
+    /// Keeps bytes beside the transcript, by its digest.
     ///
     /// # Errors
     /// `thread.record_io`
-    pub(crate) fn keep(&self, text: &str) -> Result<Digest, ThreadError> {
-        let digest = Digest::of(text.as_bytes());
+    pub(crate) fn keep(&self, bytes: &[u8]) -> Result<Digest, ThreadError> {
+        let digest = Digest::of(bytes);
         let folder = self.path.with_file_name("blobs");
         let keep = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -155,7 +206,7 @@ impl Record {
             if fs::symlink_metadata(&path).is_ok() {
                 return Ok(());
             }
-            write_atomic(&path, text.as_bytes(), 0o600)
+            write_atomic(&path, bytes, 0o600)
         };
         keep().map_err(|source| self.lost(source))?;
         Ok(digest)

@@ -1,6 +1,8 @@
 //! Whether the record of a thread is what was signed (threads 7).
 
-use super::record::{Checkpoint, VERSION};
+use serde_json::Value;
+
+use super::record::{Checkpoint, THREAD_RESUMED, VERSION};
 use super::thread_id::ThreadId;
 use crate::base::{Digest, Digesting, canon};
 use crate::id::Fingerprint;
@@ -17,6 +19,8 @@ pub(crate) struct CheckedRecord {
     /// What the last checkpoint says.
     pub(crate) status: String,
     pub(crate) is_final: bool,
+    /// What the last checkpoint says that the thread has used.
+    pub(crate) ledger: Value,
     /// Who signed the last checkpoint.
     pub(crate) key: Option<Fingerprint>,
     /// The digest of the last checkpoint's line, and of the one before it.
@@ -35,9 +39,11 @@ pub(crate) fn check_record(
 ) -> CheckedRecord {
     let mut checked = CheckedRecord::default();
     let mut before = Digesting::default();
+    // Behind a final checkpoint stands nothing, but where the thread went on.
+    let mut went_on = true;
     for line in transcript.split_inclusive(|byte| *byte == b'\n') {
         if let Ok(envelope) = Envelope::read_as(PayloadType::Checkpoint, line) {
-            if checked.is_final {
+            if !went_on {
                 checked.finding = Some("a checkpoint stands behind the last one".into());
                 break;
             }
@@ -47,6 +53,8 @@ pub(crate) fn check_record(
                     checked.proven_bytes = before.bytes() + line.len() as u64;
                     checked.status = checkpoint.status;
                     checked.is_final = checkpoint.is_final;
+                    checked.ledger = checkpoint.ledger;
+                    went_on = !checkpoint.is_final;
                     checked.key = Some(envelope.key());
                     checked.before_last = checked.last;
                     checked.last = Some(Digest::of(line));
@@ -56,6 +64,12 @@ pub(crate) fn check_record(
                     break;
                 }
             }
+        } else if !went_on {
+            went_on = goes_on(line);
+            if !went_on {
+                break;
+            }
+            checked.is_final = false;
         }
         before.take(line);
     }
@@ -68,6 +82,14 @@ pub(crate) fn check_record(
         checked.finding = Some(format!("{bytes} bytes stand behind the last checkpoint"));
     }
     checked
+}
+
+/// Whether a line behind a final checkpoint says that the thread went on; also one that was being
+/// written when its process was killed.
+fn goes_on(line: &[u8]) -> bool {
+    let is_whole = line.ends_with(b"\n");
+    let event = serde_json::from_slice::<Value>(line).ok();
+    event.map_or(!is_whole, |event| event["event"] == THREAD_RESUMED)
 }
 
 /// A checkpoint that holds, for what stands before it.

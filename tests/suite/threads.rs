@@ -425,7 +425,7 @@ fn a_thread_that_is_killed_is_listed_so_and_its_record_holds_to_its_last_checkpo
     let (status, told) = world.json(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
     assert_eq!(
         (status, &told["final"], &told["checkpoints"]),
-        (0, &json!(false), &json!(2)),
+        (0, &json!(false), &json!(4)),
         "{told}"
     );
     assert!(told["unproven_bytes"].as_u64().unwrap() > 0, "{told}");

@@ -3,6 +3,7 @@
 //! One file a verb.
 
 mod list;
+mod resume;
 mod show;
 mod stop;
 mod tree;
@@ -58,6 +59,14 @@ enum Verb {
         #[arg(value_name = "ID")]
         id: String,
     },
+    /// Go on with a thread that stopped, and repeat nothing that was carried out
+    Resume {
+        #[arg(value_name = "ID")]
+        id: String,
+        /// What to tell its model now
+        #[arg(value_name = "MESSAGE")]
+        message: Option<String>,
+    },
     /// Check that the record of a thread is what was signed
     Verify {
         #[arg(value_name = "ID")]
@@ -73,6 +82,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Cancel { id } => stop::cancel(id, context, out),
         Verb::Kill { id } => stop::kill(id, context, out),
         Verb::Tree { id } => tree::run(id, context, out),
+        Verb::Resume { id, message } => resume::run(id, message.clone(), context, out),
         Verb::Verify { id } => verify::run(id, context, out),
     }
 }

@@ -10,7 +10,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::rye::{Threads, VerifiedThread};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let VerifiedThread { row, path, checked } = Threads::new(&context.rye()?).verify(id)?;
+    let VerifiedThread { row, path, checked, .. } = Threads::new(&context.rye()?).verify(id)?;
     if out.is_json() {
         out.success(json!({
             "thread_id": id, "verified": true, "final": checked.is_final,

@@ -47,6 +47,16 @@ pub(crate) struct TokenCounts {
     pub(crate) cache_write: u64,
 }
 
+impl TokenCounts {
+    /// Counts what another turn took too.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
+        self.cache_read = self.cache_read.saturating_add(more.cache_read);
+        self.cache_write = self.cache_write.saturating_add(more.cache_write);
+    }
+}
+
 /// One turn as it is written in a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScriptedTurn {

@@ -12,6 +12,7 @@ use super::calls::{GrantedActions, ThreadCalls};
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
 use super::places::max_async;
+use super::resume::Resuming;
 use super::settings::{ChosenModel, limits, model, patterns};
 use super::{ThreadParent, Threads};
 use crate::base::bytes::refuse_links;
@@ -28,8 +29,8 @@ use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::thread::{
-    Conversation, Ended, LanguageModel, Prompt, Record, Scripted, ThreadError, ThreadId,
-    ThreadLimits, ToolTable, converse, counts, transcript,
+    Conversation, Ended, LanguageModel, Prompt, Record, Resumed, Scripted, THREAD_RESUMED,
+    ThreadError, ThreadId, ThreadLimits, ToolTable, converse, counts, transcript,
 };
 use crate::trace::{Event, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys, Source};
@@ -112,11 +113,18 @@ impl Threads<'_> {
             return detaching.thread(&id);
         }
         let mut registry = Registry::open(user.base())?;
+        if let Some(resuming) = &request.resuming {
+            prepared.compare(resuming)?;
+            resuming.claim(&mut registry)?;
+        }
         let watch = StopWatch::start(is_asked_to_stop(user.base(), id.as_str())).ok();
-        let record = prepared.open(&id, pair, request.parent.as_ref(), &mut registry)?;
+        let record = prepared.open(&id, pair, request, &mut registry)?;
         let warnings = warnings(lineage.sources());
         let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
-        let ended = prepared.run(&calls, record, begin, is_stopped, &mut registry);
+        let ended = {
+            let resumed = request.resuming.as_ref().map(|resuming| resuming.resumed.clone());
+            prepared.run(&calls, record, begin, is_stopped, resumed, &mut registry)
+        };
         let is_stopped = watch.is_some_and(|watch| watch.is_stopped());
         if is_stopped {
             registry.stops().forget(id.as_str())?;
@@ -162,9 +170,13 @@ impl Prepared<'_> {
         &self,
         id: &ThreadId,
         pair: KeyPair,
-        parent: Option<&ThreadParent>,
+        request: &Request,
         registry: &mut Registry,
     ) -> Result<Record, Failure> {
+        if let Some(resuming) = &request.resuming {
+            return self.reopen(id, pair, resuming, registry);
+        }
+        let parent = request.parent.as_ref();
         let path = transcript(&self.base, id);
         let lost = |source: io::Error| ThreadError::Record { path: path.clone(), source };
         refuse_links(&self.base, Path::new(".ai/state/threads/x")).map_err(lost)?;
@@ -186,7 +198,7 @@ impl Prepared<'_> {
         }
         let record = Record::create(&self.base, id.clone(), pair);
         let record = record.and_then(|mut record| {
-            record.event("thread_started", self.to_json(id, parent))?;
+            record.event("thread_started", self.to_json(id, request))?;
             Ok(record)
         });
         record.map_err(|error| {
@@ -195,6 +207,35 @@ impl Prepared<'_> {
             let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), &now());
             failure
         })
+    }
+
+    /// Opens the record of a thread that goes on, and says so in it.
+    fn reopen(
+        &self,
+        id: &ThreadId,
+        pair: KeyPair,
+        resuming: &Resuming,
+        registry: &mut Registry,
+    ) -> Result<Record, Failure> {
+        let opened = Record::reopen(&self.base, id.clone(), pair, &resuming.record);
+        let opened = opened.and_then(|(mut record, unproven)| {
+            record.event(THREAD_RESUMED, resuming.to_json(unproven))?;
+            Ok(record)
+        });
+        opened.map_err(|error| {
+            let failure = Failure::from(error);
+            // It does not run; that this cannot be written down changes nothing of it.
+            let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), &now());
+            failure
+        })
+    }
+
+    /// # Errors
+    /// `thread.drifted`, `thread.not_resumable`
+    fn compare(&self, resuming: &Resuming) -> Result<(), ThreadError> {
+        let told = (self.prompt.system(), self.prompt.user(&self.lineage.directive.outputs));
+        let source = &self.lineage.source;
+        resuming.compare(source, self.permissions, &self.chosen.item, &self.base, &told)
     }
 
     /// One less than the thread above, or less if it asks for less.
@@ -209,7 +250,8 @@ impl Prepared<'_> {
         Ok(self.limits.depth.min(above.saturating_sub(1)))
     }
 
-    fn to_json(&self, id: &ThreadId, parent: Option<&ThreadParent>) -> Value {
+    fn to_json(&self, id: &ThreadId, request: &Request) -> Value {
+        let parent = request.parent.as_ref();
         let source = &self.lineage.source;
         let tools: Vec<&str> = self.table.tools().iter().map(|tool| tool.name.as_str()).collect();
         json!({
@@ -219,6 +261,7 @@ impl Prepared<'_> {
             "signer": source.signer().map(|signer| signer.key),
             "provider": self.chosen.item, "model": self.chosen.model,
             "limits": self.limits.to_json(), "permissions": self.permissions,
+            "locked": request.locked, "narrowed": request.grants.is_some(),
             "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
         })
     }
@@ -229,6 +272,7 @@ impl Prepared<'_> {
         mut record: Record,
         begin: Instant,
         is_stopped: Arc<AtomicBool>,
+        resumed: Option<Resumed>,
         registry: &mut Registry,
     ) -> Result<Ended, Failure> {
         let ChosenModel { item, provider, prices, .. } = &self.chosen;
@@ -247,6 +291,7 @@ impl Prepared<'_> {
             limits: self.limits,
             begin,
             is_stopped,
+            resumed,
         };
         converse(conversation, &mut record, registry)
     }

@@ -3,7 +3,7 @@
 //! `fork.rs` starts one · `settings.rs` its limits and its model · `calls.rs` what its model calls,
 //! `own_tools.rs` of rye itself and `local.rs` in the sandbox of the thread
 //! · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs` how
-//! many of these run at once
+//! many of these run at once · `resume.rs` one that goes on
 
 mod calls;
 mod fork;
@@ -11,11 +11,13 @@ mod life;
 mod local;
 mod own_tools;
 mod places;
+mod resume;
 mod settings;
 
 pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;
 pub(super) use places::max_async;
+pub(super) use resume::Resuming;
 
 use std::path::{Path, PathBuf};
 
@@ -43,6 +45,7 @@ pub(crate) struct VerifiedThread {
     pub(crate) row: Option<ThreadRow>,
     pub(crate) path: PathBuf,
     pub(crate) checked: CheckedRecord,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Threads: starting one, which there are, and whether a record holds.
@@ -96,7 +99,7 @@ impl Threads<'_> {
         let finding = checked.finding.clone().or_else(|| missing(&checked, row.as_ref()));
         match finding {
             Some(why) => Err(ThreadError::RecordInvalid { id, why }.into()),
-            None => Ok(VerifiedThread { row, path, checked }),
+            None => Ok(VerifiedThread { row, path, checked, bytes }),
         }
     }
 

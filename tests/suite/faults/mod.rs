@@ -15,7 +15,7 @@ mod cases;
 mod full;
 mod imports;
 mod names;
-mod tracer;
+pub mod tracer;
 mod tree;
 
 use std::fs;

@@ -1,0 +1,165 @@
+//! A thread that goes on where it stopped: verified, as it began, and by one process alone.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::{Threads, VerifiedThread, parsed};
+use crate::diagnostic::Failure;
+use crate::host::is_below_a_run;
+use crate::id::Ref;
+use crate::registry::{Registry, ThreadRow};
+use crate::report::Report;
+use crate::rye::failed::Failed;
+use crate::rye::run::Request;
+use crate::thread::{ProvenRecord, Resumed, ThreadError, ThreadId, replay};
+use crate::trace::Sink;
+use crate::verify::Source;
+
+/// A thread that is to go on, with a record that holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Resuming {
+    row: ThreadRow,
+    id: ThreadId,
+    pub(super) record: ProvenRecord,
+    pub(super) resumed: Resumed,
+}
+
+impl Threads<'_> {
+    /// Goes on with a thread that does not run, with what a person says to its model now.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.still_runs`, `thread.record_invalid`, `thread.not_resumable`,
+    /// `thread.drifted`; whatever starting a thread is refused with.
+    pub(crate) fn resume(
+        self,
+        id: &str,
+        message: Option<String>,
+        begin: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failed> {
+        let request = self.resuming(id, message).map_err(|failure| Failed {
+            failure,
+            item: id.to_owned(),
+            chain: Vec::new(),
+            elapsed: begin.elapsed(),
+            warnings: Vec::new(),
+            trace: None,
+        })?;
+        self.rye.runs().run(&request, begin, sink)
+    }
+
+    fn resuming(self, id: &str, message: Option<String>) -> Result<Request, Failure> {
+        if is_below_a_run() {
+            return Err(ThreadError::Outside.into());
+        }
+        let id = parsed(id)?;
+        let row = self.row(&id)?;
+        let row = row.map_err(|near| ThreadError::NotFound { id: id.to_string(), near })?;
+        if row.status == "running" {
+            return Err(still_runs(&row).into());
+        }
+        let VerifiedThread { checked, bytes, .. } = self.verify(id.as_str())?;
+        let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
+        let replayed = replay(&bytes[..proven])
+            .map_err(|why| ThreadError::RecordInvalid { id: id.clone(), why })?;
+        let before = checked.ledger["elapsed_ms"].as_u64().unwrap_or_default();
+        let record =
+            ProvenRecord { bytes, proven, checkpoints: checked.checkpoints, last: checked.last };
+        let started = &replayed.started;
+        let limits = &started["limits"];
+        let request = Request {
+            params: started["inputs"].as_object().cloned().unwrap_or_default(),
+            thread: "fork".into(),
+            locked: started["locked"] == true,
+            model: Some(row.model.clone()),
+            limits: ["duration_seconds", "depth"]
+                .into_iter()
+                .map(|name| (name.to_owned(), limits[name].clone()))
+                .collect::<Map<_, _>>(),
+            thread_id: Some(id.clone()),
+            ..Request::new(row.item.clone())
+        };
+        let before = Duration::from_millis(before);
+        let resumed = Resumed { replayed, message, before };
+        let resuming = Resuming { row, id, record, resumed };
+        resuming.may_go_on()?;
+        Ok(Request { resuming: Some(Box::new(resuming)), ..request })
+    }
+}
+
+fn still_runs(row: &ThreadRow) -> ThreadError {
+    ThreadError::StillRuns { id: row.id.clone(), state: "running".into() }
+}
+
+impl Resuming {
+    /// # Errors
+    /// `thread.not_resumable`
+    fn may_go_on(&self) -> Result<(), ThreadError> {
+        let started = &self.resumed.replayed.started;
+        let why = if let Some(parent) = &self.row.parent {
+            format!("it is part of `{parent}`, which goes on with it")
+        } else if started["narrowed"] != false {
+            "whoever started it decided what it may reach".into()
+        } else if self.row.status == "completed" && self.resumed.message.is_none() {
+            "it is completed, and goes on only with a message".into()
+        } else {
+            return Ok(());
+        };
+        Err(ThreadError::NotResumable { id: self.id.clone(), why })
+    }
+
+    /// Whether a thread that starts now is the one that stopped.
+    ///
+    /// # Errors
+    /// `thread.drifted`, `thread.not_resumable`
+    pub(super) fn compare(
+        &self,
+        source: &Source,
+        permissions: &[String],
+        provider: &Ref,
+        base: &Path,
+        told: &(String, String),
+    ) -> Result<(), ThreadError> {
+        if Path::new(&self.row.base) != base {
+            let why = format!("it belongs to `{}`", self.row.base);
+            return Err(ThreadError::NotResumable { id: self.id.clone(), why });
+        }
+        let started = &self.resumed.replayed.started;
+        let is_told = self.resumed.replayed.told.as_ref().is_none_or(|before| before == told);
+        let what = if started["sha256"] != json!(source.digest()) {
+            format!("`{}`", self.row.item)
+        } else if started["permissions"] != json!(permissions) {
+            "what it may reach".into()
+        } else if started["provider"] != json!(provider) {
+            "its provider".into()
+        } else if !is_told {
+            "what its model is told".into()
+        } else {
+            return Ok(());
+        };
+        Err(ThreadError::Drifted { id: self.id.clone(), what })
+    }
+
+    /// Takes the thread for this process.
+    ///
+    /// # Errors
+    /// `thread.still_runs` where another process was first, `registry.io`
+    pub(super) fn claim(&self, registry: &mut Registry) -> Result<(), Failure> {
+        match self.row.claim(registry)? {
+            true => Ok(()),
+            false => Err(still_runs(&self.row).into()),
+        }
+    }
+
+    /// What the record says of it.
+    pub(super) fn to_json(&self, unproven: Option<crate::base::Digest>) -> Value {
+        let mut told = json!({"thread_id": self.id.as_str(), "from": self.row.status});
+        if let Some(blob) = unproven {
+            told["blob"] = blob.to_string().into();
+            told["unproven_bytes"] = (self.record.bytes.len() - self.record.proven).into();
+        }
+        told
+    }
+}

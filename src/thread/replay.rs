@@ -1,0 +1,145 @@
+//! A conversation, read back from what its record proves.
+
+use serde_json::{Map, Value};
+
+use super::model::{Message, ModelCall, Turn};
+use crate::parse::{TokenCounts, json as read_json};
+
+/// A conversation as far as it came.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Replayed {
+    /// What was written down when it started.
+    pub(crate) started: Map<String, Value>,
+    /// What the model was told first: the system message and the task.
+    pub(crate) told: Option<(String, String)>,
+    pub(super) messages: Vec<Message>,
+    /// Calls of the last turn that have no result.
+    pub(super) unanswered: Vec<ModelCall>,
+    pub(super) tokens: TokenCounts,
+    pub(super) spent: u64,
+    pub(super) turns: u64,
+}
+
+/// Reads the events of a transcript that was checked; its checkpoints say nothing here.
+///
+/// # Errors
+/// What is not an event as rye writes them.
+pub(crate) fn replay(proven: &[u8]) -> Result<Replayed, String> {
+    let mut replayed = Replayed::default();
+    for (at, line) in proven.split(|byte| *byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let text = std::str::from_utf8(line).map_err(|_| format!("line {} is not text", at + 1))?;
+        let event = read_json(text).map_err(|_| format!("line {} is not JSON", at + 1))?;
+        replayed.take(&event).ok_or_else(|| format!("line {} is not a known event", at + 1))?;
+    }
+    Ok(replayed)
+}
+
+impl Replayed {
+    /// The last turn, where all that it called has its result and nothing was said since.
+    pub(super) fn finished_turn(&self) -> Option<(Turn, Vec<String>)> {
+        let at = self.messages.iter().rposition(|said| matches!(said, Message::Model(_)))?;
+        let Message::Model(turn) = &self.messages[at] else { return None };
+        let results = self.messages[at + 1..].iter().map(|said| match said {
+            Message::Result { content, .. } => Some(content.clone()),
+            _ => None,
+        });
+        let results: Vec<String> = results.collect::<Option<_>>()?;
+        (results.len() == turn.calls.len()).then(|| (turn.clone(), results))
+    }
+
+    fn take(&mut self, event: &Value) -> Option<()> {
+        let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
+        match event.get("event").and_then(Value::as_str) {
+            Some("thread_started") => self.started = event.as_object()?.clone(),
+            Some("cognition_in") => {
+                let user = text("user")?;
+                if let Some(system) = text("system") {
+                    self.told = Some((system, user.clone()));
+                }
+                self.messages.push(Message::User(user));
+            }
+            Some("cognition_out") => {
+                let turn = turn(event)?;
+                let usage = turn.usage.unwrap_or_default();
+                self.turns += 1;
+                self.tokens.add(usage);
+                self.spent = self.spent.saturating_add(event.get("spend_micros")?.as_u64()?);
+                self.unanswered.clone_from(&turn.calls);
+                self.messages.push(Message::Model(turn));
+            }
+            Some("tool_call_result") => {
+                let (call_id, content) = (text("id")?, text("content")?);
+                // Results come in the order of the calls, of which two may have one id.
+                let at = self.unanswered.iter().position(|call| call.id == call_id)?;
+                self.unanswered.remove(at);
+                self.messages.push(Message::Result { call_id, content });
+            }
+            // Whatever else is written down, a model was not told.
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+/// What a model said, as it was written down.
+fn turn(event: &Value) -> Option<Turn> {
+    let calls = event.get("tool_calls")?.as_array()?.iter().map(|call| {
+        let text = |key: &str| call.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(ModelCall { id: text("id")?, name: text("name")?, arguments: text("arguments")? })
+    });
+    let usage = event.get("usage")?;
+    let count = |key: &str| usage.get(key).and_then(Value::as_u64);
+    Some(Turn {
+        text: event.get("content")?.as_str()?.to_owned(),
+        calls: calls.collect::<Option<_>>()?,
+        usage: Some(TokenCounts {
+            input: count("input_tokens")?,
+            output: count("output_tokens")?,
+            cache_read: count("cache_read_tokens")?,
+            cache_write: count("cache_write_tokens")?,
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replay;
+    use serde_json::json;
+
+    #[test]
+    fn what_was_said_is_read_back_and_a_call_without_result_is_known() {
+        let out = json!({
+            "event": "cognition_out", "content": "x", "spend_micros": 3,
+            "tool_calls": [
+                {"id": "1", "name": "a", "arguments": "{}"},
+                {"id": "2", "name": "b", "arguments": "[bad"},
+            ],
+            "usage": {
+                "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 0,
+                "cache_write_tokens": 0,
+            },
+        });
+        let told = json!({"event": "cognition_in", "system": "s", "user": "u"});
+        let gave = |id: &str| json!({"event": "tool_call_result", "id": id, "content": "{}"});
+        let lines = |events: &[serde_json::Value]| {
+            events.iter().map(|event| format!("{event}\n")).collect::<String>()
+        };
+        let half = replay(lines(&[told.clone(), out.clone(), gave("1")]).as_bytes()).unwrap();
+        assert_eq!((half.turns, half.spent, half.messages.len()), (1, 3, 3));
+        assert_eq!(half.unanswered.len(), 1);
+        assert_eq!(half.unanswered[0].arguments, "[bad");
+        assert_eq!(half.finished_turn(), None);
+        let all = lines(&[told.clone(), out.clone(), gave("1"), gave("2")]);
+        let whole = replay(all.as_bytes()).unwrap();
+        assert_eq!(whole.finished_turn().unwrap().1, ["{}", "{}"]);
+        assert_eq!(whole.told, Some(("s".into(), "u".into())));
+        for bad in
+            [lines(&[told, out, gave("3")]), "x\n".into(), "{\"event\":\"cognition_out\"}\n".into()]
+        {
+            assert!(replay(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Threads that go on after they stopped: killed at each of their events, ended, raced for.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::faults::tracer::{Fault, trace};
+use crate::threads::{
+    ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
+};
+use crate::world::World;
+
+/// A tool that counts its own calls by what they are given.
+const COUNTS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+    # description = \"Counts its calls.\"\n# ///\ntee -a calls\necho >> calls\n";
+
+/// A thread of three calls, two of them in one turn.
+fn counting() -> World {
+    let one = |n: u64| json!({"name": "acme_echo", "arguments": {"n": n}});
+    let two = json!({"calls": [one(1), one(2)], "usage": {"input": 10, "output": 5}});
+    let turns = json!([two, call("acme_echo", &json!({"n": 3})), hand_over(), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    world.signed(".ai/tools/acme/echo.sh", COUNTS);
+    world
+}
+
+/// How often each of the three calls was carried out.
+fn counted(world: &World) -> [usize; 3] {
+    let text = fs::read_to_string(world.project().join("calls")).unwrap_or_default();
+    [1, 2, 3].map(|n| text.matches(&json!({"n": n}).to_string()).count())
+}
+
+fn last(world: &World) -> String {
+    rows(world).last().unwrap()["thread_id"].as_str().unwrap().to_owned()
+}
+
+fn verified(world: &World, id: &str) -> Value {
+    let (status, told) = world.json(&["thread", "verify", id]);
+    assert_eq!(status, 0, "{told}");
+    told
+}
+
+#[test]
+fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats_no_call() {
+    let world = counting();
+    assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+    assert_eq!(counted(&world), [1, 1, 1]);
+    let records = world.project().join(".ai/state/threads");
+    let (mut step, mut resumed, mut interrupted) = (0, 0, 0);
+    loop {
+        let _ = fs::remove_file(world.project().join("calls"));
+        let fault = if step % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
+        let mut command =
+            world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
+        let traced = trace(&mut command, &records, Some((step / 2, fault)));
+        let Some(hit) = traced.hit.clone() else {
+            assert_eq!(traced.status, Some(0), "{traced:?}");
+            break;
+        };
+        step += 1;
+        assert_eq!(traced.status, None, "{hit:?}");
+        let row = rows(&world).pop().unwrap();
+        let id = row["thread_id"].as_str().unwrap();
+        assert_eq!(row["thread_status"], "killed", "{hit:?}: {row}");
+        let before = counted(&world);
+        let (status, told) = world.json(&["thread", "verify", id]);
+        if status != 0 {
+            // Nothing of it was signed yet, so nothing of it was carried out.
+            assert_eq!((before, resumed), ([0; 3], 0), "{hit:?}: {told}");
+            let (status, told) = world.json(&["thread", "resume", id]);
+            assert_ne!(status, 0, "{told}");
+            continue;
+        }
+        let (status, told) = world.json(&["thread", "resume", id]);
+        assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{hit:?}: {told}");
+        resumed += 1;
+        let after = counted(&world);
+        assert!(after.iter().all(|times| *times <= 1), "{hit:?}: {after:?}");
+        assert!(before.iter().zip(after).all(|(before, after)| *before <= after));
+        let told = verified(&world, id);
+        assert_eq!((&told["final"], &told["unproven_bytes"]), (&json!(true), &json!(0)));
+        // Whoever was not carried out, or is not known to have been, is told as that.
+        let gave = events(&world, id, "tool_call_result");
+        let lost = gave.iter().filter(|gave| gave["content"].to_string().contains("interrupted"));
+        let lost = lost.count();
+        interrupted += lost;
+        assert!(after.iter().sum::<usize>() + lost >= 3, "{hit:?}: {after:?}, {lost}");
+        let row = rows(&world).pop().unwrap();
+        assert_eq!(
+            (&row["thread_status"], &row["thread_code"]),
+            (&json!("completed"), &Value::Null)
+        );
+        assert!(row["used"]["turns"].as_u64().unwrap() <= 4, "{row}");
+    }
+    assert!(resumed >= 30 && interrupted > 0, "{step} {resumed} {interrupted}");
+}
+
+/// A thread that was killed while its first tool ran.
+fn killed(slow: &str) -> (World, String) {
+    let turns = json!([call("acme_slow", &json!({})), call("acme_echo", &json!({})), hand_over()]);
+    let both = "<execute><tool>acme.echo</tool><tool>acme.slow</tool></execute>";
+    let world = world(&turns, "turns=\"9\"", both);
+    let tool = COUNTS.replace("tee -a calls\necho >> calls\n", "touch slow\nsleep 300\n");
+    world.signed(".ai/tools/acme/slow.sh", &tool);
+    let tool = COUNTS.replace("tee -a calls\necho >> calls\n", slow);
+    world.signed(".ai/tools/acme/echo.sh", &tool);
+    let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
+    crate::async_runs::eventually("it runs", || world.project().join("slow").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let id = last(&world);
+    (world, id)
+}
+
+#[test]
+fn of_two_that_resume_a_thread_at_once_one_gets_it() {
+    let (world, id) = killed("echo x >> ran\nsleep 2\n");
+    let start = || {
+        let mut command = world.command(&["thread", "resume", &id, "--json"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let racers = [start(), start(), start()];
+    let ended = racers.map(|racer| racer.wait_with_output().unwrap());
+    let won = ended.iter().filter(|ended| ended.status.success()).count();
+    assert_eq!(won, 1, "{ended:?}");
+    for lost in ended.iter().filter(|ended| !ended.status.success()) {
+        let told: Value = serde_json::from_slice(&lost.stdout).unwrap();
+        // Whoever comes when all is done finds it completed.
+        let codes = ["thread.still_runs", "thread.not_resumable"];
+        assert!(codes.contains(&told["code"].as_str().unwrap()), "{told}");
+    }
+    assert_eq!(fs::read_to_string(world.project().join("ran")).unwrap(), "x\n");
+    assert_eq!(events(&world, &id, "thread_resumed").len(), 1);
+    verified(&world, &id);
+}
+
+#[test]
+fn what_was_not_proven_when_a_thread_was_killed_is_kept_beside_its_record() {
+    let (world, id) = killed("echo {}\n");
+    let unproven = verified(&world, &id)["unproven_bytes"].as_u64().unwrap();
+    assert!(unproven > 0);
+    assert_eq!(world.json(&["thread", "resume", &id]).0, 0);
+    let event = &events(&world, &id, "thread_resumed")[0];
+    assert_eq!((&event["from"], &event["unproven_bytes"]), (&json!("killed"), &json!(unproven)));
+    let blob =
+        transcript(&world, &id).with_file_name("blobs").join(event["blob"].as_str().unwrap());
+    let kept = fs::read(blob).unwrap();
+    assert_eq!(kept.len() as u64, unproven);
+    assert!(String::from_utf8(kept).unwrap().contains("tool_call_start"));
+    let gave = events(&world, &id, "tool_call_result");
+    let told: Value = serde_json::from_str(gave[0]["content"].as_str().unwrap()).unwrap();
+    assert_eq!(told["error_kind"], "tool_execution_exception", "{told}");
+}
+
+#[test]
+fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
+    let world = counting();
+    let (status, told) = fork(&world, &["--limit", "turns=4"]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let (status, told) = world.json(&["thread", "resume", id]);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.not_resumable")), "{told}");
+    let (status, told) = world.json(&["thread", "resume", id, "once more"]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(events(&world, id, "cognition_in")[1]["user"], "once more");
+    assert_eq!(verified(&world, id)["final"], true);
+    let (status, told) = world.json(&["thread", "resume", id, "and again"]);
+    assert_eq!((status, &told["data"]["limit"]), (4, &json!("turns")), "{told}");
+    assert_eq!(rows(&world)[0]["used"]["turns"], 4);
+    verified(&world, id);
+    // Cut to where it was final before, it is not what the registry knows.
+    let path = transcript(&world, id);
+    let text = fs::read_to_string(&path).unwrap();
+    let first = text.split("\"event\":\"thread_resumed\"").next().unwrap();
+    let cut = first.rfind('\n').unwrap();
+    fs::write(&path, &text[..=cut]).unwrap();
+    let (status, told) = world.json(&["thread", "verify", id]);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+}
+
+type Breaks = fn(&World, &str);
+
+#[test]
+fn a_thread_that_is_not_as_it_began_does_not_go_on_table() {
+    let rows: [(&str, Breaks); 5] = [
+        ("thread.drifted", |world, _| {
+            let both = "<execute><tool>acme.echo</tool><tool>acme.slow</tool></execute>";
+            world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"8\"", both));
+        }),
+        ("thread.record_invalid", |world, id| {
+            let path = transcript(world, id);
+            let text = fs::read_to_string(&path).unwrap().replacen("Do it.", "Do so.", 1);
+            fs::write(path, text).unwrap();
+        }),
+        ("thread.record_io", |world, id| {
+            let path = transcript(world, id);
+            fs::rename(&path, path.with_extension("old")).unwrap();
+            std::os::unix::fs::symlink(path.with_extension("old"), path).unwrap();
+        }),
+        ("thread.record_io", |world, id| {
+            let path = transcript(world, id);
+            fs::remove_file(&path).unwrap();
+            let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+            assert!(made.success());
+        }),
+        ("verify.unsigned", |world, _| {
+            world.write(".ai/directives/acme/go.md", directive("go", "", ONLY_ECHO));
+        }),
+    ];
+    let ran = |world: &World| world.project().join("ran").exists();
+    for (code, breaks) in rows {
+        let (world, id) = killed("echo x >> ran\n");
+        breaks(&world, &id);
+        let (status, told) = world.json(&["thread", "resume", &id]);
+        assert!(status != 0 && told["code"] == code, "{code}: {told}");
+        assert!(!ran(&world), "{code}");
+        assert_eq!(self::rows(&world)[0]["thread_status"], "killed", "{code}");
+    }
+    let (world, id) = killed("echo x >> ran\n");
+    let said = world.rye_below_a_run(&["thread", "resume", &id]);
+    assert_eq!(said.code_shown(), "thread.outside", "{said:?}");
+    assert_eq!(world.json(&["thread", "resume", &id]).0, 0, "the untouched one goes on");
+    assert!(ran(&world));
+}
+
+#[test]
+fn a_thread_below_another_goes_on_with_that_one_alone() {
+    let parent = json!([
+        call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"})),
+        hand_over(),
+    ]);
+    let all = "<execute><tool>*</tool><directive>*</directive></execute>";
+    let world = world(&parent, "turns=\"9\"", all);
+    world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&json!([hand_over()])));
+    let text = directive("child", "turns=\"5\"", all).replace("acme/script", "acme/child_script");
+    world.signed(".ai/directives/acme/child.md", &text);
+    assert_eq!(fork(&world, &[]).0, 0);
+    let (status, told) = world.json(&["thread", "resume", &last(&world), "again"]);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.not_resumable")), "{told}");
+}
