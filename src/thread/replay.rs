@@ -53,7 +53,7 @@ impl Replayed {
     fn take(&mut self, event: &Value) -> Option<()> {
         let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
         match event.get("event").and_then(Value::as_str) {
-            Some("thread_started") => self.started = event.as_object()?.clone(),
+            Some("thread_started") => self.started.clone_from(event.as_object()?),
             Some("cognition_in") => {
                 let user = text("user")?;
                 if let Some(system) = text("system") {
