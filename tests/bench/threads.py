@@ -92,7 +92,7 @@ def row(name, values):
 
 def main():
     rye, many = os.path.abspath(sys.argv[1]), int((sys.argv[2:] or ['200'])[0])
-    places = {'in memory': World(rye, '/dev/shm'), 'on the disk': World(rye, os.path.expanduser('~'))}
+    places = {'in memory': World(rye, '/dev/shm'), 'on the disk': World(rye, '/var/tmp')}
     times = {(place, kind): [] for place in places for kind in ('turn', 'no-op', 'short')}
     for _ in range(ROUNDS):
         for place, world in places.items():
