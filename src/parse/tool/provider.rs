@@ -20,6 +20,8 @@ pub(crate) struct Provider {
     prices: Vec<(String, Prices)>,
     /// Longest answer of one turn.
     pub(crate) answer_tokens: u64,
+    /// How many tokens its models read and write in all, where it says so.
+    pub(crate) context_window: Option<u64>,
 }
 
 /// How a provider is spoken with.
@@ -82,7 +84,7 @@ impl Provider {
 
 const KIND: &str = "provider";
 const KINDS: [&str; 1] = ["scripted"];
-const KEYS: [&str; 5] = ["kind", "models", "prices", "answer_tokens", "turns"];
+const KEYS: [&str; 6] = ["kind", "models", "prices", "answer_tokens", "context_window", "turns"];
 const COUNTS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
 
 /// The block `provider` of a header; `None` for a tool that is not a provider.
@@ -114,8 +116,12 @@ pub(super) fn provider(fields: &Fields<'_>) -> Result<Option<Provider>, ParseFau
         return Err(bad("/provider/models", "names no model, as `general: <name>` does"));
     }
     let answer_tokens = whole(&block, "answer_tokens")?.unwrap_or(THREAD_ANSWER_TOKENS);
+    let context_window = whole(&block, "context_window")?;
+    if context_window.is_some_and(|window| window <= answer_tokens) {
+        return Err(bad("/provider/context_window", "has no room for more than an answer"));
+    }
     let kind = ProviderKind::Scripted(turns(&block)?);
-    Ok(Some(Provider { kind, models, prices: prices(&block)?, answer_tokens }))
+    Ok(Some(Provider { kind, models, prices: prices(&block)?, answer_tokens, context_window }))
 }
 
 fn named(models: &Fields<'_>) -> Result<Vec<(String, String)>, ParseFault> {
@@ -240,6 +246,7 @@ mod tests {
             Prices { input: 250_000, output: 1_000_000, cache_read: 250_000, cache_write: 250_000 };
         assert_eq!((read.prices("m"), read.prices("n")), (Some(price), None));
         assert_eq!(read.models, [("general".to_owned(), "m".to_owned())]);
+        assert_eq!(read.context_window, None);
         let ProviderKind::Scripted(turns) = read.kind;
         assert_eq!(
             (turns[0].text.as_str(), turns[0].usage.map(|usage| usage.input)),
@@ -267,6 +274,7 @@ mod tests {
             ("input: 3", "input: -3", "/provider/turns/0/usage/input"),
             ("name: a, arguments: {b: 1}", "arguments: {b: 1}", "/provider/turns/1/calls/0/name"),
             ("text: hi", "txt: hi", "/provider/turns/0/txt"),
+            ("kind: scripted", "kind: scripted\n  context_window: 9", "/provider/context_window"),
         ] {
             let text = GOOD.replacen(from, to, 1);
             assert_ne!(text, GOOD, "{from}");

@@ -260,6 +260,7 @@ impl Prepared<'_> {
             "item_id": source.item(), "sha256": source.digest(),
             "signer": source.signer().map(|signer| signer.key),
             "provider": self.chosen.item, "model": self.chosen.model,
+            "context_window": self.chosen.provider.context_window,
             "limits": self.limits.to_json(), "permissions": self.permissions,
             "locked": request.locked, "narrowed": request.grants.is_some(),
             "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
