@@ -79,6 +79,7 @@ mod style;
 mod team;
 mod terminal;
 mod testing;
+mod thread_below;
 mod thread_life;
 mod thread_resume;
 mod thread_table;

@@ -11,16 +11,17 @@ use serde_json::{Map, Value, json};
 use super::calls::{GrantedActions, ThreadCalls};
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
+use super::permissions::{narrowed, patterns};
 use super::places::max_async;
 use super::resume::Resuming;
-use super::settings::{ChosenModel, limits, model, patterns};
+use super::settings::{ChosenModel, limits, model};
 use super::{ThreadParent, Threads};
 use crate::base::bytes::refuse_links;
 use crate::base::json::object;
 use crate::chain::{Fetch, Lineage, lineage};
 use crate::diagnostic::Failure;
 use crate::host::{StopWatch, is_below_a_run};
-use crate::id::{Grants, ItemId, Kind, Ref, Space};
+use crate::id::{ItemId, Kind, Ref, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{Directive, DirectiveContext, Item, ProviderKind};
 use crate::registry::{Amounts, NewThread, Registry};
@@ -154,14 +155,6 @@ fn request_params(request: &Request) -> Map<String, Value> {
         given.insert(name.clone(), text.clone().into());
     }
     given
-}
-
-/// What a thread may reach: what its directive says, within what whoever starts it reaches.
-fn narrowed(own: Vec<crate::id::Pattern>, of_caller: Option<&Grants>) -> Grants {
-    match of_caller {
-        Some(grants) => grants.clone().narrowed(own),
-        None => Grants::new(own),
-    }
 }
 
 impl Prepared<'_> {

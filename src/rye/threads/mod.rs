@@ -1,6 +1,7 @@
 //! Threads: which there are, and whether the record of one is what was signed.
 //!
-//! `fork.rs` starts one · `settings.rs` its limits and its model · `calls.rs` what its model calls,
+//! `fork.rs` starts one · `settings.rs` its limits and its model, `permissions.rs` what it may reach
+//! · `calls.rs` what its model calls,
 //! `own_tools.rs` of rye itself and `local.rs` in the sandbox of the thread
 //! · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs` how
 //! many of these run at once · `resume.rs` one that goes on
@@ -10,6 +11,7 @@ mod fork;
 mod life;
 mod local;
 mod own_tools;
+mod permissions;
 mod places;
 mod resume;
 mod settings;

@@ -1,10 +1,10 @@
-//! The limits of a thread, its model, and what it may reach.
+//! The limits of a thread, and its model.
 
 use serde_json::{Map, Value};
 
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
-use crate::id::{Kind, Pattern, Query, Ref, Space};
+use crate::id::{Kind, Query, Ref, Space};
 use crate::parse::{Item, Prices, Provider};
 use crate::plan::{ConfigCopy, PlanSource};
 use crate::rye::load::Loader;
@@ -115,58 +115,4 @@ pub(super) fn model(
         return Err(ThreadError::UnknownPrice { provider: item, model }.into());
     };
     Ok(ChosenModel { item, provider, model, prices })
-}
-
-/// What the capabilities of a directive say of one action, as patterns over refs. A pattern that
-/// cannot be one matches nothing.
-pub(super) fn patterns(capabilities: &[String], action: &str) -> Vec<Pattern> {
-    let of_action = capabilities.iter().filter_map(|capability| {
-        capability.strip_prefix("rye.")?.strip_prefix(action)?.strip_prefix('.')
-    });
-    let texts = of_action.filter_map(|rest| match rest {
-        "*" => Some("*:**".to_owned()),
-        rest => {
-            let (kind, dotted) = rest.split_once('.')?;
-            let mut parts: Vec<String> =
-                dotted.split('.').map(|part| part.replace("%2E", ".")).collect();
-            if let Some(last) = parts.last_mut().filter(|last| *last == "*") {
-                *last = "**".into();
-            }
-            Some(format!("{kind}:{}", parts.join("/")))
-        }
-    });
-    texts.filter_map(|text| text.parse().ok()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::patterns;
-
-    #[test]
-    fn capabilities_mean_what_they_mean_as_patterns_table() {
-        let rows = [
-            ("rye.execute.*", "tool:a/b/c", true),
-            ("rye.execute.*", "directive:a", true),
-            ("rye.execute.tool.*", "tool:a/b", true),
-            ("rye.execute.tool.*", "directive:a/b", false),
-            ("rye.execute.tool.acme.*", "tool:acme/a/b", true),
-            ("rye.execute.tool.acme.*", "tool:acme", false),
-            ("rye.execute.tool.acme.*", "tool:acmes/a", false),
-            ("rye.execute.tool.a.b", "tool:a/b", true),
-            ("rye.execute.tool.a.b", "tool:a/b/c", false),
-            ("rye.execute.tool.a%2Eb", "tool:a.b", true),
-            ("rye.execute.tool.a%2Eb", "tool:a/b", false),
-            ("rye.execute.tool.a.b", "tool:a.b", false),
-            ("rye.execute.tool.*.x", "tool:a/x", true),
-            ("rye.execute.tool.*.x", "tool:a/b/x", false),
-            ("rye.execute.tool.**.x", "tool:a/b/x", true),
-            ("rye.fetch.tool.*", "tool:a", false),
-            ("rye.executes.tool.*", "tool:a", false),
-        ];
-        for (capability, item, want) in rows {
-            let patterns = patterns(&[capability.to_owned()], "execute");
-            let got = patterns.iter().any(|pattern| pattern.matches(&item.parse().unwrap()));
-            assert_eq!(got, want, "{capability} {item} {patterns:?}");
-        }
-    }
 }

@@ -1,0 +1,112 @@
+//! What a thread below another one may reach (threads 3), by the row h02 of the attacks.
+
+use serde_json::{Value, json};
+
+use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
+use crate::world::World;
+
+const ALL: &str = "<execute>*</execute><fetch>*</fetch>";
+
+/// What the calls of a thread gave, as JSON, without the one that handed over.
+fn results(world: &World, id: &str) -> Vec<Value> {
+    let mut results: Vec<Value> = events(world, id, "tool_call_result")
+        .iter()
+        .map(|event| serde_json::from_str(event["content"].as_str().unwrap()).unwrap())
+        .collect();
+    results.pop();
+    results
+}
+
+/// A directive that a parent may start, with a provider of its own.
+fn below(world: &World, name: &str, permissions: &str, turns: &[Value]) {
+    let script = format!("{name}_script");
+    let turns: Vec<Value> = turns.iter().cloned().chain([hand_over()]).collect();
+    world.signed_home(&format!(".ai/tools/acme/{script}.yaml"), &provider(&json!(turns)));
+    let text = directive(name, "turns=\"9\"", permissions);
+    let text = text.replace("acme/script", &format!("acme/{script}"));
+    world.signed(&format!(".ai/directives/acme/{name}.md"), &text);
+}
+
+fn start(name: &str) -> Value {
+    let item = format!("directive:acme/{name}");
+    call("rye_execute", &json!({"item_id": item, "thread": "fork"}))
+}
+
+fn run(item: &str) -> Value {
+    call("rye_execute", &json!({"item_id": item}))
+}
+
+fn read(item: &str) -> Value {
+    call("rye_fetch", &json!({"item_id": item}))
+}
+
+fn id_of(world: &World, at: usize) -> String {
+    rows(world)[at]["thread_id"].as_str().unwrap().to_owned()
+}
+
+fn has_run(world: &World) -> bool {
+    world.project().join("ran").exists()
+}
+
+#[test]
+fn h02_a_thread_without_permissions_starts_and_runs_and_reads_nothing() {
+    let turns =
+        json!([start("child"), run("tool:acme/echo"), read("knowledge:rye/overview"), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", "");
+    below(&world, "child", ALL, &[run("tool:acme/echo")]);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let gave = results(&world, &id_of(&world, 0));
+    for gave in &gave {
+        assert_eq!(gave["error_kind"], "unknown_tool", "{gave}");
+    }
+    assert_eq!((gave.len(), rows(&world).len(), has_run(&world)), (3, 1, false));
+}
+
+#[test]
+fn h02_a_child_that_declares_more_reaches_what_its_parent_reaches_in_every_generation_table() {
+    let calls = || [run("tool:acme/other"), read("knowledge:rye/overview"), read("tool:acme/echo")];
+    let denied = json!("permission_denied");
+    let child = "<directive>acme.child</directive><directive>acme.grandchild</directive>";
+    let execute = |more: &str| format!("<execute>{child}{more}</execute>");
+    let tool = "<tool>acme.*</tool>";
+    let fetch = "<fetch><knowledge>rye.*</knowledge></fetch>";
+    let rows: [(String, String, [Value; 3]); 4] = [
+        (format!("{}<fetch>*</fetch>", execute(tool)), ALL.into(), Default::default()),
+        (execute(""), ALL.into(), [denied.clone(), denied.clone(), denied.clone()]),
+        (
+            format!("{}{fetch}", execute(tool)),
+            ALL.into(),
+            [Value::Null, Value::Null, denied.clone()],
+        ),
+        // What the middle one leaves out, the last one has no more.
+        (ALL.into(), format!("{}{fetch}", execute("")), [denied.clone(), Value::Null, denied]),
+    ];
+    for (of_parent, of_child, want) in rows {
+        let world = world(&json!([start("child"), hand_over()]), "turns=\"9\"", &of_parent);
+        below(&world, "child", &of_child, &[start("grandchild")]);
+        below(&world, "grandchild", ALL, &calls());
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{told}");
+        let gave = results(&world, &id_of(&world, 2));
+        let kinds: Vec<&Value> = gave.iter().map(|gave| &gave["error_kind"]).collect();
+        assert_eq!(kinds, want.iter().collect::<Vec<_>>(), "{of_parent} {of_child}: {gave:?}");
+        assert_eq!(has_run(&world), want[0].is_null());
+    }
+}
+
+#[test]
+fn h02_a_child_without_permissions_reaches_nothing_below_a_parent_that_reaches_all() {
+    let world = world(&json!([start("child"), hand_over()]), "turns=\"9\"", ALL);
+    below(&world, "child", "", &[run("tool:acme/echo"), call("acme_echo", &json!({}))]);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    for gave in results(&world, &id_of(&world, 1)) {
+        assert_eq!(gave["error_kind"], "unknown_tool", "{gave}");
+    }
+    assert!(!has_run(&world));
+    // The same tool runs where it is permitted.
+    below(&world, "child", ONLY_ECHO, &[run("tool:acme/echo")]);
+    assert_eq!(fork(&world, &[]).0, 0);
+    assert!(has_run(&world));
+}
