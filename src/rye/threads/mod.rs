@@ -1,10 +1,9 @@
 //! Threads: which there are, and whether the record of one is what was signed.
 //!
-//! `fork.rs` starts one · `settings.rs` its limits and its model, `permissions.rs` what it may reach
-//! · `calls.rs` what its model calls,
-//! `own_tools.rs` of rye itself and `local.rs` in the sandbox of the thread
-//! · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs` how
-//! many of these run at once · `resume.rs` one that goes on
+//! `fork.rs` starts one · `settings.rs` its limits and its model · `permissions.rs` what it may
+//! reach · `calls.rs` what its model calls, `own_tools.rs` of rye itself and `local.rs` in the
+//! sandbox of the thread · `life.rs` waiting for one and ending it, of tools that run detached too ·
+//! `places.rs` how many of these run at once · `resume.rs` one that goes on
 
 mod calls;
 mod fork;

@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn h02_a_child_reaches_what_each_above_it_reaches_and_never_more(
+        fn a_child_reaches_what_each_above_it_reaches_and_never_more(
             generations in proptest::collection::vec(permitted(), 1..5),
         ) {
             let mut above: Option<Grants> = None;
