@@ -514,6 +514,8 @@ pub(crate) const THREAD_TOOLS: usize = 128;
 pub(crate) const THREAD_TOOL_NAME: usize = 64;
 /// Most calls of tools in one turn of a model.
 pub(crate) const THREAD_CALLS: usize = 64;
+/// Calls of one turn that run at once, of tools that only read (threads 4.2).
+pub(crate) const THREAD_READS: usize = 4;
 /// How often a model that ends without its outputs is asked for them.
 pub(crate) const THREAD_ASKS: usize = 2;
 /// Longest part of arguments that are not valid which is told, in characters (threads 4.2).

@@ -233,7 +233,6 @@ pub(crate) trait Host: Sync {
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild>;
 
     /// From here on several children run at once: none of them is ended as an orphan of another.
-    #[cfg(feature = "code")]
     fn serve_many(&self);
 
     /// Chooses the level that enforces a policy.

@@ -86,9 +86,8 @@ pub(crate) use ptrace::trace_me;
 pub(crate) use stop_watch::StopWatch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 
+#[cfg(any(feature = "code", feature = "mcp"))]
+pub(crate) use pool::PoolError;
 #[cfg(feature = "mcp")]
 pub(crate) use pool::Ticket;
-#[cfg(feature = "code")]
-pub(crate) use pool::attended;
-#[cfg(any(feature = "code", feature = "mcp"))]
-pub(crate) use pool::{Pool, PoolError, PoolSize};
+pub(crate) use pool::{Pool, PoolSize, attended};

@@ -69,7 +69,6 @@ impl Host for Os {
         Err(NetFault::NoNetwork)
     }
 
-    #[cfg(feature = "code")]
     fn serve_many(&self) {
         self.adopts_orphans.store(false, Ordering::Relaxed);
     }

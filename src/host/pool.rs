@@ -7,21 +7,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-#[cfg(feature = "code")]
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::Builder;
-#[cfg(any(feature = "code", test))]
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-#[cfg(feature = "code")]
 use super::net::listen;
-#[cfg(feature = "code")]
-use super::unix::Signals;
-use super::unix::{ThisThread, hold_signals};
+use super::unix::{Signals, ThisThread, hold_signals};
 use crate::base::sync::unpoisoned;
 
 /// A job gets a flag that says whether its call was cancelled, and checks it between two steps.
@@ -110,7 +105,6 @@ impl<'a> Pool<'a> {
     ///
     /// # Errors
     /// [`PoolError::Thread`]
-    #[cfg(any(feature = "code", test))]
     pub(crate) fn scoped<'env: 'a>(
         size: PoolSize,
         scope: &'a Scope<'a, 'env>,
@@ -202,7 +196,6 @@ impl<'a> Pool<'a> {
 ///
 /// # Errors
 /// The machine gives no thread, or no signals to listen to.
-#[cfg(feature = "code")]
 pub(crate) fn attended<T: Send>(
     work: impl FnOnce() -> T + Send,
     mut heard: impl FnMut(i32),

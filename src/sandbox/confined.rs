@@ -38,7 +38,6 @@ impl Confined {
 }
 
 impl Host for Confined {
-    #[cfg(feature = "code")]
     fn serve_many(&self) {
         self.host.serve_many();
     }

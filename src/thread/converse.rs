@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::backend::SandboxBackend;
+use super::dispatch::{Called, Place, Understood, failed, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{Asked, LanguageModel, Message, ModelCall, Turn};
@@ -14,11 +15,11 @@ use super::record::Record;
 use super::replay::Replayed;
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
-use super::tool::{ThreadSession, ToolCallFault, ToolCallFaultKind};
-use crate::base::limits::{NEAR_NAMES, THREAD_ASKS, THREAD_CALLS, THREAD_DETAIL_CHARS};
+use super::tool::ToolCallFaultKind;
+use crate::base::limits::{THREAD_ASKS, THREAD_CALLS};
 use crate::base::money::cost;
-use crate::base::text::near;
 use crate::diagnostic::Failure;
+use crate::host::Host;
 use crate::parse::{DirectiveOutput, Prices, TokenCounts, json as read_json};
 use crate::registry::{Breach, Registry};
 
@@ -30,6 +31,7 @@ pub(crate) struct Conversation<'a> {
     pub(crate) table: &'a ToolTable<'a>,
     /// The sandbox of the thread, which ends with it.
     pub(crate) backend: &'a dyn SandboxBackend,
+    pub(crate) host: &'a dyn Host,
     pub(crate) model: Box<dyn LanguageModel>,
     pub(crate) prices: Prices,
     /// Longest answer of one turn.
@@ -50,20 +52,6 @@ pub(crate) struct Resumed {
     pub(crate) message: Option<String>,
     /// How long it ran before.
     pub(crate) before: Duration,
-}
-
-/// What became of a call.
-#[derive(Debug)]
-enum Called {
-    Gave(Value),
-    /// The model is told why, and goes on.
-    Failed {
-        kind: ToolCallFaultKind,
-        message: String,
-        detail: Value,
-    },
-    /// The thread ends: this process was asked to.
-    Stopped(Failure),
 }
 
 /// How a thread came out that did what it was asked for.
@@ -224,25 +212,48 @@ impl Running<'_> {
         }
     }
 
-    /// Carries out the calls of a turn in their order.
+    /// Carries out the calls of a turn in their order; what only reads, at once.
     fn act(&mut self, turn: Turn) -> Result<After, Failure> {
         let (text, wanted) = (turn.text.clone(), turn.calls.clone());
         self.messages.push(Message::Model(turn));
+        let (mut left, beyond) = wanted.split_at(wanted.len().min(THREAD_CALLS));
         let mut handed_over = None;
-        for (at, call) in wanted.iter().enumerate() {
+        while !left.is_empty() {
+            let (now, later) = left.split_at(together(self.conversation.table, left));
+            for (call, came) in now.iter().zip(self.begin_calls(now)?) {
+                let called = match came {
+                    Some(called) => called,
+                    None => self.carry_out(call, &mut handed_over)?,
+                };
+                self.answer(call, called)?;
+                // What was carried out is never carried out again.
+                self.checkpoint("running", false)?;
+            }
+            left = later;
+        }
+        for call in beyond {
             self.record.event("tool_call_start", call.to_json())?;
-            let called = match at < THREAD_CALLS {
-                true => self.carry_out(call, &mut handed_over)?,
-                false => {
-                    let message = format!("a turn has at most {THREAD_CALLS} calls");
-                    failed(ToolCallFaultKind::InvalidArguments, message, Value::Null)
-                }
-            };
-            self.answer(call, called)?;
-            // What was carried out is never carried out again.
+            let message = format!("a turn has at most {THREAD_CALLS} calls");
+            let kind = ToolCallFaultKind::InvalidArguments;
+            self.answer(call, failed(kind, message, Value::Null))?;
             self.checkpoint("running", false)?;
         }
         self.after(text, !wanted.is_empty(), handed_over)
+    }
+
+    /// Writes down that calls begin. Several are carried out here; one is left to be.
+    fn begin_calls(&mut self, calls: &[ModelCall]) -> Result<Vec<Option<Called>>, Failure> {
+        for call in calls {
+            self.record.event("tool_call_start", call.to_json())?;
+        }
+        let [_, _, ..] = calls else { return Ok(vec![None]) };
+        let time = self.time_left()?;
+        Ok(self.place().carry_out_at_once(self.conversation.table, calls, time))
+    }
+
+    fn place(&self) -> Place<'_> {
+        let Conversation { backend, host, .. } = self.conversation;
+        Place { thread_id: self.record.id().as_str(), backend, host }
     }
 
     /// Writes down what a call gave, and tells the model.
@@ -312,45 +323,21 @@ impl Running<'_> {
         call: &ModelCall,
         handed_over: &mut Option<Map<String, Value>>,
     ) -> Result<Called, Failure> {
-        let bad = |message: String, detail: Value| {
-            failed(ToolCallFaultKind::InvalidArguments, message, detail)
-        };
-        let text = call.arguments.trim();
-        let read = read_json(if text.is_empty() { "{}" } else { text });
-        let Ok(Value::Object(args)) = read else {
-            let detail: String = call.arguments.chars().take(THREAD_DETAIL_CHARS).collect();
-            return Ok(bad("the arguments are not a JSON object".into(), detail.into()));
-        };
-        let Some(tool) = self.conversation.table.find(&call.name) else {
-            let names = self.conversation.table.tools().iter().map(|tool| tool.name.as_str());
-            let near = near(&call.name, names, NEAR_NAMES);
-            return Ok(failed(
-                ToolCallFaultKind::UnknownTool,
-                format!("unknown tool '{}'", call.name),
-                json!(near),
-            ));
-        };
-        let NamedTool::Tool(tool) = tool else {
-            return Ok(match outputs_of(&args, self.conversation.outputs) {
+        Ok(match understood(self.conversation.table, call) {
+            Understood::Answered(called) => called,
+            Understood::Tool(tool, args) => {
+                self.place().carry_out(tool, call, args, self.time_left()?)
+            }
+            Understood::Return(args) => match outputs_of(&args, self.conversation.outputs) {
                 Ok(outputs) => {
                     *handed_over = Some(outputs);
                     Called::Gave(true.into())
                 }
-                Err(wrong) => bad("the outputs are not what was asked for".into(), json!(wrong)),
-            });
-        };
-        let session = ThreadSession {
-            thread_id: self.record.id().as_str(),
-            call_id: &call.id,
-            time: self.time_left()?,
-            backend: self.conversation.backend,
-        };
-        Ok(match tool.call(&session, args) {
-            Ok(value) => Called::Gave(value),
-            Err(ToolCallFault { stopped: Some(failure), .. }) => Called::Stopped(failure),
-            Err(ToolCallFault { kind, message, detail, .. }) => {
-                Called::Failed { kind, message, detail }
-            }
+                Err(wrong) => {
+                    let message = "the outputs are not what was asked for".into();
+                    failed(ToolCallFaultKind::InvalidArguments, message, json!(wrong))
+                }
+            },
         })
     }
 
@@ -403,10 +390,6 @@ impl Running<'_> {
         self.ledger.end_thread(self.record.id().as_str(), status, code, &at)?;
         written
     }
-}
-
-fn failed(kind: ToolCallFaultKind, message: String, detail: Value) -> Called {
-    Called::Failed { kind, message, detail }
 }
 
 fn total(usage: TokenCounts) -> u64 {

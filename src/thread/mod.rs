@@ -11,14 +11,15 @@
 //! - Whatever is said or called stands in the record before the next thing happens.
 //! - What a model may reach is decided above, and by nothing that a model says.
 //!
-//! Start at `converse.rs`, the loop. `prompt.rs` what the model is told · `table.rs` the tools that
-//! it may call, `tool.rs` one of them, `backend.rs` what one does in the thread's sandbox and
-//! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model.rs` who
-//! answers · `limits.rs` · `record.rs` what is kept, `record_check.rs` whether it is whole,
-//! `replay.rs` how far it came · `thread_id.rs`
+//! Start at `converse.rs`, the loop. `prompt.rs` what the model is told · `table.rs` the tools
+//! that it may call, `tool.rs` one of them, `dispatch.rs` what carries calls out, `backend.rs`
+//! what one does in the thread's sandbox and `workspace.rs` those of rye that do · `result.rs`
+//! what it is given of a call · `model.rs` who answers · `limits.rs` · `record.rs` what is kept,
+//! `record_check.rs` whether it is whole, `replay.rs` how far it came · `thread_id.rs`
 
 mod backend;
 mod converse;
+mod dispatch;
 mod error;
 mod limits;
 mod model;

@@ -27,7 +27,8 @@ pub trait ThreadTool: Send + Sync {
     /// What it takes: a JSON Schema of an object, sent to the model as it is.
     fn parameters(&self) -> Value;
 
-    /// Whether it changes nothing.
+    /// Whether it changes nothing. Calls of such tools that a model makes one behind the other in
+    /// a turn are carried out at once, four at the most.
     fn only_reads(&self) -> bool {
         false
     }

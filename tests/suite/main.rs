@@ -80,6 +80,7 @@ mod team;
 mod terminal;
 mod testing;
 mod thread_below;
+mod thread_calls;
 mod thread_life;
 mod thread_resume;
 mod thread_table;

@@ -279,6 +279,7 @@ impl Prepared<'_> {
             outputs,
             table: &self.table,
             backend: &LocalBackend::new(calls.rye),
+            host: calls.rye.host(),
             model,
             prices: *prices,
             answer_tokens: provider.answer_tokens,

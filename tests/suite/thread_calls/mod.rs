@@ -1,0 +1,31 @@
+//! How the calls of a thread are carried out.
+
+mod at_once;
+
+use serde_json::{Value, json};
+
+use crate::threads::{directive, hand_over, provider};
+use crate::world::World;
+
+/// Several calls of one turn.
+pub fn turn(calls: &[(&str, Value)]) -> Value {
+    let calls: Vec<Value> =
+        calls.iter().map(|(name, args)| json!({"name": name, "arguments": args})).collect();
+    json!({"calls": calls, "usage": {"input": 10, "output": 5}})
+}
+
+/// A tool in shell, which says `effects: read` or not.
+pub fn tool(effects: &str, script: &str) -> String {
+    format!(
+        "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+         # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+         # description = \"Does something.\"\n{effects}# ///\n{script}"
+    )
+}
+
+/// The directive `acme/go` with these permissions, whose model says these turns and hands over.
+pub fn prepared(world: &World, turns: &[Value], permissions: &str) {
+    let turns: Vec<Value> = turns.iter().cloned().chain([hand_over()]).collect();
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!(turns)));
+    world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"20\"", permissions));
+}
