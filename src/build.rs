@@ -3,14 +3,16 @@
 use std::process::Command;
 
 fn main() {
-    // The log of HEAD grows with every commit and checkout.
-    println!("cargo:rerun-if-changed=.git/logs/HEAD");
     println!("cargo:rerun-if-changed=src/build.rs");
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
         (output.status.success() && !text.is_empty()).then_some(text)
     };
+    // The log of HEAD grows with every commit and checkout; a second work tree has it elsewhere.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo:rerun-if-changed={log}");
+    }
     // Only if this folder is the repository, not a folder inside another one.
     let here = std::path::Path::new(".git").exists();
     let commit = here.then(|| git(&["show", "-s", "--format=%h %cs", "HEAD"])).flatten();
