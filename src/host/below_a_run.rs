@@ -1,25 +1,63 @@
 //! Whether rye was started by something that rye runs.
 
-/// Whether this process, or one above it, was started by a run of rye. A program can hide this by
-/// detaching from its parents; the threat model says so.
-pub(crate) fn is_below_a_run() -> bool {
-    if std::env::var_os("RYE_RUN_ID").is_some() {
-        return true;
+use std::sync::OnceLock;
+
+use crate::base::ProcessStat;
+
+/// No chain of parents is deeper, and a reused process id must not lead in a circle.
+const DEEPEST: usize = 64;
+
+/// What stands above this process. A program can hide it by detaching from its parents; the threat
+/// model says so.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessesAbove {
+    /// The number and the start of each, this process first.
+    pub(crate) processes: Vec<(u32, u64)>,
+    /// This process, or one above it, was started by a run of rye.
+    is_below_a_run: bool,
+    /// The threads that this process, or one above it, was started for. Each is a name from an
+    /// environment, which anybody can write: it only ever makes stricter.
+    pub(crate) threads: Vec<String>,
+}
+
+impl ProcessesAbove {
+    /// As it was when it was first asked for: parents that are gone since then still count.
+    pub(crate) fn this() -> &'static Self {
+        static ABOVE: OnceLock<ProcessesAbove> = OnceLock::new();
+        ABOVE.get_or_init(Self::look)
     }
-    let mut pid = std::os::unix::process::parent_id();
-    // No chain of parents is deeper, and a reused process id must not lead in a circle.
-    for _ in 0..64 {
-        if pid <= 1 {
-            break;
+
+    fn look() -> Self {
+        let mut above = Self::default();
+        let mut pid = std::process::id();
+        for _ in 0..DEEPEST {
+            if pid <= 1 {
+                break;
+            }
+            above.note_environment(pid);
+            let Some(stat) = ProcessStat::read(pid) else { break };
+            above.processes.push((pid, stat.start));
+            pid = stat.parent;
         }
+        above
+    }
+
+    fn note_environment(&mut self, pid: u32) {
         let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        if environ.split(|&b| b == 0).any(|pair| pair.starts_with(b"RYE_RUN_ID=")) {
-            return true;
+        for pair in environ.split(|&b| b == 0) {
+            if pair.starts_with(b"RYE_RUN_ID=") {
+                self.is_below_a_run = true;
+            } else if let Some(id) = pair.strip_prefix(b"RYE_THREAD=") {
+                let id = String::from_utf8_lossy(id).into_owned();
+                if !self.threads.contains(&id) {
+                    self.threads.push(id);
+                }
+            }
         }
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The name, in brackets, may hold anything; the parent is the second field behind it.
-        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
-        pid = parent.and_then(|parent| parent.parse().ok()).unwrap_or(0);
     }
-    false
+}
+
+/// Whether this process, or one above it, was started by a run of rye.
+pub(crate) fn is_below_a_run() -> bool {
+    ProcessesAbove::this().is_below_a_run || std::env::var_os("RYE_RUN_ID").is_some()
 }

@@ -21,7 +21,6 @@ impl Grants {
     }
 
     /// What both reach.
-    #[cfg(feature = "code")]
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self

@@ -37,7 +37,7 @@ use crate::chain::{Chain, Primitive};
 use crate::diagnostic::Failure;
 use crate::host::{ChildSandbox, Confinement, EgressOfRun, Host, ResolvedPath, Spawn, Vars};
 use crate::id::Ref;
-use crate::parse::{Anchor, EnvPath, PIN_VAR};
+use crate::parse::{Anchor, EnvPath, PIN_VAR, THREAD_VAR};
 use crate::space::{ForeignGround, HeaderStyle, NotSearched, Searched};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
@@ -61,6 +61,8 @@ pub(crate) struct PlanContext<'a> {
     /// Folders whose files are in somebody's hands: the ground, and the spaces on disk.
     pub(crate) guarded: Vec<PathBuf>,
     pub(crate) run_id: &'a str,
+    /// The thread whose model asks for the run.
+    pub(crate) thread: Option<&'a str>,
     /// Whether the project's config shortens the time; not of hooks that judge the project.
     pub(crate) project_shortens: bool,
     /// What the caller wants of the sandbox.
@@ -175,12 +177,13 @@ impl Plan {
         let chain = valid.chain();
         let tool = chain.tool();
         let item = tool.item().clone();
-        let own = vec![
+        let mut own = vec![
             ("RYE_PROJECT", machine.workplace.display().to_string()),
             ("RYE_ITEM", item.to_string()),
             ("RYE_ITEM_PATH", tool.source.path().display().to_string()),
             ("RYE_RUN_ID", machine.run_id.to_owned()),
         ];
+        own.extend(machine.thread.map(|thread| (THREAD_VAR, thread.to_owned())));
         if machine.workplace.to_str().is_none() {
             let why = "cannot be the project: its path is not UTF-8".to_owned();
             return Err(PlanError::BadConfig { item, pointer: "/config/cwd", why }.into());

@@ -19,7 +19,7 @@ use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, VARIABLE_BYTES};
 use crate::id::Ref;
-use crate::parse::Argument;
+use crate::parse::{Argument, THREAD_VAR};
 
 /// One process, its templates not yet expanded.
 pub(crate) struct Process {
@@ -121,7 +121,7 @@ impl Process {
             .chain([cwd])
             .chain(command)
             .flat_map(|template| variables(template))
-            .filter(|name| *name != "RYE_RUN_ID")
+            .filter(|name| !["RYE_RUN_ID", THREAD_VAR].contains(name))
             .map(|name| {
                 let value = filled.env.get(name);
                 (name, value.map(|value| Digest::of(value.shown().as_bytes())))

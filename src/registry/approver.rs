@@ -1,6 +1,6 @@
 //! The process that runs what was approved: named so that others can tell whether it still does.
 
-use std::fs::read_to_string;
+use crate::base::ProcessStat;
 
 /// A number may be used again, and the time of the start tells the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +23,8 @@ impl Approver {
     }
 }
 
-/// When a process was started; `None` if it is gone, or has ended and waits to be taken note of.
 fn start_of(pid: u32) -> Option<u64> {
-    let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in brackets, may hold anything; behind it come the third field and the others.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
+    ProcessStat::read(pid).map(|stat| stat.start)
 }
 
 #[cfg(test)]

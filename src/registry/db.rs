@@ -102,6 +102,9 @@ const STEPS: &[&str] = &[
     CREATE TABLE stop (id TEXT PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
     CREATE INDEX thread_parent ON thread (parent);
     ",
+    // What a thread may reach, for a rye that it starts; opaque here.
+    "CREATE TABLE thread_reach (id TEXT PRIMARY KEY REFERENCES thread (id), reach TEXT NOT NULL)
+     STRICT;",
 ];
 
 /// The registry of one person.

@@ -52,7 +52,18 @@ fn open(home: &Path) -> Registry {
 
 fn new<'a>(id: &'a str, parent: Option<&'a str>, most: Amounts, depth: u64) -> NewThread<'a> {
     let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
-    NewThread { id, parent, item, provider, model, base: "/", started_at: "x", most, depth }
+    NewThread {
+        id,
+        parent,
+        item,
+        provider,
+        model,
+        base: "/",
+        started_at: "x",
+        most,
+        depth,
+        reach: "",
+    }
 }
 
 /// The sums of a root as they stand in the registry at this moment.

@@ -6,7 +6,7 @@
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
 //! `snippets.rs` snippets that do ·
 //! `threads.rs` threads and what they use · `detached.rs` runs in processes of their own ·
-//! `reaper.rs` of those whose process is gone ·
+//! `reaper.rs` of those whose process is gone · `reach.rs` which of them stand above a process ·
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
@@ -19,6 +19,7 @@ mod error;
 mod ledger_tests;
 mod one_env;
 mod pending;
+mod reach;
 mod reaper;
 mod snippets;
 mod stops;
@@ -30,6 +31,7 @@ pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, RegistryError};
 pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
+pub(crate) use reach::ThreadAbove;
 #[cfg(feature = "code")]
 pub(crate) use snippets::{WaitingSnippet, WaitingTool};
 pub(crate) use threads::{Amounts, Breach, NewThread, ThreadRow};

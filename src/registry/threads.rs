@@ -28,6 +28,8 @@ pub(crate) struct NewThread<'a> {
     pub(crate) most: Amounts,
     /// How many threads may stand below it, one under the other.
     pub(crate) depth: u64,
+    /// What it may reach, for [`super::ThreadAbove`].
+    pub(crate) reach: &'a str,
 }
 
 /// What is used of each limit that is counted.
@@ -127,6 +129,11 @@ impl ThreadRow {
         })
     }
 
+    /// It runs in that process.
+    pub(super) fn runs_in(&self, (pid, start): (u32, u64)) -> bool {
+        self.process == Some(Approver { pid, start })
+    }
+
     /// It runs no more, and its process did not say so.
     pub(super) fn is_left(&self) -> bool {
         self.status == "running" && self.process.is_some_and(Approver::is_gone)
@@ -137,23 +144,28 @@ impl Registry {
     /// Begins a thread, and counts it for every thread above.
     ///
     /// # Errors
-    /// `registry.io`. A limit that it would go beyond is an answer; nothing is written then.
+    /// `registry.not_running` where the thread above is over, `registry.io`. A limit that it would
+    /// go beyond is an answer; nothing is written then.
     pub(crate) fn begin_thread(
         &mut self,
         new: &NewThread<'_>,
     ) -> Result<Option<Breach>, RegistryError> {
         let process = Approver::own();
-        self.in_one_step(|step| {
+        let begun = self.in_one_step(|step| {
             let above =
                 new.parent.map_or(Ok(Vec::new()), |parent| with_those_above(step, parent))?;
+            if above.first().is_some_and(|parent| parent.status != "running") {
+                return Ok(Err(above[0].id.clone()));
+            }
             if let Some(parent) = above.first().filter(|parent| parent.depth <= new.depth) {
                 let current = new.depth.saturating_add(1);
-                return Ok(Some(Breach { limit: "depth", current, max: parent.depth }));
+                return Ok(Ok(Some(Breach { limit: "depth", current, max: parent.depth })));
             }
             for row in &above {
                 let current = row.used.spawns + 1;
                 if current > row.most.spawns {
-                    return Ok(Some(Breach { limit: "spawns", current, max: row.most.spawns }));
+                    let breach = Breach { limit: "spawns", current, max: row.most.spawns };
+                    return Ok(Ok(Some(breach)));
                 }
             }
             step.execute(
@@ -177,11 +189,14 @@ impl Registry {
                     process.map(|process| process.start),
                 ],
             )?;
+            let reach = "INSERT INTO thread_reach (id, reach) VALUES (?1, ?2)";
+            step.execute(reach, [new.id, new.reach])?;
             for row in above {
                 step.execute("UPDATE thread SET spawns = spawns + 1 WHERE id = ?1", [&row.id])?;
             }
-            Ok(None)
-        })
+            Ok(Ok(None))
+        })?;
+        begun.map_err(|id| RegistryError::NotRunning { id })
     }
 
     /// Holds what the next turn of a thread takes at most, for it and for every thread above it.
@@ -444,7 +459,18 @@ mod tests {
 
     fn new<'a>(id: &'a str, parent: Option<&'a str>, most: Amounts, depth: u64) -> NewThread<'a> {
         let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
-        NewThread { id, parent, item, provider, model, base: "/", started_at: "x", most, depth }
+        NewThread {
+            id,
+            parent,
+            item,
+            provider,
+            model,
+            base: "/",
+            started_at: "x",
+            most,
+            depth,
+            reach: "",
+        }
     }
 
     fn used(registry: &mut Registry, id: &str) -> (u64, u64, u64, u64) {

@@ -11,6 +11,7 @@ use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
 use crate::lock::{Lock, LockError};
 use crate::space::Entry;
+use crate::thread::ThreadId;
 use crate::trace::Sink;
 use crate::verify::{DevMode, Source, TrustStore};
 
@@ -41,6 +42,8 @@ pub(crate) struct CallPolicy<'a> {
     pub(super) trust: Arc<TrustStore<'a>>,
     dev: DevMode,
     lock_mode: LockMode,
+    /// The thread whose model asks for the call.
+    pub(super) thread: Option<ThreadId>,
     lock: OnceLock<Result<Lock, Failure>>,
     /// What each tool lists.
     listing: OnceLock<HashMap<Entry, ListedFiles>>,
@@ -67,9 +70,15 @@ impl<'a> CallPolicy<'a> {
             trust,
             dev: rye.dev,
             lock_mode,
+            thread: None,
             lock: OnceLock::new(),
             listing: OnceLock::new(),
         }
+    }
+
+    /// The same for a call of the model of a thread, if there is one.
+    pub(super) fn in_thread(self, thread: Option<ThreadId>) -> Self {
+        Self { thread, ..self }
     }
 
     /// The same without dev mode and the lock: for texts that are being written.
@@ -96,6 +105,7 @@ impl<'a> CallPolicy<'a> {
             trust: Arc::clone(&self.trust),
             dev: DevMode(false),
             lock_mode,
+            thread: self.thread.clone(),
             lock: OnceLock::new(),
             listing: OnceLock::new(),
         };

@@ -17,6 +17,7 @@ use crate::report::Detail;
 use crate::resolve::{Found, ResolveError, Resolver};
 use crate::space::baseline::{Baselines, Stamp};
 use crate::space::{Entry, Root};
+use crate::thread::ThreadId;
 use crate::trace::{Event, Quiet, Sink};
 use crate::validate::{RunTarget, ValidChain};
 use crate::verify::{Reason, Source, TrustStore, admit};
@@ -199,6 +200,7 @@ impl Loader<'_> {
             ground: spaces.ground(),
             guarded,
             run_id: "",
+            thread: self.policy.thread.as_ref().map(ThreadId::as_str),
             project_shortens: true,
             sandbox: SandboxChoice::Auto,
             timeout: None,

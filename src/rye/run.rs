@@ -237,7 +237,14 @@ impl Runs<'_> {
             mode.check(kind)?;
         }
         self.rye.sound_types()?;
+        let below = match request.parent {
+            Some(_) => None,
+            None => self.rye.below_a_thread(request)?,
+        };
+        let request = below.as_ref().unwrap_or(request);
+        let thread = request.parent.as_ref().map(|parent| parent.id.clone());
         let policy = CallPolicy::new(self.rye, LockMode::from_flag(request.locked));
+        let policy = policy.in_thread(thread);
         let loader = policy.loader(sink);
         let found = loader.find(&query)?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");

@@ -42,6 +42,12 @@ pub(crate) enum ThreadError {
     BadLimit { name: String, why: String },
     #[error("a thread is not started from inside of a run")]
     Outside,
+    #[error(
+        "this rye was started within the thread `{}`, and cannot read what that may reach: the \
+         thread is over, or the registry is out of reach here",
+        escape_line(.id)
+    )]
+    NotWithin { id: String },
     #[error("somebody cancelled `{}`", escape_line(.id))]
     Cancelled { id: String },
     #[error("`{}` was killed: its process is gone, and did not say how it ended", escape_line(.id))]
@@ -86,7 +92,7 @@ impl Diagnose for ThreadError {
     fn code(&self) -> Code {
         match self {
             Self::BadLimit { .. } => THREAD_BAD_LIMIT,
-            Self::Outside => THREAD_OUTSIDE,
+            Self::Outside | Self::NotWithin { .. } => THREAD_OUTSIDE,
             Self::Drifted { .. } => THREAD_DRIFTED,
             Self::NotResumable { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
@@ -125,6 +131,10 @@ impl Diagnose for ThreadError {
                 format!("wait longer, or end it with `rye thread cancel {id}`")
             }
             Self::Outside => "start it in a terminal of your own".into(),
+            Self::NotWithin { .. } => {
+                "call what it runs as a tool of the thread, or start it in a terminal of your own"
+                    .into()
+            }
             Self::LimitExceeded { id, breach } => format!(
                 "`rye thread show {id}` says how far it came; allow more with `--limit {}=…`",
                 match breach.limit {

@@ -11,9 +11,12 @@ pub(crate) const DEPS_VAR: &str = "RYE_DEPS";
 /// The private folder of the run.
 pub(crate) const PIN_VAR: &str = "RYE_PIN";
 
+/// The thread for which a child was started.
+pub(crate) const THREAD_VAR: &str = "RYE_THREAD";
+
 /// Variables that rye alone sets for a child.
-const TOLD: [&str; 6] =
-    ["RYE_PROJECT", "RYE_ITEM", "RYE_ITEM_PATH", "RYE_RUN_ID", DEPS_VAR, PIN_VAR];
+const TOLD: [&str; 7] =
+    ["RYE_PROJECT", "RYE_ITEM", "RYE_ITEM_PATH", "RYE_RUN_ID", THREAD_VAR, DEPS_VAR, PIN_VAR];
 
 /// Whether rye itself sets the variable.
 pub(super) fn is_own(name: &str) -> bool {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::ThreadParent;
+use super::below::Reach;
 use super::own_tools::OwnTool;
 use crate::base::Mask;
 use crate::diagnostic::Failure;
@@ -152,6 +153,11 @@ impl<'a> ThreadCalls<'a> {
 }
 
 impl ThreadCalls<'_> {
+    /// What a rye that a call starts may reach.
+    pub(super) fn reach(&self) -> Reach<'_> {
+        Reach { execute: &self.execute, fetch: &self.fetch, locked: self.locked }
+    }
+
     /// What hooks are told of a call.
     fn call_id(&self, session: &ThreadSession<'_>) -> String {
         format!("{}-{}", self.id, session.call_id())
@@ -249,7 +255,8 @@ impl ThreadTool for CheckedTool<'_> {
         let judged = grants::judge(Some(&self.calls.execute), &item);
         judged.map_err(|denied| refused(denied.into()))?;
         let calls = self.calls;
-        let policy = CallPolicy::new(calls.rye, LockMode::from_flag(calls.locked)).for_hooks();
+        let policy = CallPolicy::new(calls.rye, LockMode::from_flag(calls.locked));
+        let policy = policy.in_thread(Some(calls.id.clone())).for_hooks();
         let call_id = calls.call_id(session);
         let hooks = calls.rye.hooks().of_own_tool(&policy, calls.sink, &item, &call_id);
         let hooks = hooks.map_err(refused)?;

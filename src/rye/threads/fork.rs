@@ -119,7 +119,7 @@ impl Threads<'_> {
             resuming.claim(&mut registry)?;
         }
         let watch = StopWatch::start(is_asked_to_stop(user.base(), id.as_str())).ok();
-        let record = prepared.open(&id, pair, request, &mut registry)?;
+        let record = prepared.open(&id, pair, request, &calls, &mut registry)?;
         let warnings = warnings(lineage.sources());
         let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
         let ended = {
@@ -164,6 +164,7 @@ impl Prepared<'_> {
         id: &ThreadId,
         pair: KeyPair,
         request: &Request,
+        calls: &ThreadCalls<'_>,
         registry: &mut Registry,
     ) -> Result<Record, Failure> {
         if let Some(resuming) = &request.resuming {
@@ -175,6 +176,7 @@ impl Prepared<'_> {
         refuse_links(&self.base, Path::new(".ai/state/threads/x")).map_err(lost)?;
         let ThreadLimits { turns, tokens, spend, spawns, .. } = self.limits;
         let depth = self.depth(parent, registry)?;
+        let reach = calls.reach().to_text();
         let begun = registry.begin_thread(&NewThread {
             id: id.as_str(),
             parent: parent.map(|parent| parent.id.as_str()),
@@ -185,6 +187,7 @@ impl Prepared<'_> {
             started_at: &now(),
             most: Amounts { turns, tokens, spend, spawns },
             depth,
+            reach: &reach,
         })?;
         if let Some(breach) = begun {
             return Err(ThreadError::LimitExceeded { id: id.clone(), breach }.into());
@@ -278,7 +281,7 @@ impl Prepared<'_> {
             user: self.prompt.user(outputs),
             outputs,
             table: &self.table,
-            backend: &LocalBackend::new(calls.rye),
+            backend: &LocalBackend::new(calls.rye, calls.id.clone()),
             host: calls.rye.host(),
             model,
             prices: *prices,

@@ -25,13 +25,14 @@ use crate::base::sync::unpoisoned;
 use crate::diagnostic::Diagnose;
 use crate::host::{ChildSandbox, Confinement, EgressOfRun, Ladder, PrivateDir, Spawn};
 use crate::id::Space;
+use crate::parse::THREAD_VAR;
 use crate::plan::workspace_policy;
 use crate::rye::carry_out::pin_fallback;
 use crate::rye::facade::Rye;
 use crate::rye::run::run_id;
 use crate::thread::{
     BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
-    WorkspaceEntry, shown_bytes,
+    ThreadId, WorkspaceEntry, shown_bytes,
 };
 
 /// Where programs are found by their names.
@@ -42,6 +43,7 @@ const SHELL: &str = "/bin/sh";
 /// See the module.
 pub(super) struct LocalBackend<'a> {
     rye: &'a Rye,
+    thread: ThreadId,
     state: Mutex<State>,
 }
 
@@ -64,8 +66,8 @@ struct Workspace {
 }
 
 impl<'a> LocalBackend<'a> {
-    pub(super) fn new(rye: &'a Rye) -> Self {
-        Self { rye, state: Mutex::default() }
+    pub(super) fn new(rye: &'a Rye, thread: ThreadId) -> Self {
+        Self { rye, thread, state: Mutex::default() }
     }
 
     fn workspace(&self) -> Result<Arc<Workspace>, BackendFault> {
@@ -123,9 +125,10 @@ impl<'a> LocalBackend<'a> {
         let home = ("HOME", workspace.folder.clone().into_os_string());
         let usual = usual.into_iter().chain([home]).map(|(name, value)| (name.to_owned(), value));
         let own = env.into_iter().map(|(name, value)| (name, OsString::from(value)));
-        // A rye that it starts is below a run, whatever else the command is given.
-        let below = ("RYE_RUN_ID".to_owned(), OsString::from(run_id()));
-        spawn.env = usual.chain(own).chain([below]).collect();
+        // A rye that it starts is below this thread, whatever else the command is given.
+        let below = [("RYE_RUN_ID", run_id()), (THREAD_VAR, self.thread.to_string())];
+        let below = below.map(|(name, value)| (name.to_owned(), OsString::from(value)));
+        spawn.env = usual.chain(own).chain(below).collect();
         spawn.stdin = stdin;
         spawn.sandbox = Some(ChildSandbox {
             confinement: workspace.confinement.clone(),

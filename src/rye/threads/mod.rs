@@ -3,8 +3,10 @@
 //! `fork.rs` starts one · `settings.rs` its limits and its model · `permissions.rs` what it may
 //! reach · `calls.rs` what its model calls, `own_tools.rs` of rye itself and `local.rs` in the
 //! sandbox of the thread · `life.rs` waiting for one and ending it, of tools that run detached too ·
-//! `places.rs` how many of these run at once · `resume.rs` one that goes on
+//! `places.rs` how many of these run at once · `resume.rs` one that goes on ·
+//! `below.rs` a rye that something in one started
 
+mod below;
 mod calls;
 mod fork;
 mod life;
@@ -34,7 +36,7 @@ use crate::verify::PublicKey;
 /// The thread whose model asks for another one.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadParent {
-    id: ThreadId,
+    pub(super) id: ThreadId,
     /// What it may read; what it may run goes with every request.
     fetch: Grants,
 }

@@ -1,0 +1,67 @@
+//! Which threads a process was started by, and what each of them may reach.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::approver::Approver;
+use super::db::Registry;
+use super::error::RegistryError;
+use super::threads::{ThreadRow, rows_of};
+
+/// A thread that runs above a process.
+#[derive(Debug)]
+pub(crate) struct ThreadAbove {
+    pub(crate) row: ThreadRow,
+    /// What was written down of its reach when it began; `None` of one of an earlier rye.
+    pub(crate) reach: Option<String>,
+}
+
+impl ThreadAbove {
+    /// The running threads with one of these ids, and those that run in one of these processes,
+    /// each named by its number and its start, the nearest first.
+    ///
+    /// The first process is the one that asks, whose own threads do not count. Behind a process of
+    /// a detached run nothing counts but by its id: only what is not below a run starts one.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn all(
+        registry: &Registry,
+        processes: &[(u32, u64)],
+        ids: &[String],
+    ) -> Result<Vec<Self>, RegistryError> {
+        let found = || -> rusqlite::Result<Vec<Self>> {
+            let db = &registry.db;
+            let mut rows = rows_of(db, "WHERE status = 'running'")?;
+            rows.retain(|row| !row.is_left());
+            if rows.is_empty() {
+                return Ok(Vec::new());
+            }
+            let detached = detached_processes(db)?;
+            let bound = processes.iter().position(|process| detached.contains(process));
+            let counts = bound.map_or(processes, |bound| &processes[..=bound]);
+            let above = counts.get(1..).unwrap_or_default();
+            rows.retain(|row| {
+                ids.contains(&row.id) || above.iter().any(|process| row.runs_in(*process))
+            });
+            rows.into_iter()
+                .map(|row| {
+                    let sql = "SELECT reach FROM thread_reach WHERE id = ?1";
+                    let reach = db.query_row(sql, [&row.id], |row| row.get(0)).optional()?;
+                    Ok(Self { row, reach })
+                })
+                .collect()
+        };
+        found().map_err(|error| registry.fail(error))
+    }
+}
+
+/// The processes of detached runs, and of what starts these.
+fn detached_processes(db: &Connection) -> rusqlite::Result<Vec<(u32, u64)>> {
+    let mut query = db.prepare(
+        "SELECT pid, start FROM launcher WHERE pid IS NOT NULL AND start IS NOT NULL UNION \
+         SELECT pid, start FROM detached WHERE state = 'running' AND pid IS NOT NULL \
+         AND start IS NOT NULL",
+    )?;
+    let found = query.query_map([], |row| Ok(Approver { pid: row.get(0)?, start: row.get(1)? }))?;
+    found.map(|process| process.map(|process| (process.pid, process.start))).collect()
+}

@@ -1,0 +1,128 @@
+//! A rye that something in a thread started: it reaches what the thread reaches, and what it uses
+//! counts for the thread (threads 3).
+
+use serde_json::{Value, json};
+
+use super::ThreadParent;
+use crate::diagnostic::Failure;
+use crate::host::ProcessesAbove;
+use crate::id::{Grants, Pattern, Space};
+use crate::registry::{Registry, ThreadAbove};
+use crate::rye::Rye;
+use crate::rye::run::Request;
+use crate::thread::ThreadError;
+
+/// What a thread may reach.
+pub(super) struct Reach<'a> {
+    pub(super) execute: &'a Grants,
+    pub(super) fetch: &'a Grants,
+    pub(super) locked: bool,
+}
+
+impl Reach<'_> {
+    /// As the registry keeps it.
+    pub(super) fn to_text(&self) -> String {
+        let (execute, fetch) = (self.execute.to_texts(), self.fetch.to_texts());
+        json!({"execute": execute, "fetch": fetch, "locked": self.locked}).to_string()
+    }
+}
+
+/// What was read back.
+struct KeptReach {
+    execute: Grants,
+    fetch: Grants,
+    locked: bool,
+}
+
+impl KeptReach {
+    /// Whatever cannot be read lets nothing in.
+    fn read(text: Option<&str>) -> Self {
+        let kept: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let grants = |of: &str| {
+            let sets = kept[of].as_array().filter(|sets| !sets.is_empty());
+            let sets = sets.into_iter().flatten().map(|set| {
+                let patterns = set.as_array().into_iter().flatten().filter_map(Value::as_str);
+                patterns.filter_map(|text| text.parse().ok()).collect::<Vec<Pattern>>()
+            });
+            let narrowed = sets.map(Grants::new).reduce(Grants::and);
+            narrowed.unwrap_or_else(|| Grants::new(Vec::new()))
+        };
+        Self { execute: grants("execute"), fetch: grants("fetch"), locked: kept["locked"] != false }
+    }
+}
+
+impl Rye {
+    /// The request as a thread above this process makes it; `None` where there is none.
+    ///
+    /// Two things name such a thread: a variable, of this process or one above, which only makes
+    /// stricter; and that the thread runs in a process above.
+    ///
+    /// # Errors
+    /// `thread.outside`
+    pub(in crate::rye) fn below_a_thread(
+        &self,
+        request: &Request,
+    ) -> Result<Option<Request>, Failure> {
+        let above = ProcessesAbove::this();
+        let registry = self.spaces().get(Space::User).map(|user| Registry::find(user.base()));
+        let threads = match registry {
+            Some(Ok(Some(registry))) => {
+                let all = ThreadAbove::all(&registry, &above.processes, &above.threads);
+                all.map_err(Failure::from)
+            }
+            Some(Err(error)) => Err(error.into()),
+            Some(Ok(None)) | None => Ok(Vec::new()),
+        };
+        let threads = match threads {
+            Ok(threads) => threads,
+            Err(failure) => {
+                tracing::info!(code = failure.code(), "it is not known which threads run above");
+                Vec::new()
+            }
+        };
+        let is_found = |id: &&String| threads.iter().any(|thread| thread.row.id == **id);
+        if let Some(id) = above.threads.iter().find(|id| !is_found(id)) {
+            return Err(ThreadError::NotWithin { id: id.clone() }.into());
+        }
+        if threads.is_empty() {
+            return Ok(None);
+        }
+        within(&threads, request).map(Some)
+    }
+}
+
+/// The request within the reach of each of the threads, as a call of the lowest of them.
+///
+/// # Errors
+/// `thread.outside` where it starts a thread and none of these is the lowest.
+fn within(threads: &[ThreadAbove], request: &Request) -> Result<Request, Failure> {
+    let is_above =
+        |one: &ThreadAbove| threads.iter().any(|it| it.row.parent.as_ref() == Some(&one.row.id));
+    let mut lowest = threads.iter().filter(|one| !is_above(one));
+    let parent = match (lowest.next(), lowest.next()) {
+        (Some(one), None) => Some(one.row.id.parse().map_err(|()| {
+            let id = one.row.id.clone();
+            Failure::from(ThreadError::NotWithin { id })
+        })?),
+        _ if request.thread == "fork" => return Err(ThreadError::Outside.into()),
+        _ => None,
+    };
+    let kept = threads.iter().map(|one| KeptReach::read(one.reach.as_deref()));
+    let all = kept.reduce(|one, other| KeptReach {
+        execute: one.execute.and(other.execute),
+        fetch: one.fetch.and(other.fetch),
+        locked: one.locked || other.locked,
+    });
+    let Some(reach) = all else { return Ok(request.clone()) };
+    let own = request.grants.clone();
+    let execute = match own {
+        Some(own) => reach.execute.and(own),
+        None => reach.execute,
+    };
+    Ok(Request {
+        grants: Some(execute),
+        locked: request.locked || reach.locked,
+        parent: parent.map(|id| ThreadParent { id, fetch: reach.fetch }),
+        ..request.clone()
+    })
+}

@@ -1,0 +1,257 @@
+//! What something in a thread may do by starting rye again.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::hooks::hook;
+use crate::sandbox::levels;
+use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
+use crate::world::{World, program};
+
+/// The thread may call the tool that starts rye, and one other.
+const PERMITTED: &str = "<execute><tool>acme.starts</tool><tool>acme.echo</tool></execute>";
+
+/// A shell script in the project, in which `$rye` is rye with the world's home.
+fn starting(world: &World, script: &str) -> String {
+    let rye = format!("env HOME={} {}", world.home().display(), program());
+    format!("cd \"{}\"; rye='{rye}'; {script}", world.project().display())
+}
+
+/// Tries a tool that the thread may run, and one that it may not.
+const TRY_BOTH: &str = "$rye execute tool:acme/echo --json > permitted 2>&1; \
+                        $rye execute tool:acme/other --json > other 2>&1; true";
+
+fn tool(world: &World, name: &str, script: &str) {
+    let header = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+                  # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+                  # description = \"Starts rye.\"\n# ///\n";
+    world.signed(&format!(".ai/tools/acme/{name}.sh"), &format!("{header}{script}\n"));
+}
+
+fn said(world: &World, file: &str) -> Value {
+    let bytes = world.read(file);
+    serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into())
+}
+
+/// A world whose thread calls the tool `acme/starts` once, which is this script.
+fn starts(script: &str, permissions: &str) -> World {
+    let turns = json!([call("acme_starts", &json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", permissions);
+    tool(&world, "starts", &starting(&world, script));
+    world
+}
+
+#[track_caller]
+fn is_denied(world: &World, file: &str) {
+    let told = said(world, file);
+    assert_eq!(told["code"], "grant.denied", "{file}: {told}");
+}
+
+#[test]
+fn a_tool_that_starts_rye_reaches_what_its_thread_reaches_and_more_when_it_is_called_by_itself() {
+    let world = starts(TRY_BOTH, PERMITTED);
+    assert_eq!(world.rye(&["execute", "tool:acme/starts"]).status, 0);
+    assert_eq!(said(&world, "permitted")["status"], "success", "the fixture works untouched");
+    assert_eq!(said(&world, "other")["status"], "success", "the fixture works untouched");
+    assert_eq!(fork(&world, &[]).0, 0);
+    assert_eq!(said(&world, "permitted")["status"], "success");
+    is_denied(&world, "other");
+}
+
+#[test]
+fn what_a_tool_does_to_its_environment_gives_it_no_more() {
+    // Each way of starting rye, from inside of a thread.
+    for way in [
+        "exec env -i HOME=$h $p execute tool:acme/other --json",
+        "env -u RYE_RUN_ID -u RYE_THREAD $rye execute tool:acme/other --json",
+        "RYE_RUN_ID= RYE_THREAD= $rye execute tool:acme/other --json",
+        "RYE_THREAD=acme/go/go-01234567-89ab-7def-8000-000000000000 \
+         $rye execute tool:acme/other --json",
+        "(setsid -w $rye execute tool:acme/other --json)",
+    ] {
+        let world = starts("true", PERMITTED);
+        let (home, rye) = (world.home(), program());
+        let vars = format!("h='{}'; p='{rye}'; exec > other 2>&1; {way}", home.display());
+        tool(&world, "starts", &starting(&world, &vars));
+        let _ = fork(&world, &[]);
+        let told = said(&world, "other");
+        let refused = [json!("grant.denied"), json!("thread.outside")];
+        assert!(refused.contains(&told["code"]), "{way}: {told}");
+        assert!(!world.project().join("ran").exists(), "{way}");
+    }
+}
+
+#[test]
+fn other_doors_of_a_rye_below_a_thread_are_held_too() {
+    let script = "echo '({}); await runTool(\"tool:acme/other\", {})' > s.js; \
+                  $rye code run s.js --json > snippet 2>&1; \
+                  $rye execute tool:acme/other --dry-run --json > dry 2>&1; \
+                  $rye execute tool:acme/starts --async --json > async 2>&1; \
+                  $rye execute directive:acme/child --json > directive 2>&1; true";
+    let world = starts(script, PERMITTED);
+    world.signed(".ai/directives/acme/child.md", &directive("child", "turns=\"2\"", ONLY_ECHO));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    if cfg!(feature = "code") {
+        assert!(said(&world, "snippet").to_string().contains("grant.denied"));
+    }
+    is_denied(&world, "dry");
+    is_denied(&world, "directive");
+    assert_eq!(said(&world, "async")["code"], "async.below_a_run");
+}
+
+#[test]
+fn a_thread_that_a_tool_starts_is_below_the_thread_of_the_tool_and_counts_for_it() {
+    let script = "$rye execute directive:acme/child --thread fork --json > first 2>&1; \
+                  $rye execute directive:acme/child --thread fork --json > second 2>&1; true";
+    let permissions =
+        "<execute><tool>acme.starts</tool><directive>acme.child</directive></execute>";
+    let world = starts(script, permissions);
+    // The child asks for more than the thread above has.
+    let child = "<execute><tool>acme.*</tool></execute>";
+    let child = directive("child", "turns=\"4\"", child).replace("acme/script", "acme/childs");
+    world.signed(".ai/directives/acme/child.md", &child);
+    let turns = json!([call("rye_execute", &json!({"item_id": "tool:acme/other"})), hand_over()]);
+    world.signed_home(".ai/tools/acme/childs.yaml", &provider(&turns));
+    let (status, told) = fork(&world, &["--limit", "spawns=1"]);
+    assert_eq!(status, 0, "{told}");
+    let first = said(&world, "first");
+    assert_eq!(first["outputs"], json!({"n": 7}), "{first}");
+    let denied = events(&world, first["thread_id"].as_str().unwrap(), "tool_call_result");
+    let denied: Value = serde_json::from_str(denied[0]["content"].as_str().unwrap()).unwrap();
+    assert_eq!(denied["error_kind"], "permission_denied", "{denied}");
+    let second = said(&world, "second");
+    assert_eq!(second["code"], "thread.limit_exceeded", "{second}");
+    let all = rows(&world);
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[1]["parent"], all[0]["thread_id"]);
+    let (_, shown) = world.json(&["thread", "show", all[0]["thread_id"].as_str().unwrap()]);
+    // Two turns of the thread itself, and two of the one below.
+    assert_eq!(told["cost"]["turns"], 4, "{shown}");
+    assert_eq!(told["cost"]["spawns"], 1, "{shown}");
+}
+
+#[test]
+fn a_tool_of_a_child_reaches_what_both_threads_reach() {
+    let narrow = "<execute><tool>acme.echo</tool><tool>acme.starts</tool>\
+                  <directive>acme.child</directive></execute>";
+    let turns = json!([
+        call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"})),
+        hand_over()
+    ]);
+    let world = world(&turns, "turns=\"9\"", narrow);
+    tool(&world, "starts", &starting(&world, TRY_BOTH));
+    let wide = "<execute><tool>acme.*</tool></execute>";
+    let child = directive("child", "turns=\"4\"", wide).replace("acme/script", "acme/childs");
+    world.signed(".ai/directives/acme/child.md", &child);
+    let turns = json!([call("acme_starts", &json!({})), hand_over()]);
+    world.signed_home(".ai/tools/acme/childs.yaml", &provider(&turns));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    assert_eq!(said(&world, "permitted")["status"], "success");
+    is_denied(&world, "other");
+}
+
+#[test]
+fn a_hook_that_starts_rye_in_a_thread_reaches_what_the_thread_reaches() {
+    let turns = json!([call("acme_echo", &json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    let script = "[ -e once ] && { echo '{\"allow\":true}'; exit; }; : > once; ".to_owned();
+    let script = script + TRY_BOTH + "; echo '{\"allow\":true}'";
+    hook(&world, "guard", "phases: [before_execution]\n", &starting(&world, &script));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    assert_eq!(said(&world, "permitted")["status"], "success");
+    is_denied(&world, "other");
+}
+
+#[test]
+fn a_server_that_lives_on_reaches_what_the_thread_reaches_that_it_serves() {
+    let permissions = "<execute><tool>acme.server</tool><tool>acme.echo</tool></execute>";
+    let turns =
+        json!([call("acme_server", &json!({})), call("acme_server", &json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", permissions);
+    let script = starting(&world, TRY_BOTH);
+    let server = format!(
+        "#!/bin/sh\nwhile read -r line; do\nid=${{line#*'\"id\":'}}; id=${{id%%,*}}\n\
+         n=$((n + 1)); ({script}) </dev/null\n\
+         echo \"{{\\\"id\\\":$id,\\\"result\\\":\\\"$n\\\"}}\"\ndone\n"
+    );
+    let file = world.write(".ai/tools/acme/server.files/run.sh", server);
+    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    world.signed(
+        ".ai/tools/acme/server.yaml",
+        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/server\n\
+         category: acme\ndescription: x\nexec:\n  command: ./server.files/run.sh\n  \
+         runtime: server\n  files: [server.files/run.sh]\n",
+    );
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    assert_eq!(said(&world, "permitted")["status"], "success");
+    is_denied(&world, "other");
+}
+
+#[test]
+fn what_outlives_its_thread_runs_nothing() {
+    let script = "setsid sh -c 'while [ ! -e over ]; do sleep 0.05; done; \
+                  env HOME=$1 $2 execute tool:acme/echo --json > late.part 2>&1; mv late.part late' \
+                  x $h $p > /dev/null 2>&1 & true";
+    let world = starts("true", PERMITTED);
+    let script = format!("h='{}'; p='{}'; {script}", world.home().display(), program());
+    tool(&world, "starts", &starting(&world, &script));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    world.write("over", "");
+    let start = Instant::now();
+    while !world.project().join("late").exists() {
+        // A machine that is busy gets its time; and whoever is killed with the tool says nothing.
+        if start.elapsed() > Duration::from_secs(10) {
+            assert!(!world.project().join("ran").exists());
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    let told = said(&world, "late");
+    assert_eq!(told["code"], "thread.outside", "{told}");
+    assert!(!world.project().join("ran").exists());
+}
+
+#[test]
+fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_nothing() {
+    if levels("where_the_registry_is_out_of_reach").is_empty() {
+        return;
+    }
+    let turns = json!([call("acme_starts", &json!({})), hand_over()]);
+    let world = World::new_beside_tmp();
+    world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", PERMITTED));
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(&turns));
+    tool(&world, "echo", "echo x; touch ran");
+    let rye = format!("env HOME={} {}", world.home().display(), program());
+    let header = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+                  # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+                  # description = \"Starts rye.\"\n";
+    let sees = format!("# sandbox = {{ fs = {{ read = [\"{}\"] }} }}\n# ///\n", program());
+    let script = format!("{rye} execute tool:acme/echo --json; true\n");
+    world.signed(".ai/tools/acme/starts.sh", &format!("{header}{sees}{script}"));
+    let world = world.held();
+    let (status, told) = world.json(&["execute", "tool:acme/starts"]);
+    assert_eq!(status, 0, "{told}");
+    assert_ne!(told["data"]["code"], "thread.outside", "outside of a thread it is another matter");
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let result = &events(&world, told["thread_id"].as_str().unwrap(), "tool_call_result")[0];
+    assert!(result["content"].as_str().unwrap().contains("thread.outside"), "{result}");
+}
+
+#[test]
+fn a_variable_of_a_thread_that_nobody_knows_makes_only_stricter() {
+    let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    world.works("tool:acme/echo");
+    let world = world.env("RYE_THREAD", "acme/go/go-01234567-89ab-7def-8000-000000000000");
+    let (status, told) = world.json(&["execute", "tool:acme/echo"]);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.outside")), "{told}");
+    // What only looks is not held back.
+    assert_eq!(world.rye(&["list"]).status, 0);
+}
