@@ -284,6 +284,7 @@ pub(crate) const MCP_SESSIONS: usize = 256;
 /// Most pages of a server's list of tools that are read; a list that goes on has no end.
 pub(crate) const MCP_LIST_PAGES: usize = 64;
 /// Most pages that one session subscribes to, and most whose changes are told one by one.
+#[cfg(feature = "mcp")]
 pub(crate) const MCP_SUBSCRIPTIONS: usize = 1_000;
 /// Most tools of a server: more than any person reads.
 pub(crate) const MCP_LIST_TOOLS: usize = 1_000;

@@ -189,6 +189,7 @@ pub(crate) struct LagMask<M> {
     is_of_lines: bool,
 }
 
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
 impl<M: Deref<Target = Mask>> LagMask<M> {
     pub(crate) fn new(mask: M) -> Self {
         // Rounded up, so that it does not tell how long the longest secret is.

@@ -35,7 +35,9 @@ pub(crate) mod value_count;
 
 pub(crate) use address::Address;
 pub(crate) use digest::{Digest, Digesting};
-pub(crate) use host_rule::{HostRule, address_of};
+pub(crate) use host_rule::HostRule;
+#[cfg(feature = "http")]
+pub(crate) use host_rule::address_of;
 pub(crate) use mask::Mask;
 pub(crate) use process_stat::ProcessStat;
 pub(crate) use time::Timestamp;

@@ -158,6 +158,7 @@ impl Service {
 
     /// Where calls go: `https`, or `http` to an address of this very machine. Its path stands
     /// before that of each call.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
     pub(crate) fn upstream(&self) -> &Address {
         &self.upstream
     }
@@ -167,11 +168,13 @@ impl Service {
         &self.secret
     }
 
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
     pub(crate) fn header(&self) -> &str {
         &self.header
     }
 
     /// The value of the header with this secret in it.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
     pub(crate) fn header_value(&self, secret: &str) -> String {
         self.format.replacen("{}", secret, 1)
     }
@@ -182,6 +185,7 @@ impl Service {
     }
 
     /// Whether a call is listed. The path is decoded and has no segment that leads up.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
     pub(crate) fn allows(&self, method: &str, path: &str) -> bool {
         self.allow.iter().any(|call| call.covers(method, path))
     }
@@ -452,6 +456,7 @@ impl Refusal {
 
 impl Traffic {
     /// Counts calls of a host, and bytes.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
     pub(crate) fn add(&mut self, host: &str, calls: u64, sent_bytes: u64, received_bytes: u64) {
         if let Some(row) = self.hosts.iter_mut().find(|row| row.host == host) {
             row.calls = row.calls.saturating_add(calls);
@@ -465,6 +470,7 @@ impl Traffic {
     }
 
     /// Counts a refusal. What the child wrote is cut, and its control characters are escaped.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
     pub(crate) fn refuse(&mut self, what: &str, why: Refusal) {
         let end = what.floor_char_boundary(TRAFFIC_TEXT_BYTES);
         let cut = if end < what.len() { "…" } else { "" };

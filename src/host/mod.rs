@@ -53,12 +53,12 @@ pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,
     InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,
 };
-#[cfg(feature = "http")]
-pub(crate) use egress::REFUSED_HEADER;
 pub(crate) use egress::{
-    Egress, HOP_BY_HOP, HostTraffic, Refusal, RefusedCall, Service, ServiceText, Traffic,
-    fits_header, plain_path, service_line,
+    Egress, HostTraffic, Refusal, RefusedCall, Service, ServiceText, Traffic, fits_header,
+    service_line,
 };
+#[cfg(feature = "http")]
+pub(crate) use egress::{HOP_BY_HOP, REFUSED_HEADER, plain_path};
 pub(crate) use environment::Vars;
 #[cfg(feature = "http")]
 pub(crate) use exchange::OuterProxy;

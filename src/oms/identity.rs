@@ -55,9 +55,7 @@ impl SignerIdentity {
 /// `trusted_root.json` (`sigstore_trustroot.proto`); it is read in full where it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TrustedRoot {
-    #[cfg_attr(not(feature = "sigstore"), expect(dead_code, reason = "the method is left out"))]
     pub(super) text: String,
-    #[cfg_attr(not(feature = "sigstore"), expect(dead_code, reason = "the method is left out"))]
     pub(super) sha256: Digest,
 }
 

@@ -26,7 +26,6 @@ pub(crate) struct KnownSigner {
 enum Known {
     Key(EcKey),
     Roots(Vec<Cert>),
-    #[cfg_attr(not(feature = "sigstore"), expect(dead_code, reason = "the method is left out"))]
     Identity(SignerIdentity),
 }
 

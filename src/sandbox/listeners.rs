@@ -27,6 +27,7 @@ const MOST: usize = EGRESS_SERVICES + 1;
 ///
 /// # Errors
 /// What the kernel says.
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
     Ok(socketpair(AddressFamily::UNIX, kind, flags, None)?)
@@ -56,6 +57,7 @@ pub(super) fn hand_out(socket: &OwnedFd, count: usize) -> io::Result<()> {
 ///
 /// # Errors
 /// What the kernel says.
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
 pub(super) fn taken(socket: &OwnedFd) -> io::Result<Vec<TcpListener>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut message = RecvAncillaryBuffer::new(&mut space);

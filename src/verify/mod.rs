@@ -24,10 +24,12 @@ mod stage;
 pub(crate) use admit::{DevMode, admit};
 pub(crate) use error::{
     CODES, PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT, Reason, Refused, UnacceptedProject,
-    VERIFY_ALTERED, VERIFY_DEPENDENCY, VERIFY_DEV_SIGNATURE, VERIFY_EXPIRED, VERIFY_LEGACY,
-    VERIFY_MOVED, VERIFY_OUT_OF_SCOPE, VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_ROLLED_BACK,
-    VERIFY_UNSIGNED, VERIFY_UNTRUSTED, advice_for_file_of,
+    VERIFY_ALTERED, VERIFY_DEPENDENCY, VERIFY_DEV_SIGNATURE, VERIFY_EXPIRED, VERIFY_OUT_OF_SCOPE,
+    VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_ROLLED_BACK, VERIFY_UNSIGNED, VERIFY_UNTRUSTED,
+    advice_for_file_of,
 };
+#[cfg(feature = "lsp")]
+pub(crate) use error::{VERIFY_LEGACY, VERIFY_MOVED};
 pub(crate) use listed_files::{FileList, Glob, PartFinding, PartsRoot, path_below_base};
 pub(crate) use source::{Integrity, Source};
 pub(crate) use stage::{SignError, SignWith, SignedFile, digest_to_sign, stage};
