@@ -55,7 +55,7 @@ enum What {
 
 impl ValueEnum for Lang {
     fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
+        Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -217,11 +217,11 @@ fn id_and_lang(
     let bare = bare.unwrap_or(typed);
     let (id, ext) = bare.rsplit_once('.').unwrap_or((bare, ""));
     let is_named = |lang: &Lang| lang.as_str() == ext || lang.aliases().contains(&ext);
-    let ending = Lang::ALL.into_iter().find(is_named);
+    let ending = Lang::ALL.iter().copied().find(is_named);
     match (ending, lang) {
         (None, lang) => Ok((bare.parse()?, lang)),
-        (Some(ending), lang) if lang.is_none_or(|lang| lang == ending) => {
-            Ok((id.parse()?, Some(ending)))
+        (Some(ending), lang) if lang.is_none_or(|lang| lang.may_end_like(ending)) => {
+            Ok((id.parse()?, lang.or(Some(ending))))
         }
         (Some(ending), _) => {
             let message = format!(

@@ -12,24 +12,29 @@ pub(crate) enum Lang {
     Yaml,
     Toml,
     Markdown,
+    /// JavaScript in rye itself, for a snippet that calls tools.
+    #[cfg(feature = "code")]
+    Snippet,
 }
 
 /// Kind, language, extension, text. The first one of a kind is what is meant without a language.
 type Row = (Kind, Lang, &'static str, &'static str);
-const TEMPLATES: [Row; 9] = [
+const TEMPLATES: &[Row] = &[
     (Kind::Tool, Lang::Python, "py", include_str!("templates/tool.py")),
     (Kind::Tool, Lang::JavaScript, "mjs", include_str!("templates/tool.mjs")),
     (Kind::Tool, Lang::TypeScript, "ts", include_str!("templates/tool.ts")),
     (Kind::Tool, Lang::Shell, "sh", include_str!("templates/tool.sh")),
     (Kind::Tool, Lang::Yaml, "yaml", include_str!("templates/tool.yaml")),
     (Kind::Tool, Lang::Toml, "toml", include_str!("templates/tool.toml")),
+    #[cfg(feature = "code")]
+    (Kind::Tool, Lang::Snippet, "js", include_str!("templates/snippet.js")),
     (Kind::Directive, Lang::Markdown, "md", include_str!("templates/directive.md")),
     (Kind::Knowledge, Lang::Markdown, "md", include_str!("templates/knowledge.md")),
     (Kind::Knowledge, Lang::Yaml, "yaml", include_str!("templates/knowledge.yaml")),
 ];
 
 impl Lang {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: &[Self] = &[
         Self::Python,
         Self::JavaScript,
         Self::TypeScript,
@@ -37,6 +42,8 @@ impl Lang {
         Self::Yaml,
         Self::Toml,
         Self::Markdown,
+        #[cfg(feature = "code")]
+        Self::Snippet,
     ];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -48,6 +55,8 @@ impl Lang {
             Self::Yaml => "yaml",
             Self::Toml => "toml",
             Self::Markdown => "markdown",
+            #[cfg(feature = "code")]
+            Self::Snippet => "snippet",
         }
     }
 
@@ -61,7 +70,18 @@ impl Lang {
             Self::Yaml => &["yml"],
             Self::Toml => &[],
             Self::Markdown => &["md"],
+            #[cfg(feature = "code")]
+            Self::Snippet => &[],
         }
+    }
+
+    /// Whether a file whose ending is that of `other` may be of this one.
+    pub(crate) fn may_end_like(self, other: Self) -> bool {
+        #[cfg(feature = "code")]
+        if self == Self::Snippet && other == Self::JavaScript {
+            return true;
+        }
+        self == other
     }
 
     /// What has to be installed for a tool of it to run, where that is more than its name says.
@@ -113,7 +133,7 @@ mod tests {
     #[test]
     fn every_language_has_a_template_and_nothing_stays_unfilled() {
         for lang in Lang::ALL {
-            assert!(TEMPLATES.iter().any(|row| row.1 == lang), "{lang:?}");
+            assert!(TEMPLATES.iter().any(|row| row.1 == *lang), "{lang:?}");
         }
         assert_eq!(find(Kind::Tool, None).map(|t| t.0), Some(Lang::Python));
         assert_eq!(find(Kind::Config, None), None);

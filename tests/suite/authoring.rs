@@ -37,6 +37,8 @@ fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
         ("shell", "sh", r#"{"greeting":"hello","params":{"name":"Ada"}}"#),
         ("yaml", "yaml", r#"{"name":"Ada"}"#),
         ("toml", "toml", r#"{"name":"Ada"}"#),
+        #[cfg(feature = "code")]
+        ("snippet", "js", r#"{"greeting":"hello, Ada"}"#),
     ];
     for (lang, ext, want) in rows {
         let id = format!("acme/say_{lang}");
@@ -80,6 +82,8 @@ fn every_other_template_verifies_once_signed_and_can_be_used() {
         ("tool", "top_py", "python"),
         ("tool", "top_yaml", "yaml"),
         ("tool", "top_toml", "toml"),
+        #[cfg(feature = "code")]
+        ("tool", "top_snippet", "snippet"),
         ("directive", "top_words", "markdown"),
         ("tool", "true/x", "yaml"),
     ] {
