@@ -18,6 +18,8 @@ mod chains;
 mod cli;
 #[cfg(feature = "code")]
 mod code;
+#[cfg(all(feature = "code", feature = "mcp"))]
+mod code_edges;
 #[cfg(feature = "code")]
 mod code_engine;
 #[cfg(feature = "code")]

@@ -7,6 +7,7 @@
     const { Error: BaseError, Proxy: BaseProxy, RegExp: BaseRegExp } = globalThis;
     const { isView } = ArrayBuffer;
     const { isArray } = Array;
+    const { toPrimitive } = Symbol;
     const hidden = (of, name, value) =>
         define(of, name, { value, writable: true, enumerable: false, configurable: true });
 
@@ -24,16 +25,20 @@
     }
     const { runTool } = functions;
 
-    const tools = (path) => new BaseProxy(() => {}, {
+    // What turns an object to text or JSON, or waits for it, asks for these by itself: they are no
+    // tools, so that nothing is called.
+    const tools = (path, shown) => new BaseProxy(() => {}, {
         __proto__: null,
-        get: (_, key) => typeof key === 'symbol' || key === 'then'
-            ? undefined
-            : tools(path === '' ? key : path + '/' + key),
+        get: (_, key) => {
+            if (key === toPrimitive || key === 'toString' || key === 'valueOf') return () => shown;
+            if (typeof key === 'symbol' || key === 'then' || key === 'toJSON') return undefined;
+            return tools(path === '' ? key : path + '/' + key, shown + '.' + key);
+        },
         apply: (_, _this, args) => apply(runTool, undefined, [path, ...args]),
         set: () => false,
         defineProperty: () => false,
     });
-    hidden(globalThis, 'tools', tools(''));
+    hidden(globalThis, 'tools', tools('', 'tools'));
     hidden(globalThis, 'ToolError', ToolError);
     hidden(globalThis, 'params', params);
 

@@ -502,10 +502,9 @@ fn shown<'js>(kinds: &Kinds<'js>, value: Value<'js>) -> String {
     if value.is_undefined() {
         return "undefined".to_owned();
     }
-    if value.is_number() || value.is_symbol() || value.is_function() {
-        let text = value.get::<rquickjs::convert::Coerced<String>>().map(|text| text.0);
-        if let (true, Ok(text)) = (value.is_number(), text) {
-            return text;
+    if value.is_number() {
+        if let Ok(text) = value.get::<rquickjs::convert::Coerced<String>>() {
+            return text.0;
         }
         value.ctx().catch();
     }
