@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::chain::{self, Step};
+use super::chain;
 use super::config::CodeConfig;
 use super::engine::{
     CallAnswer, EngineError, EngineLimit, PrintStream, Produced, SnippetCall, Stop, Surroundings,
 };
+use super::engine_time::EngineTime;
 use super::error::{CodeError, CodeLimit};
 use super::executor::{CodeResult, Left, OnPrint, most};
 use super::faults::{fault, number, text, thrown, wrong};
@@ -63,6 +64,7 @@ pub(super) struct State {
     pub(super) chains: HashMap<usize, Steps>,
     /// When a snippet that was run again is at its limit of time.
     pub(super) deadline: Option<Instant>,
+    pub(super) engine: EngineTime,
 }
 
 impl<'a> Guard<'a> {
@@ -82,6 +84,7 @@ impl<'a> Guard<'a> {
             waits: Waits::default(),
             chains: HashMap::new(),
             deadline: None,
+            engine: EngineTime::new(Duration::from_millis(settled.config.engine_ms)),
         };
         Self {
             tools,
@@ -93,6 +96,10 @@ impl<'a> Guard<'a> {
             state: Mutex::new(state),
             last_call: Arc::new(Mutex::new(Instant::now())),
         }
+    }
+
+    pub(super) fn tools(&self) -> &'a dyn Tools {
+        self.tools
     }
 
     pub(super) fn stop(&self) -> &Stop {
@@ -185,13 +192,14 @@ impl<'a> Guard<'a> {
             tool_calls: state.records.to_json(),
             unrecorded: state.records.left_out(),
             used: state.used,
+            engine: state.engine.used(),
             duration,
         };
         CodeResult::new(produced, left, settled, tools)
     }
 
     /// One call of a tool that was let in; ends its record. `None` where it waits for a person.
-    fn run_tool(
+    pub(super) fn run_tool(
         &self,
         spot: Spot,
         id: &str,
@@ -232,7 +240,7 @@ impl<'a> Guard<'a> {
     }
 
     /// What a call came to, recorded. One that was cancelled says that, and nothing else.
-    fn seen(&self, came: Came, record: RecordId, is_cancelled: &AtomicBool) -> Came {
+    pub(super) fn seen(&self, came: Came, record: RecordId, is_cancelled: &AtomicBool) -> Came {
         let came = match came {
             Err(_) if is_cancelled.load(Ordering::Relaxed) => Err(fault(&CodeError::Cancelled)),
             came => came,
@@ -476,55 +484,14 @@ impl<'b, 's> Border<'b, 's> {
     }
 }
 
-impl Guard<'_> {
-    /// The steps of a chain, one behind the other; `given` has what each gave, also those that were
-    /// run before. `None` where one of them waits for a person, or its snippet does.
-    fn chain(
-        &self,
-        call: usize,
-        steps: &[Step],
-        given: &mut Steps,
-        is_cancelled: &AtomicBool,
-    ) -> Option<Came> {
-        let mut backend = Backend::Local;
-        for (at, step) in steps.iter().enumerate().skip(given.len()) {
-            if self.state().waits.is_waiting() {
-                return None;
-            }
-            let number = at + 1;
-            let previous = given.last().map(|(_, value)| value);
-            let args = step.args(number, previous);
-            let shown = args.clone().map_or_else(|_| step.own_args(), Value::Object);
-            let record = self.state().records.begin(&step.tool_id, &shown, CalledBy::Chain);
-            let came = match args {
-                Ok(args) => self.run_tool((call, at), &step.tool_id, args, record, is_cancelled)?,
-                Err(error) => self.seen(Err(fault(&error)), record, is_cancelled),
-            };
-            match came {
-                Ok((value, by)) => {
-                    backend = by;
-                    given.push((step.tool_id.clone(), value));
-                }
-                Err(fault) => {
-                    let tool = step.tool_id.clone();
-                    let mut fault = chain::failed(number, given, fault);
-                    fault.data["tool"] = tool.into();
-                    return Some(Err(fault));
-                }
-            }
-        }
-        Some(Ok((chain::result(given), backend)))
-    }
-}
-
 impl Surroundings for Border<'_, '_> {
     fn call(&self, call: SnippetCall, answer: CallAnswer) {
         *unpoisoned(self.guard.last_call.lock()) = Instant::now();
         let made = unpoisoned(self.guard.tape.lock()).make(call, answer);
         match made {
             Made::Begin(calls, is_there) => {
-                if is_there {
-                    self.guard.caught_up();
+                if is_there && !self.guard.goes_on() {
+                    return;
                 }
                 for NewCall { index, call, answer } in calls {
                     self.begin(call, Open { index, answer });
@@ -556,6 +523,10 @@ impl Surroundings for Border<'_, '_> {
 
     fn deadline(&self) -> Option<Instant> {
         self.guard.state().deadline
+    }
+
+    fn engine_left(&self, ran: Duration) -> Option<Duration> {
+        Some(self.guard.state().engine.left(ran))
     }
 }
 

@@ -1,10 +1,16 @@
 //! Chains: steps of tools, each of which may take what the one before it gave.
 
+use std::sync::atomic::AtomicBool;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::border::{Came, Guard};
 use super::error::CodeError;
-use super::tools::ToolFault;
+use super::faults::fault;
+use super::journal::Steps;
+use super::records::CalledBy;
+use super::tools::{Backend, ToolFault};
 
 /// One step of a chain, as it is written.
 #[derive(Debug, Clone, Deserialize)]
@@ -62,16 +68,12 @@ impl Step {
     ///
     /// # Errors
     /// `code.chain`: there is nothing at `previous_path`.
-    pub(super) fn args(
-        &self,
-        number: usize,
-        previous: Option<&Value>,
-    ) -> Result<Map<String, Value>, CodeError> {
+    pub(super) fn args(&self, previous: Option<&Value>) -> Result<Map<String, Value>, CodeError> {
         let mut args = self.args.clone();
         if let Some(previous) = previous.filter(|_| self.use_previous) {
             let path = self.previous_path.as_deref().unwrap_or_default();
             let part = previous.pointer(path).ok_or_else(|| CodeError::Chain {
-                why: format!("step {number}: the step before it gave nothing at `{path}`"),
+                why: format!("the step before it gave nothing at `{path}`"),
             })?;
             let name = self.previous_as.clone().unwrap_or_else(|| "previous".into());
             args.insert(name, part.clone());
@@ -85,14 +87,55 @@ impl Step {
     }
 }
 
+impl Guard<'_> {
+    /// The steps of a chain, one behind the other; `given` has what each gave, also those that were
+    /// run before. `None` where one of them waits for a person, or its snippet does.
+    pub(super) fn chain(
+        &self,
+        call: usize,
+        steps: &[Step],
+        given: &mut Steps,
+        is_cancelled: &AtomicBool,
+    ) -> Option<Came> {
+        let mut backend = Backend::Local;
+        for (at, step) in steps.iter().enumerate().skip(given.len()) {
+            if self.state().waits.is_waiting() {
+                return None;
+            }
+            let number = at + 1;
+            let previous = given.last().map(|(_, value)| value);
+            let args = step.args(previous);
+            let shown = args.clone().map_or_else(|_| step.own_args(), Value::Object);
+            let record = self.state().records.begin(&step.tool_id, &shown, CalledBy::Chain);
+            let came = match args {
+                Ok(args) => self.run_tool((call, at), &step.tool_id, args, record, is_cancelled)?,
+                Err(error) => self.seen(Err(fault(&error)), record, is_cancelled),
+            };
+            match came {
+                Ok((value, by)) => {
+                    backend = by;
+                    given.push((step.tool_id.clone(), value));
+                }
+                Err(fault) => {
+                    let tool = step.tool_id.clone();
+                    let mut fault = failed(number, given, fault);
+                    fault.data["tool"] = tool.into();
+                    return Some(Err(fault));
+                }
+            }
+        }
+        Some(Ok((result(given), backend)))
+    }
+}
+
 /// What a chain came to: the value of the last step, and what every step gave.
-pub(super) fn result(given: &[(String, Value)]) -> Value {
+fn result(given: &[(String, Value)]) -> Value {
     let value = given.last().map_or(Value::Null, |(_, value)| value.clone());
     json!({"value": value, "steps": told(given)})
 }
 
 /// The fault of a chain: that of the step which failed, and what those before it gave.
-pub(super) fn failed(number: usize, given: &[(String, Value)], fault: ToolFault) -> ToolFault {
+fn failed(number: usize, given: &[(String, Value)], fault: ToolFault) -> ToolFault {
     let data = json!({"step": number, "steps": told(given), "data": fault.data});
     ToolFault { message: format!("step {number}: {}", fault.message), data, ..fault }
 }
@@ -110,7 +153,7 @@ mod tests {
     fn args(step: &Value, previous: &Value) -> Result<Value, String> {
         let all = json!([{"tool_id": "a"}, step]);
         let steps = steps(Some(&all)).map_err(|error| error.to_string())?;
-        steps[1].args(2, Some(previous)).map(Value::from).map_err(|error| error.to_string())
+        steps[1].args(Some(previous)).map(Value::from).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::border::{Border, Guard};
 use super::config::CodeConfig;
 use super::engine::{Engine, EngineError, JavaScript, PrintStream, Produced, Snippet, Stop};
+use super::engine_time::EngineTime;
 use super::error::{CodeError, CodeLimit};
 use super::journal::{AskedCall, PausedSnippet, Verdict};
 use super::records::{CallRecords, too_long};
@@ -199,16 +200,18 @@ fn guarded(
     let config = &settled.config;
     let mut deadline = start + Duration::from_millis(config.timeout_ms);
     let (now_ms, seed, is_behind) = guard.begins();
+    let mut engine_time = Duration::from_millis(config.engine_ms);
     if is_behind {
         // What it computed before it computes again; its own time goes on behind that.
-        deadline += Duration::from_millis(config.engine_ms);
+        deadline += engine_time * 2;
+        engine_time = EngineTime::most_again(engine_time);
     }
     let snippet = Snippet {
         language: &settled.language,
         code: &settled.code,
         params: &settled.params,
         memory_bytes: config.max_memory_mb << 20,
-        engine_time: Duration::from_millis(config.engine_ms),
+        engine_time,
         deadline,
         now_ms,
         seed,
@@ -282,6 +285,7 @@ pub(super) struct Left {
     pub(super) tool_calls: Vec<Value>,
     pub(super) unrecorded: u64,
     pub(super) used: u64,
+    pub(super) engine: Duration,
     pub(super) duration: Duration,
 }
 
@@ -292,7 +296,7 @@ impl CodeResult {
         settled: &Settled,
         tools: &dyn Tools,
     ) -> Self {
-        let Left { stdout, stderr, tool_calls, unrecorded, used, duration } = left;
+        let Left { stdout, stderr, tool_calls, unrecorded, used, engine, duration } = left;
         let mut waiting = None;
         let (produced, error) = match produced {
             Ok(produced) => (produced, None),
@@ -317,7 +321,7 @@ impl CodeResult {
             false => produced.value,
         };
         let mut limits = limits(&settled.config, &settled.requested);
-        limits["used"] = json!({"tool_calls": used});
+        limits["used"] = json!({"tool_calls": used, "engine_ms": as_ms(engine)});
         Self {
             value,
             stdout,

@@ -97,6 +97,9 @@ pub struct PausedSnippet {
     /// Numbers of calls that were given out.
     pub(super) ran: u64,
     pub(super) used_ms: u64,
+    /// What its engine computed of that; nothing where an earlier rye kept it.
+    #[serde(default)]
+    pub(super) engine_ms: u64,
     /// What waits: the first of these is what the person decides. Of the others tools asked too.
     asked: Vec<AskedCall>,
 }
@@ -188,7 +191,7 @@ struct Replay {
     expected: HashSet<usize>,
     /// Calls that were made, whose answers come later.
     open: HashMap<usize, CallAnswer>,
-    /// Calls that are new, and begin when all of that is done.
+    /// Calls that are not answered from what was noted, and begin when all of that is done.
     held: Vec<NewCall>,
 }
 
@@ -201,7 +204,7 @@ pub(super) struct NewCall {
 
 /// What follows from a call of the snippet.
 pub(super) enum Made {
-    /// These calls begin. If the flag is set, all that was noted is given by now.
+    /// These calls begin. If the flag is set, a snippet that waited is where it was.
     Begin(Vec<NewCall>, bool),
     /// It is not the call that was made there before.
     Diverged,
@@ -238,7 +241,7 @@ impl Tape {
             calls: Vec::new(),
             answers: paused.answers.clone(),
             room: CODE_JOURNAL_BYTES.checked_sub(taken),
-            replay: (!paused.answers.is_empty()).then_some(replay),
+            replay: Some(replay),
         }
     }
 
@@ -247,7 +250,8 @@ impl Tape {
         (self.now_ms, self.seed)
     }
 
-    /// Whether answers are left that were noted and not given again.
+    /// Whether it did not come to where it was: all that was noted is given again then, and all
+    /// calls are made again that were made before.
     pub(super) fn is_replaying(&self) -> bool {
         self.replay.is_some()
     }
@@ -276,7 +280,7 @@ impl Tape {
             replay.given += 1;
             answer.give(next.came.clone(), next.now_ms);
         }
-        if replay.given < self.answers.len() {
+        if replay.given < self.answers.len() || self.calls.len() < self.expected.len() {
             return Made::Begin(Vec::new(), false);
         }
         let held = self.replay.take().map(|replay| replay.held);
@@ -311,6 +315,7 @@ impl Tape {
             left_out: 0,
             ran: 0,
             used_ms: 0,
+            engine_ms: 0,
             asked,
         })
     }

@@ -13,7 +13,7 @@
 //! - `executor.rs` the entry point · `border.rs` every call of a snippet · `chain.rs` steps that
 //!   take what the one before gave · `records.rs` what became of each call ·
 //!   `faults.rs` why one failed · `pause.rs` waiting for a person · `journal.rs` what is kept
-//!   meanwhile, and given again
+//!   meanwhile, and given again · `engine_time.rs` what an engine computed, over a wait too
 //! - `config.rs` `request.rs` what a snippet may use · `tools.rs` what it may reach
 //! - `saved.rs` snippets that are tools
 //! - `stubs.rs` tools as declarations of TypeScript
@@ -24,6 +24,7 @@ mod border;
 mod chain;
 mod config;
 mod engine;
+mod engine_time;
 mod error;
 mod executor;
 mod faults;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::border::{Guard, State};
+use super::engine_time::EngineTime;
 use super::error::{CodeError, CodeLimit};
 use super::executor::most;
 use super::journal::{AskedCall, Asks, Decided, PausedSnippet, Tape, Verdict};
@@ -127,12 +128,11 @@ impl<'a> Guard<'a> {
         state.used = paused.counted();
         state.ran = paused.ran;
         state.chains = paused.chains.iter().cloned().collect();
+        let most = Duration::from_millis(self.config.engine_ms);
+        state.engine = EngineTime::again(most, Duration::from_millis(paused.engine_ms));
         let mut asked = paused.all_asked().to_vec();
         state.waits.decided = Some(Decided { asked: asked.remove(0), verdict });
         state.waits.asked_before = asked;
-        if !unpoisoned(self.tape.get_mut()).is_replaying() {
-            self.caught_up();
-        }
         self
     }
 
@@ -144,13 +144,34 @@ impl<'a> Guard<'a> {
         (now_ms, seed, tape.is_replaying())
     }
 
-    /// All that was answered before was answered again: from here on time passes.
-    pub(super) fn caught_up(&self) {
+    /// A snippet that waited is where it was: from here on time passes, and what it calls is new.
+    /// `false` where it may not go on.
+    pub(super) fn goes_on(&self) -> bool {
+        if let Some(limit) = self.limit_before() {
+            self.end(CodeError::Limit { limit, most: most(self.config, limit) });
+            return false;
+        }
+        if let Err(why) = self.tools().goes_on() {
+            self.end(CodeError::NotKept(Box::new(why.diagnostic())));
+            return false;
+        }
         let mut state = self.state();
         state.records.start_now();
+        state.engine.caught_up();
         let left =
             Duration::from_millis(self.config.timeout_ms).saturating_sub(state.records.elapsed());
         state.deadline = Some(Instant::now() + left);
+        true
+    }
+
+    /// A limit of time that was reached before the snippet waited, where its calls took it beyond.
+    fn limit_before(&self) -> Option<CodeLimit> {
+        let mut state = self.state();
+        state.records.start_now();
+        if as_ms(state.records.elapsed()) >= self.config.timeout_ms {
+            return Some(CodeLimit::Timeout);
+        }
+        (as_ms(state.engine.used()) >= self.config.engine_ms).then_some(CodeLimit::Engine)
     }
 
     /// What is kept of a snippet that waits; `None` where it does not wait.
@@ -175,6 +196,7 @@ impl<'a> Guard<'a> {
         paused.left_out = state.records.left_out();
         paused.ran = state.ran;
         paused.used_ms = as_ms(state.records.elapsed());
+        paused.engine_ms = as_ms(state.engine.used());
         let steps: usize = paused.chains.iter().map(|(_, steps)| steps.len()).sum();
         state.used = paused.counted() + u64::try_from(steps).unwrap_or(u64::MAX);
         Ok(Some(paused))

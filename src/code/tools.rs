@@ -68,6 +68,15 @@ pub trait Tools: Sync {
         Err(CodeError::CallPending { tool, id: asks.request.clone(), message }.into())
     }
 
+    /// A snippet that waited for a person and was run again is where it was. It is called once,
+    /// before the first call that was not answered then.
+    ///
+    /// # Errors
+    /// What the snippet fails with; nothing new of it runs.
+    fn goes_on(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Keeps a result that is too long for an answer, and says where; `None` where nothing is kept.
     fn keep(&self, _result: &[u8]) -> Option<String> {
         None

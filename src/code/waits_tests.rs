@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -43,11 +43,46 @@ impl Engine for Reads {
         let _ = call("read", 1)?;
         let n = if self.0.load(Ordering::SeqCst) { 3 } else { 2 };
         let _ = call("read", n)?;
-        if around.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
-            return Err(EngineError::Limit(EngineLimit::Timeout));
-        }
         let came = call("write", 1)?.map_err(|thrown| thrown.code);
         Ok(Produced { value: json!(came), warnings: Vec::new() })
+    }
+}
+
+/// Computes so many milliseconds, calls `write`, and computes as long again; each number is of one
+/// run and of a machine that is slower or faster then. What it takes is told and not spent.
+struct Computes(Mutex<Vec<u64>>);
+
+impl Engine for Computes {
+    fn languages(&self) -> &'static [&'static str] {
+        &["computes"]
+    }
+
+    fn run(
+        &self,
+        snippet: &Snippet<'_>,
+        around: &dyn Surroundings,
+        stop: &Stop,
+    ) -> Result<Produced, EngineError> {
+        let took = Duration::from_millis(self.0.lock().unwrap().remove(0));
+        let looks = |ran: Duration| {
+            let left =
+                around.engine_left(ran).unwrap().min(snippet.engine_time.saturating_sub(ran));
+            if left.is_zero() { Err(EngineError::Limit(EngineLimit::Engine)) } else { Ok(()) }
+        };
+        looks(Duration::ZERO)?;
+        looks(took)?;
+        let (tell, told) = channel();
+        let wake = tell.clone();
+        let _waking = stop.on_stop(move || drop(wake.send(None)));
+        let call = SnippetCall { function: "runTool".into(), args: vec![json!("write")] };
+        around.call(call, CallAnswer::new(move |came, _| drop(tell.send(Some(came)))));
+        looks(took)?;
+        let Ok(Some(_)) = told.recv_timeout(Duration::from_mins(1)) else {
+            return Err(EngineError::Stopped);
+        };
+        // The second part takes as long as it does on the machine of the first run.
+        looks(took + Duration::from_millis(600))?;
+        Ok(Produced { value: json!("both"), warnings: Vec::new() })
     }
 }
 
@@ -145,6 +180,64 @@ fn the_time_of_a_snippet_goes_on_where_it_stopped() {
     assert_eq!(tools.ran.load(Ordering::SeqCst), 2, "the write did not run");
     let paused = PausedSnippet::from_json(kept).unwrap();
     assert_eq!(paused.counted(), 2);
+}
+
+/// Of an `engine_ms` it takes 600 before the wait and 600 behind it; computing it again takes what
+/// it takes, here as long, no time, and three times as long.
+#[test]
+fn what_an_engine_computed_before_the_wait_counts_behind_it_and_computing_it_again_does_not() {
+    for again in [600, 1, 1_800] {
+        for (most, want) in [(1_000, None), (1_199, None), (1_201, Some("both"))] {
+            let runs = Mutex::new(vec![600, again]);
+            let config = CodeConfig::from_json(&json!({"engine_ms": most})).unwrap();
+            let executor = Executor::new(config).engine(Arc::new(Computes(runs)));
+            let tools = Asking::default();
+            let request = CodeRequest::new("x").language("computes");
+            let result = executor.run(&request, &tools, &|_, _| ()).to_json();
+            assert_eq!(
+                (&result["status"], tools.ran.load(Ordering::SeqCst)),
+                (&json!("pending"), 0)
+            );
+            assert_eq!(result["limits"]["used"]["engine_ms"], 600, "{result}");
+            let kept = tools.kept.lock().unwrap().take().unwrap();
+            assert_eq!(kept["engine_ms"], 600, "{kept}");
+            let told = resume(&executor, &tools, kept, Verdict::Approved);
+            let what = format!("{most} {again}: {told}");
+            assert_eq!(told["limits"]["used"]["engine_ms"], 1_200, "{what}");
+            match want {
+                Some(value) => assert_eq!(told["value"], value, "{what}"),
+                None => {
+                    let limit = json!({"limit": "engine", "most": most});
+                    assert_eq!(told["error"]["data"], limit, "{what}");
+                }
+            }
+        }
+    }
+    // What never comes to where it was ends all the same.
+    let runs = Mutex::new(vec![600, 2_000]);
+    let config = CodeConfig::from_json(&json!({"engine_ms": 1_000})).unwrap();
+    let executor = Executor::new(config).engine(Arc::new(Computes(runs)));
+    let tools = Asking::default();
+    executor.run(&CodeRequest::new("x").language("computes"), &tools, &|_, _| ());
+    let kept = tools.kept.lock().unwrap().take().unwrap();
+    let told = resume(&executor, &tools, kept, Verdict::Approved);
+    assert_eq!(told["error"]["data"]["limit"], "engine", "{told}");
+    assert_eq!(tools.ran.load(Ordering::SeqCst), 0);
+}
+
+/// Nothing of the time before counts twice where the first call is the one that waits.
+#[test]
+fn the_time_of_what_is_computed_again_does_not_count_where_the_first_call_waits() {
+    let config = CodeConfig::from_json(&json!({"timeout": "100s"})).unwrap();
+    let executor = Executor::new(config).engine(Arc::new(Computes(Mutex::new(vec![10, 10]))));
+    let tools = Asking::default();
+    executor.run(&CodeRequest::new("x").language("computes"), &tools, &|_, _| ());
+    let mut kept = tools.kept.lock().unwrap().take().unwrap();
+    assert_eq!((&kept["answers"], kept["calls"].as_array().unwrap().len()), (&json!([]), 1));
+    kept["used_ms"] = json!(99_000);
+    let told = resume(&executor, &tools, kept, Verdict::Approved);
+    assert_eq!((&told["value"], tools.ran.load(Ordering::SeqCst)), (&json!("both"), 1), "{told}");
+    assert!(told["duration_ms"].as_u64().unwrap() >= 99_000, "{told}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Requests that wait for a person (exec-protocol 4).
 //!
 //! A request is decided once: approving claims it before anything is started, so of two who approve
-//! one wins, and a process that dies in between never lets it run twice.
+//! one wins, and a process that dies in between never lets it run twice. A snippet is claimed while
+//! it is run again up to where it was, which runs nothing new: who dies then gives it back.
 
 use std::path::{Path, PathBuf};
 
@@ -172,6 +173,7 @@ impl Registry {
         let look = || self.db.query_row(&sql, [id], request).optional();
         let mut found = look().map_err(|error| self.fail(error))?;
         if found.as_ref().is_some_and(|request| request.row.is_left()) {
+            super::snippets::give_back(&self.db).map_err(|error| self.fail(error))?;
             // What it wrote before it ended, it has written now.
             found = look().map_err(|error| self.fail(error))?;
         }
@@ -259,10 +261,13 @@ impl Registry {
                 })
             }
             _ => {
-                // Each is decided by itself when the snippet comes to it.
-                let freed = "UPDATE pending SET held_by = NULL WHERE held_by = ?1";
-                let freed = step.execute(freed, [id]).and_then(|_| prune_kept(&step));
-                freed.and_then(|()| step.commit()).map_err(|error| self.fail(error))
+                let follows = match state {
+                    // Nothing new of a snippet ran yet.
+                    PendingState::Approved => super::snippets::claimed(&step, id),
+                    _ => super::snippets::free(&step, id),
+                };
+                let follows = follows.and_then(|()| prune_kept(&step));
+                follows.and_then(|()| step.commit()).map_err(|error| self.fail(error))
             }
         }
     }
@@ -313,6 +318,7 @@ pub(super) fn make_room(
 
 /// Takes note of what is lost, and removes the oldest of what is decided.
 pub(super) fn prune(step: &Connection) -> rusqlite::Result<()> {
+    super::snippets::give_back(step)?;
     for id in left(step)? {
         step.execute("UPDATE pending SET state = 'lost' WHERE id = ?1", [id])?;
     }
@@ -343,7 +349,7 @@ fn left(db: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Of two columns, from the one at `at`.
-fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
+pub(super) fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
     let (pid, start): (Option<u32>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
     Ok(pid.zip(start).map(|(pid, start)| Approver { pid, start: start.cast_unsigned() }))
 }

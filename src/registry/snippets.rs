@@ -1,18 +1,23 @@
 //! Snippets that wait for a person: a request like any other, beside which lies what is needed to
 //! run the snippet again. It is removed with the request, and a week after it was asked for.
+//!
+//! Who approves a snippet claims it and runs it again up to where it was. Nothing new ran until it
+//! says that it begins; so where it dies before that, the request waits as before.
 
 #[cfg(any(feature = "code", test))]
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 #[cfg(any(feature = "code", test))]
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::{Transaction, TransactionBehavior};
 
+use super::approver::Approver;
 use super::db::Registry;
 #[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
 #[cfg(any(feature = "code", test))]
 use super::error::RegistryError;
+use super::pending::approver;
 #[cfg(any(feature = "code", test))]
 use super::pending::{make_room, new_id, prune};
 use crate::base::durations::SNIPPET_WAITS_S;
@@ -93,6 +98,65 @@ fn insert(step: &Transaction<'_>, id: &str, asked: &WaitingSnippet<'_>) -> rusql
     Ok(())
 }
 
+/// A snippet that this process claimed is where it was: from here on it runs what is new, and
+/// what tools asked below it is decided when it comes to that.
+///
+/// # Errors
+/// `pending.decided`: it is not claimed by this process any more; `registry.io`
+#[cfg(any(feature = "code", test))]
+pub(crate) fn begin_snippet(registry: &Registry, id: &str) -> Result<(), RegistryError> {
+    let own = Approver::own();
+    let begin = || {
+        let step = registry.db.unchecked_transaction()?;
+        let began = step.execute(
+            "UPDATE snippet SET began = 1 WHERE id = ?1 AND began = 0 AND EXISTS
+             (SELECT 1 FROM pending WHERE id = ?1 AND state = 'approved'
+              AND approver_pid IS ?2 AND approver_start IS ?3)",
+            params![id, own.map(|own| own.pid), own.map(|own| own.start.cast_signed())],
+        )?;
+        free(&step, id)?;
+        if began == 1 { step.commit().map(|()| true) } else { Ok(false) }
+    };
+    match begin().map_err(|error| registry.fail(error))? {
+        true => Ok(()),
+        false => {
+            let state = registry.request(id)?.row.state;
+            Err(RegistryError::Decided { id: id.to_owned(), state })
+        }
+    }
+}
+/// Notes that a snippet was claimed of which nothing new ran.
+pub(super) fn claimed(step: &Connection, id: &str) -> rusqlite::Result<()> {
+    let is_there = step.execute("UPDATE snippet SET began = 0 WHERE id = ?1", [id])?;
+    if is_there == 0 { free(step, id) } else { Ok(()) }
+}
+
+/// Each of the requests below one is decided by itself from here on.
+pub(super) fn free(step: &Connection, id: &str) -> rusqlite::Result<()> {
+    step.execute("UPDATE pending SET held_by = NULL WHERE held_by = ?1", [id]).map(drop)
+}
+
+/// Lets snippets wait again whose approver is gone before anything new of them ran.
+pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
+    let mut query = db.prepare(
+        "SELECT p.id, p.approver_pid, p.approver_start FROM pending p JOIN snippet s ON s.id = p.id
+         WHERE p.state = 'approved' AND s.began = 0",
+    )?;
+    let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
+    let claimed: Vec<(String, Option<Approver>)> = rows.collect::<Result<_, _>>()?;
+    for (id, by) in claimed {
+        let Some(by) = by.filter(|by| by.is_gone()) else { continue };
+        db.execute(
+            "UPDATE pending SET state = 'waiting', decided_by = NULL, decided_at = NULL,
+             approver_pid = NULL, approver_start = NULL WHERE id = ?1 AND state = 'approved'
+             AND approver_pid = ?2 AND approver_start = ?3
+             AND EXISTS (SELECT 1 FROM snippet WHERE snippet.id = ?1 AND began = 0)",
+            params![id, by.pid, by.start.cast_signed()],
+        )?;
+    }
+    Ok(())
+}
+
 /// Ends the wait of snippets that nobody decided in time.
 pub(super) fn expire(db: &Connection) -> rusqlite::Result<()> {
     let since = format!("-{SNIPPET_WAITS_S} seconds");
@@ -121,7 +185,7 @@ pub(super) fn expire(db: &Connection) -> rusqlite::Result<()> {
 mod tests {
     use std::path::Path;
 
-    use super::WaitingSnippet;
+    use super::{WaitingSnippet, begin_snippet};
     use crate::diagnostic::Diagnose;
     use crate::registry::{Decision, PendingState, Postponed, Registry};
 
@@ -177,6 +241,8 @@ mod tests {
         assert_eq!(registry.claim(&own, &decision()).map_err(code), Err("pending.held"));
         assert_eq!(registry.reject(&own, &decision(), "no").map_err(code), Err("pending.held"));
         registry.claim(&id, &decision()).unwrap();
+        assert_eq!(registry.claim(&own, &decision()).map_err(code), Err("pending.held"));
+        begin_snippet(&registry, &id).unwrap();
         registry.claim(&own, &decision()).unwrap();
         let other = postpone(&mut registry);
         let id = pause(&mut registry, &[&other]);
@@ -205,6 +271,39 @@ mod tests {
         assert_eq!(kept(&registry), 0);
         let error = registry.claim(&id, &decision()).unwrap_err();
         assert_eq!(error.code().name(), "pending.decided");
+    }
+
+    #[test]
+    fn a_snippet_whose_approver_is_gone_waits_again_unless_something_new_ran() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let gone = |registry: &Registry| {
+            registry.db.execute("UPDATE pending SET approver_start = 0", []).unwrap();
+        };
+        let own = postpone(&mut registry);
+        let id = pause(&mut registry, &[&own]);
+        let state = |registry: &Registry| registry.request(&id).unwrap().row.state;
+        registry.claim(&id, &decision()).unwrap();
+        assert_eq!(state(&registry), PendingState::Approved);
+        gone(&registry);
+        assert_eq!(state(&registry), PendingState::Waiting);
+        let row = registry.request(&id).unwrap().row;
+        assert_eq!((row.decided_by, row.decided_at), (None, None));
+        let held = registry.request(&own).unwrap().row.held_by;
+        assert_eq!(held.as_deref(), Some(id.as_str()), "it is decided with the snippet still");
+        // Who only seemed to be gone may not go on.
+        let code = |error: crate::registry::RegistryError| error.code().name();
+        assert_eq!(begin_snippet(&registry, &id).map_err(code), Err("pending.decided"));
+        // The same where it is cleaned up behind the one that is gone, and not read.
+        registry.claim(&id, &decision()).unwrap();
+        gone(&registry);
+        postpone(&mut registry);
+        registry.claim(&id, &decision()).unwrap();
+        begin_snippet(&registry, &id).unwrap();
+        assert_eq!(begin_snippet(&registry, &id).map_err(code), Err("pending.decided"));
+        gone(&registry);
+        assert_eq!(state(&registry), PendingState::Lost);
+        assert_eq!(registry.claim(&id, &decision()).map_err(code), Err("pending.decided"));
     }
 
     #[test]

@@ -33,7 +33,7 @@ use crate::code::{
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::plan::{Act, PlanError, PlanFile};
-use crate::registry::{Registry, RegistryError, WaitingSnippet, WaitingTool};
+use crate::registry::{Registry, RegistryError, WaitingSnippet, WaitingTool, begin_snippet};
 use crate::report::{Report, Warned};
 use crate::trace::{Event, Quiet, Sink};
 
@@ -108,6 +108,8 @@ pub struct RyeTools<'a> {
     warned: Mutex<Vec<Warned>>,
     /// The saved snippets that a call is within.
     within: Nesting,
+    /// The request that this process claimed, where the snippet waited and was approved.
+    claimed: Option<String>,
 }
 
 impl<'a> RyeTools<'a> {
@@ -132,6 +134,7 @@ impl<'a> RyeTools<'a> {
             receipts: None,
             warned: Mutex::default(),
             within: Nesting::default(),
+            claimed: None,
         }
     }
 
@@ -140,14 +143,15 @@ impl<'a> RyeTools<'a> {
         Self { approval, ..self }
     }
 
-    /// The same tools for a snippet that waited.
+    /// The same tools for a snippet that waited under this id.
     pub(super) fn again(
         rye: &'a Rye,
         sink: &'a dyn Sink,
-        kept: &KeptSnippet,
-        paused: &PausedSnippet,
+        id: &str,
+        waited: (&KeptSnippet, &PausedSnippet),
         is_approved: bool,
     ) -> Self {
+        let (kept, paused) = waited;
         let asks = &paused.asked().asks;
         let decided = kept.called.get(&asks.item).filter(|_| is_approved && asks.request.is_none());
         let decided = decided.map(|digest| (asks.item.clone(), *digest));
@@ -171,6 +175,7 @@ impl<'a> RyeTools<'a> {
             within: Nesting::default(),
             receipts: kept.receipts.clone(),
             warned: Mutex::default(),
+            claimed: is_approved.then(|| id.to_owned()),
         }
     }
 
@@ -425,6 +430,11 @@ impl Tools for RyeTools<'_> {
         let waiting =
             WaitingSnippet { item: &item, message: &message, tool: Some(tool), ..waiting };
         Ok(registry.pause(&waiting)?)
+    }
+
+    fn goes_on(&self) -> Result<(), Failure> {
+        let Some(id) = &self.claimed else { return Ok(()) };
+        Ok(begin_snippet(&Registry::open(self.rye.spaces().user()?.base())?, id)?)
     }
 
     fn search_tools(

@@ -157,8 +157,9 @@ impl Approvals<'_> {
     /// Decides a snippet that waits, and runs it again: from its start to where it was by what it
     /// was told before, and then on. This is the project that it was asked in.
     ///
-    /// Whoever decides claims the request first, so of two one wins. From then on it is never run
-    /// again: where this process dies before the end, the request is lost.
+    /// Whoever decides claims the request first, so of two one wins. Where this process dies while
+    /// the snippet is run again up to where it was, the request waits as before. From then on it is
+    /// never run again: where this process dies before the end, the request is lost.
     ///
     /// A request that is rejected stays so, also where the snippet is not what it was: then it is
     /// not run again, and the result says `pending.drifted`.
@@ -208,7 +209,7 @@ impl Approvals<'_> {
     ) -> Result<(Executor, PausedSnippet, RyeTools<'s>), Failure> {
         let (kept, paused, policy) = self.unchanged(id, text)?;
         let is_approved = *verdict == Verdict::Approved;
-        let tools = RyeTools::again(self.rye, sink, &kept, &paused, is_approved);
+        let tools = RyeTools::again(self.rye, sink, id, (&kept, &paused), is_approved);
         Ok((Executor::with_languages(policy.config), paused, tools))
     }
 
@@ -248,7 +249,8 @@ impl Approvals<'_> {
         let Some(text) = &request.snippet else { return Ok(asked) };
         let (kept, paused, _) = self.unchanged(&request.row.id, text)?;
         let locked = kept.locked;
-        let waited = Arc::new(WaitedSnippet { kept, paused, verdict });
+        let id = request.row.id.clone();
+        let waited = Arc::new(WaitedSnippet { id, kept, paused, verdict });
         let approval = asked.approval.map(|approval| approval.goes_on(waited));
         Ok(Request { locked, approval, ..asked })
     }
@@ -315,6 +317,8 @@ fn reject_below(
 /// A saved snippet that waited, and what was decided.
 #[derive(Debug)]
 pub(crate) struct WaitedSnippet {
+    /// Of its request.
+    pub(super) id: String,
     pub(super) kept: KeptSnippet,
     pub(super) paused: PausedSnippet,
     pub(super) verdict: Verdict,

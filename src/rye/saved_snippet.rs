@@ -1,8 +1,8 @@
 //! Saved snippets: tools whose file is a snippet. They are run as every snippet is, and reach what
 //! their header lists and their caller reaches.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 
@@ -14,6 +14,8 @@ use super::run::Runs;
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE, CODE_SAVED_RECORDS_BYTES};
+use crate::base::mask::{Mask, StreamMask};
+use crate::base::sync::unpoisoned;
 use crate::base::text::brief_line;
 use crate::code::{
     AskedCall, CodeError, CodeLimit, CodeRequest, Executor, NestedLimit, SavedSnippetError, Verdict,
@@ -21,7 +23,7 @@ use crate::code::{
 use crate::diagnostic::Failure;
 use crate::execute::{CallSeen, ExecuteError, Outcome, OutputWitness, Pending};
 use crate::plan::{Plan, SnippetPlan};
-use crate::trace::{Sink, WithoutOutput};
+use crate::trace::{OutputPiece, Sink, WithoutOutput};
 
 /// The saved snippets that a call is within, and those that run below the outermost.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +83,38 @@ impl SavedRun<'_> {
     }
 }
 
+/// Shows what a saved snippet prints as it comes, beside the value, which is the answer. Nobody
+/// knows yet whether it fails, so it is masked like the report of a failure.
+struct Printed<'a> {
+    sink: &'a dyn Sink,
+    /// `None` where nobody hears of it.
+    mask: Option<Mutex<StreamMask<Box<Mask>>>>,
+}
+
+impl<'a> Printed<'a> {
+    fn new(plan: &Plan, sink: &'a dyn Sink) -> Self {
+        let mask = Box::new(Mask::new(plan.private_values()));
+        let is_heard = sink.begin_output(!mask.is_empty());
+        Self { sink, mask: is_heard.then(|| Mutex::new(StreamMask::new(mask))) }
+    }
+
+    fn take(&self, text: &str) {
+        self.show(|mask| mask.next(text.as_bytes()));
+    }
+
+    /// The rest of it; where the snippet was ended, that may be part of what is masked.
+    fn end(&self, was_cut: bool) {
+        self.show(|mask| mask.end(was_cut));
+    }
+
+    fn show(&self, text: impl FnOnce(&mut StreamMask<Box<Mask>>) -> Vec<u8>) {
+        let Some(mask) = &self.mask else { return };
+        let mut mask = unpoisoned(mask.lock());
+        let bytes = text(&mut mask);
+        self.sink.wrote(OutputPiece { of_stderr: true, bytes: &bytes });
+    }
+}
+
 /// What of a snippet's result goes with the result of the tool.
 const DID: [&str; 6] =
     ["stdout", "stderr", "tool_calls", "tool_calls_left_out", "limits", "warnings"];
@@ -115,13 +149,14 @@ impl Runs<'_> {
             if asked.may_write.is_some() { CallApproval::First } else { CallApproval::Never };
         // Several calls run at once, which must not end each other's processes.
         self.rye.host().serve_many();
+        let printed = Printed::new(plan, sink);
         // What its tools write is theirs, and the value alone is the answer.
         let sink: &dyn Sink = &WithoutOutput(sink);
         let waited = asked.approval.as_ref().and_then(|approval| approval.snippet.as_deref());
         let tools = match waited {
-            Some(WaitedSnippet { kept, paused, verdict }) => {
+            Some(WaitedSnippet { id, kept, paused, verdict }) => {
                 let is_approved = *verdict == Verdict::Approved;
-                RyeTools::again(self.rye, sink, kept, paused, is_approved)
+                RyeTools::again(self.rye, sink, id, (kept, paused), is_approved)
             }
             None => RyeTools::new(self.rye, sink)
                 .approval(policy.approval(usual).max(least))
@@ -138,10 +173,11 @@ impl Runs<'_> {
         let executor = Executor::with_languages(config).records_bytes(CODE_SAVED_RECORDS_BYTES);
         let result = match waited {
             Some(WaitedSnippet { paused, verdict, .. }) => {
-                executor.resume(paused, verdict.clone(), &tools, &|_, _| ())
+                executor.resume(paused, verdict.clone(), &tools, &|_, text| printed.take(text))
             }
-            None => executor.run(&request, &tools, &|_, _| ()),
+            None => executor.run(&request, &tools, &|_, text| printed.take(text)),
         };
+        printed.end(result.failure().is_some());
         let mut told = object(result.to_json());
         if let Some(witness) = witness {
             let text = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -16,7 +16,7 @@ fn reads(script: &str) -> String {
 
 /// `count` reads and counts its calls in a file, `write` and `other` change something, of which
 /// each leaves a line.
-fn world() -> World {
+pub fn world() -> World {
     let world = World::new();
     world.signed(
         ".ai/tools/acme/count.sh",
@@ -48,7 +48,7 @@ fn waits(world: &World, code: &str, args: &[&str]) -> (String, Value) {
     (told["pending"]["id"].as_str().unwrap().to_owned(), told)
 }
 
-fn decide(world: &World, verb: &str, id: &str) -> (i32, Value) {
+pub fn decide(world: &World, verb: &str, id: &str) -> (i32, Value) {
     world.json(&["pending", verb, id])
 }
 
@@ -59,21 +59,21 @@ fn approved(world: &World, id: &str) -> Value {
     told["value"].clone()
 }
 
-fn state(world: &World, id: &str) -> Value {
+pub fn state(world: &World, id: &str) -> Value {
     world.json(&["pending", "show", id]).1["state"].clone()
 }
 
-fn waiting(world: &World) -> Vec<String> {
+pub fn waiting(world: &World) -> Vec<String> {
     let (_, told) = world.json(&["pending", "list"]);
     let rows = told["pending"].as_array().unwrap().iter();
     rows.map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
-fn lines(world: &World, file: &str) -> usize {
+pub fn lines(world: &World, file: &str) -> usize {
     fs::read_to_string(world.project().join(file)).unwrap_or_default().lines().count()
 }
 
-const FIVE: &str = "const n = [];\n\
+pub const FIVE: &str = "const n = [];\n\
     for (let i = 0; i < 3; i++) n.push((await tools.acme.count({i})).n);\n\
     n.push((await tools.acme.write({n: n[2]})).n);\n\
     for (let i = 0; i < 2; i++) n.push((await tools.acme.count({i})).n);\n\
@@ -298,6 +298,40 @@ fn limits_of_calls_and_output_go_on_behind_the_wait() {
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (5, 2));
 }
 
+/// A snippet that computes before it waits and behind that.
+const COMPUTES: &str = "const spin = () => { let n = 0; for (let i = 0; i < 3e5; i++) n += i };\n\
+    spin(); await tools.acme.write(); spin(); __out = 'both'";
+
+#[test]
+fn what_a_snippet_computed_before_it_waits_counts_behind_the_wait() {
+    let world = world();
+    let engine_ms = |told: &Value| told["limits"]["used"]["engine_ms"].as_u64().unwrap();
+    let (id, told) = waits(&world, COMPUTES, &["--engine-ms", "5000"]);
+    let before = engine_ms(&told);
+    assert!(before > 0, "{told}");
+    let (status, told) = decide(&world, "approve", &id);
+    assert_eq!((status, &told["value"]), (0, &json!("both")), "{told}");
+    assert!(engine_ms(&told) > before && engine_ms(&told) < 5_000, "{told}");
+    // As if it had computed nearly all that it may: what is computed again is let through.
+    let (id, _) = waits(&world, COMPUTES, &["--engine-ms", "5000"]);
+    set_kept(&world, |paused| paused["engine_ms"] = json!(4_999));
+    let (status, told) = decide(&world, "approve", &id);
+    let limit = json!({"limit": "engine", "most": 5_000});
+    assert_eq!((status, &told["error"]["data"]), (4, &limit), "{told}");
+    assert!(engine_ms(&told) >= 5_000, "{told}");
+    // And so with the time of calls, and not with the time for which it waits.
+    let (id, _) = waits(&world, COMPUTES, &["--timeout", "60s"]);
+    std::thread::sleep(Duration::from_millis(1_100));
+    set_kept(&world, |paused| assert!(paused["used_ms"].as_u64().unwrap() < 30_000));
+    let (_, told) = decide(&world, "approve", &id);
+    assert_eq!(told["value"], "both", "{told}");
+    let (id, _) = waits(&world, COMPUTES, &["--timeout", "60s"]);
+    set_kept(&world, |paused| paused["used_ms"] = json!(60_000));
+    let (status, told) = decide(&world, "approve", &id);
+    let limit = json!({"limit": "timeout", "most": 60_000});
+    assert_eq!((status, &told["error"]["data"]), (4, &limit), "{told}");
+}
+
 #[test]
 fn an_approved_run_that_died_is_lost_and_never_run_again() {
     let world = pending::world();
@@ -389,6 +423,17 @@ fn what_a_tool_read_before_the_wait_is_what_the_snippet_knows_though_the_file_ch
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 1));
 }
 
+/// Changes what was kept of the one snippet that waits as a whole, with the digest of that.
+fn set_kept(world: &World, change: impl FnOnce(&mut Value)) {
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let kept: String = db.query_row("SELECT kept FROM snippet", [], |row| row.get(0)).unwrap();
+    let mut kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["sha256"], sha256(kept["paused"].to_string().as_bytes()));
+    change(&mut kept["paused"]);
+    kept["sha256"] = json!(sha256(kept["paused"].to_string().as_bytes()));
+    assert_eq!(db.execute("UPDATE snippet SET kept = ?1", [kept.to_string()]).unwrap(), 1);
+}
+
 #[test]
 fn a_snippet_that_calls_something_else_than_before_is_stopped_and_nothing_more_runs() {
     let world = world();
@@ -396,15 +441,7 @@ fn a_snippet_that_calls_something_else_than_before_is_stopped_and_nothing_more_r
     let (good, _) = waits(&world, code, &[]);
     assert_eq!(approved(&world, &good), json!(1), "the fixture works untouched");
     let (id, _) = waits(&world, code, &[]);
-    // What was kept is changed as a whole: other random numbers, and the digest of that.
-    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let kept: String = db.query_row("SELECT kept FROM snippet", [], |row| row.get(0)).unwrap();
-    let mut kept: Value = serde_json::from_str(&kept).unwrap();
-    assert_eq!(kept["sha256"], sha256(kept["paused"].to_string().as_bytes()));
-    kept["paused"]["seed"] = json!([1, 2, 3, 4]);
-    kept["sha256"] = json!(sha256(kept["paused"].to_string().as_bytes()));
-    assert_eq!(db.execute("UPDATE snippet SET kept = ?1", [kept.to_string()]).unwrap(), 1);
-    drop(db);
+    set_kept(&world, |paused| paused["seed"] = json!([1, 2, 3, 4]));
     let (status, told) = decide(&world, "approve", &id);
     assert_eq!((status, &told["error"]["code"]), (4, &json!("code.replay_diverged")), "{told}");
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (2, 1));

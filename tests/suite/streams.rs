@@ -295,3 +295,67 @@ fn tests_evals_and_dev_take_the_level_that_is_wanted() {
         assert!(help.contains("--sandbox <LEVEL>"), "{verb:?}: {help}");
     }
 }
+
+#[cfg(feature = "code")]
+#[test]
+fn what_a_saved_snippet_prints_is_shown_while_it_runs_beside_its_value() {
+    let world = world();
+    // It goes on only when what it printed before was seen.
+    let waits = tool("# effects = \"read\"\n", "till go\n");
+    world.signed(".ai/tools/acme/waits.sh", &waits);
+    let code = "println('begins');\nawait tools.acme.waits();\nconsole.error('went on');\n\
+                __out = {n: 1};";
+    let saved = |code: &str| {
+        format!(
+            "// /// rye\n// version = \"1.0.0\"\n// tool_type = \"tool\"\n\
+             // executor_id = \"rye/core/runtimes/code/snippet\"\n\
+             // calls = [\"tool:acme/*\"]\n// ///\n{code}\n"
+        )
+    };
+    world.signed(".ai/tools/acme/said.js", &saved(code));
+    let said = world.rye_at_a_terminal_by_steps(&[("begins", "go")], &["run", "acme/said"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let text = shown(&said);
+    assert!(text.starts_with("begins\nwent on\n") && text.matches("begins").count() == 1, "{text}");
+    assert!(text.contains("\"n\""), "{text}");
+    // A pipe gets it as it comes, the value alone on standard output.
+    std::fs::remove_file(world.project().join("go")).unwrap();
+    let reader = "{ read x; echo \"$x\"; touch go; cat; }";
+    let seen = world.shell(&format!("rye run acme/said 2>&1 >value | {reader}"));
+    assert_eq!(seen, "begins\nwent on\n");
+    let value = String::from_utf8(world.read("value")).unwrap();
+    assert!(value.starts_with('{') && !value.contains("begins"), "{value}");
+    // Once, at the end, or not at all.
+    let said = world.rye(&["run", "acme/said", "--no-stream"]);
+    assert_eq!((said.status, said.stderr.as_str()), (0, "begins\nwent on\n"), "{said:?}");
+    let said = world.rye(&["run", "acme/said", "--quiet"]);
+    assert_eq!((said.status, said.stderr.as_str(), said.stdout.as_str()), (0, "", ""), "{said:?}");
+    let (status, told) = world.json(&["run", "acme/said"]);
+    assert_eq!((status, &told["metadata"]["stdout"]), (0, &json!("begins\n")), "{told}");
+    assert_eq!(world.rye(&["run", "acme/said", "--json"]).stderr, "");
+    // What fails has shown what it printed, too.
+    let fails = saved("println('all of it'); nothing()");
+    world.signed(".ai/tools/acme/said.js", &fails);
+    let said = world.rye(&["run", "acme/said"]);
+    assert!(
+        said.status == 1 && said.stderr.starts_with("all of it\nerror[code.failed]"),
+        "{said:?}"
+    );
+}
+
+/// A snippet has no environment; what its header names is masked in what is shown all the same.
+#[cfg(feature = "code")]
+#[test]
+fn f08_a_secret_that_a_saved_snippet_prints_is_masked_as_it_is_shown() {
+    let world = world().env("API_TOKEN", "token-0123456789");
+    let header = "# effects = \"read\"\n# secrets = [\"API_TOKEN\"]\n";
+    world.signed(FILE, &tool(header, "printf '{\"t\": \"%s\"}' \"$API_TOKEN\"\n"));
+    let text = "// /// rye\n// version = \"1.0.0\"\n// tool_type = \"tool\"\n\
+         // executor_id = \"rye/core/runtimes/code/snippet\"\n// calls = [\"tool:acme/*\"]\n\
+         // secrets = [\"API_TOKEN\"]\n// ///\n\
+         const {t} = await tools.acme.loud();\nprintln('is ' + t.slice(0, 8));\n\
+         println(t);\n__out = t.length;\n";
+    world.signed(".ai/tools/acme/said.js", text);
+    let said = world.rye_at_a_terminal("", &["run", "acme/said"]);
+    assert_eq!((said.status, shown(&said).as_str()), (0, "is token-01\n***\n16\n"), "{said:?}");
+}

@@ -82,6 +82,13 @@ pub trait Surroundings: Sync {
     fn deadline(&self) -> Option<Instant> {
         None
     }
+
+    /// How much longer the engine itself may run that ran so long by now, where that is less than
+    /// [`Snippet::engine_time`] leaves. The engine asks whenever it looks at its clock, and at its
+    /// end, so that this also tells what it took.
+    fn engine_left(&self, _ran: Duration) -> Option<Duration> {
+        None
+    }
 }
 
 /// Where a snippet printed.

@@ -22,6 +22,8 @@ enum Where {
     Path(usize),
     /// A folder's descriptor and a path from there.
     At(usize, usize),
+    /// A process or, below zero, a group of them: its program is what is touched.
+    Process(usize),
 }
 
 /// What is known of a kind of call.
@@ -75,6 +77,8 @@ const SHAPES: &[Shape] = &[
     row("linkat", libc::SYS_linkat, Where::At(2, 3), true),
     row("symlinkat", libc::SYS_symlinkat, Where::At(1, 2), true),
     row("unlinkat", libc::SYS_unlinkat, Where::At(0, 1), false),
+    // It changes no file, and is a step of its own where a test names it.
+    row("kill", libc::SYS_kill, Where::Process(0), false),
     row("mkdirat", libc::SYS_mkdirat, Where::At(0, 1), true),
     #[cfg(target_arch = "x86_64")]
     open("open", libc::SYS_open, Where::Path(0), 1),
@@ -121,6 +125,10 @@ impl Call {
         let link = |name: String| fs::read_link(format!("/proc/{pid}/{name}")).ok();
         let path = match shape.place {
             Where::Descriptor(index) => link(format!("fd/{}", number(index)))?,
+            Where::Process(index) => {
+                let process = number(index).cast_signed().unsigned_abs();
+                fs::read_link(format!("/proc/{process}/exe")).ok()?
+            }
             Where::Path(index) => link("cwd".into())?.join(path(index)?),
             Where::At(folder, index) => {
                 let folder = match number(folder).cast_signed() {

@@ -6,6 +6,7 @@
 //! disk holds the old state or the new one, never anything between, and the next call works.
 //!
 //! - `cases.rs`, `bundles.rs`, `imports.rs`: what is tried, and how its state is told
+//! - `snippets.rs`: the same for snippets that wait for a person
 //! - `tracer.rs`: the faults · `calls.rs`: which calls count · `tree.rs`: a folder's content
 //! - `full.rs`: a disk that is really full, or read-only · `names.rs`: temporary names
 
@@ -15,6 +16,8 @@ mod cases;
 mod full;
 mod imports;
 mod names;
+#[cfg(feature = "code")]
+mod snippets;
 pub mod tracer;
 mod tree;
 

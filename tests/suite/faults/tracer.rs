@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -54,6 +54,26 @@ pub struct Traced {
 ///
 /// Fails the test where `ptrace` is not allowed: what it looks at would not be tried.
 pub fn trace(command: &mut Command, within: &Path, fault: Option<(usize, Fault)>) -> Traced {
+    let within = within.canonicalize().expect("a folder");
+    let counts = |moment: &Moment<'_>| moment.of_rye && moment.call.path.starts_with(&within);
+    trace_moments(command, &counts, &within, fault)
+}
+
+/// One call of the program or, if it is not `of_rye`, of one that it started.
+pub struct Moment<'a> {
+    pub of_rye: bool,
+    pub call: &'a Call,
+    /// Where bytes are written, the first of them.
+    pub begin: &'a dyn Fn() -> Vec<u8>,
+}
+
+/// The same where the moments that count are chosen.
+pub fn trace_moments(
+    command: &mut Command,
+    counts: &dyn Fn(&Moment<'_>) -> bool,
+    within: &Path,
+    fault: Option<(usize, Fault)>,
+) -> Traced {
     let said = tempfile::tempdir().expect("a temporary folder");
     let into = |name: &str| File::create(said.path().join(name)).expect("a file");
     command.stdin(Stdio::null()).stdout(into("out")).stderr(into("err"));
@@ -73,8 +93,8 @@ pub fn trace(command: &mut Command, within: &Path, fault: Option<(usize, Fault)>
     });
     let leader = pid_t::try_from(child.id()).expect("a process id");
     let over = watch(leader);
-    let within = within.canonicalize().expect("a folder");
-    let mut run = Run { leader, within, fault, calls: Vec::new(), hit: None, inject: Vec::new() };
+    let (calls, inject) = (Vec::new(), Vec::new());
+    let mut run = Run { leader, counts, within, fault, calls, hit: None, inject };
     let status = run.until_it_ends();
     drop(over);
     let read = |name: &str| {
@@ -95,9 +115,10 @@ fn watch(leader: pid_t) -> mpsc::Sender<()> {
     over
 }
 
-struct Run {
+struct Run<'a> {
     leader: pid_t,
-    within: PathBuf,
+    counts: &'a dyn Fn(&Moment<'_>) -> bool,
+    within: &'a Path,
     fault: Option<(usize, Fault)>,
     calls: Vec<Call>,
     hit: Option<Call>,
@@ -105,7 +126,7 @@ struct Run {
     inject: Vec<(pid_t, Option<i32>)>,
 }
 
-impl Run {
+impl Run<'_> {
     fn until_it_ends(&mut self) -> Option<i32> {
         let mut ended = None;
         let mut known = BTreeSet::new();
@@ -150,11 +171,12 @@ impl Run {
         let Some(info) = Info::of(pid) else { return };
         match info {
             Info::Entry { number, args } => {
-                let is_ours = Path::new(&format!("/proc/{}/task/{pid}", self.leader)).exists();
-                let Some(shape) = shape(number).filter(|_| is_ours) else { return };
+                let of_rye = Path::new(&format!("/proc/{}/task/{pid}", self.leader)).exists();
+                let Some(shape) = shape(number) else { return };
                 let memory = |at: u64| text(pid, at);
                 let Some(call) = Call::of(pid, shape, args, &memory) else { return };
-                if !call.path.starts_with(&self.within) {
+                let begin = || bytes(pid, args[1], args[2]);
+                if !(self.counts)(&Moment { of_rye, call: &call, begin: &begin }) {
                     return;
                 }
                 let index = self.calls.len();
@@ -280,6 +302,14 @@ fn text(pid: pid_t, at: u64) -> Option<Vec<u8>> {
         bytes.extend(byte);
     }
     None
+}
+
+/// The first bytes of so many at an address of the task's memory.
+fn bytes(pid: pid_t, at: u64, length: u64) -> Vec<u8> {
+    let mut bytes = vec![0; usize::try_from(length.min(64)).expect("a small number")];
+    let read = File::open(format!("/proc/{pid}/mem"))
+        .and_then(|memory| memory.read_exact_at(&mut bytes, at));
+    read.map_or(Vec::new(), |()| bytes)
 }
 
 /// The call is none: its number is one that no call has.

@@ -55,10 +55,12 @@ pub(super) fn run(
         open: HashSet::new(),
         out: first,
         answered: 0,
-        clock: Clock { left: snippet.engine_time, runs_since: None },
+        clock: Clock::default(),
         last_words: Vec::new(),
     };
     let ended = session.talk(&child);
+    // What it took in all is told, however it ended.
+    session.engine_over(Instant::now());
     // From here on nobody else has the child, and no answer reaches it.
     drop(on_stop);
     inbox.close();
@@ -173,9 +175,10 @@ impl Inbox {
     }
 }
 
-/// The time in which the engine itself may run.
+/// The time in which the engine itself ran.
+#[derive(Default)]
 struct Clock {
-    left: Duration,
+    ran: Duration,
     /// Since when it runs; `None` while it waits.
     runs_since: Option<Instant>,
 }
@@ -186,14 +189,13 @@ impl Clock {
     }
 
     fn pause(&mut self) {
-        if let Some(since) = self.runs_since.take() {
-            self.left = self.left.saturating_sub(since.elapsed());
-        }
+        self.ran = self.ran_by(Instant::now());
+        self.runs_since = None;
     }
 
-    /// When its time is over.
-    fn over(&self) -> Option<Instant> {
-        self.runs_since.and_then(|since| since.checked_add(self.left))
+    fn ran_by(&self, now: Instant) -> Duration {
+        let runs = self.runs_since.map(|since| now.saturating_duration_since(since));
+        self.ran + runs.unwrap_or_default()
     }
 }
 
@@ -233,7 +235,8 @@ impl Session<'_> {
             self.check_limits()?;
             self.tell_answers()?;
             let deadline = self.deadline();
-            let until = self.clock.over().map_or(deadline, |over| over.min(deadline));
+            let over = self.engine_over(Instant::now());
+            let until = over.map_or(deadline, |over| over.min(deadline));
             let failed = |error| EngineError::Worker { why: format!("its worker: {error}") };
             let round = child.turn(&mut self.out, until, None).map_err(failed)?;
             let room = SNIPPET_LAST_WORDS.saturating_sub(self.last_words.len());
@@ -259,15 +262,24 @@ impl Session<'_> {
         self.around.deadline().map_or(latest, |earlier| earlier.min(latest))
     }
 
+    /// When the engine's own time is over, while it runs.
+    fn engine_over(&self, now: Instant) -> Option<Instant> {
+        let ran = self.clock.ran_by(now);
+        let own = self.snippet.engine_time.saturating_sub(ran);
+        let left = self.around.engine_left(ran).map_or(own, |left| left.min(own));
+        self.clock.runs_since.and_then(|_| now.checked_add(left))
+    }
+
     fn check_limits(&self) -> Result<(), EngineError> {
         let now = Instant::now();
+        let over = self.engine_over(now);
         if self.stop.is_asked() {
             return Err(EngineError::Stopped);
         }
         if now >= self.deadline() {
             return Err(EngineError::Limit(EngineLimit::Timeout));
         }
-        if self.clock.over().is_some_and(|over| now >= over) {
+        if over.is_some_and(|over| now >= over) {
             return Err(EngineError::Limit(EngineLimit::Engine));
         }
         if self.out.len() > SNIPPET_QUEUE_BYTES {
