@@ -525,6 +525,8 @@ pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
 pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
 /// Deepest thread below another that anybody may ask for: each takes a part of the stack.
 pub(crate) const THREAD_DEPTH: u64 = 32;
+/// Most rows of one copy of `config:agent/risk`: each is held against each permission.
+pub(crate) const RISK_ROWS: usize = 256;
 /// Most turns in the script of a provider.
 pub(crate) const SCRIPT_TURNS: usize = 1_000;
 /// Longest answer of a model in tokens where its provider says nothing of it.

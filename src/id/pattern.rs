@@ -28,6 +28,27 @@ impl Pattern {
         &self.text
     }
 
+    /// Whether an item could match both. It may say so of patterns that no valid id matches, and
+    /// never denies it of patterns that one does.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let kinds = self.kind.zip(other.kind);
+        let (own, others) = (self.segments(), other.segments());
+        kinds.is_none_or(|(own, other)| own == other)
+            && meet(
+                &own,
+                &others,
+                |segment| *segment == "**",
+                |own, other| {
+                    meet(own.as_bytes(), other.as_bytes(), |sign| *sign == b'*', PartialEq::eq)
+                },
+            )
+    }
+
+    /// Of the id, with a last `**` as what it is.
+    fn segments(&self) -> Vec<&str> {
+        segments(self.text.split_once(':').unwrap_or_default().1)
+    }
+
     /// The kind that it says; `None` is any.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.kind
@@ -68,11 +89,42 @@ impl fmt::Debug for Pattern {
     }
 }
 
-fn covers(pattern: &str, id: &str) -> bool {
+/// At the end `**` stands for at least one segment.
+fn segments(pattern: &str) -> Vec<&str> {
     let mut wanted: Vec<&str> = pattern.split('/').collect();
     if wanted.last() == Some(&"**") {
         wanted.push("*");
     }
+    wanted
+}
+
+/// Whether something fits two patterns. Where both have a star, what is between the first and the
+/// last of each can stand one behind the other, so the ends decide.
+fn meet<P>(
+    one: &[P],
+    other: &[P],
+    is_star: impl Fn(&P) -> bool,
+    is_one: impl Fn(&P, &P) -> bool,
+) -> bool {
+    match (one.iter().any(&is_star), other.iter().any(&is_star)) {
+        (true, false) => fits(one, other, is_star, is_one),
+        (false, true) => fits(other, one, is_star, |other, one| is_one(one, other)),
+        (false, false) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_one(one, other))
+        }
+        (true, true) => {
+            let plain = |part: &&P| !is_star(part);
+            let both = |(one, other): (&P, &P)| is_one(one, other);
+            let others = other.iter().take_while(plain);
+            let last = other.iter().rev().take_while(plain);
+            one.iter().take_while(plain).zip(others).all(both)
+                && one.iter().rev().take_while(plain).zip(last).all(both)
+        }
+    }
+}
+
+fn covers(pattern: &str, id: &str) -> bool {
+    let wanted = segments(pattern);
     let given: Vec<&str> = id.split('/').collect();
     let in_segment = |wanted: &&str, given: &&str| {
         fits(wanted.as_bytes(), given.as_bytes(), |sign| *sign == b'*', PartialEq::eq)
@@ -149,21 +201,47 @@ mod tests {
         }
     }
 
+    /// Each row of at most so many of the parts.
+    fn of(parts: &[&str], most: usize) -> Vec<String> {
+        let mut all: Vec<String> = vec![String::new()];
+        let mut longest = all.clone();
+        for _ in 0..most {
+            let longer = |text: &String| {
+                let slash = if text.is_empty() { "" } else { "/" };
+                parts.iter().map(move |part| format!("{text}{slash}{part}")).collect::<Vec<_>>()
+            };
+            longest = longest.iter().flat_map(longer).collect();
+            all.extend(longest.clone());
+        }
+        all.split_off(1)
+    }
+
+    #[test]
+    fn two_patterns_meet_where_an_item_matches_both() {
+        let items = of(&["a", "b", "ab", "aab"], 4);
+        let items: Vec<crate::id::Ref> =
+            items.iter().map(|id| format!("tool:{id}").parse().unwrap()).collect();
+        let patterns = of(&["a", "b", "*", "**", "a*", "*b", "a*b"], 2);
+        let patterns: Vec<Pattern> =
+            patterns.iter().map(|id| format!("tool:{id}").parse().unwrap()).collect();
+        let matched: Vec<Vec<bool>> = patterns
+            .iter()
+            .map(|pattern| items.iter().map(|item| pattern.matches(item)).collect())
+            .collect();
+        for (one, by_one) in patterns.iter().zip(&matched) {
+            for (other, by_other) in patterns.iter().zip(&matched) {
+                let want = by_one.iter().zip(by_other).any(|(one, other)| *one && *other);
+                assert_eq!(one.meets(other), want, "{one:?} {other:?}");
+            }
+        }
+        let meet =
+            |one: &str, other: &str| one.parse::<Pattern>().unwrap().meets(&other.parse().unwrap());
+        assert!(meet("*:a", "tool:a") && meet("tool:**", "*:**"));
+        assert!(!meet("tool:a", "directive:a"));
+    }
+
     #[test]
     fn a_pattern_means_what_it_means_as_a_glob() {
-        let of = |parts: &[&str], most: usize| {
-            let mut all: Vec<String> = vec![String::new()];
-            let mut longest = all.clone();
-            for _ in 0..most {
-                let longer = |text: &String| {
-                    let slash = if text.is_empty() { "" } else { "/" };
-                    parts.iter().map(move |part| format!("{text}{slash}{part}")).collect::<Vec<_>>()
-                };
-                longest = longest.iter().flat_map(longer).collect();
-                all.extend(longest.clone());
-            }
-            all.split_off(1)
-        };
         let ids = of(&["a", "b", "aab"], 3);
         for pattern in of(&["a", "*", "**", "a*b"], 3) {
             for id in &ids {

@@ -9,10 +9,11 @@ use super::thread_id::ThreadId;
 use crate::base::json::object;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
-use crate::id::Ref;
+use crate::id::{Ref, Space};
 use crate::registry::Breach;
 
 codes! {
+    THREAD_BAD_CONFIG = "thread.bad_config", Usage;
     THREAD_BAD_LIMIT = "thread.bad_limit", Usage;
     THREAD_NOT_RESUMABLE = "thread.not_resumable", Refused;
     THREAD_OUTSIDE = "thread.outside", Refused;
@@ -28,6 +29,7 @@ codes! {
     THREAD_PROJECT_PROVIDER = "thread.project_provider", Refused;
     THREAD_RECORD_INVALID = "thread.record_invalid", Refused;
     THREAD_RECORD_IO = "thread.record_io", CannotRun;
+    THREAD_RISK_NOT_ACKNOWLEDGED = "thread.risk_not_acknowledged", Refused;
     THREAD_STILL_RUNS = "thread.still_runs", CannotRun;
     THREAD_TOOL_NAME_CONFLICT = "thread.tool_name_conflict", Refused;
     THREAD_UNKNOWN_MODEL = "thread.unknown_model", Refused;
@@ -38,6 +40,10 @@ codes! {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ThreadError {
+    #[error("`{}` of `{item}` ({space}) {}", escape_line(.field), escape_line(.why))]
+    BadConfig { item: Ref, space: Space, field: String, why: String },
+    #[error("`{directive}` does not acknowledge that `{}` is {class}", escape_line(.capability))]
+    RiskNotAcknowledged { directive: Ref, capability: String, class: &'static str },
     #[error("the limit `{}` is not valid: {}", escape_line(.name), escape_line(.why))]
     BadLimit { name: String, why: String },
     #[error("a thread is not started from inside of a run")]
@@ -91,6 +97,8 @@ pub(crate) enum ThreadError {
 impl Diagnose for ThreadError {
     fn code(&self) -> Code {
         match self {
+            Self::BadConfig { .. } => THREAD_BAD_CONFIG,
+            Self::RiskNotAcknowledged { .. } => THREAD_RISK_NOT_ACKNOWLEDGED,
             Self::BadLimit { .. } => THREAD_BAD_LIMIT,
             Self::Outside | Self::NotWithin { .. } => THREAD_OUTSIDE,
             Self::Drifted { .. } => THREAD_DRIFTED,
@@ -116,6 +124,11 @@ impl Diagnose for ThreadError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
+            Self::BadConfig { item, .. } => format!("mend it, and sign `{item}` again"),
+            Self::RiskNotAcknowledged { directive, class, .. } => format!(
+                "permit less, or add `<acknowledge risk=\"{class}\">why</acknowledge>` to the \
+                 `<metadata>` of `{directive}`, and sign it again"
+            ),
             Self::BadLimit { .. } => "give it as `--limit turns=5`, or in `<limits>`".into(),
             Self::Cancelled { id } => format!("`rye thread show {id}` says how far it came"),
             Self::Killed { id } => {
@@ -183,7 +196,9 @@ impl Diagnose for ThreadError {
         match self {
             Self::NoProvider { item }
             | Self::NotAProvider { item }
-            | Self::ProjectProvider { item } => Some(item.to_string()),
+            | Self::ProjectProvider { item }
+            | Self::BadConfig { item, .. }
+            | Self::RiskNotAcknowledged { directive: item, .. } => Some(item.to_string()),
             _ => None,
         }
     }
@@ -205,6 +220,10 @@ impl Diagnose for ThreadError {
             Self::MissingOutputs { id, names } => {
                 object(json!({"thread_id": id.as_str(), "missing": names}))
             }
+            Self::BadConfig { field, .. } => object(json!({"field": field})),
+            Self::RiskNotAcknowledged { directive, capability, class } => object(json!({
+                "directive": directive, "capability": capability, "risk": class,
+            })),
             Self::RecordInvalid { id, why } => {
                 object(json!({"thread_id": id.as_str(), "finding": why}))
             }

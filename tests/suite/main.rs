@@ -85,6 +85,7 @@ mod thread_below;
 mod thread_calls;
 mod thread_life;
 mod thread_resume;
+mod thread_risk;
 mod thread_starts_rye;
 mod thread_table;
 mod threads;

@@ -23,6 +23,7 @@ pub fn directive(name: &str, limits: &str, permissions: &str) -> String {
         "# A thread\n\n```xml\n<directive name=\"{name}\" version=\"1.0.0\">\n<metadata>\
          <description>d</description><category>acme</category><author>a</author>\
          <model provider=\"acme/script\"/><limits {limits}/>\
+         <acknowledge risk=\"unrestricted\">a test</acknowledge>\
          <permissions>{permissions}</permissions></metadata>\n\
          <outputs><output name=\"n\" type=\"integer\">a number</output></outputs>\n\
          </directive>\n```\n\nDo it.\n"

@@ -14,6 +14,7 @@ use super::local::LocalBackend;
 use super::permissions::{narrowed, patterns};
 use super::places::max_async;
 use super::resume::Resuming;
+use super::risk::{RiskClass, acknowledged};
 use super::settings::{ChosenModel, limits, model};
 use super::{ThreadParent, Threads};
 use crate::base::bytes::refuse_links;
@@ -45,6 +46,7 @@ struct Prepared<'a> {
     prompt: Prompt,
     table: ToolTable<'a>,
     permissions: &'a [String],
+    risk: RiskClass,
     /// The folder that holds the `.ai` of its record.
     base: PathBuf,
 }
@@ -79,6 +81,7 @@ impl Threads<'_> {
             fetches: !fetch.is_empty(),
             signs: !patterns(permissions, "sign").is_empty(),
         };
+        let risk = acknowledged(&loader, &lineage)?;
         let item = lineage.source.item().clone();
         let id = request.thread_id.clone().map_or_else(|| ThreadId::new(&item.id), Ok);
         let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
@@ -101,6 +104,7 @@ impl Threads<'_> {
             prompt: prompt(&loader, &lineage, &inputs)?,
             table: calls.table(&leaf.outputs, granted)?,
             permissions,
+            risk,
             lineage: &lineage,
             inputs,
             base,
@@ -258,6 +262,7 @@ impl Prepared<'_> {
             "provider": self.chosen.item, "model": self.chosen.model,
             "context_window": self.chosen.provider.context_window,
             "limits": self.limits.to_json(), "permissions": self.permissions,
+            "risk": self.risk.as_str(),
             "locked": request.locked, "narrowed": request.grants.is_some(),
             "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
         })

@@ -1,10 +1,10 @@
 //! Threads: which there are, and whether the record of one is what was signed.
 //!
 //! `fork.rs` starts one · `settings.rs` its limits and its model · `permissions.rs` what it may
-//! reach · `calls.rs` what its model calls, `own_tools.rs` of rye itself and `local.rs` in the
-//! sandbox of the thread · `life.rs` waiting for one and ending it, of tools that run detached too ·
-//! `places.rs` how many of these run at once · `resume.rs` one that goes on ·
-//! `below.rs` a rye that something in one started
+//! reach, `risk.rs` how grave that is · `calls.rs` what its model calls, `own_tools.rs` of rye
+//! itself and `local.rs` in the sandbox of the thread · `life.rs` waiting for one and ending it, of
+//! tools that run detached too · `places.rs` how many of these run at once · `resume.rs` one that
+//! goes on · `below.rs` a rye that something in one started
 
 mod below;
 mod calls;
@@ -15,6 +15,7 @@ mod own_tools;
 mod permissions;
 mod places;
 mod resume;
+mod risk;
 mod settings;
 
 pub(crate) use life::KnownRun;

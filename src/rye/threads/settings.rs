@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::base::text::near;
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
@@ -49,6 +50,27 @@ pub(super) fn configured(loader: &Loader<'_>, item: &str) -> Result<Vec<ConfigCo
     let mut copies = loader.configs(&item)?;
     copies.retain(|copy| copy.source.bundle().is_none());
     Ok(copies)
+}
+
+/// Keys that a config item may have beside what it configures.
+const HEAD: [&str; 5] = ["schema_version", "version", "category", "description", "tool_type"];
+
+/// Refuses a copy with a key that has no meaning: a typing error must not be passed over.
+///
+/// # Errors
+/// `thread.bad_config`
+pub(super) fn only(copy: &ConfigCopy, known: &[&str]) -> Result<(), Failure> {
+    let is_known = |key: &str| known.contains(&key) || HEAD.contains(&key);
+    let Some(odd) = copy.value.keys().find(|key| !is_known(key)) else { return Ok(()) };
+    let near = near(odd, known.iter().copied(), 1).pop();
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(config_fault(copy, odd, format!("has no meaning there{near}")))
+}
+
+/// A part of a configuration that is not valid, and why.
+pub(super) fn config_fault(copy: &ConfigCopy, field: &str, why: String) -> Failure {
+    let item = copy.source.item().clone();
+    ThreadError::BadConfig { item, space: copy.space, field: field.to_owned(), why }.into()
 }
 
 /// A project, and another's key in your user space, only make stricter.

@@ -14,6 +14,7 @@ pub fn directive(permissions: &str) -> String {
         "# A thread\n\n```xml\n<directive name=\"go\" version=\"1.0.0\">\n<metadata>\
          <description>d</description><category>acme</category><author>a</author>\
          <model provider=\"acme/script\"/><limits turns=\"60\"/>\
+         <acknowledge risk=\"unrestricted\">a test</acknowledge>\
          <permissions>{permissions}</permissions></metadata>\n\
          <outputs><output name=\"n\" type=\"integer\">a number</output></outputs>\n\
          </directive>\n```\n\nDo it.\n"
