@@ -332,6 +332,30 @@ fn no_run_is_detached_from_inside_of_a_run() {
 }
 
 #[test]
+fn behind_ten_thousand_runs_that_wait_no_other_one_waits_and_nothing_of_it_is_kept() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/quick.sh", &tool("echo done\n"));
+    start(&world, &["tool:acme/quick"]);
+    let registry = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
+                INSERT INTO detached (id, kind, item, base, state, asked_at, places) \
+                SELECT 'waits-' || i, 'tool', 'tool:acme/quick', '/', 'created', 'x', 1 FROM n";
+    registry.execute_batch(rows).unwrap();
+    let count = || -> u64 {
+        registry.query_row("SELECT count(*) FROM detached", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(count(), 10_001);
+    let (status, told) = world.json(&["execute", "tool:acme/quick", "--async"]);
+    assert_eq!((status, &told["code"]), (4, &json!("async.full")), "{told}");
+    assert_eq!(count(), 10_001);
+    registry.execute("DELETE FROM detached WHERE id = 'waits-1'", []).unwrap();
+    let last = start(&world, &["tool:acme/quick"]);
+    assert_eq!(last["state"], "created");
+    registry.execute("DELETE FROM detached WHERE id LIKE 'waits-%'", []).unwrap();
+    assert_eq!(world.rye(&["thread", "wait", last["thread_id"].as_str().unwrap()]).status, 0);
+}
+
+#[test]
 fn no_value_of_the_environment_is_written_down_for_a_run_that_waits() {
     let world = world().env("API_TOKEN", "sk-canary-0123456789abcdef");
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
