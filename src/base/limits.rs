@@ -503,6 +503,9 @@ pub(crate) const SNIPPET_FRAMES: usize = 32;
 /// Most bytes of what a worker said before it ended without a result.
 #[cfg(feature = "code")]
 pub(crate) const SNIPPET_LAST_WORDS: usize = 2 << 10;
+/// The same where the model of a thread reads them.
+#[cfg(feature = "code")]
+pub(crate) const THREAD_SNIPPET_RECORDS_BYTES: usize = 2 << 10;
 /// Longest tool result that a model is given, in characters of its JSON (threads 4.3).
 pub(crate) const THREAD_RESULT_CHARS: usize = 48_000;
 /// Longest text inside of one, in characters (threads 4.3).

@@ -21,11 +21,12 @@ use super::paused::{ItemDigests, KeptSnippet};
 use super::run::{Request, run_id};
 use super::saved_snippet::{Nesting, SavedRun};
 use super::search::{SearchRequest, is_link};
-use crate::base::Digest;
+use super::threads::ThreadParent;
 use crate::base::limits::CODE_KEPT;
 use crate::base::staged::AtomicFile;
 use crate::base::sync::unpoisoned;
 use crate::base::time::as_ms;
+use crate::base::{Digest, Mask};
 use crate::code::{
     Asks, Backend, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor, PausedSnippet,
     SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools,
@@ -110,6 +111,11 @@ pub struct RyeTools<'a> {
     within: Nesting,
     /// The request that this process claimed, where the snippet waited and was approved.
     claimed: Option<String>,
+    /// The thread that the snippet is called in.
+    thread: Option<ThreadParent>,
+    /// A model wrote it, which is shown no value that a tool named of the host, whatever a snippet
+    /// would make of it, and not where files lie.
+    hides_values: bool,
 }
 
 impl<'a> RyeTools<'a> {
@@ -135,6 +141,8 @@ impl<'a> RyeTools<'a> {
             warned: Mutex::default(),
             within: Nesting::default(),
             claimed: None,
+            thread: None,
+            hides_values: false,
         }
     }
 
@@ -173,6 +181,8 @@ impl<'a> RyeTools<'a> {
             can_wait: true,
             saved: None,
             within: Nesting::default(),
+            thread: None,
+            hides_values: false,
             receipts: kept.receipts.clone(),
             warned: Mutex::default(),
             claimed: is_approved.then(|| id.to_owned()),
@@ -244,6 +254,12 @@ impl<'a> RyeTools<'a> {
         Err(ToolFault { asks, ..failed.failure.into() })
     }
 
+    /// For a snippet of the model of a thread: it reaches what the thread reaches.
+    pub(super) fn of_thread(self, run_id: String, grants: Grants, thread: ThreadParent) -> Self {
+        let (grants, thread) = (Some(grants), Some(thread));
+        Self { run_id, grants, thread, hides_values: true, ..self }
+    }
+
     /// Whatever takes part must be what the lock lists.
     pub(crate) fn locked(self, locked: bool) -> Self {
         Self { locked, ..self }
@@ -260,7 +276,8 @@ impl<'a> RyeTools<'a> {
             Some(granted) => granted.and(own),
             None => own,
         };
-        Self { run_id: caller.run_id.to_owned(), grants: Some(grants), ..self }
+        let thread = caller.request.parent.clone();
+        Self { run_id: caller.run_id.to_owned(), grants: Some(grants), thread, ..self }
     }
 
     /// For a snippet that is this run.
@@ -290,7 +307,10 @@ impl<'a> RyeTools<'a> {
         reach: &SnippetReach,
     ) -> Result<Map<String, Value>, Failure> {
         let query = tool(id)?;
-        let (told, _) = self.rye.items().describe_at(&query, level, examples)?;
+        let (mut told, _) = self.rye.items().describe_at(&query, level, examples)?;
+        if self.hides_values {
+            told.retain(|key, _| !["path", "shadowed"].contains(&key.as_str()));
+        }
         let item = told.get("item_id").and_then(Value::as_str).unwrap_or_default();
         let item = item.parse::<Ref>()?;
         grants::judge(self.granted(reach).as_ref(), &item)?;
@@ -338,6 +358,9 @@ impl<'a> RyeTools<'a> {
         }
         let backend = backend(report);
         let mut told = report.to_json(begin.elapsed(), false, None);
+        if let (Report::Tool(tool), true) = (report, self.hides_values) {
+            told = Mask::new(tool.plan.private_values()).value(told);
+        }
         let text = |told: &Value, key: &str| told[key].as_str().map(str::to_owned);
         match told["status"].as_str() {
             Some("success") => Ok(ToolAnswer { value: told["data"].take(), backend }),
@@ -392,6 +415,7 @@ impl Tools for RyeTools<'_> {
         request.call_id = Some(call_id);
         request.is_typed = self.approval == CallApproval::Never;
         request.within = self.within.clone();
+        request.parent.clone_from(&self.thread);
         let came = match self.rye.runs().run(&request, begin, self.sink) {
             Ok(report) => self.ran(&report, call.id, begin),
             Err(failed) => self.refused(failed),

@@ -12,7 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::ThreadParent;
 use super::below::Reach;
+use super::find_tools::FindTool;
 use super::own_tools::OwnTool;
+#[cfg(feature = "code")]
+use super::snippet_tool::SnippetTool;
 use crate::base::Mask;
 use crate::diagnostic::Failure;
 use crate::execute::ExecuteError;
@@ -82,12 +85,24 @@ impl<'a> ThreadCalls<'a> {
             .filter(|tool| tool_name(tool.name()) == tool.name())
             .filter_map(|tool| Some((tool, reference(tool.name())?)))
             .map(|(tool, item)| self.checked(Arc::clone(tool), Some(item)));
-        let granted_tools = of_workspace.chain(of_program);
+        let find = [FindTool::Search(self), FindTool::Describe(self)].map(|tool| {
+            let item = own_item(tool.name());
+            self.checked(Arc::new(tool), item)
+        });
+        let granted_tools = of_workspace.chain(of_program).chain(find).chain(self.snippets());
         let granted_tools = granted_tools.filter(CheckedTool::is_granted);
         let built_in = own.chain(granted_tools);
         let built_in = built_in.map(|tool| TableTool { tool: Box::new(tool), item: None });
         let items = if granted.executes { self.items()? } else { Vec::new() };
         Ok(ToolTable::new(built_in.collect(), items, outputs)?)
+    }
+
+    /// The tool that runs snippets, where this build has them.
+    fn snippets(&'a self) -> Option<CheckedTool<'a>> {
+        #[cfg(feature = "code")]
+        return Some(self.checked(Arc::new(SnippetTool(self)), own_item("rye_code")));
+        #[cfg(not(feature = "code"))]
+        return None;
     }
 
     fn checked(&'a self, tool: Arc<dyn ThreadTool + 'a>, item: Option<Ref>) -> CheckedTool<'a> {
@@ -159,7 +174,7 @@ impl ThreadCalls<'_> {
     }
 
     /// What hooks are told of a call.
-    fn call_id(&self, session: &ThreadSession<'_>) -> String {
+    pub(super) fn call_id(&self, session: &ThreadSession<'_>) -> String {
         format!("{}-{}", self.id, session.call_id())
     }
 }
@@ -167,6 +182,11 @@ impl ThreadCalls<'_> {
 /// The item by whose name a tool is granted that is none.
 fn reference(id: &str) -> Option<Ref> {
     Some(Ref::new(Kind::Tool, id.parse().ok()?))
+}
+
+/// The item by whose name a tool of rye is granted: `rye/code` lets `rye_code` be called.
+fn own_item(name: &str) -> Option<Ref> {
+    reference(&name.replacen('_', "/", 1))
 }
 
 /// A tool that runs an item.

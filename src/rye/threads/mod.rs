@@ -1,13 +1,15 @@
 //! Threads: which there are, and whether the record of one is what was signed.
 //!
 //! `fork.rs` starts one · `settings.rs` its limits and its model · `permissions.rs` what it may
-//! reach, `risk.rs` how grave that is · `calls.rs` what its model calls, `own_tools.rs` of rye
-//! itself and `local.rs` in the sandbox of the thread · `life.rs` waiting for one and ending it, of
-//! tools that run detached too · `places.rs` how many of these run at once · `resume.rs` one that
-//! goes on · `below.rs` a rye that something in one started
+//! reach, `risk.rs` how grave that is · `calls.rs` what its model calls, `own_tools.rs`,
+//! `find_tools.rs` and `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the
+//! thread · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs`
+//! how many of these run at once · `resume.rs` one that goes on · `below.rs` a rye that something
+//! in one started
 
 mod below;
 mod calls;
+mod find_tools;
 mod fork;
 mod life;
 mod local;
@@ -17,6 +19,8 @@ mod places;
 mod resume;
 mod risk;
 mod settings;
+#[cfg(feature = "code")]
+mod snippet_tool;
 
 pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;

@@ -1,6 +1,9 @@
 //! How the calls of a thread are carried out.
 
 mod at_once;
+mod finding;
+#[cfg(feature = "code")]
+mod snippets;
 
 use serde_json::{Value, json};
 
