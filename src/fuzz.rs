@@ -29,6 +29,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     #[cfg(feature = "lsp")]
     ("edits", lsp::fuzz::edits),
     ("envelope", signature::fuzz::envelope),
+    ("event_stream", base::fuzz::event_stream),
     ("files", parse::fuzz::files),
     #[cfg(feature = "http")]
     ("first_head", proxy::fuzz::first_head),

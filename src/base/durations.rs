@@ -48,6 +48,11 @@ pub(crate) const CONNECT_TIMEOUT_MS: u64 = 10_000;
 pub(crate) const BACKOFF_MS: u64 = 500;
 /// Longest wait between two tries in milliseconds that nobody but us decided.
 pub(crate) const BACKOFF_MAX_MS: u64 = 30_000;
+/// First wait before a provider of models is asked again, in milliseconds, unless it says
+/// otherwise; twice as long each time.
+pub(crate) const PROVIDER_BACKOFF_MS: u64 = 1_000;
+/// Longest wait that a provider may ask for, in milliseconds; it is asked again then all the same.
+pub(crate) const PROVIDER_WAIT_MAX_MS: u64 = 60_000;
 /// How long an exchange is waited for after its connection was closed, in milliseconds.
 #[cfg(feature = "http")]
 pub(crate) const NET_GRACE_MS: u64 = 500;

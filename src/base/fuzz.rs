@@ -1,5 +1,6 @@
 //! What every fuzz target checks of places and messages, and the target for texts that are shown.
 
+use super::event_stream::{EventStream, ServerEvent};
 use super::text::{Position, brief_line, escape, escape_line, lone_return, position, unfit};
 use super::{Digest, HostRule, Timestamp, canon};
 
@@ -61,6 +62,53 @@ pub(crate) fn text(data: &[u8]) {
     if let Ok(digest) = text.parse::<Digest>() {
         assert_eq!(digest.to_string(), text);
     }
+}
+
+/// A stream says the same in pieces of any size, and what a reader of the whole text finds.
+pub(crate) fn event_stream(data: &[u8]) {
+    let Some((size, bytes)) = data.split_first() else { return };
+    let read = |size: usize| {
+        let mut stream = EventStream::new(usize::MAX);
+        let pieces = bytes.chunks(size).flat_map(|piece| stream.next(piece).unwrap_or_default());
+        pieces.collect::<Vec<_>>()
+    };
+    let found = read(bytes.len().max(1));
+    assert_eq!(read(usize::from(*size) + 1), found);
+    assert_eq!(found, simply(&String::from_utf8_lossy(bytes)));
+    let mut short = EventStream::new(64);
+    for piece in bytes.chunks(7) {
+        let Ok(events) = short.next(piece) else { return };
+        assert!(events.iter().all(|event| event.data.len() < 3 * 64), "{events:?}");
+    }
+}
+
+/// The events of a text that is there as a whole.
+fn simply(text: &str) -> Vec<ServerEvent> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let Some((whole, _)) = text.rsplit_once('\n') else { return Vec::new() };
+    let (mut events, mut event, mut lines) = (Vec::new(), ServerEvent::default(), Vec::new());
+    for line in whole.split('\n') {
+        let value = |name: &str| {
+            let rest = line.strip_prefix(name)?;
+            match rest.strip_prefix(':') {
+                Some(value) => Some(value.strip_prefix(' ').unwrap_or(value).to_owned()),
+                None => rest.is_empty().then(String::new),
+            }
+        };
+        if line.is_empty() {
+            event.data = lines.join("\n");
+            let done = std::mem::take(&mut event);
+            if !std::mem::take(&mut lines).is_empty() {
+                events.push(done);
+            }
+        } else if let Some(kind) = value("event") {
+            event.kind = kind;
+        } else {
+            lines.extend(value("data"));
+        }
+    }
+    events
 }
 
 /// A document has one canonical text: what is read is written with the same bytes, and what is

@@ -534,6 +534,17 @@ pub(crate) const RISK_ROWS: usize = 256;
 pub(crate) const SCRIPT_TURNS: usize = 1_000;
 /// Longest answer of a model in tokens where its provider says nothing of it.
 pub(crate) const THREAD_ANSWER_TOKENS: u64 = 4_096;
+/// Times that a provider of models is asked for one turn (threads 6).
+pub(crate) const PROVIDER_TRIES: u32 = 5;
+/// Largest answer of a provider in bytes: many times what a model writes in one turn, with what is
+/// around each piece.
+pub(crate) const PROVIDER_ANSWER_BYTES: usize = 64 << 20;
+/// Largest event of its stream in bytes: one piece of an answer.
+pub(crate) const PROVIDER_EVENT_BYTES: usize = 8 << 20;
+/// What is read of an answer that says what went wrong, in bytes.
+pub(crate) const PROVIDER_FAULT_BYTES: usize = 64 << 10;
+/// Most parts of one answer, such as blocks and calls: each is looked for by its number.
+pub(crate) const PROVIDER_PARTS: usize = 1_024;
 /// Runs in processes of their own that wait for a place (remote 1); further ones are refused.
 pub(crate) const DETACHED_WAITING: u64 = 10_000;
 /// Runs in processes of their own that are kept with their reports once they ended; the oldest go.

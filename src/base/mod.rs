@@ -6,12 +6,14 @@
 //! with its reason.
 
 mod address;
+pub(crate) mod again;
 pub(crate) mod beneath;
 pub(crate) mod bytes;
 pub(crate) mod canon;
 pub(crate) mod diff;
 pub(crate) mod digest;
 pub(crate) mod durations;
+pub(crate) mod event_stream;
 pub(crate) mod fold;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;

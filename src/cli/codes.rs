@@ -33,6 +33,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::testing::CODES,
         crate::eval::CODES,
         crate::thread::CODES,
+        crate::thread::PROVIDER_CODES,
         #[cfg(feature = "code")]
         crate::code::CODES,
         #[cfg(feature = "lsp")]

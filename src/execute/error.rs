@@ -79,7 +79,7 @@ pub(crate) enum ExecuteError {
 /// Why a request came to no answer; to stand behind the server's name.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpFault {
-    #[error("{}", net(.0))]
+    #[error("{}", .0.clause())]
     Net(NetFault),
     #[error("redirects to `{}`, another server, which is not followed: the request carries what is meant for this one", escape_line(.to))]
     ForeignRedirect { to: String },
@@ -89,20 +89,6 @@ pub(crate) enum HttpFault {
     BadRedirect,
     #[error("redirects more often than the tool allows")]
     TooManyRedirects,
-}
-
-/// Why there is no answer; to stand behind the server's name.
-pub(crate) fn net(fault: &NetFault) -> String {
-    match fault {
-        NetFault::NoNetwork => "cannot be asked: this rye has no network".into(),
-        NetFault::Certificates(why) => format!("cannot be checked: {why}"),
-        NetFault::Proxy(why) => format!("cannot be reached: {}", escape_line(why)),
-        NetFault::Unreachable(why) => format!("cannot be reached: {}", escape_line(why)),
-        NetFault::Tls(why) => format!("is not believed: {}", escape_line(why)),
-        NetFault::Broken(why) => format!("gave no whole answer: {}", escape_line(why)),
-        NetFault::TimedOut => "did not answer in time".into(),
-        NetFault::Interrupted(signal) => format!("was not waited for: signal {signal}"),
-    }
 }
 
 fn http_help(fault: &HttpFault) -> &'static str {

@@ -7,8 +7,8 @@ use super::answer::outcome;
 use super::child::RunContext;
 use super::error::{ExecuteError, HttpFault};
 use super::outcome::Outcome;
-use crate::base::durations::BACKOFF_MAX_MS;
-use crate::base::{Address, Mask, random};
+use crate::base::again::{self, backoff};
+use crate::base::{Address, Mask};
 use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings};
 use crate::plan::{HttpRequest, Plan};
 use crate::trace::Event;
@@ -210,30 +210,8 @@ fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 500 | 502 | 503 | 504)
 }
 
-/// `Retry-After`, as seconds or as a date.
 fn retry_after(answer: &HttpAnswer) -> Option<Duration> {
-    let text = header(answer, "retry-after")?;
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        // More than a number holds is longer than anybody waits.
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
-    }
-    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(&text).ok()?;
-    let left = at.as_second() - jiff::Timestamp::now().as_second();
-    Some(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
-}
-
-/// Doubles with each try; between half of it and all of it, so that many callers do not come back
-/// at once.
-fn backoff(first: Duration, tries: u32) -> Duration {
-    let most = Duration::from_millis(BACKOFF_MAX_MS);
-    let whole = first.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(most);
-    let mut part = [0; 2];
-    // Without randomness the wait is the whole one.
-    let share = match random::fill(&mut part) {
-        Ok(()) => f64::from(u16::from_le_bytes(part)) / f64::from(u16::MAX),
-        Err(_) => 1.0,
-    };
-    whole.mul_f64(0.5 + share / 2.0)
+    again::retry_after(&header(answer, "retry-after")?)
 }
 
 /// The word for a fault in a trace.

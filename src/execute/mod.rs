@@ -36,7 +36,7 @@ mod subprocess;
 pub(crate) use crate::base::Mask;
 pub(crate) use authors_paths::AuthorsPaths;
 pub(crate) use child::{RunContext, RunFolders, prepare, run_once, start};
-pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError, net as net_fault};
+pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError};
 pub(crate) use http::http_request;
 pub(crate) use mcp_fault::{McpFault, ToolChange};
 pub(crate) use new_repositories::{Aftermath, new_repositories_text};

@@ -10,8 +10,9 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::CertificateDer;
-use ureq::Agent;
+use ureq::http::Response;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::{Agent, Body};
 use zeroize::Zeroizing;
 
 use super::exchange_fault::fault;
@@ -55,7 +56,7 @@ pub(super) fn exchange(call: &HttpCall) -> Result<HttpAnswer, NetFault> {
     Err(signal.map_or(NetFault::TimedOut, NetFault::Interrupted))
 }
 
-fn agent(call: &HttpCall) -> Result<Agent, NetFault> {
+pub(super) fn agent(call: &HttpCall) -> Result<Agent, NetFault> {
     let mut tls = TlsConfig::builder()
         .provider(TlsProvider::Rustls)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
@@ -82,7 +83,8 @@ fn agent(call: &HttpCall) -> Result<Agent, NetFault> {
     Ok(config.build().new_agent())
 }
 
-fn talk(agent: &Agent, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
+/// Sends the request of a call, and gives the head of its answer with the body to be read.
+pub(super) fn send(agent: &Agent, call: &HttpCall) -> Result<Response<Body>, NetFault> {
     let mut request = ureq::http::Request::builder().method(call.method).uri(&call.url);
     for (name, value) in &call.headers {
         request = request.header(name, value);
@@ -92,8 +94,12 @@ fn talk(agent: &Agent, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         None => agent.run(request.body(()).map_err(broken)?),
         Some(body) => agent.run(request.body(&body[..]).map_err(broken)?),
     };
+    sent.map_err(|error| fault(error, call))
+}
+
+fn talk(agent: &Agent, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
     let failed = |error| fault(error, call);
-    let (head, body) = sent.map_err(failed)?.into_parts();
+    let (head, body) = send(agent, call)?.into_parts();
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     let mut read = Vec::new();

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::confinement::{CannotConfine, ChildSandbox, Confinement, Ladder, Policy};
 use super::egress::Traffic;
 use super::named_below::NamedBelow;
-use super::net::{HttpAnswer, HttpCall, NetFault};
+use super::net::{AnswerPart, HttpAnswer, HttpCall, NetFault};
 use super::observe::Accesses;
 use super::persistent::PersistentChild;
 use super::unix::Restrict;
@@ -246,6 +247,17 @@ pub(crate) trait Host: Sync {
     /// Promises: past the deadline, or when this process is asked to end, the connection is closed.
     /// A build without HTTP has no network.
     fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault>;
+
+    /// Sends one HTTP request and hands its answer over as it comes, whatever its status, until it
+    /// ends or `take` wants no more; follows nothing.
+    ///
+    /// Promises: past the deadline, when this process is asked to end, and when `take` wants no
+    /// more, the connection is closed. An answer larger than the call's cap is broken.
+    fn stream(
+        &self,
+        call: &HttpCall,
+        take: &mut dyn FnMut(AnswerPart<'_>) -> ControlFlow<()>,
+    ) -> Result<(), NetFault>;
 
     /// Waits so long. A signal that asks this process to end ends the waiting and is returned.
     fn sleep(&self, time: Duration) -> io::Result<Option<i32>>;

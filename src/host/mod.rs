@@ -9,7 +9,8 @@
 //!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that
 //!   need `unsafe` ·
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
-//!   `exchange.rs` with the real network · `environment.rs` the variables, read once ·
+//!   `exchange.rs` with the real network, `answer_stream.rs` where an answer comes piece by piece ·
+//!   `environment.rs` the variables, read once ·
 //!   `pool.rs` threads on which calls run at once, each of which can be cancelled ·
 //!   `stop_watch.rs` a thread that somebody stops from another process, `kill_tree.rs` a process
 //!   with all that it started ·
@@ -17,6 +18,8 @@
 //!   as data · `egress.rs` what it may reach outside, and what it did
 
 mod account;
+#[cfg(feature = "http")]
+mod answer_stream;
 mod below_a_run;
 mod confinement;
 #[cfg(test)]
@@ -74,7 +77,7 @@ pub(crate) use kernel::{
 };
 pub(crate) use kill_tree::kill_tree;
 pub(crate) use named_below::NamedBelow;
-pub(crate) use net::{HttpAnswer, HttpCall, NetFault, NetSettings};
+pub(crate) use net::{AnswerPart, HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;
 pub(crate) use persistent::{KeptByChild, PersistentChild};

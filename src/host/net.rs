@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::environment::Vars;
 use super::unix::Signals;
 use crate::base::Address;
+use crate::base::text::escape_line;
 
 /// One request. Inert until a [`super::Host`] takes it.
 #[derive(Clone)]
@@ -39,6 +40,18 @@ pub(crate) struct HttpAnswer {
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Vec<u8>,
     pub(crate) truncated: bool,
+}
+
+/// A part of an answer, as it comes.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nobody there to make one"))]
+pub(crate) enum AnswerPart<'a> {
+    /// Names in lower case, in the order of the answer. It comes first, and once.
+    Head {
+        status: u16,
+        headers: &'a [(String, Vec<u8>)],
+    },
+    Body(&'a [u8]),
 }
 
 /// The operator's settings for the way out: a proxy, and whose certificates are believed.
@@ -91,6 +104,22 @@ pub(crate) enum NetFault {
     TimedOut,
     /// This process was asked to end, by this signal.
     Interrupted(i32),
+}
+
+impl NetFault {
+    /// What it comes to; to stand behind the server's name.
+    pub(crate) fn clause(&self) -> String {
+        match self {
+            Self::NoNetwork => "cannot be asked: this rye has no network".into(),
+            Self::Certificates(why) => format!("cannot be checked: {why}"),
+            Self::Proxy(why) => format!("cannot be reached: {}", escape_line(why)),
+            Self::Unreachable(why) => format!("cannot be reached: {}", escape_line(why)),
+            Self::Tls(why) => format!("is not believed: {}", escape_line(why)),
+            Self::Broken(why) => format!("gave no whole answer: {}", escape_line(why)),
+            Self::TimedOut => "did not answer in time".into(),
+            Self::Interrupted(signal) => format!("was not waited for: signal {signal}"),
+        }
+    }
 }
 
 /// Waits; a signal ends it early and is returned.

@@ -1,6 +1,7 @@
 //! The host that is the real machine.
 
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use super::confinement::{CannotConfine, Confinement, Ladder, Policy};
 use super::file_lookup;
 use super::host::{ChildEvent, ChildResult, Host, OutputStream, PlaceKind, ResolvedPath, Spawn};
 use super::named_below::{NamedBelow, named_below};
-use super::net::{HttpAnswer, HttpCall, NetFault};
+use super::net::{AnswerPart, HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
 use super::persistent::{PersistentChild, forget, start_known, sweep_others};
 use super::pipes::{IoRound, Pipes};
@@ -66,6 +67,24 @@ impl Host for Os {
 
     #[cfg(not(feature = "http"))]
     fn call(&self, _call: &HttpCall) -> Result<HttpAnswer, NetFault> {
+        Err(NetFault::NoNetwork)
+    }
+
+    #[cfg(feature = "http")]
+    fn stream(
+        &self,
+        call: &HttpCall,
+        take: &mut dyn FnMut(AnswerPart<'_>) -> ControlFlow<()>,
+    ) -> Result<(), NetFault> {
+        super::answer_stream::stream(call, take)
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn stream(
+        &self,
+        _call: &HttpCall,
+        _take: &mut dyn FnMut(AnswerPart<'_>) -> ControlFlow<()>,
+    ) -> Result<(), NetFault> {
         Err(NetFault::NoNetwork)
     }
 

@@ -84,7 +84,7 @@ impl HttpCarrier {
         let answer = talk.host.call(&call).map_err(|fault| match fault {
             NetFault::TimedOut => Lost::TimedOut,
             NetFault::Interrupted(signal) => Lost::Interrupted(signal),
-            other => self.failed(&talk.mask.text(&crate::execute::net_fault(&other))),
+            other => self.failed(&talk.mask.text(&other.clause())),
         })?;
         match answer.status {
             200..=299 => Ok(answer),

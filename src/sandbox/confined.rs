@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,8 +16,8 @@ use super::way_out::WayOut;
 use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
 use crate::host::{
-    Access, CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement, Host,
-    HttpAnswer, HttpCall, KeptByChild, Ladder, NamedBelow, Net, NetFault, PersistentChild,
+    Access, AnswerPart, CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement,
+    Host, HttpAnswer, HttpCall, KeptByChild, Ladder, NamedBelow, Net, NetFault, PersistentChild,
     PlaceKind, Policy, ResolvedPath, Restrict, SandboxLevel, Spawn, Traffic,
 };
 
@@ -118,6 +119,14 @@ impl Host for Confined {
 
     fn call(&self, call: &HttpCall) -> Result<HttpAnswer, NetFault> {
         self.host.call(call)
+    }
+
+    fn stream(
+        &self,
+        call: &HttpCall,
+        take: &mut dyn FnMut(AnswerPart<'_>) -> ControlFlow<()>,
+    ) -> Result<(), NetFault> {
+        self.host.stream(call, take)
     }
 
     fn sleep(&self, time: Duration) -> io::Result<Option<i32>> {

@@ -10,7 +10,7 @@ use super::backend::SandboxBackend;
 use super::dispatch::{Called, Place, Understood, failed, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
-use super::model::{Asked, LanguageModel, Message, ModelCall, Turn};
+use super::model::{LanguageModel, Message, ModelCall, Turn};
 use super::record::Record;
 use super::replay::Replayed;
 use super::result::serialised;
@@ -32,7 +32,9 @@ pub(crate) struct Conversation<'a> {
     /// The sandbox of the thread, which ends with it.
     pub(crate) backend: &'a dyn SandboxBackend,
     pub(crate) host: &'a dyn Host,
-    pub(crate) model: Box<dyn LanguageModel>,
+    pub(crate) model: Box<dyn LanguageModel + 'a>,
+    /// Hears what the model says while it says it, without secrets.
+    pub(crate) told: &'a dyn Fn(&str),
     pub(crate) prices: Prices,
     /// Longest answer of one turn.
     pub(crate) answer_tokens: u64,
@@ -109,14 +111,15 @@ pub(crate) fn converse(
     written.map(|()| ended)
 }
 
-struct Running<'a> {
-    conversation: Conversation<'a>,
-    messages: Vec<Message>,
-    record: &'a mut Record,
-    ledger: &'a mut Registry,
-    tokens: TokenCounts,
-    spent: u64,
-    turns: u64,
+/// A thread that runs; see `ask.rs` for how a model is asked.
+pub(super) struct Running<'a> {
+    pub(super) conversation: Conversation<'a>,
+    pub(super) messages: Vec<Message>,
+    pub(super) record: &'a mut Record,
+    pub(super) ledger: &'a mut Registry,
+    pub(super) tokens: TokenCounts,
+    pub(super) spent: u64,
+    pub(super) turns: u64,
     /// How long it ran in processes before this one.
     before: Duration,
     /// How often outputs were asked for again.
@@ -167,49 +170,6 @@ impl Running<'_> {
             outputs_of(args.as_object()?, self.conversation.outputs).ok()
         });
         self.after(turn.text, !turn.calls.is_empty(), handed_over)
-    }
-
-    /// One answer of the model, held before and booked after.
-    fn ask(&mut self) -> Result<Turn, Failure> {
-        self.time_left()?;
-        let Conversation { prices, answer_tokens, .. } = self.conversation;
-        let asked = Asked {
-            system: &self.conversation.system,
-            messages: &self.messages,
-            tools: self.conversation.table.tools(),
-        };
-        // Two bytes a token is less than any language takes, so this is the most that is read.
-        let input = asked.bytes().div_ceil(2);
-        let tokens = input.saturating_add(answer_tokens);
-        let dearest = prices.input.max(prices.cache_read).max(prices.cache_write);
-        let spend = cost(input, dearest).saturating_add(cost(answer_tokens, prices.output));
-        let id = self.record.id().to_string();
-        if let Some(breach) = self.ledger.hold(&id, tokens, spend)? {
-            return Err(self.beyond(breach));
-        }
-        let held = (tokens, spend);
-        let turn = match self.conversation.model.turn(&asked) {
-            Ok(turn) => turn,
-            Err(error) => {
-                self.ledger.book(&id, held, None)?;
-                return Err(error.into());
-            }
-        };
-        // What nobody says is booked as what was held.
-        let took = turn.usage.map_or(held, |usage| (total(usage), price(usage, prices)));
-        let breach = self.ledger.book(&id, held, Some(took))?;
-        self.turns += 1;
-        self.spent = self.spent.saturating_add(took.1);
-        let usage = turn.usage.unwrap_or(TokenCounts { input: tokens, ..TokenCounts::default() });
-        self.tokens.add(usage);
-        let mut said = turn.to_json();
-        said["usage"] = counts(usage);
-        said["spend_micros"] = took.1.into();
-        self.record.event("cognition_out", said)?;
-        match breach {
-            Some(breach) => Err(self.beyond(breach)),
-            None => Ok(turn),
-        }
     }
 
     /// Carries out the calls of a turn in their order; what only reads, at once.
@@ -343,7 +303,7 @@ impl Running<'_> {
 
     /// # Errors
     /// `thread.limit_exceeded`, `thread.cancelled`
-    fn time_left(&self) -> Result<Duration, Failure> {
+    pub(super) fn time_left(&self) -> Result<Duration, Failure> {
         if self.conversation.is_stopped.load(Ordering::Relaxed) {
             return Err(ThreadError::Cancelled { id: self.record.id().to_string() }.into());
         }
@@ -363,7 +323,7 @@ impl Running<'_> {
         self.before.saturating_add(self.conversation.begin.elapsed())
     }
 
-    fn beyond(&self, breach: Breach) -> Failure {
+    pub(super) fn beyond(&self, breach: Breach) -> Failure {
         ThreadError::LimitExceeded { id: self.record.id().clone(), breach }.into()
     }
 
@@ -392,12 +352,12 @@ impl Running<'_> {
     }
 }
 
-fn total(usage: TokenCounts) -> u64 {
+pub(super) fn total(usage: TokenCounts) -> u64 {
     let TokenCounts { input, output, cache_read, cache_write } = usage;
     input.saturating_add(output).saturating_add(cache_read).saturating_add(cache_write)
 }
 
-fn price(usage: TokenCounts, prices: Prices) -> u64 {
+pub(super) fn price(usage: TokenCounts, prices: Prices) -> u64 {
     let parts = [
         (usage.input, prices.input),
         (usage.output, prices.output),

@@ -11,12 +11,13 @@
 //! - Whatever is said or called stands in the record before the next thing happens.
 //! - What a model may reach is decided above, and by nothing that a model says.
 //!
-//! Start at `converse.rs`, the loop. `prompt.rs` what the model is told · `table.rs` the tools
-//! that it may call, `tool.rs` one of them, `dispatch.rs` what carries calls out, `backend.rs`
-//! what one does in the thread's sandbox and `workspace.rs` those of rye that do · `result.rs`
-//! what it is given of a call · `model.rs` who answers · `limits.rs` · `record.rs` what is kept,
-//! `record_check.rs` whether it is whole, `replay.rs` how far it came · `thread_id.rs`
+//! Start at `converse.rs`, the loop, and `ask.rs`, one answer · `prompt.rs` what the model is told
+//! · `table.rs` the tools that it may call, `tool.rs` one of them, `dispatch.rs` what carries calls
+//! out, `backend.rs` what one does in the thread's sandbox and `workspace.rs` those of rye that do
+//! · `result.rs` what it is given of a call · `model/` who answers · `limits.rs` · `record.rs` what
+//! is kept, `record_check.rs` whether it is whole, `replay.rs` how far it came · `thread_id.rs`
 
+mod ask;
 mod backend;
 mod converse;
 mod dispatch;
@@ -42,7 +43,7 @@ pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 pub(crate) use converse::{Conversation, Ended, Resumed, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, ThreadError};
 pub(crate) use limits::ThreadLimits;
-pub(crate) use model::{LanguageModel, Scripted};
+pub(crate) use model::{CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Scripted};
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{ProvenRecord, Record, THREAD_RESUMED, transcript};
 pub(crate) use record_check::{CheckedRecord, check_record};

@@ -77,6 +77,14 @@ impl Replayed {
                 self.unanswered.remove(at);
                 self.messages.push(Message::Result { call_id, content });
             }
+            Some("provider_failed") => {
+                // A model was not told; what it may have cost counts.
+                if let Some(spent) = event.get("spend_micros") {
+                    self.turns += 1;
+                    self.tokens.add(usage(event)?);
+                    self.spent = self.spent.saturating_add(spent.as_u64()?);
+                }
+            }
             // Whatever else is written down, a model was not told.
             _ => {}
         }
@@ -86,21 +94,17 @@ impl Replayed {
 
 /// What a model said, as it was written down.
 fn turn(event: &Value) -> Option<Turn> {
-    let calls = event.get("tool_calls")?.as_array()?.iter().map(|call| {
-        let text = |key: &str| call.get(key).and_then(Value::as_str).map(str::to_owned);
-        Some(ModelCall { id: text("id")?, name: text("name")?, arguments: text("arguments")? })
-    });
+    Some(Turn { usage: Some(usage(event)?), ..Turn::from_json(event)? })
+}
+
+fn usage(event: &Value) -> Option<TokenCounts> {
     let usage = event.get("usage")?;
     let count = |key: &str| usage.get(key).and_then(Value::as_u64);
-    Some(Turn {
-        text: event.get("content")?.as_str()?.to_owned(),
-        calls: calls.collect::<Option<_>>()?,
-        usage: Some(TokenCounts {
-            input: count("input_tokens")?,
-            output: count("output_tokens")?,
-            cache_read: count("cache_read_tokens")?,
-            cache_write: count("cache_write_tokens")?,
-        }),
+    Some(TokenCounts {
+        input: count("input_tokens")?,
+        output: count("output_tokens")?,
+        cache_read: count("cache_read_tokens")?,
+        cache_write: count("cache_write_tokens")?,
     })
 }
 

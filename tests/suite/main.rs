@@ -89,6 +89,8 @@ mod thread_risk;
 mod thread_starts_rye;
 mod thread_table;
 mod threads;
+#[cfg(feature = "http")]
+mod threads_http;
 mod tidy;
 mod times;
 mod tools;

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, unknown_word, wrong};
+use super::provider_http::{self, HttpProvider, http_provider};
 use crate::base::canon::SAFE;
 use crate::base::limits::{SCRIPT_TURNS, THREAD_ANSWER_TOKENS};
 use crate::base::money::micros;
@@ -29,6 +30,7 @@ pub(crate) struct Provider {
 pub(crate) enum ProviderKind {
     /// It is not: the item itself holds the turns, so that a thread can be tried without a model.
     Scripted(Vec<ScriptedTurn>),
+    Http(Box<HttpProvider>),
 }
 
 /// What a million tokens cost, in millionths of a US dollar.
@@ -83,8 +85,9 @@ impl Provider {
 }
 
 const KIND: &str = "provider";
-const KINDS: [&str; 1] = ["scripted"];
-const KEYS: [&str; 6] = ["kind", "models", "prices", "answer_tokens", "context_window", "turns"];
+const KINDS: [&str; 3] = ["openai_chat", "anthropic", "scripted"];
+/// What each says, whatever its kind.
+const KEYS: [&str; 5] = ["kind", "models", "prices", "answer_tokens", "context_window"];
 const COUNTS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
 
 /// The block `provider` of a header; `None` for a tool that is not a provider.
@@ -102,12 +105,17 @@ pub(super) fn provider(fields: &Fields<'_>) -> Result<Option<Provider>, ParseFau
     let Some(block) = block else {
         return Err(bad("/provider", "is missing, which says how the model is spoken with"));
     };
-    block.only(&KEYS)?;
-    match block.string("kind")?.as_deref() {
-        Some("scripted") => {}
+    let kind = block.string("kind")?;
+    let own: &[&str] = match kind.as_deref() {
+        Some("scripted") => &["turns"],
+        Some("openai_chat" | "anthropic") => &provider_http::KEYS,
         Some(other) => return Err(unknown_word(&block.pointer("kind"), other, &KINDS)),
-        None => return Err(bad("/provider/kind", "is missing; it is `scripted`")),
-    }
+        None => {
+            let why = format!("is missing; it is `{}`", KINDS.join("`, `"));
+            return Err(bad("/provider/kind", &why));
+        }
+    };
+    block.only(&[&KEYS, own].concat())?;
     let models = match block.fields("models")? {
         Some(models) => named(&models)?,
         None => Vec::new(),
@@ -120,7 +128,13 @@ pub(super) fn provider(fields: &Fields<'_>) -> Result<Option<Provider>, ParseFau
     if context_window.is_some_and(|window| window <= answer_tokens) {
         return Err(bad("/provider/context_window", "has no room for more than an answer"));
     }
-    let kind = ProviderKind::Scripted(turns(&block)?);
+    let kind = match kind.as_deref() {
+        Some("scripted") => ProviderKind::Scripted(turns(&block)?),
+        kind => {
+            let http = http_provider(&block, kind == Some("openai_chat"))?;
+            ProviderKind::Http(Box::new(http))
+        }
+    };
     Ok(Some(Provider { kind, models, prices: prices(&block)?, answer_tokens, context_window }))
 }
 
@@ -213,21 +227,23 @@ fn scripted_call(call: &Value, pointer: &str) -> Result<ScriptedCall, ParseFault
     Ok(ScriptedCall { name, arguments })
 }
 
-fn whole(fields: &Fields<'_>, key: &str) -> Result<Option<u64>, ParseFault> {
+pub(super) fn whole(fields: &Fields<'_>, key: &str) -> Result<Option<u64>, ParseFault> {
     let Some(value) = fields.get(key) else { return Ok(None) };
     let number = value.as_u64().filter(|number| *number <= SAFE);
     let wrong = || wrong(&fields.pointer(key), "a whole number that is not negative", value);
     number.map(Some).ok_or_else(wrong)
 }
 
-fn bad(pointer: &str, why: &str) -> ParseFault {
+pub(super) fn bad(pointer: &str, why: &str) -> ParseFault {
     ParseFault::new(PARSE_METADATA, format!("`{}` {why}", escape_line(pointer)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Prices, ProviderKind, provider};
+    use crate::base::limits::PROVIDER_TRIES;
     use crate::parse::data::yaml;
+    use crate::parse::tool::ChatShape;
     use crate::parse::tool::fields::Fields;
 
     const GOOD: &str = "tool_type: provider\nprovider:\n  kind: scripted\n  models: {general: m}\n  \
@@ -247,7 +263,7 @@ mod tests {
         assert_eq!((read.prices("m"), read.prices("n")), (Some(price), None));
         assert_eq!(read.models, [("general".to_owned(), "m".to_owned())]);
         assert_eq!(read.context_window, None);
-        let ProviderKind::Scripted(turns) = read.kind;
+        let ProviderKind::Scripted(turns) = read.kind else { panic!("it is a script") };
         assert_eq!(
             (turns[0].text.as_str(), turns[0].usage.map(|usage| usage.input)),
             ("hi", Some(3))
@@ -255,6 +271,71 @@ mod tests {
         let arguments: Vec<&str> =
             turns[1].calls.iter().map(|call| call.arguments.as_str()).collect();
         assert_eq!((arguments, turns[1].usage), (vec!["{\"b\":1}", "{", "{}"], None));
+    }
+
+    const HTTP: &str = "tool_type: provider\nprovider:\n  kind: openai_chat\n  \
+        base_url: https://api.example/v1\n  credential_env: A_KEY\n  models: {general: m}\n  \
+        headers: {X-Team: red}\n  options: {temperature: 0}\n  \
+        retry: {tries: 2, first_wait: 5ms}\n  stream: false\n  answer_tokens_as: max_tokens\n";
+
+    #[test]
+    fn a_provider_over_http_is_read_and_what_it_leaves_out_has_a_default() {
+        let http = |text: &str| match read(text).unwrap().unwrap().kind {
+            ProviderKind::Http(http) => *http,
+            ProviderKind::Scripted(_) => panic!("it is a script"),
+        };
+        let whole = http(HTTP);
+        assert_eq!(whole.shape, ChatShape::OpenAi { most_tokens: "max_tokens" });
+        assert_eq!(whole.base.as_str(), "https://api.example/v1");
+        assert_eq!(whole.credential_env.as_deref(), Some("A_KEY"));
+        assert_eq!(whole.headers, [("x-team".to_owned(), "red".to_owned())]);
+        assert_eq!(whole.options["temperature"], 0);
+        assert_eq!((whole.retry.tries, whole.retry.first_wait.as_millis()), (2, 5));
+        assert!(!whole.streams);
+        let least = http(
+            "tool_type: provider\nprovider: {kind: anthropic, base_url: 'http://127.0.0.1:1', \
+             models: {general: m}}\n",
+        );
+        assert_eq!((least.shape, least.streams), (ChatShape::Anthropic, true));
+        assert_eq!((least.retry.tries, least.credential_env), (PROVIDER_TRIES, None));
+    }
+
+    #[test]
+    fn what_is_refused_of_one_over_http_is_named_by_its_pointer() {
+        assert!(read(HTTP).is_ok(), "the fixture works untouched");
+        for (from, to, pointer) in [
+            ("kind: openai_chat", "kind: scripted", "/provider/base_url"),
+            ("kind: openai_chat", "kind: anthropic", "/provider/answer_tokens_as"),
+            ("kind: openai_chat", "kind: openai", "/provider/kind"),
+            ("stream: false", "turns: []", "/provider/turns"),
+            ("stream: false", "stream: 'no'", "/provider/stream"),
+            ("  base_url: https://api.example/v1\n", "", "/provider/base_url"),
+            ("https://api.example/v1", "http://api.example/v1", "/provider/base_url"),
+            ("https://api.example/v1", "https://a:b@api.example/v1", "/provider/base_url"),
+            ("https://api.example/v1", "https://api.example/v1?a=b", "/provider/base_url"),
+            ("https://api.example/v1", "file:///etc/passwd", "/provider/base_url"),
+            ("credential_env: A_KEY", "credential_env: A KEY", "/provider/credential_env"),
+            ("credential_env: A_KEY", "credential_env: RYE_DEV_MODE", "/provider/credential_env"),
+            ("X-Team: red", "Authorization: red", "/provider/headers/Authorization"),
+            ("X-Team: red", "x-api-key: red", "/provider/headers/x-api-key"),
+            ("X-Team: red", "Connection: close", "/provider/headers/Connection"),
+            ("X-Team: red", "X Team: red", "/provider/headers/X Team"),
+            ("X-Team: red", "X-Team: \"a\\nb\"", "/provider/headers/X-Team"),
+            ("X-Team: red", "X-Team: '${HOME}'", "/provider/headers/X-Team"),
+            ("X-Team: red", "X-Team: a, x-team: b", "/provider/headers/x-team"),
+            ("temperature: 0", "model: other", "/provider/options/model"),
+            ("temperature: 0", "n: 5", "/provider/options/n"),
+            ("tries: 2", "tries: 0", "/provider/retry/tries"),
+            ("tries: 2", "tries: 6", "/provider/retry/tries"),
+            ("first_wait: 5ms", "first_wait: 2h", "/provider/retry/first_wait"),
+            ("first_wait: 5ms", "wait: 5ms", "/provider/retry/wait"),
+            ("as: max_tokens", "as: tokens", "/provider/answer_tokens_as"),
+        ] {
+            let text = HTTP.replacen(from, to, 1);
+            assert_ne!(text, HTTP, "{from}");
+            let why = read(&text).unwrap_err();
+            assert!(why.starts_with(&format!("`{pointer}` ")), "{text}: {why}");
+        }
     }
 
     #[test]

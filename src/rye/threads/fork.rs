@@ -24,15 +24,15 @@ use crate::diagnostic::Failure;
 use crate::host::{StopWatch, is_below_a_run};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::interpolate::{bind, render};
-use crate::parse::{Directive, DirectiveContext, Item, ProviderKind};
+use crate::parse::{Directive, DirectiveContext, Item};
 use crate::registry::{Amounts, NewThread, Registry};
 use crate::report::{Report, ThreadReport};
 use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::thread::{
-    Conversation, Ended, LanguageModel, Prompt, Record, Resumed, Scripted, THREAD_RESUMED,
-    ThreadError, ThreadId, ThreadLimits, ToolTable, converse, counts, transcript,
+    Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError, ThreadId,
+    ThreadLimits, ToolTable, converse, counts, transcript,
 };
 use crate::trace::{Event, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys, Source};
@@ -277,9 +277,7 @@ impl Prepared<'_> {
         resumed: Option<Resumed>,
         registry: &mut Registry,
     ) -> Result<Ended, Failure> {
-        let ChosenModel { item, provider, prices, .. } = &self.chosen;
-        let ProviderKind::Scripted(turns) = &provider.kind;
-        let model: Box<dyn LanguageModel> = Box::new(Scripted::new(item.clone(), turns.clone()));
+        let ChosenModel { provider, prices, .. } = &self.chosen;
         let outputs = &self.lineage.directive.outputs;
         let conversation = Conversation {
             system: self.prompt.system(),
@@ -288,7 +286,8 @@ impl Prepared<'_> {
             table: &self.table,
             backend: &LocalBackend::new(calls.rye, calls.id.clone()),
             host: calls.rye.host(),
-            model,
+            model: self.chosen.language_model(calls.rye),
+            told: &|_| (),
             prices: *prices,
             answer_tokens: provider.answer_tokens,
             limits: self.limits,

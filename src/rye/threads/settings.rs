@@ -6,10 +6,11 @@ use crate::base::text::near;
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
-use crate::parse::{Item, Prices, Provider};
+use crate::parse::{HttpProvider, Item, Prices, Provider, ProviderKind, ScriptedTurn};
 use crate::plan::{ConfigCopy, PlanSource};
+use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
-use crate::thread::{ThreadError, ThreadLimits};
+use crate::thread::{Credential, HttpModel, LanguageModel, Scripted, ThreadError, ThreadLimits};
 
 /// The item with the limits of all threads.
 pub(super) const LIMITS: &str = "config:agent/limits";
@@ -88,13 +89,35 @@ pub(super) struct ChosenModel {
     pub(super) provider: Provider,
     pub(super) model: String,
     pub(super) prices: Prices,
+    source: ModelSource,
+}
+
+/// Whence the turns come.
+enum ModelSource {
+    Script(Vec<ScriptedTurn>),
+    Http(Box<HttpProvider>, Credential),
+}
+
+impl ChosenModel {
+    /// Who answers.
+    pub(super) fn language_model<'a>(&self, rye: &'a Rye) -> Box<dyn LanguageModel + 'a> {
+        let item = self.item.clone();
+        match &self.source {
+            ModelSource::Script(turns) => Box::new(Scripted::new(item, turns.clone())),
+            ModelSource::Http(http, key) => {
+                let (http, model) = (http.as_ref().clone(), self.model.clone());
+                Box::new(HttpModel::new(rye.host(), &rye.at.vars, item, http, model, key.clone()))
+            }
+        }
+    }
 }
 
 /// The model of one thread, by its tier or its name.
 ///
 /// # Errors
 /// `thread.no_provider`, `thread.project_provider`, `thread.not_a_provider`,
-/// `thread.unknown_model`, `thread.unknown_price`; whatever the provider is refused with.
+/// `thread.unknown_model`, `thread.unknown_price`, `provider.missing_credential`; whatever the
+/// provider is refused with.
 pub(super) fn model(
     loader: &Loader<'_>,
     lineage: &Lineage,
@@ -136,5 +159,12 @@ pub(super) fn model(
     let Some(prices) = provider.prices(&model) else {
         return Err(ThreadError::UnknownPrice { provider: item, model }.into());
     };
-    Ok(ChosenModel { item, provider, model, prices })
+    let source = match &provider.kind {
+        ProviderKind::Scripted(turns) => ModelSource::Script(turns.clone()),
+        ProviderKind::Http(http) => {
+            let key = Credential::read(&item, http, &loader.rye.at.vars)?;
+            ModelSource::Http(http.clone(), key)
+        }
+    };
+    Ok(ChosenModel { item, provider, model, prices, source })
 }

@@ -1,0 +1,141 @@
+//! One HTTP exchange whose answer is handed over piece by piece.
+//!
+//! As in `exchange.rs`, it is talked on a thread of its own, which ends with the connection.
+
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::{Duration, Instant};
+
+use ureq::Agent;
+
+use super::exchange::{agent, send};
+use super::exchange_fault::fault;
+use super::net::{AnswerPart, HttpCall, NetFault, listen};
+use super::unix::Signals;
+use crate::base::durations::NET_GRACE_MS;
+
+/// Pieces that wait to be taken; then the server waits too.
+const WAITING: usize = 16;
+/// Bytes that are read at once.
+const PIECE: usize = 16 << 10;
+
+/// What the talking thread tells.
+enum Told {
+    Head { status: u16, headers: Vec<(String, Vec<u8>)> },
+    Body(Vec<u8>),
+    End(Result<(), NetFault>),
+}
+
+/// Sends one request and hands its answer over as it comes; see [`super::Host::stream`].
+pub(super) fn stream(
+    call: &HttpCall,
+    take: &mut dyn FnMut(AnswerPart<'_>) -> ControlFlow<()>,
+) -> Result<(), NetFault> {
+    let broken = |error: io::Error| NetFault::Broken(error.to_string());
+    let signals = Signals::listen().map_err(broken)?;
+    let agent = agent(call)?;
+    let (mut ended, at_end) = UnixStream::pair().map_err(broken)?;
+    ended.set_nonblocking(true).map_err(broken)?;
+    at_end.set_nonblocking(true).map_err(broken)?;
+    let (tell, told) = sync_channel(WAITING);
+    let (talker, theirs) = (agent.clone(), call.clone());
+    let talk = move || Talker { tell, wake: at_end }.talk(&talker, &theirs);
+    std::thread::Builder::new().spawn(talk).map_err(broken)?;
+    let came = hear(&signals, call, &mut ended, &told, take);
+    // Also where nobody wants the rest: a name being looked up cannot be stopped, only left.
+    agent.shutdown();
+    came
+}
+
+fn hear(
+    signals: &Signals,
+    call: &HttpCall,
+    ended: &mut UnixStream,
+    told: &Receiver<Told>,
+    take: &mut dyn FnMut(AnswerPart<'_>) -> ControlFlow<()>,
+) -> Result<(), NetFault> {
+    // The library keeps the time itself; the grace lets its own answer come first.
+    let until = call.until + Duration::from_millis(NET_GRACE_MS);
+    loop {
+        // What wakes the listener comes behind what it is woken for.
+        let mut woken = [0; 64];
+        while matches!(ended.read(&mut woken), Ok(1..)) {}
+        loop {
+            let flow = match told.try_recv() {
+                Ok(Told::Head { status, headers }) => {
+                    take(AnswerPart::Head { status, headers: &headers })
+                }
+                Ok(Told::Body(bytes)) => take(AnswerPart::Body(&bytes)),
+                Ok(Told::End(came)) => return came,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    return Err(NetFault::Broken("a bug in rye ended it".into()));
+                }
+            };
+            if flow.is_break() {
+                return Ok(());
+            }
+        }
+        let heard = listen(signals, Some(ended), until);
+        let signal = heard.map_err(|error| NetFault::Broken(error.to_string()))?;
+        if let Some(signal) = signal {
+            return Err(NetFault::Interrupted(signal));
+        }
+        // Asked of the clock: there is something to hear at every look during a flood.
+        if Instant::now() >= until {
+            return Err(NetFault::TimedOut);
+        }
+    }
+}
+
+struct Talker {
+    tell: SyncSender<Told>,
+    wake: UnixStream,
+}
+
+impl Talker {
+    fn talk(mut self, agent: &Agent, call: &HttpCall) {
+        let came = self.answer(agent, call);
+        let _ = self.tell(Told::End(came));
+    }
+
+    fn answer(&mut self, agent: &Agent, call: &HttpCall) -> Result<(), NetFault> {
+        let failed = |error| fault(error, call);
+        let (head, body) = send(agent, call)?.into_parts();
+        let headers = head.headers.iter();
+        let headers = headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+        let head = Told::Head { status: head.status.as_u16(), headers: headers.collect() };
+        if self.tell(head).is_err() {
+            return Ok(());
+        }
+        let mut body = body.into_reader();
+        let (mut piece, mut read) = (vec![0; PIECE], 0);
+        loop {
+            let length = match body.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed(error.into())),
+            };
+            read += length;
+            if read > call.body_cap {
+                let why = format!("it has more than {} bytes", call.body_cap);
+                return Err(NetFault::Broken(why));
+            }
+            if self.tell(Told::Body(piece[..length].to_vec())).is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// # Errors
+    /// Nobody hears any more.
+    fn tell(&mut self, told: Told) -> Result<(), ()> {
+        self.tell.send(told).map_err(|_| ())?;
+        // Where it has no room, the listener has not looked yet, and will.
+        let _ = self.wake.write(&[0]);
+        Ok(())
+    }
+}

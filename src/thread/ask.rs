@@ -1,0 +1,128 @@
+//! One answer of a model, held before and booked after, however often it is asked for.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::converse::{Conversation, Running, counts, price, total};
+use super::model::{Asked, Lost, Turn, TurnFault};
+use crate::base::money::cost;
+use crate::base::time::as_ms;
+use crate::diagnostic::Failure;
+use crate::parse::TokenCounts;
+use crate::registry::Breach;
+
+/// The longest that one answer may take, however much time there is.
+const LONGEST_ANSWER: Duration = Duration::from_hours(24);
+
+/// What is held for one answer: tokens, and what they cost.
+type Held = (u64, u64);
+
+impl Running<'_> {
+    /// Asks for the next turn; a provider that cannot answer now is asked again.
+    pub(super) fn ask(&mut self) -> Result<Turn, Failure> {
+        let mut tries = 1;
+        loop {
+            match self.ask_once(tries)? {
+                Ok(turn) => return Ok(turn),
+                Err(wait) => self.conversation.model.wait(wait)?,
+            }
+            tries += 1;
+        }
+    }
+
+    /// The turn, or how long to wait before it is asked for again.
+    fn ask_once(&mut self, tries: u32) -> Result<Result<Turn, Duration>, Failure> {
+        let time = self.time_left()?;
+        let Conversation { prices, answer_tokens, .. } = self.conversation;
+        let asked = Asked {
+            system: &self.conversation.system,
+            messages: &self.messages,
+            tools: self.conversation.table.tools(),
+            answer_tokens,
+            tries,
+            until: Instant::now() + time.min(LONGEST_ANSWER),
+        };
+        // Two bytes a token is less than any language takes, so this is the most that is read.
+        let input = asked.bytes().div_ceil(2);
+        let tokens = input.saturating_add(answer_tokens);
+        let dearest = prices.input.max(prices.cache_read).max(prices.cache_write);
+        let spend = cost(input, dearest).saturating_add(cost(answer_tokens, prices.output));
+        let id = self.record.id().to_string();
+        if let Some(breach) = self.ledger.hold(&id, tokens, spend)? {
+            return Err(self.beyond(breach));
+        }
+        let held = (tokens, spend);
+        let told = self.conversation.told;
+        match self.conversation.model.turn(&asked, &mut |text| told(text)) {
+            Ok(turn) => self.said(&id, held, turn).map(Ok),
+            Err(fault) => self.lost(&id, held, tries, fault).map(Err),
+        }
+    }
+
+    fn said(&mut self, id: &str, held: Held, turn: Turn) -> Result<Turn, Failure> {
+        let prices = self.conversation.prices;
+        // What nobody says is booked as what was held.
+        let took = turn.usage.map_or(held, |usage| (total(usage), price(usage, prices)));
+        let breach = self.ledger.book(id, held, Some(took))?;
+        let usage = turn.usage.unwrap_or(TokenCounts { input: held.0, ..TokenCounts::default() });
+        self.count(usage, took.1);
+        let mut said = turn.to_json();
+        said["usage"] = counts(usage);
+        said["spend_micros"] = took.1.into();
+        self.record.event("cognition_out", said)?;
+        match breach {
+            Some(breach) => Err(self.beyond(breach)),
+            None => Ok(turn),
+        }
+    }
+
+    /// What a provider was asked for and did not give may have cost as much as was held.
+    fn lost(
+        &mut self,
+        id: &str,
+        held: Held,
+        tries: u32,
+        fault: TurnFault,
+    ) -> Result<Duration, Failure> {
+        let TurnFault { why, may_cost } = fault;
+        let breach = self.ledger.book(id, held, may_cost.then_some(held))?;
+        let (failure, wait) = match why {
+            Lost::TimedOut => (None, None),
+            Lost::Failed(failure) => (Some(failure), None),
+            Lost::Again(failure, wait) => (Some(failure), Some(wait)),
+        };
+        let mut told = json!({
+            "tries": tries, "wait_ms": wait.map(as_ms),
+            "code": failure.as_ref().map(|failure| failure.code().to_string()),
+            "error": failure.as_ref().map(ToString::to_string),
+        });
+        if may_cost {
+            let usage = TokenCounts { input: held.0, ..TokenCounts::default() };
+            self.count(usage, held.1);
+            told["usage"] = counts(usage);
+            told["spend_micros"] = held.1.into();
+        }
+        self.record.event("provider_failed", told)?;
+        if let Some(breach) = breach {
+            return Err(self.beyond(breach));
+        }
+        match (failure, wait) {
+            (Some(_), Some(wait)) => Ok(wait),
+            // Whoever was interrupted because it is to stop says so itself.
+            (Some(failure), None) => self.time_left().and(Err(failure)),
+            (None, _) => {
+                self.time_left()?;
+                let max = self.conversation.limits.duration_seconds;
+                Err(self.beyond(Breach { limit: "duration_seconds", current: max, max }))
+            }
+        }
+    }
+
+    /// A turn that was counted: its own tokens and what they cost.
+    fn count(&mut self, usage: TokenCounts, spend: u64) {
+        self.turns += 1;
+        self.tokens.add(usage);
+        self.spent = self.spent.saturating_add(spend);
+    }
+}

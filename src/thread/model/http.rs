@@ -1,0 +1,368 @@
+//! A provider that is asked over HTTP: one request a turn, and what its answer is.
+//!
+//! Invariants
+//! - The key goes into one header of a request to the signed address, and nowhere else: no redirect
+//!   is followed, and what comes back is read without it.
+//! - Nobody is asked twice in here; whether a turn is asked for again, the loop decides.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::answer::{Answer, AnswerFault, Progress, short, words};
+use super::error::ProviderError;
+use super::{Asked, LanguageModel, Lost, Turn, TurnFault, anthropic, openai};
+use crate::base::Mask;
+use crate::base::again::{backoff, retry_after};
+use crate::base::durations::{CONNECT_TIMEOUT_MS, PROVIDER_WAIT_MAX_MS};
+use crate::base::event_stream::EventStream;
+use crate::base::limits::{PROVIDER_ANSWER_BYTES, PROVIDER_EVENT_BYTES, PROVIDER_FAULT_BYTES};
+use crate::base::mask::StreamMask;
+use crate::diagnostic::Failure;
+use crate::host::{AnswerPart, Host, HttpCall, NetFault, NetSettings, Vars, fits_header};
+use crate::id::Ref;
+use crate::parse::{ChatShape, HttpProvider};
+
+/// The key of a provider, where it wants one. Has no `Debug`.
+#[derive(Clone)]
+pub(crate) struct Credential(Option<Zeroizing<String>>);
+
+impl Credential {
+    /// Read by its name, from rye's own environment alone.
+    ///
+    /// # Errors
+    /// `provider.missing_credential`
+    pub(crate) fn read(
+        provider: &Ref,
+        http: &HttpProvider,
+        vars: &Vars,
+    ) -> Result<Self, ProviderError> {
+        let Some(name) = &http.credential_env else { return Ok(Self(None)) };
+        let missing = |why: &str| ProviderError::MissingCredential {
+            provider: provider.clone(),
+            name: name.clone(),
+            why: why.to_owned(),
+        };
+        let value = vars.get(name).ok_or_else(|| missing("is not set"))?;
+        let text = value.to_str().ok_or_else(|| missing("is not text"))?;
+        match fits_header(text) {
+            Ok(()) if text.is_ascii() => Ok(Self(Some(Zeroizing::new(text.to_owned())))),
+            Ok(()) => Err(missing("cannot stand in a header: it has other letters than ASCII")),
+            Err(why) => Err(missing(&why)),
+        }
+    }
+
+    /// What no text may show; also as JSON spells it.
+    fn mask(&self) -> Mask {
+        let key = self.0.as_ref().map(|key| key.as_str());
+        let quoted = key.map(|key| Zeroizing::new(Value::from(key).to_string()));
+        let quoted = quoted.as_ref().map(|text| text.trim_matches('"'));
+        Mask::new(key.into_iter().chain(quoted))
+    }
+}
+
+/// See the module.
+pub(crate) struct HttpModel<'a> {
+    host: &'a dyn Host,
+    provider: Ref,
+    http: HttpProvider,
+    model: String,
+    key: Credential,
+    mask: Mask,
+    way: NetSettings,
+    /// By which it knows what it said itself.
+    from: String,
+}
+
+impl<'a> HttpModel<'a> {
+    pub(crate) fn new(
+        host: &'a dyn Host,
+        vars: &Vars,
+        provider: Ref,
+        http: HttpProvider,
+        model: String,
+        key: Credential,
+    ) -> Self {
+        let (way, mask) = (NetSettings::from_vars(vars, &http.base), key.mask());
+        let from = format!("{provider} at {}", http.base.as_str());
+        Self { host, provider, http, model, key, mask, way, from }
+    }
+
+    fn call(&self, asked: &Asked<'_>) -> HttpCall {
+        let (path, body) = match self.http.shape {
+            ChatShape::OpenAi { most_tokens } => {
+                let body = openai::request(asked, &self.http, most_tokens, &self.model, &self.from);
+                (openai::PATH, body)
+            }
+            ChatShape::Anthropic => {
+                (anthropic::PATH, anthropic::request(asked, &self.http, &self.model, &self.from))
+            }
+        };
+        let mut headers = self.http.headers.clone();
+        let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
+        add("content-type", "application/json");
+        add("accept", if self.http.streams { "text/event-stream" } else { "application/json" });
+        match (self.http.shape, &self.key.0) {
+            (ChatShape::OpenAi { .. }, Some(key)) => {
+                add("authorization", &format!("Bearer {}", key.as_str()));
+            }
+            (ChatShape::Anthropic, Some(key)) => add("x-api-key", key),
+            (_, None) => {}
+        }
+        if self.http.shape == ChatShape::Anthropic {
+            add("anthropic-version", anthropic::VERSION);
+        }
+        HttpCall {
+            method: "POST",
+            url: format!("{}{path}", self.http.base.as_str().trim_end_matches('/')),
+            headers,
+            body: Some(Arc::from(body.to_string().into_bytes())),
+            until: asked.until,
+            connect_timeout: Duration::from_millis(CONNECT_TIMEOUT_MS),
+            body_cap: PROVIDER_ANSWER_BYTES,
+            way: self.way.clone(),
+        }
+    }
+
+    /// The turn of an answer that came, or why it is none.
+    fn read(&self, reading: Reading, asked: &Asked<'_>) -> Result<Turn, TurnFault> {
+        let Reading {
+            mut answer, status, body, is_cut, events, is_done, fault, retry_after, ..
+        } = reading;
+        if !(200..300).contains(&status) {
+            let said = words(&body, is_cut, &self.mask);
+            let why = self.of_status(status, said, retry_after, asked);
+            return Err(TurnFault { why, may_cost: false });
+        }
+        let fault = match (fault, &events) {
+            (Some(fault), _) => Some(fault),
+            (None, None) => answer.whole(&body).err(),
+            (None, Some(_)) if is_done => None,
+            (None, Some(_)) => {
+                let clause = "broke its answer off".to_owned();
+                let why = self.again(self.unreachable(clause), None, asked);
+                return Err(TurnFault { why, may_cost: true });
+            }
+        };
+        let why = match fault {
+            None => return Ok(answer.turn(&self.mask, &self.from, asked.messages.len())),
+            Some(AnswerFault::Bad(why)) => Lost::Failed(self.bad_answer(&why)),
+            Some(AnswerFault::Told { kind, message }) => {
+                let said = short(&self.mask.text(&message));
+                let is_busy = ["overloaded", "rate_limit", "api_error", "server_error"];
+                match is_busy.iter().any(|word| kind.contains(word)) {
+                    true => self.again(
+                        self.overloaded(short(&self.mask.text(&kind)), said),
+                        None,
+                        asked,
+                    ),
+                    false => Lost::Failed(self.bad_request(status, said)),
+                }
+            }
+        };
+        Err(TurnFault { why, may_cost: true })
+    }
+
+    fn of_status(
+        &self,
+        status: u16,
+        said: String,
+        wait: Option<Duration>,
+        asked: &Asked<'_>,
+    ) -> Lost {
+        match status {
+            401 | 403 => {
+                let (provider, key) = (self.provider.clone(), self.http.credential_env.clone());
+                Lost::Failed(ProviderError::Refused { provider, status, said, key }.into())
+            }
+            429 | 500..=599 => {
+                let error = self.overloaded(format!("status {status}"), said);
+                self.again(error, wait, asked)
+            }
+            400..=499 => Lost::Failed(self.bad_request(status, said)),
+            300..=399 => {
+                let why = "it leads to another address, which is not followed";
+                Lost::Failed(self.bad_answer(why))
+            }
+            _ => Lost::Failed(self.bad_answer(&format!("its status is {status}"))),
+        }
+    }
+
+    /// Asked again as often as the provider says, and while there is time.
+    fn again(&self, failure: Failure, wait: Option<Duration>, asked: &Asked<'_>) -> Lost {
+        if asked.tries >= self.http.retry.tries {
+            return Lost::Failed(failure);
+        }
+        let most = Duration::from_millis(PROVIDER_WAIT_MAX_MS);
+        let own = || backoff(self.http.retry.first_wait, asked.tries);
+        let wait = wait.map_or_else(own, |wait| wait.min(most));
+        match asked.until.saturating_duration_since(Instant::now()) > wait {
+            true => Lost::Again(failure, wait),
+            false => Lost::Failed(failure),
+        }
+    }
+
+    fn of_net(&self, fault: NetFault, has_answer: bool, asked: &Asked<'_>) -> TurnFault {
+        let is_sent =
+            matches!(fault, NetFault::Broken(_) | NetFault::TimedOut | NetFault::Interrupted(_));
+        let why = match fault {
+            NetFault::TimedOut => Lost::TimedOut,
+            NetFault::Interrupted(signal) => {
+                let provider = self.provider.clone();
+                Lost::Failed(ProviderError::Interrupted { provider, signal }.into())
+            }
+            NetFault::Unreachable(_) | NetFault::Broken(_) => {
+                self.again(self.unreachable(self.mask.text(&fault.clause())), None, asked)
+            }
+            other => Lost::Failed(self.unreachable(self.mask.text(&other.clause()))),
+        };
+        TurnFault { why, may_cost: is_sent || has_answer }
+    }
+
+    fn unreachable(&self, clause: String) -> Failure {
+        let (provider, origin) = (self.provider.clone(), self.http.base.origin());
+        ProviderError::Unreachable { provider, origin, clause }.into()
+    }
+
+    fn overloaded(&self, status: String, said: String) -> Failure {
+        ProviderError::Overloaded { provider: self.provider.clone(), status, said }.into()
+    }
+
+    fn bad_request(&self, status: u16, said: String) -> Failure {
+        ProviderError::BadRequest { provider: self.provider.clone(), status, said }.into()
+    }
+
+    fn bad_answer(&self, why: &str) -> Failure {
+        let why = short(&self.mask.text(why));
+        ProviderError::BadAnswer { provider: self.provider.clone(), why }.into()
+    }
+}
+
+impl LanguageModel for HttpModel<'_> {
+    fn turn(&mut self, asked: &Asked<'_>, told: &mut dyn FnMut(&str)) -> Result<Turn, TurnFault> {
+        let call = self.call(asked);
+        let mut reading = Reading::new(self.http.shape);
+        let mut masked = StreamMask::new(&self.mask);
+        let came = self.host.stream(&call, &mut |part| {
+            reading.take(part, &mut |text| {
+                let shown = masked.next(text.as_bytes());
+                if !shown.is_empty() {
+                    told(&String::from_utf8_lossy(&shown));
+                }
+            })
+        });
+        tracing::debug!(
+            origin = self.http.base.origin(),
+            status = reading.status,
+            "a model answered"
+        );
+        let turn = match came {
+            Err(fault) => Err(self.of_net(fault, reading.is_answer(), asked)),
+            Ok(()) => self.read(reading, asked),
+        };
+        let rest = masked.end(turn.is_err());
+        if !rest.is_empty() {
+            told(&String::from_utf8_lossy(&rest));
+        }
+        turn
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), Failure> {
+        match self.host.sleep(time) {
+            Ok(Some(signal)) => {
+                let provider = self.provider.clone();
+                Err(ProviderError::Interrupted { provider, signal }.into())
+            }
+            // A wait that failed is one that was short.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An answer while it comes.
+struct Reading {
+    answer: Answer,
+    status: u16,
+    retry_after: Option<Duration>,
+    /// Of a stream; `None` where the answer is one piece.
+    events: Option<EventStream>,
+    /// What is not a stream.
+    body: Vec<u8>,
+    is_cut: bool,
+    is_done: bool,
+    fault: Option<AnswerFault>,
+}
+
+impl Reading {
+    fn new(shape: ChatShape) -> Self {
+        Self {
+            answer: Answer::new(shape),
+            status: 0,
+            retry_after: None,
+            events: None,
+            body: Vec::new(),
+            is_cut: false,
+            is_done: false,
+            fault: None,
+        }
+    }
+
+    /// It is what was asked for, as far as its status says.
+    fn is_answer(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    fn take(&mut self, part: AnswerPart<'_>, told: &mut dyn FnMut(&str)) -> ControlFlow<()> {
+        let bytes = match part {
+            AnswerPart::Head { status, headers } => {
+                self.begin(status, headers);
+                return ControlFlow::Continue(());
+            }
+            AnswerPart::Body(bytes) => bytes,
+        };
+        let Some(events) = &mut self.events else {
+            self.body.extend_from_slice(bytes);
+            if !self.is_answer() && self.body.len() > PROVIDER_FAULT_BYTES {
+                self.body.truncate(PROVIDER_FAULT_BYTES);
+                self.is_cut = true;
+                return ControlFlow::Break(());
+            }
+            return ControlFlow::Continue(());
+        };
+        let Ok(events) = events.next(bytes) else {
+            let why = format!("an event has more than {PROVIDER_EVENT_BYTES} bytes");
+            self.fault = Some(AnswerFault::Bad(why));
+            return ControlFlow::Break(());
+        };
+        for event in events {
+            match self.answer.event(&event, told) {
+                Ok(Progress::More) => {}
+                Ok(Progress::Done) => {
+                    self.is_done = true;
+                    return ControlFlow::Break(());
+                }
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn begin(&mut self, status: u16, headers: &[(String, Vec<u8>)]) {
+        let header = |name: &str| {
+            let found = headers.iter().find(|(known, _)| known == name)?;
+            std::str::from_utf8(&found.1).ok()
+        };
+        self.status = status;
+        self.retry_after = header("retry-after").and_then(retry_after);
+        let kind = header("content-type").unwrap_or_default().to_ascii_lowercase();
+        if self.is_answer() && kind.trim_start().starts_with("text/event-stream") {
+            self.events = Some(EventStream::new(PROVIDER_EVENT_BYTES));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Who answers in a thread.
+//!
+//! `scripted.rs` says what stands in a script · `http.rs` asks a server, and reads its answer by
+//! `answer.rs`; what is told and read in each shape stands in `openai.rs` and `anthropic.rs` ·
+//! `error.rs`
+
+mod answer;
+mod anthropic;
+mod error;
+mod http;
+mod openai;
+mod scripted;
+
+pub(crate) use error::CODES;
+pub(crate) use http::{Credential, HttpModel};
+pub(crate) use scripted::Scripted;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::table::ModelTool;
+use crate::diagnostic::Failure;
+use crate::parse::TokenCounts;
+
+/// What a model is asked in one turn.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) system: &'a str,
+    pub(crate) messages: &'a [Message],
+    pub(crate) tools: &'a [ModelTool],
+    /// Longest answer.
+    pub(crate) answer_tokens: u64,
+    /// How often it is asked for this turn, this time too.
+    pub(crate) tries: u32,
+    /// The answer is not waited for any longer.
+    pub(crate) until: Instant,
+}
+
+impl Asked<'_> {
+    /// The bytes that a model reads, counted as JSON.
+    pub(crate) fn bytes(&self) -> u64 {
+        let messages: usize =
+            self.messages.iter().map(|said| said.to_json().to_string().len()).sum();
+        let tools: usize = self.tools.iter().map(|tool| tool.to_json().to_string().len()).sum();
+        u64::try_from(self.system.len() + messages + tools).unwrap_or(u64::MAX)
+    }
+}
+
+/// One part of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Message {
+    User(String),
+    Model(Turn),
+    /// What a call gave, as JSON text.
+    Result {
+        call_id: String,
+        content: String,
+    },
+}
+
+impl Message {
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Self::User(text) => json!({"role": "user", "content": text}),
+            Self::Model(turn) => turn.to_json(),
+            Self::Result { call_id, content } => {
+                json!({"role": "tool", "tool_call_id": call_id, "content": content})
+            }
+        }
+    }
+}
+
+/// What a model said in one turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Turn {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<ModelCall>,
+    /// `None` where the provider did not say it.
+    pub(crate) usage: Option<TokenCounts>,
+    /// The same as it came.
+    pub(crate) kept: Option<Kept>,
+}
+
+/// What a model said as it came, with all that only its provider understands. It goes back to that
+/// provider unchanged, and to no other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Which provider it came from, and from where.
+    pub(crate) from: String,
+    /// JSON, in the order in which it came.
+    pub(crate) content: String,
+}
+
+impl Turn {
+    pub(crate) fn to_json(&self) -> Value {
+        let calls: Vec<Value> = self.calls.iter().map(ModelCall::to_json).collect();
+        let mut said = json!({"role": "assistant", "content": self.text, "tool_calls": calls});
+        if let Some(Kept { from, content }) = &self.kept {
+            said["kept"] = json!({"from": from, "content": content});
+        }
+        said
+    }
+
+    /// What [`Turn::to_json`] wrote; the usage is none of it.
+    pub(crate) fn from_json(said: &Value) -> Option<Self> {
+        let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
+        let calls = said.get("tool_calls")?.as_array()?.iter().map(|call| {
+            let (id, name) = (text(call, "id")?, text(call, "name")?);
+            Some(ModelCall { id, name, arguments: text(call, "arguments")? })
+        });
+        let kept = match said.get("kept") {
+            None => None,
+            Some(kept) => Some(Kept { from: text(kept, "from")?, content: text(kept, "content")? }),
+        };
+        let calls = calls.collect::<Option<_>>()?;
+        Some(Self { text: text(said, "content")?, calls, usage: None, kept })
+    }
+
+    /// What came from that provider as it came, where it did.
+    fn kept_from(&self, from: &str) -> Option<Value> {
+        let kept = self.kept.as_ref().filter(|kept| kept.from == from)?;
+        crate::parse::json(&kept.content).ok()
+    }
+}
+
+/// One call that a model asks for; its arguments are text that need not be JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+}
+
+impl ModelCall {
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"id": self.id, "name": self.name, "arguments": self.arguments})
+    }
+}
+
+/// Why there is no turn.
+#[derive(Debug)]
+pub(crate) struct TurnFault {
+    pub(crate) why: Lost,
+    /// The provider may have counted tokens for it, and nobody says how many.
+    pub(crate) may_cost: bool,
+}
+
+/// What became of a turn that was not given.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// Time was over.
+    TimedOut,
+    /// It is of no use to ask again.
+    Failed(Failure),
+    /// It may be asked again after this wait.
+    Again(Failure, Duration),
+}
+
+impl From<Failure> for TurnFault {
+    fn from(failure: Failure) -> Self {
+        Self { why: Lost::Failed(failure), may_cost: false }
+    }
+}
+
+/// A model behind a provider.
+pub(crate) trait LanguageModel {
+    /// Asks once for the next turn; `told` hears each piece of its text as it comes, without
+    /// secrets.
+    ///
+    /// # Errors
+    /// `provider.*`
+    fn turn(&mut self, asked: &Asked<'_>, told: &mut dyn FnMut(&str)) -> Result<Turn, TurnFault>;
+
+    /// Waits before it is asked again.
+    ///
+    /// # Errors
+    /// A signal ended it.
+    fn wait(&mut self, _: Duration) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// The arguments of a call as a model wrote them; without any they are an empty object.
+fn arguments(text: &str) -> String {
+    if text.trim().is_empty() { Value::Object(Map::new()).to_string() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kept, ModelCall, Turn};
+
+    #[test]
+    fn what_a_model_said_is_read_back_as_it_was_written_down() {
+        let content = "[{\"type\":\"thinking\",\"z\":1.0,\"a\":10000000000000000000001}]";
+        let kept = Kept { from: "tool:a/b at https://h".into(), content: content.into() };
+        for kept in [None, Some(kept)] {
+            let call = ModelCall { id: "1".into(), name: "a".into(), arguments: "{bad".into() };
+            let turn = Turn { text: "x\n".into(), calls: vec![call], usage: None, kept };
+            let written = crate::base::canon::exact(&turn.to_json());
+            let read = crate::parse::json(&written).unwrap();
+            assert_eq!(Turn::from_json(&read), Some(turn.clone()));
+            let back = turn.kept_from("tool:a/b at https://h");
+            let want = turn.kept.is_some().then(|| content.to_owned());
+            assert_eq!(back.map(|back| back.to_string()), want, "in its order, to the digit");
+            assert_eq!(turn.kept_from("tool:a/b at https://other"), None);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Servers that are busy, broken, silent or of another mind.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{
+    ALL, CANARY, Checked, STREAMED, Words, body, calls, hands_over, head, reply, says, world,
+};
+use crate::http::server::{Reply, Server, answer};
+use crate::threads::{events, fork, rows};
+use crate::world::World;
+
+fn failures(world: &World, id: &str) -> Vec<(Value, Value)> {
+    let all = events(world, id, "provider_failed").into_iter();
+    all.map(|event| (event["code"].clone(), event["wait_ms"].clone())).collect()
+}
+
+fn newest(world: &World) -> String {
+    rows(world).last().unwrap()["thread_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_provider_that_is_busy_is_asked_again_and_each_failure_is_in_the_transcript() {
+    for spoken in ALL {
+        let server = Checked::new(spoken, move |_, n| match n {
+            0 => answer(429, "Retry-After: 1\r\n", "{\"error\":{\"message\":\"slower\"}}"),
+            1 => answer(500, "", "oops"),
+            2 => answer(529, "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n", ""),
+            3 => Reply::Bytes(Vec::new()),
+            _ => reply(spoken, &hands_over(), n),
+        });
+        let world = world(spoken, &server.server, &json!({}));
+        let begin = Instant::now();
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, server.requests().len()), (0, 5), "{spoken:?} {told}");
+        assert!(begin.elapsed() > Duration::from_secs(1), "it waited as long as it was asked to");
+        let id = told["thread_id"].as_str().unwrap();
+        let failed = failures(&world, id);
+        let busy = json!("provider.overloaded");
+        assert_eq!(failed[0], (busy.clone(), json!(1_000)));
+        assert!(failed[1].0 == busy && failed[1].1.as_u64().unwrap() <= 4, "{failed:?}");
+        assert_eq!(failed[2], (busy, json!(0)));
+        assert_eq!(failed[3].0, "provider.unreachable", "{failed:?}");
+        let said = events(&world, id, "provider_failed");
+        assert!(said[0]["error"].as_str().unwrap().contains("`slower`"), "{}", said[0]);
+        assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
+        // What was refused cost nothing; the connection that broke may have.
+        assert_eq!(told["cost"]["turns"], 2, "{told}");
+        assert_eq!(said[3]["usage"].is_null(), false);
+        assert!(said[..3].iter().all(|said| said["usage"].is_null()), "{said:?}");
+    }
+}
+
+#[test]
+fn what_is_tried_again_and_what_is_not_table() {
+    let rows = [
+        (401, 1, "provider.refused"),
+        (403, 1, "provider.refused"),
+        (400, 1, "provider.bad_request"),
+        (404, 1, "provider.bad_request"),
+        (422, 1, "provider.bad_request"),
+        (429, 3, "provider.overloaded"),
+        (500, 3, "provider.overloaded"),
+        (502, 3, "provider.overloaded"),
+        (529, 3, "provider.overloaded"),
+        (307, 1, "provider.bad_answer"),
+        (204, 1, "provider.bad_answer"),
+    ];
+    let spoken = ALL[1];
+    for (status, sent, code) in rows {
+        let said = "{\"error\":{\"message\":\"because of that\",\"type\":\"x\"}}";
+        let location = "Location: http://127.0.0.1:9/elsewhere\r\n";
+        let server = Checked::new(spoken, move |_, _| answer(status, location, said));
+        let retry = json!({"retry": {"tries": 3, "first_wait": "1ms"}});
+        let world = world(spoken, &server.server, &retry);
+        let (exit, told) = fork(&world, &[]);
+        assert_eq!((exit, told["code"].as_str().unwrap()), (7, code), "{status}: {told}");
+        assert_eq!(server.requests().len(), sent, "{status}");
+        if status >= 400 {
+            assert!(told["error"].as_str().unwrap().contains("because of that"), "{told}");
+        }
+        let id = newest(&world);
+        assert_eq!(failures(&world, &id).len(), sent);
+        assert_eq!(world.rye(&["thread", "verify", &id]).status, 0);
+        // What says that it is an answer may have cost what one costs.
+        let used = crate::threads::rows(&world)[0]["used"]["tokens"].as_u64().unwrap();
+        assert_eq!(used > 0, status == 204, "{status}");
+    }
+}
+
+#[test]
+fn where_nobody_listens_it_is_tried_again_and_told() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = Server::new(|_, _| Reply::Bytes(Vec::new()));
+    let world = world(ALL[0], &server, &json!({"base_url": format!("http://127.0.0.1:{port}/v1")}));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["code"]), (7, &json!("provider.unreachable")), "{told}");
+    assert!(told["error"].as_str().unwrap().contains("nobody listens there"), "{told}");
+    assert_eq!(failures(&world, &newest(&world)).len(), 5);
+    assert_eq!(rows(&world)[0]["used"]["tokens"], 0, "nothing was sent");
+}
+
+#[test]
+fn a_stream_that_is_cut_at_any_byte_is_asked_for_again_and_what_it_cost_is_counted() {
+    for spoken in STREAMED {
+        // One thread in which each turn is cut four times and comes whole the fifth.
+        let words = Words { piece: 3, ..says("Hel\u{e9}lo").and("acme_nobody", "{\"a\":1}") };
+        let length = body(spoken, &words, 0).len();
+        let end = if spoken.is_openai { "data: [DONE]\n\n" } else { "\n\n" };
+        // With its end mark an answer is whole, whatever becomes of the connection.
+        let cuts = length - 1;
+        assert!(body(spoken, &words, 0).ends_with(end));
+        let (each, again) = (4, 5);
+        let turns = cuts.div_ceil(each);
+        let server = Checked::new(spoken, move |_, n| {
+            let (turn, at) = (n / again, n % again);
+            let cut = turn * each + at;
+            if turn == turns {
+                return reply(spoken, &hands_over(), turn);
+            }
+            let body = body(spoken, &words, turn).into_bytes();
+            let cut = if at < each { cut.min(cuts - 1) } else { body.len() };
+            Reply::Bytes([head(spoken).as_bytes(), &body[..cut]].concat())
+        });
+        let world = world(spoken, &server.server, &json!({"retry": {"first_wait": "1ms"}}));
+        let most = ["turns=100000", "tokens=1000000000", "spend=1000000"];
+        let most: Vec<&str> = most.iter().flat_map(|limit| ["--limit", limit]).collect();
+        let (status, told) = fork(&world, &most);
+        assert_eq!(status, 0, "{spoken:?} {told}");
+        assert_eq!(server.requests().len(), turns * again + 1);
+        let id = told["thread_id"].as_str().unwrap();
+        let failed = failures(&world, id);
+        assert_eq!(failed.len(), turns * each, "each cut was found");
+        assert!(failed.iter().all(|(code, _)| code == "provider.unreachable"));
+        assert_eq!(events(&world, id, "cognition_out").len(), turns + 1);
+        assert_eq!(events(&world, id, "tool_call_result").len(), turns + 1, "each call once");
+        // What was begun and not ended counts as what was held for it.
+        assert_eq!(told["cost"]["turns"], turns * again + 1);
+        let held: u64 = events(&world, id, "provider_failed")
+            .iter()
+            .map(|event| event["usage"]["input_tokens"].as_u64().unwrap())
+            .sum();
+        let whole = 35 * (turns as u64 + 1);
+        assert_eq!(told["cost"]["tokens"].as_u64(), Some(held + whole));
+        assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
+    }
+}
+
+#[test]
+fn a_stream_that_ends_early_time_after_time_ends_the_thread_and_it_goes_on_later() {
+    for spoken in STREAMED {
+        let server = Checked::new(spoken, move |_, n| match n {
+            0..3 => {
+                let body = body(spoken, &hands_over(), n);
+                Reply::Bytes((head(spoken) + &body[..body.len() / 2]).into_bytes())
+            }
+            n => reply(spoken, &hands_over(), n),
+        });
+        let retry = json!({"retry": {"tries": 3, "first_wait": "1ms"}});
+        let world = world(spoken, &server.server, &retry);
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, &told["code"]), (7, &json!("provider.unreachable")), "{told}");
+        let id = newest(&world);
+        let (status, told) = world.json(&["thread", "resume", &id]);
+        assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{told}");
+        assert_eq!(told["cost"]["turns"], 4, "the three that may have cost something count");
+    }
+}
+
+#[test]
+fn errors_inside_of_a_stream_are_what_they_say() {
+    for (spoken, kind, sent, code) in [
+        (ALL[1], "server_error", 2, "provider.overloaded"),
+        (ALL[1], "invalid_request_error", 1, "provider.bad_request"),
+        (ALL[3], "overloaded_error", 2, "provider.overloaded"),
+        (ALL[3], "invalid_request_error", 1, "provider.bad_request"),
+    ] {
+        let server = Checked::new(spoken, move |_, n| {
+            let begun = body(spoken, &hands_over(), n);
+            let begun: String = begun.split_inclusive("\n\n").take(2).collect();
+            let error = json!({"type": "error", "error": {"type": kind, "message": "no more"}});
+            Reply::Bytes(format!("{}{begun}event: error\ndata: {error}\n\n", head(spoken)).into())
+        });
+        let retry = json!({"retry": {"tries": 2, "first_wait": "1ms"}});
+        let world = world(spoken, &server.server, &retry);
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, told["code"].as_str().unwrap()), (7, code), "{kind} {told}");
+        assert!(told["error"].as_str().unwrap().contains("no more"), "{told}");
+        assert_eq!(server.requests().len(), sent);
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_told_and_not_asked_for_again() {
+    for spoken in ALL {
+        let bodies: &[&str] = match spoken.streams {
+            true => {
+                &["data: {bad\n\n", "data: []\n\ndata: [DONE]\n\nevent: message_stop\ndata: {}\n\n"]
+            }
+            false => &["<html>", "{}", "[]", "", "{\"choices\": [], \"content\": 7}", "\u{1}"],
+        };
+        for text in bodies {
+            let server =
+                Checked::new(spoken, move |_, _| Reply::Bytes((head(spoken) + text).into_bytes()));
+            let world = world(spoken, &server.server, &json!({}));
+            let (status, told) = fork(&world, &[]);
+            let got = (status, told["code"].as_str().unwrap());
+            assert_eq!(got, (7, "provider.bad_answer"), "{spoken:?} {text:?} {told}");
+            assert_eq!(server.requests().len(), 1);
+            assert!(rows(&world)[0]["used"]["tokens"].as_u64() > Some(0), "it may have cost");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
+    for (spoken, half) in [(ALL[0], true), (ALL[1], true), (ALL[3], true), (ALL[3], false)] {
+        let held = move || {
+            let body = body(spoken, &hands_over(), 0);
+            let said = if half { head(spoken) + &body[..body.len() / 2] } else { String::new() };
+            Reply::Hold(said.into_bytes())
+        };
+        let server = Checked::new(spoken, move |_, _| held());
+        let world = world(spoken, &server.server, &json!({}));
+        let begin = Instant::now();
+        let (status, told) = fork(&world, &["--limit", "duration_seconds=1"]);
+        let got = (status, &told["data"]["limit"]);
+        assert_eq!(got, (4, &json!("duration_seconds")), "{spoken:?} {told}");
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        server.server.wait_until_asked();
+        server.server.wait_until_left();
+        assert_eq!(world.rye(&["thread", "verify", &newest(&world)]).status, 0);
+
+        let mut command =
+            world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        server.server.wait_until_asked();
+        let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        server.server.wait_until_left();
+        let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!(told["code"], "provider.interrupted", "{told}");
+        assert_eq!(rows(&world).last().unwrap()["thread_status"], "cancelled");
+
+        let mut command =
+            world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        server.server.wait_until_asked();
+        let (status, said) = world.json(&["thread", "cancel", &newest(&world)]);
+        assert_eq!(status, 0, "{said}");
+        let ended = child.wait_with_output().unwrap();
+        server.server.wait_until_left();
+        let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!(told["code"], "thread.cancelled", "{told}");
+        server.requests();
+    }
+}
+
+#[test]
+fn a_provider_without_its_key_starts_nothing() {
+    let server = Checked::says(ALL[0], vec![hands_over(), hands_over()]);
+    let world = world(ALL[0], &server.server, &json!({}));
+    assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+    // A file of the project is not asked for it.
+    world.write(".env", format!("ACME_KEY={CANARY}\n"));
+    for (value, why) in [("", "is not set"), ("a\nb", "cannot stand in a header")] {
+        let args = ["execute", "directive:acme/go", "--thread", "fork", "--json"];
+        let said = world.rye_env(&world.project(), &args, b"", &[("ACME_KEY", value)]);
+        let got = (said.status, said.code());
+        assert_eq!(got, (6, "provider.missing_credential".into()), "{said:?}");
+        assert!(said.json()["error"].as_str().unwrap().contains(why), "{said:?}");
+        assert_eq!((rows(&world).len(), server.requests().len()), (1, 1));
+    }
+}
+
+#[test]
+fn a_call_of_a_turn_is_carried_out_once_however_often_the_turn_was_asked_for() {
+    for spoken in STREAMED {
+        let server = Checked::new(spoken, move |_, n| match n {
+            0 => {
+                let body = body(spoken, &calls("acme_echo", "{\"a\":1}"), 0);
+                Reply::Bytes((head(spoken) + &body[..body.len() - 20]).into_bytes())
+            }
+            1 => reply(spoken, &calls("acme_echo", "{\"a\":1}"), 0),
+            n => reply(spoken, &hands_over(), n),
+        });
+        let world = world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, server.requests().len()), (0, 3), "{told}");
+        assert_eq!(world.read("ran"), b"x\n");
+    }
+}

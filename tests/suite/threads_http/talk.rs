@@ -1,0 +1,246 @@
+//! Conversations that go well.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{ALL, Checked, Words, as_sent_back, calls, hands_over, says, world};
+use crate::threads::{events, fork, rows, transcript};
+
+/// The messages behind the system message and the task.
+fn later(request: &Value, is_openai: bool) -> Vec<Value> {
+    let messages = request["messages"].as_array().unwrap();
+    let first = messages.iter().position(|message| message["role"] == "assistant");
+    let first = first.unwrap_or(messages.len());
+    assert!(!is_openai || messages[first - 1]["role"] == "user", "{messages:?}");
+    messages[first..].to_vec()
+}
+
+#[test]
+fn the_research_example_runs_with_a_provider_over_http_in_both_shapes_streaming_and_not() {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/.ai/directives/rye/examples/research.md");
+    let shipped = fs::read_to_string(shipped).unwrap();
+    let text = shipped.split_once('\n').unwrap().1;
+    let text = text
+        .replace("rye/examples/research_script", "acme/script")
+        .replace("<category>rye/examples</category>", "<category>acme</category>");
+    for spoken in ALL {
+        let fetch = "{\"item_id\": \"knowledge:rye/overview\"}";
+        let child = json!({"item_id": "directive:rye/examples/summary", "thread": "fork",
+            "parameters": {"topic": "rye"}});
+        let turns = vec![
+            says("I look.")
+                .and("rye_file_system_list", "{\"path\": \".\"}")
+                .and("rye_fetch", fetch),
+            Words { piece: 1, ..calls("rye_execute", &child.to_string()) },
+            says("I hand it over.")
+                .and("directive_return", "{\"summary\": \"s\", \"sources\": [\"a\"]}"),
+        ];
+        let server = Checked::says(spoken, turns);
+        let world = world(spoken, &server.server, &json!({}));
+        world.signed(".ai/directives/acme/research.md", &text);
+        let go = &["execute", "directive:acme/research", "--thread", "fork", "-i", "topic=rye"];
+        let (status, told) = world.json(go);
+        assert_eq!(status, 0, "{spoken:?} {told}");
+        assert_eq!(told["result"], "I hand it over.");
+        assert_eq!(told["outputs"], json!({"summary": "s", "sources": ["a"]}));
+        // Three turns of 30 tokens in, 20 of them from a cache, and 5 out; the child's are 330.
+        let cost = &told["cost"];
+        assert_eq!(
+            (&cost["input_tokens"], &cost["cache_read_tokens"], &cost["output_tokens"]),
+            (&json!(30), &json!(60), &json!(15)),
+            "{spoken:?}"
+        );
+        assert_eq!(cost["tokens"], 3 * 35 + 330);
+        assert_eq!(cost["spend_micros"], 3 * (10 + 10 + 10), "{spoken:?}");
+        let id = told["thread_id"].as_str().unwrap();
+        let gave = events(&world, id, "tool_call_result");
+        assert_eq!(gave.len(), 4);
+        assert!(
+            !gave.iter().any(|gave| gave["content"].as_str().unwrap().contains("\"ok\": false"))
+        );
+        assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
+        assert_eq!(server.requests().len(), 3);
+    }
+}
+
+#[test]
+fn what_a_model_said_goes_back_as_it_came_also_in_another_process() {
+    for spoken in ALL {
+        let thinks = |words: Words| Words { thinks: true, ..words };
+        let turns = vec![
+            thinks(
+                says("Two at once.")
+                    .and("acme_echo", "{\"z\":1.50,\"a\":[]}")
+                    .and("acme_echo", "{}"),
+            ),
+            thinks(calls("acme_echo", "{\"b\":2}")),
+            thinks(hands_over()),
+            thinks(says("Again.").and("directive_return", "{\"n\":8}")),
+        ];
+        let server = Checked::says(spoken, turns.clone());
+        let world = world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{spoken:?} {told}");
+        let id = told["thread_id"].as_str().unwrap();
+        let (status, told) = world.json(&["thread", "resume", id, "once more"]);
+        assert_eq!((status, &told["outputs"]["n"]), (0, &json!(8)), "{spoken:?} {told}");
+        let requests = server.requests();
+        assert_eq!(requests.len(), 4);
+        for (at, request) in requests.iter().enumerate() {
+            let later = later(request, spoken.is_openai);
+            let said: Vec<&Value> =
+                later.iter().filter(|message| message["role"] == "assistant").collect();
+            assert_eq!(said.len(), at, "{spoken:?}");
+            for (turn, said) in said.into_iter().enumerate() {
+                let want = as_sent_back(spoken, &turns[turn], turn);
+                let got = if spoken.is_openai { said } else { &said["content"] };
+                // As text: in its order, to the digit.
+                assert_eq!(got.to_string(), want.to_string(), "{spoken:?} {turn}");
+            }
+        }
+        // Results come in the order of the calls, each with the id that the model gave.
+        let after_first = later(&requests[1], spoken.is_openai);
+        let ids: Vec<&Value> = match spoken.is_openai {
+            true => after_first[1..].iter().map(|result| &result["tool_call_id"]).collect(),
+            false => {
+                let results = after_first[1]["content"].as_array().unwrap();
+                results.iter().map(|result| &result["tool_use_id"]).collect()
+            }
+        };
+        assert_eq!(ids, ["toolu_000_0", "toolu_000_1"]);
+        let last = later(&requests[3], spoken.is_openai).pop().unwrap();
+        assert!(last.to_string().contains("once more"), "{last}");
+    }
+}
+
+#[test]
+fn bad_calls_are_told_to_the_model_in_each_shape_and_the_loop_goes_on() {
+    for spoken in ALL {
+        let turns = vec![
+            calls("acme_echo", "{\"a\": "),
+            calls("acme_echo", ""),
+            calls("acme_nobody", "{}"),
+            Words { piece: 1, ..calls("acme_echo", "{\"text\": \"abc\", \"n\": [1, 2]}") },
+            hands_over(),
+        ];
+        let server = Checked::says(spoken, turns);
+        let world = world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{spoken:?} {told}");
+        let id = told["thread_id"].as_str().unwrap();
+        let gave: Vec<Value> = events(&world, id, "tool_call_result")
+            .iter()
+            .map(|gave| serde_json::from_str(gave["content"].as_str().unwrap()).unwrap())
+            .collect();
+        // In one piece Anthropic sends an object, which cannot be cut off.
+        if spoken.is_openai || spoken.streams {
+            assert_eq!(gave[0]["error_kind"], "invalid_tool_arguments", "{spoken:?}");
+            assert_eq!(gave[0]["detail"], "{\"a\": ", "{spoken:?}");
+        }
+        assert_eq!(gave[1], json!({}), "{spoken:?}: without arguments they are an empty object");
+        assert_eq!(gave[2]["error_kind"], "unknown_tool", "{spoken:?}");
+        assert_eq!(gave[3], json!({"text": "abc", "n": [1, 2]}), "{spoken:?}");
+        server.requests();
+    }
+}
+
+#[test]
+fn the_stable_part_comes_first_and_is_marked_and_the_options_of_the_provider_go_out() {
+    for spoken in ALL {
+        let server = Checked::says(spoken, vec![calls("acme_echo", "{}"), hands_over()]);
+        let world = world(spoken, &server.server, &json!({"options": {"temperature": 0.5}}));
+        world.signed(".ai/knowledge/acme/rules.md", "---\ntitle: Rules\n---\n\nBe brief.\n");
+        let may = "<execute><tool>acme.echo</tool></execute>";
+        let text = crate::threads::directive("go", "turns=\"9\"", may).replace(
+            "<author>a</author>",
+            "<author>a</author><context><system>acme/rules</system></context>",
+        );
+        world.signed(".ai/directives/acme/go.md", &text);
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{spoken:?} {told}");
+        let requests = server.requests();
+        for request in &requests {
+            assert_eq!((&request["model"], &request["temperature"]), (&json!("m"), &json!(0.5)));
+            if spoken.is_openai {
+                assert_eq!(request["messages"][0]["role"], "system");
+                assert!(request["messages"][0].to_string().contains("Be brief."));
+                assert_eq!(request["max_completion_tokens"], 100);
+                let usage = spoken.streams.then(|| json!({"include_usage": true}));
+                assert_eq!(request.get("stream_options"), usage.as_ref());
+            } else {
+                let marked = json!({"type": "ephemeral"});
+                assert_eq!(request["system"][0]["cache_control"], marked);
+                assert!(request["system"][0].to_string().contains("Be brief."));
+                let tools = request["tools"].as_array().unwrap();
+                let last = tools.last().unwrap();
+                assert_eq!(last["cache_control"], marked);
+                assert_eq!(request.to_string().matches("cache_control").count(), 2);
+                assert_eq!(request["max_tokens"], 100);
+            }
+        }
+        let stable = |request: &Value| (request["tools"].clone(), request["system"].clone());
+        assert_eq!(stable(&requests[0]), stable(&requests[1]));
+        let tools = requests[0]["tools"].as_array().unwrap();
+        let name = |tool: &Value| {
+            let tool = if spoken.is_openai { &tool["function"] } else { tool };
+            tool["name"].as_str().unwrap().to_owned()
+        };
+        let names: Vec<String> = tools.iter().map(name).collect();
+        let mut sorted = names.clone();
+        sorted.sort();
+        assert_eq!(names, sorted);
+        assert!(names.contains(&"directive_return".into()) && names.contains(&"acme_echo".into()));
+    }
+}
+
+#[test]
+fn a_model_server_of_ones_own_needs_no_key_and_says_its_limit_by_the_older_name() {
+    let server = crate::http::server::Server::new(|_, _| super::reply(ALL[0], &hands_over(), 0));
+    let more = json!({"answer_tokens_as": "max_tokens", "credential_env": null,
+        "prices": {"m": {"input": 0, "output": 0}}});
+    let world = world(ALL[0], &server, &more);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["cost"]["spend_micros"]), (0, &json!(0)), "{told}");
+    let seen = &server.seen()[0];
+    assert_eq!(
+        (seen.header("authorization"), seen.json()["max_tokens"].as_u64()),
+        (None, Some(100))
+    );
+    assert_eq!(seen.json().get("max_completion_tokens"), None);
+}
+
+#[test]
+fn usage_that_nobody_says_counts_as_what_was_held_and_more_than_held_ends_the_thread() {
+    let spoken = ALL[0];
+    let of = |usage: Value| {
+        let mut answer: Value =
+            serde_json::from_str(&super::body(spoken, &hands_over(), 0)).unwrap();
+        answer["usage"] = usage;
+        let server = Checked::new(spoken, move |_, _| crate::http::server::ok(&answer.to_string()));
+        let world = world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &["--limit", "tokens=20000"]);
+        server.requests();
+        (status, told["code"].clone(), rows(&world)[0]["used"]["tokens"].as_u64().unwrap())
+    };
+    let (status, _, used) = of(Value::Null);
+    assert!(status == 0 && used > 200, "{used}");
+    let (status, code, used) = of(json!({"prompt_tokens": 1_000_000, "completion_tokens": 5}));
+    assert_eq!((status, code, used), (4, json!("thread.limit_exceeded"), 1_000_005));
+}
+
+#[test]
+fn a_transcript_says_which_provider_answered_and_holds_no_delta() {
+    let spoken = ALL[3];
+    let server = Checked::says(spoken, vec![Words { piece: 1, ..says("Hello.") }, hands_over()]);
+    let world = world(spoken, &server.server, &json!({}));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let text = fs::read_to_string(transcript(&world, id)).unwrap();
+    assert!(!text.contains("text_delta"), "{text}");
+    let said = events(&world, id, "cognition_out");
+    assert_eq!(said[0]["content"], "Hello.");
+    let url = server.server.url("");
+    assert_eq!(said[0]["kept"]["from"], format!("tool:acme/script at {url}/"));
+}
