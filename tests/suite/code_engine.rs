@@ -338,6 +338,9 @@ fn each_wrong_snippet_tells_its_place_table() {
         ("Promise.reject(new Error('nobody waits')); 1", 1, "Error"),
         ("/a/; /ä/;\nconst é = '/', re = /(/;", 2, "/(/"),
         ("/ok/g.test('/(/'); () => { /a{2,1}/u }", 1, "/a{2,1}/u"),
+        ("// a\u{2028} nope()", 1, "nope"),
+        ("1;\n'\u{2028}'; /* \u{2029} */ nope()", 2, "nope"),
+        ("1;\u{2028}2;\u{2029} nope()", 1, "nope"),
     ];
     let typescript = [
         ("const é: string = 'ß'; (é as any).foo!.bar", 1, "bar"),

@@ -17,25 +17,30 @@ pub(super) fn place(code: &str, at: usize) -> (u32, u32) {
 
 /// The byte of a place as the engine counts: lines from 1, and columns from 1 in bytes. `None`
 /// outside of the text.
+///
+/// The engine takes U+2028 and U+2029 for the end of a line between its words, and not within a
+/// text or a comment, which is where they usually stand.
 fn byte_at(code: &str, line: u32, column: u32) -> Option<usize> {
     let (line, column) = (usize::try_from(line).ok()?, usize::try_from(column).ok()?);
-    let line = line.checked_sub(1)?;
-    let mut starts = std::iter::once(0).chain(line_starts(code));
-    let start = starts.nth(line)?;
-    let end = starts.next().unwrap_or(code.len() + 1);
-    let at = start + column.checked_sub(1)?;
-    if at >= end {
-        return None;
-    }
+    let found = |counts_all| {
+        let line = line.checked_sub(1)?;
+        let mut starts = std::iter::once(0).chain(line_starts(code, counts_all));
+        let start = starts.nth(line)?;
+        let end = starts.next().unwrap_or(code.len() + 1);
+        let at = start + column.checked_sub(1)?;
+        (at < end).then_some(at)
+    };
+    let at = found(false).or_else(|| found(true))?;
     // A place within a character is that character's.
     (0..=at).rev().find(|at| code.is_char_boundary(*at))
 }
 
 /// Where the lines of the engine begin, without the first: behind what ends a line in JavaScript.
-fn line_starts(code: &str) -> impl Iterator<Item = usize> {
+fn line_starts(code: &str, counts_all: bool) -> impl Iterator<Item = usize> {
     let bytes = code.as_bytes();
     code.char_indices().filter_map(move |(at, sign)| match sign {
-        '\n' | '\u{2028}' | '\u{2029}' => Some(at + sign.len_utf8()),
+        '\u{2028}' | '\u{2029}' if counts_all => Some(at + sign.len_utf8()),
+        '\n' => Some(at + 1),
         '\r' if bytes.get(at + 1) != Some(&b'\n') => Some(at + 1),
         _ => None,
     })
