@@ -443,6 +443,14 @@ pub(crate) const CODE_OUTPUT_MAX_BYTES: u64 = 8 << 20;
 pub(crate) const CODE_BYTES: usize = 1 << 20;
 /// Most patterns of what a snippet may reach, and most faults of a request that are told.
 pub(crate) const CODE_PATTERNS: usize = 256;
+/// What the arguments of all open calls of a snippet may come to, in bytes with 64 for each value:
+/// rye holds some copies of each until it ends. The largest single call takes less than half.
+#[cfg(feature = "code")]
+pub(crate) const CODE_OPEN_BYTES: usize = 64 << 20;
+/// Longest text of a tool's id that is told of a call of a snippet, in bytes: any id with its kind
+/// and its space.
+#[cfg(feature = "code")]
+pub(crate) const CODE_TOLD_ID_BYTES: usize = 300;
 /// Calls of one snippet that run at once: as many as of an MCP server.
 #[cfg(feature = "code")]
 pub(crate) const CODE_THREADS: usize = 16;

@@ -24,6 +24,7 @@ use super::error::{CodeError, CodeLimit};
 use super::executor::{CodeResult, Left, OnPrint, most};
 use super::faults::{fault, number, text, thrown, wrong};
 use super::journal::{Made, NewCall, Steps, Tape};
+use super::open_calls::{Open, OpenBytes};
 use super::pause::{Spot, Waits, rejected};
 use super::records::{CallRecords, CalledBy, RecordId};
 use super::request::Settled;
@@ -45,6 +46,7 @@ pub(super) struct Guard<'a> {
     /// Taken before the state, where both are.
     pub(super) tape: Mutex<Tape>,
     pub(super) state: Mutex<State>,
+    open_bytes: OpenBytes,
     /// When the snippet last made a call.
     last_call: Arc<Mutex<Instant>>,
 }
@@ -94,6 +96,7 @@ impl<'a> Guard<'a> {
             stop: Stop::new(),
             tape: Mutex::new(Tape::new()),
             state: Mutex::new(state),
+            open_bytes: OpenBytes::default(),
             last_call: Arc::new(Mutex::new(Instant::now())),
         }
     }
@@ -172,7 +175,7 @@ impl<'a> Guard<'a> {
         let is_behind = unpoisoned(self.tape.into_inner()).is_replaying();
         let mut state = unpoisoned(self.state.into_inner());
         let duration = state.records.elapsed();
-        state.records.end_open(&fault(&CodeError::Cancelled));
+        state.records.end_open(&fault(&CodeError::Cancelled), &fault(&CodeError::NotMade));
         let produced = match (state.over, produced) {
             (Some(over), _) => Err(over),
             // It came to another end before it made all the calls that it had made.
@@ -217,19 +220,20 @@ impl<'a> Guard<'a> {
         if let Some(fault) = decided.as_ref().and_then(rejected) {
             return Some(self.seen(Err(fault), record, is_cancelled));
         }
+        if is_cancelled.load(Ordering::Relaxed) {
+            let came = Err(fault(&CodeError::NotMade));
+            self.state().records.end(record, &came);
+            return Some(came);
+        }
         let number = {
             let mut state = self.state();
+            state.records.made(record);
             state.ran += 1;
             state.ran
         };
         let approved = decided.as_ref().map(|decided| &decided.asked.asks);
-        let came = match is_cancelled.load(Ordering::Relaxed) {
-            true => Err(fault(&CodeError::Cancelled)),
-            false => self
-                .tools
-                .run_tool(ToolCall { id, args: args.clone(), number, reach: self.reach, approved })
-                .map(|answer| (answer.value, answer.backend)),
-        };
+        let call = ToolCall { id, args: args.clone(), number, reach: self.reach, approved };
+        let came = self.tools.run_tool(call).map(|answer| (answer.value, answer.backend));
         match came {
             Err(ToolFault { asks: Some(asks), .. }) => {
                 self.ask(spot, id, args, asks);
@@ -291,12 +295,6 @@ impl<'a> Guard<'a> {
         let usual = CodeError::Limit { limit, most: most(self.config, limit) };
         fault(state.over.as_ref().unwrap_or(&usual))
     }
-}
-
-/// A call that is not answered: its number from 0, and what tells the snippet.
-struct Open {
-    index: usize,
-    answer: CallAnswer,
 }
 
 /// The surroundings of one snippet: its guard, and the threads of its calls.
@@ -467,6 +465,7 @@ impl<'b, 's> Border<'b, 's> {
         let record =
             guard.state().records.begin(&function, &json!(args.as_slice()), CalledBy::Lookup);
         self.submit(None, record, open, move |is_cancelled| {
+            guard.state().records.made(record);
             let came = match is_cancelled.load(Ordering::Relaxed) {
                 true => Err(fault(&CodeError::Cancelled)),
                 false => job(guard.tools, guard.reach, &args),
@@ -474,6 +473,31 @@ impl<'b, 's> Border<'b, 's> {
             let came = came.map(|value| (value, Backend::Local));
             Some((guard.seen(came, record, is_cancelled), 0))
         });
+    }
+
+    /// Answers a call for whose arguments there is no room.
+    fn busy(&self, SnippetCall { function, args }: &SnippetCall, open: Open) {
+        let guard = self.guard;
+        let (by, counted) = match function.as_str() {
+            "runTool" => (CalledBy::Run, 1),
+            "runChain" => (CalledBy::Chain, 0),
+            _ => (CalledBy::Lookup, 0),
+        };
+        let tool = args.first().and_then(Value::as_str).filter(|_| by == CalledBy::Run);
+        let came = Err(fault(&CodeError::BusyBytes));
+        {
+            let mut state = guard.state();
+            let shown = if by == CalledBy::Run { args.get(1) } else { args.first() };
+            let shown = shown.unwrap_or(&Value::Null);
+            let record = state.records.begin(tool.unwrap_or(function), shown, by);
+            let is_in = guard.let_in(&mut state, counted, None);
+            let refused = (!is_in).then(|| Err(guard.refused(&state)));
+            state.records.end(record, refused.as_ref().unwrap_or(&came));
+            if !is_in {
+                return;
+            }
+        }
+        guard.answer(open, tool, came, counted);
     }
 
     /// Answers a call that is not made as its function wants it.
@@ -494,7 +518,8 @@ impl Surroundings for Border<'_, '_> {
                     return;
                 }
                 for NewCall { index, call, answer } in calls {
-                    self.begin(call, Open { index, answer });
+                    let held = self.guard.open_bytes.take(&call.args);
+                    self.begin(call, Open { index, answer, held });
                 }
             }
             Made::Diverged => self.guard.end(CodeError::ReplayDiverged),
@@ -535,6 +560,9 @@ impl Border<'_, '_> {
     fn begin(&self, call: SnippetCall, open: Open) {
         if self.guard.state().waits.is_waiting() {
             return;
+        }
+        if open.held.is_none() {
+            return self.busy(&call, open);
         }
         match call.function.as_str() {
             "runTool" => self.run_one(&call.args, open),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::engine::{EngineError, EngineLimit, SnippetFault, Thrown};
 use super::journal::PausedSnippet;
 use crate::base::json::object;
-use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE};
+use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE, CODE_OPEN_BYTES};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Diagnostic, Place, codes};
 
@@ -130,8 +130,13 @@ pub(crate) enum CodeError {
     Worker { why: String },
     #[error("the call was ended with its snippet")]
     Cancelled,
+    /// Its turn did not come.
+    #[error("the call was not made, since its snippet ended before")]
+    NotMade,
     #[error("too many calls of the snippet wait already: {waiting}")]
     Busy { waiting: usize },
+    #[error("the open calls of the snippet have more than {} MiB of arguments", CODE_OPEN_BYTES >> 20)]
+    BusyBytes,
     #[error("the chain is not valid: {}", escape_line(.why))]
     Chain { why: String },
     /// Of a chain that no snippet is around.
@@ -205,8 +210,8 @@ impl Diagnose for CodeError {
             Self::Limit { .. } => CODE_LIMIT_EXCEEDED,
             Self::Interrupted { .. } => CODE_INTERRUPTED,
             Self::Worker { .. } => CODE_WORKER,
-            Self::Cancelled => CODE_CANCELLED,
-            Self::Busy { .. } => CODE_BUSY,
+            Self::Cancelled | Self::NotMade => CODE_CANCELLED,
+            Self::Busy { .. } | Self::BusyBytes => CODE_BUSY,
             Self::Chain { .. } => CODE_CHAIN,
             Self::CallPending { .. } | Self::Waits(_) => CODE_CALL_PENDING,
             Self::Nested(_) => CODE_NESTED_TOO_DEEP,
@@ -250,8 +255,12 @@ impl Diagnose for CodeError {
             Self::Worker { .. } => {
                 "run it again; if it fails each time, `rye doctor` says what works here".into()
             }
-            Self::Cancelled => "the error of the result says what ended the snippet".into(),
-            Self::Busy { .. } => "await some of the calls before making more".into(),
+            Self::Cancelled | Self::NotMade => {
+                "the error of the result says what ended the snippet".into()
+            }
+            Self::Busy { .. } | Self::BusyBytes => {
+                "await some of the calls before making more".into()
+            }
             Self::Nested(NestedLimit::Depth) => {
                 "see which of them calls itself by way of the others, and let it call less".into()
             }

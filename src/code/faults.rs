@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::engine::Thrown;
 use super::error::CodeError;
+use super::records::told_id;
 use super::tools::ToolFault;
 use crate::diagnostic::Diagnostic;
 
@@ -40,7 +41,7 @@ pub(super) fn thrown(fault: ToolFault, tool: Option<&str>) -> Thrown {
         Value::Null => json!({}),
         data => data,
     };
-    let tool = tool.or_else(|| data.get("tool").and_then(Value::as_str)).map(str::to_owned);
+    let tool = tool.or_else(|| data.get("tool").and_then(Value::as_str)).map(told_id);
     if let (Some(map), Some(help)) = (data.as_object_mut(), fault.help) {
         map.insert("help".into(), help.into());
     }

@@ -30,6 +30,12 @@ pub(crate) struct AskedCall {
 }
 
 impl AskedCall {
+    /// What its arguments, and those of the others, take where it is kept.
+    fn bytes(&self) -> usize {
+        let args = self.args.iter().map(|(key, value)| key.len() + value.to_string().len() + 6);
+        args.sum::<usize>() + self.others.iter().map(|args| args.to_string().len()).sum::<usize>()
+    }
+
     /// As whoever ran the snippet is told.
     pub(super) fn told(&self, id: &str) -> Value {
         json!({
@@ -301,8 +307,16 @@ impl Tape {
     }
 
     /// All that is needed to run the snippet again; `None` where that is too much to be kept.
-    pub(super) fn pause(self, request: Value, asked: Vec<AskedCall>) -> Option<PausedSnippet> {
-        self.room?;
+    pub(super) fn pause(
+        self,
+        request: Value,
+        asked: Vec<AskedCall>,
+        chains: Vec<(usize, Steps)>,
+    ) -> Option<PausedSnippet> {
+        let of_asked = asked.iter().map(AskedCall::bytes).sum::<usize>();
+        let steps = chains.iter().flat_map(|(_, steps)| steps);
+        let of_steps = steps.map(|(_, value)| value.to_string().len()).sum::<usize>();
+        self.room?.checked_sub(of_asked)?.checked_sub(of_steps)?;
         Some(PausedSnippet {
             request,
             steps: None,
@@ -310,7 +324,7 @@ impl Tape {
             seed: self.seed,
             calls: self.calls,
             answers: self.answers,
-            chains: Vec::new(),
+            chains,
             records: Vec::new(),
             left_out: 0,
             ran: 0,
@@ -325,7 +339,10 @@ impl Tape {
 fn size(answer: &Answered) -> usize {
     let counted = match &answer.came {
         Ok(value) => value.to_string().len(),
-        Err(thrown) => thrown.message.len() + thrown.data.to_string().len(),
+        Err(thrown) => {
+            let tool = thrown.tool.as_ref().map_or(0, String::len);
+            thrown.message.len() + tool + thrown.data.to_string().len()
+        }
     };
     counted + 100
 }

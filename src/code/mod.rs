@@ -12,6 +12,7 @@
 //!
 //! - `executor.rs` the entry point · `border.rs` every call of a snippet · `chain.rs` steps that
 //!   take what the one before gave · `records.rs` what became of each call ·
+//!   `open_calls.rs` what those hold that are not answered ·
 //!   `faults.rs` why one failed · `pause.rs` waiting for a person · `journal.rs` what is kept
 //!   meanwhile, and given again · `engine_time.rs` what an engine computed, over a wait too
 //! - `config.rs` `request.rs` what a snippet may use · `tools.rs` what it may reach
@@ -29,6 +30,7 @@ mod error;
 mod executor;
 mod faults;
 mod journal;
+mod open_calls;
 mod pause;
 mod records;
 mod request;

@@ -188,10 +188,11 @@ impl<'a> Guard<'a> {
         let tape = std::mem::replace(unpoisoned(self.tape.get_mut()), Tape::new());
         let limit = CodeLimit::Journal;
         let too_much = || CodeError::Limit { limit, most: most(self.config, limit) };
-        let mut paused = tape.pause(settled.asked_for.clone(), asked).ok_or_else(too_much)?;
+        let mut chains: Vec<_> = state.chains.drain().collect();
+        chains.sort_by_key(|(call, _)| *call);
+        let paused = tape.pause(settled.asked_for.clone(), asked, chains);
+        let mut paused = paused.ok_or_else(too_much)?;
         paused.steps.clone_from(&settled.steps);
-        paused.chains = state.chains.drain().collect();
-        paused.chains.sort_by_key(|(call, _)| *call);
         paused.records = state.records.ended().to_vec();
         paused.left_out = state.records.left_out();
         paused.ran = state.ran;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::tools::{Backend, ToolFault};
 use crate::base::Digest;
-use crate::base::limits::CODE_RECORDS;
+use crate::base::limits::{CODE_RECORDS, CODE_TOLD_ID_BYTES};
 use crate::base::time::as_ms;
 
 /// How a call came about.
@@ -38,6 +38,9 @@ pub(super) struct CallRecord {
     args: Value,
     by: CalledBy,
     started: Duration,
+    /// Its turn came. What ended was made or refused, so that this is not kept.
+    #[serde(skip)]
+    is_made: bool,
     end: Option<End>,
 }
 
@@ -101,8 +104,8 @@ impl CallRecords {
         }
         let args = self.kept(args);
         let started = self.elapsed();
-        let tool_id = tool_id.to_owned();
-        self.calls.push(CallRecord { tool_id, args, by, started, end: None });
+        let tool_id = told_id(tool_id);
+        self.calls.push(CallRecord { tool_id, args, by, started, is_made: false, end: None });
         Some(self.calls.len() - 1)
     }
 
@@ -122,10 +125,23 @@ impl CallRecords {
         call.end = Some(End { took, backend, structured, error });
     }
 
-    /// Ends every call that is open with `fault`.
-    pub(super) fn end_open(&mut self, fault: &ToolFault) {
+    /// Notes that the turn of a call came.
+    pub(super) fn made(&mut self, id: RecordId) {
+        if let Some(call) = id.and_then(|id| self.calls.get_mut(id)) {
+            call.is_made = true;
+        }
+    }
+
+    /// Ends every call that is open: one that was made with the first of these, another with the
+    /// second, in no time.
+    pub(super) fn end_open(&mut self, of_made: &ToolFault, of_others: &ToolFault) {
         for id in 0..self.calls.len() {
-            self.end(Some(id), &Err(fault.clone()));
+            let is_made = self.calls[id].is_made;
+            let is_open = self.calls[id].end.is_none();
+            self.end(Some(id), &Err(if is_made { of_made } else { of_others }.clone()));
+            if let Some(end) = self.calls[id].end.as_mut().filter(|_| is_open && !is_made) {
+                end.took = Duration::ZERO;
+            }
         }
     }
 
@@ -170,6 +186,14 @@ impl CallRecord {
             "started_ms": as_ms(self.started),
             "duration_ms": end.map_or(0, |end| as_ms(end.took)),
         })
+    }
+}
+
+/// The id of a tool as it is told, which a snippet may have written at any length.
+pub(super) fn told_id(id: &str) -> String {
+    match id.len() > CODE_TOLD_ID_BYTES {
+        true => format!("{}…", &id[..id.floor_char_boundary(CODE_TOLD_ID_BYTES)]),
+        false => id.to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::code_waits::reads;
 use crate::saved_snippets::echo;
 use crate::world::World;
 
@@ -48,6 +49,33 @@ fn what_turns_tools_to_text_or_json_calls_nothing_table() {
     let told = run(&world, "println(tools.acme, Object.assign(() => 1, {toString: runTool}), 0.5)");
     assert_eq!(told["stdout"], "[a function] [a function] 0.5\n", "{told}");
     assert_eq!(told["limits"]["used"]["tool_calls"], 0, "{told}");
+}
+
+/// Of a hundred calls sixteen run at once; the others are still waiting for their turn when the
+/// snippet is at its limit of time.
+#[test]
+fn a_call_that_was_never_made_says_so_when_its_snippet_is_ended() {
+    let world = world();
+    let sleeps = reads("echo x >>began; exec sleep 30\n");
+    world.signed(".ai/tools/acme/sleeps.sh", &sleeps);
+    let code = "await Promise.all(Array.from({length: 100}, (_, i) => tools.acme.sleeps({i})))";
+    let args = ["code", "run", "-", "--json", "--timeout", "3s"];
+    let told = world.rye_in(&world.project(), &args, code.as_bytes()).json();
+    assert_eq!(told["error"]["data"]["limit"], "timeout", "{told}");
+    let calls = told["tool_calls"].as_array().unwrap();
+    let count = |words: &str| {
+        let says = |call: &&Value| call["error"]["message"].as_str().unwrap().contains(words);
+        calls.iter().filter(says).count()
+    };
+    let (made, others) = (count("ended with its snippet"), count("was not made"));
+    assert_eq!((calls.len(), made + others), (100, 100), "{told}");
+    let began = String::from_utf8(world.read("began")).unwrap().lines().count();
+    assert!(made <= 16 && began > 0 && began <= made, "{began} {made} {others}");
+    for call in calls {
+        assert_eq!(call["error"]["code"], "code.cancelled", "{call}");
+        let is_made = !call["error"]["message"].as_str().unwrap().contains("was not made");
+        assert!(is_made || call["duration_ms"] == 0, "{call}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::pending;
 use crate::tools::shell;
 use crate::world::{World, sha256};
 
-fn reads(script: &str) -> String {
+pub fn reads(script: &str) -> String {
     shell(script).replacen("# version", "# effects = \"read\"\n# version", 1)
 }
 
@@ -41,7 +41,7 @@ fn run(world: &World, code: &str, args: &[&str]) -> (i32, Value) {
 
 /// Runs a snippet that waits; its id, and what is told of it.
 #[track_caller]
-fn waits(world: &World, code: &str, args: &[&str]) -> (String, Value) {
+pub fn waits(world: &World, code: &str, args: &[&str]) -> (String, Value) {
     let (status, told) = run(world, code, args);
     assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
     assert!(told["value"].is_null() && told.get("error").is_none(), "{told}");

@@ -19,6 +19,8 @@ mod cli;
 #[cfg(feature = "code")]
 mod code;
 #[cfg(all(feature = "code", feature = "mcp"))]
+mod code_attacks;
+#[cfg(all(feature = "code", feature = "mcp"))]
 mod code_edges;
 #[cfg(feature = "code")]
 mod code_engine;
