@@ -25,7 +25,7 @@ use crate::eval::{self, EvalError};
 use crate::execute::Outcome;
 use crate::id::{Grants, Kind, Query};
 use crate::interpolate::{bind, render};
-use crate::parse::{Directive, DirectiveContext, Item, Tool};
+use crate::parse::{Directive, DirectiveContext, Item, Phase, Tool};
 use crate::plan::{
     MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
     Thread, typed,
@@ -344,7 +344,8 @@ impl Runs<'_> {
                 };
                 let begin = Instant::now();
                 let unseen = WithoutOutput(loader.sink);
-                let sink: &dyn Sink = if hooks.may_withhold() { &unseen } else { loader.sink };
+                let sink: &dyn Sink =
+                    if hooks.may_withhold(Phase::AfterExecution) { &unseen } else { loader.sink };
                 let ended = self.act(&plan, writer, caller, &warnings, sink);
                 match ended {
                     Ok((mut outcome, written)) => {

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::converse::{Conversation, Running, counts, price, total};
-use super::model::{Asked, Lost, Turn, TurnFault};
+use super::model::{Asked, Lost, Message, Turn, TurnFault};
+use super::watch::{ReplacedRequest, ShownRequest};
 use crate::base::money::cost;
 use crate::base::time::as_ms;
 use crate::diagnostic::Failure;
@@ -21,9 +22,10 @@ type Held = (u64, u64);
 impl Running<'_> {
     /// Asks for the next turn; a provider that cannot answer now is asked again.
     pub(super) fn ask(&mut self) -> Result<Turn, Failure> {
+        let replaced = self.before_call()?;
         let mut tries = 1;
         loop {
-            match self.ask_once(tries)? {
+            match self.ask_once(tries, &replaced)? {
                 Ok(turn) => return Ok(turn),
                 Err(wait) => self.conversation.model.wait(wait)?,
             }
@@ -31,13 +33,43 @@ impl Running<'_> {
         }
     }
 
-    /// The turn, or how long to wait before it is asked for again.
-    fn ask_once(&mut self, tries: u32) -> Result<Result<Turn, Duration>, Failure> {
-        let time = self.time_left()?;
-        let Conversation { prices, answer_tokens, .. } = self.conversation;
-        let asked = Asked {
+    /// What is asked in the place of parts of the next request, which is kept.
+    fn before_call(&mut self) -> Result<ReplacedRequest, Failure> {
+        let shown = ShownRequest {
             system: &self.conversation.system,
             messages: &self.messages,
+            round: self.turns + 1,
+        };
+        let judged = self.conversation.watcher.before_call(&shown);
+        self.note_hooks()?;
+        let replaced = judged?;
+        let messages = replaced.messages.as_ref();
+        let messages: Option<Value> =
+            messages.map(|messages| messages.iter().map(Message::to_json).collect());
+        if messages.is_some() || replaced.system.is_some() {
+            let whole = json!({"system": replaced.system, "messages": messages}).to_string();
+            let blob = self.record.keep(whole.as_bytes())?.to_string();
+            self.record.event("cognition_replaced", json!({"blob": blob}))?;
+        }
+        Ok(replaced)
+    }
+
+    /// The turn, or how long to wait before it is asked for again.
+    fn ask_once(
+        &mut self,
+        tries: u32,
+        replaced: &ReplacedRequest,
+    ) -> Result<Result<Turn, Duration>, Failure> {
+        let time = self.time_left()?;
+        let Conversation { prices, answer_tokens, .. } = self.conversation;
+        let shown = ShownRequest {
+            system: replaced.system.as_deref().unwrap_or(&self.conversation.system),
+            messages: replaced.messages.as_deref().unwrap_or(&self.messages),
+            round: self.turns + 1,
+        };
+        let asked = Asked {
+            system: shown.system,
+            messages: shown.messages,
             tools: self.conversation.table.tools(),
             answer_tokens,
             tries,
@@ -53,28 +85,54 @@ impl Running<'_> {
             return Err(self.beyond(breach));
         }
         let held = (tokens, spend);
-        let told = self.conversation.told;
-        match self.conversation.model.turn(&asked, &mut |text| told(text)) {
-            Ok(turn) => self.said(&id, held, turn).map(Ok),
+        let (told, begin) = (self.conversation.told, Instant::now());
+        let mut told = |text: &str| {
+            // What may be withheld is shown to nobody as it comes.
+            if !replaced.may_withhold {
+                told(text);
+            }
+        };
+        match self.conversation.model.turn(&asked, &mut told) {
+            Ok(turn) => {
+                let took = begin.elapsed();
+                // What nobody says is booked as what was held.
+                let used = turn.usage.map_or(held, |usage| (total(usage), price(usage, prices)));
+                let breach = self.ledger.book(&id, held, Some(used))?;
+                let judged = self.conversation.watcher.after_call(&shown, &turn, took);
+                let usage =
+                    turn.usage.unwrap_or(TokenCounts { input: tokens, ..TokenCounts::default() });
+                self.count(usage, used.1);
+                let turn = self.said(turn, judged, (usage, used.1))?;
+                breach.map_or(Ok(Ok(turn)), |breach| Err(self.beyond(breach)))
+            }
             Err(fault) => self.lost(&id, held, tries, fault).map(Err),
         }
     }
 
-    fn said(&mut self, id: &str, held: Held, turn: Turn) -> Result<Turn, Failure> {
-        let prices = self.conversation.prices;
-        // What nobody says is booked as what was held.
-        let took = turn.usage.map_or(held, |usage| (total(usage), price(usage, prices)));
-        let breach = self.ledger.book(id, held, Some(took))?;
-        let usage = turn.usage.unwrap_or(TokenCounts { input: held.0, ..TokenCounts::default() });
-        self.count(usage, took.1);
+    /// Writes down what was said and what it took, as the hooks leave it.
+    fn said(
+        &mut self,
+        turn: Turn,
+        judged: Result<Option<Turn>, Failure>,
+        (usage, spend): (TokenCounts, u64),
+    ) -> Result<Turn, Failure> {
+        self.note_hooks()?;
+        let used = json!({"usage": counts(usage), "spend_micros": spend});
+        let turn = match judged {
+            Ok(None) => turn,
+            Ok(Some(other)) => Turn { usage: turn.usage, ..other },
+            Err(denied) => {
+                // What it said is in no record, and what it took is.
+                self.record.event("cognition_withheld", used)?;
+                return Err(denied);
+            }
+        };
         let mut said = turn.to_json();
-        said["usage"] = counts(usage);
-        said["spend_micros"] = took.1.into();
-        self.record.event("cognition_out", said)?;
-        match breach {
-            Some(breach) => Err(self.beyond(breach)),
-            None => Ok(turn),
+        for key in ["usage", "spend_micros"] {
+            said[key] = used[key].clone();
         }
+        self.record.event("cognition_out", said)?;
+        Ok(turn)
     }
 
     /// What a provider was asked for and did not give may have cost as much as was held.

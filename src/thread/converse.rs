@@ -16,11 +16,12 @@ use super::replay::Replayed;
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
 use super::tool::ToolCallFaultKind;
+use super::watch::Watcher;
 use crate::base::limits::{THREAD_ASKS, THREAD_CALLS};
 use crate::base::money::cost;
 use crate::diagnostic::Failure;
 use crate::host::Host;
-use crate::parse::{DirectiveOutput, Prices, TokenCounts, json as read_json};
+use crate::parse::{DirectiveOutput, Phase, Prices, TokenCounts, json as read_json};
 use crate::registry::{Breach, Registry};
 
 /// Everything that a thread needs to run, decided before it starts.
@@ -29,6 +30,7 @@ pub(crate) struct Conversation<'a> {
     pub(crate) user: String,
     pub(crate) outputs: &'a [DirectiveOutput],
     pub(crate) table: &'a ToolTable<'a>,
+    pub(crate) watcher: &'a dyn Watcher,
     /// The sandbox of the thread, which ends with it.
     pub(crate) backend: &'a dyn SandboxBackend,
     pub(crate) host: &'a dyn Host,
@@ -99,6 +101,7 @@ pub(crate) fn converse(
         asks: 0,
     };
     let came = thread.go(replayed, message);
+    thread.tell(Phase::SessionEnd);
     thread.conversation.backend.close();
     let (status, code) = match &came {
         Ok(_) => ("completed", None),
@@ -132,6 +135,7 @@ impl Running<'_> {
             return Ok(ended);
         }
         self.checkpoint("running", false)?;
+        self.tell(Phase::SessionStart);
         loop {
             let turn = self.ask()?;
             // What it asks for is proven before anything of it is carried out.
@@ -139,6 +143,7 @@ impl Running<'_> {
             if let After::Done(ended) = self.act(turn)? {
                 return Ok(ended);
             }
+            self.tell(Phase::SessionUpdate);
         }
     }
 
@@ -170,6 +175,20 @@ impl Running<'_> {
             outputs_of(args.as_object()?, self.conversation.outputs).ok()
         });
         self.after(turn.text, !turn.calls.is_empty(), handed_over)
+    }
+
+    /// Writes down what hooks said.
+    pub(super) fn note_hooks(&mut self) -> Result<(), Failure> {
+        for said in self.conversation.watcher.take_said() {
+            self.record.event("hook", said)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, phase: Phase) {
+        self.conversation.watcher.tell(phase, &self.messages, self.turns);
+        // It changes nothing of the thread, which ends where nothing can be written any more.
+        let _ = self.note_hooks();
     }
 
     /// Carries out the calls of a turn in their order; what only reads, at once.
@@ -218,6 +237,7 @@ impl Running<'_> {
 
     /// Writes down what a call gave, and tells the model.
     fn answer(&mut self, call: &ModelCall, called: Called) -> Result<(), Failure> {
+        self.note_hooks()?;
         let value = match called {
             Called::Gave(value) => value,
             Called::Failed { kind, message, detail } => {

@@ -32,6 +32,7 @@ mod result;
 mod table;
 mod thread_id;
 mod tool;
+mod watch;
 mod workspace;
 
 pub use backend::{
@@ -43,11 +44,16 @@ pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 pub(crate) use converse::{Conversation, Ended, Resumed, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, ThreadError};
 pub(crate) use limits::ThreadLimits;
-pub(crate) use model::{CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Scripted};
+pub(crate) use model::{
+    CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, Scripted, Turn,
+};
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{ProvenRecord, Record, THREAD_RESUMED, transcript};
 pub(crate) use record_check::{CheckedRecord, check_record};
 pub(crate) use replay::replay;
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
+pub(crate) use watch::{
+    ReplacedRequest, ShownRequest, Watcher, messages_from_json, turn_from_json,
+};
 pub(crate) use workspace::{WorkspaceTool, shown_bytes};

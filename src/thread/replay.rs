@@ -70,6 +70,11 @@ impl Replayed {
                 self.unanswered.clone_from(&turn.calls);
                 self.messages.push(Message::Model(turn));
             }
+            Some("cognition_withheld") => {
+                self.turns += 1;
+                self.tokens.add(usage(event)?);
+                self.spent = self.spent.saturating_add(event.get("spend_micros")?.as_u64()?);
+            }
             Some("tool_call_result") => {
                 let (call_id, content) = (text("id")?, text("content")?);
                 // Results come in the order of the calls, of which two may have one id.

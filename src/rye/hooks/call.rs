@@ -126,8 +126,8 @@ impl CallHooks<'_> {
 
     /// Whether a hook may withhold or replace what the call comes to, so that nothing of it may be
     /// shown before the hook was asked.
-    pub(in crate::rye) fn may_withhold(&self) -> bool {
-        self.at(Phase::AfterExecution).any(|armed| armed.hook.filters || armed.hook.replaces)
+    pub(in crate::rye) fn may_withhold(&self, phase: Phase) -> bool {
+        self.at(phase).any(|armed| armed.hook.filters || armed.hook.replaces)
     }
 
     /// A call that came to no answer, as those who judge answers leave it: what it says of itself
@@ -194,11 +194,11 @@ impl CallHooks<'_> {
         Ok(is_replaced.then_some(content))
     }
 
-    fn at(&self, phase: Phase) -> impl Iterator<Item = &VerifiedHook> {
+    pub(super) fn at(&self, phase: Phase) -> impl Iterator<Item = &VerifiedHook> {
         self.armed.iter().filter(move |armed| armed.hook.phases.contains(&phase))
     }
 
-    fn has_any(&self, phase: Phase) -> bool {
+    pub(super) fn has_any(&self, phase: Phase) -> bool {
         self.at(phase).next().is_some()
     }
 
@@ -216,7 +216,11 @@ impl CallHooks<'_> {
     }
 
     /// Those that judge, in their order, to the first that denies; then those that watch.
-    fn pass(&self, phase: Phase, parts: &[(&str, &Map<String, Value>)]) -> Result<(), Failure> {
+    pub(super) fn pass(
+        &self,
+        phase: Phase,
+        parts: &[(&str, &Map<String, Value>)],
+    ) -> Result<(), Failure> {
         for armed in self.at(phase).filter(|armed| armed.hook.filters && !armed.hook.replaces) {
             self.judge(armed, phase, parts)?;
         }
@@ -235,7 +239,7 @@ impl CallHooks<'_> {
     }
 
     /// Asks one hook; gives what it wants in the place of what it was shown.
-    fn judge(
+    pub(super) fn judge(
         &self,
         armed: &VerifiedHook,
         phase: Phase,
@@ -253,11 +257,13 @@ impl CallHooks<'_> {
             Ok(Err(error)) => Err(error.to_string()),
             Err(failure) => Err(failure.to_string()),
         };
-        let known = if phase == Phase::BeforeExecution { "args" } else { "content" };
-        let odd = |replace: &Map<String, Value>| replace.keys().find(|key| *key != known).cloned();
+        let known = replaceable(phase);
+        let odd = |replace: &Map<String, Value>| {
+            replace.keys().find(|key| !known.contains(&key.as_str())).cloned()
+        };
         let said = match said {
             Ok(HookVerdict::Allow { replace: Some(replace), .. }) if odd(&replace).is_some() => {
-                Err(format!("`replace` may hold `{known}` alone here"))
+                Err(format!("`replace` may hold `{}` alone here", known.join("` and `")))
             }
             other => other,
         };
@@ -265,9 +271,11 @@ impl CallHooks<'_> {
             Ok(HookVerdict::Allow { replace, metadata }) => {
                 let word = if replace.is_some() { "replace" } else { "allow" };
                 self.record(armed, phase, word, "", start.elapsed());
-                let was = parts.last().and_then(|(_, part)| part.get(known));
-                let is = replace.as_ref().and_then(|replace| replace.get(known));
-                self.note(armed, phase, metadata, was.zip(is));
+                let shown = parts.last().map(|(_, part)| *part);
+                let both = replace.iter().flatten().next().and_then(|(part, is)| {
+                    shown.and_then(|shown| shown.get(part)).map(|was| (was, is))
+                });
+                self.note(armed, phase, metadata, both);
                 Ok(replace)
             }
             Ok(HookVerdict::Deny { reason, enforced, metadata }) => {
@@ -309,7 +317,7 @@ impl CallHooks<'_> {
         self.notes.into_inner()
     }
 
-    fn denied(&self, armed: &VerifiedHook, phase: Phase, reason: String) -> Failure {
+    pub(super) fn denied(&self, armed: &VerifiedHook, phase: Phase, reason: String) -> Failure {
         self.refusal(armed, phase, reason, false, json!({}))
     }
 
@@ -349,6 +357,17 @@ impl CallHooks<'_> {
             reason: reason.to_owned(),
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         });
+    }
+}
+
+/// The parts of what a hook is shown that it may replace.
+fn replaceable(phase: Phase) -> &'static [&'static str] {
+    match phase {
+        Phase::BeforeExecution => &["args"],
+        Phase::AfterExecution => &["content"],
+        Phase::BeforeCall => &["system_prompt", "messages"],
+        Phase::AfterCall => &["message"],
+        Phase::SessionStart | Phase::SessionUpdate | Phase::SessionEnd => &[],
     }
 }
 

@@ -219,7 +219,8 @@ impl Hooks<'_> {
             Space::Project => &Space::NEAREST_FIRST[..],
             _ => OF_OTHERS,
         };
-        self.of_named(HookLoaders { policy, sink }, source.item().clone(), spaces, call_id)
+        let loaders = HookLoaders { policy, sink };
+        self.of_named(HookKind::Tool, loaders, source.item().clone(), spaces, call_id)
     }
 
     /// The hooks that judge a call of a tool that is no item, but is granted by this name.
@@ -233,11 +234,43 @@ impl Hooks<'_> {
         tool: &Ref,
         call_id: &str,
     ) -> Result<CallHooks<'b>, Failure> {
-        self.of_named(HookLoaders { policy, sink }, tool.clone(), OF_OTHERS, call_id)
+        let loaders = HookLoaders { policy, sink };
+        self.of_named(HookKind::Tool, loaders, tool.clone(), OF_OTHERS, call_id)
+    }
+
+    /// The hooks that judge what a provider of models is asked and answers. None lies in a project.
+    ///
+    /// # Errors
+    /// `hook.unusable`: one of them cannot be asked.
+    pub(in crate::rye) fn of_model<'b>(
+        self,
+        policy: &'b HookPolicies<'b>,
+        sink: &'b dyn Sink,
+        provider: &Ref,
+    ) -> Result<CallHooks<'b>, Failure> {
+        let loaders = HookLoaders { policy, sink };
+        self.of_named(HookKind::Provider, loaders, provider.clone(), OF_OTHERS, "")
+    }
+
+    /// The hooks that are told of the conversation of a directive.
+    ///
+    /// # Errors
+    /// `hook.unusable`: one of them cannot be asked.
+    pub(in crate::rye) fn of_session<'b>(
+        self,
+        policy: &'b HookPolicies<'b>,
+        sink: &'b dyn Sink,
+        directive: &Ref,
+        space: Space,
+    ) -> Result<CallHooks<'b>, Failure> {
+        let spaces = if space == Space::Project { &Space::NEAREST_FIRST[..] } else { OF_OTHERS };
+        let loaders = HookLoaders { policy, sink };
+        self.of_named(HookKind::Session, loaders, directive.clone(), spaces, "")
     }
 
     fn of_named<'b>(
         self,
+        kind: HookKind,
         loaders: HookLoaders<'b>,
         call: Ref,
         spaces: &[Space],
@@ -246,7 +279,7 @@ impl Hooks<'_> {
         let mut armed = Vec::new();
         for found in self.find(loaders, spaces)? {
             match found.hook {
-                Ok(it) if it.hook.kind == HookKind::Tool && it.hook.is_about(&call) => {
+                Ok(it) if it.hook.kind == kind && it.hook.is_about(&call) => {
                     armed.push(*it);
                 }
                 Ok(_) => {}

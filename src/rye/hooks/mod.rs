@@ -5,10 +5,12 @@
 //! run by the facade.
 //!
 //! `in_force.rs` the hooks that are in force, and asking one · `call.rs` those of one call, in
-//! their order
+//! their order · `model_call.rs` those of a call of a model, and of a conversation
 
 mod call;
 mod error;
 mod in_force;
+mod model_call;
 
+pub(in crate::rye) use call::CallHooks;
 pub(crate) use in_force::{BELOW, CannotAsk, FoundHook, HookFailure, Hooks};

@@ -45,6 +45,8 @@ const WORKSPACE: &str = "rye/workspace";
 pub(super) struct ThreadCalls<'a> {
     pub(super) rye: &'a Rye,
     pub(super) sink: &'a dyn Sink,
+    /// For a thread below, which writes down itself what hooks say in it.
+    pub(super) outer: &'a dyn Sink,
     pub(super) id: ThreadId,
     pub(super) execute: Grants,
     pub(super) fetch: Grants,
@@ -160,7 +162,8 @@ impl<'a> ThreadCalls<'a> {
             ..request
         };
         let begin = Instant::now();
-        match self.rye.runs().run(&request, begin, self.sink) {
+        let sink = if request.thread == "fork" { self.outer } else { self.sink };
+        match self.rye.runs().run(&request, begin, sink) {
             Ok(report) => gave(&report, begin),
             Err(failed) => Err(refused(failed.failure)),
         }

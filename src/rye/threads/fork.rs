@@ -16,6 +16,7 @@ use super::places::max_async;
 use super::resume::Resuming;
 use super::risk::{RiskClass, acknowledged};
 use super::settings::{ChosenModel, limits, model};
+use super::watch::{HookLog, ThreadHooks};
 use super::{ThreadParent, Threads};
 use crate::base::bytes::refuse_links;
 use crate::base::json::object;
@@ -43,6 +44,7 @@ struct Prepared<'a> {
     inputs: Map<String, Value>,
     limits: ThreadLimits,
     chosen: ChosenModel,
+    hooks: ThreadHooks<'a>,
     prompt: Prompt,
     table: ToolTable<'a>,
     permissions: &'a [String],
@@ -89,18 +91,33 @@ impl Threads<'_> {
         let base = project.unwrap_or(user).base().to_owned();
         // What calls see of the run is the model's; the caller hears of the outcome alone.
         let quiet = WithoutOutput(loader.sink);
+        let log = HookLog::new(&quiet);
         let calls = ThreadCalls {
             rye: self.rye,
-            sink: &quiet,
+            sink: &log,
+            outer: &quiet,
             id: id.clone(),
             execute: narrowed(execute, request.grants.as_ref()),
             fetch: narrowed(fetch, request.parent.as_ref().map(|parent| &parent.fetch)),
             locked: request.locked,
             base: base.clone(),
         };
+        let chosen = model(&loader, &lineage, request.model.as_deref())?;
+        let hooks = ThreadHooks {
+            rye: self.rye,
+            log: &log,
+            id: id.clone(),
+            directive: item.clone(),
+            space: lineage.source.space(),
+            provider: chosen.item.clone(),
+            model: chosen.model.clone(),
+            locked: request.locked,
+        };
+        hooks.check()?;
         let prepared = Prepared {
             limits: limits(&loader, &lineage, &request.limits)?,
-            chosen: model(&loader, &lineage, request.model.as_deref())?,
+            chosen,
+            hooks,
             prompt: prompt(&loader, &lineage, &inputs)?,
             table: calls.table(&leaf.outputs, granted)?,
             permissions,
@@ -283,6 +300,7 @@ impl Prepared<'_> {
             system: self.prompt.system(),
             user: self.prompt.user(outputs),
             outputs,
+            watcher: &self.hooks,
             table: &self.table,
             backend: &LocalBackend::new(calls.rye, calls.id.clone()),
             host: calls.rye.host(),

@@ -5,7 +5,7 @@
 //! `find_tools.rs` and `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the
 //! thread · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs`
 //! how many of these run at once · `resume.rs` one that goes on · `below.rs` a rye that something
-//! in one started
+//! in one started · `watch.rs` the hooks of one
 
 mod below;
 mod calls;
@@ -21,6 +21,7 @@ mod risk;
 mod settings;
 #[cfg(feature = "code")]
 mod snippet_tool;
+mod watch;
 
 pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;

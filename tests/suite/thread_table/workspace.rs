@@ -316,7 +316,8 @@ fn f07_f10_hooks_judge_what_a_model_does_in_its_workspace_and_without_a_required
     world.write_home(".ai/config/rye/policy.yaml", "required_hooks: [hooks/gone]\n");
     let said = world.rye(&["sign", "config:rye/policy", "--space", "user"]);
     assert_eq!(said.status, 0, "{said:?}");
-    for told in gave(&world, &calls) {
-        assert_eq!(told["ok"], false, "{told}");
-    }
+    // Its model cannot be asked either, so nothing starts.
+    prepared(&world, &calls, WORKSPACE);
+    let (status, told) = world.json(&["execute", "directive:acme/go", "--thread", "fork"]);
+    assert_eq!((status, &told["code"]), (4, &json!("hook.unusable")), "{told}");
 }

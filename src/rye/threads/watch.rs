@@ -1,0 +1,158 @@
+//! The hooks of a thread: those that judge calls of its model, and those that are told how it goes;
+//! and what is written down of all hooks that something in it met.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::json::object;
+use crate::base::limits::THREAD_HOOK_EVENTS;
+use crate::base::sync::unpoisoned;
+use crate::diagnostic::Failure;
+use crate::id::{Ref, Space};
+use crate::parse::Phase;
+use crate::rye::call_policy::{CallPolicy, HookPolicies, LockMode};
+use crate::rye::facade::Rye;
+use crate::rye::hooks::CallHooks;
+use crate::thread::{
+    Message, ReplacedRequest, ShownRequest, ThreadId, Turn, Watcher, messages_from_json,
+    turn_from_json,
+};
+use crate::trace::{Event, Sink};
+
+/// Passes events on, and keeps what is said of hooks until it is written down.
+pub(super) struct HookLog<'a> {
+    inner: &'a dyn Sink,
+    said: Mutex<Vec<Value>>,
+}
+
+impl<'a> HookLog<'a> {
+    pub(super) fn new(inner: &'a dyn Sink) -> Self {
+        Self { inner, said: Mutex::default() }
+    }
+
+    fn keep(&self, said: Value) {
+        let mut all = unpoisoned(self.said.lock());
+        // The newest say how it came out.
+        if all.len() == THREAD_HOOK_EVENTS {
+            all.remove(0);
+        }
+        all.push(said);
+    }
+
+    /// What hooks said beside yes, and the digests of what they replaced.
+    fn keep_notes(&self, hooks: CallHooks<'_>) {
+        for note in hooks.into_notes() {
+            self.keep(serde_json::to_value(&note).unwrap_or_default());
+        }
+    }
+}
+
+impl Sink for HookLog<'_> {
+    fn record(&self, event: Event) {
+        if matches!(event, Event::Hook { .. })
+            && let Ok(Value::Object(mut fields)) = serde_json::to_value(&event)
+        {
+            fields.shift_remove("step");
+            self.keep(fields.into());
+        }
+        self.inner.record(event);
+    }
+
+    fn has_reader(&self) -> bool {
+        self.inner.has_reader()
+    }
+}
+
+/// The hooks of one thread, found anew for each call, as those of tools are.
+pub(super) struct ThreadHooks<'a> {
+    pub(super) rye: &'a Rye,
+    pub(super) log: &'a HookLog<'a>,
+    pub(super) id: ThreadId,
+    pub(super) directive: Ref,
+    pub(super) space: Space,
+    pub(super) provider: Ref,
+    pub(super) model: String,
+    pub(super) locked: bool,
+}
+
+impl ThreadHooks<'_> {
+    /// Whether all hooks can be asked now.
+    ///
+    /// # Errors
+    /// `hook.unusable`
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let (policy, hooks) = (self.policy(), self.rye.hooks());
+        hooks.of_model(&policy, self.log, &self.provider)?;
+        hooks.of_session(&policy, self.log, &self.directive, self.space).map(drop)
+    }
+
+    fn policy(&self) -> HookPolicies<'_> {
+        let policy = CallPolicy::new(self.rye, LockMode::from_flag(self.locked));
+        policy.in_thread(Some(self.id.clone())).for_hooks()
+    }
+
+    fn request(&self, shown: &ShownRequest<'_>) -> Map<String, Value> {
+        let messages: Value = shown.messages.iter().map(Message::to_json).collect();
+        object(json!({
+            "provider_id": self.provider.id, "model": self.model, "messages": messages,
+            "system_prompt": shown.system, "round": shown.round,
+        }))
+    }
+}
+
+impl Watcher for ThreadHooks<'_> {
+    fn before_call(&self, shown: &ShownRequest<'_>) -> Result<ReplacedRequest, Failure> {
+        let policy = self.policy();
+        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider)?;
+        let may_withhold = hooks.may_withhold(Phase::AfterCall);
+        let mut replaced = ReplacedRequest { may_withhold, ..ReplacedRequest::default() };
+        hooks.before_model(|| self.request(shown), &mut |part, value| {
+            if part == "messages" {
+                replaced.messages = Some(messages_from_json(value, shown.messages)?);
+            } else {
+                let text = value.as_str().ok_or("`replace.system_prompt` is not text")?;
+                replaced.system = Some(text.to_owned());
+            }
+            Ok(())
+        })?;
+        self.log.keep_notes(hooks);
+        Ok(replaced)
+    }
+
+    fn after_call(
+        &self,
+        shown: &ShownRequest<'_>,
+        turn: &Turn,
+        took: Duration,
+    ) -> Result<Option<Turn>, Failure> {
+        let policy = self.policy();
+        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider)?;
+        let mut replaced = None;
+        hooks.after_model(|| self.request(shown), turn.to_json(), took, &mut |_, value| {
+            replaced = Some(turn_from_json(value, turn)?);
+            Ok(())
+        })?;
+        self.log.keep_notes(hooks);
+        Ok(replaced)
+    }
+
+    fn tell(&self, phase: Phase, messages: &[Message], turn_index: u64) {
+        let policy = self.policy();
+        let hooks = self.rye.hooks().of_session(&policy, self.log, &self.directive, self.space);
+        // One that cannot be asked is told of where it would decide.
+        let Ok(hooks) = hooks else { return };
+        hooks.tell_session(phase, || {
+            let messages: Value = messages.iter().map(Message::to_json).collect();
+            object(json!({
+                "session_id": self.id.as_str(), "conversation_id": self.id.as_str(),
+                "messages": messages, "turn_index": turn_index,
+            }))
+        });
+    }
+
+    fn take_said(&self) -> Vec<Value> {
+        std::mem::take(&mut *unpoisoned(self.log.said.lock()))
+    }
+}
