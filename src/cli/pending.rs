@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::confirm::confirm;
 use super::context::Context;
+use super::diff::painted;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::text::{brief_line, escape_line};
@@ -13,7 +14,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::execute::Mask;
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::rye::RequestRows;
+use crate::rye::{RequestRows, SignRequest};
 use crate::trace::Quiet;
 
 /// See and decide what tools ask a person before they go on
@@ -54,7 +55,7 @@ enum Verb {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
         Verb::List { all } => list(*all, context, out),
-        Verb::Show { id } => show(&find(id, context)?, out),
+        Verb::Show { id } => show(&find(id, context)?, context, out),
         Verb::Approve { id } => approve(&find(id, context)?, context, out),
         Verb::Reject { id, reason } => reject(&find(id, context)?, reason, context, out),
     }
@@ -115,7 +116,10 @@ fn row(request: &PendingRow) -> Map<String, Value> {
     }
 }
 
-fn show(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
+fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    if let Some(wanted) = SignRequest::of(request) {
+        return show_signature(request, &wanted, context, out);
+    }
     if request.plan.is_empty() {
         return show_snippet(request, out);
     }
@@ -236,7 +240,82 @@ fn not_here(request: &PendingRequest) -> RegistryError {
     }
 }
 
+/// Signs what a model asked for, as `rye sign` does: what changed is shown first.
+fn approve_signature(
+    request: &PendingRequest,
+    wanted: &SignRequest,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let rye = context.rye_in(request.row.project.clone())?;
+    let offer = rye.approvals().signature_offer(request, wanted)?;
+    let id = &request.row.id;
+    if !out.is_json() {
+        out.exact(&painted(&offer.diff, out.paint()));
+    }
+    let what = format!("approve {id}, which signs `{}` with your key", offer.item);
+    confirm(&what, &format!("sha256 {}", offer.digest), context, out)?;
+    rye.approvals().sign_requested(request, &offer, &rye.approvals().decision())?;
+    if out.is_json() {
+        out.success(json!({
+            "id": id, "state": "done", "item_id": offer.item, "sha256": offer.digest,
+        }));
+    } else {
+        out.line(&format!("signed  {}  sha256 {}", offer.item, offer.digest));
+    }
+    Ok(Exit::DONE)
+}
+
+/// What a request for a signature is about, as far as it still is what was asked for.
+fn show_signature(
+    request: &PendingRequest,
+    wanted: &SignRequest,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let rye = context.rye_in(request.row.project.clone())?;
+    let offer = match request.row.state {
+        PendingState::Waiting => Some(rye.approvals().signature_offer(request, wanted)),
+        _ => None,
+    };
+    let result = request.result.as_deref();
+    let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
+    let drifted = match &offer {
+        Some(Err(failure)) => Some(failure.diagnostic().message),
+        _ => None,
+    };
+    let offer = offer.and_then(Result::ok);
+    if out.is_json() {
+        let mut fields = row(&request.row);
+        fields.insert("sign".into(), json!(wanted));
+        fields.insert("diff".into(), json!(offer.map(|offer| offer.diff)));
+        fields.insert("drifted".into(), json!(drifted));
+        fields.insert("result".into(), json!(result));
+        out.success(fields.into());
+        return Ok(Exit::DONE);
+    }
+    let mut rows = vec![
+        ("request", request.row.id.clone()),
+        ("state", state(request)),
+        ("sign", request.row.item.clone()),
+        ("project", request.row.project.display().to_string()),
+        ("asked", request.row.asked_at.clone()),
+        ("message", request.row.message.clone()),
+    ];
+    rows.extend(drifted.map(|why| ("changed", why)));
+    rows.extend(ended(request, result));
+    show_rows(&rows, out);
+    if let Some(offer) = offer {
+        out.exact(&painted(&offer.diff, out.paint()));
+    }
+    next(request, out);
+    Ok(Exit::DONE)
+}
+
 fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    if let Some(wanted) = SignRequest::of(request) {
+        return approve_signature(request, &wanted, context, out);
+    }
     let what = format!("approve {}, `{}`", request.row.id, request.row.item);
     #[cfg(feature = "code")]
     if let Some(snippet) = snippet_alone(request)? {

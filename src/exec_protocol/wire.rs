@@ -125,6 +125,7 @@ pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         duration,
         max_rss_kib: 0,
         truncated: false,
+        wrote: None,
         failure,
         pending,
         http: None,

@@ -38,6 +38,7 @@ pub(super) fn outcome(
         duration,
         max_rss_kib: 0,
         truncated: answer.truncated,
+        wrote: None,
         failure,
         pending: None,
         http: Some(HttpMetadata { status: answer.status, attempts, is_wrapped: !is_whole_json }),

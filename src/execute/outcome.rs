@@ -21,6 +21,8 @@ pub(crate) struct Outcome {
     pub(crate) duration: Duration,
     pub(crate) max_rss_kib: i64,
     pub(crate) truncated: bool,
+    /// How many bytes a child wrote to standard output and as errors, kept or not.
+    pub(crate) wrote: Option<(u64, u64)>,
     /// The tool says that it failed, or its status does.
     pub(crate) failure: Option<ToolFailure>,
     /// The tool waits for a person.
@@ -119,6 +121,7 @@ impl Outcome {
             duration: ended.duration,
             max_rss_kib: ended.max_rss_kib,
             truncated: ended.stdout_truncated || ended.stderr_truncated,
+            wrote: Some((ended.stdout_bytes, ended.stderr_bytes)),
             failure,
             pending: None,
             http: None,
@@ -139,6 +142,7 @@ impl Outcome {
             duration,
             max_rss_kib: 0,
             truncated: false,
+            wrote: None,
             failure: None,
             pending: None,
             http: None,

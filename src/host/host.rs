@@ -75,6 +75,9 @@ pub(crate) struct ChildResult {
     pub(crate) stderr: Vec<u8>,
     pub(crate) stdout_truncated: bool,
     pub(crate) stderr_truncated: bool,
+    /// How many bytes it wrote, kept or not.
+    pub(crate) stdout_bytes: u64,
+    pub(crate) stderr_bytes: u64,
     /// The digest of the whole output, if [`Spawn::digests_output`] asks for it.
     pub(crate) stdout_digest: Option<Digesting>,
     pub(crate) stderr_digest: Option<Digesting>,

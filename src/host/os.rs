@@ -276,6 +276,8 @@ impl<'a> Running<'a> {
     /// Keeps of the output what is asked for.
     fn take(&mut self, round: &IoRound, hears: &mut dyn FnMut(ChildEvent<'_>)) {
         let ended = &mut self.ended;
+        ended.stdout_bytes += round.stdout.len() as u64;
+        ended.stderr_bytes += round.stderr.len() as u64;
         let first = Kept::First(self.spawn.output_cap);
         let (cut, digest) = (&mut ended.stdout_truncated, &mut ended.stdout_digest);
         let of_stdout = keep(&round.stdout, &mut ended.stdout, first, cut, digest);

@@ -12,7 +12,7 @@ use super::server::held;
 use crate::base::Digest;
 use crate::base::limits::MCP_WAITING;
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::rye::{Offer, OfferOutcome, Rye};
+use crate::rye::{Offer, OfferOutcome, Rye, for_a_person};
 use crate::space::Entry;
 
 /// Changes that were shown and not signed yet, by the digest that confirms them. The oldest are
@@ -157,20 +157,6 @@ fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
 
 /// The advice with each refusal of an item.
 const A_PERSON: &str = "a person signs it: `rye diff` shows what changed, `rye sign` signs";
-
-/// Why an agent may never sign this item, whoever confirms it (core 4.6).
-fn for_a_person(item: &Ref) -> Option<&'static str> {
-    match () {
-        () if item.is_about_keys() => {
-            Some("it is about keys, which `rye trust` writes and nobody signs")
-        }
-        () if item.kind == Kind::Config && item.id.is_reserved() => {
-            Some("it is configuration of the operator")
-        }
-        () if item.is_hook() => Some("it is a hook, which judges the calls of every tool"),
-        () => None,
-    }
-}
 
 /// One digest over all that is shown.
 fn digest(offers: &[Offer]) -> String {

@@ -32,7 +32,6 @@ pub(crate) enum RegistryError {
     #[error("the registry `{}` was written by a later rye: version {version}", .path.display())]
     Newer { path: PathBuf, version: usize },
     #[error("what waits cannot be written: {why}")]
-    #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets are written so"))]
     Unwritten { why: String },
     #[error("the registry does not know that `{}` runs", escape_line(.id))]
     NotRunning { id: String },

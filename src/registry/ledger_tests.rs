@@ -250,7 +250,10 @@ fn in_ten_thousand_interleavings_no_root_goes_beyond_its_limit_and_all_is_given_
             one.end();
             refused += one.refused;
             died += one.died;
-            one.registries[0].db.execute("DELETE FROM thread", []).unwrap();
+            one.registries[0]
+                .db
+                .execute_batch("DELETE FROM thread_reach; DELETE FROM thread")
+                .unwrap();
         }
     }
     assert!(refused > 10_000 && died > 10_000, "{steps} steps, {refused} refused, {died} died");

@@ -9,7 +9,8 @@
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
 //!   that is in reach, `risk.rs` works out tiers, `listed_files.rs` knows the files that tools
 //!   list, `moved_files.rs` where they go with a tool;
-//! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
+//! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown,
+//!   `sign_requests.rs` what a model asked for;
 //! - threads: `threads/mod.rs` lists and checks them, `threads/fork.rs` starts one;
 //! - runs: `run.rs`, `carry_out.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads
 //!   the score of one.
@@ -39,7 +40,6 @@ mod listed_files;
 mod load;
 mod locks;
 mod moved_files;
-#[cfg(any(feature = "lsp", feature = "mcp"))]
 mod offer;
 #[cfg(feature = "code")]
 mod paused;
@@ -52,6 +52,7 @@ mod run;
 #[cfg(feature = "code")]
 mod saved_snippet;
 mod search;
+mod sign_requests;
 mod signing;
 mod threads;
 mod why;
@@ -100,8 +101,9 @@ pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
 pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};
 pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
+pub(crate) use offer::Offer;
 #[cfg(any(feature = "lsp", feature = "mcp"))]
-pub(crate) use offer::{Offer, OfferOutcome};
+pub(crate) use offer::OfferOutcome;
 #[cfg(feature = "code")]
 pub(crate) use paused::SnippetRows;
 pub(crate) use projects::{Review, ReviewedItem, SignerIs};
@@ -109,6 +111,9 @@ pub(crate) use reach::{Reach, ReachedItem, SignedBy};
 pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
 pub(crate) use risk::{risk, risks};
 pub(crate) use search::{SearchHit, SearchPage};
+pub(crate) use sign_requests::SignRequest;
+#[cfg(feature = "mcp")]
+pub(crate) use sign_requests::for_a_person;
 pub(crate) use signing::SignatureState;
 pub(crate) use threads::{KnownRun, Threads, VerifiedThread};
 pub(crate) use why::{ItemCopy, WhyReport};

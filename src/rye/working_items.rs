@@ -150,7 +150,6 @@ impl Prepared {
     }
 
     /// What the signature covers.
-    #[cfg(any(feature = "lsp", feature = "mcp"))]
     pub(super) fn digest(&self) -> Digest {
         self.unwritten.source().digest()
     }

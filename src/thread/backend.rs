@@ -109,6 +109,10 @@ pub enum PayloadResult {
         stdout: Vec<u8>,
         /// The beginning of what it printed as errors.
         stderr: Vec<u8>,
+        /// How many bytes it printed, of which the beginning is kept.
+        stdout_total: u64,
+        /// The same of errors.
+        stderr_total: u64,
         /// How long it took.
         elapsed: Duration,
     },

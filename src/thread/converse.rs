@@ -100,9 +100,10 @@ pub(crate) fn converse(
         before,
         asks: 0,
     };
+    let closing = Closing(thread.conversation.backend);
     let came = thread.go(replayed, message);
     thread.tell(Phase::SessionEnd);
-    thread.conversation.backend.close();
+    drop(closing);
     let (status, code) = match &came {
         Ok(_) => ("completed", None),
         Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure.code())),
@@ -112,6 +113,15 @@ pub(crate) fn converse(
     let written = thread.end(status, code, came.as_ref().ok());
     let ended = came?;
     written.map(|()| ended)
+}
+
+/// Closes the sandbox of a thread once, whatever ends the thread.
+struct Closing<'a>(&'a dyn SandboxBackend);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// A thread that runs; see `ask.rs` for how a model is asked.

@@ -56,4 +56,4 @@ pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
 pub(crate) use watch::{
     ReplacedRequest, ShownRequest, Watcher, messages_from_json, turn_from_json,
 };
-pub(crate) use workspace::{WorkspaceTool, shown_bytes};
+pub(crate) use workspace::{WorkspaceTool, cut_streams, shown_bytes};

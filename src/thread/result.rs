@@ -21,16 +21,15 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
         other => other.clone(),
     };
     let whole = value.to_string();
-    let mut is_cut = false;
-    let shorter = shortened(value, &mut is_cut);
+    let mut left_out = 0;
+    let shorter = shortened(value, &mut left_out);
     let text = shorter.to_string();
-    let length = chars(&text);
-    if !is_cut && length <= THREAD_RESULT_CHARS {
+    if left_out == 0 && chars(&text) <= THREAD_RESULT_CHARS {
         return Serialised { text, is_cut: false };
     }
     let (total, blob) = (chars(&whole), keep(&whole));
     let told = |value: Value, shown: usize| json!({"value": value, "truncated": {"shown": shown, "total": total, "blob": blob}});
-    let text = told(shorter, length).to_string();
+    let text = told(shorter, total.saturating_sub(left_out)).to_string();
     if chars(&text) <= THREAD_RESULT_CHARS {
         return Serialised { text, is_cut: true };
     }
@@ -52,17 +51,20 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-fn shortened(value: Value, is_cut: &mut bool) -> Value {
+/// The value with its longest parts cut; counts the characters of JSON that are left out.
+fn shortened(value: Value, left_out: &mut usize) -> Value {
     match value {
-        Value::String(text) => short_text(text, is_cut).into(),
-        Value::Array(list) => list.into_iter().map(|item| shortened(item, is_cut)).collect(),
+        Value::String(text) => short_text(text, left_out).into(),
+        Value::Array(list) => list.into_iter().map(|item| shortened(item, left_out)).collect(),
         Value::Object(map) => {
             let pairs = map.into_iter().map(|(key, mut value)| {
                 if let (true, Some(list)) = (key == "entries", value.as_array_mut()) {
-                    *is_cut |= list.len() > THREAD_ENTRIES;
+                    let beyond = list.iter().skip(THREAD_ENTRIES);
+                    // Each with the comma before it.
+                    *left_out += beyond.map(|entry| chars(&entry.to_string()) + 1).sum::<usize>();
                     list.truncate(THREAD_ENTRIES);
                 }
-                (key, shortened(value, is_cut))
+                (key, shortened(value, left_out))
             });
             Value::Object(pairs.collect::<Map<_, _>>())
         }
@@ -71,18 +73,19 @@ fn shortened(value: Value, is_cut: &mut bool) -> Value {
 }
 
 /// Head and tail of a text that is too long.
-fn short_text(text: String, is_cut: &mut bool) -> String {
+fn short_text(text: String, left_out: &mut usize) -> String {
     // No text has more characters than bytes.
     let length = if text.len() <= THREAD_TEXT_CHARS { 0 } else { chars(&text) };
     if length <= THREAD_TEXT_CHARS {
         return text;
     }
-    *is_cut = true;
     let gap = format!("\n… {} characters …\n", length - THREAD_TEXT_CHARS);
     let room = THREAD_TEXT_CHARS - chars(&gap);
     let (head, tail) = (room - room / 3, room / 3);
     let begin: String = text.chars().take(head).collect();
     let end: String = text.chars().skip(length - tail).collect();
+    let middle: String = text.chars().skip(head).take(length - head - tail).collect();
+    *left_out += chars(&Value::from(middle).to_string()).saturating_sub(2);
     format!("{begin}{gap}{end}")
 }
 
@@ -90,6 +93,7 @@ fn short_text(text: String, is_cut: &mut bool) -> String {
 mod tests {
     use super::{chars, serialised};
     use crate::base::limits::{THREAD_ENTRIES, THREAD_RESULT_CHARS, THREAD_TEXT_CHARS};
+    use proptest::prelude::*;
     use serde_json::{Value, json};
 
     #[test]
@@ -137,5 +141,112 @@ mod tests {
             }
         }
         assert_eq!(serialised(&json!(false), |_| String::new()).text, "{\"ok\":false}");
+    }
+
+    /// As long as a cap, one more or one less.
+    fn around(cap: usize) -> impl Strategy<Value = usize> {
+        (0..3_usize).prop_map(move |more| cap + more - 1)
+    }
+
+    /// Values of which each has something at a cap.
+    fn values() -> impl Strategy<Value = Value> {
+        let sign = prop_oneof![
+            Just('x'),
+            Just('é'),
+            Just('\u{1F980}'),
+            Just('"'),
+            Just('\\'),
+            Just('\n'),
+            Just('\u{1}'),
+            Just('\u{2028}'),
+        ];
+        let text = |cap: usize| {
+            let signs = prop::collection::vec(sign.clone(), 1..4);
+            (signs, around(cap)).prop_map(|(signs, length)| {
+                json!(signs.into_iter().cycle().take(length).collect::<String>())
+            })
+        };
+        let small = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,9}".prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        let entries = (small.clone(), around(THREAD_ENTRIES))
+            .prop_map(|(one, length)| json!({"entries": vec![one; length]}));
+        // Of a length that brings the whole to about the cap.
+        let list = (small.clone(), around(THREAD_RESULT_CHARS)).prop_map(|(one, length)| {
+            let each = chars(&one.to_string()) + 1;
+            json!(vec![one; length / each])
+        });
+        let leaf =
+            prop_oneof![small, text(THREAD_TEXT_CHARS), text(THREAD_RESULT_CHARS), entries, list];
+        leaf.prop_recursive(3, 9, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::vec((".{0,3}", inner), 0..3)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// The longest text, and the longest list of entries, of what a model is given.
+    fn longest(value: &Value) -> (usize, usize) {
+        let of_many = |many: Vec<&Value>| {
+            many.into_iter()
+                .map(longest)
+                .fold((0, 0), |(text, list), (other, another)| (text.max(other), list.max(another)))
+        };
+        match value {
+            Value::String(text) => (chars(text), 0),
+            Value::Array(list) => of_many(list.iter().collect()),
+            Value::Object(map) => {
+                let (text, list) = of_many(map.values().collect());
+                let own = map.get("entries").and_then(Value::as_array).map_or(0, Vec::len);
+                (text, list.max(own))
+            }
+            _ => (0, 0),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_a_tool_gives_a_model_reads_valid_json_within_the_caps_and_the_whole_is_kept(
+            value in values(),
+        ) {
+            let mut kept = None;
+            let got = serialised(&value, |whole| {
+                kept = Some(whole.to_owned());
+                "digest".into()
+            });
+            prop_assert!(chars(&got.text) <= THREAD_RESULT_CHARS);
+            let read: Value = serde_json::from_str(&got.text).unwrap();
+            prop_assert_eq!(got.is_cut, kept.is_some());
+            let Some(kept) = kept else {
+                let told = value.as_bool().map_or(value.clone(), |truth| json!({"ok": truth}));
+                prop_assert_eq!(&read, &told);
+                prop_assert!(longest(&read).0 <= THREAD_TEXT_CHARS);
+                return Ok(());
+            };
+            let told = value.as_bool().map_or(value.clone(), |truth| json!({"ok": truth}));
+            prop_assert_eq!(serde_json::from_str::<Value>(&kept).unwrap(), told);
+            let truncated = &read["truncated"];
+            prop_assert_eq!(&truncated["blob"], "digest");
+            prop_assert_eq!(&truncated["total"], &json!(chars(&kept)));
+            let shown = usize::try_from(truncated["shown"].as_u64().unwrap()).unwrap();
+            prop_assert!(shown < chars(&kept));
+            match &read["value"] {
+                // The whole as text, as far as it fits: nothing but its beginning.
+                Value::String(text) if kept.starts_with(text.as_str()) => {
+                    prop_assert_eq!(shown, chars(text));
+                }
+                other => {
+                    let (text, entries) = longest(other);
+                    prop_assert!(text <= THREAD_TEXT_CHARS && entries <= THREAD_ENTRIES);
+                }
+            }
+        }
     }
 }

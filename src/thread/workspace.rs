@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::backend::{BackendFault, BackendFaultKind, Payload, PayloadResult, WorkspaceEntry};
 use super::tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
-use crate::base::limits::WORKSPACE_COMMAND_CHARS;
+use crate::base::limits::{WORKSPACE_COMMAND_CHARS, WORKSPACE_OUTPUT_BYTES};
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +34,24 @@ impl WorkspaceTool {
             timeout: session.time_left(),
         };
         match session.backend().dispatch(payload) {
-            Ok(PayloadResult::Command { exit_code, stdout, stderr, elapsed }) => {
+            Ok(PayloadResult::Command {
+                exit_code,
+                stdout,
+                stderr,
+                stdout_total,
+                stderr_total,
+                elapsed,
+            }) => {
                 let mut told = Map::new();
                 told.insert("exit_code".into(), exit_code.into());
                 insert_text(&mut told, "stdout", &stdout);
                 insert_text(&mut told, "stderr", &stderr);
                 let ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
                 told.insert("elapsed_ms".into(), ms.into());
+                let cut = cut_streams(WORKSPACE_OUTPUT_BYTES, stdout_total, stderr_total);
+                if !cut.is_empty() {
+                    told.insert("truncated".into(), cut.into());
+                }
                 Ok(told.into())
             }
             other => Err(unexpected(other)),
@@ -139,6 +150,13 @@ fn insert_text(told: &mut Map<String, Value>, key: &str, bytes: &[u8]) {
     {
         names.push(key.into());
     }
+}
+
+/// Of which streams more was printed than is kept: how many bytes of how many.
+pub(crate) fn cut_streams(kept: usize, stdout: u64, stderr: u64) -> Map<String, Value> {
+    let beyond = [("stdout", stdout), ("stderr", stderr)].into_iter();
+    let beyond = beyond.filter(|(_, total)| *total > kept as u64);
+    beyond.map(|(of, total)| (of.to_owned(), json!({"shown": kept, "total": total}))).collect()
 }
 
 /// The bytes as text, each that is not UTF-8 as `\xNN`.

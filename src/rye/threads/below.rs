@@ -122,7 +122,11 @@ fn within(threads: &[ThreadAbove], request: &Request) -> Result<Request, Failure
     Ok(Request {
         grants: Some(execute),
         locked: request.locked || reach.locked,
-        parent: parent.map(|id| ThreadParent { id, fetch: reach.fetch }),
+        // Nothing that a tool starts asks for signatures.
+        parent: parent.map(|id| {
+            let sign = Grants::new(Vec::new());
+            ThreadParent { id, fetch: reach.fetch, sign }
+        }),
         ..request.clone()
     })
 }

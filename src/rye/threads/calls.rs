@@ -17,6 +17,7 @@ use super::own_tools::OwnTool;
 #[cfg(feature = "code")]
 use super::snippet_tool::SnippetTool;
 use crate::base::Mask;
+use crate::base::limits::{ANSWER_BYTES, OUTPUT_BYTES};
 use crate::diagnostic::Failure;
 use crate::execute::ExecuteError;
 use crate::id::{Grants, Kind, Query, Ref, Space};
@@ -31,7 +32,7 @@ use crate::rye::search::is_link;
 use crate::rye::{GRANT_DENIED, HOOK_DENIED};
 use crate::thread::{
     TableTool, ThreadId, ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, ToolTable,
-    WorkspaceTool, tool_name,
+    WorkspaceTool, cut_streams, tool_name,
 };
 use crate::trace::Sink;
 
@@ -50,6 +51,7 @@ pub(super) struct ThreadCalls<'a> {
     pub(super) id: ThreadId,
     pub(super) execute: Grants,
     pub(super) fetch: Grants,
+    pub(super) sign: Grants,
     pub(super) locked: bool,
     /// The folder that holds the `.ai` of its record.
     pub(super) base: PathBuf,
@@ -76,7 +78,7 @@ impl<'a> ThreadCalls<'a> {
         let own = [
             granted.executes.then_some(OwnTool::Execute(self)),
             granted.fetches.then_some(OwnTool::Fetch(self)),
-            granted.signs.then_some(OwnTool::Sign),
+            granted.signs.then_some(OwnTool::Sign(self)),
         ];
         let own = own.into_iter().flatten().map(|tool| self.checked(Arc::new(tool), None));
         let of_workspace = WorkspaceTool::ALL.into_iter().map(|tool| {
@@ -155,7 +157,7 @@ impl<'a> ThreadCalls<'a> {
     ) -> Result<Value, ToolCallFault> {
         let request = Request {
             grants: Some(self.execute.clone()),
-            parent: Some(ThreadParent { id: self.id.clone(), fetch: self.fetch.clone() }),
+            parent: Some(self.as_parent()),
             locked: self.locked,
             timeout: Some(session.time_left().clamp(Duration::from_millis(1), LONGEST_CALL)),
             call_id: Some(self.call_id(session)),
@@ -171,6 +173,12 @@ impl<'a> ThreadCalls<'a> {
 }
 
 impl ThreadCalls<'_> {
+    /// The thread, for whatever it starts.
+    pub(super) fn as_parent(&self) -> ThreadParent {
+        let (fetch, sign) = (self.fetch.clone(), self.sign.clone());
+        ThreadParent { id: self.id.clone(), fetch, sign }
+    }
+
     /// What a rye that a call starts may reach.
     pub(super) fn reach(&self) -> Reach<'_> {
         Reach { execute: &self.execute, fetch: &self.fetch, locked: self.locked }
@@ -360,13 +368,35 @@ fn gave(report: &Report, begin: Instant) -> Result<Value, ToolCallFault> {
         (Some("success"), Report::Directive(directive)) => {
             Ok(json!({"your_directions": directive.body}))
         }
-        (Some("success"), _) => Ok(told["data"].take()),
+        (Some("success"), _) => Ok(with_cut(report, told["data"].take())),
         (Some("pending"), _) => {
             let (message, id) = (text(&told["pending"]["message"]), told["pending"]["id"].take());
             let detail = json!({"pending_id": id});
             Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail))
         }
-        _ => Err(ToolCallFault::new(text(&told["error"])).detail(told["data"].take())),
+        _ => {
+            let detail = with_cut(report, told["data"].take());
+            Err(ToolCallFault::new(text(&told["error"])).detail(detail))
+        }
+    }
+}
+
+/// What a tool gave, with how much of it was not even kept.
+fn with_cut(report: &Report, data: Value) -> Value {
+    let Report::Tool(tool) = report else { return data };
+    let Some(outcome) = tool.outcome.as_ref().filter(|outcome| outcome.truncated) else {
+        return data;
+    };
+    let Some((stdout, stderr)) = outcome.wrote else {
+        return json!({"value": data, "truncated": {"shown": ANSWER_BYTES, "total": null}});
+    };
+    let cut = cut_streams(OUTPUT_BYTES, stdout, stderr);
+    match data {
+        Value::Object(mut data) => {
+            data.insert("truncated".into(), cut.into());
+            data.into()
+        }
+        data => json!({"value": data, "truncated": cut}),
     }
 }
 

@@ -78,10 +78,11 @@ impl Threads<'_> {
         let with_permissions = lineage.directives().find(|one| !one.permissions.is_empty());
         let permissions = with_permissions.map_or(&[][..], |one| one.permissions.as_slice());
         let (execute, fetch) = (patterns(permissions, "execute"), patterns(permissions, "fetch"));
+        let sign = patterns(permissions, "sign");
         let granted = GrantedActions {
             executes: !execute.is_empty(),
             fetches: !fetch.is_empty(),
-            signs: !patterns(permissions, "sign").is_empty(),
+            signs: !sign.is_empty(),
         };
         let risk = acknowledged(&loader, &lineage)?;
         let item = lineage.source.item().clone();
@@ -99,6 +100,7 @@ impl Threads<'_> {
             id: id.clone(),
             execute: narrowed(execute, request.grants.as_ref()),
             fetch: narrowed(fetch, request.parent.as_ref().map(|parent| &parent.fetch)),
+            sign: narrowed(sign, request.parent.as_ref().map(|parent| &parent.sign)),
             locked: request.locked,
             base: base.clone(),
         };

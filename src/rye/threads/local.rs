@@ -149,8 +149,16 @@ impl<'a> LocalBackend<'a> {
             return Err(BackendFault::new(BackendFaultKind::Timeout, why));
         }
         let exit_code = ended.exit_code.unwrap_or(-1);
+        let (stdout_total, stderr_total) = (ended.stdout_bytes, ended.stderr_bytes);
         let (stdout, stderr, elapsed) = (ended.stdout, ended.stderr, ended.duration);
-        Ok(PayloadResult::Command { exit_code, stdout, stderr, elapsed })
+        Ok(PayloadResult::Command {
+            exit_code,
+            stdout,
+            stderr,
+            stdout_total,
+            stderr_total,
+            elapsed,
+        })
     }
 }
 
@@ -323,5 +331,78 @@ fn told(path: &str, errno: Errno) -> BackendFault {
             format!("`{path}` may not be opened"),
         ),
         other => os_error(&format!("`{path}`: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::LocalBackend;
+    use crate::id::Space;
+    use crate::rye::RyeBuilder;
+    use crate::thread::{BackendFaultKind, Payload, PayloadResult, SandboxBackend, ThreadId};
+
+    fn list() -> Payload {
+        Payload::FilesList { path: ".".into() }
+    }
+
+    #[test]
+    fn a_sandbox_that_is_closed_does_nothing_more_and_leaves_no_folder() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let vars = [("HOME".into(), home.path().into()), ("PATH".into(), "/usr/bin:/bin".into())];
+        let rye = RyeBuilder::new().vars(vars).cwd(project.path().to_owned()).build().unwrap();
+        assert!(rye.spaces().get(Space::User).is_some());
+        let thread = ThreadId::new(&"acme/look".parse().unwrap()).unwrap();
+        let backend = LocalBackend::new(&rye, thread);
+        let folder = match backend.dispatch(list()) {
+            Ok(came) => {
+                assert_eq!(came, PayloadResult::Entries(Vec::new()));
+                Some(backend.workspace().unwrap().folder.clone())
+            }
+            // A machine without any sandbox.
+            Err(fault) => {
+                assert_eq!(fault.kind, BackendFaultKind::OsError, "{fault:?}");
+                None
+            }
+        };
+        assert!(folder.as_ref().is_none_or(|folder| folder.is_dir()));
+        for _ in 0..2 {
+            backend.close();
+            assert!(folder.as_ref().is_none_or(|folder| !folder.exists()));
+            for payload in [
+                list(),
+                Payload::FilesExists { path: "x".into() },
+                Payload::FilesRead { path: "x".into() },
+                Payload::FilesWrite { path: "x".into(), data: Vec::new(), mode: 0o644 },
+                Payload::CommandRun {
+                    cmd: "true".into(),
+                    env: std::collections::BTreeMap::new(),
+                    cwd: None,
+                    stdin: Vec::new(),
+                    timeout: Duration::from_secs(9),
+                },
+            ] {
+                let fault = backend.dispatch(payload).unwrap_err();
+                assert_eq!(fault.kind, BackendFaultKind::SandboxClosed);
+            }
+        }
+        let code = Payload::CodeRun {
+            code: "1".into(),
+            language: "javascript".into(),
+            timeout: Duration::from_secs(9),
+        };
+        let fault = backend.dispatch(code).unwrap_err();
+        assert_eq!(fault.kind, BackendFaultKind::UnsupportedPayload);
+    }
+
+    #[test]
+    fn a_sandbox_is_not_opened_to_be_closed() {
+        let rye = RyeBuilder::new().system_only();
+        let thread = ThreadId::new(&"acme/look".parse().unwrap()).unwrap();
+        let backend = LocalBackend::new(&rye, thread);
+        backend.close();
+        let fault = backend.dispatch(list()).unwrap_err();
+        assert_eq!(fault.kind, BackendFaultKind::SandboxClosed);
     }
 }

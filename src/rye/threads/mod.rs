@@ -45,6 +45,8 @@ pub(crate) struct ThreadParent {
     pub(super) id: ThreadId,
     /// What it may read; what it may run goes with every request.
     fetch: Grants,
+    /// What it may ask a person to sign.
+    sign: Grants,
 }
 
 /// A record that holds, and what is known of its thread.

@@ -8,10 +8,11 @@ use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::{THREAD_RECORD_BYTES, THREAD_TEXT_CHARS};
 use crate::diagnostic::Failure;
-use crate::id::Query;
+use crate::id::{Query, Space};
 use crate::rye::grants;
 use crate::rye::run::Request;
 use crate::rye::search::SearchRequest;
+use crate::rye::sign_requests::for_a_person;
 use crate::thread::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, transcript};
 
 /// One of them.
@@ -21,8 +22,8 @@ pub(super) enum OwnTool<'a> {
     Execute(&'a ThreadCalls<'a>),
     /// Reads an item, finds some, or goes on with a long result.
     Fetch(&'a ThreadCalls<'a>),
-    /// Says that a person should sign an item, which stands in the record; nothing is signed.
-    Sign,
+    /// Asks a person to sign an item, who decides with `rye pending`; it signs nothing.
+    Sign(&'a ThreadCalls<'a>),
 }
 
 impl ThreadTool for OwnTool<'_> {
@@ -30,7 +31,7 @@ impl ThreadTool for OwnTool<'_> {
         match self {
             Self::Execute(_) => "rye_execute",
             Self::Fetch(_) => "rye_fetch",
-            Self::Sign => "rye_sign",
+            Self::Sign(_) => "rye_sign",
         }
     }
 
@@ -41,7 +42,7 @@ impl ThreadTool for OwnTool<'_> {
                 "Gives the text of an item (`item_id`), finds items by a few words (`query`), or \
                  goes on with a long result of this thread (`blob`, `offset`)."
             }
-            Self::Sign => "Says that a person should sign an item. It signs nothing.",
+            Self::Sign(_) => "Asks a person to sign an item of the project. It signs nothing.",
         }
     }
 
@@ -73,7 +74,7 @@ impl ThreadTool for OwnTool<'_> {
                 },
                 "additionalProperties": false,
             }),
-            Self::Sign => json!({
+            Self::Sign(_) => json!({
                 "type": "object",
                 "properties": {"item_id": {"type": "string"}},
                 "required": ["item_id"],
@@ -94,12 +95,7 @@ impl ThreadTool for OwnTool<'_> {
         match self {
             Self::Execute(calls) => calls.execute(args, session),
             Self::Fetch(calls) => calls.fetch(&args),
-            Self::Sign => {
-                let item = args.get("item_id").and_then(Value::as_str).unwrap_or_default();
-                let message = "a model signs nothing: a person reads the item and signs it";
-                let detail = json!({"item_id": item, "pending_id": null});
-                Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail))
-            }
+            Self::Sign(calls) => calls.sign(&args),
         }
     }
 }
@@ -144,6 +140,27 @@ impl ThreadCalls<'_> {
                 Err(ToolCallFault::invalid_arguments(why))
             }
         }
+    }
+
+    /// Keeps the request for a person.
+    fn sign(&self, args: &Map<String, Value>) -> Result<Value, ToolCallFault> {
+        let denied =
+            |why: &str| ToolCallFault::of(ToolCallFaultKind::PermissionDenied, why, Value::Null);
+        let item = args.get("item_id").and_then(Value::as_str).unwrap_or_default();
+        let query: Query = item.parse().map_err(|error| refused(Failure::from(error)))?;
+        if query.space.is_some_and(|space| space != Space::Project) || query.bundle.is_some() {
+            return Err(denied("a thread asks for signatures over items of the project alone"));
+        }
+        let found = self.rye.signing().find(&query, Some(Space::Project)).map_err(refused)?;
+        grants::judge(Some(&self.sign), &found.item).map_err(|no| refused(no.into()))?;
+        if let Some(why) = for_a_person(&found.item) {
+            return Err(denied(why));
+        }
+        let item = found.item.clone();
+        let (id, sha256) = self.rye.approvals().ask_signature(found).map_err(refused)?;
+        let message = "a model signs nothing: a person reads the item and signs it";
+        let detail = json!({"pending_id": id, "item_id": item, "sha256": sha256});
+        Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail))
     }
 
     fn item(&self, item: &str) -> Result<Value, Failure> {

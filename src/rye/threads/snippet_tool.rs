@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::ThreadParent;
 use super::calls::{ThreadCalls, refused};
 use crate::base::json::object;
 use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
@@ -68,11 +67,10 @@ impl ThreadTool for SnippetTool<'_> {
         let asked = args.get("timeout_ms").and_then(Value::as_u64).filter(|ms| *ms > 0);
         let timeout = asked.map_or(most, |ms| most.min(Duration::from_millis(ms)));
         let request = CodeRequest::from_json(args.into()).timeout(timeout);
-        let parent = ThreadParent { id: calls.id.clone(), fetch: calls.fetch.clone() };
         let tools = RyeTools::new(calls.rye, calls.sink)
             .approval(policy.approval(CallApproval::First))
             .locked(calls.locked)
-            .of_thread(calls.call_id(session), calls.execute.clone(), parent);
+            .of_thread(calls.call_id(session), calls.execute.clone(), calls.as_parent());
         // Several calls run at once, which must not end each other's processes.
         calls.rye.host().serve_many();
         let executor = Executor::with_languages(policy.config);

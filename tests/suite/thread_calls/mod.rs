@@ -1,7 +1,9 @@
 //! How the calls of a thread are carried out.
 
 mod at_once;
+mod commands;
 mod finding;
+mod signing;
 #[cfg(feature = "code")]
 mod snippets;
 
