@@ -14,7 +14,8 @@ use crate::proxy;
 #[cfg(feature = "http")]
 use crate::web_page;
 use crate::{
-    base, bundle, id, import, interpolate, lock, oms, parse, plan, report, signature, trust, verify,
+    base, bundle, id, import, interpolate, lock, oms, parse, plan, report, signature, thread,
+    trust, verify,
 };
 
 /// A function that any bytes must satisfy.
@@ -43,6 +44,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("key", signature::fuzz::key),
     ("knowledge", parse::fuzz::knowledge),
     ("lock", lock::fuzz::lock),
+    ("model_answer", thread::fuzz::model_answer),
     ("name", id::fuzz::name),
     ("older", import::fuzz::older),
     ("oms", oms::fuzz::signature),

@@ -40,6 +40,7 @@ const EXAMPLES: &[&str] = &[
     "rye trust allow-root /srv/team",
     "rye trust allow-interpreter .venv/bin/python3",
     "rye trust allow-deps node_modules",
+    "rye trust allow-provider acme/model",
     "rye trust disallow node_modules",
     "rye keys generate",
     "rye keys import private_key.pem",

@@ -1,4 +1,4 @@
-//! What a tool writes, shown as it comes (core 11).
+//! What a tool writes, and what the model of a thread says, shown as it comes (core 11).
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
@@ -95,6 +95,12 @@ impl Sink for Live<'_> {
         // Beside output that is shown as it comes, or nobody could tell what belongs to what.
         state.shows_stderr = state.shows_stdout || as_it_comes && stderr;
         self.shows != Shows::Nothing
+    }
+
+    fn model_said(&self, text: &str) {
+        if self.shows == Shows::AsItComes && io::stderr().is_terminal() {
+            unpoisoned(self.state.lock()).shown.stderr(text);
+        }
     }
 
     fn wrote(&self, OutputPiece { of_stderr, bytes }: OutputPiece<'_>) {

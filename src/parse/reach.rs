@@ -7,7 +7,7 @@ pub(crate) use risk::{Risk, RiskBasis, RiskLink, RiskTier};
 use serde_json::Value;
 
 use super::item::Item;
-use super::tool::{EnvBase, Tool};
+use super::tool::{EnvBase, Provider, Tool};
 use crate::host::DeclaredNet;
 use crate::verify::FileList;
 
@@ -88,17 +88,19 @@ impl DeclaredReach {
             (sandbox.is_some_and(|s| s.writes_git), ".git"),
         ];
         writes.extend(more.iter().filter(|(is, _)| *is).map(|(_, what)| (*what).to_owned()));
+        let asked = tool.provider.as_ref().and_then(Provider::http);
+        let key = asked.and_then(|http| http.credential_env.clone());
         Self {
             runtime: tool.executor.as_ref().map(ToString::to_string),
             program: of_exec.or(of_config),
-            url: text("url"),
+            url: text("url").or(asked.map(|http| http.base.as_str().to_owned())),
             net: sandbox.and_then(|s| s.net.clone()),
             services: tool.services().iter().map(ToString::to_string).collect(),
             reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
             declares_reads: sandbox.is_some_and(|s| s.read.is_some()),
             writes,
             calls: tool.calls.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
-            secrets: tool.secrets.clone(),
+            secrets: tool.secrets.iter().cloned().chain(key).collect(),
             env: tool.env_names.iter().cloned().chain(all).collect(),
             hook: tool.hook.as_ref().map(|hook| {
                 let phases: Vec<_> = hook.phases.iter().map(|phase| phase.name()).collect();

@@ -85,14 +85,18 @@ impl Running<'_> {
             return Err(self.beyond(breach));
         }
         let held = (tokens, spend);
-        let (told, begin) = (self.conversation.told, Instant::now());
-        let mut told = |text: &str| {
+        let (told, begin, mut is_in_line) = (self.conversation.told, Instant::now(), false);
+        let turn = self.conversation.model.turn(&asked, &mut |text| {
             // What may be withheld is shown to nobody as it comes.
             if !replaced.may_withhold {
+                is_in_line = !text.ends_with('\n');
                 told(text);
             }
-        };
-        match self.conversation.model.turn(&asked, &mut told) {
+        });
+        if is_in_line {
+            told("\n");
+        }
+        match turn {
             Ok(turn) => {
                 let took = begin.elapsed();
                 // What nobody says is booked as what was held.

@@ -78,8 +78,11 @@ pub(crate) enum ThreadError {
     NotAProvider { item: Ref },
     #[error("no thread has the id `{}`", escape_line(.id))]
     NotFound { id: String, near: Vec<String> },
-    #[error("`{item}` lies in the project, and a provider reads all that a thread is told")]
-    ProjectProvider { item: Ref },
+    #[error(
+        "`{item}` lies in the project, and a provider reads all that a thread is told{}",
+        .stale.as_ref().map(|why| format!("; you let it in, and {why}")).unwrap_or_default()
+    )]
+    ProjectProvider { item: Ref, stale: Option<String> },
     #[error("the record of `{id}` does not hold: {}", escape_line(.why))]
     RecordInvalid { id: ThreadId, why: String },
     #[error("the record `{}` cannot be written or read: {source}", .path.display())]
@@ -170,10 +173,9 @@ impl Diagnose for ThreadError {
                 [] => "`rye thread list` shows what there is".into(),
                 near => format!("did you mean `{}`?", near.join("` or `")),
             },
-            Self::ProjectProvider { item } => format!(
-                "read it, put a copy into your user space and sign it there: `rye sign {item} \
-                 --space user`"
-            ),
+            Self::ProjectProvider { item, .. } => {
+                format!("read it, and let it in with `rye trust allow-provider {item}`")
+            }
             Self::RecordInvalid { .. } => {
                 "do not rely on it; a backup of its folder may be whole".into()
             }
@@ -196,7 +198,7 @@ impl Diagnose for ThreadError {
         match self {
             Self::NoProvider { item }
             | Self::NotAProvider { item }
-            | Self::ProjectProvider { item }
+            | Self::ProjectProvider { item, .. }
             | Self::BadConfig { item, .. }
             | Self::RiskNotAcknowledged { directive: item, .. } => Some(item.to_string()),
             _ => None,

@@ -44,6 +44,8 @@ pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 pub(crate) use converse::{Conversation, Ended, Resumed, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, ThreadError};
 pub(crate) use limits::ThreadLimits;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use model::fuzz;
 pub(crate) use model::{
     CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, Scripted, Turn,
 };

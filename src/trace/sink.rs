@@ -25,6 +25,9 @@ pub(crate) trait Sink: Sync {
     /// Takes what the tool of the run wrote, masked, as it comes.
     fn wrote(&self, _piece: OutputPiece<'_>) {}
 
+    /// Takes what the model of a thread says, masked, as it comes.
+    fn model_said(&self, _text: &str) {}
+
     /// Whether anybody reads the events; what costs something to tell is made for a reader alone.
     fn has_reader(&self) -> bool {
         true
@@ -136,5 +139,9 @@ impl Sink for Warnings<'_> {
 
     fn wrote(&self, piece: OutputPiece<'_>) {
         self.inner.wrote(piece);
+    }
+
+    fn model_said(&self, text: &str) {
+        self.inner.model_said(text);
     }
 }

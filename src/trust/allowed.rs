@@ -1,6 +1,6 @@
-//! What the person allowed by name inside a project (core 7.6, 7.9): programs that run tools,
-//! version files, and folders of packages. The records are signed, and each holds the state of the
-//! file at the time when it was written.
+//! What the person allowed by name inside a project (core 7.6, 7.9; threads 6): programs that run
+//! tools, version files, folders of packages, and providers of models. The records are signed, and
+//! each holds the state of the file at the time when it was written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +21,56 @@ use crate::space::{ProjectIdentity, Root};
 pub(crate) const INTERPRETERS: &str = "interpreters";
 /// The folder of the records about folders of packages.
 pub(crate) const DEPS: &str = "deps";
+
+/// The folder of the records about providers of models.
+pub(crate) const PROVIDERS: &str = "providers";
+
+/// A provider of models, as it was when it was let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProviderIdentity {
+    /// Its ref.
+    pub(crate) item: String,
+    /// Where its file lies.
+    pub(crate) path: PathBuf,
+    /// Of its text, without the signature.
+    pub(crate) sha256: String,
+    /// Where it is asked; a script is nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base_url: Option<String>,
+    /// The variable with the key that it is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) credential_env: Option<String>,
+}
+
+impl ProviderIdentity {
+    /// Whether it is allowed, as it is now.
+    pub(crate) fn permit(&self, trust: &TrustStore<'_>) -> Permit {
+        let Some(id) = record_id(PROVIDERS, &self.path) else { return Permit::Unknown };
+        match trust.record::<Self>(&id) {
+            Ok(None) => Permit::Unknown,
+            Ok(Some(record)) => match record.changed(self) {
+                None => Permit::Given,
+                Some(why) => Permit::Stale(why.to_owned()),
+            },
+            Err(error) => Permit::Stale(format!("its record cannot be used: {error}")),
+        }
+    }
+
+    /// What has changed since `self` was written; `None` if nothing has.
+    fn changed(&self, now: &Self) -> Option<&'static str> {
+        if (&self.path, &self.item) != (&now.path, &now.item) {
+            return Some("the record is about another file");
+        }
+        if self.credential_env != now.credential_env {
+            return Some("it wants another key now");
+        }
+        if self.base_url != now.base_url {
+            return Some("it is at another address now");
+        }
+        (self.sha256 != now.sha256).then_some("the file was changed since")
+    }
+}
 
 /// A program or a version file, identified by its path, target, size, time and content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,6 +203,19 @@ pub(crate) fn allow_deps(
     write(user, pair, DEPS, &folder.path, folder, now)
 }
 
+/// Writes the record that allows a provider of models.
+///
+/// # Errors
+/// `trust.io`, `trust.not_found` for a path that is not UTF-8.
+pub(crate) fn allow_provider(
+    user: &Root,
+    pair: &KeyPair,
+    provider: &ProviderIdentity,
+    now: Timestamp,
+) -> Result<(), TrustError> {
+    write(user, pair, PROVIDERS, &provider.path, provider, now)
+}
+
 fn write(
     user: &Root,
     pair: &KeyPair,
@@ -170,7 +233,30 @@ fn write(
 
 #[cfg(test)]
 mod tests {
-    use super::FileIdentity;
+    use super::{FileIdentity, ProviderIdentity};
+
+    #[test]
+    fn a_record_fits_one_state_of_one_provider() {
+        let record = ProviderIdentity {
+            item: "tool:acme/model".into(),
+            path: "/p/.ai/tools/acme/model.yaml".into(),
+            sha256: "ab".into(),
+            base_url: Some("https://api.example/v1".into()),
+            credential_env: Some("ACME_KEY".into()),
+        };
+        let text = toml::to_string(&record).unwrap();
+        assert_eq!(toml::from_str::<ProviderIdentity>(&text).unwrap(), record);
+        assert_eq!(record.changed(&record.clone()), None);
+        for other in [
+            ProviderIdentity { item: "tool:acme/other".into(), ..record.clone() },
+            ProviderIdentity { path: "/q/.ai/tools/acme/model.yaml".into(), ..record.clone() },
+            ProviderIdentity { sha256: "cd".into(), ..record.clone() },
+            ProviderIdentity { base_url: None, ..record.clone() },
+            ProviderIdentity { credential_env: Some("HOME".into()), ..record.clone() },
+        ] {
+            assert!(record.changed(&other).is_some(), "{other:?}");
+        }
+    }
 
     #[test]
     fn a_record_fits_one_state_of_one_file() {

@@ -39,7 +39,10 @@ mod scope;
 mod store;
 mod unfinished_rotation;
 
-pub(crate) use allowed::{DEPS, FileIdentity, INTERPRETERS, Permit, allow_deps, allow_file};
+pub(crate) use allowed::{
+    DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit, ProviderIdentity, allow_deps, allow_file,
+    allow_provider,
+};
 pub(crate) use approval::{ApprovedItem, ProjectApproval, approval, approve, signed_at};
 pub(crate) use dev_key::{DEV_OWNER, DevKey, DevRecord};
 pub(crate) use document::{DocumentFault, TrustDocument};

@@ -42,7 +42,8 @@ pub(crate) use crate::signature::{
 pub(crate) use crate::trust::{
     AcceptedProject, AllowedRoot, DEPS, DEV_OWNER, DevKey, DevRecord, DocumentFault, FileIdentity,
     INTERPRETERS, KeyError, KeyProblem, KeyScope, KeyStatus, NamedKeys, OutOfScope, OwnKeys,
-    Permit, Proposal, Revocation, TrustDocument, TrustError, TrustStore, allow_deps, allow_file,
-    check_own_config, proposals, record_id, relative, remove_own, rotate, write_own,
+    PROVIDERS, Permit, Proposal, ProviderIdentity, Revocation, TrustDocument, TrustError,
+    TrustStore, allow_deps, allow_file, allow_provider, check_own_config, proposals, record_id,
+    relative, remove_own, rotate, write_own,
 };
 pub(crate) use crate::trust::{ApprovedItem, ProjectApproval, approval, approve, signed_at};

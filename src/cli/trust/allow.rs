@@ -1,4 +1,4 @@
-//! Allows interpreters, version files and packages of a project by name.
+//! Allows interpreters, version files, packages and providers of a project by name.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,16 @@ use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
+use crate::cli::named::reference;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::id::{ItemId, Kind, Space};
+use crate::id::{ItemId, Kind, Query, Space};
 use crate::plan::file_identity;
-use crate::rye::{Rye, now};
+use crate::rye::{Rye, Threads, now};
 use crate::space::ProjectIdentity;
 use crate::verify::{
-    DEPS, FileIdentity, INTERPRETERS, Permit, TrustError, allow_deps, allow_file, record_id,
-    relative, remove_own, signed_at,
+    DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit, ProviderIdentity, TrustError, allow_deps,
+    allow_file, allow_provider, record_id, relative, remove_own, signed_at,
 };
 
 /// Files of a project that choose a version. They are allowed like programs.
@@ -99,6 +100,41 @@ pub(super) fn deps(
     Ok(Exit::DONE)
 }
 
+/// `rye trust allow-provider`.
+pub(super) fn provider(
+    item: &str,
+    rye: &Rye,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    rye.spaces().project()?;
+    let query: Query = reference(item, rye)?.parse()?;
+    let provider = Threads::new(rye).project_provider(&query)?;
+    let pair = rye.signing().own_pair()?;
+    let path = provider.path.display().to_string();
+    let (url, key) = (provider.base_url.as_deref(), provider.credential_env.as_deref());
+    let told = match (url, key) {
+        (None, _) => "it is a script, and is sent nothing".to_owned(),
+        (Some(url), None) => format!("{url} is sent all that a thread is told"),
+        (Some(url), Some(key)) => {
+            format!("{url} is sent all that a thread is told, and the key in `{key}`")
+        }
+    };
+    confirm(&format!("let threads ask `{}`", provider.item), &told, context, out)?;
+    allow_provider(rye.spaces().user()?, &pair, &provider, now())?;
+    if out.is_json() {
+        out.success(json!({
+            "item_id": provider.item, "path": path, "sha256": provider.sha256, "base_url": url,
+            "credential_env": key,
+        }));
+        return Ok(Exit::DONE);
+    }
+    out.line(&format!("threads may ask `{}`, as it is now", provider.item));
+    out.line(&format!("  {}", escape_line(&told)));
+    out.line(&format!("  take it back with `rye trust disallow {}`", escape_line(&path)));
+    Ok(Exit::DONE)
+}
+
 /// `rye trust disallow`: it also works for files that are gone.
 pub(super) fn disallow(
     path: &Path,
@@ -108,7 +144,7 @@ pub(super) fn disallow(
 ) -> Result<Exit, Failure> {
     let named = rye.located().cwd.join(path);
     let user = rye.spaces().user()?;
-    let kinds = [INTERPRETERS, DEPS];
+    let kinds = [INTERPRETERS, DEPS, PROVIDERS];
     let records = names(&named)
         .into_iter()
         .flat_map(|name| kinds.into_iter().filter_map(move |kind| record_id(kind, &name)));
@@ -167,6 +203,7 @@ pub(in crate::cli) fn allowed(rye: &Rye) -> Result<Vec<Allowed>, Failure> {
         let row = match entry.item.id.folder().strip_prefix("keys/") {
             Some(INTERPRETERS) => file(&entry.item.id, rye),
             Some(DEPS) => folder(&entry.item.id, rye),
+            Some(PROVIDERS) => named_provider(&entry.item.id, rye),
             _ => continue,
         };
         rows.extend(row);
@@ -197,6 +234,30 @@ fn folder(id: &ItemId, rye: &Rye) -> Option<Allowed> {
     let stale = match ProjectIdentity::read(&record.path) {
         Err(_) => Some("it is gone".to_owned()),
         Ok(folder) => stale(rye.trust().permits_deps(&folder)),
+    };
+    let signed_at = signed_at(&rye.trust(), id);
+    Some(Allowed { what, path: record.path.display().to_string(), stale, signed_at })
+}
+
+fn named_provider(id: &ItemId, rye: &Rye) -> Option<Allowed> {
+    let what = "provider";
+    let record = match rye.trust().record::<ProviderIdentity>(id) {
+        Ok(record) => record?,
+        Err(error) => return Some(unreadable(what, id, &error)),
+    };
+    // Of another project than this one only what is known without reading its items.
+    let is_here = record.path.starts_with(rye.spaces().project_path());
+    let now = || {
+        let query: Query = record.item.parse().ok()?;
+        Threads::new(rye).project_provider(&query).ok()
+    };
+    let stale = match (record.path.is_file(), is_here) {
+        (false, _) => Some("it is gone".to_owned()),
+        (true, false) => None,
+        (true, true) => match now() {
+            None => Some("it is not admitted any more".to_owned()),
+            Some(now) => stale(now.permit(&rye.trust())),
+        },
     };
     let signed_at = signed_at(&rye.trust(), id);
     Some(Allowed { what, path: record.path.display().to_string(), stale, signed_at })

@@ -131,9 +131,15 @@ enum Verb {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Take back what allow-interpreter or allow-deps let in
+    /// Let threads ask a model by a provider that lies in this project, as it is now
+    AllowProvider {
+        /// The provider, such as `acme/model`
+        #[arg(value_name = "REF|PATH")]
+        item: String,
+    },
+    /// Take back what allow-interpreter, allow-deps or allow-provider let in
     Disallow {
-        /// The program or the folder
+        /// The program, the folder, or the file of the provider
         #[arg(value_name = "PATH")]
         path: PathBuf,
     },
@@ -194,6 +200,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Show { key } => list::show(key, &rye, out),
         Verb::AllowInterpreter { path } => allow::interpreter(path, &rye, context, out),
         Verb::AllowDeps { folder } => allow::deps(folder, &rye, context, out),
+        Verb::AllowProvider { item } => allow::provider(item, &rye, context, out),
         Verb::Disallow { path } => allow::disallow(path, &rye, context, out),
         Verb::AllowRoot { .. } => Ok(Exit::DONE),
     }

@@ -82,6 +82,14 @@ impl Provider {
     pub(crate) fn prices(&self, model: &str) -> Option<Prices> {
         self.prices.iter().find_map(|(name, prices)| (name == model).then_some(*prices))
     }
+
+    /// Where it is asked over a network, and how.
+    pub(crate) fn http(&self) -> Option<&HttpProvider> {
+        match &self.kind {
+            ProviderKind::Http(http) => Some(http),
+            ProviderKind::Scripted(_) => None,
+        }
+    }
 }
 
 const KIND: &str = "provider";

@@ -35,7 +35,7 @@ use crate::thread::{
     Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError, ThreadId,
     ThreadLimits, ToolTable, converse, counts, transcript,
 };
-use crate::trace::{Event, WithoutOutput};
+use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys, Source};
 
 /// A thread that is ready to start.
@@ -51,6 +51,8 @@ struct Prepared<'a> {
     risk: RiskClass,
     /// The folder that holds the `.ai` of its record.
     base: PathBuf,
+    /// Hears what the model says.
+    listener: &'a dyn Sink,
 }
 
 impl Threads<'_> {
@@ -127,6 +129,7 @@ impl Threads<'_> {
             lineage: &lineage,
             inputs,
             base,
+            listener: loader.sink,
         };
         let pair = OwnKeys::new(user).pair()?;
         if request.detached {
@@ -307,7 +310,7 @@ impl Prepared<'_> {
             backend: &LocalBackend::new(calls.rye, calls.id.clone()),
             host: calls.rye.host(),
             model: self.chosen.language_model(calls.rye),
-            told: &|_| (),
+            told: &|text| self.listener.model_said(text),
             prices: *prices,
             answer_tokens: provider.answer_tokens,
             limits: self.limits,

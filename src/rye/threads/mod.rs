@@ -1,11 +1,11 @@
 //! Threads: which there are, and whether the record of one is what was signed.
 //!
-//! `fork.rs` starts one · `settings.rs` its limits and its model · `permissions.rs` what it may
-//! reach, `risk.rs` how grave that is · `calls.rs` what its model calls, `own_tools.rs`,
-//! `find_tools.rs` and `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the
-//! thread · `life.rs` waiting for one and ending it, of tools that run detached too · `places.rs`
-//! how many of these run at once · `resume.rs` one that goes on · `below.rs` a rye that something
-//! in one started · `watch.rs` the hooks of one
+//! `fork.rs` starts one · `settings.rs` its limits and its model, `project_provider.rs` one of a
+//! project · `permissions.rs` what it may reach, `risk.rs` how grave that is · `calls.rs` what its
+//! model calls, `own_tools.rs`, `find_tools.rs` and `snippet_tool.rs` of rye itself and `local.rs`
+//! in the sandbox of the thread · `life.rs` waiting for one and ending it, of tools that run
+//! detached too · `places.rs` how many of these run at once · `resume.rs` one that goes on ·
+//! `below.rs` a rye that something in one started · `watch.rs` the hooks of one
 
 mod below;
 mod calls;
@@ -16,6 +16,7 @@ mod local;
 mod own_tools;
 mod permissions;
 mod places;
+mod project_provider;
 mod resume;
 mod risk;
 mod settings;

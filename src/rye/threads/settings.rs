@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::project_provider::{check_permit, provider_of};
 use crate::base::text::near;
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
-use crate::parse::{HttpProvider, Item, Prices, Provider, ProviderKind, ScriptedTurn};
+use crate::parse::{HttpProvider, Prices, Provider, ProviderKind, ScriptedTurn};
 use crate::plan::{ConfigCopy, PlanSource};
 use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
@@ -136,18 +137,11 @@ pub(super) fn model(
     let none = || ThreadError::NoProvider { item: lineage.source.item().clone() };
     let query: Query = named.ok_or_else(none)?.parse()?;
     let query = Query { kind: query.kind.or(Some(Kind::Tool)), ..query };
-    let found = loader.find(&query)?;
-    // It is not even read: what lies in the project does not choose where a conversation goes.
-    if found.space == Space::Project {
-        return Err(ThreadError::ProjectProvider { item: found.item }.into());
-    }
-    let (source, parsed) = loader.admit(found)?;
+    let (source, parsed) = loader.admit(loader.find(&query)?)?;
     let item = source.item().clone();
-    let provider = match parsed {
-        Item::Tool(tool) => tool.provider,
-        _ => None,
-    };
-    let provider = provider.ok_or_else(|| ThreadError::NotAProvider { item: item.clone() })?;
+    let provider = provider_of(&source, parsed)?;
+    // What lies in the project does not choose by itself where a conversation goes.
+    check_permit(loader, &source, &provider)?;
     let wanted = asked.map(str::to_owned).or(declared.id).or(declared.tier);
     let wanted = wanted.unwrap_or_else(|| "general".into());
     let mut models = provider.models.iter();

@@ -7,6 +7,8 @@
 mod answer;
 mod anthropic;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod http;
 mod openai;
 mod scripted;

@@ -2,7 +2,9 @@
 //! real server on this machine that holds each request against the published shape.
 
 mod faults;
+mod project;
 mod secrets;
+mod shown;
 mod talk;
 
 use std::sync::{Arc, Mutex, OnceLock};
