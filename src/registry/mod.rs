@@ -33,5 +33,5 @@ pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
 pub(crate) use reach::ThreadAbove;
 #[cfg(feature = "code")]
-pub(crate) use snippets::{WaitingSnippet, WaitingTool, begin_snippet};
+pub(crate) use snippets::{WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet};
 pub(crate) use threads::{Amounts, Breach, NewThread, ThreadRow};

@@ -125,6 +125,29 @@ pub(crate) fn begin_snippet(registry: &Registry, id: &str) -> Result<(), Registr
         }
     }
 }
+/// Lets a snippet wait again that this process claimed and of which nothing new ran; `false` where
+/// that is not so.
+///
+/// # Errors
+/// `registry.io`
+#[cfg(any(feature = "code", test))]
+pub(crate) fn unclaim_snippet(registry: &Registry, id: &str) -> Result<bool, RegistryError> {
+    let Some(own) = Approver::own() else { return Ok(false) };
+    wait_again(&registry.db, id, own).map_err(|error| registry.fail(error))
+}
+
+/// Lets a snippet wait again where this process claimed it and nothing new of it ran.
+fn wait_again(db: &Connection, id: &str, by: Approver) -> rusqlite::Result<bool> {
+    let changed = db.execute(
+        "UPDATE pending SET state = 'waiting', decided_by = NULL, decided_at = NULL,
+         approver_pid = NULL, approver_start = NULL WHERE id = ?1 AND state = 'approved'
+         AND approver_pid = ?2 AND approver_start = ?3
+         AND EXISTS (SELECT 1 FROM snippet WHERE snippet.id = ?1 AND began = 0)",
+        params![id, by.pid, by.start.cast_signed()],
+    )?;
+    Ok(changed == 1)
+}
+
 /// Notes that a snippet was claimed of which nothing new ran.
 pub(super) fn claimed(step: &Connection, id: &str) -> rusqlite::Result<()> {
     let is_there = step.execute("UPDATE snippet SET began = 0 WHERE id = ?1", [id])?;
@@ -146,13 +169,7 @@ pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
     let claimed: Vec<(String, Option<Approver>)> = rows.collect::<Result<_, _>>()?;
     for (id, by) in claimed {
         let Some(by) = by.filter(|by| by.is_gone()) else { continue };
-        db.execute(
-            "UPDATE pending SET state = 'waiting', decided_by = NULL, decided_at = NULL,
-             approver_pid = NULL, approver_start = NULL WHERE id = ?1 AND state = 'approved'
-             AND approver_pid = ?2 AND approver_start = ?3
-             AND EXISTS (SELECT 1 FROM snippet WHERE snippet.id = ?1 AND began = 0)",
-            params![id, by.pid, by.start.cast_signed()],
-        )?;
+        wait_again(db, &id, by)?;
     }
     Ok(())
 }
@@ -185,7 +202,7 @@ pub(super) fn expire(db: &Connection) -> rusqlite::Result<()> {
 mod tests {
     use std::path::Path;
 
-    use super::{WaitingSnippet, begin_snippet};
+    use super::{WaitingSnippet, begin_snippet, unclaim_snippet};
     use crate::diagnostic::Diagnose;
     use crate::registry::{Decision, PendingState, Postponed, Registry};
 
@@ -299,7 +316,12 @@ mod tests {
         gone(&registry);
         postpone(&mut registry);
         registry.claim(&id, &decision()).unwrap();
+        assert!(unclaim_snippet(&registry, &id).unwrap());
+        assert!(!unclaim_snippet(&registry, &id).unwrap());
+        assert_eq!(state(&registry), PendingState::Waiting);
+        registry.claim(&id, &decision()).unwrap();
         begin_snippet(&registry, &id).unwrap();
+        assert!(!unclaim_snippet(&registry, &id).unwrap(), "something new may have run");
         assert_eq!(begin_snippet(&registry, &id).map_err(code), Err("pending.decided"));
         gone(&registry);
         assert_eq!(state(&registry), PendingState::Lost);

@@ -18,6 +18,8 @@ use crate::code::Verdict;
 use crate::diagnostic::Failure;
 use crate::execute::{Mask, Outcome, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
+#[cfg(feature = "code")]
+use crate::registry::unclaim_snippet;
 use crate::registry::{
     Decision, EnvDigests, PendingRequest, PendingState, Postponed, Registry, RegistryError,
 };
@@ -190,6 +192,13 @@ impl Approvals<'_> {
             // Nothing was started, or somebody else's run of it was.
             return result;
         }
+        #[cfg(feature = "code")]
+        if let Err(failed) = &result
+            && failed.failure.interrupted().is_some()
+            && self.waits_again(request).map_err(early)?
+        {
+            return result;
+        }
         let told = match &result {
             Ok(report) => report.to_json(start.elapsed(), false, None),
             Err(failed) => {
@@ -205,6 +214,14 @@ impl Approvals<'_> {
             (Ok(_), Err(lost)) => Err(early(lost)),
             (result, _) => result,
         }
+    }
+
+    /// A saved snippet that was asked to end before anything new of it ran may be decided again.
+    #[cfg(feature = "code")]
+    fn waits_again(self, request: &PendingRequest) -> Result<bool, Failure> {
+        let registry = self.registry()?;
+        let again = registry.map(|registry| unclaim_snippet(&registry, &request.row.id));
+        Ok(again.transpose()?.unwrap_or(false))
     }
 
     /// What a person is shown of a kept request before they decide it, without the values of

@@ -24,7 +24,9 @@ use crate::base::json::object;
 use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
 use crate::diagnostic::Failure;
 use crate::id::{Grants, Pattern, Query};
-use crate::registry::{Decision, PendingRequest, PendingState, Registry, RegistryError};
+use crate::registry::{
+    Decision, PendingRequest, PendingState, Registry, RegistryError, unclaim_snippet,
+};
 use crate::report::Report;
 use crate::trace::{Quiet, Sink};
 
@@ -157,8 +159,8 @@ impl Approvals<'_> {
     /// Decides a snippet that waits, and runs it again: from its start to where it was by what it
     /// was told before, and then on. This is the project that it was asked in.
     ///
-    /// Whoever decides claims the request first, so of two one wins. Where this process dies while
-    /// the snippet is run again up to where it was, the request waits as before. From then on it is
+    /// Whoever decides claims the request first, so of two one wins. Where this process dies, or is
+    /// asked to end, while the snippet is run again up to where it was, the request waits as before. From then on it is
     /// never run again: where this process dies before the end, the request is lost.
     ///
     /// A request that is rejected stays so, also where the snippet is not what it was: then it is
@@ -195,6 +197,10 @@ impl Approvals<'_> {
         let (executor, paused, tools) = ready?;
         registry.claim(id, decision)?;
         let result = executor.resume(&paused, verdict, &tools, print);
+        if result.signal().is_some() && unclaim_snippet(&registry, id)? {
+            // It was asked to end before anything new ran, so the person may decide it again.
+            return Ok(result);
+        }
         registry.finish(id, &result.to_json().to_string())?;
         Ok(result)
     }

@@ -197,8 +197,12 @@ fn each_asks_before_every_call_and_first_before_the_first_one_of_each_tool() {
 #[test]
 fn calls_under_way_end_before_a_snippet_waits_and_one_is_asked_about() {
     let world = world();
-    world.signed(".ai/tools/acme/slow.sh", &reads("sleep 0.4; echo x >>slow; echo '{\"s\": 1}'\n"));
-    let code = "__out = await Promise.all([tools.acme.slow(), tools.acme.write({k: 1}),\n\
+    let slow = reads("touch began; sleep 0.4; echo x >>slow; echo '{\"s\": 1}'\n");
+    world.signed(".ai/tools/acme/slow.sh", &slow);
+    let began = reads("while [ ! -e began ]; do sleep 0.02; done; echo '{}'\n");
+    world.signed(".ai/tools/acme/began.sh", &began);
+    let code = "const slow = tools.acme.slow(); await tools.acme.began();\n\
+        __out = await Promise.all([slow, tools.acme.write({k: 1}),\n\
         tools.acme.write({k: 2}), runChain([{tool_id: 'acme/count'}, {tool_id: 'acme/other'},\n\
         {tool_id: 'acme/count'}])]);";
     let (mut id, told) = waits(&world, code, &[]);
@@ -330,6 +334,32 @@ fn what_a_snippet_computed_before_it_waits_counts_behind_the_wait() {
     let (status, told) = decide(&world, "approve", &id);
     let limit = json!({"limit": "timeout", "most": 60_000});
     assert_eq!((status, &told["error"]["data"]), (4, &limit), "{told}");
+}
+
+#[test]
+fn who_is_asked_to_end_before_anything_new_ran_leaves_a_request_that_waits() {
+    let world = world();
+    let config = "category: execution\nversion: \"1.0.0\"\napproval: first\nengine_ms: 300000\n";
+    world.signed_home(".ai/config/execution/code.yaml", config);
+    let code = "for (let i = 0; i < 3e7; i++); await tools.acme.write(); __out = 'went on'";
+    let (id, _) = waits(&world, code, &[]);
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let is_claimed = || {
+        let sql = "SELECT state = 'approved' FROM pending";
+        db.query_row(sql, [], |row| row.get::<_, bool>(0)).unwrap()
+    };
+    let mut command = world.command(&["pending", "approve", &id, "--json"]);
+    let mut approver = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !is_claimed() {
+        assert!(approver.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let pid = approver.id().to_string();
+    assert!(std::process::Command::new("kill").arg(pid).status().unwrap().success());
+    assert!(!approver.wait().unwrap().success());
+    assert_eq!((state(&world, &id), lines(&world, "wrote")), (json!("waiting"), 0));
+    assert_eq!(approved(&world, &id), "went on");
+    assert_eq!(lines(&world, "wrote"), 1);
 }
 
 #[test]

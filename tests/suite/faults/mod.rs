@@ -16,7 +16,7 @@ mod cases;
 mod full;
 mod imports;
 mod names;
-#[cfg(feature = "code")]
+#[cfg(all(feature = "code", feature = "mcp"))]
 mod snippets;
 pub mod tracer;
 mod tree;
