@@ -160,8 +160,9 @@ impl Approvals<'_> {
     /// was told before, and then on. This is the project that it was asked in.
     ///
     /// Whoever decides claims the request first, so of two one wins. Where this process dies, or is
-    /// asked to end, while the snippet is run again up to where it was, the request waits as before. From then on it is
-    /// never run again: where this process dies before the end, the request is lost.
+    /// asked to end, while the snippet is run again up to where it was, the request waits as
+    /// before. From then on it is never run again: where this process dies before the end, the
+    /// request is lost.
     ///
     /// A request that is rejected stays so, also where the snippet is not what it was: then it is
     /// not run again, and the result says `pending.drifted`.
