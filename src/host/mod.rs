@@ -43,7 +43,6 @@ mod observe;
 mod os;
 mod persistent;
 mod pipes;
-#[cfg(any(feature = "code", feature = "mcp"))]
 mod pool;
 mod private_dir;
 mod ptrace;
@@ -56,12 +55,13 @@ pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,
     InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,
 };
+pub(crate) use egress::HOP_BY_HOP;
 pub(crate) use egress::{
     Egress, HostTraffic, Refusal, RefusedCall, Service, ServiceText, Traffic, fits_header,
     service_line,
 };
 #[cfg(feature = "http")]
-pub(crate) use egress::{HOP_BY_HOP, REFUSED_HEADER, plain_path};
+pub(crate) use egress::{REFUSED_HEADER, plain_path};
 pub(crate) use environment::Vars;
 #[cfg(feature = "http")]
 pub(crate) use exchange::OuterProxy;

@@ -101,6 +101,7 @@ pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
 pub(crate) use items::Described;
 pub(crate) use locks::{Change, LockReport, LockRow};
 pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
+#[cfg(feature = "lsp")]
 pub(crate) use offer::Offer;
 #[cfg(any(feature = "lsp", feature = "mcp"))]
 pub(crate) use offer::OfferOutcome;

@@ -29,6 +29,10 @@ pub(crate) struct Offer {
     /// of each file beside it, which stands there whole where its earlier bytes were not kept.
     pub(crate) diff: String,
     /// There is a verified version to compare with.
+    #[cfg_attr(
+        not(any(feature = "lsp", feature = "mcp")),
+        expect(dead_code, reason = "only who asks a person tells it")
+    )]
     pub(crate) has_baseline: bool,
     /// The bytes of the file, and of those beside it, as they were shown.
     seen: (Digest, BTreeMap<String, Digest>),

@@ -64,6 +64,10 @@ pub struct Moment<'a> {
     pub of_rye: bool,
     pub call: &'a Call,
     /// Where bytes are written, the first of them.
+    #[cfg_attr(
+        not(all(feature = "code", feature = "mcp")),
+        expect(dead_code, reason = "only steps of snippets are told by what is written")
+    )]
     pub begin: &'a dyn Fn() -> Vec<u8>,
 }
 
