@@ -90,8 +90,9 @@ fn times_run(world: &World) -> usize {
 }
 
 #[test]
-fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_a_tool_a_page_and_a_child() {
+fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_tools_a_page_a_snippet_and_a_child() {
     let world = World::new();
+    world.write("note.md", "About rye.\n");
     let (status, told) = world.json(RESEARCH);
     assert_eq!(status, 0, "{told}");
     let id = told["thread_id"].as_str().unwrap();
@@ -109,14 +110,33 @@ fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_a_tool_a_page_and_a_c
     let cost = &told["cost"];
     assert_eq!(
         (&cost["turns"], &cost["spawns"], &cost["tokens"]),
-        (&json!(4), &json!(1), &json!(6_410))
+        (&json!(5), &json!(1), &json!(8_000))
     );
     let gave = results(&world, id);
-    assert_eq!(gave.len(), 4);
-    assert!(gave[0].to_string().contains("entries") || gave[0].get("ok").is_none(), "{}", gave[0]);
-    assert!(gave[1]["content"].as_str().unwrap().contains("# "), "{}", gave[1]);
+    assert_eq!(gave.len(), 7);
+    let called = events(&world, id, "tool_call_start");
+    let called: Vec<&Value> = called.iter().map(|call| &call["name"]).collect();
     assert_eq!(
-        gave[2]["outputs"]["sentence"],
+        json!(called),
+        json!([
+            "rye_file_system_list",
+            "rye_file_system_glob",
+            "rye_file_system_grep",
+            "rye_fetch",
+            "rye_code",
+            "rye_execute",
+            "directive_return",
+        ])
+    );
+    assert!(gave[0]["entries"].is_array(), "{}", gave[0]);
+    assert_eq!(gave[1]["paths"], json!(["note.md"]));
+    assert_eq!(gave[2]["matches"].as_array().map(Vec::len), Some(1), "{}", gave[2]);
+    assert!(gave[3]["content"].as_str().unwrap().contains("# "), "{}", gave[3]);
+    if cfg!(feature = "code") {
+        assert_eq!(gave[4]["value"]["**/*.md"], 1, "{}", gave[4]);
+    }
+    assert_eq!(
+        gave[5]["outputs"]["sentence"],
         "rye runs tools and directives whose every file is signed."
     );
     let all = rows(&world);
