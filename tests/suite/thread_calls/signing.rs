@@ -100,26 +100,22 @@ fn one_file_is_asked_about_once_and_what_a_thread_may_not_ask_for_is_not_kept() 
     let world = World::new();
     world.write(".ai/tools/acme/mine.sh", tool("", "echo mine\n"));
     world.write(".ai/tools/other/theirs.sh", tool("", "echo theirs\n").replace("acme", "other"));
-    world.write(".ai/tools/hooks/judge.yaml", "version: \"1.0.0\"\n");
-    let all =
-        "<acknowledge risk=\"elevated\"/><sign><tool>acme.*</tool><tool>hooks.*</tool></sign>";
     let turns: Vec<Value> = [
         "tool:acme/mine",
         "acme/mine",
         "tool:other/theirs",
-        "tool:hooks/judge",
         "tool:acme/mine@user",
         "tool:rye/bash",
         "tool:acme/none",
     ]
     .map(wants)
     .into();
-    let told = gave(&world, &turns, all);
+    let told = gave(&world, &turns, SIGNS);
     assert_eq!(told[0]["detail"]["pending_id"], told[1]["detail"]["pending_id"]);
     let kinds: Vec<&str> =
         told.iter().map(|it| it["error_kind"].as_str().unwrap_or_default()).collect();
     let (denied, failed) = ("permission_denied", "tool_execution_exception");
-    assert_eq!(kinds, ["pending", "pending", denied, denied, denied, failed, failed]);
+    assert_eq!(kinds, ["pending", "pending", denied, denied, failed, failed]);
     assert_eq!(waiting(&world).len(), 1);
     // A thread below one that may not ask may not either.
     let child = crate::threads::directive("child", "turns=\"5\"", SIGNS);
