@@ -139,3 +139,94 @@ impl Talker {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::ops::ControlFlow;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::{Duration, Instant};
+
+    use crate::host::{AnswerPart, Host, HttpCall, NetFault, NetSettings, Os};
+
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    /// A server for one request, which sends these pieces and waits; it tells when it is left.
+    fn server(pieces: &'static [&'static str]) -> (String, Receiver<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (tell, left) = channel();
+        std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut asked = [0; 4096];
+            let _ = client.read(&mut asked).unwrap();
+            for piece in pieces {
+                client.write_all(piece.as_bytes()).unwrap();
+                client.flush().unwrap();
+                std::thread::sleep(Duration::from_millis(30));
+            }
+            while client.read(&mut asked).is_ok_and(|read| read > 0) {}
+            let _ = tell.send(());
+        });
+        (url, left)
+    }
+
+    fn call(url: String, time: Duration, body_cap: usize) -> HttpCall {
+        HttpCall {
+            method: "POST",
+            url,
+            headers: Vec::new(),
+            body: None,
+            until: Instant::now() + time,
+            connect_timeout: PATIENCE,
+            body_cap,
+            way: NetSettings::default(),
+        }
+    }
+
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n";
+
+    #[test]
+    fn pieces_come_before_the_end_and_whoever_has_enough_closes_the_connection() {
+        let (url, left) = server(&[HEAD, "3\r\nabc\r\n", "3\r\ndef\r\n", "3\r\nghi\r\n"]);
+        let (mut came, mut told) = (String::new(), 0);
+        let ended = Os::new(false).stream(&call(url, PATIENCE, 100), &mut |part| {
+            match part {
+                AnswerPart::Head { status, headers } => {
+                    assert!(headers.contains(&("x-a".into(), b"b".to_vec())));
+                    told = status;
+                }
+                AnswerPart::Body(bytes) => came.push_str(std::str::from_utf8(bytes).unwrap()),
+            }
+            match came.contains("def") {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        assert_eq!((ended, told), (Ok(()), 200));
+        assert!(came.starts_with("abcdef"), "{came}");
+        left.recv_timeout(PATIENCE).unwrap();
+    }
+
+    #[test]
+    fn past_its_time_and_past_its_cap_an_answer_is_left() {
+        let (url, left) = server(&[HEAD, "3\r\nabc\r\n"]);
+        let mut read = 0;
+        let mut count = |part: AnswerPart<'_>| {
+            if let AnswerPart::Body(bytes) = part {
+                read += bytes.len();
+            }
+            ControlFlow::Continue(())
+        };
+        let call_of = |url, cap| call(url, Duration::from_secs(1), cap);
+        let ended = Os::new(false).stream(&call_of(url, 100), &mut count);
+        assert_eq!(ended, Err(NetFault::TimedOut));
+        left.recv_timeout(PATIENCE).unwrap();
+        let (url, left) = server(&[HEAD, "6\r\nabcdef\r\n", "6\r\nabcdef\r\n"]);
+        let ended = Os::new(false).stream(&call_of(url, 10), &mut count);
+        assert_eq!(ended, Err(NetFault::Broken("it has more than 10 bytes".into())));
+        left.recv_timeout(PATIENCE).unwrap();
+        assert!(read <= 3 + 10, "no more than the cap was handed over: {read}");
+    }
+}

@@ -42,8 +42,7 @@ pub(crate) struct Asked<'a> {
 impl Asked<'_> {
     /// The bytes that a model reads, counted as JSON.
     pub(crate) fn bytes(&self) -> u64 {
-        let messages: usize =
-            self.messages.iter().map(|said| said.to_json().to_string().len()).sum();
+        let messages: usize = self.messages.iter().map(Message::bytes).sum();
         let tools: usize = self.tools.iter().map(|tool| tool.to_json().to_string().len()).sum();
         u64::try_from(self.system.len() + messages + tools).unwrap_or(u64::MAX)
     }
@@ -62,6 +61,18 @@ pub(crate) enum Message {
 }
 
 impl Message {
+    /// As long as it is at the most; a turn goes out as it came, or as its words and calls.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Model(turn) => {
+                let kept = turn.kept.as_ref().map_or(0, |kept| kept.content.len());
+                let plain = Turn { kept: None, ..turn.clone() };
+                kept.max(plain.to_json().to_string().len())
+            }
+            other => other.to_json().to_string().len(),
+        }
+    }
+
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::User(text) => json!({"role": "user", "content": text}),
