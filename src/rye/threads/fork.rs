@@ -156,11 +156,7 @@ impl Threads<'_> {
         if is_stopped {
             registry.stops().forget(id.as_str())?;
         }
-        let ended =
-            ended.map_err(|failure| match failure.interrupted().filter(|_| is_stopped) {
-                Some(_) => ThreadError::Cancelled { id: id.to_string() }.into(),
-                None => failure,
-            })?;
+        let ended = ended.map_err(|failure| told_as_cancelled(failure, is_stopped, &id))?;
         loader.remember(lineage.sources(), false);
         let cost = cost(&mut registry, &id, &ended)?;
         Ok(Report::Thread(Box::new(ThreadReport {
@@ -171,6 +167,14 @@ impl Threads<'_> {
             cost,
             warnings,
         })))
+    }
+}
+
+/// Whoever was interrupted because somebody stopped the thread was cancelled.
+fn told_as_cancelled(failure: Failure, is_stopped: bool, id: &ThreadId) -> Failure {
+    match failure.interrupted().filter(|_| is_stopped) {
+        Some(_) => ThreadError::Cancelled { id: id.to_string() }.into(),
+        None => failure,
     }
 }
 
