@@ -16,7 +16,7 @@ use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
 use crate::plan::{PlanFile, SandboxChoice};
 use crate::report::{Report, trace_text};
-use crate::rye::{Request, Rye};
+use crate::rye::{Request, Rye, Threads};
 use crate::trace::{Quiet, Recorded, Sink};
 
 /// Run a tool or directive, or show what it would do
@@ -164,7 +164,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         }
     };
     if let Some(id) = report.pending_id().filter(|_| args.wait) {
-        return wait(&rye, id, out);
+        return wait(&rye, id, report.thread_id(), out);
     }
     let events = events.filter(|_| args.trace || report.is_tool());
     let is_quiet = args.quiet && !args.dry_run && report.exit_status() == 0;
@@ -247,10 +247,17 @@ pub(super) fn show(
     Exit::Status(report.exit_status())
 }
 
-/// Waits for a person's decision, and shows the outcome of the approved run.
-fn wait(rye: &Rye, id: &str, out: &mut Out) -> Result<Exit, Failure> {
+/// Waits for a person's decision, and shows the outcome of the approved run, or of the thread that
+/// went on.
+fn wait(rye: &Rye, id: &str, thread: Option<&str>, out: &mut Out) -> Result<Exit, Failure> {
     if !out.is_json() {
         out.note(&format!("waits for a person: `rye pending show {}`", escape_line(id)));
+    }
+    if let Some(thread) = thread {
+        return Ok(match Threads::new(rye).wait_for_end(thread)? {
+            Ok(ended) => super::thread::show_end(&ended.report, out),
+            Err(signal) => Exit::Signal(signal),
+        });
     }
     let report = match rye.approvals().wait_for(id)? {
         Ok(report) => report,

@@ -14,7 +14,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::execute::Mask;
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::rye::{RequestRows, SignRequest};
+use crate::rye::{RequestRows, SignRequest, WaitingThreads};
 use crate::trace::Quiet;
 
 /// See and decide what tools ask a person before they go on
@@ -108,7 +108,7 @@ fn row(request: &PendingRow) -> Map<String, Value> {
         "id": request.id, "item_id": request.item, "project": request.project,
         "asked_at": request.asked_at, "reason": request.reason, "message": request.message,
         "state": request.state.name(), "decided_by": request.decided_by,
-        "decided_at": request.decided_at,
+        "decided_at": request.decided_at, "thread_id": request.thread,
     });
     match row {
         Value::Object(row) => row,
@@ -141,6 +141,7 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
     }
     let RequestRows { known: mut rows, said } = RequestRows::new(request, &plan, &Mask::default())?;
     rows.insert(1, ("state", state(request)));
+    rows.extend(request.row.thread.clone().map(|thread| ("thread", thread)));
     rows.extend(ended(request, result));
     show_rows(&rows, out);
     out.line(RequestRows::SAID);
@@ -375,6 +376,9 @@ fn reject(
 ) -> Result<Exit, Failure> {
     let what = format!("reject {}, `{}`", request.row.id, request.row.item);
     confirm(&what, "", context, out)?;
+    if request.row.thread.is_some() {
+        return reject_in_thread(request, reason, context, out);
+    }
     #[cfg(feature = "code")]
     if request.snippet.is_some() {
         if request.plan.is_empty() {
@@ -390,10 +394,29 @@ fn reject(
     let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
     let registry = rye.approvals().registry()?.ok_or_else(|| Failure::from(none()))?;
     registry.reject(&request.row.id, &rye.approvals().decision(), reason).map_err(Failure::from)?;
+    Ok(rejected(request, out))
+}
+
+/// Says no to what a thread waits for, and goes on with the thread.
+fn reject_in_thread(
+    request: &PendingRequest,
+    reason: &str,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let rye = context.rye_in(request.row.project.clone())?;
+    let decision = rye.approvals().decision();
+    match WaitingThreads::new(&rye).reject(request, &decision, reason, context.start, &Quiet)? {
+        Some(report) => Ok(super::execute::show(&report, None, context, out)),
+        None => Ok(rejected(request, out)),
+    }
+}
+
+fn rejected(request: &PendingRequest, out: &mut Out) -> Exit {
     if out.is_json() {
         out.success(json!({"id": request.row.id, "state": "rejected"}));
     } else {
         out.line(&format!("rejected  {}  {}", request.row.id, request.row.item));
     }
-    Ok(Exit::DONE)
+    Exit::DONE
 }

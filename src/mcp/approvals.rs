@@ -22,7 +22,8 @@ use crate::code::Verdict;
 use crate::diagnostic::Failure;
 use crate::registry::{Decision, PendingRequest, Registry, RegistryError};
 use crate::report::metadata;
-use crate::rye::{RequestRows, Rye};
+use crate::rye::{RequestRows, Rye, WaitingThreads};
+use crate::trace::Quiet;
 
 /// What the one question of a call is named, from 2026-07-28 on.
 const QUESTION: &str = "approval";
@@ -150,6 +151,9 @@ impl Call<'_> {
         let decided = kept(self, id).and_then(|(registry, rye, request)| {
             let own = rye.approvals().decision();
             let decision = Decision { by: format!("{} over MCP", own.by), ..own };
+            if request.row.thread.is_some() && matches!(action, ElicitationAction::Decline) {
+                return rejected_in_thread(self, rye, &request, &decision);
+            }
             #[cfg(feature = "code")]
             match verdict(action).filter(|_| request.snippet.is_some()) {
                 Some(verdict) if request.plan.is_empty() => {
@@ -181,6 +185,21 @@ impl Call<'_> {
             }
         });
         decided.unwrap_or_else(|refusal| refusal.into_answer(self.start.elapsed()))
+    }
+}
+
+/// The person said no to what a thread waits for, which goes on.
+fn rejected_in_thread(
+    call: &Call<'_>,
+    rye: &Rye,
+    request: &PendingRequest,
+    decision: &Decision,
+) -> Result<Answer, Refusal> {
+    let why = "a person said no at the client";
+    let came = WaitingThreads::new(rye).reject(request, decision, why, call.start, &Quiet);
+    match came.transpose() {
+        Some(came) => Ok(call.told(None, |_| came)),
+        None => Err(RegistryError::Rejected { id: request.row.id.clone(), why: why.into() }.into()),
     }
 }
 

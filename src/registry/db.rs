@@ -107,6 +107,11 @@ const STEPS: &[&str] = &[
      STRICT;",
     // Whether anything new may have run of a snippet since it was approved.
     "ALTER TABLE snippet ADD COLUMN began INTEGER NOT NULL DEFAULT 1;",
+    // Which thread waits for a request, and reports of runs that went on since.
+    "
+    ALTER TABLE pending ADD COLUMN thread TEXT;
+    ALTER TABLE detached ADD COLUMN is_earlier INTEGER NOT NULL DEFAULT 0;
+    ",
 ];
 
 /// The registry of one person.

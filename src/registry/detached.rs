@@ -58,6 +58,8 @@ pub(crate) struct DetachedRow {
     process: Option<Approver>,
     /// Its own process runs it.
     is_claimed: bool,
+    /// It is a thread that went on since, in another process.
+    pub(crate) is_earlier: bool,
 }
 
 /// The runs in processes of their own.
@@ -74,7 +76,8 @@ pub(crate) struct DetachedEnd<'a> {
     pub(crate) report: &'a str,
 }
 
-const ROW: &str = "id, kind, item, base, state, code, asked_at, ended_at, pid, start, claimed";
+const ROW: &str = "id, kind, item, base, state, code, asked_at, ended_at, pid, start, claimed, \
+                   is_earlier";
 
 impl DetachedRow {
     /// The number of the process that runs it.
@@ -321,7 +324,7 @@ impl DetachedRuns<'_> {
     ) -> Result<Option<(DetachedRow, Option<String>)>, RegistryError> {
         let sql = format!("SELECT {ROW}, report FROM detached WHERE id = ?1");
         let one = |db: &Connection| {
-            db.query_row(&sql, [id], |all| Ok((row(all)?, all.get(11)?))).optional()
+            db.query_row(&sql, [id], |all| Ok((row(all)?, all.get(12)?))).optional()
         };
         let found = one(&self.registry.db).map_err(|error| self.registry.fail(error))?;
         match &found {
@@ -429,6 +432,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<DetachedRow> {
         ended_at: row.get(7)?,
         process: process(row, 8)?,
         is_claimed: row.get(10)?,
+        is_earlier: row.get(11)?,
     })
 }
 

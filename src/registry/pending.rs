@@ -30,6 +30,8 @@ pub(crate) struct Postponed<'a> {
     pub(crate) message: &'a str,
     /// What the project's `.env` gave to the run that asked.
     pub(crate) env: &'a EnvDigests,
+    /// The thread that waits with it.
+    pub(crate) thread: Option<&'a str>,
 }
 
 /// A request of the registry, as a row of a list shows it.
@@ -46,6 +48,8 @@ pub(crate) struct PendingRow {
     pub(crate) decided_at: Option<String>,
     /// The request of the snippet that it is decided with.
     pub(crate) held_by: Option<String>,
+    /// The thread that waits with it.
+    pub(crate) thread: Option<String>,
     approver: Option<Approver>,
 }
 
@@ -110,7 +114,7 @@ pub(crate) struct Decision {
 }
 
 const ROW: &str = "id, asked_at, item, project, reason, message, state, decided_by, decided_at, \
-                   approver_pid, approver_start, held_by";
+                   approver_pid, approver_start, held_by, thread";
 
 impl Registry {
     /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
@@ -125,8 +129,8 @@ impl Registry {
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         make_room(&step, asked.plan.len(), fail)?;
         step.execute(
-            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting')",
+            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting')",
             params![
                 id,
                 asked.asked_at,
@@ -136,7 +140,8 @@ impl Registry {
                 asked.for_record,
                 asked.reason,
                 asked.message,
-                asked.env.to_text()
+                asked.env.to_text(),
+                asked.thread,
             ],
         )
         .map_err(fail)?;
@@ -370,19 +375,20 @@ fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
         decided_by: row.get(7)?,
         decided_at: row.get(8)?,
         held_by: row.get(11)?,
+        thread: row.get(12)?,
         approver: approver(row, 9)?,
     })
 }
 
 fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
-    let env: Option<String> = all.get(15)?;
+    let env: Option<String> = all.get(16)?;
     Ok(PendingRequest {
         row: row(all)?,
         env: env.and_then(|text| EnvDigests::from_text(&text)),
-        plan: all.get(12)?,
-        for_record: all.get(13)?,
-        result: all.get(14)?,
-        snippet: all.get(16)?,
+        plan: all.get(13)?,
+        for_record: all.get(14)?,
+        result: all.get(15)?,
+        snippet: all.get(17)?,
     })
 }
 
@@ -410,6 +416,7 @@ mod tests {
             for_record: false,
             reason: "amount",
             message: "Pay 5,000?",
+            thread: None,
         };
         registry.postpone(&asked).map_err(|error| error.code().name())
     }

@@ -239,6 +239,7 @@ mod tests {
             for_record: false,
             reason: "amount",
             message: "Pay?",
+            thread: None,
         };
         registry.postpone(&asked).unwrap()
     }

@@ -10,6 +10,7 @@ use super::approver::Approver;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::reap_threads;
+use super::thread_waits::withdraw;
 use crate::base::limits::{NEAR_NAMES, THREAD_DEPTH};
 use crate::base::text::near;
 
@@ -60,7 +61,7 @@ pub(crate) struct ThreadRow {
     pub(crate) provider: String,
     pub(crate) model: String,
     pub(crate) base: String,
-    /// `running`, `completed`, `failed`, `cancelled` or `killed`.
+    /// `running`, `waiting`, `completed`, `failed`, `cancelled` or `killed`.
     pub(crate) status: String,
     /// Why it failed.
     pub(crate) code: Option<String>,
@@ -96,11 +97,16 @@ impl ThreadRow {
     }
 
     /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
-    /// ask at once, one gets it.
+    /// ask at once, one gets it. What it waits for is the request with that id: whatever else was
+    /// asked for it is withdrawn.
     ///
     /// # Errors
     /// `registry.io`
-    pub(crate) fn claim(&self, registry: &mut Registry) -> Result<bool, RegistryError> {
+    pub(crate) fn claim(
+        &self,
+        registry: &mut Registry,
+        waits_for: Option<&str>,
+    ) -> Result<bool, RegistryError> {
         let own = Approver::own();
         registry.in_one_step(|step| {
             let claimed = step.execute(
@@ -121,9 +127,11 @@ impl ThreadRow {
                 // What was asked of it before, and the report of its process before, are of then.
                 step.execute("DELETE FROM stop WHERE id = ?1", [&self.id])?;
                 step.execute(
-                    "DELETE FROM detached WHERE id = ?1 AND state NOT IN ('created', 'running')",
+                    "UPDATE detached SET is_earlier = 1
+                     WHERE id = ?1 AND state NOT IN ('created', 'running')",
                     [&self.id],
                 )?;
+                withdraw(step, &self.id, waits_for)?;
             }
             Ok(claimed == 1)
         })
@@ -273,7 +281,8 @@ impl Registry {
         })
     }
 
-    /// Ends a thread that runs, and gives back what it still holds for itself.
+    /// Ends a thread that runs, gives back what it still holds for itself, and withdraws what it
+    /// asked a person.
     ///
     /// # Errors
     /// `registry.io`
@@ -290,7 +299,11 @@ impl Registry {
                  WHERE id = ?1 AND status = 'running'",
                 params![id, status, code, at],
             )?;
-            if ended == 1 { give_back(step, id) } else { Ok(()) }
+            if ended == 1 {
+                give_back(step, id)?;
+                withdraw(step, id, None)?;
+            }
+            Ok(())
         })
     }
 
@@ -374,7 +387,7 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
 }
 
 /// Gives back what a thread holds beside those below it.
-fn give_back(step: &Connection, id: &str) -> rusqlite::Result<()> {
+pub(super) fn give_back(step: &Connection, id: &str) -> rusqlite::Result<()> {
     let sql = "SELECT held_turns, held_tokens, held_spend FROM thread WHERE id = ?1";
     let below = "SELECT coalesce(sum(held_turns), 0), coalesce(sum(held_tokens), 0),
                  coalesce(sum(held_spend), 0) FROM thread WHERE parent = ?1";

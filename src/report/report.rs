@@ -150,9 +150,13 @@ impl Report {
         }
     }
 
-    /// Whether the tool waits for a person.
+    /// Whether the tool or the thread waits for a person.
     pub(crate) fn waits(&self) -> bool {
-        matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.pending.is_some()))
+        match self {
+            Self::Tool(tool) => tool.outcome.as_ref().is_some_and(|o| o.pending.is_some()),
+            Self::Thread(thread) => thread.awaited.is_some(),
+            _ => false,
+        }
     }
 
     /// What to say of an answer that is not whole.
@@ -187,6 +191,15 @@ impl Report {
     pub(crate) fn pending_id(&self) -> Option<&str> {
         match self {
             Self::Tool(tool) => tool.pending_id.as_deref(),
+            Self::Thread(thread) => thread.awaited.as_ref().map(|awaited| &*awaited.pending_id),
+            _ => None,
+        }
+    }
+
+    /// The thread that it is about.
+    pub(crate) fn thread_id(&self) -> Option<&str> {
+        match self {
+            Self::Thread(thread) => Some(&thread.thread_id),
             _ => None,
         }
     }

@@ -27,7 +27,7 @@ impl Report {
         match self {
             Self::Tool(tool) => tool.to_text(paint, in_terminal),
             Self::Directive(directive) => directive.to_text(paint),
-            Self::Thread(thread) => thread.to_text(),
+            Self::Thread(thread) => thread.to_text(paint),
             Self::Detached(detached) => detached.to_text(),
             Self::Knowledge { content, .. } => {
                 Text { stdout: ended_line(content), stderr: String::new() }
@@ -85,19 +85,7 @@ impl ToolReport {
     /// What a person is asked, and how they answer.
     fn pending_text(&self, pending: &Pending, paint: Paint) -> String {
         let id = self.pending_id.as_deref().unwrap_or_default();
-        let mut out =
-            format!("{}  {}  {id}\n", paint.style(Style::Warning, "waits for a person"), self.item);
-        for (label, text) in [("reason", &pending.reason), ("message", &pending.message)] {
-            if !text.is_empty() {
-                let label = paint.style(Style::Dim, &format!("{label:>8}"));
-                let _ = writeln!(out, "{label}  {}", escape_line(text));
-            }
-        }
-        let _ = writeln!(
-            out,
-            "\nnext: `rye pending show {id}`, then `rye pending approve {id}` or `rye pending reject {id}`"
-        );
-        out
+        waits_text(&self.item.to_string(), id, &pending.reason, &pending.message, paint)
     }
 
     fn error_text(&self, paint: Paint) -> Option<String> {
@@ -168,6 +156,29 @@ impl DirectiveReport {
         }
         Text { stdout: out, stderr: String::new() }
     }
+}
+
+/// What asks a person, and how that is decided.
+pub(super) fn waits_text(
+    item: &str,
+    id: &str,
+    reason: &str,
+    message: &str,
+    paint: Paint,
+) -> String {
+    let waits = paint.style(Style::Warning, "waits for a person");
+    let mut out = format!("{waits}  {}  {id}\n", escape_line(item));
+    for (label, text) in [("reason", reason), ("message", message)] {
+        if !text.is_empty() {
+            let label = paint.style(Style::Dim, &format!("{label:>8}"));
+            let _ = writeln!(out, "{label}  {}", escape_line(text));
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\nnext: `rye pending show {id}`, then `rye pending approve {id}` or `rye pending reject {id}`"
+    );
+    out
 }
 
 /// The chain as a tree, the tool at its root.

@@ -5,11 +5,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::report::{Warned, metadata};
-use super::text::Text;
+use super::text::{Text, waits_text};
 use crate::base::json::object;
+use crate::diagnostic::Paint;
 use crate::id::Ref;
+use crate::thread::Awaited;
 
-/// A directive that ran as a thread and did what it was asked for.
+/// A directive that ran as a thread and did what it was asked for, or waits for a person.
 #[derive(Debug)]
 pub(crate) struct ThreadReport {
     pub(crate) item: Ref,
@@ -20,12 +22,21 @@ pub(crate) struct ThreadReport {
     /// What it used, the threads below it included.
     pub(crate) cost: Map<String, Value>,
     pub(crate) warnings: Vec<Warned>,
+    /// What it waits for.
+    pub(crate) awaited: Option<Box<Awaited>>,
 }
 
 impl ThreadReport {
     /// As threads 1 says; the ids are plain there.
     pub(super) fn to_json(&self, elapsed: Duration) -> Map<String, Value> {
         let directive = self.item.id.as_str();
+        if let Some(awaited) = &self.awaited {
+            return object(json!({
+                "status": "pending", "type": "directive", "item_id": directive,
+                "thread_id": self.thread_id, "directive": directive,
+                "pending": awaited.to_json(), "cost": self.cost, "metadata": metadata(elapsed),
+            }));
+        }
         object(json!({
             "status": "success", "type": "directive", "item_id": directive,
             "thread_id": self.thread_id, "directive": directive, "result": self.result,
@@ -34,7 +45,12 @@ impl ThreadReport {
     }
 
     /// The outputs as JSON, or without any the last words.
-    pub(super) fn to_text(&self) -> Text {
+    pub(super) fn to_text(&self, paint: Paint) -> Text {
+        if let Some(awaited) = &self.awaited {
+            let Awaited { item_id, pending_id, reason, message, .. } = &**awaited;
+            let stdout = waits_text(item_id, pending_id, reason, message, paint);
+            return Text { stdout, stderr: String::new() };
+        }
         let stdout = match self.outputs.is_empty() {
             true => self.result.clone(),
             false => Value::from(self.outputs.clone()).to_string(),

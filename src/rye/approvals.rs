@@ -11,6 +11,7 @@ use super::failed::Failed;
 #[cfg(feature = "code")]
 use super::paused::{SnippetRows, WaitedSnippet};
 use super::run::Request;
+use super::threads::WaitingThreads;
 use crate::base::durations::PENDING_LOOK_MS;
 use crate::base::text::escape_line;
 #[cfg(feature = "code")]
@@ -22,6 +23,7 @@ use crate::plan::{Plan, PlanError, PlanFile};
 use crate::registry::unclaim_snippet;
 use crate::registry::{
     Decision, EnvDigests, PendingRequest, PendingState, Postponed, Registry, RegistryError,
+    ThreadWaits,
 };
 use crate::report::{Report, error_json};
 use crate::trace::Sink;
@@ -99,7 +101,7 @@ impl Approvals<'_> {
     }
 
     /// Keeps what a tool asked for, with the plan and the parameters, unless it is kept already;
-    /// gives the id.
+    /// gives the id. A thread may wait with it.
     ///
     /// # Errors
     /// `pending.full`, `registry.io`
@@ -108,8 +110,13 @@ impl Approvals<'_> {
         plan: &Plan,
         for_record: bool,
         pending: &Pending,
+        thread: Option<&str>,
     ) -> Result<String, Failure> {
         if let Some(id) = &pending.kept_as {
+            if let Some(thread) = thread {
+                let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
+                ThreadWaits::new(&mut registry).keep(id, thread)?;
+            }
             return Ok(id.clone());
         }
         let file = PlanFile::write(plan, true)?;
@@ -124,6 +131,7 @@ impl Approvals<'_> {
             for_record,
             reason: &pending.reason,
             message: &pending.message,
+            thread,
         })?)
     }
 
@@ -183,6 +191,10 @@ impl Approvals<'_> {
         if request.row.state != PendingState::Waiting {
             let (id, state) = (request.row.id.clone(), request.row.state);
             return Err(early(RegistryError::Decided { id, state }.into()));
+        }
+        if request.row.thread.is_some() {
+            // The call is the thread's: it is made there, and the thread goes on.
+            return WaitingThreads::new(self.rye).approve(request, decision, start, sink);
         }
         let (asked, claimed) = approved(request, decision).map_err(early)?;
         #[cfg(feature = "code")]

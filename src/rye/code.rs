@@ -276,8 +276,13 @@ impl<'a> RyeTools<'a> {
             Some(granted) => granted.and(own),
             None => own,
         };
-        let thread = caller.request.parent.clone();
-        Self { run_id: caller.run_id.to_owned(), grants: Some(grants), thread, ..self }
+        let tools = Self { run_id: caller.run_id.to_owned(), grants: Some(grants), ..self };
+        tools.in_thread(caller.request.parent.clone())
+    }
+
+    /// For a snippet that runs in a thread: what its tools ask is decided with it.
+    pub(super) fn in_thread(self, thread: Option<ThreadParent>) -> Self {
+        Self { thread: thread.map(ThreadParent::without_waiting), ..self }
     }
 
     /// For a snippet that is this run.

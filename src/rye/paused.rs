@@ -299,6 +299,21 @@ impl Approvals<'_> {
     }
 }
 
+/// Rejects what was asked below a saved snippet that waited, where the request is of one.
+///
+/// # Errors
+/// `registry.io`, `pending.drifted`
+pub(super) fn reject_held(
+    registry: &Registry,
+    request: &PendingRequest,
+    decision: &Decision,
+    why: &str,
+) -> Result<(), Failure> {
+    let Some(text) = &request.snippet else { return Ok(()) };
+    let (_, paused) = KeptSnippet::read(&request.row.id, text)?;
+    reject_below(registry, &paused, decision, why)
+}
+
 /// Rejects what a tool asked below a call that was rejected, and what was asked below that.
 ///
 /// # Errors

@@ -362,8 +362,9 @@ impl Runs<'_> {
         let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
         // What is only tried asks nobody.
         let pending = pending.filter(|_| request.workplace.is_none());
+        let thread = request.parent.as_ref().and_then(ThreadParent::waiting);
         let pending_id =
-            pending.map(|pending| self.rye.approvals().keep(&plan, for_record, pending));
+            pending.map(|pending| self.rye.approvals().keep(&plan, for_record, pending, thread));
         let pending_id = pending_id.transpose()?;
         if outcome.is_some() {
             loader.remember(chain.links().iter().map(|link| &link.source), false);

@@ -157,6 +157,7 @@ impl Runs<'_> {
             Some(WaitedSnippet { id, kept, paused, verdict }) => {
                 let is_approved = *verdict == Verdict::Approved;
                 RyeTools::again(self.rye, sink, id, (kept, paused), is_approved)
+                    .in_thread(asked.parent.clone())
             }
             None => RyeTools::new(self.rye, sink)
                 .approval(policy.approval(usual).max(least))

@@ -88,6 +88,8 @@ impl Approvals<'_> {
             for_record: false,
             reason: "signature",
             message: "the model of a thread asks you to sign it",
+            // It goes on meanwhile.
+            thread: None,
         })?;
         Ok((id, sha256))
     }

@@ -12,10 +12,11 @@ use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{LanguageModel, Message, ModelCall, Turn};
 use super::record::Record;
-use super::replay::Replayed;
+use super::replay::{Replayed, finished_turn};
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
 use super::tool::ToolCallFaultKind;
+use super::waits::Awaited;
 use super::watch::Watcher;
 use crate::base::limits::{THREAD_ASKS, THREAD_CALLS};
 use crate::base::money::cost;
@@ -58,6 +59,14 @@ pub(crate) struct Resumed {
     pub(crate) before: Duration,
 }
 
+/// How far a thread came in this process.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Came {
+    Ended(Ended),
+    /// It waits for a person, with the tokens that it took so far.
+    Waits(Box<Awaited>, TokenCounts),
+}
+
 /// How a thread came out that did what it was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ended {
@@ -74,10 +83,11 @@ const HANDED_OVER: &str = "{\"ok\":true}";
 /// What one turn led to.
 enum After {
     Next,
-    Done(Ended),
+    Done(Came),
 }
 
-/// Runs a thread that is registered already, to its end, and writes that end down.
+/// Runs a thread that is registered already, to its end or until it waits for a person, and writes
+/// that down.
 ///
 /// # Errors
 /// `thread.limit_exceeded`, `thread.missing_outputs`, `thread.record_io`, `provider.*`,
@@ -86,7 +96,7 @@ pub(crate) fn converse(
     conversation: Conversation<'_>,
     record: &mut Record,
     ledger: &mut Registry,
-) -> Result<Ended, Failure> {
+) -> Result<Came, Failure> {
     let mut conversation = conversation;
     let Resumed { replayed, message, before } = conversation.resumed.take().unwrap_or_default();
     let mut thread = Running {
@@ -99,11 +109,22 @@ pub(crate) fn converse(
         ledger,
         before,
         asks: 0,
+        awaited: None,
     };
     let closing = Closing(thread.conversation.backend);
     let came = thread.go(replayed, message);
-    thread.tell(Phase::SessionEnd);
+    if !matches!(came, Ok(Came::Waits(..))) {
+        thread.tell(Phase::SessionEnd);
+    }
     drop(closing);
+    let came = match came {
+        Ok(Came::Waits(awaited, tokens)) => match thread.wait(&awaited) {
+            Ok(()) => return Ok(Came::Waits(awaited, tokens)),
+            Err(failure) => Err(failure),
+        },
+        Ok(Came::Ended(ended)) => Ok(ended),
+        Err(failure) => Err(failure),
+    };
     let (status, code) = match &came {
         Ok(_) => ("completed", None),
         Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure.code())),
@@ -112,7 +133,7 @@ pub(crate) fn converse(
     };
     let written = thread.end(status, code, came.as_ref().ok());
     let ended = came?;
-    written.map(|()| ended)
+    written.map(|()| Came::Ended(ended))
 }
 
 /// Closes the sandbox of a thread once, whatever ends the thread.
@@ -137,12 +158,14 @@ pub(super) struct Running<'a> {
     before: Duration,
     /// How often outputs were asked for again.
     asks: usize,
+    /// What the next call asked before, which is decided since.
+    pub(super) awaited: Option<Awaited>,
 }
 
 impl Running<'_> {
-    fn go(&mut self, replayed: Replayed, message: Option<String>) -> Result<Ended, Failure> {
-        if let After::Done(ended) = self.begin(replayed, message)? {
-            return Ok(ended);
+    fn go(&mut self, replayed: Replayed, message: Option<String>) -> Result<Came, Failure> {
+        if let After::Done(came) = self.begin(replayed, message)? {
+            return Ok(came);
         }
         self.checkpoint("running", false)?;
         self.tell(Phase::SessionStart);
@@ -150,8 +173,8 @@ impl Running<'_> {
             let turn = self.ask()?;
             // What it asks for is proven before anything of it is carried out.
             self.checkpoint("running", false)?;
-            if let After::Done(ended) = self.act(turn)? {
-                return Ok(ended);
+            if let After::Done(came) = self.act(turn)? {
+                return Ok(came);
             }
             self.tell(Phase::SessionUpdate);
         }
@@ -159,14 +182,20 @@ impl Running<'_> {
 
     /// Tells the model what it is to do, or goes on where a process before this one stopped.
     fn begin(&mut self, replayed: Replayed, message: Option<String>) -> Result<After, Failure> {
-        let finished = replayed.finished_turn();
-        let Replayed { messages, unanswered, .. } = replayed;
+        let Replayed { messages, unanswered, awaited, .. } = replayed;
         self.messages = messages;
         if self.messages.is_empty() {
             let (system, user) = (&self.conversation.system, &self.conversation.user);
             self.record.event("cognition_in", json!({"system": system, "user": user}))?;
             self.messages.push(Message::User(user.clone()));
         }
+        let unanswered = match awaited {
+            Some(awaited) => match self.go_on(awaited, &unanswered)? {
+                Some(awaited) => return Ok(After::Done(Came::Waits(awaited, self.tokens))),
+                None => Vec::new(),
+            },
+            None => unanswered,
+        };
         for call in &unanswered {
             let why = "the call was interrupted, and may have been carried out in part";
             let called = failed(ToolCallFaultKind::Exception, why.into(), Value::Null);
@@ -177,7 +206,7 @@ impl Running<'_> {
             self.messages.push(Message::User(message));
             return Ok(After::Next);
         }
-        let Some((turn, results)) = finished else { return Ok(After::Next) };
+        let Some((turn, results)) = finished_turn(&self.messages) else { return Ok(After::Next) };
         let handed_over = turn.calls.iter().zip(&results).rev().find_map(|(call, result)| {
             let tool = self.conversation.table.find(&call.name)?;
             let is_taken = matches!(tool, NamedTool::Return) && result == HANDED_OVER;
@@ -201,19 +230,37 @@ impl Running<'_> {
         let _ = self.note_hooks();
     }
 
-    /// Carries out the calls of a turn in their order; what only reads, at once.
+    /// Carries out the calls of a turn.
     fn act(&mut self, turn: Turn) -> Result<After, Failure> {
         let (text, wanted) = (turn.text.clone(), turn.calls.clone());
         self.messages.push(Message::Model(turn));
-        let (mut left, beyond) = wanted.split_at(wanted.len().min(THREAD_CALLS));
         let mut handed_over = None;
+        match self.call_each(&wanted, 0, &mut handed_over)? {
+            Some(awaited) => Ok(After::Done(Came::Waits(awaited, self.tokens))),
+            None => self.after(text, !wanted.is_empty(), handed_over),
+        }
+    }
+
+    /// Carries out calls in their order, before which so many stand in their turn; what only reads,
+    /// at once. Gives what the thread is to wait for.
+    pub(super) fn call_each(
+        &mut self,
+        calls: &[ModelCall],
+        before: usize,
+        handed_over: &mut Option<Map<String, Value>>,
+    ) -> Result<Option<Box<Awaited>>, Failure> {
+        let most = THREAD_CALLS.saturating_sub(before);
+        let (mut left, beyond) = calls.split_at(calls.len().min(most));
         while !left.is_empty() {
             let (now, later) = left.split_at(together(self.conversation.table, left));
             for (call, came) in now.iter().zip(self.begin_calls(now)?) {
                 let called = match came {
                     Some(called) => called,
-                    None => self.carry_out(call, &mut handed_over)?,
+                    None => self.carry_out(call, handed_over)?,
                 };
+                if let Called::Waits(awaited) = called {
+                    return Ok(Some(awaited));
+                }
                 self.answer(call, called)?;
                 // What was carried out is never carried out again.
                 self.checkpoint("running", false)?;
@@ -227,7 +274,7 @@ impl Running<'_> {
             self.answer(call, failed(kind, message, Value::Null))?;
             self.checkpoint("running", false)?;
         }
-        self.after(text, !wanted.is_empty(), handed_over)
+        Ok(None)
     }
 
     /// Writes down that calls begin. Several are carried out here; one is left to be.
@@ -242,11 +289,11 @@ impl Running<'_> {
 
     fn place(&self) -> Place<'_> {
         let Conversation { backend, host, .. } = self.conversation;
-        Place { thread_id: self.record.id().as_str(), backend, host }
+        Place { thread_id: self.record.id().as_str(), backend, host, awaited: None }
     }
 
     /// Writes down what a call gave, and tells the model.
-    fn answer(&mut self, call: &ModelCall, called: Called) -> Result<(), Failure> {
+    pub(super) fn answer(&mut self, call: &ModelCall, called: Called) -> Result<(), Failure> {
         self.note_hooks()?;
         let value = match called {
             Called::Gave(value) => value,
@@ -255,6 +302,8 @@ impl Running<'_> {
                 json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
             }
             Called::Stopped(failure) => return Err(failure),
+            // Nothing is told before it is decided.
+            Called::Waits(_) => return Ok(()),
         };
         let (mut lost, mut blob) = (None, None);
         let result = serialised(&value, |whole| match self.record.keep(whole.as_bytes()) {
@@ -277,6 +326,10 @@ impl Running<'_> {
         Ok(())
     }
 
+    fn done(&self, result: String, outputs: Map<String, Value>) -> After {
+        After::Done(Came::Ended(Ended { result, outputs, tokens: self.tokens }))
+    }
+
     /// What comes behind a turn whose calls have their results.
     fn after(
         &mut self,
@@ -285,7 +338,7 @@ impl Running<'_> {
         handed_over: Option<Map<String, Value>>,
     ) -> Result<After, Failure> {
         if let Some(outputs) = handed_over {
-            return Ok(After::Done(Ended { result: text, outputs, tokens: self.tokens }));
+            return Ok(self.done(text, outputs));
         }
         if has_calls {
             return Ok(After::Next);
@@ -293,8 +346,7 @@ impl Running<'_> {
         let required = self.conversation.outputs.iter().filter(|output| output.required);
         let names: Vec<String> = required.map(|output| output.name.clone()).collect();
         if names.is_empty() {
-            let outputs = Map::new();
-            return Ok(After::Done(Ended { result: text, outputs, tokens: self.tokens }));
+            return Ok(self.done(text, Map::new()));
         }
         if self.asks == THREAD_ASKS {
             let id = self.record.id().clone();
@@ -308,7 +360,7 @@ impl Running<'_> {
         Ok(After::Next)
     }
 
-    fn carry_out(
+    pub(super) fn carry_out(
         &mut self,
         call: &ModelCall,
         handed_over: &mut Option<Map<String, Value>>,
@@ -316,7 +368,9 @@ impl Running<'_> {
         Ok(match understood(self.conversation.table, call) {
             Understood::Answered(called) => called,
             Understood::Tool(tool, args) => {
-                self.place().carry_out(tool, call, args, self.time_left()?)
+                let awaited = self.awaited.take();
+                let place = Place { awaited: awaited.as_ref(), ..self.place() };
+                place.carry_out(tool, call, args, self.time_left()?)
             }
             Understood::Return(args) => match outputs_of(&args, self.conversation.outputs) {
                 Ok(outputs) => {
@@ -357,7 +411,7 @@ impl Running<'_> {
         ThreadError::LimitExceeded { id: self.record.id().clone(), breach }.into()
     }
 
-    fn checkpoint(&mut self, status: &str, is_final: bool) -> Result<(), Failure> {
+    pub(super) fn checkpoint(&mut self, status: &str, is_final: bool) -> Result<(), Failure> {
         let ledger = json!({
             "turns": self.turns, "tokens": total(self.tokens), "spend_micros": self.spent,
             "elapsed_ms": u64::try_from(self.took().as_millis()).unwrap_or(u64::MAX),

@@ -12,6 +12,7 @@ use super::backend::SandboxBackend;
 use super::model::ModelCall;
 use super::table::{NamedTool, ToolTable};
 use super::tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
+use super::waits::Awaited;
 use crate::base::limits::{NEAR_NAMES, THREAD_DETAIL_CHARS, THREAD_READS};
 use crate::base::text::near;
 use crate::diagnostic::Failure;
@@ -22,6 +23,8 @@ use crate::parse::json as read_json;
 #[derive(Debug)]
 pub(super) enum Called {
     Gave(Value),
+    /// A person decides what it asks; the thread waits with it.
+    Waits(Box<Awaited>),
     /// The model is told why, and goes on.
     Failed {
         kind: ToolCallFaultKind,
@@ -47,6 +50,8 @@ pub(super) struct Place<'a> {
     pub(super) thread_id: &'a str,
     pub(super) backend: &'a dyn SandboxBackend,
     pub(super) host: &'a dyn Host,
+    /// What the call asked before, which a person decided since.
+    pub(super) awaited: Option<&'a Awaited>,
 }
 
 pub(super) fn failed(kind: ToolCallFaultKind, message: String, detail: Value) -> Called {
@@ -94,12 +99,16 @@ impl Place<'_> {
         args: Map<String, Value>,
         time: Duration,
     ) -> Called {
-        let (thread_id, backend) = (self.thread_id, self.backend);
-        let session = ThreadSession { thread_id, call_id: &call.id, time, backend };
+        let Self { thread_id, backend, awaited, .. } = self;
+        let session = ThreadSession { thread_id, call_id: &call.id, time, backend, awaited };
         let came = catch_unwind(AssertUnwindSafe(|| tool.call(&session, args)));
         match came {
             Ok(Ok(value)) => Called::Gave(value),
             Ok(Err(ToolCallFault { stopped: Some(failure), .. })) => Called::Stopped(failure),
+            Ok(Err(ToolCallFault { waits: Some(mut awaited), .. })) => {
+                awaited.call_id.clone_from(&call.id);
+                Called::Waits(awaited)
+            }
             Ok(Err(ToolCallFault { kind, message, detail, .. })) => failed(kind, message, detail),
             Err(_) => {
                 let message = "the tool panicked".into();

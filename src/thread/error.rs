@@ -34,6 +34,7 @@ codes! {
     THREAD_TOOL_NAME_CONFLICT = "thread.tool_name_conflict", Refused;
     THREAD_UNKNOWN_MODEL = "thread.unknown_model", Refused;
     THREAD_UNKNOWN_PRICE = "thread.unknown_price", Refused;
+    THREAD_WAITS = "thread.waits", Waits;
     PROVIDER_SCRIPT_ENDED = "provider.script_ended", PeerFailed;
 }
 
@@ -66,6 +67,8 @@ pub(crate) enum ThreadError {
     NotRunning { id: String, state: String },
     #[error("`{}` could not be killed: {source}", escape_line(.id))]
     NotKilled { id: String, source: io::Error },
+    #[error("`{id}` waits until a person decided `{}`", escape_line(.pending))]
+    Waits { id: ThreadId, pending: String },
     #[error("`{}` is still {state}", escape_line(.id))]
     StillRuns { id: String, state: String },
     #[error("`{id}` stopped at its limit `{}`: {} of {}", .breach.limit, .breach.current, .breach.max)]
@@ -110,6 +113,7 @@ impl Diagnose for ThreadError {
             Self::Killed { .. } => THREAD_KILLED,
             Self::NotRunning { .. } | Self::NotKilled { .. } => THREAD_NOT_RUNNING,
             Self::StillRuns { .. } => THREAD_STILL_RUNS,
+            Self::Waits { .. } => THREAD_WAITS,
             Self::LimitExceeded { .. } => THREAD_LIMIT_EXCEEDED,
             Self::MissingOutputs { .. } => THREAD_MISSING_OUTPUTS,
             Self::NoProvider { .. } => THREAD_NO_PROVIDER,
@@ -145,6 +149,9 @@ impl Diagnose for ThreadError {
             Self::NotKilled { .. } => "its process belongs to somebody else; see `ps`".into(),
             Self::StillRuns { id, .. } => {
                 format!("wait longer, or end it with `rye thread cancel {id}`")
+            }
+            Self::Waits { pending, .. } => {
+                format!("`rye pending approve {pending}` or `rye pending reject {pending}`")
             }
             Self::Outside => "start it in a terminal of your own".into(),
             Self::NotWithin { .. } => {
@@ -226,6 +233,9 @@ impl Diagnose for ThreadError {
             Self::RiskNotAcknowledged { directive, capability, class } => object(json!({
                 "directive": directive, "capability": capability, "risk": class,
             })),
+            Self::Waits { id, pending } => {
+                object(json!({"thread_id": id.as_str(), "pending_id": pending}))
+            }
             Self::RecordInvalid { id, why } => {
                 object(json!({"thread_id": id.as_str(), "finding": why}))
             }

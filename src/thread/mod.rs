@@ -15,7 +15,8 @@
 //! · `table.rs` the tools that it may call, `tool.rs` one of them, `dispatch.rs` what carries calls
 //! out, `backend.rs` what one does in the thread's sandbox and `workspace.rs` those of rye that do
 //! · `result.rs` what it is given of a call · `model/` who answers · `limits.rs` · `record.rs` what
-//! is kept, `record_check.rs` whether it is whole, `replay.rs` how far it came · `thread_id.rs`
+//! is kept, `record_check.rs` whether it is whole, `replay.rs` how far it came · `waits.rs` waiting
+//! for a person · `thread_id.rs`
 
 mod ask;
 mod backend;
@@ -32,6 +33,7 @@ mod result;
 mod table;
 mod thread_id;
 mod tool;
+mod waits;
 mod watch;
 mod workspace;
 
@@ -41,8 +43,8 @@ pub use backend::{
 };
 pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
-pub(crate) use converse::{Conversation, Ended, Resumed, converse, counts};
-pub(crate) use error::{CODES, THREAD_CANCELLED, ThreadError};
+pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse, counts};
+pub(crate) use error::{CODES, THREAD_CANCELLED, THREAD_STILL_RUNS, ThreadError};
 pub(crate) use limits::ThreadLimits;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use model::fuzz;
@@ -55,6 +57,7 @@ pub(crate) use record_check::{CheckedRecord, check_record};
 pub(crate) use replay::replay;
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
+pub(crate) use waits::Awaited;
 pub(crate) use watch::{
     ReplacedRequest, ShownRequest, Watcher, messages_from_json, turn_from_json,
 };

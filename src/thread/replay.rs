@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::model::{Message, ModelCall, Turn};
+use super::waits::{Awaited, THREAD_WAITING};
 use crate::parse::{TokenCounts, json as read_json};
 
 /// A conversation as far as it came.
@@ -15,6 +16,8 @@ pub(crate) struct Replayed {
     pub(super) messages: Vec<Message>,
     /// Calls of the last turn that have no result.
     pub(super) unanswered: Vec<ModelCall>,
+    /// What the first of these waits for.
+    pub(crate) awaited: Option<Awaited>,
     pub(super) tokens: TokenCounts,
     pub(super) spent: u64,
     pub(super) turns: u64,
@@ -37,19 +40,19 @@ pub(crate) fn replay(proven: &[u8]) -> Result<Replayed, String> {
     Ok(replayed)
 }
 
-impl Replayed {
-    /// The last turn, where all that it called has its result and nothing was said since.
-    pub(super) fn finished_turn(&self) -> Option<(Turn, Vec<String>)> {
-        let at = self.messages.iter().rposition(|said| matches!(said, Message::Model(_)))?;
-        let Message::Model(turn) = &self.messages[at] else { return None };
-        let results = self.messages[at + 1..].iter().map(|said| match said {
-            Message::Result { content, .. } => Some(content.clone()),
-            _ => None,
-        });
-        let results: Vec<String> = results.collect::<Option<_>>()?;
-        (results.len() == turn.calls.len()).then(|| (turn.clone(), results))
-    }
+/// The last turn, where all that it called has its result and nothing was said since.
+pub(super) fn finished_turn(messages: &[Message]) -> Option<(Turn, Vec<String>)> {
+    let at = messages.iter().rposition(|said| matches!(said, Message::Model(_)))?;
+    let Message::Model(turn) = &messages[at] else { return None };
+    let results = messages[at + 1..].iter().map(|said| match said {
+        Message::Result { content, .. } => Some(content.clone()),
+        _ => None,
+    });
+    let results: Vec<String> = results.collect::<Option<_>>()?;
+    (results.len() == turn.calls.len()).then(|| (turn.clone(), results))
+}
 
+impl Replayed {
     fn take(&mut self, event: &Value) -> Option<()> {
         let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
         match event.get("event").and_then(Value::as_str) {
@@ -80,6 +83,7 @@ impl Replayed {
                 // Results come in the order of the calls, of which two may have one id.
                 let at = self.unanswered.iter().position(|call| call.id == call_id)?;
                 self.unanswered.remove(at);
+                self.awaited = None;
                 self.messages.push(Message::Result { call_id, content });
             }
             Some("provider_failed") => {
@@ -90,6 +94,7 @@ impl Replayed {
                     self.spent = self.spent.saturating_add(spent.as_u64()?);
                 }
             }
+            Some(THREAD_WAITING) => self.awaited = Some(Awaited::from_event(event)?),
             // Whatever else is written down, a model was not told.
             _ => {}
         }
@@ -115,7 +120,7 @@ fn usage(event: &Value) -> Option<TokenCounts> {
 
 #[cfg(test)]
 mod tests {
-    use super::replay;
+    use super::{finished_turn, replay};
     use serde_json::json;
 
     #[test]
@@ -140,10 +145,10 @@ mod tests {
         assert_eq!((half.turns, half.spent, half.messages.len()), (1, 3, 3));
         assert_eq!(half.unanswered.len(), 1);
         assert_eq!(half.unanswered[0].arguments, "[bad");
-        assert_eq!(half.finished_turn(), None);
+        assert_eq!(finished_turn(&half.messages), None);
         let all = lines(&[told.clone(), out.clone(), gave("1"), gave("2")]);
         let whole = replay(all.as_bytes()).unwrap();
-        assert_eq!(whole.finished_turn().unwrap().1, ["{}", "{}"]);
+        assert_eq!(finished_turn(&whole.messages).unwrap().1, ["{}", "{}"]);
         assert_eq!(whole.told, Some(("s".into(), "u".into())));
         for bad in
             [lines(&[told, out, gave("3")]), "x\n".into(), "{\"event\":\"cognition_out\"}\n".into()]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::backend::SandboxBackend;
+use super::waits::Awaited;
 use crate::diagnostic::Failure;
 
 /// A tool that the model of a thread may call. Tools of rye, items, and tools of a program that
@@ -50,6 +51,8 @@ pub struct ThreadSession<'a> {
     pub(crate) call_id: &'a str,
     pub(crate) time: Duration,
     pub(crate) backend: &'a dyn SandboxBackend,
+    /// The call was made before, and a person decided since what it asked.
+    pub(crate) awaited: Option<&'a Awaited>,
 }
 
 impl ThreadSession<'_> {
@@ -116,6 +119,8 @@ pub struct ToolCallFault {
     pub(crate) stopped: Option<Failure>,
     /// The signal by which the sandbox was asked to end.
     pub(super) signal: Option<i32>,
+    /// The thread waits for a person, and goes on with this call.
+    pub(super) waits: Option<Box<Awaited>>,
 }
 
 impl ToolCallFault {
@@ -136,7 +141,12 @@ impl ToolCallFault {
     }
 
     pub(crate) fn of(kind: ToolCallFaultKind, message: impl Into<String>, detail: Value) -> Self {
-        Self { kind, message: message.into(), detail, stopped: None, signal: None }
+        Self { kind, message: message.into(), detail, stopped: None, signal: None, waits: None }
+    }
+
+    /// The thread waits with this call until a person decided, and is told nothing of it before.
+    pub(crate) fn waits_for(self, awaited: Option<Awaited>) -> Self {
+        Self { waits: awaited.map(Box::new), ..self }
     }
 
     /// The signal that cut the call short: the thread ends.

@@ -74,6 +74,8 @@ enum Verb {
     },
 }
 
+pub(super) use wait::show as show_end;
+
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
         Verb::List => list::run(context, out),

@@ -21,7 +21,11 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let events = events.filter(|event| event.get("event").is_some());
     if out.is_json() {
         let mut fields = known.to_json();
-        fields.insert("data".into(), json!({"events": events.collect::<Vec<_>>()}));
+        let mut data = json!({"events": events.collect::<Vec<_>>()});
+        if let Some(report) = known.earlier() {
+            data["earlier_report"] = report.clone();
+        }
+        fields.insert("data".into(), data);
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
@@ -64,6 +68,8 @@ fn brief(event: &Value) -> Vec<(&'static str, String)> {
         "cognition_out" => vec![("said", text("content"))],
         "tool_call_start" => vec![("call", format!("{} {}", text("name"), text("arguments")))],
         "tool_call_result" => vec![("gave", text("content"))],
+        "thread_waiting" => vec![("waits", format!("{}: {}", text("item_id"), text("message")))],
+        "thread_resumed" => vec![("goes on", text("from"))],
         "thread_ended" => vec![("end", text("status"))],
         _ => Vec::new(),
     };

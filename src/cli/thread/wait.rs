@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::base::text::escape_line;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -20,11 +22,15 @@ pub(super) fn run(
         Ok(ended) => ended,
         Err(signal) => return Ok(Exit::Signal(signal)),
     };
-    let report = ended.report;
+    Ok(show(&ended.report, out))
+}
+
+/// Shows what one gave that ended, or waits for a person.
+pub(in crate::cli) fn show(report: &Value, out: &mut Out) -> Exit {
     let code = report["code"].as_str().map(str::to_owned);
     let is_pending = report["status"] == "pending";
     if out.is_json() {
-        out.object(&report);
+        out.object(report);
     } else if let Some(code) = &code {
         let text = |key: &str| escape_line(report[key].as_str().unwrap_or_default());
         out.note(&format!("error[{code}]: {}\n  help: {}", text("error"), text("help")));
@@ -39,9 +45,9 @@ pub(super) fn run(
         out.flush();
         out.foreign_err(&text.stderr);
     }
-    Ok(Exit::Status(match code {
+    Exit::Status(match code {
         Some(code) => crate::cli::codes::exit_status(&code),
         None if is_pending => 8,
         None => 0,
-    }))
+    })
 }

@@ -122,10 +122,10 @@ fn within(threads: &[ThreadAbove], request: &Request) -> Result<Request, Failure
     Ok(Request {
         grants: Some(execute),
         locked: request.locked || reach.locked,
-        // Nothing that a tool starts asks for signatures.
+        // Nothing that a tool starts asks for signatures, nor does its thread wait for it.
         parent: parent.map(|id| {
             let sign = Grants::new(Vec::new());
-            ThreadParent { id, fetch: reach.fetch, sign }
+            ThreadParent { id, fetch: reach.fetch, sign, can_wait: false }
         }),
         ..request.clone()
     })

@@ -23,6 +23,7 @@ use crate::execute::ExecuteError;
 use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::parse::{DirectiveOutput, Item};
 use crate::plan::{PLAN_INVALID_PARAMETERS, Params};
+use crate::registry::Decision;
 use crate::report::Report;
 use crate::rye::call_policy::{CallPolicy, LockMode};
 use crate::rye::facade::Rye;
@@ -55,6 +56,10 @@ pub(super) struct ThreadCalls<'a> {
     pub(super) locked: bool,
     /// The folder that holds the `.ai` of its record.
     pub(super) base: PathBuf,
+    /// It waits where one of its calls asks a person.
+    pub(super) can_wait: bool,
+    /// Who approved what it waited for.
+    pub(super) decision: Option<Decision>,
 }
 
 /// The actions that a thread has any capability of.
@@ -155,19 +160,62 @@ impl<'a> ThreadCalls<'a> {
         request: Request,
         session: &ThreadSession<'_>,
     ) -> Result<Value, ToolCallFault> {
-        let request = Request {
-            grants: Some(self.execute.clone()),
-            parent: Some(self.as_parent()),
-            locked: self.locked,
-            timeout: Some(session.time_left().clamp(Duration::from_millis(1), LONGEST_CALL)),
-            call_id: Some(self.call_id(session)),
-            ..request
-        };
+        if let Some(awaited) = session.awaited {
+            return self.go_on(awaited, session);
+        }
+        let timeout = Some(session.time_left().clamp(Duration::from_millis(1), LONGEST_CALL));
+        let request = Request { timeout, ..self.below(request, session) };
         let begin = Instant::now();
         let sink = if request.thread == "fork" { self.outer } else { self.sink };
         match self.rye.runs().run(&request, begin, sink) {
-            Ok(report) => gave(&report, begin),
+            Ok(report) => self.gave(&report, begin),
             Err(failed) => Err(refused(failed.failure)),
+        }
+    }
+
+    /// A request of this thread, which reaches what the thread reaches.
+    pub(super) fn below(&self, request: Request, session: &ThreadSession<'_>) -> Request {
+        Request {
+            grants: Some(self.execute.clone()),
+            parent: Some(self.as_parent()),
+            locked: self.locked,
+            call_id: Some(self.call_id(session)),
+            ..request
+        }
+    }
+
+    /// What the model is told of a run that came to its end.
+    pub(super) fn gave(&self, report: &Report, begin: Instant) -> Result<Value, ToolCallFault> {
+        match report {
+            Report::Thread(thread) if thread.awaited.is_some() => Err(self.waits(report)),
+            Report::Thread(thread) => Ok(json!({
+                "thread_id": thread.thread_id, "result": thread.result, "outputs": thread.outputs,
+            })),
+            Report::Directive(directive) => Ok(json!({"your_directions": directive.body})),
+            _ if report.waits() => Err(self.waits(report)),
+            _ => told(masked(report, begin.elapsed())),
+        }
+    }
+}
+
+/// A report as a model, and the record, are shown it: with no value that a tool named of the host.
+pub(super) fn masked(report: &Report, elapsed: Duration) -> Value {
+    let shown = report.to_json(elapsed, false, None);
+    let Report::Tool(tool) = report else { return shown };
+    let mut shown = Mask::new(tool.plan.private_values()).value(shown);
+    if let Some(data) = shown.get_mut("data") {
+        *data = with_cut(report, data.take());
+    }
+    shown
+}
+
+/// What a model is told of the report of a tool.
+pub(super) fn told(mut report: Value) -> Result<Value, ToolCallFault> {
+    match report["status"].as_str() {
+        Some("success") => Ok(report["data"].take()),
+        _ => {
+            let error = report["error"].as_str().unwrap_or_default().to_owned();
+            Err(ToolCallFault::new(error).detail(report["data"].take()))
         }
     }
 }
@@ -176,7 +224,7 @@ impl ThreadCalls<'_> {
     /// The thread, for whatever it starts.
     pub(super) fn as_parent(&self) -> ThreadParent {
         let (fetch, sign) = (self.fetch.clone(), self.sign.clone());
-        ThreadParent { id: self.id.clone(), fetch, sign }
+        ThreadParent { id: self.id.clone(), fetch, sign, can_wait: self.can_wait }
     }
 
     /// What a rye that a call starts may reach.
@@ -347,36 +395,6 @@ impl CheckedTool<'_> {
                 Err(ToolCallFault::stopped(ExecuteError::Interrupted { item, signal }.into()))
             }
             None => Err(fault),
-        }
-    }
-}
-
-/// What the model is told of a run that came to its end.
-fn gave(report: &Report, begin: Instant) -> Result<Value, ToolCallFault> {
-    if let Report::Thread(thread) = report {
-        return Ok(json!({
-            "thread_id": thread.thread_id, "result": thread.result, "outputs": thread.outputs,
-        }));
-    }
-    let mut told = report.to_json(begin.elapsed(), false, None);
-    if let Report::Tool(tool) = report {
-        // A model, and the record, are shown no value that the tool named of the host.
-        told = Mask::new(tool.plan.private_values()).value(told);
-    }
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    match (told["status"].as_str(), report) {
-        (Some("success"), Report::Directive(directive)) => {
-            Ok(json!({"your_directions": directive.body}))
-        }
-        (Some("success"), _) => Ok(with_cut(report, told["data"].take())),
-        (Some("pending"), _) => {
-            let (message, id) = (text(&told["pending"]["message"]), told["pending"]["id"].take());
-            let detail = json!({"pending_id": id});
-            Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail))
-        }
-        _ => {
-            let detail = with_cut(report, told["data"].take());
-            Err(ToolCallFault::new(text(&told["error"])).detail(detail))
         }
     }
 }

@@ -32,7 +32,7 @@ use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::thread::{
-    Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError, ThreadId,
+    Came, Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError, ThreadId,
     ThreadLimits, ToolTable, converse, counts, transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
@@ -105,6 +105,12 @@ impl Threads<'_> {
             sign: narrowed(sign, request.parent.as_ref().map(|parent| &parent.sign)),
             locked: request.locked,
             base: base.clone(),
+            can_wait: match &request.parent {
+                Some(parent) => parent.can_wait,
+                // Whoever else says what it may reach is not there when it goes on.
+                None => request.grants.is_none(),
+            },
+            decision: request.resuming.as_ref().and_then(|resuming| resuming.decision().cloned()),
         };
         let chosen = model(&loader, &lineage, request.model.as_deref())?;
         let hooks = ThreadHooks {
@@ -158,6 +164,17 @@ impl Threads<'_> {
         }
         let ended = ended.map_err(|failure| told_as_cancelled(failure, is_stopped, &id))?;
         loader.remember(lineage.sources(), false);
+        let (ended, awaited) = match ended {
+            Came::Ended(ended) => (ended, None),
+            Came::Waits(awaited, tokens) => {
+                let is_top = request.parent.is_none();
+                if let Some(report) = self.went_on(&id, &awaited, is_top, begin, loader.sink)? {
+                    return Ok(report);
+                }
+                let nothing = Ended { result: String::new(), outputs: Map::new(), tokens };
+                (nothing, Some(awaited))
+            }
+        };
         let cost = cost(&mut registry, &id, &ended)?;
         Ok(Report::Thread(Box::new(ThreadReport {
             item,
@@ -166,6 +183,7 @@ impl Threads<'_> {
             outputs: ended.outputs,
             cost,
             warnings,
+            awaited,
         })))
     }
 }
@@ -302,7 +320,7 @@ impl Prepared<'_> {
         is_stopped: Arc<AtomicBool>,
         resumed: Option<Resumed>,
         registry: &mut Registry,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<Came, Failure> {
         let ChosenModel { provider, prices, .. } = &self.chosen;
         let outputs = &self.lineage.directive.outputs;
         let conversation = Conversation {

@@ -16,7 +16,7 @@ use crate::host::kill_tree;
 use crate::registry::{Amounts, DetachedEnd, DetachedRow, Registry, ThreadRow};
 use crate::report::error_json;
 use crate::rye::facade::now;
-use crate::thread::{ThreadError, is_uuid};
+use crate::thread::{Awaited, ThreadError, is_uuid};
 
 /// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,8 @@ pub(crate) struct KnownRun {
     pub(crate) detached: Option<DetachedRow>,
     /// What a detached run gave.
     report: Option<Value>,
+    /// What it gave before it went on in another process.
+    earlier: Option<Value>,
 }
 
 /// How one came out.
@@ -46,7 +48,9 @@ impl KnownRun {
         match (&self.thread, &self.detached) {
             (Some(row), None) => &row.status,
             // Its process still writes its report.
-            (Some(row), Some(run)) if run.state == "killed" => &row.status,
+            (Some(row), Some(run)) if run.state == "killed" || row.status == "waiting" => {
+                &row.status
+            }
             (_, Some(run)) => &run.state,
             (None, None) => "unknown",
         }
@@ -91,6 +95,11 @@ impl KnownRun {
         self.report.as_ref()
     }
 
+    /// What it gave before it went on in another process.
+    pub(crate) fn earlier(&self) -> Option<&Value> {
+        self.earlier.as_ref()
+    }
+
     /// As JSON, without the conversation.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let ended = self.thread.as_ref().and_then(|row| row.ended_at.as_deref());
@@ -129,11 +138,16 @@ impl Threads<'_> {
         let mut all: Vec<KnownRun> = Vec::new();
         for row in registry.threads()? {
             let at = detached.iter().position(|run| run.id == row.id);
-            let run = at.map(|at| detached.remove(at));
-            all.push(KnownRun { thread: Some(row), detached: run, report: None });
+            let run = at.map(|at| detached.remove(at)).filter(|run| !run.is_earlier);
+            all.push(KnownRun { thread: Some(row), detached: run, report: None, earlier: None });
         }
         let others = detached.into_iter();
-        all.extend(others.map(|run| KnownRun { thread: None, detached: Some(run), report: None }));
+        all.extend(others.map(|run| KnownRun {
+            thread: None,
+            detached: Some(run),
+            report: None,
+            earlier: None,
+        }));
         all.sort_by(|one, other| one.started_at().cmp(other.started_at()));
         Ok(all)
     }
@@ -168,8 +182,26 @@ impl Threads<'_> {
         time: Option<Duration>,
     ) -> Result<Result<RunEnd, i32>, Failure> {
         let until = time.map(|time| Instant::now() + time);
-        match self.until(id, until)? {
-            Ok(known) if known.is_open() => {
+        self.end_by(id, until, KnownRun::is_open)
+    }
+
+    /// Waits until one ended, also while it waits for a person. `Ok(Err)` is the signal that ended
+    /// the wait.
+    ///
+    /// # Errors
+    /// As [`Threads::wait`].
+    pub(crate) fn wait_for_end(self, id: &str) -> Result<Result<RunEnd, i32>, Failure> {
+        self.end_by(id, None, |known| known.is_open() || known.state() == "waiting")
+    }
+
+    fn end_by(
+        self,
+        id: &str,
+        until: Option<Instant>,
+        goes_on: fn(&KnownRun) -> bool,
+    ) -> Result<Result<RunEnd, i32>, Failure> {
+        match self.until(id, until, goes_on)? {
+            Ok(known) if goes_on(&known) => {
                 let (id, state) = (id.to_owned(), known.state().to_owned());
                 Err(ThreadError::StillRuns { id, state }.into())
             }
@@ -179,7 +211,12 @@ impl Threads<'_> {
     }
 
     /// One as it is once it ended, or once the time is over.
-    fn until(self, id: &str, until: Option<Instant>) -> Result<Result<KnownRun, i32>, Failure> {
+    fn until(
+        self,
+        id: &str,
+        until: Option<Instant>,
+        goes_on: fn(&KnownRun) -> bool,
+    ) -> Result<Result<KnownRun, i32>, Failure> {
         let first = self.run(id)?;
         let Some(mut registry) = self.registry()? else { return Ok(Ok(first)) };
         loop {
@@ -187,7 +224,7 @@ impl Threads<'_> {
             let version = registry.version()?;
             let found = known(&mut registry, id)?.unwrap_or_else(|| first.clone());
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if !found.is_open() || left.is_some_and(|left| left.is_zero()) {
+            if !goes_on(&found) || left.is_some_and(|left| left.is_zero()) {
                 return Ok(Ok(found));
             }
             // Whoever was killed writes nothing, so now and then it is read all the same.
@@ -270,7 +307,7 @@ impl Threads<'_> {
 
     fn soon_ended(self, id: &str) -> Result<KnownRun, Failure> {
         let until = Instant::now() + Duration::from_millis(STOP_WAIT_MS);
-        match self.until(id, Some(until))? {
+        match self.until(id, Some(until), KnownRun::is_open)? {
             Ok(known) => Ok(known),
             Err(_) => self.run(id),
         }
@@ -308,8 +345,11 @@ fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun>, Failure>
     };
     let thread = if is_uuid(id) { None } else { registry.thread(id)?.ok() };
     let report = report.and_then(|text| crate::parse::json(&text).ok());
+    let is_earlier = thread.is_some() && detached.as_ref().is_some_and(|run| run.is_earlier);
+    let (report, earlier) = if is_earlier { (None, report) } else { (report, None) };
+    let detached = detached.filter(|_| !is_earlier);
     let is_known = thread.is_some() || detached.is_some();
-    Ok(is_known.then_some(KnownRun { thread, detached, report }))
+    Ok(is_known.then_some(KnownRun { thread, detached, report, earlier }))
 }
 
 /// What came of one that ended.
@@ -333,6 +373,11 @@ fn end_of(known: KnownRun) -> Result<RunEnd, Failure> {
         report.insert("code".into(), code.into());
         report.insert("error".into(), format!("`{id}` failed").into());
         report.insert("help".into(), format!("see `rye thread show {id}`").into());
+    } else if known.state() == "waiting" {
+        let events = read(Path::new(known.base()), &parsed(&id)?)?.1;
+        report.insert("status".into(), "pending".into());
+        let awaited = Awaited::last_of(&events).map(|awaited| awaited.to_json());
+        report.insert("pending".into(), awaited.into());
     } else {
         let events = read(Path::new(known.base()), &parsed(&id)?)?.1;
         let last = events.split(|byte| *byte == b'\n').rev().find_map(|line| {
@@ -340,11 +385,21 @@ fn end_of(known: KnownRun) -> Result<RunEnd, Failure> {
             (event["event"] == "thread_ended").then_some(event)
         });
         report.insert("outputs".into(), last.map(|mut it| it["outputs"].take()).into());
+        report.insert("result".into(), last_words(&events).into());
     }
     if let Some(row) = &known.thread {
         report.insert("cost".into(), amounts(&row.used));
     }
     Ok(RunEnd { report: report.into() })
+}
+
+/// What the model said last.
+fn last_words(events: &[u8]) -> Option<String> {
+    events.split(|byte| *byte == b'\n').rev().find_map(|line| {
+        let event = serde_json::from_slice::<Value>(line).ok()?;
+        let said = event["event"] == "cognition_out";
+        said.then(|| event["content"].as_str().unwrap_or_default().to_owned())
+    })
 }
 
 /// Whether a thread or a run is to stop, by the registry of this user space; cheap as long as

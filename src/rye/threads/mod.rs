@@ -4,8 +4,9 @@
 //! project · `permissions.rs` what it may reach, `risk.rs` how grave that is · `calls.rs` what its
 //! model calls, `own_tools.rs`, `find_tools.rs` and `snippet_tool.rs` of rye itself and `local.rs`
 //! in the sandbox of the thread · `life.rs` waiting for one and ending it, of tools that run
-//! detached too · `places.rs` how many of these run at once · `resume.rs` one that goes on ·
-//! `below.rs` a rye that something in one started · `watch.rs` the hooks of one
+//! detached too · `places.rs` how many of these run at once · `resume.rs` one that goes on,
+//! `waits.rs` one that waits for a person · `below.rs` a rye that something in one started ·
+//! `watch.rs` the hooks of one
 
 mod below;
 mod calls;
@@ -22,12 +23,14 @@ mod risk;
 mod settings;
 #[cfg(feature = "code")]
 mod snippet_tool;
+mod waits;
 mod watch;
 
 pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;
 pub(super) use places::max_async;
 pub(super) use resume::Resuming;
+pub(crate) use waits::WaitingThreads;
 
 use std::path::{Path, PathBuf};
 
@@ -48,6 +51,20 @@ pub(crate) struct ThreadParent {
     fetch: Grants,
     /// What it may ask a person to sign.
     sign: Grants,
+    /// It waits where one of its calls asks a person.
+    can_wait: bool,
+}
+
+impl ThreadParent {
+    /// The thread that waits where this asks a person.
+    pub(super) fn waiting(&self) -> Option<&str> {
+        self.can_wait.then(|| self.id.as_str())
+    }
+
+    /// The same for calls that are decided with the one that they are part of.
+    pub(super) fn without_waiting(self) -> Self {
+        Self { can_wait: false, ..self }
+    }
 }
 
 /// A record that holds, and what is known of its thread.
@@ -168,7 +185,7 @@ fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<String> {
         return (!checked.is_final).then(|| why.to_owned());
     };
     let is = |digest: Option<crate::base::Digest>| digest.map(|d| d.to_string()) == row.checkpoint;
-    let has_ended = ["completed", "failed", "cancelled"].contains(&row.status.as_str());
+    let has_ended = ["completed", "failed", "cancelled", "waiting"].contains(&row.status.as_str());
     if has_ended && !checked.is_final {
         return Some(format!("the thread is {}, and its final checkpoint is missing", row.status));
     }

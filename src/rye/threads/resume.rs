@@ -9,7 +9,7 @@ use super::{Threads, VerifiedThread, parsed};
 use crate::diagnostic::Failure;
 use crate::host::is_below_a_run;
 use crate::id::Ref;
-use crate::registry::{Registry, ThreadRow};
+use crate::registry::{Decision, Registry, ThreadRow};
 use crate::report::Report;
 use crate::rye::failed::Failed;
 use crate::rye::run::Request;
@@ -24,14 +24,36 @@ pub(crate) struct Resuming {
     id: ThreadId,
     pub(super) record: ProvenRecord,
     pub(super) resumed: Resumed,
+    /// The thread above, which goes on with it.
+    above: Option<String>,
+    /// Who approved what it waited for.
+    decision: Option<Decision>,
+}
+
+/// How a thread is to go on.
+#[derive(Debug, Default)]
+pub(super) struct GoingOn {
+    /// What its model is told.
+    pub(super) message: Option<String>,
+    /// The thread above, which goes on with it.
+    pub(super) above: Option<String>,
+    /// What a person decided.
+    pub(super) decided: Option<Decided>,
+}
+
+/// The request that a thread is to wait for, and who approved it; `None` where it was rejected.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub(super) pending: String,
+    pub(super) approved: Option<Decision>,
 }
 
 impl Threads<'_> {
     /// Goes on with a thread that does not run, with what a person says to its model now.
     ///
     /// # Errors
-    /// `thread.not_found`, `thread.still_runs`, `thread.record_invalid`, `thread.not_resumable`,
-    /// `thread.drifted`; whatever starting a thread is refused with.
+    /// `thread.not_found`, `thread.still_runs`, `thread.waits`, `thread.record_invalid`,
+    /// `thread.not_resumable`, `thread.drifted`; whatever starting a thread is refused with.
     pub(crate) fn resume(
         self,
         id: &str,
@@ -39,7 +61,8 @@ impl Threads<'_> {
         begin: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
-        let request = self.resuming(id, message).map_err(|failure| Failed {
+        let how = GoingOn { message, ..GoingOn::default() };
+        let request = self.resuming(id, how).map_err(|failure| Failed {
             failure,
             item: id.to_owned(),
             chain: Vec::new(),
@@ -50,8 +73,9 @@ impl Threads<'_> {
         self.rye.runs().run(&request, begin, sink)
     }
 
-    fn resuming(self, id: &str, message: Option<String>) -> Result<Request, Failure> {
-        if is_below_a_run() {
+    /// The request by which a thread goes on.
+    pub(super) fn resuming(self, id: &str, how: GoingOn) -> Result<Request, Failure> {
+        if how.above.is_none() && is_below_a_run() {
             return Err(ThreadError::Outside.into());
         }
         let id = parsed(id)?;
@@ -82,8 +106,11 @@ impl Threads<'_> {
             ..Request::new(row.item.clone())
         };
         let before = Duration::from_millis(before);
+        let GoingOn { message, above, decided } = how;
+        self.is_decided(&id, replayed.awaited.as_ref(), decided.as_ref())?;
         let resumed = Resumed { replayed, message, before };
-        let resuming = Resuming { row, id, record, resumed };
+        let decision = decided.and_then(|decided| decided.approved);
+        let resuming = Resuming { row, id, record, resumed, above, decision };
         resuming.may_go_on()?;
         Ok(Request { resuming: Some(Box::new(resuming)), ..request })
     }
@@ -98,8 +125,11 @@ impl Resuming {
     /// `thread.not_resumable`
     fn may_go_on(&self) -> Result<(), ThreadError> {
         let started = &self.resumed.replayed.started;
-        let why = if let Some(parent) = &self.row.parent {
+        let why = if self.row.parent != self.above {
+            let parent = self.row.parent.as_deref().unwrap_or_default();
             format!("it is part of `{parent}`, which goes on with it")
+        } else if self.above.is_some() {
+            return Ok(());
         } else if started["narrowed"] != false {
             "whoever started it decided what it may reach".into()
         } else if self.row.status == "completed" && self.resumed.message.is_none() {
@@ -147,15 +177,25 @@ impl Resuming {
     /// # Errors
     /// `thread.still_runs` where another process was first, `registry.io`
     pub(super) fn claim(&self, registry: &mut Registry) -> Result<(), Failure> {
-        match self.row.claim(registry)? {
+        let waits_for = self.resumed.replayed.awaited.as_ref();
+        match self.row.claim(registry, waits_for.map(|awaited| awaited.pending_id.as_str()))? {
             true => Ok(()),
             false => Err(still_runs(&self.row).into()),
         }
     }
 
+    /// Who approved what it waited for.
+    pub(super) fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
+    }
+
     /// What the record says of it.
     pub(super) fn to_json(&self, unproven: Option<crate::base::Digest>) -> Value {
         let mut told = json!({"thread_id": self.id.as_str(), "from": self.row.status});
+        if let Some(awaited) = &self.resumed.replayed.awaited {
+            told["pending_id"] = awaited.pending_id.clone().into();
+            told["approved_by"] = self.decision.as_ref().map(|decision| &*decision.by).into();
+        }
         if let Some(blob) = unproven {
             told["blob"] = blob.to_string().into();
             told["unproven_bytes"] = (self.record.bytes.len() - self.record.proven).into();

@@ -67,10 +67,12 @@ impl ThreadTool for SnippetTool<'_> {
         let asked = args.get("timeout_ms").and_then(Value::as_u64).filter(|ms| *ms > 0);
         let timeout = asked.map_or(most, |ms| most.min(Duration::from_millis(ms)));
         let request = CodeRequest::from_json(args.into()).timeout(timeout);
+        // What its tools ask is decided with it.
+        let parent = calls.as_parent().without_waiting();
         let tools = RyeTools::new(calls.rye, calls.sink)
             .approval(policy.approval(CallApproval::First))
             .locked(calls.locked)
-            .of_thread(calls.call_id(session), calls.execute.clone(), calls.as_parent());
+            .of_thread(calls.call_id(session), calls.execute.clone(), parent);
         // Several calls run at once, which must not end each other's processes.
         calls.rye.host().serve_many();
         let executor = Executor::with_languages(policy.config);

@@ -1,0 +1,153 @@
+//! Threads that wait for a person: what they asked for is decided, or withdrawn (threads 7).
+
+use rusqlite::{Connection, params};
+
+use super::db::Registry;
+use super::error::RegistryError;
+use super::threads::give_back;
+
+/// A thread with all those below it, as the table `below`.
+const BELOW: &str = "WITH RECURSIVE below (id) AS (
+    SELECT ?1 UNION SELECT thread.id FROM thread JOIN below ON thread.parent = below.id)";
+
+/// Threads that wait for a person.
+pub(crate) struct ThreadWaits<'a> {
+    registry: &'a mut Registry,
+}
+
+impl<'a> ThreadWaits<'a> {
+    pub(crate) fn new(registry: &'a mut Registry) -> Self {
+        Self { registry }
+    }
+}
+
+impl ThreadWaits<'_> {
+    /// A thread that runs waits from here on: it has no process and holds nothing.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn begin(&mut self, id: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            let changed = step.execute(
+                "UPDATE thread SET status = 'waiting', pid = NULL, start = NULL
+                 WHERE id = ?1 AND status = 'running'",
+                [id],
+            )?;
+            if changed == 1 { give_back(step, id) } else { Ok(()) }
+        })
+    }
+
+    /// A request that was kept already is one of this thread.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn keep(&mut self, request: &str, thread: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            let sql = "UPDATE pending SET thread = ?2 WHERE id = ?1";
+            step.execute(sql, [request, thread]).map(drop)
+        })
+    }
+}
+
+/// A thread goes on or ended: nobody is to decide what it, or one below it, asked for beside what
+/// it waits for. Those below that waited go on with it alone.
+pub(super) fn withdraw(
+    step: &Connection,
+    id: &str,
+    waits_for: Option<&str>,
+) -> rusqlite::Result<()> {
+    step.execute(
+        &format!(
+            "{BELOW} UPDATE pending SET state = 'rejected', decided_by = 'rye',
+             decided_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now'),
+             result = 'its thread ended, or went on without it'
+             WHERE state = 'waiting' AND thread IN below AND id IS NOT ?2"
+        ),
+        params![id, waits_for],
+    )?;
+    if waits_for.is_none() {
+        step.execute(
+            &format!(
+                "{BELOW} UPDATE thread SET status = 'cancelled', code = 'thread.cancelled',
+                 ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now')
+                 WHERE status = 'waiting' AND id IN below AND id != ?1"
+            ),
+            [id],
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::ThreadWaits;
+    use crate::registry::{Amounts, NewThread, PendingState, Postponed, Registry};
+
+    fn new_thread<'a>(id: &'a str, parent: Option<&'a str>) -> NewThread<'a> {
+        let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
+        let most = Amounts { turns: 9, tokens: 999, spend: 999, spawns: 9 };
+        let depth = u64::from(parent.is_none());
+        let (base, started_at, reach) = ("/", "x", "");
+        NewThread { id, parent, item, provider, model, base, started_at, most, depth, reach }
+    }
+
+    fn ask(registry: &mut Registry, thread: &str) -> String {
+        let env = registry.env_digests(std::iter::empty()).unwrap();
+        let asked = Postponed {
+            env: &env,
+            asked_at: "2026-11-21T10:00:00Z",
+            item: "tool:acme/pay",
+            project: Path::new("/p"),
+            plan: b"{}",
+            for_record: false,
+            reason: "amount",
+            message: "Pay?",
+            thread: Some(thread),
+        };
+        registry.postpone(&asked).unwrap()
+    }
+
+    fn state(registry: &Registry, id: &str) -> PendingState {
+        registry.request(id).unwrap().row.state
+    }
+
+    #[test]
+    fn a_thread_that_waits_holds_nothing_and_has_no_process_until_one_takes_it() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new_thread("one", None)).unwrap();
+        assert_eq!(registry.hold("one", 10, 10).unwrap(), None);
+        ThreadWaits::new(&mut registry).begin("one").unwrap();
+        let row = registry.thread("one").unwrap().unwrap();
+        assert_eq!((row.status.as_str(), row.pid(), row.held.tokens), ("waiting", None, 0));
+        assert!(registry.hold("one", 1, 1).is_err(), "nothing is used while it waits");
+        assert!(row.claim(&mut registry, None).unwrap());
+        assert!(!row.claim(&mut registry, None).unwrap(), "one gets it");
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+    }
+
+    #[test]
+    fn a_thread_that_goes_on_leaves_only_what_it_waits_for_to_be_decided() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new_thread("one", None)).unwrap();
+        registry.begin_thread(&new_thread("below", Some("one"))).unwrap();
+        registry.begin_thread(&new_thread("other", None)).unwrap();
+        let (first, second) = (ask(&mut registry, "below"), ask(&mut registry, "one"));
+        let other = ask(&mut registry, "other");
+        ThreadWaits::new(&mut registry).begin("below").unwrap();
+        ThreadWaits::new(&mut registry).begin("one").unwrap();
+        let row = registry.thread("one").unwrap().unwrap();
+        assert!(row.claim(&mut registry, Some(&first)).unwrap());
+        assert_eq!(state(&registry, &first), PendingState::Waiting);
+        assert_eq!(state(&registry, &second), PendingState::Rejected);
+        assert_eq!(registry.thread("below").unwrap().unwrap().status, "waiting");
+        ThreadWaits::new(&mut registry).begin("one").unwrap();
+        assert!(row.claim(&mut registry, None).unwrap());
+        assert_eq!(state(&registry, &first), PendingState::Rejected);
+        assert_eq!(registry.thread("below").unwrap().unwrap().status, "cancelled");
+        assert_eq!(state(&registry, &other), PendingState::Waiting, "of another thread");
+    }
+}

@@ -1,0 +1,358 @@
+//! Threads that wait for a person: they stop at the call that asks, and go on once it is decided.
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::async_runs::{eventually, id_of, start, state};
+use crate::faults::tracer::{Fault, trace};
+use crate::threads::{call, directive, events, fork, hand_over, provider, rows, transcript, world};
+use crate::world::World;
+
+/// Asks a person about whatever it is to pay, and leaves a mark when it pays.
+const PAYS: &str = r#"#!/bin/sh
+read -r call
+case "$call" in
+*'"again":'*) printf '{"pending":{"reason":"again","message":"Really?"}}\n' ;;
+*'"slow":'*'"approval":'*|*'"approval":'*'"slow":'*) echo paid >>paid; exec sleep 300 ;;
+*'"approval":'*) echo paid >>paid; echo '{"result":{"paid":true,"key":"'"$PAY_KEY"'"}}' ;;
+*) printf '{"pending":{"reason":"amount","message":"Pay?"}}\n' ;;
+esac
+"#;
+
+const ITEM: &str = ".ai/tools/acme/pay.yaml";
+
+const BOTH: &str = "<execute><tool>acme.*</tool><directive>acme.*</directive></execute>";
+
+/// A project with a tool that asks before it pays, and a model that says these turns.
+fn asking(turns: &Value) -> World {
+    let world = world(turns, "turns=\"9\"", BOTH).env("PAY_KEY", "canary-77aa01");
+    world.write(".ai/tools/acme/pay-it.sh", PAYS);
+    let item = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+                category: acme\ndescription: Pays.\nsecrets: [PAY_KEY]\n\
+                exec:\n  command: ./pay-it.sh\n  files: [pay-it.sh]\n";
+    world.signed(ITEM, item);
+    world
+}
+
+/// A turn of three calls, of which the second asks a person.
+fn three() -> Value {
+    json!({
+        "calls": [
+            {"name": "acme_echo", "arguments": {"n": 1}},
+            {"name": "acme_pay", "arguments": {"amount": 5}},
+            {"name": "acme_echo", "arguments": {"n": 3}},
+        ],
+        "usage": {"input": 10, "output": 5},
+    })
+}
+
+fn lines(world: &World, file: &str) -> usize {
+    fs::read_to_string(world.project().join(file)).unwrap_or_default().lines().count()
+}
+
+/// How often the tool paid, and how often the other one ran.
+fn did(world: &World) -> (usize, usize) {
+    (lines(world, "paid"), lines(world, "ran"))
+}
+
+/// Starts a thread that comes to wait; its id, and that of the request.
+fn waits(world: &World) -> (String, String) {
+    let (status, told) = fork(world, &[]);
+    assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    (text(&told["thread_id"]), text(&told["pending"]["id"]))
+}
+
+fn row(world: &World, id: &str) -> Value {
+    rows(world).into_iter().find(|row| row["thread_id"] == id).unwrap()
+}
+
+/// What its model was told of each call, in order.
+fn gave(world: &World, id: &str) -> Vec<Value> {
+    let gave = events(world, id, "tool_call_result").into_iter();
+    gave.map(|event| serde_json::from_str(event["content"].as_str().unwrap()).unwrap()).collect()
+}
+
+fn verified(world: &World, id: &str) -> Value {
+    let (status, told) = world.json(&["thread", "verify", id]);
+    assert_eq!(status, 0, "{told}");
+    told
+}
+
+/// Nothing is held for any thread.
+fn nothing_is_held(world: &World) {
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let sql = "SELECT coalesce(sum(held_turns + held_tokens + held_spend), 0) FROM thread";
+    assert_eq!(db.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap(), 0);
+}
+
+#[test]
+fn a_thread_stops_at_a_call_that_asks_and_goes_on_where_it_is_approved() {
+    let world = asking(&json!([three(), hand_over()]));
+    let (id, request) = waits(&world);
+    assert_eq!(did(&world), (0, 1), "what stands behind the call waits with it");
+    let before = row(&world, &id);
+    assert_eq!((&before["thread_status"], &before["pid"]), (&json!("waiting"), &Value::Null));
+    nothing_is_held(&world);
+    let told = verified(&world, &id);
+    assert_eq!((&told["thread_status"], &told["final"]), (&json!("waiting"), &json!(true)));
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["pending"]["id"]), (8, &json!(request)), "{told}");
+    assert_eq!(told["pending"]["message"], "Pay?");
+    let (_, shown) = world.json(&["pending", "show", &request]);
+    assert_eq!((&shown["thread_id"], &shown["params"]), (&json!(id), &json!({"amount": 5})));
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["code"]), (8, &json!("thread.waits")), "{told}");
+    let plain = world.rye(&["execute", "directive:acme/go", "--thread", "fork"]);
+    assert_eq!(plain.status, 8, "{plain:?}");
+    assert!(plain.stdout.contains("waits for a person  tool:acme/pay  p-"), "{plain:?}");
+    // From anywhere: it goes on where it was started.
+    let anywhere = world.outside().join("anywhere");
+    fs::create_dir(&anywhere).unwrap();
+    let said = world.rye_in(&anywhere, &["pending", "approve", &request, "--json"], b"");
+    let told = said.json();
+    assert_eq!((said.status, &told["thread_id"]), (0, &json!(id)), "{said:?}");
+    assert_eq!((&told["status"], &told["outputs"]), (&json!("success"), &json!({"n": 7})));
+    assert_eq!(did(&world), (1, 3));
+    let gave = gave(&world, &id);
+    assert_eq!(
+        (&gave[0]["n"], &gave[1]["paid"], &gave[2]["n"]),
+        (&json!(1), &json!(true), &json!(3))
+    );
+    assert_eq!(row(&world, &id)["thread_status"], "completed");
+    assert_eq!(events(&world, &id, "thread_waiting").len(), 1);
+    let resumed = &events(&world, &id, "thread_resumed")[0];
+    assert_eq!(resumed["pending_id"], json!(request));
+    assert_eq!(resumed["approved_by"].as_str().unwrap().len(), 32, "{resumed}");
+    assert_eq!(verified(&world, &id)["final"], true);
+    nothing_is_held(&world);
+    for verb in ["approve", "reject"] {
+        let (status, told) = world.json(&["pending", verb, &request]);
+        assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    }
+    assert_eq!(did(&world).0, 1);
+    // What a tool named of the host stands neither in the record nor in the registry.
+    let record = fs::read_to_string(transcript(&world, &id)).unwrap();
+    assert!(!record.contains("canary-77aa01"), "{record}");
+    let (_, shown) = world.json(&["pending", "show", &request]);
+    assert!(!shown.to_string().contains("canary-77aa01"), "{shown}");
+}
+
+#[test]
+fn what_a_person_rejects_is_told_to_the_model_which_goes_on() {
+    let world = asking(&json!([three(), hand_over()]));
+    let (id, request) = waits(&world);
+    let args = ["pending", "reject", &request, "--reason", "too much"];
+    let (status, told) = world.json(&args);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let gave = gave(&world, &id);
+    assert_eq!(
+        (&gave[1]["ok"], &gave[1]["error_kind"]),
+        (&json!(false), &json!("permission_denied"))
+    );
+    assert_eq!(gave[1]["message"], "rejected: too much");
+    assert_eq!(did(&world), (0, 2));
+    verified(&world, &id);
+}
+
+#[test]
+fn an_approved_call_that_asks_again_failed_and_the_thread_asks_nobody() {
+    let world = asking(&json!([call("acme_pay", &json!({"again": 1})), hand_over()]));
+    let (id, request) = waits(&world);
+    let (status, told) = world.json(&["pending", "approve", &request]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(gave(&world, &id)[0]["detail"]["code"], "protocol.pending_again");
+    assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
+    verified(&world, &id);
+}
+
+#[test]
+fn what_changed_since_is_not_run_and_the_thread_waits_on() {
+    let world = asking(&json!([three(), hand_over()]));
+    let (id, request) = waits(&world);
+    let refused = |code: &str| {
+        let (status, told) = world.json(&["pending", "approve", &request]);
+        assert_eq!((status, &told["code"]), (4, &json!(code)), "{told}");
+        assert_eq!((did(&world), &row(&world, &id)["thread_status"]), ((0, 1), &json!("waiting")));
+    };
+    let before = fs::read_to_string(world.project().join(ITEM)).unwrap();
+    world.signed(
+        ITEM,
+        &before.lines().skip(1).collect::<Vec<_>>().join("\n").replace("Pays.", "Pays!"),
+    );
+    refused("pending.drifted");
+    fs::write(world.project().join(ITEM), before).unwrap();
+    // The directive is not what the thread began with.
+    let text = fs::read_to_string(world.project().join(".ai/directives/acme/go.md")).unwrap();
+    world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"8\"", BOTH));
+    refused("thread.drifted");
+    fs::write(world.project().join(".ai/directives/acme/go.md"), text).unwrap();
+    // What is kept of the request is that of another one.
+    let turns = json!([call("acme_pay", &json!({"amount": 6})), hand_over()]);
+    let script = fs::read_to_string(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(&turns));
+    let (_, other) = waits(&world);
+    fs::write(world.home().join(".ai/tools/acme/script.yaml"), script).unwrap();
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let plan_of = |id: &str| -> Vec<u8> {
+        db.query_row("SELECT plan FROM pending WHERE id = ?1", [id], |row| row.get(0)).unwrap()
+    };
+    let (own, others) = (plan_of(&request), plan_of(&other));
+    let put = |plan: &[u8]| {
+        let sql = "UPDATE pending SET plan = ?2 WHERE id = ?1";
+        db.execute(sql, rusqlite::params![request, plan]).unwrap();
+    };
+    put(&others);
+    refused("pending.drifted");
+    put(&own);
+    assert_eq!(world.json(&["pending", "approve", &request]).0, 0);
+    assert_eq!(did(&world), (1, 2));
+}
+
+#[test]
+fn of_many_who_approve_or_reject_one_continues_the_thread() {
+    let world = asking(&json!([three(), hand_over()]));
+    let (id, request) = waits(&world);
+    let start = |verb: &str| {
+        let mut command = world.command(&["pending", verb, &request, "--json"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let racers: Vec<Child> =
+        ["approve", "approve", "reject", "approve"].into_iter().map(start).collect();
+    let ended: Vec<_> = racers.into_iter().map(|it| it.wait_with_output().unwrap()).collect();
+    let told: Vec<Value> =
+        ended.iter().map(|it| serde_json::from_slice(&it.stdout).unwrap()).collect();
+    let finished =
+        told.iter().filter(|told| told["status"] == "success" && told.get("outputs").is_some());
+    assert_eq!(finished.count(), 1, "{told:?}");
+    assert_eq!(row(&world, &id)["thread_status"], "completed");
+    assert!(did(&world).0 <= 1 && did(&world).1 == 2, "{told:?}");
+    assert_eq!(events(&world, &id, "thread_resumed").len(), 1);
+    verified(&world, &id);
+}
+
+#[test]
+fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
+    let parent = json!([
+        {
+            "calls": [
+                {"name": "rye_execute", "arguments": {"item_id": "directive:acme/child", "thread": "fork"}},
+                {"name": "acme_echo", "arguments": {"n": 1}},
+            ],
+            "usage": {"input": 10, "output": 5},
+        },
+        hand_over(),
+    ]);
+    let world = asking(&parent);
+    let turns = json!([call("acme_pay", &json!({"amount": 5})), hand_over()]);
+    world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&turns));
+    let text = directive("child", "turns=\"5\"", BOTH).replace("acme/script", "acme/child_script");
+    world.signed(".ai/directives/acme/child.md", &text);
+    let (id, request) = waits(&world);
+    let child = rows(&world)[1]["thread_id"].as_str().unwrap().to_owned();
+    for id in [&id, &child] {
+        assert_eq!(row(&world, id)["thread_status"], "waiting");
+        verified(&world, id);
+    }
+    assert_eq!(world.json(&["pending", "show", &request]).1["thread_id"], json!(child));
+    let (status, told) = world.json(&["thread", "resume", &child]);
+    assert_eq!((status, &told["code"]), (8, &json!("thread.waits")), "{told}");
+    let (status, told) = world.json(&["pending", "approve", &request]);
+    assert_eq!((status, &told["thread_id"]), (0, &json!(id)), "{told}");
+    assert_eq!(did(&world), (1, 1));
+    for id in [&id, &child] {
+        assert_eq!(row(&world, id)["thread_status"], "completed");
+        verified(&world, id);
+    }
+    assert_eq!(gave(&world, &id)[0]["outputs"], json!({"n": 7}));
+    assert_eq!(row(&world, &id)["used"]["turns"], 4, "those below count above");
+    nothing_is_held(&world);
+}
+
+#[test]
+fn killed_at_each_write_while_it_goes_on_nothing_is_done_twice_and_nothing_is_lost() {
+    let world = asking(&json!([three(), hand_over(), hand_over()]));
+    let records = world.project().join(".ai/state/threads");
+    let (mut step, mut kept) = (0, 0);
+    loop {
+        for file in ["paid", "ran"] {
+            let _ = fs::remove_file(world.project().join(file));
+        }
+        let (id, request) = waits(&world);
+        let fault = if step % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
+        let mut command = world.command(&["pending", "approve", &request, "--json"]);
+        let traced = trace(&mut command, &records, Some((step / 2, fault)));
+        let Some(hit) = traced.hit.clone() else {
+            assert_eq!(traced.status, Some(0), "{traced:?}");
+            break;
+        };
+        step += 1;
+        assert_eq!(row(&world, &id)["thread_status"], "killed", "{hit:?}");
+        nothing_is_held(&world);
+        let paid = did(&world).0;
+        // Where it was not claimed it is approved once more, and else the thread goes on.
+        let (_, shown) = world.json(&["pending", "show", &request]);
+        let again: &[&str] = match shown["state"].as_str().unwrap() {
+            "waiting" => &["pending", "approve", &request],
+            _ => &["thread", "resume", &id],
+        };
+        let (status, told) = world.json(again);
+        assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{hit:?}: {told}");
+        assert_eq!(did(&world).0, 1, "{hit:?}: paid {paid} before");
+        kept += usize::from(shown["state"] == "done" && gave(&world, &id)[1]["paid"] == true);
+        verified(&world, &id);
+    }
+    assert!(step >= 10 && kept > 0, "{step} {kept}");
+}
+
+#[test]
+fn killed_while_the_approved_call_runs_it_is_not_run_again() {
+    let world = asking(&json!([call("acme_pay", &json!({"slow": 1})), hand_over()]));
+    let (id, request) = waits(&world);
+    let mut child = world.start(&["pending", "approve", &request]);
+    eventually("it pays", || did(&world).0 == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(row(&world, &id)["thread_status"], "killed");
+    let (status, told) = world.json(&["pending", "approve", &request]);
+    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert!(gave(&world, &id)[0]["message"].as_str().unwrap().contains("interrupted"));
+    assert_eq!(did(&world).0, 1);
+    verified(&world, &id);
+}
+
+#[test]
+fn whoever_waits_for_the_decision_is_given_what_the_thread_came_to() {
+    let world = asking(&json!([three(), hand_over()]));
+    let args = ["execute", "directive:acme/go", "--thread", "fork", "--wait", "--json"];
+    let mut command = world.command(&args);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let waiting = || world.json(&["pending", "list"]).1["pending"].as_array().unwrap().clone();
+    eventually("it asks", || {
+        rows(&world).first().is_some_and(|row| row["thread_status"] == "waiting")
+    });
+    let request = waiting()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(world.json(&["pending", "approve", &request]).0, 0);
+    let ended = child.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((ended.status.code(), &told["outputs"]), (Some(0), &json!({"n": 7})), "{told}");
+}
+
+#[test]
+fn a_thread_in_a_process_of_its_own_waits_too_and_its_first_report_is_kept() {
+    let world = asking(&json!([three(), hand_over()]));
+    let id = id_of(&start(&world, &["directive:acme/go", "--thread", "fork"]));
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
+    assert_eq!(state(&world, &id), "waiting");
+    let request = told["pending"]["id"].as_str().unwrap();
+    assert_eq!(world.json(&["pending", "approve", request]).0, 0);
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let (_, shown) = world.json(&["thread", "show", &id]);
+    assert_eq!(shown["data"]["earlier_report"]["status"], "pending", "{shown}");
+}
