@@ -48,7 +48,7 @@ fn a_provider_that_is_busy_is_asked_again_and_each_failure_is_in_the_transcript(
         assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
         // What was refused cost nothing; the connection that broke may have.
         assert_eq!(told["cost"]["turns"], 2, "{told}");
-        assert_eq!(said[3]["usage"].is_null(), false);
+        assert!(!said[3]["usage"].is_null());
         assert!(said[..3].iter().all(|said| said["usage"].is_null()), "{said:?}");
     }
 }
@@ -228,7 +228,7 @@ fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
         let (status, told) = fork(&world, &["--limit", "duration_seconds=1"]);
         let got = (status, &told["data"]["limit"]);
         assert_eq!(got, (4, &json!("duration_seconds")), "{spoken:?} {told}");
-        assert!(begin.elapsed() < Duration::from_secs(60));
+        assert!(begin.elapsed() < Duration::from_mins(3));
         server.server.wait_until_asked();
         server.server.wait_until_left();
         assert_eq!(world.rye(&["thread", "verify", &newest(&world)]).status, 0);
