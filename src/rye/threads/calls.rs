@@ -107,11 +107,14 @@ impl<'a> ThreadCalls<'a> {
     }
 
     /// The tool that runs snippets, where this build has them.
-    fn snippets(&'a self) -> Option<CheckedTool<'a>> {
-        #[cfg(feature = "code")]
-        return Some(self.checked(Arc::new(SnippetTool(self)), own_item("rye_code")));
-        #[cfg(not(feature = "code"))]
-        return None;
+    #[cfg(feature = "code")]
+    fn snippets(&'a self) -> [CheckedTool<'a>; 1] {
+        [self.checked(Arc::new(SnippetTool(self)), own_item("rye_code"))]
+    }
+
+    #[cfg(not(feature = "code"))]
+    fn snippets(&'a self) -> [CheckedTool<'a>; 0] {
+        []
     }
 
     fn checked(&'a self, tool: Arc<dyn ThreadTool + 'a>, item: Option<Ref>) -> CheckedTool<'a> {

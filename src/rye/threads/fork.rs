@@ -146,25 +146,10 @@ impl Threads<'_> {
             return detaching.thread(&id);
         }
         let mut registry = Registry::open(user.base())?;
-        if let Some(resuming) = &request.resuming {
-            prepared.compare(resuming)?;
-            resuming.claim(&mut registry)?;
-        }
-        let watch = StopWatch::start(is_asked_to_stop(user.base(), id.as_str())).ok();
-        let record = prepared.open(&id, pair, request, &calls, &mut registry)?;
+        let came = prepared.watched(pair, request, &calls, begin, user.base(), &mut registry)?;
         let warnings = warnings(lineage.sources());
-        let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
-        let ended = {
-            let resumed = request.resuming.as_ref().map(|resuming| resuming.resumed.clone());
-            prepared.run(&calls, record, begin, is_stopped, resumed, &mut registry)
-        };
-        let is_stopped = watch.is_some_and(|watch| watch.is_stopped());
-        if is_stopped {
-            registry.stops().forget(id.as_str())?;
-        }
-        let ended = ended.map_err(|failure| told_as_cancelled(failure, is_stopped, &id))?;
         loader.remember(lineage.sources(), false);
-        let (ended, awaited) = match ended {
+        let (ended, awaited) = match came {
             Came::Ended(ended) => (ended, None),
             Came::Waits(awaited, tokens) => {
                 let is_top = request.parent.is_none();
@@ -206,6 +191,34 @@ fn request_params(request: &Request) -> Map<String, Value> {
 }
 
 impl Prepared<'_> {
+    /// Begins the thread, or goes on with it, and runs it until it is over, waits, or somebody
+    /// asks it to stop.
+    fn watched(
+        &self,
+        pair: KeyPair,
+        request: &Request,
+        calls: &ThreadCalls<'_>,
+        begin: Instant,
+        user: &Path,
+        registry: &mut Registry,
+    ) -> Result<Came, Failure> {
+        let id = &calls.id;
+        if let Some(resuming) = &request.resuming {
+            self.compare(resuming)?;
+            resuming.claim(registry)?;
+        }
+        let watch = StopWatch::start(is_asked_to_stop(user, id.as_str())).ok();
+        let record = self.open(id, pair, request, calls, registry)?;
+        let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
+        let resumed = request.resuming.as_ref().map(|resuming| resuming.resumed.clone());
+        let came = self.run(calls, record, begin, is_stopped, resumed, registry);
+        let is_stopped = watch.is_some_and(|watch| watch.is_stopped());
+        if is_stopped {
+            registry.stops().forget(id.as_str())?;
+        }
+        came.map_err(|failure| told_as_cancelled(failure, is_stopped, id))
+    }
+
     /// Registers the thread and opens its record.
     fn open(
         &self,

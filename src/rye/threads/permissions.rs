@@ -168,10 +168,9 @@ mod tests {
                     let is_let_in = grants.allow(item);
                     let by_parent = above.as_ref().is_none_or(|above| above.allow(item));
                     prop_assert!(!is_let_in || by_parent, "{item}: {grants:?}");
-                    let each = generations[..=at].iter();
-                    let want = each.fold(true, |all, one| {
-                        all && one.iter().any(|permitted| permitted.lets_in(item))
-                    });
+                    let mut each = generations[..=at].iter();
+                    let want =
+                        each.all(|one| one.iter().any(|permitted| permitted.lets_in(item)));
                     prop_assert_eq!(is_let_in, want, "{}: {:?}", item, grants);
                 }
                 above = Some(grants);

@@ -71,10 +71,13 @@ fn a_signature_that_a_person_rejects_is_not_given() {
     assert_eq!(world.run("tool:acme/mine"), (4, "verify.unsigned".into()));
 }
 
+/// Something that happens to the file of an item.
+type Change = fn(&World, &str);
+
 #[test]
 fn what_changed_since_it_was_asked_for_is_not_signed_table() {
     let path = ".ai/tools/acme/mine.sh";
-    let changes: [(&str, fn(&World, &str)); 3] = [
+    let changes: [(&str, Change); 3] = [
         ("other bytes", |world, path| drop(world.write(path, tool("", "echo other\n")))),
         ("no file", |world, path| fs::remove_file(world.project().join(path)).unwrap()),
         ("a link", |world, path| {
