@@ -539,6 +539,8 @@ pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
 pub(crate) const THREAD_HOOK_EVENTS: usize = 1_000;
 /// Deepest thread below another that anybody may ask for: each takes a part of the stack.
 pub(crate) const THREAD_DEPTH: u64 = 32;
+/// Most evals of one copy of `config:agent/guardrails`: each runs for every thread.
+pub(crate) const GUARDRAILS: usize = 32;
 /// Most rows of one copy of `config:agent/risk`: each is held against each permission.
 pub(crate) const RISK_ROWS: usize = 256;
 /// Most turns in the script of a provider.

@@ -19,6 +19,8 @@ pub(crate) struct ThreadReport {
     /// The last words of the model.
     pub(crate) result: String,
     pub(crate) outputs: Map<String, Value>,
+    /// The guardrail that put its text in the place of both.
+    pub(crate) replaced_by: Option<Ref>,
     /// What it used, the threads below it included.
     pub(crate) cost: Map<String, Value>,
     pub(crate) warnings: Vec<Warned>,
@@ -37,11 +39,15 @@ impl ThreadReport {
                 "pending": awaited.to_json(), "cost": self.cost, "metadata": metadata(elapsed),
             }));
         }
-        object(json!({
+        let mut told = object(json!({
             "status": "success", "type": "directive", "item_id": directive,
             "thread_id": self.thread_id, "directive": directive, "result": self.result,
             "outputs": self.outputs, "cost": self.cost, "metadata": metadata(elapsed),
-        }))
+        }));
+        if let Some(eval) = &self.replaced_by {
+            told.insert("replaced_by".into(), eval.to_string().into());
+        }
+        told
     }
 
     /// The outputs as JSON, or without any the last words.

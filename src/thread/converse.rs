@@ -22,6 +22,7 @@ use crate::base::limits::{THREAD_ASKS, THREAD_CALLS};
 use crate::base::money::cost;
 use crate::diagnostic::Failure;
 use crate::host::Host;
+use crate::id::Ref;
 use crate::parse::{DirectiveOutput, Phase, Prices, TokenCounts, json as read_json};
 use crate::registry::{Breach, Registry};
 
@@ -73,6 +74,8 @@ pub(crate) struct Ended {
     /// The last words of the model.
     pub(crate) result: String,
     pub(crate) outputs: Map<String, Value>,
+    /// The guardrail that put its text in the place of both.
+    pub(crate) replaced_by: Option<Ref>,
     /// Its own tokens, without those of threads below it.
     pub(crate) tokens: TokenCounts,
 }
@@ -112,7 +115,10 @@ pub(crate) fn converse(
         awaited: None,
     };
     let closing = Closing(thread.conversation.backend);
-    let came = thread.go(replayed, message);
+    let came = match thread.go(replayed, message) {
+        Ok(Came::Ended(ended)) => thread.judged(ended).map(Came::Ended),
+        other => other,
+    };
     if !matches!(came, Ok(Came::Waits(..))) {
         thread.tell(Phase::SessionEnd);
     }
@@ -216,12 +222,21 @@ impl Running<'_> {
         self.after(turn.text, !turn.calls.is_empty(), handed_over)
     }
 
-    /// Writes down what hooks said.
+    /// Writes down what hooks and evals said.
     pub(super) fn note_hooks(&mut self) -> Result<(), Failure> {
-        for said in self.conversation.watcher.take_said() {
-            self.record.event("hook", said)?;
+        for (event, said) in self.conversation.watcher.take_said() {
+            self.record.event(event, said)?;
         }
         Ok(())
+    }
+
+    /// What it is to hand over, as evals leave it.
+    fn judged(&mut self, mut ended: Ended) -> Result<Ended, Failure> {
+        let time = self.time_left()?;
+        let watcher = self.conversation.watcher;
+        let judged = watcher.after_output(&mut ended, &self.messages, self.turns, time);
+        self.note_hooks()?;
+        judged.map(|()| ended)
     }
 
     fn tell(&mut self, phase: Phase) {
@@ -327,7 +342,8 @@ impl Running<'_> {
     }
 
     fn done(&self, result: String, outputs: Map<String, Value>) -> After {
-        After::Done(Came::Ended(Ended { result, outputs, tokens: self.tokens }))
+        let tokens = self.tokens;
+        After::Done(Came::Ended(Ended { result, outputs, replaced_by: None, tokens }))
     }
 
     /// What comes behind a turn whose calls have their results.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::converse::Ended;
 use super::model::{Message, Turn};
 use crate::diagnostic::Failure;
 use crate::parse::Phase;
@@ -31,8 +32,20 @@ pub(crate) trait Watcher {
     /// Tells those who only watch, whose failures change nothing.
     fn tell(&self, phase: Phase, messages: &[Message], turn_index: u64);
 
-    /// What was said of hooks since this was asked last, for the record.
-    fn take_said(&self) -> Vec<Value>;
+    /// Judges what a thread is to hand over, which may be replaced.
+    ///
+    /// # Errors
+    /// Why nothing of it may be handed over.
+    fn after_output(
+        &self,
+        ended: &mut Ended,
+        messages: &[Message],
+        turns: u64,
+        time: Duration,
+    ) -> Result<(), Failure>;
+
+    /// The events of hooks and evals since this was asked last, for the record.
+    fn take_said(&self) -> Vec<(&'static str, Value)>;
 }
 
 /// What hooks are shown of a request.

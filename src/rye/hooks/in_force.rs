@@ -34,6 +34,11 @@ const FOLDER: &str = "hooks";
 pub(crate) const BELOW: &str = "hooks/";
 /// Whose hooks judge what is not the project's.
 const OF_OTHERS: &[Space] = &[Space::User, Space::System];
+/// Whose hooks judge what lies in a space: a project's see what is the project's own.
+fn judges_of(space: Space) -> &'static [Space] {
+    if space == Space::Project { &Space::NEAREST_FIRST } else { OF_OTHERS }
+}
+
 /// Why a required hook cannot be asked that no space has.
 const NOT_THERE: &str = "it is not there";
 
@@ -215,12 +220,8 @@ impl Hooks<'_> {
         source: &Source,
         call_id: &str,
     ) -> Result<CallHooks<'b>, Failure> {
-        let spaces = match source.space() {
-            Space::Project => &Space::NEAREST_FIRST[..],
-            _ => OF_OTHERS,
-        };
         let loaders = HookLoaders { policy, sink };
-        self.of_named(HookKind::Tool, loaders, source.item().clone(), spaces, call_id)
+        self.of_named(HookKind::Tool, loaders, source.item().clone(), judges_of(source.space()), call_id)
     }
 
     /// The hooks that judge a call of a tool that is no item, but is granted by this name.
@@ -238,7 +239,7 @@ impl Hooks<'_> {
         self.of_named(HookKind::Tool, loaders, tool.clone(), OF_OTHERS, call_id)
     }
 
-    /// The hooks that judge what a provider of models is asked and answers. None lies in a project.
+    /// The hooks that judge what a provider of models is asked and answers.
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
@@ -247,9 +248,10 @@ impl Hooks<'_> {
         policy: &'b HookPolicies<'b>,
         sink: &'b dyn Sink,
         provider: &Ref,
+        space: Space,
     ) -> Result<CallHooks<'b>, Failure> {
         let loaders = HookLoaders { policy, sink };
-        self.of_named(HookKind::Provider, loaders, provider.clone(), OF_OTHERS, "")
+        self.of_named(HookKind::Provider, loaders, provider.clone(), judges_of(space), "")
     }
 
     /// The hooks that are told of the conversation of a directive.
@@ -263,9 +265,8 @@ impl Hooks<'_> {
         directive: &Ref,
         space: Space,
     ) -> Result<CallHooks<'b>, Failure> {
-        let spaces = if space == Space::Project { &Space::NEAREST_FIRST[..] } else { OF_OTHERS };
         let loaders = HookLoaders { policy, sink };
-        self.of_named(HookKind::Session, loaders, directive.clone(), spaces, "")
+        self.of_named(HookKind::Session, loaders, directive.clone(), judges_of(space), "")
     }
 
     fn of_named<'b>(

@@ -9,6 +9,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::calls::{GrantedActions, ThreadCalls};
+use super::guardrails::guardrails;
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
 use super::permissions::{narrowed, patterns};
@@ -120,8 +121,10 @@ impl Threads<'_> {
             directive: item.clone(),
             space: lineage.source.space(),
             provider: chosen.item.clone(),
+            provider_space: chosen.space,
             model: chosen.model.clone(),
             locked: request.locked,
+            guardrails: guardrails(&loader, &item, lineage.source.space())?,
         };
         hooks.check()?;
         let prepared = Prepared {
@@ -156,7 +159,7 @@ impl Threads<'_> {
                 if let Some(report) = self.went_on(&id, &awaited, is_top, begin, loader.sink)? {
                     return Ok(report);
                 }
-                let nothing = Ended { result: String::new(), outputs: Map::new(), tokens };
+                let nothing = Ended { result: String::new(), outputs: Map::new(), replaced_by: None, tokens };
                 (nothing, Some(awaited))
             }
         };
@@ -166,6 +169,7 @@ impl Threads<'_> {
             thread_id: id.to_string(),
             result: ended.result,
             outputs: ended.outputs,
+            replaced_by: ended.replaced_by,
             cost,
             warnings,
             awaited,

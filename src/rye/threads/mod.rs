@@ -6,12 +6,14 @@
 //! in the sandbox of the thread · `life.rs` waiting for one and ending it, of tools that run
 //! detached too · `places.rs` how many of these run at once · `resume.rs` one that goes on,
 //! `waits.rs` one that waits for a person · `below.rs` a rye that something in one started ·
-//! `watch.rs` the hooks of one
+//! `watch.rs` the hooks of one,
+//! `guardrails.rs` evals of what it hands over
 
 mod below;
 mod calls;
 mod find_tools;
 mod fork;
+mod guardrails;
 mod life;
 mod local;
 mod own_tools;

@@ -90,6 +90,8 @@ pub(super) struct ChosenModel {
     pub(super) provider: Provider,
     pub(super) model: String,
     pub(super) prices: Prices,
+    /// Where the provider lies.
+    pub(super) space: Space,
     source: ModelSource,
 }
 
@@ -138,7 +140,7 @@ pub(super) fn model(
     let query: Query = named.ok_or_else(none)?.parse()?;
     let query = Query { kind: query.kind.or(Some(Kind::Tool)), ..query };
     let (source, parsed) = loader.admit(loader.find(&query)?)?;
-    let item = source.item().clone();
+    let (item, space) = (source.item().clone(), source.space());
     let provider = provider_of(&source, parsed)?;
     // What lies in the project does not choose by itself where a conversation goes.
     check_permit(loader, &source, &provider)?;
@@ -160,5 +162,5 @@ pub(super) fn model(
             ModelSource::Http(http.clone(), key)
         }
     };
-    Ok(ChosenModel { item, provider, model, prices, source })
+    Ok(ChosenModel { item, provider, model, prices, space, source })
 }

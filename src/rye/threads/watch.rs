@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::guardrails::Guardrail;
 use crate::base::json::object;
 use crate::base::limits::THREAD_HOOK_EVENTS;
 use crate::base::sync::unpoisoned;
@@ -16,7 +17,7 @@ use crate::rye::call_policy::{CallPolicy, HookPolicies, LockMode};
 use crate::rye::facade::Rye;
 use crate::rye::hooks::CallHooks;
 use crate::thread::{
-    Message, ReplacedRequest, ShownRequest, ThreadId, Turn, Watcher, messages_from_json,
+    Ended, Message, ReplacedRequest, ShownRequest, ThreadId, Turn, Watcher, messages_from_json,
     turn_from_json,
 };
 use crate::trace::{Event, Sink};
@@ -24,7 +25,7 @@ use crate::trace::{Event, Sink};
 /// Passes events on, and keeps what is said of hooks until it is written down.
 pub(super) struct HookLog<'a> {
     inner: &'a dyn Sink,
-    said: Mutex<Vec<Value>>,
+    said: Mutex<Vec<(&'static str, Value)>>,
 }
 
 impl<'a> HookLog<'a> {
@@ -32,19 +33,20 @@ impl<'a> HookLog<'a> {
         Self { inner, said: Mutex::default() }
     }
 
-    fn keep(&self, said: Value) {
+    /// Keeps one event.
+    pub(super) fn keep(&self, event: &'static str, said: Value) {
         let mut all = unpoisoned(self.said.lock());
         // The newest say how it came out.
         if all.len() == THREAD_HOOK_EVENTS {
             all.remove(0);
         }
-        all.push(said);
+        all.push((event, said));
     }
 
     /// What hooks said beside yes, and the digests of what they replaced.
     fn keep_notes(&self, hooks: CallHooks<'_>) {
         for note in hooks.into_notes() {
-            self.keep(serde_json::to_value(&note).unwrap_or_default());
+            self.keep("hook", serde_json::to_value(&note).unwrap_or_default());
         }
     }
 }
@@ -55,7 +57,7 @@ impl Sink for HookLog<'_> {
             && let Ok(Value::Object(mut fields)) = serde_json::to_value(&event)
         {
             fields.shift_remove("step");
-            self.keep(fields.into());
+            self.keep("hook", fields.into());
         }
         self.inner.record(event);
     }
@@ -73,8 +75,10 @@ pub(super) struct ThreadHooks<'a> {
     pub(super) directive: Ref,
     pub(super) space: Space,
     pub(super) provider: Ref,
+    pub(super) provider_space: Space,
     pub(super) model: String,
     pub(super) locked: bool,
+    pub(super) guardrails: Vec<Guardrail>,
 }
 
 impl ThreadHooks<'_> {
@@ -84,7 +88,7 @@ impl ThreadHooks<'_> {
     /// `hook.unusable`
     pub(super) fn check(&self) -> Result<(), Failure> {
         let (policy, hooks) = (self.policy(), self.rye.hooks());
-        hooks.of_model(&policy, self.log, &self.provider)?;
+        hooks.of_model(&policy, self.log, &self.provider, self.provider_space)?;
         hooks.of_session(&policy, self.log, &self.directive, self.space).map(drop)
     }
 
@@ -105,7 +109,7 @@ impl ThreadHooks<'_> {
 impl Watcher for ThreadHooks<'_> {
     fn before_call(&self, shown: &ShownRequest<'_>) -> Result<ReplacedRequest, Failure> {
         let policy = self.policy();
-        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider)?;
+        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
         let may_withhold = hooks.may_withhold(Phase::AfterCall);
         let mut replaced = ReplacedRequest { may_withhold, ..ReplacedRequest::default() };
         hooks.before_model(|| self.request(shown), &mut |part, value| {
@@ -128,7 +132,7 @@ impl Watcher for ThreadHooks<'_> {
         took: Duration,
     ) -> Result<Option<Turn>, Failure> {
         let policy = self.policy();
-        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider)?;
+        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
         let mut replaced = None;
         hooks.after_model(|| self.request(shown), turn.to_json(), took, &mut |_, value| {
             replaced = Some(turn_from_json(value, turn)?);
@@ -152,7 +156,17 @@ impl Watcher for ThreadHooks<'_> {
         });
     }
 
-    fn take_said(&self) -> Vec<Value> {
+    fn after_output(
+        &self,
+        ended: &mut Ended,
+        messages: &[Message],
+        turns: u64,
+        time: Duration,
+    ) -> Result<(), Failure> {
+        self.judge_output(ended, messages, turns, time)
+    }
+
+    fn take_said(&self) -> Vec<(&'static str, Value)> {
         std::mem::take(&mut *unpoisoned(self.log.said.lock()))
     }
 }

@@ -1,0 +1,297 @@
+//! Evals of what a thread is to hand over (exec-protocol 5): guardrails, which may replace it, and
+//! metrics.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::ThreadParent;
+use super::settings::{config_fault, configured, may_loosen, only};
+use super::watch::ThreadHooks;
+use crate::base::json::object;
+use crate::base::limits::GUARDRAILS;
+use crate::base::text::near;
+use crate::base::time::as_ms;
+use crate::diagnostic::Failure;
+use crate::eval::{EvalContext, EvalError, EvalRequest, Score, Thresholds};
+use crate::id::{Grants, Pattern, Ref, Space};
+use crate::parse::Item;
+use crate::plan::ConfigCopy;
+use crate::resolve::Found;
+use crate::rye::load::Loader;
+use crate::rye::run::Request;
+use crate::thread::{Ended, Message};
+
+/// The item that names the evals, and its key.
+const CONFIG: &str = "config:agent/guardrails";
+const ROWS: &str = "guardrails";
+const KEYS: [&str; 7] = ["eval", "mode", "match", "params", "min_score", "max_score", "text"];
+/// What stands in the place of a text that did not pass.
+const REPLACED: &str = "What was answered did not pass a check, and is not shown.";
+/// The longest that one eval may take, however much time there is.
+const LONGEST_EVAL: Duration = Duration::from_hours(24);
+
+/// What comes of a score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GuardMode {
+    /// What does not pass is replaced.
+    Enforce,
+    /// It is written down whether it passes.
+    Monitor,
+    /// The score is written down.
+    Metric,
+}
+
+impl GuardMode {
+    const ALL: [Self; 3] = [Self::Enforce, Self::Monitor, Self::Metric];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Monitor => "monitor",
+            Self::Metric => "metric",
+        }
+    }
+}
+
+/// One eval of what a thread is to hand over.
+pub(super) struct Guardrail {
+    eval: Ref,
+    /// Where it lies; none of another space takes its place.
+    space: Space,
+    mode: GuardMode,
+    params: Map<String, Value>,
+    thresholds: Thresholds,
+    text: String,
+}
+
+/// Those for a directive, in the order in which they are written, the farthest space first. A
+/// project's judge its own directives, and say no text.
+///
+/// # Errors
+/// `thread.bad_config`, `eval.not_an_eval`; whatever an eval or a copy is refused with.
+pub(super) fn guardrails(
+    loader: &Loader<'_>,
+    directive: &Ref,
+    space: Space,
+) -> Result<Vec<Guardrail>, Failure> {
+    let mut all = Vec::new();
+    for copy in configured(loader, CONFIG)? {
+        only(&copy, &[ROWS])?;
+        let rows = match copy.value.get(ROWS) {
+            None => continue,
+            Some(Value::Array(rows)) if rows.len() <= GUARDRAILS => rows,
+            Some(Value::Array(_)) => {
+                return Err(config_fault(&copy, ROWS, format!("has more than {GUARDRAILS} rows")));
+            }
+            Some(_) => return Err(config_fault(&copy, ROWS, "is not a list".into())),
+        };
+        for (at, row) in rows.iter().enumerate() {
+            let row = Row { loader, copy: &copy, field: format!("{ROWS}/{at}"), said: row };
+            let (patterns, guardrail) = row.read()?;
+            let is_about = patterns.is_empty() || patterns.iter().any(|it| it.matches(directive));
+            if is_about && (copy.space != Space::Project || space == Space::Project) {
+                all.push(guardrail);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// One row of a configuration.
+struct Row<'a> {
+    loader: &'a Loader<'a>,
+    copy: &'a ConfigCopy,
+    field: String,
+    said: &'a Value,
+}
+
+impl Row<'_> {
+    fn bad(&self, key: &str, why: impl Into<String>) -> Failure {
+        let field =
+            if key.is_empty() { self.field.clone() } else { format!("{}/{key}", self.field) };
+        config_fault(self.copy, &field, why.into())
+    }
+
+    fn read(&self) -> Result<(Vec<Pattern>, Guardrail), Failure> {
+        let row = self.said.as_object().ok_or_else(|| self.bad("", "is not a mapping"))?;
+        if let Some(odd) = row.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            let near = near(odd, KEYS.into_iter(), 1).pop();
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(self.bad(odd, format!("has no meaning there{near}")));
+        }
+        let mode = row.get("mode").and_then(Value::as_str);
+        let mode = GuardMode::ALL.into_iter().find(|known| Some(known.as_str()) == mode);
+        let words = GuardMode::ALL.map(GuardMode::as_str).join("`, `");
+        let mode = mode.ok_or_else(|| self.bad("mode", format!("is not one of `{words}`")))?;
+        let params = match row.get("params") {
+            None => Map::new(),
+            Some(Value::Object(params)) => params.clone(),
+            Some(_) => return Err(self.bad("params", "is not a mapping")),
+        };
+        let score = |key: &str| {
+            let score = row.get(key).map(|said| Score::from_value(Some(said))).transpose();
+            score.map_err(|_| self.bad(key, "is not a number from 0 to 1"))
+        };
+        let (min, max) = (score("min_score")?, score("max_score")?);
+        if mode == GuardMode::Metric && (min.is_some() || max.is_some()) {
+            return Err(self.bad("mode", "is `metric`, which has no threshold"));
+        }
+        let thresholds = Thresholds::new(min, max).map_err(|why| self.bad("min_score", why))?;
+        let text = match row.get("text") {
+            None => REPLACED.to_owned(),
+            Some(Value::String(text))
+                if mode == GuardMode::Enforce && may_loosen(self.copy, self.loader) =>
+            {
+                text.clone()
+            }
+            Some(_) => {
+                return Err(self.bad("text", "is a text of your own, for `mode: enforce`"));
+            }
+        };
+        let (eval, space) = self.eval(row.get("eval"))?;
+        let patterns = self.patterns(row.get("match"))?;
+        Ok((patterns, Guardrail { eval, space, mode, params, thresholds, text }))
+    }
+
+    fn patterns(&self, said: Option<&Value>) -> Result<Vec<Pattern>, Failure> {
+        let bad = || self.bad("match", "is not a list of patterns such as `directive:acme/*`");
+        let Some(said) = said else { return Ok(Vec::new()) };
+        let list = said.as_array().filter(|list| !list.is_empty()).ok_or_else(bad)?;
+        let read = |text: &Value| text.as_str().and_then(|text| text.parse().ok()).ok_or_else(bad);
+        list.iter().map(read).collect()
+    }
+
+    /// The eval that is named, which is there. A project puts none in the place of yours.
+    fn eval(&self, said: Option<&Value>) -> Result<(Ref, Space), Failure> {
+        let item = said.and_then(Value::as_str).and_then(|text| text.parse::<Ref>().ok());
+        let item = item.ok_or_else(|| self.bad("eval", "is not an item such as `tool:acme/x`"))?;
+        let found = match self.copy.space {
+            Space::Project => self.loader.find(&item.clone().into())?,
+            _ => self.own(&item)?.ok_or_else(|| {
+                self.bad("eval", format!("is `{item}`, which is not in your user space"))
+            })?,
+        };
+        let (source, parsed) = self.loader.admit(found)?;
+        match parsed {
+            Item::Tool(tool) if tool.eval.is_some() => Ok((item, source.space())),
+            _ => Err(EvalError::NotAnEval { item, why: "its `tool_type` is another one" }.into()),
+        }
+    }
+
+    fn own(&self, item: &Ref) -> Result<Option<Found>, Failure> {
+        for space in [Space::User, Space::System] {
+            let found = self.loader.resolver(|resolver| resolver.in_space(item, space))?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl ThreadHooks<'_> {
+    /// Judges what a thread is to hand over.
+    ///
+    /// # Errors
+    /// Why there is no score, where that decides: what no eval judged is not handed over.
+    pub(super) fn judge_output(
+        &self,
+        ended: &mut Ended,
+        messages: &[Message],
+        turns: u64,
+        time: Duration,
+    ) -> Result<(), Failure> {
+        let begin = Instant::now();
+        let whole = match ended.outputs.is_empty() {
+            true => ended.result.clone(),
+            false => json!({"result": ended.result, "outputs": ended.outputs}).to_string(),
+        };
+        let shown = ended.clone();
+        for guardrail in &self.guardrails {
+            let context = self.context(&shown, messages, turns)?;
+            let left = time.saturating_sub(begin.elapsed());
+            let asked =
+                EvalRequest { content: whole.clone(), params: guardrail.params.clone(), context };
+            if self.score(guardrail, asked, left)? && ended.replaced_by.is_none() {
+                ended.result.clone_from(&guardrail.text);
+                ended.outputs.clear();
+                ended.replaced_by = Some(guardrail.eval.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the text is to be replaced.
+    fn score(
+        &self,
+        guardrail: &Guardrail,
+        asked: EvalRequest,
+        left: Duration,
+    ) -> Result<bool, Failure> {
+        let Guardrail { eval, space, mode, thresholds, .. } = guardrail;
+        let request = Request {
+            eval: Some(asked),
+            locked: self.locked,
+            timeout: Some(left.clamp(Duration::from_millis(1), LONGEST_EVAL)),
+            parent: Some(ThreadParent {
+                id: self.id.clone(),
+                fetch: Grants::new(Vec::new()),
+                sign: Grants::new(Vec::new()),
+            }),
+            ..Request::new(format!("{eval}@{space}"))
+        };
+        let begin = Instant::now();
+        let came = self.rye.runs().eval(&request, begin, self.log);
+        let mut told = object(json!({"item_id": eval, "space": space, "mode": mode.as_str()}));
+        told.insert("took_ms".into(), as_ms(begin.elapsed()).into());
+        let is_replaced = match &came {
+            Ok(scored) => {
+                let miss = thresholds.miss(&scored.judged.score);
+                told.insert("score".into(), scored.judged.score.to_json());
+                if *mode != GuardMode::Metric {
+                    told.insert("passed".into(), miss.is_none().into());
+                    told.extend(thresholds.to_json());
+                }
+                *mode == GuardMode::Enforce && miss.is_some()
+            }
+            Err(failed) => {
+                told.insert("code".into(), failed.failure.code().into());
+                false
+            }
+        };
+        self.log.keep("eval", told.into());
+        match came {
+            Err(failed)
+                if *mode == GuardMode::Enforce || failed.failure.interrupted().is_some() =>
+            {
+                Err(failed.failure)
+            }
+            _ => Ok(is_replaced),
+        }
+    }
+
+    fn context(
+        &self,
+        ended: &Ended,
+        messages: &[Message],
+        turns: u64,
+    ) -> Result<EvalContext, Failure> {
+        let calls = messages.iter().filter_map(|message| match message {
+            Message::Model(turn) => turn.to_json().get("tool_calls")?.as_array().cloned(),
+            _ => None,
+        });
+        let calls: Vec<Value> = calls.flatten().collect();
+        let given = object(json!({
+            "messages": messages.iter().map(Message::to_json).collect::<Vec<_>>(),
+            "turn_index": turns, "tool_calls": calls, "variables": ended.outputs,
+            "metadata": {"thread_id": self.id.as_str(), "directive": self.directive},
+        }));
+        let wrong = |why: String| EvalError::Errored {
+            item: self.directive.clone(),
+            message: why,
+            stderr_tail: String::new(),
+        };
+        EvalContext::new(given).map_err(|why| wrong(why).into())
+    }
+}

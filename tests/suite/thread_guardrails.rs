@@ -1,0 +1,229 @@
+//! Evals of what a thread hands over: guardrails and metrics (exec-protocol 5).
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::threads::{ONLY_ECHO, call, events, fork, hand_over, rows, world};
+use crate::world::World;
+
+const CONFIG: &str = ".ai/config/agent/guardrails.yaml";
+
+/// Scores as its parameters say, and keeps what it was asked.
+const JUDGE: &str = r#"#!/usr/bin/env python3
+import json, os, sys
+request = json.loads(sys.stdin.readline())
+with open(os.environ["RYE_PROJECT"] + "/asked", "a") as asked:
+    asked.write(json.dumps(request) + "\n")
+params = request["params"]
+print(params["say"] if "say" in params else '{"score": %s}' % params.get("score", 1))
+sys.exit(params.get("exit", 0))
+"#;
+
+fn item(params: &str) -> String {
+    format!(
+        "version: \"1.0.0\"\ntool_type: eval\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+         category: acme\ndescription: Scores a text.\nparams: {params}\n\
+         exec:\n  command: ./judge.py\n  files: [judge.py]\n"
+    )
+}
+
+/// A world whose thread says `text` and hands over 7, with an eval in the user space.
+fn judged() -> World {
+    let mut last = hand_over();
+    last["text"] = json!("canary-text");
+    let turns = json!([call("acme_echo", &json!({"a": 1})), last]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    world.write_home(".ai/tools/acme/judge.py", JUDGE);
+    world.signed_home(".ai/tools/acme/mood.yaml", &item("{}"));
+    world
+}
+
+fn configured(world: &World, rows: &[Value]) {
+    world.signed_home(CONFIG, &format!("guardrails: {}\n", json!(rows)));
+}
+
+fn row(mode: &str, more: Value) -> Value {
+    let mut row = json!({"eval": "tool:acme/mood", "mode": mode});
+    let Value::Object(more) = more else { panic!("{more}") };
+    row.as_object_mut().unwrap().extend(more);
+    row
+}
+
+fn scored(mode: &str, score: f64, more: Value) -> Value {
+    let mut row = row(mode, more);
+    row["params"] = json!({"score": score});
+    row
+}
+
+fn evals(world: &World, told: &Value) -> Vec<Value> {
+    events(world, told["thread_id"].as_str().unwrap(), "eval")
+}
+
+#[test]
+fn what_does_not_pass_is_replaced_or_written_down_table() {
+    let none = || json!({});
+    let rows: [(Value, Value, bool); 11] = [
+        (scored("enforce", 1.0, none()), json!(true), false),
+        (scored("enforce", 0.99, none()), json!(false), true),
+        (scored("enforce", 0.99, json!({"min_score": 0.99})), json!(true), false),
+        (scored("enforce", 0.98, json!({"min_score": 0.99})), json!(false), true),
+        (scored("enforce", 0.3, json!({"max_score": 0.2})), json!(false), true),
+        (scored("enforce", 0.2, json!({"max_score": 0.2})), json!(true), false),
+        (scored("monitor", 0.0, none()), json!(false), false),
+        (scored("monitor", 1.0, none()), json!(true), false),
+        (scored("metric", 0.0, none()), Value::Null, false),
+        (scored("enforce", 0.0, json!({"match": ["directive:acme/*"]})), json!(false), true),
+        (scored("enforce", 0.0, json!({"match": ["directive:other/*"]})), json!("none"), false),
+    ];
+    let world = judged();
+    for (row, passed, is_replaced) in rows {
+        configured(&world, std::slice::from_ref(&row));
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{row}: {told}");
+        let all = evals(&world, &told);
+        if passed == "none" {
+            assert!(all.is_empty(), "{row}");
+        } else {
+            assert_eq!((all.len(), &all[0]["passed"]), (1, &passed), "{row}: {all:?}");
+            assert_eq!(all[0]["score"], row["params"]["score"], "{row}");
+            assert_eq!(all[0]["mode"], row["mode"]);
+        }
+        if is_replaced {
+            assert_eq!(told["replaced_by"], "tool:acme/mood", "{told}");
+            assert_eq!(told["outputs"], json!({}));
+            assert!(told["result"].as_str().unwrap().contains("did not pass"), "{told}");
+            assert!(!told.to_string().contains("canary-text"));
+        } else {
+            assert_eq!(
+                (&told["result"], &told["outputs"]),
+                (&json!("canary-text"), &json!({"n": 7}))
+            );
+            assert!(told.get("replaced_by").is_none(), "{told}");
+        }
+        let said = world.rye(&["thread", "verify", told["thread_id"].as_str().unwrap()]);
+        assert_eq!(said.status, 0, "{said:?}");
+    }
+}
+
+#[test]
+fn an_eval_is_asked_about_all_that_is_handed_over_and_each_judges_what_the_model_said() {
+    let world = judged();
+    let own = json!({"text": "Withheld by me."});
+    configured(
+        &world,
+        &[scored("enforce", 0.5, own), scored("enforce", 0.1, json!({})), row("metric", json!({}))],
+    );
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["result"]), (0, &json!("Withheld by me.")), "{told}");
+    let asked = String::from_utf8(world.read("asked")).unwrap();
+    let asked: Vec<Value> = asked.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(asked.len(), 3);
+    for asked in &asked {
+        let content: Value = serde_json::from_str(asked["content"].as_str().unwrap()).unwrap();
+        assert_eq!(content, json!({"result": "canary-text", "outputs": {"n": 7}}));
+        let context = &asked["context"];
+        assert_eq!(context["turn_index"], 2);
+        assert_eq!(context["variables"], json!({"n": 7}));
+        assert_eq!(context["tool_calls"][0]["name"], "acme_echo");
+        assert_eq!(context["metadata"]["thread_id"], told["thread_id"]);
+        assert_eq!(context["messages"].as_array().unwrap().len(), 5);
+    }
+    assert_eq!(evals(&world, &told).len(), 3);
+}
+
+#[test]
+fn an_eval_that_gives_no_score_lets_nothing_out_where_it_decides_and_is_no_low_score_table() {
+    let world = judged();
+    let says = |say: &str, exit: u8| json!({"params": {"say": say, "exit": exit}});
+    for (more, code) in [
+        (says("{\"score\": 2}", 0), "protocol.bad_score"),
+        (says("{\"score\": \"1\"}", 0), "protocol.bad_score"),
+        (says("{}", 0), "protocol.bad_score"),
+        (says("{\"score\": 1}", 3), "eval.error"),
+        (says("", 0), "protocol.bad_response"),
+    ] {
+        configured(&world, &[row("enforce", more.clone())]);
+        let (status, told) = fork(&world, &[]);
+        assert_ne!(status, 0, "{more}: {told}");
+        assert!(!told.to_string().contains("canary-text"), "{told}");
+        let last = rows(&world).pop().unwrap();
+        assert_eq!(
+            (&last["thread_status"], &last["thread_code"]),
+            (&json!("failed"), &told["code"])
+        );
+        if code != "protocol.bad_response" {
+            assert_eq!(told["code"], code, "{more}: {told}");
+        }
+        for mode in ["monitor", "metric"] {
+            configured(&world, &[row(mode, more.clone())]);
+            let (status, told) = fork(&world, &[]);
+            assert_eq!((status, &told["result"]), (0, &json!("canary-text")), "{mode}: {told}");
+            let eval = &evals(&world, &told)[0];
+            assert!(eval["code"].is_string() && eval.get("score").is_none(), "{eval}");
+        }
+    }
+}
+
+#[test]
+fn a_project_judges_its_own_directives_and_puts_no_eval_in_the_place_of_yours() {
+    let world = judged();
+    configured(&world, &[scored("enforce", 0.0, json!({}))]);
+    // An eval of the same name that lets everything pass.
+    world.write(".ai/tools/acme/judge.py", JUDGE.replace("params.get(\"score\", 1)", "1"));
+    world.signed(".ai/tools/acme/mood.yaml", &item("{}"));
+    assert_eq!(fork(&world, &[]).1["replaced_by"], "tool:acme/mood");
+    // A configuration of the project adds one, without a text of its own.
+    configured(&world, &[]);
+    world.signed(CONFIG, "guardrails: [{eval: tool:acme/mood, mode: monitor}]\n");
+    let (_, told) = fork(&world, &[]);
+    assert_eq!(evals(&world, &told)[0]["space"], "project", "{told}");
+    let research =
+        ["execute", "directive:rye/examples/research", "--thread", "fork", "-i", "topic=x"];
+    let (status, told) = world.json(&research);
+    assert_eq!((status, evals(&world, &told).len()), (0, 0), "{told}");
+    world.signed(CONFIG, "guardrails: [{eval: tool:acme/mood, mode: enforce, text: Pay here.}]\n");
+    assert_eq!(fork(&world, &[]).1["code"], "thread.bad_config");
+}
+
+#[test]
+fn a_configuration_of_guardrails_that_is_not_valid_lets_nothing_start_table() {
+    let world = judged();
+    configured(&world, &[scored("enforce", 1.0, json!({}))]);
+    assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+    let bad = "thread.bad_config";
+    let rows = [
+        ("guardrail: []\n", bad, "did you mean `guardrails`"),
+        ("guardrails: {}\n", bad, "is not a list"),
+        ("guardrails: [x]\n", bad, "guardrails/0"),
+        ("guardrails: [{eval: tool:acme/mood}]\n", bad, "guardrails/0/mode"),
+        ("guardrails: [{eval: tool:acme/mood, mode: enforced}]\n", bad, "guardrails/0/mode"),
+        ("guardrails: [{mode: enforce}]\n", bad, "guardrails/0/eval"),
+        ("guardrails: [{eval: tool:acme/none, mode: enforce}]\n", bad, "guardrails/0/eval"),
+        ("guardrails: [{eval: tool:acme/mood, mode: enforce, min: 1}]\n", bad, "min_score"),
+        ("guardrails: [{eval: tool:acme/mood, mode: enforce, min_score: 2}]\n", bad, "min_score"),
+        (
+            "guardrails: [{eval: tool:acme/mood, mode: enforce, min_score: 1, max_score: 0}]\n",
+            bad,
+            "min_score",
+        ),
+        ("guardrails: [{eval: tool:acme/mood, mode: metric, min_score: 1}]\n", bad, "mode"),
+        ("guardrails: [{eval: tool:acme/mood, mode: monitor, text: x}]\n", bad, "text"),
+        ("guardrails: [{eval: tool:acme/mood, mode: monitor, match: []}]\n", bad, "match"),
+        ("guardrails: [{eval: tool:acme/mood, mode: monitor, match: [x]}]\n", bad, "match"),
+        ("guardrails: [{eval: tool:acme/mood, mode: monitor, params: 1}]\n", bad, "params"),
+        ("guardrails: [{eval: tool:acme/script, mode: monitor}]\n", "eval.not_an_eval", "script"),
+    ];
+    for (text, code, named) in rows {
+        world.signed_home(CONFIG, text);
+        let before = self::rows(&world).len();
+        let (_, told) = fork(&world, &[]);
+        assert_eq!(told["code"], code, "{text}: {told}");
+        assert!(told["error"].as_str().unwrap().contains(named), "{text}: {told}");
+        assert_eq!(self::rows(&world).len(), before, "{text}");
+    }
+    // An eval that was changed, too.
+    configured(&world, &[row("monitor", json!({}))]);
+    fs::write(world.home().join(".ai/tools/acme/mood.yaml"), item("{a: 1}")).unwrap();
+    assert_ne!(fork(&world, &[]).0, 0);
+}
