@@ -116,7 +116,7 @@ pub(crate) fn converse(
     };
     let closing = Closing(thread.conversation.backend);
     let came = match thread.go(replayed, message) {
-        Ok(Came::Ended(ended)) => thread.judged(ended).map(Came::Ended),
+        Ok(Came::Ended(ended)) => judged(&mut thread, ended).map(Came::Ended),
         other => other,
     };
     if !matches!(came, Ok(Came::Waits(..))) {
@@ -166,6 +166,15 @@ pub(super) struct Running<'a> {
     asks: usize,
     /// What the next call asked before, which is decided since.
     pub(super) awaited: Option<Awaited>,
+}
+
+/// What a thread is to hand over, as evals leave it.
+fn judged(thread: &mut Running<'_>, mut ended: Ended) -> Result<Ended, Failure> {
+    let time = thread.time_left()?;
+    let watcher = thread.conversation.watcher;
+    let judged = watcher.after_output(&mut ended, &thread.messages, thread.turns, time);
+    thread.note_hooks()?;
+    judged.map(|()| ended)
 }
 
 impl Running<'_> {
@@ -228,15 +237,6 @@ impl Running<'_> {
             self.record.event(event, said)?;
         }
         Ok(())
-    }
-
-    /// What it is to hand over, as evals leave it.
-    fn judged(&mut self, mut ended: Ended) -> Result<Ended, Failure> {
-        let time = self.time_left()?;
-        let watcher = self.conversation.watcher;
-        let judged = watcher.after_output(&mut ended, &self.messages, self.turns, time);
-        self.note_hooks()?;
-        judged.map(|()| ended)
     }
 
     fn tell(&mut self, phase: Phase) {

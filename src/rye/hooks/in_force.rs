@@ -221,7 +221,13 @@ impl Hooks<'_> {
         call_id: &str,
     ) -> Result<CallHooks<'b>, Failure> {
         let loaders = HookLoaders { policy, sink };
-        self.of_named(HookKind::Tool, loaders, source.item().clone(), judges_of(source.space()), call_id)
+        self.of_named(
+            HookKind::Tool,
+            loaders,
+            source.item().clone(),
+            judges_of(source.space()),
+            call_id,
+        )
     }
 
     /// The hooks that judge a call of a tool that is no item, but is granted by this name.

@@ -9,7 +9,6 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::calls::{GrantedActions, ThreadCalls};
-use super::guardrails::guardrails;
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
 use super::permissions::{narrowed, patterns};
@@ -114,19 +113,8 @@ impl Threads<'_> {
             decision: request.resuming.as_ref().and_then(|resuming| resuming.decision().cloned()),
         };
         let chosen = model(&loader, &lineage, request.model.as_deref())?;
-        let hooks = ThreadHooks {
-            rye: self.rye,
-            log: &log,
-            id: id.clone(),
-            directive: item.clone(),
-            space: lineage.source.space(),
-            provider: chosen.item.clone(),
-            provider_space: chosen.space,
-            model: chosen.model.clone(),
-            locked: request.locked,
-            guardrails: guardrails(&loader, &item, lineage.source.space())?,
-        };
-        hooks.check()?;
+        let hooks =
+            ThreadHooks::checked(&loader, &log, &id, &lineage.source, &chosen, request.locked)?;
         let prepared = Prepared {
             limits: limits(&loader, &lineage, &request.limits)?,
             chosen,

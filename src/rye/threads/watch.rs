@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::guardrails::Guardrail;
+use super::guardrails::{Guardrail, guardrails};
+use super::settings::ChosenModel;
 use crate::base::json::object;
 use crate::base::limits::THREAD_HOOK_EVENTS;
 use crate::base::sync::unpoisoned;
@@ -16,11 +17,13 @@ use crate::parse::Phase;
 use crate::rye::call_policy::{CallPolicy, HookPolicies, LockMode};
 use crate::rye::facade::Rye;
 use crate::rye::hooks::CallHooks;
+use crate::rye::load::Loader;
 use crate::thread::{
     Ended, Message, ReplacedRequest, ShownRequest, ThreadId, Turn, Watcher, messages_from_json,
     turn_from_json,
 };
 use crate::trace::{Event, Sink};
+use crate::verify::Source;
 
 /// Passes events on, and keeps what is said of hooks until it is written down.
 pub(super) struct HookLog<'a> {
@@ -81,12 +84,39 @@ pub(super) struct ThreadHooks<'a> {
     pub(super) guardrails: Vec<Guardrail>,
 }
 
-impl ThreadHooks<'_> {
-    /// Whether all hooks can be asked now.
+impl<'a> ThreadHooks<'a> {
+    /// Those of a thread that is to start, of which all can be asked now.
     ///
     /// # Errors
-    /// `hook.unusable`
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    /// `hook.unusable`, and those of [`guardrails`].
+    pub(super) fn checked(
+        loader: &Loader<'a>,
+        log: &'a HookLog<'a>,
+        id: &ThreadId,
+        directive: &Source,
+        chosen: &ChosenModel,
+        locked: bool,
+    ) -> Result<Self, Failure> {
+        let (item, space) = (directive.item(), directive.space());
+        let hooks = Self {
+            rye: loader.rye,
+            log,
+            id: id.clone(),
+            directive: item.clone(),
+            space,
+            provider: chosen.item.clone(),
+            provider_space: chosen.space,
+            model: chosen.model.clone(),
+            locked,
+            guardrails: guardrails(loader, item, space)?,
+        };
+        hooks.check()?;
+        Ok(hooks)
+    }
+}
+
+impl ThreadHooks<'_> {
+    fn check(&self) -> Result<(), Failure> {
         let (policy, hooks) = (self.policy(), self.rye.hooks());
         hooks.of_model(&policy, self.log, &self.provider, self.provider_space)?;
         hooks.of_session(&policy, self.log, &self.directive, self.space).map(drop)
@@ -109,7 +139,8 @@ impl ThreadHooks<'_> {
 impl Watcher for ThreadHooks<'_> {
     fn before_call(&self, shown: &ShownRequest<'_>) -> Result<ReplacedRequest, Failure> {
         let policy = self.policy();
-        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
+        let hooks =
+            self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
         let may_withhold = hooks.may_withhold(Phase::AfterCall);
         let mut replaced = ReplacedRequest { may_withhold, ..ReplacedRequest::default() };
         hooks.before_model(|| self.request(shown), &mut |part, value| {
@@ -132,7 +163,8 @@ impl Watcher for ThreadHooks<'_> {
         took: Duration,
     ) -> Result<Option<Turn>, Failure> {
         let policy = self.policy();
-        let hooks = self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
+        let hooks =
+            self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
         let mut replaced = None;
         hooks.after_model(|| self.request(shown), turn.to_json(), took, &mut |_, value| {
             replaced = Some(turn_from_json(value, turn)?);
