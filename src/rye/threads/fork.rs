@@ -147,7 +147,8 @@ impl Threads<'_> {
                 if let Some(report) = self.went_on(&id, &awaited, is_top, begin, loader.sink)? {
                     return Ok(report);
                 }
-                let nothing = Ended { result: String::new(), outputs: Map::new(), replaced_by: None, tokens };
+                let nothing =
+                    Ended { result: String::new(), outputs: Map::new(), replaced_by: None, tokens };
                 (nothing, Some(awaited))
             }
         };

@@ -238,6 +238,7 @@ impl ThreadHooks<'_> {
                 id: self.id.clone(),
                 fetch: Grants::new(Vec::new()),
                 sign: Grants::new(Vec::new()),
+                can_wait: false,
             }),
             ..Request::new(format!("{eval}@{space}"))
         };
