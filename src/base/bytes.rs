@@ -45,9 +45,17 @@ pub(crate) fn read_at_most(from: &mut impl Read, cap: u64, hint: u64) -> io::Res
 /// # Errors
 /// `InvalidInput` for what is not a regular file; else what the file system says.
 pub(crate) fn read_plain(path: &Path, cap: u64) -> io::Result<Bounded> {
-    let mut file = open_regular(path, OFlags::NOFOLLOW)?;
+    let mut file = open_plain(path)?;
     let len = file.metadata()?.len();
     read_at_most(&mut file, cap, len)
+}
+
+/// Opens a file that is neither a link nor anything else, such as a pipe.
+///
+/// # Errors
+/// `InvalidInput` for what is not a regular file; else what the file system says.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    open_regular(path, OFlags::NOFOLLOW)
 }
 
 /// Opens a file that somebody named on the command line, also through links. A pipe or a device

@@ -146,6 +146,9 @@ pub(crate) const OBSERVER_LOOK_MS: u64 = 50;
 pub(crate) const DEV_GIT_SETTLES_MS: u64 = 300;
 /// How long a snippet waits for a person, in seconds: a week has each working day.
 pub(crate) const SNIPPET_WAITS_S: u64 = 7 * 24 * 60 * 60;
+/// How often it is looked whether a thread that is watched wrote more, in milliseconds: a person
+/// sees no delay, and a look takes microseconds.
+pub(crate) const TAIL_LOOK_MS: u64 = 100;
 /// How often a request is looked at that somebody waits for, in milliseconds.
 pub(crate) const PENDING_LOOK_MS: u64 = 200;
 /// How long a connection to a run's proxy may take for the head of a request, and for the greeting

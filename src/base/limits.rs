@@ -534,6 +534,9 @@ pub(crate) const THREAD_ASKS: usize = 2;
 pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
 /// Largest record of a thread that is read, in bytes: it is read as a whole.
 pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
+/// Longest line of a transcript that is read while it is written, in bytes: what is longer than a
+/// result may be is kept beside it.
+pub(crate) const THREAD_LINE_BYTES: usize = 64 << 20;
 /// Verdicts of hooks that are kept until the call that met them is written down; a snippet may make
 /// very many calls, and of those the newest are told.
 pub(crate) const THREAD_HOOK_EVENTS: usize = 1_000;

@@ -19,6 +19,7 @@ const EXAMPLES: &[&str] = &[
     "rye pending reject p-3f9a41c2d07b --reason 'too much'",
     "rye thread list",
     "rye thread show rye/examples/research/research-019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10",
+    "rye thread tail rye/examples/research/research-019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10",
     "rye thread wait 019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10 --timeout 2m",
     "rye thread cancel rye/examples/research/research-019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10",
     "rye thread kill 019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10",

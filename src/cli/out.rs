@@ -39,6 +39,8 @@ pub(super) struct Out {
     showed_stderr: bool,
     /// The first thing that went wrong with standard output.
     lost: Option<io::Error>,
+    /// Who reads standard output has seen enough.
+    pub(super) is_closed: bool,
 }
 
 impl Out {
@@ -66,6 +68,7 @@ impl Out {
             columns: columns(&io::stdout()),
             showed_stderr: false,
             lost: None,
+            is_closed: false,
         }
     }
 
@@ -222,11 +225,11 @@ impl Out {
     }
 
     fn keep(&mut self, written: io::Result<()>) {
-        // A closed pipe means that the reader has seen enough.
-        if let Err(error) = written
-            && error.kind() != io::ErrorKind::BrokenPipe
-        {
-            self.lost.get_or_insert(error);
+        match written {
+            Ok(()) => {}
+            // A closed pipe means that the reader has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_closed = true,
+            Err(error) => drop(self.lost.get_or_insert(error)),
         }
     }
 

@@ -16,7 +16,7 @@
 //! out, `backend.rs` what one does in the thread's sandbox and `workspace.rs` those of rye that do
 //! · `result.rs` what it is given of a call · `model/` who answers · `limits.rs` · `record.rs` what
 //! is kept, `record_check.rs` whether it is whole, `replay.rs` how far it came · `waits.rs` waiting
-//! for a person · `thread_id.rs`
+//! for a person · `transcript_lines.rs` what is written, for whoever watches · `thread_id.rs`
 
 mod ask;
 mod backend;
@@ -33,6 +33,7 @@ mod result;
 mod table;
 mod thread_id;
 mod tool;
+mod transcript_lines;
 mod waits;
 mod watch;
 mod workspace;
@@ -57,6 +58,7 @@ pub(crate) use record_check::{CheckedRecord, check_record};
 pub(crate) use replay::replay;
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
+pub(crate) use transcript_lines::TranscriptLines;
 pub(crate) use waits::Awaited;
 pub(crate) use watch::{
     ReplacedRequest, ShownRequest, Watcher, messages_from_json, turn_from_json,

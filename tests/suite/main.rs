@@ -92,6 +92,7 @@ mod thread_resume;
 mod thread_risk;
 mod thread_starts_rye;
 mod thread_table;
+mod thread_tail;
 mod thread_waits;
 mod threads;
 #[cfg(feature = "http")]

@@ -6,6 +6,7 @@ mod list;
 mod resume;
 mod show;
 mod stop;
+mod tail;
 mod tree;
 mod verify;
 mod wait;
@@ -33,6 +34,14 @@ enum Verb {
     /// Show what a thread was told, said and called, or what a detached run gave; nothing of it is
     /// checked
     Show {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Follow what a thread does until it ends; nothing of it is checked
+    ///
+    /// It ends as the thread does, with what `rye thread wait` gives. With `--json` each event is
+    /// an object on a line of its own, and so is the answer at the end.
+    Tail {
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -80,6 +89,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     match &args.verb {
         Verb::List => list::run(context, out),
         Verb::Show { id } => show::run(id, context, out),
+        Verb::Tail { id } => tail::run(id, context, out),
         Verb::Wait { id, timeout } => wait::run(id, *timeout, context, out),
         Verb::Cancel { id } => stop::cancel(id, context, out),
         Verb::Kill { id } => stop::kill(id, context, out),

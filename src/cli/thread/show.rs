@@ -61,9 +61,11 @@ fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
 }
 
 /// What of an event is shown to a person.
-fn brief(event: &Value) -> Vec<(&'static str, String)> {
+pub(super) fn brief(event: &Value) -> Vec<(&'static str, String)> {
     let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
     let rows = match event["event"].as_str().unwrap_or_default() {
+        "thread_started" => vec![("began", text("item_id"))],
+        "provider_failed" => vec![("failed", text("error"))],
         "cognition_in" => vec![("system", text("system")), ("told", text("user"))],
         "cognition_out" => vec![("said", text("content"))],
         "tool_call_start" => vec![("call", format!("{} {}", text("name"), text("arguments")))],

@@ -338,7 +338,7 @@ impl Threads<'_> {
 /// After so many looks at the version of the registry it is read.
 const LOOKS: usize = 4;
 
-fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun>, Failure> {
+pub(super) fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun>, Failure> {
     let (detached, report) = match registry.detached().one(id)? {
         Some((run, report)) => (Some(run), report),
         None => (None, None),
@@ -353,7 +353,7 @@ fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun>, Failure>
 }
 
 /// What came of one that ended.
-fn end_of(known: KnownRun) -> Result<RunEnd, Failure> {
+pub(super) fn end_of(known: KnownRun) -> Result<RunEnd, Failure> {
     let id = known.id().to_owned();
     if let Some(report) = known.report {
         return Ok(RunEnd { report });

@@ -7,7 +7,7 @@
 //! detached too · `places.rs` how many of these run at once · `resume.rs` one that goes on,
 //! `waits.rs` one that waits for a person · `below.rs` a rye that something in one started ·
 //! `watch.rs` the hooks of one,
-//! `guardrails.rs` evals of what it hands over
+//! `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it
 
 mod below;
 mod calls;
@@ -25,6 +25,7 @@ mod risk;
 mod settings;
 #[cfg(feature = "code")]
 mod snippet_tool;
+mod tail;
 mod waits;
 mod watch;
 
@@ -32,6 +33,7 @@ pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;
 pub(super) use places::max_async;
 pub(super) use resume::Resuming;
+pub(crate) use tail::TailEnd;
 pub(crate) use waits::WaitingThreads;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,196 @@
+//! What a thread does is told as it does it, and handed out as one file.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::async_runs::{eventually, id_of, is_alive, kill, start, state, tool};
+use crate::threads::{call, events, fork, hand_over, transcript, world};
+use crate::world::World;
+
+const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
+
+const ALL: &str = "<execute><tool>acme.*</tool></execute>";
+
+/// A project whose model calls a tool that ends once the file `go` is there.
+fn slow() -> World {
+    let turns = json!([
+        call("acme_echo", &json!({"text": "the first words"})),
+        call("acme_slow", &json!({})),
+        hand_over(),
+    ]);
+    let world = world(&turns, "turns=\"9\"", ALL);
+    let body = "while [ ! -e go ]; do sleep 0.02; done; echo '{\"waited\": true}'\n";
+    world.signed(".ai/tools/acme/slow.sh", &tool(body));
+    world
+}
+
+/// Somebody who watches a thread from a process of its own.
+fn watch(world: &World, id: &str, more: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut command = world.command(&[&["thread", "tail", id], more].concat());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
+
+/// The events up to and with the first that holds this.
+fn until(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> Vec<Value> {
+    let mut seen = Vec::new();
+    for line in lines {
+        let line = line.unwrap();
+        seen.push(serde_json::from_str(&line).unwrap());
+        if line.contains(text) {
+            return seen;
+        }
+    }
+    panic!("`{text}` was not told: {seen:?}");
+}
+
+fn names(events: &[Value]) -> Vec<&str> {
+    events.iter().filter_map(|event| event["event"].as_str()).collect()
+}
+
+/// All that is told of a thread, one object a line; its exit status, its events, and the answer.
+fn tail(world: &World, id: &str) -> (i32, Vec<Value>, Value) {
+    let said = world.rye(&["thread", "tail", id, "--json"]);
+    let lines = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
+    let mut lines: Vec<Value> = lines.collect();
+    let answer = lines.pop().unwrap();
+    (said.status, lines, answer)
+}
+
+#[test]
+fn a_thread_in_another_process_is_watched_while_it_runs_and_ends_with_its_status() {
+    let world = slow();
+    let id = id_of(&start(&world, GO));
+    let (mut child, mut lines) = watch(&world, &id, &["--json"]);
+    // The tool waits for us, so all of this is told while the thread runs.
+    let seen = until(&mut lines, "\"name\":\"acme_slow\"");
+    assert_eq!(seen[0]["event"], "thread_started", "{seen:?}");
+    assert!(names(&seen).contains(&"tool_call_result"), "{seen:?}");
+    assert_eq!(state(&world, &id), "running");
+    world.write("go", "");
+    let rest: Vec<Value> =
+        lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let (answer, rest) = rest.split_last().unwrap();
+    assert_eq!((&answer["status"], &answer["outputs"]), (&json!("success"), &json!({"n": 7})));
+    assert_eq!(rest.last().unwrap()["event"], "thread_ended");
+    // Every event once, in order.
+    let told = [seen.as_slice(), rest].concat();
+    let kept = fs::read_to_string(transcript(&world, &id)).unwrap();
+    let kept = kept.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let kept: Vec<Value> = kept.filter(|line| line["event"].is_string()).collect();
+    assert_eq!(told, kept);
+    assert_eq!(*answer, world.json(&["thread", "wait", &id]).1);
+}
+
+#[test]
+fn of_a_thread_that_is_over_all_is_told_at_once_with_how_it_ended() {
+    let world = slow();
+    world.write("go", "");
+    let (status, told) = fork(&world, &[]);
+    let id = told["thread_id"].as_str().unwrap().to_owned();
+    assert_eq!(status, 0, "{told}");
+    let (status, seen, answer) = tail(&world, &id);
+    assert_eq!((status, &answer["outputs"]), (0, &json!({"n": 7})), "{answer}");
+    assert_eq!(names(&seen).first(), Some(&"thread_started"));
+    assert_eq!(
+        seen.len(),
+        world.json(&["thread", "show", &id]).1["data"]["events"].as_array().unwrap().len()
+    );
+    let plain = world.rye(&["thread", "tail", &id]);
+    assert_eq!(plain.status, 0, "{plain:?}");
+    for text in ["    call  acme_echo {", "    gave  ", "     end  completed\n{\"n\":7}\n"] {
+        assert!(plain.stdout.contains(text), "{text}: {plain:?}");
+    }
+    // One that failed ends as it did.
+    let (status, told) = fork(&world, &["--limit", "turns=1"]);
+    assert_eq!(told["code"], "thread.limit_exceeded", "{told}");
+    let failed = crate::threads::rows(&world)[1]["thread_id"].as_str().unwrap().to_owned();
+    let (tailed, seen, answer) = tail(&world, &failed);
+    assert_eq!((tailed, &answer["code"]), (status, &told["code"]), "{answer}");
+    assert_eq!(seen.last().unwrap()["status"], "failed");
+    let (status, told) = world.json(&["thread", "tail", "none"]);
+    assert_eq!((status, &told["code"]), (3, &json!("thread.not_found")), "{told}");
+}
+
+#[test]
+fn whoever_stops_watching_leaves_the_thread_alone() {
+    let world = slow();
+    let id = id_of(&start(&world, GO));
+    let (mut child, mut lines) = watch(&world, &id, &["--json"]);
+    until(&mut lines, "\"name\":\"acme_slow\"");
+    // While it looks for more.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    let ended = child.wait().unwrap();
+    assert!(ended.signal() == Some(2) || ended.code() == Some(130), "{ended:?}");
+    assert_eq!(state(&world, &id), "running");
+    world.write("go", "");
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+}
+
+#[test]
+fn a_thread_that_is_killed_and_a_detached_tool_are_watched_to_their_end() {
+    let world = slow();
+    let told = start(&world, GO);
+    let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
+    let (mut child, mut lines) = watch(&world, &id, &["--json"]);
+    until(&mut lines, "\"name\":\"acme_slow\"");
+    kill(pid);
+    let last = lines.map(Result::unwrap).last().unwrap();
+    let last: Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(last["code"], "thread.killed", "{last}");
+    let status = child.wait().unwrap().code().unwrap();
+    assert_eq!(status, world.json(&["thread", "wait", &id]).0);
+    assert!(!is_alive(pid));
+    let run = id_of(&start(&world, &["tool:acme/slow"]));
+    let (mut child, lines) = watch(&world, &run, &["--json"]);
+    world.write("go", "");
+    let all: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(all.len(), 1, "{all:?}");
+    let answer: Value = serde_json::from_str(&all[0]).unwrap();
+    assert_eq!(answer, world.json(&["thread", "wait", &run]).1);
+    assert_eq!(answer["data"], json!({"waited": true}), "{answer}");
+}
+
+#[test]
+fn a_thread_that_waits_for_a_person_is_told_as_waiting() {
+    let world = world(&json!([call("acme_asks", &json!({})), hand_over()]), "turns=\"9\"", ALL);
+    let asks = "#!/bin/sh\nread -r call\nprintf '{\"pending\":{\"reason\":\"amount\",\
+                \"message\":\"Pay?\"}}\\n'\n";
+    world.write(".ai/tools/acme/asks-it.sh", asks);
+    let item = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+                category: acme\ndescription: Asks.\nexec:\n  command: ./asks-it.sh\n  \
+                files: [asks-it.sh]\n";
+    world.signed(".ai/tools/acme/asks.yaml", item);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 8, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let (status, seen, answer) = tail(&world, id);
+    assert_eq!((status, &answer["status"]), (8, &json!("pending")), "{answer}");
+    assert_eq!(answer["pending"]["id"], told["pending"]["id"]);
+    assert_eq!(names(&seen).last(), Some(&"thread_waiting"));
+    assert_eq!(events(&world, id, "thread_waiting").len(), 1);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_it_while_the_thread_goes_on() {
+    let world = slow();
+    let id = id_of(&start(&world, GO));
+    eventually("it calls", || events(&world, &id, "tool_call_start").len() == 2);
+    let (mut child, lines) = watch(&world, &id, &["--json"]);
+    drop(lines);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(state(&world, &id), "running");
+    world.write("go", "");
+    assert_eq!(world.json(&["thread", "wait", &id]).0, 0);
+}
