@@ -25,6 +25,7 @@ const EXAMPLES: &[&str] = &[
     "rye thread kill 019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10",
     "rye thread tree rye/examples/research/research-019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10",
     "rye thread resume rye/examples/research/research-019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10 'go on'",
+    "rye thread export rye/examples/research/research-019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10 -o t.json",
     "rye thread verify rye/examples/research/research-019a9b04-1c11-7f0e-8f5a-2a1f3f6f1d10",
     "rye hooks list",
     "rye hooks test hooks/acme/guard --payload @call.json",

@@ -116,6 +116,8 @@ pub(crate) use sign_requests::SignRequest;
 #[cfg(feature = "mcp")]
 pub(crate) use sign_requests::for_a_person;
 pub(crate) use signing::SignatureState;
-pub(crate) use threads::{KnownRun, TailEnd, Threads, VerifiedThread, WaitingThreads};
+pub(crate) use threads::{
+    ExportedThread, KnownRun, TailEnd, Threads, VerifiedThread, WaitingThreads,
+};
 pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Stdio};
 
@@ -193,4 +194,97 @@ fn a_reader_that_has_seen_enough_ends_it_while_the_thread_goes_on() {
     assert_eq!(state(&world, &id), "running");
     world.write("go", "");
     assert_eq!(world.json(&["thread", "wait", &id]).0, 0);
+}
+
+#[test]
+fn a_thread_is_handed_out_in_both_formats_with_what_is_proven_and_without_secrets() {
+    let turns = json!([
+        call("acme_echo", &json!({"text": "a known text", "fence": "````\n# not a heading"})),
+        call("acme_secret", &json!({})),
+        hand_over(),
+    ]);
+    let world = world(&turns, "turns=\"9\"", ALL).env("PAY_KEY", "canary-77aa01");
+    let secret = "#!/bin/sh\nread -r call\necho '{\"result\":{\"key\":\"'\"$PAY_KEY\"'\"}}'\n";
+    world.write(".ai/tools/acme/secret-it.sh", secret);
+    let item = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+                category: acme\ndescription: Tells.\nsecrets: [PAY_KEY]\n\
+                exec:\n  command: ./secret-it.sh\n  files: [secret-it.sh]\n";
+    world.signed(".ai/tools/acme/secret.yaml", item);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let gave = &events(&world, id, "tool_call_result")[1];
+    assert!(gave["content"].as_str().unwrap().contains("***"), "the tool told it: {gave}");
+    let bytes = fs::metadata(transcript(&world, id)).unwrap().len();
+    let proof = format!("{bytes} bytes of the record are proven");
+    // To standard output, and the same to a file of its owner alone.
+    let said = world.rye(&["thread", "export", id]);
+    assert!(said.status == 0 && said.stderr.contains(&proof), "{said:?}");
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(
+        (&document["proven_bytes"], &document["unproven_bytes"]),
+        (&json!(bytes), &json!(0))
+    );
+    assert_eq!((&document["thread_id"], &document["final"]), (&json!(id), &json!(true)));
+    assert_eq!(document["events"], world.json(&["thread", "show", id]).1["data"]["events"]);
+    assert!(said.stdout.contains("a known text") && !said.stdout.contains("canary-77aa01"));
+    let path = world.outside().join("thread.json");
+    let args = ["thread", "export", id, "--out", path.to_str().unwrap()];
+    let (status, told) = world.json(&args);
+    assert_eq!((status, &told["proven_bytes"]), (0, &json!(bytes)), "{told}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), said.stdout);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    // For people.
+    let page = world.rye(&["thread", "export", id, "--format", "markdown"]);
+    assert!(page.status == 0 && page.stderr.contains(&proof), "{page:?}");
+    for text in [&proof, "a known text", &format!("# Thread `{id}`"), "- status: completed"] {
+        assert!(page.stdout.contains(text), "{text}: {page:?}");
+    }
+    assert!(!page.stdout.contains("canary-77aa01"), "{page:?}");
+    assert!(
+        page.stdout.contains("\n`````text\nacme_echo"),
+        "what is said stays in its block: {page:?}"
+    );
+    // What is there already is not lost.
+    fs::write(&path, "mine").unwrap();
+    let (status, told) = world.json(&args);
+    assert_eq!((status, &told["code"]), (2, &json!("cli.output")), "{told}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+}
+
+#[test]
+fn a_record_that_does_not_hold_is_not_handed_out() {
+    let world = world(&json!([hand_over()]), "turns=\"3\"", ALL);
+    let (_, told) = fork(&world, &[]);
+    let id = told["thread_id"].as_str().unwrap();
+    assert_eq!(world.rye(&["thread", "export", id]).status, 0);
+    let path = transcript(&world, id);
+    let kept = fs::read_to_string(&path).unwrap();
+    fs::write(&path, kept.replacen("Do it.", "Do me.", 1)).unwrap();
+    let (status, refused) = world.json(&["thread", "verify", id]);
+    assert_eq!(refused["code"], "thread.record_invalid", "{refused}");
+    let out = world.outside().join("thread.json");
+    for format in ["json", "markdown"] {
+        let args = ["thread", "export", id, "--format", format, "--out", out.to_str().unwrap()];
+        let (exported, told) = world.json(&args);
+        assert_eq!((exported, &told["code"]), (status, &refused["code"]), "{told}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn of_a_thread_that_was_killed_the_document_says_what_is_not_proven() {
+    let world = slow();
+    let told = start(&world, GO);
+    let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
+    eventually("it calls", || events(&world, &id, "tool_call_start").len() == 2);
+    kill(pid);
+    assert_eq!(state(&world, &id), "killed");
+    let document: Value =
+        serde_json::from_str(&world.rye(&["thread", "export", &id]).stdout).unwrap();
+    let count = |key: &str| document[key].as_u64().unwrap();
+    let bytes = fs::metadata(transcript(&world, &id)).unwrap().len();
+    assert_eq!(count("proven_bytes") + count("unproven_bytes"), bytes);
+    assert_eq!(names(document["unproven_events"].as_array().unwrap()), ["tool_call_start"]);
+    assert!(names(document["events"].as_array().unwrap()).contains(&"tool_call_result"));
 }

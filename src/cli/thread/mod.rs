@@ -2,6 +2,7 @@
 //!
 //! One file a verb.
 
+mod export;
 mod list;
 mod resume;
 mod show;
@@ -11,6 +12,7 @@ mod tree;
 mod verify;
 mod wait;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::Context;
@@ -76,6 +78,20 @@ enum Verb {
         #[arg(value_name = "MESSAGE")]
         message: Option<String>,
     },
+    /// Hand out a thread with its whole conversation as one file; its record is checked first
+    ///
+    /// The file and standard error say how many bytes of the record are proven. Secrets are hidden
+    /// as they are in the record. A file that is there already stays as it is.
+    Export {
+        #[arg(value_name = "ID")]
+        id: String,
+        /// The file to write; by default the thread goes to standard output
+        #[arg(short, long, alias = "output", value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// For programs, or for people
+        #[arg(long, value_name = "FORMAT", default_value = "json")]
+        format: export::ExportFormat,
+    },
     /// Check that the record of a thread is what was signed
     Verify {
         #[arg(value_name = "ID")]
@@ -95,6 +111,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Kill { id } => stop::kill(id, context, out),
         Verb::Tree { id } => tree::run(id, context, out),
         Verb::Resume { id, message } => resume::run(id, message.clone(), context, out),
+        Verb::Export { id, out: path, format } => {
+            export::run(id, path.as_deref(), *format, context, out)
+        }
         Verb::Verify { id } => verify::run(id, context, out),
     }
 }

@@ -7,10 +7,12 @@
 //! detached too · `places.rs` how many of these run at once · `resume.rs` one that goes on,
 //! `waits.rs` one that waits for a person · `below.rs` a rye that something in one started ·
 //! `watch.rs` the hooks of one,
-//! `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it
+//! `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it,
+//! `export.rs` the whole of one as a document
 
 mod below;
 mod calls;
+mod export;
 mod find_tools;
 mod fork;
 mod guardrails;
@@ -29,6 +31,7 @@ mod tail;
 mod waits;
 mod watch;
 
+pub(crate) use export::ExportedThread;
 pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;
 pub(super) use places::max_async;

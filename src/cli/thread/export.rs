@@ -1,0 +1,103 @@
+//! `rye thread export`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf, absolute};
+
+use serde_json::{Value, json};
+
+use super::show::brief;
+use crate::base::bytes::write_new;
+use crate::base::json;
+use crate::base::text::{escape, escape_line};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out::Out;
+use crate::diagnostic::{Failure, Style};
+use crate::rye::{ExportedThread, Threads};
+
+/// What a thread is handed out as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ExportFormat {
+    Json,
+    Markdown,
+}
+
+pub(super) fn run(
+    id: &str,
+    path: Option<&Path>,
+    format: ExportFormat,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let exported = Threads::new(&context.rye()?).export(id)?;
+    let proof = proof(&exported);
+    let (proven, unproven) = (exported.proven_bytes, exported.unproven_bytes);
+    let document = Value::from(exported.fields);
+    let text = match format {
+        ExportFormat::Json => {
+            let mut text = Vec::new();
+            let written = json::write(&mut text, &document);
+            written.map_err(|source| CliError::Output { source })?;
+            format!("{}\n", String::from_utf8_lossy(&text))
+        }
+        ExportFormat::Markdown => markdown(&document, &proof),
+    };
+    out.note(&proof);
+    let Some(path) = path else {
+        match (out.is_json(), format) {
+            (true, ExportFormat::Json) => out.success(json!({"thread_id": id, "export": document})),
+            (true, ExportFormat::Markdown) => out.success(json!({"thread_id": id, "export": text})),
+            (false, _) => out.foreign(&text),
+        }
+        return Ok(Exit::DONE);
+    };
+    // A conversation may be private, and what is there already may be another one.
+    let written = absolute(path).and_then(|path| write_new(&path, text.as_bytes(), 0o600));
+    written.map_err(|source| CliError::OutputFile { path: PathBuf::from(path), source })?;
+    let path = path.display().to_string();
+    if out.is_json() {
+        out.success(json!({
+            "thread_id": id, "path": path, "proven_bytes": proven, "unproven_bytes": unproven,
+        }));
+    } else {
+        let verb = out.paint().style(Style::Good, "exported");
+        out.line(&format!("{verb}  {}  {}", escape_line(id), escape_line(&path)));
+    }
+    Ok(Exit::DONE)
+}
+
+/// How much of a record is proven, and by whom.
+fn proof(exported: &ExportedThread) -> String {
+    let (proven, unproven) = (exported.proven_bytes, exported.unproven_bytes);
+    let signer = exported.fields["signer"].as_str().unwrap_or_default();
+    format!("{proven} bytes of the record are proven, signed by {signer}; {unproven} are not")
+}
+
+/// The same for people. Whatever somebody said stands in a block that it cannot leave.
+fn markdown(document: &Value, proof: &str) -> String {
+    let text = |key: &str| escape_line(document[key].as_str().unwrap_or_default());
+    let mut page = format!("# Thread `{}`\n\n", text("thread_id"));
+    let _ = write!(page, "- status: {}\n- {proof}\n", text("thread_status"));
+    for (key, title) in [("events", ""), ("unproven_events", "\n## Not proven\n")] {
+        let events = document[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !events.is_empty() {
+            page.push_str(title);
+        }
+        for event in events {
+            let at = escape_line(event["at"].as_str().unwrap_or_default());
+            for (label, said) in brief(event) {
+                let _ = write!(page, "\n### {label}  {at}\n\n{}", block(&said));
+            }
+        }
+    }
+    page
+}
+
+/// A text between fences that are longer than any in it.
+fn block(text: &str) -> String {
+    let text = escape(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
