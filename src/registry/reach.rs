@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::approver::Approver;
 use super::db::Registry;
 use super::error::RegistryError;
+use super::pending::approver;
 use super::threads::{ThreadRow, rows_of};
 
 /// A thread that runs above a process.
@@ -50,6 +51,41 @@ impl ThreadAbove {
                     Ok(Self { row, reach })
                 })
                 .collect()
+        };
+        found().map_err(|error| registry.fail(error))
+    }
+
+    /// The threads of snippets that one of these processes goes on with, since a person approved
+    /// them. The first process is the one that asks, which knows its own.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn of_snippets(
+        registry: &Registry,
+        processes: &[(u32, u64)],
+    ) -> Result<Vec<String>, RegistryError> {
+        let above = processes.get(1..).unwrap_or_default();
+        let found = || -> rusqlite::Result<Vec<String>> {
+            let db = &registry.db;
+            let mut query = db.prepare(
+                "SELECT p.id, p.approver_pid, p.approver_start FROM pending p
+                 JOIN snippet s ON s.id = p.id
+                 WHERE p.state = 'approved' AND p.approver_pid IS NOT NULL",
+            )?;
+            let rows =
+                query.query_map([], |row| Ok((row.get::<_, String>(0)?, approver(row, 1)?)))?;
+            let mut threads = Vec::new();
+            for row in rows {
+                let (id, by) = row?;
+                if by.is_none_or(|by| !above.contains(&(by.pid, by.start))) {
+                    continue;
+                }
+                let sql = "SELECT kept ->> '$.thread' FROM snippet WHERE id = ?1 \
+                           AND json_valid(kept)";
+                let thread = db.query_row(sql, [&id], |row| row.get::<_, Option<String>>(0));
+                threads.extend(thread.optional()?.flatten());
+            }
+            Ok(threads)
         };
         found().map_err(|error| registry.fail(error))
     }

@@ -11,7 +11,7 @@ use super::failed::Failed;
 #[cfg(feature = "code")]
 use super::paused::{SnippetRows, WaitedSnippet};
 use super::run::Request;
-use super::threads::WaitingThreads;
+use super::threads::{ThreadParent, WaitingThreads};
 use crate::base::durations::PENDING_LOOK_MS;
 use crate::base::text::escape_line;
 #[cfg(feature = "code")]
@@ -187,6 +187,18 @@ impl Approvals<'_> {
         start: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
+        self.approve_in(None, request, decision, start, sink)
+    }
+
+    /// The same for what was asked in a thread that does not wait for it.
+    pub(super) fn approve_in(
+        self,
+        parent: Option<ThreadParent>,
+        request: &PendingRequest,
+        decision: Decision,
+        start: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failed> {
         let early = |failure| not_run(failure, request, start);
         if request.row.state != PendingState::Waiting {
             let (id, state) = (request.row.id.clone(), request.row.state);
@@ -199,6 +211,7 @@ impl Approvals<'_> {
         let (asked, claimed) = approved(request, decision).map_err(early)?;
         #[cfg(feature = "code")]
         let asked = self.with_snippet(asked, request, Verdict::Approved).map_err(early)?;
+        let asked = Request { parent: parent.or(asked.parent.clone()), ..asked };
         let result = self.rye.runs().run(&asked, start, sink);
         if !claimed.load(Ordering::Relaxed) {
             // Nothing was started, or somebody else's run of it was.

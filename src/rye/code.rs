@@ -181,8 +181,8 @@ impl<'a> RyeTools<'a> {
             can_wait: true,
             saved: None,
             within: Nesting::default(),
-            thread: None,
-            hides_values: false,
+            thread: kept.parent(),
+            hides_values: kept.hides_values,
             receipts: kept.receipts.clone(),
             warned: Mutex::default(),
             claimed: is_approved.then(|| id.to_owned()),
@@ -211,6 +211,8 @@ impl<'a> RyeTools<'a> {
             locked: self.locked,
             receipts: self.receipts.clone(),
             grants: self.grants.as_ref().map(Grants::to_texts),
+            thread: self.thread.as_ref().map(|thread| thread.id().to_string()),
+            hides_values: self.hides_values,
             format: format.to_owned(),
             paused,
             sha256,
@@ -234,7 +236,8 @@ impl<'a> RyeTools<'a> {
         let missing = || RegistryError::NotFound { id: request.to_owned(), near: Vec::new() };
         let registry = approvals.registry()?.ok_or_else(|| Failure::from(missing()))?;
         let asked = registry.request(request).map_err(Failure::from)?;
-        match approvals.approve(&asked, approvals.decision(), begin, self.sink) {
+        let (decision, parent) = (approvals.decision(), self.thread.clone());
+        match approvals.approve_in(parent, &asked, decision, begin, self.sink) {
             Ok(report) => self.ran(&report, id, begin),
             Err(failed) => self.refused(failed),
         }

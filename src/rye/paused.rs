@@ -19,6 +19,7 @@ use super::code_policy::{CallApproval, CodePolicy};
 use super::facade::Rye;
 use super::failed::Failed;
 use super::run::Request;
+use super::threads::ThreadParent;
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
@@ -28,6 +29,7 @@ use crate::registry::{
     Decision, PendingRequest, PendingState, Registry, RegistryError, unclaim_snippet,
 };
 use crate::report::Report;
+use crate::thread::ThreadId;
 use crate::trace::{Quiet, Sink};
 
 /// The form of what is kept.
@@ -54,6 +56,16 @@ pub(super) struct KeptSnippet {
     pub(super) locked: bool,
     pub(super) receipts: Option<PathBuf>,
     pub(super) grants: Option<Vec<Vec<String>>>,
+    /// The thread that it is called in.
+    #[serde(default)]
+    pub(super) thread: Option<String>,
+    /// As in [`RyeTools`]; of what an earlier rye kept nobody knows who wrote it.
+    #[serde(default = "hides")]
+    pub(super) hides_values: bool,
+}
+
+fn hides() -> bool {
+    true
 }
 
 impl KeptSnippet {
@@ -81,11 +93,20 @@ impl KeptSnippet {
         if kept.format != FORMAT {
             return Err(drifted("another rye kept it, in another form".into()));
         }
+        if kept.thread.as_ref().is_some_and(|id| id.parse::<ThreadId>().is_err()) {
+            return Err(drifted("its thread is not one".into()));
+        }
         let paused = kept.paused.take();
         if Digest::of(paused.to_string().as_bytes()) != kept.sha256 {
             return Err(drifted("the snippet that was kept was changed".into()));
         }
         Ok((kept, PausedSnippet::from_json(paused).map_err(unread)?))
+    }
+
+    /// The thread that it is called in, for what goes on with it.
+    pub(super) fn parent(&self) -> Option<ThreadParent> {
+        let id = self.thread.as_ref()?.parse().ok()?;
+        Some(ThreadParent::of_snippet(id))
     }
 
     pub(super) fn granted(&self) -> Option<Grants> {
@@ -165,7 +186,8 @@ impl Approvals<'_> {
     /// request is lost.
     ///
     /// A request that is rejected stays so, also where the snippet is not what it was: then it is
-    /// not run again, and the result says `pending.drifted`.
+    /// not run again, and the result says `pending.drifted`. Neither is one that was called in a
+    /// thread, and the result says `pending.rejected`.
     ///
     /// # Errors
     /// `pending.decided`, `pending.drifted`, `code.configuration`, `registry.io`
@@ -188,6 +210,11 @@ impl Approvals<'_> {
         let ready = self.ready(id, text, &verdict, sink);
         if let Verdict::Rejected(why) = &verdict {
             registry.reject(id, decision, why)?;
+            let kept = KeptSnippet::read(id, text).ok();
+            if let Some((_, paused)) = kept.filter(|(kept, _)| kept.thread.is_some()) {
+                reject_below(&registry, &paused, decision, why)?;
+                return Ok(CodeResult::not_run(&rejected_in_thread(id, why)));
+            }
             let (executor, paused, tools) = match ready {
                 Ok(ready) => ready,
                 Err(failure) => return Ok(CodeResult::not_run(&failure)),
@@ -255,11 +282,11 @@ impl Approvals<'_> {
     ) -> Result<Request, Failure> {
         let Some(text) = &request.snippet else { return Ok(asked) };
         let (kept, paused, _) = self.unchanged(&request.row.id, text)?;
-        let locked = kept.locked;
+        let (locked, parent) = (kept.locked, kept.parent());
         let id = request.row.id.clone();
         let waited = Arc::new(WaitedSnippet { id, kept, paused, verdict });
         let approval = asked.approval.map(|approval| approval.goes_on(waited));
-        Ok(Request { locked, approval, ..asked })
+        Ok(Request { locked, approval, parent, ..asked })
     }
 
     /// Rejects a saved snippet that waits, and runs it again: the call throws, and it goes on.
@@ -292,11 +319,20 @@ impl Approvals<'_> {
         let registry = self.registry()?.ok_or_else(|| Failure::from(none()))?;
         registry.reject(id, decision, why)?;
         let text = request.snippet.as_deref().unwrap_or_default();
-        let (_, paused) = KeptSnippet::read(id, text)?;
+        let (kept, paused) = KeptSnippet::read(id, text)?;
         reject_below(&registry, &paused, decision, why)?;
+        if kept.thread.is_some() {
+            return Err(rejected_in_thread(id, why));
+        }
         let (asked, _) = approved(request, decision.clone())?;
         self.with_snippet(asked, request, Verdict::Rejected(why.to_owned()))
     }
+}
+
+/// A snippet that was called in a thread is not run again where it is rejected: its thread was told
+/// that it waits, and hears nothing more of it.
+fn rejected_in_thread(id: &str, why: &str) -> Failure {
+    RegistryError::Rejected { id: id.to_owned(), why: why.to_owned() }.into()
 }
 
 /// Rejects what was asked below a saved snippet that waited, where the request is of one.

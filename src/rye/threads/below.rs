@@ -54,8 +54,9 @@ impl KeptReach {
 impl Rye {
     /// The request as a thread above this process makes it; `None` where there is none.
     ///
-    /// Two things name such a thread: a variable, of this process or one above, which only makes
-    /// stricter; and that the thread runs in a process above.
+    /// Three things name such a thread: a variable, of this process or one above, which only makes
+    /// stricter; that the thread runs in a process above; and that a process above goes on with a
+    /// snippet of it.
     ///
     /// # Errors
     /// `thread.outside`
@@ -64,12 +65,10 @@ impl Rye {
         request: &Request,
     ) -> Result<Option<Request>, Failure> {
         let above = ProcessesAbove::this();
+        let mut named = above.threads.clone();
         let registry = self.spaces().get(Space::User).map(|user| Registry::find(user.base()));
         let threads = match registry {
-            Some(Ok(Some(registry))) => {
-                let all = ThreadAbove::all(&registry, &above.processes, &above.threads);
-                all.map_err(Failure::from)
-            }
+            Some(Ok(Some(registry))) => above_in(&registry, &above.processes, &mut named),
             Some(Err(error)) => Err(error.into()),
             Some(Ok(None)) | None => Ok(Vec::new()),
         };
@@ -81,7 +80,7 @@ impl Rye {
             }
         };
         let is_found = |id: &&String| threads.iter().any(|thread| thread.row.id == **id);
-        if let Some(id) = above.threads.iter().find(|id| !is_found(id)) {
+        if let Some(id) = named.iter().find(|id| !is_found(id)) {
             return Err(ThreadError::NotWithin { id: id.clone() }.into());
         }
         if threads.is_empty() {
@@ -89,6 +88,16 @@ impl Rye {
         }
         within(&threads, request).map(Some)
     }
+}
+
+/// The threads that run above, and the names of those that have to.
+fn above_in(
+    registry: &Registry,
+    processes: &[(u32, u64)],
+    named: &mut Vec<String>,
+) -> Result<Vec<ThreadAbove>, Failure> {
+    named.extend(ThreadAbove::of_snippets(registry, processes)?);
+    Ok(ThreadAbove::all(registry, processes, named)?)
 }
 
 /// The request within the reach of each of the threads, as a call of the lowest of them.

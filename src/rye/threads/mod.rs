@@ -68,6 +68,19 @@ impl ThreadParent {
         self.can_wait.then(|| self.id.as_str())
     }
 
+    /// The thread of a snippet that goes on in another process than the thread: its tools are below
+    /// the thread, and neither read, ask for signatures nor wait as the thread does.
+    #[cfg(feature = "code")]
+    pub(super) fn of_snippet(id: ThreadId) -> Self {
+        let nothing = || Grants::new(Vec::new());
+        Self { id, fetch: nothing(), sign: nothing(), can_wait: false }
+    }
+
+    #[cfg(feature = "code")]
+    pub(super) fn id(&self) -> &ThreadId {
+        &self.id
+    }
+
     /// The same for calls that are decided with the one that they are part of.
     pub(super) fn without_waiting(self) -> Self {
         Self { can_wait: false, ..self }
