@@ -50,7 +50,7 @@ impl ThreadWaits<'_> {
 }
 
 /// A thread goes on or ended: nobody is to decide what it, or one below it, asked for beside what
-/// it waits for. Those below that waited go on with it alone.
+/// it waits for, nor what that was to be decided with. Those below that waited go on with it alone.
 pub(super) fn withdraw(
     step: &Connection,
     id: &str,
@@ -58,10 +58,13 @@ pub(super) fn withdraw(
 ) -> rusqlite::Result<()> {
     step.execute(
         &format!(
-            "{BELOW} UPDATE pending SET state = 'rejected', decided_by = 'rye',
+            "{BELOW}, asked (id) AS (
+                 SELECT id FROM pending WHERE thread IN below AND id IS NOT ?2
+                 UNION SELECT pending.id FROM pending JOIN asked ON pending.held_by = asked.id)
+             UPDATE pending SET state = 'rejected', decided_by = 'rye',
              decided_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now'),
              result = 'its thread ended, or went on without it'
-             WHERE state = 'waiting' AND thread IN below AND id IS NOT ?2"
+             WHERE state = 'waiting' AND id IN asked"
         ),
         params![id, waits_for],
     )?;

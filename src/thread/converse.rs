@@ -11,7 +11,7 @@ use super::dispatch::{Called, Place, Understood, failed, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{LanguageModel, Message, ModelCall, Turn};
-use super::record::Record;
+use super::record::{Record, THREAD_ENDED};
 use super::replay::{Replayed, finished_turn};
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
@@ -444,7 +444,7 @@ impl Running<'_> {
     ) -> Result<(), Failure> {
         let outputs = ended.map(|ended| &ended.outputs);
         let told = json!({"status": status, "code": code, "outputs": outputs});
-        let written = self.record.event("thread_ended", told).map_err(Failure::from);
+        let written = self.record.event(THREAD_ENDED, told).map_err(Failure::from);
         let written = written.and_then(|()| self.checkpoint(status, true));
         let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         self.ledger.end_thread(self.record.id().as_str(), status, code, &at)?;

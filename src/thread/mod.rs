@@ -45,7 +45,7 @@ pub use backend::{
 pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
 pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse, counts};
-pub(crate) use error::{CODES, THREAD_CANCELLED, THREAD_STILL_RUNS, ThreadError};
+pub(crate) use error::{CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError};
 pub(crate) use limits::ThreadLimits;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use model::fuzz;
@@ -53,7 +53,7 @@ pub(crate) use model::{
     CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, Scripted, Turn,
 };
 pub(crate) use prompt::Prompt;
-pub(crate) use record::{ProvenRecord, Record, THREAD_RESUMED, transcript};
+pub(crate) use record::{ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, transcript};
 pub(crate) use record_check::{CheckedRecord, check_record};
 pub(crate) use replay::replay;
 pub(crate) use table::{TableTool, ToolTable, tool_name};

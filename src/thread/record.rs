@@ -55,6 +55,9 @@ pub(super) const VERSION: u64 = 1;
 /// The event that stands first where a thread goes on.
 pub(crate) const THREAD_RESUMED: &str = "thread_resumed";
 
+/// The event that stands last but for a checkpoint.
+pub(crate) const THREAD_ENDED: &str = "thread_ended";
+
 /// A transcript that was checked, for whoever goes on with it.
 #[derive(Debug, Clone)]
 pub(crate) struct ProvenRecord {

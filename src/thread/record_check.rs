@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::record::{Checkpoint, THREAD_RESUMED, VERSION};
+use super::record::{Checkpoint, THREAD_ENDED, THREAD_RESUMED, VERSION};
 use super::thread_id::ThreadId;
 use crate::base::{Digest, Digesting, canon};
 use crate::id::Fingerprint;
@@ -65,7 +65,7 @@ pub(crate) fn check_record(
                 }
             }
         } else if !went_on {
-            went_on = goes_on(line);
+            went_on = goes_on(line, &checked.status);
             if !went_on {
                 break;
             }
@@ -84,12 +84,15 @@ pub(crate) fn check_record(
     checked
 }
 
-/// Whether a line behind a final checkpoint says that the thread went on; also one that was being
-/// written when its process was killed.
-fn goes_on(line: &[u8]) -> bool {
+/// Whether a line behind a final checkpoint says that the thread went on, or that it ended while it
+/// waited; also one that was being written when its process was killed.
+fn goes_on(line: &[u8], status: &str) -> bool {
     let is_whole = line.ends_with(b"\n");
     let event = serde_json::from_slice::<Value>(line).ok();
-    event.map_or(!is_whole, |event| event["event"] == THREAD_RESUMED)
+    event.map_or(!is_whole, |event| {
+        let has_ended = status == "waiting" && event["event"] == THREAD_ENDED;
+        event["event"] == THREAD_RESUMED || has_ended
+    })
 }
 
 /// A checkpoint that holds, for what stands before it.

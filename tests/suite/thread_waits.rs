@@ -271,6 +271,103 @@ fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
     nothing_is_held(&world);
 }
 
+/// A thread that waits for its child, which waits for a person: the ids, and that of the request.
+fn parent_and_child() -> (World, String, String, String) {
+    let below = json!({"item_id": "directive:acme/child", "thread": "fork"});
+    let world = asking(&json!([call("rye_execute", &below), hand_over()]));
+    let turns = json!([call("acme_pay", &json!({"amount": 5})), hand_over()]);
+    world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&turns));
+    let text = directive("child", "turns=\"5\"", BOTH).replace("acme/script", "acme/child_script");
+    world.signed(".ai/directives/acme/child.md", &text);
+    let (id, request) = waits(&world);
+    let child = rows(&world)[1]["thread_id"].as_str().unwrap().to_owned();
+    for id in [&id, &child] {
+        assert_eq!(row(&world, id)["thread_status"], "waiting");
+    }
+    (world, id, child, request)
+}
+
+/// It ended so, which its record says too, and nobody can decide what it asked.
+fn ended_as(world: &World, id: &str, request: &str, status: &str) {
+    let now = row(world, id);
+    let code = format!("thread.{status}");
+    assert_eq!((&now["thread_status"], &now["thread_code"]), (&json!(status), &json!(code)));
+    assert!(now["ended_at"].is_string(), "{now}");
+    let told = verified(world, id);
+    assert_eq!((&told["thread_status"], &told["final"]), (&json!(status), &json!(true)), "{told}");
+    assert_eq!(events(world, id, "thread_ended")[0]["status"], json!(status));
+    assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
+    assert_eq!(world.json(&["pending", "show", request]).1["state"], "rejected");
+    let (status, told) = world.json(&["pending", "approve", request]);
+    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    nothing_is_held(world);
+}
+
+#[test]
+fn a_thread_that_waits_is_cancelled_or_killed_and_what_it_asked_is_withdrawn() {
+    for (verb, status) in [("cancel", "cancelled"), ("kill", "killed")] {
+        let world = asking(&json!([three(), hand_over()]));
+        let (id, request) = waits(&world);
+        let anywhere = world.outside().join("anywhere");
+        fs::create_dir(&anywhere).unwrap();
+        let said = world.rye_in(&anywhere, &["thread", verb, &id, "--json"], b"");
+        assert_eq!((said.status, &said.json()["thread_status"]), (0, &json!(status)), "{said:?}");
+        ended_as(&world, &id, &request, status);
+        assert_eq!(did(&world), (0, 1));
+        let (exit, told) = world.json(&["thread", "wait", &id]);
+        let code = format!("thread.{status}");
+        assert_ne!((exit, &told["code"]), (0, &json!(code)), "{told}");
+        assert_eq!(told["code"], json!(code), "{told}");
+        let (exit, told) = world.json(&["thread", verb, &id]);
+        assert_eq!((exit, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+    }
+}
+
+#[test]
+fn whoever_cancels_the_top_of_threads_that_wait_cancels_all_of_them() {
+    let (world, id, child, request) = parent_and_child();
+    assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
+    for id in [&id, &child] {
+        ended_as(&world, id, &request, "cancelled");
+    }
+    assert_eq!(did(&world), (0, 0));
+    // Who goes on with it all the same is told what became of the one below.
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(gave(&world, &id)[0]["detail"]["code"], "thread.cancelled");
+    assert_eq!(row(&world, &child)["thread_status"], "cancelled");
+    verified(&world, &id);
+}
+
+#[test]
+fn a_thread_whose_child_is_cancelled_while_both_wait_is_told_and_goes_on() {
+    let (world, id, child, request) = parent_and_child();
+    let (status, told) = world.json(&["thread", "cancel", &child]);
+    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    ended_as(&world, &child, &request, "cancelled");
+    assert_eq!(row(&world, &id)["thread_status"], "completed");
+    assert_eq!(gave(&world, &id)[0]["detail"]["code"], "thread.cancelled");
+    assert_eq!(did(&world), (0, 0));
+    verified(&world, &id);
+}
+
+#[test]
+fn a_thread_that_waits_is_cancelled_where_nobody_can_sign_and_its_record_still_holds() {
+    let world = asking(&json!([three(), hand_over()]));
+    let (id, request) = waits(&world);
+    let before = fs::read(transcript(&world, &id)).unwrap();
+    let key = world.home().join(".ai/config/keys");
+    assert!(key.exists(), "where the key lies");
+    let away = world.outside().join("away");
+    fs::rename(&key, &away).unwrap();
+    let (status, told) = world.json(&["thread", "cancel", &id]);
+    fs::rename(&away, &key).unwrap();
+    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    assert_eq!(fs::read(transcript(&world, &id)).unwrap(), before);
+    assert_eq!(verified(&world, &id)["final"], true);
+    assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
+}
+
 #[test]
 fn killed_at_each_write_while_it_goes_on_nothing_is_done_twice_and_nothing_is_lost() {
     let world = asking(&json!([three(), hand_over(), hand_over()]));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::end_waiting::WaitingEnd;
 use super::{Threads, parsed, read};
 use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS};
 use crate::base::json::object;
@@ -13,9 +14,10 @@ use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::kill_tree;
+use crate::id::Space;
 use crate::registry::{Amounts, DetachedEnd, DetachedRow, Registry, ThreadRow};
 use crate::report::error_json;
-use crate::rye::facade::now;
+use crate::rye::facade::{Rye, now};
 use crate::thread::{Awaited, ThreadError, is_uuid};
 
 /// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
@@ -76,6 +78,12 @@ impl KnownRun {
     pub(crate) fn base(&self) -> &str {
         let of_thread = self.thread.as_ref().map(|row| row.base.as_str());
         of_thread.or(self.detached.as_ref().map(|run| run.base.as_str())).unwrap_or_default()
+    }
+
+    /// Its record lies in the user space.
+    pub(crate) fn is_in_user_space(&self, rye: &Rye) -> bool {
+        let user = rye.spaces().get(Space::User);
+        user.is_some_and(|user| user.base() == Path::new(self.base()))
     }
 
     pub(crate) fn started_at(&self) -> &str {
@@ -248,6 +256,9 @@ impl Threads<'_> {
     /// `thread.not_found`, `thread.not_running`, `registry.*`
     pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
         let cancelled = ThreadError::Cancelled { id: id.to_owned() };
+        if let Some(ended) = WaitingEnd::new(self, "cancelled", &cancelled).end(id)? {
+            return Ok(ended);
+        }
         if let Some(ended) = self.end_waiting(id, "cancelled", &cancelled)? {
             return Ok(ended);
         }
@@ -263,6 +274,9 @@ impl Threads<'_> {
     /// `thread.not_found`, `thread.not_running`, `registry.*`
     pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
         let killed = ThreadError::Killed { id: id.to_owned() };
+        if let Some(ended) = WaitingEnd::new(self, "killed", &killed).end(id)? {
+            return Ok(ended);
+        }
         if let Some(ended) = self.end_waiting(id, "killed", &killed)? {
             return Ok(ended);
         }

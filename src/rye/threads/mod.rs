@@ -5,13 +5,14 @@
 //! model calls, `own_tools.rs`, `find_tools.rs` and `snippet_tool.rs` of rye itself and `local.rs`
 //! in the sandbox of the thread · `life.rs` waiting for one and ending it, of tools that run
 //! detached too · `places.rs` how many of these run at once · `resume.rs` one that goes on,
-//! `waits.rs` one that waits for a person · `below.rs` a rye that something in one started ·
-//! `watch.rs` the hooks of one,
+//! `waits.rs` one that waits for a person, `end_waiting.rs` ending such a one · `below.rs` a rye
+//! that something in one started · `watch.rs` the hooks of one,
 //! `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it,
 //! `export.rs` the whole of one as a document
 
 mod below;
 mod calls;
+mod end_waiting;
 mod export;
 mod find_tools;
 mod fork;

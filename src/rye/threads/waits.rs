@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::calls::{ThreadCalls, masked, refused, told};
+use super::end_waiting::was_not_ended;
 use super::resume::{Decided, GoingOn};
 use super::{ThreadParent, Threads};
 use crate::base::Digest;
@@ -265,10 +266,12 @@ impl ThreadCalls<'_> {
         awaited: &Awaited,
         session: &ThreadSession<'_>,
     ) -> Result<Value, ToolCallFault> {
+        let threads = Threads::new(self.rye);
+        was_not_ended(threads, thread).map_err(refused)?;
         let (pending, approved) = (awaited.pending_id.clone(), self.decision.clone());
         let decided = approved.is_some().then_some(Decided { pending, approved });
         let how = GoingOn { message: None, above: Some(self.id.to_string()), decided };
-        let request = Threads::new(self.rye).resuming(thread, how).map_err(refused)?;
+        let request = threads.resuming(thread, how).map_err(refused)?;
         let begin = Instant::now();
         match self.rye.runs().run(&self.below(request, session), begin, self.outer) {
             Ok(report) => self.gave(&report, begin),
