@@ -83,6 +83,7 @@ impl ThreadParent {
     }
 
     /// The same for calls that are decided with the one that they are part of.
+    #[cfg(feature = "code")]
     pub(super) fn without_waiting(self) -> Self {
         Self { can_wait: false, ..self }
     }
