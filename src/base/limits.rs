@@ -586,3 +586,7 @@ pub(crate) const WORKSPACE_NAMES: usize = 20_000;
 pub(crate) const WORKSPACE_DEPTH: usize = 64;
 /// Largest file that a command in a workspace writes, in mebibytes: a mistake does not fill a disk.
 pub(crate) const WORKSPACE_FILE_MIB: u64 = 1_024;
+
+/// Most that one turn counts as, in tokens and in millionths of a dollar: far beyond every limit,
+/// and a hundred turns of it still fit into a table.
+pub(crate) const LEDGER_MOST: u64 = 1 << 56;

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::out::{Out, folded};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::host::is_below_a_run;
+use crate::host::{is_below_a_run, is_below_a_thread};
 
 /// Asks before `what` if this process runs below a child of rye. Otherwise a person typed the
 /// command, so there is no question.
@@ -27,7 +27,8 @@ pub(super) fn confirm(
         return Ok(());
     }
     let (what, digest) = (escape_line(what), escape_line(digest));
-    if context.common.yes {
+    // Within a thread a model may have written the `--yes`.
+    if context.common.yes && !is_below_a_thread() {
         out.note(&format!("confirmed by --yes: {what}  {digest}"));
         return Ok(());
     }

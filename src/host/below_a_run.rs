@@ -4,12 +4,15 @@ use std::sync::OnceLock;
 
 use crate::base::ProcessStat;
 
+const RUN_VAR: &str = "RYE_RUN_ID";
+const THREAD_VAR: &str = "RYE_THREAD";
+
 /// No chain of parents is deeper, and a reused process id must not lead in a circle.
 const DEEPEST: usize = 64;
 
 /// What stands above this process. A program can hide it by detaching from its parents; the threat
 /// model says so.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ProcessesAbove {
     /// The number and the start of each, this process first.
     pub(crate) processes: Vec<(u32, u64)>,
@@ -28,7 +31,13 @@ impl ProcessesAbove {
     }
 
     fn look() -> Self {
-        let mut above = Self::default();
+        // Its own environment counts too where `/proc` shows nothing, as in a container.
+        let thread = std::env::var_os(THREAD_VAR).map(|id| id.to_string_lossy().into_owned());
+        let mut above = Self {
+            processes: Vec::new(),
+            is_below_a_run: std::env::var_os(RUN_VAR).is_some(),
+            threads: thread.into_iter().collect(),
+        };
         let mut pid = std::process::id();
         for _ in 0..DEEPEST {
             if pid <= 1 {
@@ -45,9 +54,10 @@ impl ProcessesAbove {
     fn note_environment(&mut self, pid: u32) {
         let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         for pair in environ.split(|&b| b == 0) {
-            if pair.starts_with(b"RYE_RUN_ID=") {
+            let value_of = |name: &str| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+            if value_of(RUN_VAR).is_some() {
                 self.is_below_a_run = true;
-            } else if let Some(id) = pair.strip_prefix(b"RYE_THREAD=") {
+            } else if let Some(id) = value_of(THREAD_VAR) {
                 let id = String::from_utf8_lossy(id).into_owned();
                 if !self.threads.contains(&id) {
                     self.threads.push(id);
@@ -59,5 +69,10 @@ impl ProcessesAbove {
 
 /// Whether this process, or one above it, was started by a run of rye.
 pub(crate) fn is_below_a_run() -> bool {
-    ProcessesAbove::this().is_below_a_run || std::env::var_os("RYE_RUN_ID").is_some()
+    ProcessesAbove::this().is_below_a_run
+}
+
+/// Whether this process, or one above it, was started for a thread.
+pub(crate) fn is_below_a_thread() -> bool {
+    !ProcessesAbove::this().threads.is_empty()
 }

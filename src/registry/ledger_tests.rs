@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::threads::{Amounts, NewThread};
 use super::{Registry, RegistryError};
+use crate::base::limits::LEDGER_MOST;
 
 /// Numbers that are always the same.
 struct Chance(u64);
@@ -358,4 +359,16 @@ fn two_hundred_processes_that_are_killed_leave_nothing_held_and_nothing_beyond_t
     assert_eq!(rows[0].status, "running");
     let below: u64 = rows[1..].iter().map(|row| row.used.tokens).sum();
     assert_eq!(rows[0].used.tokens, below, "the root has used what those below it used");
+}
+
+#[test]
+fn a_turn_that_took_any_number_is_counted_and_goes_beyond_the_limit() {
+    let home = home();
+    let mut registry = open(home.path());
+    let most = Amounts { turns: 9, tokens: 100, spend: 100, spawns: 0 };
+    assert_eq!(registry.begin_thread(&new("root", None, most, 0)).unwrap(), None);
+    assert_eq!(registry.hold("root", 1, 1).unwrap(), None);
+    let breach = registry.book("root", (1, 1), Some((u64::MAX, u64::MAX))).unwrap();
+    assert_eq!(breach.map(|breach| breach.limit), Some("tokens"));
+    assert_eq!(root(&registry, "root"), (1, LEDGER_MOST, LEDGER_MOST));
 }

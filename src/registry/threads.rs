@@ -11,7 +11,7 @@ use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::reap_threads;
 use super::thread_waits::withdraw;
-use crate::base::limits::{NEAR_NAMES, THREAD_DEPTH};
+use crate::base::limits::{LEDGER_MOST, NEAR_NAMES, THREAD_DEPTH};
 use crate::base::text::near;
 
 /// A thread that begins.
@@ -244,6 +244,8 @@ impl Registry {
         took: Option<(u64, u64)>,
     ) -> Result<Option<Breach>, RegistryError> {
         let (turns, (tokens, spend)) = (u64::from(took.is_some()), took.unwrap_or_default());
+        // What a server says it took is any number; sums of these stay whole numbers of the table.
+        let (tokens, spend) = (tokens.min(LEDGER_MOST), spend.min(LEDGER_MOST));
         self.in_one_step(|step| {
             let mut breach = None;
             let rows = with_those_above(step, id)?;

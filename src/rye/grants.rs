@@ -85,8 +85,8 @@ impl Diagnose for GrantDenied {
 
     fn help(&self) -> Option<String> {
         Some(format!(
-            "it may be reached once whoever calls allows it: `rye code run --allow {}`, or `calls` \
-             in the header of a saved snippet",
+            "it may be reached once whoever calls allows it: `rye code run --allow {}`, `calls` in \
+             the header of a saved snippet, or `<permissions>` of the directive of a thread",
             self.item
         ))
     }

@@ -84,6 +84,38 @@ fn what_a_tool_does_to_its_environment_gives_it_no_more() {
 }
 
 #[test]
+fn a_namespace_of_its_own_gives_a_tool_no_more() {
+    let apart = "unshare --user --map-root-user --pid --fork --mount-proc";
+    let world = starts("true", PERMITTED);
+    if world.shell(&format!("{apart} echo works")) != "works\n" {
+        return;
+    }
+    let way = format!("exec > other 2>&1; {apart} $rye execute tool:acme/other --json");
+    tool(&world, "starts", &starting(&world, &way));
+    assert_eq!(world.rye(&["execute", "tool:acme/starts"]).status, 0);
+    assert_eq!(said(&world, "other")["status"], "success", "the fixture works untouched");
+    assert_eq!(fork(&world, &[]).0, 0);
+    let told = said(&world, "other");
+    let refused = [json!("grant.denied"), json!("thread.outside")];
+    assert!(refused.contains(&told["code"]), "{told}");
+}
+
+#[test]
+fn nobody_says_yes_for_a_person_within_a_thread() {
+    let script = "setsid -w $rye --yes sign tool:acme/mine --json > signs 2>&1; \
+                  setsid -w $rye --yes keys rotate --json > rotates 2>&1; true";
+    let world = starts(script, PERMITTED);
+    let mine = world.write(".ai/tools/acme/mine.sh", "echo mine\n");
+    let key = world.own_key().to_bytes();
+    assert_eq!(fork(&world, &[]).0, 0);
+    for file in ["signs", "rotates"] {
+        assert_eq!(said(&world, file)["code"], "cli.not_confirmed", "{}", said(&world, file));
+    }
+    assert_eq!(fs::read(mine).unwrap(), b"echo mine\n");
+    assert_eq!(world.own_key().to_bytes(), key);
+}
+
+#[test]
 fn other_doors_of_a_rye_below_a_thread_are_held_too() {
     let script = "echo '({}); await runTool(\"tool:acme/other\", {})' > s.js; \
                   $rye code run s.js --json > snippet 2>&1; \
