@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{
-    ALL, CANARY, Checked, STREAMED, Words, body, calls, hands_over, head, reply, says, world,
+    ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, reply, says,
+    world,
 };
 use crate::http::server::{Reply, Server, answer};
 use crate::threads::{events, fork, rows};
@@ -103,49 +104,56 @@ fn where_nobody_listens_it_is_tried_again_and_told() {
 }
 
 #[test]
-fn a_stream_that_is_cut_at_any_byte_is_asked_for_again_and_what_it_cost_is_counted() {
-    for spoken in STREAMED {
-        // One thread in which each turn is cut four times and comes whole the fifth.
-        let words = Words { piece: 3, ..says("Hel\u{e9}lo").and("acme_nobody", "{\"a\":1}") };
-        let length = body(spoken, &words, 0).len();
-        let end = if spoken.is_openai { "data: [DONE]\n\n" } else { "\n\n" };
-        // With its end mark an answer is whole, whatever becomes of the connection.
-        let cuts = length - 1;
-        assert!(body(spoken, &words, 0).ends_with(end));
-        let (each, again) = (4, 5);
-        let turns = cuts.div_ceil(each);
-        let server = Checked::new(spoken, move |_, n| {
-            let (turn, at) = (n / again, n % again);
-            let cut = turn * each + at;
-            if turn == turns {
-                return reply(spoken, &hands_over(), turn);
-            }
-            let body = body(spoken, &words, turn).into_bytes();
-            let cut = if at < each { cut.min(cuts - 1) } else { body.len() };
-            Reply::Bytes([head(spoken).as_bytes(), &body[..cut]].concat())
-        });
-        let world = world(spoken, &server.server, &json!({"retry": {"first_wait": "1ms"}}));
-        let most = ["turns=100000", "tokens=1000000000", "spend=1000000"];
-        let most: Vec<&str> = most.iter().flat_map(|limit| ["--limit", limit]).collect();
-        let (status, told) = fork(&world, &most);
-        assert_eq!(status, 0, "{spoken:?} {told}");
-        assert_eq!(server.requests().len(), turns * again + 1);
-        let id = told["thread_id"].as_str().unwrap();
-        let failed = failures(&world, id);
-        assert_eq!(failed.len(), turns * each, "each cut was found");
-        assert!(failed.iter().all(|(code, _)| code == "provider.unreachable"));
-        assert_eq!(events(&world, id, "cognition_out").len(), turns + 1);
-        assert_eq!(events(&world, id, "tool_call_result").len(), turns + 1, "each call once");
-        // What was begun and not ended counts as what was held for it.
-        assert_eq!(told["cost"]["turns"], turns * again + 1);
-        let held: u64 = events(&world, id, "provider_failed")
-            .iter()
-            .map(|event| event["usage"]["input_tokens"].as_u64().unwrap())
-            .sum();
-        let whole = 35 * (turns as u64 + 1);
-        assert_eq!(told["cost"]["tokens"].as_u64(), Some(held + whole));
-        assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
-    }
+fn a_stream_of_chat_that_is_cut_at_any_byte_is_asked_for_again_and_what_it_cost_is_counted() {
+    is_cut_at_any_byte(STREAMED[0]);
+}
+
+#[test]
+fn a_stream_of_messages_that_is_cut_at_any_byte_is_asked_for_again_and_what_it_cost_is_counted() {
+    is_cut_at_any_byte(STREAMED[1]);
+}
+
+fn is_cut_at_any_byte(spoken: Spoken) {
+    // One thread in which each turn is cut four times and comes whole the fifth.
+    let words = Words { piece: 3, ..says("Hel\u{e9}lo").and("acme_nobody", "{\"a\":1}") };
+    let length = body(spoken, &words, 0).len();
+    let end = if spoken.is_openai { "data: [DONE]\n\n" } else { "\n\n" };
+    // With its end mark an answer is whole, whatever becomes of the connection.
+    let cuts = length - 1;
+    assert!(body(spoken, &words, 0).ends_with(end));
+    let (each, again) = (4, 5);
+    let turns = cuts.div_ceil(each);
+    let server = Checked::new(spoken, move |_, n| {
+        let (turn, at) = (n / again, n % again);
+        let cut = turn * each + at;
+        if turn == turns {
+            return reply(spoken, &hands_over(), turn);
+        }
+        let body = body(spoken, &words, turn).into_bytes();
+        let cut = if at < each { cut.min(cuts - 1) } else { body.len() };
+        Reply::Bytes([head(spoken).as_bytes(), &body[..cut]].concat())
+    });
+    let world = world(spoken, &server.server, &json!({"retry": {"first_wait": "1ms"}}));
+    let most = ["turns=100000", "tokens=1000000000", "spend=1000000"];
+    let most: Vec<&str> = most.iter().flat_map(|limit| ["--limit", limit]).collect();
+    let (status, told) = fork(&world, &most);
+    assert_eq!(status, 0, "{spoken:?} {told}");
+    assert_eq!(server.requests().len(), turns * again + 1);
+    let id = told["thread_id"].as_str().unwrap();
+    let failed = failures(&world, id);
+    assert_eq!(failed.len(), turns * each, "each cut was found");
+    assert!(failed.iter().all(|(code, _)| code == "provider.unreachable"));
+    assert_eq!(events(&world, id, "cognition_out").len(), turns + 1);
+    assert_eq!(events(&world, id, "tool_call_result").len(), turns + 1, "each call once");
+    // What was begun and not ended counts as what was held for it.
+    assert_eq!(told["cost"]["turns"], turns * again + 1);
+    let held: u64 = events(&world, id, "provider_failed")
+        .iter()
+        .map(|event| event["usage"]["input_tokens"].as_u64().unwrap())
+        .sum();
+    let whole = 35 * (turns as u64 + 1);
+    assert_eq!(told["cost"]["tokens"].as_u64(), Some(held + whole));
+    assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
 }
 
 #[test]
