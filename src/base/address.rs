@@ -38,7 +38,7 @@ impl Address {
         };
         let authority = uri.authority().ok_or("is not an absolute `http` or `https` URL")?;
         if authority.has_userinfo() {
-            return Err("has a user name or password in it; use `auth`");
+            return Err("has a user name or password in it, for everybody to read");
         }
         let host = authority.host().to_ascii_lowercase();
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');

@@ -21,7 +21,6 @@ use crate::code::{
     SnippetReach, check, declarations,
 };
 use crate::diagnostic::Failure;
-use crate::host::is_below_a_run;
 use crate::id::Grants;
 use crate::report::{Warned, trace_text};
 use crate::rye::{CallApproval, CodePolicy, RyeTools};
@@ -113,7 +112,7 @@ fn run_snippet(args: &Run, context: &Context, out: &mut Out) -> Result<Exit, Fai
     let recorder = args.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
     // Who types a snippet is there; a program that rye runs is not.
-    let usual = if is_below_a_run() { CallApproval::First } else { CallApproval::Never };
+    let usual = if rye.is_below_a_run() { CallApproval::First } else { CallApproval::Never };
     let receipts = args.receipt.as_deref().map(folder).transpose()?;
     let tools = RyeTools::new(&rye, sink)
         .approval(policy.approval(usual))

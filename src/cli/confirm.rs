@@ -10,7 +10,18 @@ use super::error::CliError;
 use super::out::{Out, folded};
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::host::{is_below_a_run, is_below_a_thread};
+use crate::host::{ProcessesAbove, is_below_a_run};
+
+/// Whether something that rye runs started this process, or one above it.
+pub(super) fn is_below(context: &Context) -> bool {
+    is_below_a_run() || is_below_a_thread(context)
+}
+
+/// The same of a thread. Where not even the spaces are found, its variable alone tells.
+fn is_below_a_thread(context: &Context) -> bool {
+    let named = || !ProcessesAbove::this().threads.is_empty();
+    context.rye().map_or_else(|_| named(), |rye| rye.is_below_a_thread())
+}
 
 /// Asks before `what` if this process runs below a child of rye. Otherwise a person typed the
 /// command, so there is no question.
@@ -23,12 +34,12 @@ pub(super) fn confirm(
     context: &Context,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    if !is_below_a_run() {
+    if !is_below(context) {
         return Ok(());
     }
     let (what, digest) = (escape_line(what), escape_line(digest));
     // Within a thread a model may have written the `--yes`.
-    if context.common.yes && !is_below_a_thread() {
+    if context.common.yes && !is_below_a_thread(context) {
         out.note(&format!("confirmed by --yes: {what}  {digest}"));
         return Ok(());
     }
@@ -53,7 +64,7 @@ pub(super) fn confirm_always(
     context: &Context,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    if is_below_a_run() || context.common.yes {
+    if is_below(context) || context.common.yes {
         return confirm(what, digest, context, out);
     }
     // Whoever asks for JSON is not shown what the question is about.

@@ -108,6 +108,9 @@ impl Diagnose for CliError {
             Self::NotAnItem { .. } => {
                 "name a file below `.ai`, such as `.ai/tools/acme/deploy.py`, or its ref, `tool:acme/deploy`".into()
             }
+            Self::OutputFile { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                "what is there stays as it is; name another file".into()
+            }
             Self::OutputFile { .. } => {
                 "what was there is as it was; name a file in a folder that has room and that you may write to".into()
             }

@@ -1,10 +1,10 @@
 //! `rye lsp`: what an editor starts.
 
+use super::confirm::is_below;
 use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
 use crate::diagnostic::Failure;
-use crate::host::is_below_a_run;
 use crate::lsp::{LspEnd, SessionContext, serve};
 use crate::rye::RyeBuilder;
 
@@ -19,10 +19,10 @@ pub(super) struct Args {
     stdio: bool,
 }
 
-pub(super) fn run(_: &Args, _: &Context, _: &mut Out) -> Result<Exit, Failure> {
+pub(super) fn run(_: &Args, context: &Context, _: &mut Out) -> Result<Exit, Failure> {
     let project = |folder: &std::path::Path| RyeBuilder::new().cwd(folder).build();
-    let context = SessionContext { project: &project, may_sign: !is_below_a_run() };
-    let ended = serve(std::io::stdin(), &mut std::io::stdout(), &context)?;
+    let session = SessionContext { project: &project, may_sign: !is_below(context) };
+    let ended = serve(std::io::stdin(), &mut std::io::stdout(), &session)?;
     Ok(Exit::Status(match ended {
         LspEnd::Done => 0,
         // The protocol asks for this status.

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::confirm::is_below;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
@@ -15,7 +16,7 @@ use crate::base::bytes::open_named;
 use crate::base::random;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::host::{Vars, is_below_a_run};
+use crate::host::Vars;
 use crate::id::Pattern;
 use crate::mcp::{Listen, McpEnd, McpError, ServerTransport, Setup, serve};
 use crate::rye::{KeptServers, RyeBuilder};
@@ -112,8 +113,8 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
         roots,
         expose,
         // A program that rye runs must not approve its own changes.
-        may_sign: args.allow_sign && !is_below_a_run(),
-        may_ask: args.approve_by_elicitation && !is_below_a_run(),
+        may_sign: args.allow_sign && !is_below(context),
+        may_ask: args.approve_by_elicitation && !is_below(context),
         project: Box::new(project),
         search_index,
         note: Box::new(super::out::note),

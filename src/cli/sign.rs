@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::acceptance::accept_first;
-use super::confirm::{ask, can_ask, confirm};
+use super::confirm::{ask, can_ask, confirm, is_below};
 use super::context::Context;
 use super::diff::painted;
 use super::error::CliError;
@@ -16,7 +16,6 @@ use super::out::{Out, Progress};
 use crate::base::limits::{CHANGE_LINES, CHANGES_SHOWN};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Style};
-use crate::host::is_below_a_run;
 use crate::id::{Pattern, Query, Ref, Space};
 use crate::parse::{Severity, signed_before};
 use crate::resolve::Found;
@@ -131,7 +130,8 @@ fn show_changes(
     out: &mut Out,
 ) -> Result<(), Failure> {
     let changed: Vec<&StagedRow> = staged.iter().filter(|row| row.is_change()).collect();
-    if changed.is_empty() || !can_ask() || out.is_json() || context.common.yes || is_below_a_run() {
+    if changed.is_empty() || !can_ask() || out.is_json() || context.common.yes || is_below(context)
+    {
         return Ok(());
     }
     for row in changed.iter().take(CHANGES_SHOWN) {

@@ -17,7 +17,7 @@ use crate::base::sync::unpoisoned;
 use crate::execute::{
     Aftermath, ExecuteError, Mask, Outcome, ProtocolFault, RunContext, RunFolders, start,
 };
-use crate::host::{PersistentChild, Signals};
+use crate::host::{PersistentChild, RUN_VAR, Signals};
 use crate::parse::ExecMode;
 use crate::plan::{ExecOptions, Plan, Process};
 
@@ -225,6 +225,6 @@ fn binding(plan: &Plan, process: &Process) -> Digest {
         binding.add(link.item.to_string());
         binding.add(link.sha256.to_string());
     }
-    binding.add_start(plan, process, &["RYE_RUN_ID"]);
+    binding.add_start(plan, process, &[RUN_VAR]);
     binding.digest()
 }

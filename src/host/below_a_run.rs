@@ -4,8 +4,10 @@ use std::sync::OnceLock;
 
 use crate::base::ProcessStat;
 
-const RUN_VAR: &str = "RYE_RUN_ID";
-const THREAD_VAR: &str = "RYE_THREAD";
+/// The name of the run for which a child was started.
+pub(crate) const RUN_VAR: &str = "RYE_RUN_ID";
+/// The thread for which a child was started.
+pub(crate) const THREAD_VAR: &str = "RYE_THREAD";
 
 /// No chain of parents is deeper, and a reused process id must not lead in a circle.
 const DEEPEST: usize = 64;
@@ -70,9 +72,4 @@ impl ProcessesAbove {
 /// Whether this process, or one above it, was started by a run of rye.
 pub(crate) fn is_below_a_run() -> bool {
     ProcessesAbove::this().is_below_a_run
-}
-
-/// Whether this process, or one above it, was started for a thread.
-pub(crate) fn is_below_a_thread() -> bool {
-    !ProcessesAbove::this().threads.is_empty()
 }

@@ -50,7 +50,7 @@ mod stop_watch;
 mod unix;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
-pub(crate) use below_a_run::{ProcessesAbove, is_below_a_run, is_below_a_thread};
+pub(crate) use below_a_run::{ProcessesAbove, RUN_VAR, THREAD_VAR, is_below_a_run};
 pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,
     InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SANDBOX_FAILED, SandboxLevel,

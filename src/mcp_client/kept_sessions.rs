@@ -16,13 +16,13 @@ use crate::base::limits::EXEC_KEPT;
 use crate::base::sync::unpoisoned;
 use crate::exec_protocol::{Answer, ServerKey, outcome};
 use crate::execute::{Aftermath, ExecuteError, Mask, McpFault, Outcome, RunContext, start};
-use crate::host::{PersistentChild, Signals, Traffic};
+use crate::host::{PersistentChild, RUN_VAR, Signals, Traffic};
 use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
 use crate::trace::Event;
 
 /// What only one run of one item has; a server serves many.
-const OF_ONE_RUN: [&str; 3] = ["RYE_RUN_ID", "RYE_ITEM", "RYE_ITEM_PATH"];
+const OF_ONE_RUN: [&str; 3] = [RUN_VAR, "RYE_ITEM", "RYE_ITEM_PATH"];
 
 /// Dropping it ends every server it started.
 #[derive(Default)]

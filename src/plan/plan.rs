@@ -35,9 +35,11 @@ use crate::base::canon::exact;
 use crate::base::limits::OUTPUT_BYTES;
 use crate::chain::{Chain, Primitive};
 use crate::diagnostic::Failure;
-use crate::host::{ChildSandbox, Confinement, EgressOfRun, Host, ResolvedPath, Spawn, Vars};
+use crate::host::{
+    ChildSandbox, Confinement, EgressOfRun, Host, RUN_VAR, ResolvedPath, Spawn, THREAD_VAR, Vars,
+};
 use crate::id::Ref;
-use crate::parse::{Anchor, EnvPath, PIN_VAR, THREAD_VAR};
+use crate::parse::{Anchor, EnvPath, PIN_VAR};
 use crate::space::{ForeignGround, HeaderStyle, NotSearched, Searched};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
@@ -181,7 +183,7 @@ impl Plan {
             ("RYE_PROJECT", machine.workplace.display().to_string()),
             ("RYE_ITEM", item.to_string()),
             ("RYE_ITEM_PATH", tool.source.path().display().to_string()),
-            ("RYE_RUN_ID", machine.run_id.to_owned()),
+            (RUN_VAR, machine.run_id.to_owned()),
         ];
         own.extend(machine.thread.map(|thread| (THREAD_VAR, thread.to_owned())));
         if machine.workplace.to_str().is_none() {

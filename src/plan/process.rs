@@ -18,8 +18,9 @@ use super::tree::Tree;
 use crate::base::Digest;
 use crate::base::canon::exact;
 use crate::base::limits::{ARGUMENT_BYTES, OUTPUT_BYTES, VARIABLE_BYTES};
+use crate::host::{RUN_VAR, THREAD_VAR};
 use crate::id::Ref;
-use crate::parse::{Argument, THREAD_VAR};
+use crate::parse::Argument;
 
 /// One process, its templates not yet expanded.
 pub(crate) struct Process {
@@ -121,7 +122,7 @@ impl Process {
             .chain([cwd])
             .chain(command)
             .flat_map(|template| variables(template))
-            .filter(|name| !["RYE_RUN_ID", THREAD_VAR].contains(name))
+            .filter(|name| ![RUN_VAR, THREAD_VAR].contains(name))
             .map(|name| {
                 let value = filled.env.get(name);
                 (name, value.map(|value| Digest::of(value.shown().as_bytes())))

@@ -103,7 +103,7 @@ const STEPS: &[&str] = &[
     CREATE INDEX thread_parent ON thread (parent);
     ",
     // What a thread may reach, for a rye that it starts; opaque here.
-    "CREATE TABLE thread_reach (id TEXT PRIMARY KEY, reach TEXT NOT NULL)
+    "CREATE TABLE thread_grants (id TEXT PRIMARY KEY, grants TEXT NOT NULL)
      STRICT;",
     // Whether anything new may have run of a snippet since it was approved.
     "ALTER TABLE snippet ADD COLUMN began INTEGER NOT NULL DEFAULT 1;",

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::threads::{Amounts, NewThread};
+use super::fixtures::new;
+use super::threads::Amounts;
 use super::{Registry, RegistryError};
 use crate::base::limits::LEDGER_MOST;
 
@@ -49,22 +50,6 @@ fn open(home: &Path) -> Registry {
     let registry = Registry::open(home).unwrap();
     registry.db.pragma_update(None, "synchronous", "off").unwrap();
     registry
-}
-
-fn new<'a>(id: &'a str, parent: Option<&'a str>, most: Amounts, depth: u64) -> NewThread<'a> {
-    let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
-    NewThread {
-        id,
-        parent,
-        item,
-        provider,
-        model,
-        base: "/",
-        started_at: "x",
-        most,
-        depth,
-        reach: "",
-    }
 }
 
 /// The sums of a root as they stand in the registry at this moment.
@@ -253,7 +238,7 @@ fn in_ten_thousand_interleavings_no_root_goes_beyond_its_limit_and_all_is_given_
             died += one.died;
             one.registries[0]
                 .db
-                .execute_batch("DELETE FROM thread_reach; DELETE FROM thread")
+                .execute_batch("DELETE FROM thread_grants; DELETE FROM thread")
                 .unwrap();
         }
     }

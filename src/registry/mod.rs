@@ -7,7 +7,7 @@
 //! `snippets.rs` snippets that do ·
 //! `threads.rs` threads and what they use, `thread_waits.rs` those that wait for a person ·
 //! `detached.rs` runs in processes of their own · `reaper.rs` of those whose process is gone ·
-//! `reach.rs` which of them stand above a process ·
+//! `threads_above.rs` which of them stand above a process ·
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
@@ -17,15 +17,17 @@ mod detached;
 mod env_digests;
 mod error;
 #[cfg(test)]
+mod fixtures;
+#[cfg(test)]
 mod ledger_tests;
 mod one_env;
 mod pending;
-mod reach;
 mod reaper;
 mod snippets;
 mod stops;
 mod thread_waits;
 mod threads;
+mod threads_above;
 
 pub(crate) use db::Registry;
 pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};
@@ -33,8 +35,8 @@ pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, RegistryError};
 pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
-pub(crate) use reach::ThreadAbove;
 #[cfg(feature = "code")]
 pub(crate) use snippets::{WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet};
 pub(crate) use thread_waits::ThreadWaits;
 pub(crate) use threads::{Amounts, Breach, NewThread, ThreadRow};
+pub(crate) use threads_above::ThreadAbove;

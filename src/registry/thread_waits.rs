@@ -86,14 +86,12 @@ mod tests {
     use std::path::Path;
 
     use super::ThreadWaits;
+    use crate::registry::fixtures::new;
     use crate::registry::{Amounts, NewThread, PendingState, Postponed, Registry};
 
     fn new_thread<'a>(id: &'a str, parent: Option<&'a str>) -> NewThread<'a> {
-        let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
         let most = Amounts { turns: 9, tokens: 999, spend: 999, spawns: 9 };
-        let depth = u64::from(parent.is_none());
-        let (base, started_at, reach) = ("/", "x", "");
-        NewThread { id, parent, item, provider, model, base, started_at, most, depth, reach }
+        new(id, parent, most, u64::from(parent.is_none()))
     }
 
     fn ask(registry: &mut Registry, thread: &str) -> String {

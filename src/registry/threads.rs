@@ -30,7 +30,7 @@ pub(crate) struct NewThread<'a> {
     /// How many threads may stand below it, one under the other.
     pub(crate) depth: u64,
     /// What it may reach, for [`super::ThreadAbove`].
-    pub(crate) reach: &'a str,
+    pub(crate) grants: &'a str,
 }
 
 /// What is used of each limit that is counted.
@@ -197,8 +197,8 @@ impl Registry {
                     process.map(|process| process.start),
                 ],
             )?;
-            let reach = "INSERT INTO thread_reach (id, reach) VALUES (?1, ?2)";
-            step.execute(reach, [new.id, new.reach])?;
+            let grants = "INSERT INTO thread_grants (id, grants) VALUES (?1, ?2)";
+            step.execute(grants, [new.id, new.grants])?;
             for row in above {
                 step.execute("UPDATE thread SET spawns = spawns + 1 WHERE id = ?1", [&row.id])?;
             }
@@ -467,26 +467,11 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Amounts, Breach, NewThread};
+    use super::{Amounts, Breach};
     use crate::registry::Registry;
+    use crate::registry::fixtures::new;
 
     const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
-
-    fn new<'a>(id: &'a str, parent: Option<&'a str>, most: Amounts, depth: u64) -> NewThread<'a> {
-        let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
-        NewThread {
-            id,
-            parent,
-            item,
-            provider,
-            model,
-            base: "/",
-            started_at: "x",
-            most,
-            depth,
-            reach: "",
-        }
-    }
 
     fn used(registry: &mut Registry, id: &str) -> (u64, u64, u64, u64) {
         let row = registry.thread(id).unwrap().unwrap();

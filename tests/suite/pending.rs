@@ -312,7 +312,8 @@ fn a_request_of_an_earlier_rye_runs_unless_the_env_file_could_change_it() {
     world.write(".env", "ACCOUNT=1\n");
     let (first, second) = (asked(&world, "amount=1"), asked(&world, "amount=2"));
     let older = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let back = "DROP TABLE stop; DROP TABLE launcher; DROP TABLE detached; DROP TABLE thread_reach;
+    let back =
+        "DROP TABLE stop; DROP TABLE launcher; DROP TABLE detached; DROP TABLE thread_grants;
                 DROP TABLE thread;
                 DROP TABLE snippet; ALTER TABLE pending DROP COLUMN held_by;
                 ALTER TABLE pending DROP COLUMN thread; ALTER TABLE pending DROP COLUMN env;

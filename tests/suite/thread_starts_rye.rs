@@ -116,6 +116,23 @@ fn nobody_says_yes_for_a_person_within_a_thread() {
 }
 
 #[test]
+fn what_hides_its_environment_is_below_its_thread_for_what_a_person_decides() {
+    for (does, code) in [
+        ("--yes sign tool:acme/mine", "cli.not_confirmed"),
+        ("--yes trust propose --owner Ada", "cli.not_confirmed"),
+        ("thread resume acme/go/go-01234567-89ab-7def-8000-000000000000", "thread.outside"),
+    ] {
+        let world = starts("true", PERMITTED);
+        world.write(".ai/tools/acme/mine.sh", "echo mine\n");
+        let (home, rye) = (world.home(), program());
+        let start = format!("exec env -i HOME='{}' setsid -w {rye} {does} --json", home.display());
+        tool(&world, "starts", &starting(&world, &format!("exec > hidden 2>&1; {start}")));
+        let _ = fork(&world, &[]);
+        assert_eq!(said(&world, "hidden")["code"], code, "{does}: {}", said(&world, "hidden"));
+    }
+}
+
+#[test]
 fn other_doors_of_a_rye_below_a_thread_are_held_too() {
     let script = "echo '({}); await runTool(\"tool:acme/other\", {})' > s.js; \
                   $rye code run s.js --json > snippet 2>&1; \

@@ -245,15 +245,8 @@ fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
         },
         hand_over(),
     ]);
-    let world = asking(&parent);
-    let turns = json!([call("acme_pay", &json!({"amount": 5})), hand_over()]);
-    world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&turns));
-    let text = directive("child", "turns=\"5\"", BOTH).replace("acme/script", "acme/child_script");
-    world.signed(".ai/directives/acme/child.md", &text);
-    let (id, request) = waits(&world);
-    let child = rows(&world)[1]["thread_id"].as_str().unwrap().to_owned();
+    let (world, id, child, request) = waiting_below(&parent);
     for id in [&id, &child] {
-        assert_eq!(row(&world, id)["thread_status"], "waiting");
         verified(&world, id);
     }
     assert_eq!(world.json(&["pending", "show", &request]).1["thread_id"], json!(child));
@@ -274,7 +267,12 @@ fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
 /// A thread that waits for its child, which waits for a person: the ids, and that of the request.
 fn parent_and_child() -> (World, String, String, String) {
     let below = json!({"item_id": "directive:acme/child", "thread": "fork"});
-    let world = asking(&json!([call("rye_execute", &below), hand_over()]));
+    waiting_below(&json!([call("rye_execute", &below), hand_over()]))
+}
+
+/// The same of a thread whose model says these turns.
+fn waiting_below(parent: &Value) -> (World, String, String, String) {
+    let world = asking(parent);
     let turns = json!([call("acme_pay", &json!({"amount": 5})), hand_over()]);
     world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&turns));
     let text = directive("child", "turns=\"5\"", BOTH).replace("acme/script", "acme/child_script");

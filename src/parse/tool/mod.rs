@@ -59,7 +59,7 @@ pub(crate) use interpreter::{Interpreter, Manager, Search};
 #[cfg(feature = "code")]
 pub(crate) use javascript_room::with_room_for_javascript;
 pub(crate) use network::host_rules;
-pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR, THREAD_VAR, is_loader};
+pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR, is_loader};
 pub(crate) use provider::{Prices, Provider, ProviderKind, ScriptedTurn, TokenCounts};
 pub(crate) use provider_http::{ChatShape, HttpProvider};
 pub(crate) use python::{NamedText, named_texts};

@@ -1,6 +1,8 @@
 //! Variables that are taken: rye's own, which a signed item cannot set, request or receive, and
 //! those that steer programs.
 
+use crate::host::{RUN_VAR, THREAD_VAR};
+
 /// Variables that decide about trust. Rye reads them and never passes them to a child.
 pub(crate) const KEPT_BACK: [&str; 4] =
     ["USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_DEV_MODE", "RYE_SIGNING_KEY"];
@@ -11,12 +13,9 @@ pub(crate) const DEPS_VAR: &str = "RYE_DEPS";
 /// The private folder of the run.
 pub(crate) const PIN_VAR: &str = "RYE_PIN";
 
-/// The thread for which a child was started.
-pub(crate) const THREAD_VAR: &str = "RYE_THREAD";
-
 /// Variables that rye alone sets for a child.
 const TOLD: [&str; 7] =
-    ["RYE_PROJECT", "RYE_ITEM", "RYE_ITEM_PATH", "RYE_RUN_ID", THREAD_VAR, DEPS_VAR, PIN_VAR];
+    ["RYE_PROJECT", "RYE_ITEM", "RYE_ITEM_PATH", RUN_VAR, THREAD_VAR, DEPS_VAR, PIN_VAR];
 
 /// Whether rye itself sets the variable.
 pub(super) fn is_own(name: &str) -> bool {

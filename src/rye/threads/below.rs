@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::ThreadParent;
 use crate::diagnostic::Failure;
-use crate::host::ProcessesAbove;
+use crate::host::{ProcessesAbove, is_below_a_run};
 use crate::id::{Grants, Pattern, Space};
 use crate::registry::{Registry, ThreadAbove};
 use crate::rye::Rye;
@@ -13,30 +13,21 @@ use crate::rye::run::Request;
 use crate::thread::ThreadError;
 
 /// What a thread may reach.
-pub(super) struct Reach<'a> {
-    pub(super) execute: &'a Grants,
-    pub(super) fetch: &'a Grants,
+pub(super) struct ThreadGrants {
+    pub(super) execute: Grants,
+    pub(super) fetch: Grants,
     pub(super) locked: bool,
 }
 
-impl Reach<'_> {
-    /// As the registry keeps it.
+impl ThreadGrants {
+    /// As the registry keeps them.
     pub(super) fn to_text(&self) -> String {
         let (execute, fetch) = (self.execute.to_texts(), self.fetch.to_texts());
         json!({"execute": execute, "fetch": fetch, "locked": self.locked}).to_string()
     }
-}
 
-/// What was read back.
-struct KeptReach {
-    execute: Grants,
-    fetch: Grants,
-    locked: bool,
-}
-
-impl KeptReach {
-    /// Whatever cannot be read lets nothing in.
-    fn read(text: Option<&str>) -> Self {
+    /// As the registry kept them. Whatever cannot be read lets nothing in.
+    fn from_text(text: Option<&str>) -> Self {
         let kept: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let grants = |of: &str| {
             let sets = kept[of].as_array().filter(|sets| !sets.is_empty());
@@ -49,14 +40,19 @@ impl KeptReach {
         };
         Self { execute: grants("execute"), fetch: grants("fetch"), locked: kept["locked"] != false }
     }
+
+    /// What both reach.
+    fn and(self, other: Self) -> Self {
+        Self {
+            execute: self.execute.and(other.execute),
+            fetch: self.fetch.and(other.fetch),
+            locked: self.locked || other.locked,
+        }
+    }
 }
 
 impl Rye {
     /// The request as a thread above this process makes it; `None` where there is none.
-    ///
-    /// Three things name such a thread: a variable, of this process or one above, which only makes
-    /// stricter; that the thread runs in a process above; and that a process above goes on with a
-    /// snippet of it.
     ///
     /// # Errors
     /// `thread.outside`
@@ -64,6 +60,30 @@ impl Rye {
         &self,
         request: &Request,
     ) -> Result<Option<Request>, Failure> {
+        let threads = self.threads_above()?;
+        if threads.is_empty() { Ok(None) } else { within(&threads, request).map(Some) }
+    }
+
+    /// Whether something in a thread started this process, or one above it.
+    pub(crate) fn is_below_a_thread(&self) -> bool {
+        !matches!(self.threads_above(), Ok(threads) if threads.is_empty())
+    }
+
+    /// Whether a run started this process, or one above it; of a thread also where the environment
+    /// does not say so.
+    pub(crate) fn is_below_a_run(&self) -> bool {
+        is_below_a_run() || self.is_below_a_thread()
+    }
+
+    /// The threads that this process was started below.
+    ///
+    /// Three things name such a thread: a variable, of this process or one above, which only makes
+    /// stricter; that the thread runs in a process above; and that a process above goes on with a
+    /// snippet of it.
+    ///
+    /// # Errors
+    /// `thread.outside` where one is named and nobody can tell what it may reach.
+    fn threads_above(&self) -> Result<Vec<ThreadAbove>, ThreadError> {
         let above = ProcessesAbove::this();
         let mut named = above.threads.clone();
         let registry = self.spaces().get(Space::User).map(|user| Registry::find(user.base()));
@@ -72,21 +92,15 @@ impl Rye {
             Some(Err(error)) => Err(error.into()),
             Some(Ok(None)) | None => Ok(Vec::new()),
         };
-        let threads = match threads {
-            Ok(threads) => threads,
-            Err(failure) => {
-                tracing::info!(code = failure.code(), "it is not known which threads run above");
-                Vec::new()
-            }
-        };
-        let is_found = |id: &&String| threads.iter().any(|thread| thread.row.id == **id);
-        if let Some(id) = named.iter().find(|id| !is_found(id)) {
-            return Err(ThreadError::NotWithin { id: id.clone() }.into());
+        let threads = threads.unwrap_or_else(|failure| {
+            tracing::info!(code = failure.code(), "it is not known which threads run above");
+            Vec::new()
+        });
+        let is_found = |id: &String| threads.iter().any(|thread| thread.row.id == *id);
+        match named.into_iter().find(|id| !is_found(id)) {
+            Some(id) => Err(ThreadError::NotWithin { id }),
+            None => Ok(threads),
         }
-        if threads.is_empty() {
-            return Ok(None);
-        }
-        within(&threads, request).map(Some)
     }
 }
 
@@ -116,25 +130,22 @@ fn within(threads: &[ThreadAbove], request: &Request) -> Result<Request, Failure
         _ if request.thread == "fork" => return Err(ThreadError::Outside.into()),
         _ => None,
     };
-    let kept = threads.iter().map(|one| KeptReach::read(one.reach.as_deref()));
-    let all = kept.reduce(|one, other| KeptReach {
-        execute: one.execute.and(other.execute),
-        fetch: one.fetch.and(other.fetch),
-        locked: one.locked || other.locked,
-    });
-    let Some(reach) = all else { return Ok(request.clone()) };
-    let own = request.grants.clone();
-    let execute = match own {
-        Some(own) => reach.execute.and(own),
-        None => reach.execute,
+    let kept = threads.iter().map(|one| ThreadGrants::from_text(one.grants.as_deref()));
+    let Some(granted) = kept.reduce(ThreadGrants::and) else { return Ok(request.clone()) };
+    let execute = match request.grants.clone() {
+        Some(own) => granted.execute.and(own),
+        None => granted.execute,
     };
     Ok(Request {
         grants: Some(execute),
-        locked: request.locked || reach.locked,
+        locked: request.locked || granted.locked,
+        // Whatever typed it, it was not a person.
+        #[cfg(feature = "code")]
+        is_typed: false,
         // Nothing that a tool starts asks for signatures, nor does its thread wait for it.
         parent: parent.map(|id| {
             let sign = Grants::new(Vec::new());
-            ThreadParent { id, fetch: reach.fetch, sign, can_wait: false }
+            ThreadParent { id, fetch: granted.fetch, sign, can_wait: false }
         }),
         ..request.clone()
     })

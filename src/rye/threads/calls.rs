@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::ThreadParent;
-use super::below::Reach;
+use super::below::ThreadGrants;
 use super::find_tools::FindTool;
 use super::own_tools::OwnTool;
 #[cfg(feature = "code")]
@@ -231,8 +231,9 @@ impl ThreadCalls<'_> {
     }
 
     /// What a rye that a call starts may reach.
-    pub(super) fn reach(&self) -> Reach<'_> {
-        Reach { execute: &self.execute, fetch: &self.fetch, locked: self.locked }
+    pub(super) fn grants(&self) -> ThreadGrants {
+        let (execute, fetch) = (self.execute.clone(), self.fetch.clone());
+        ThreadGrants { execute, fetch, locked: self.locked }
     }
 
     /// What hooks are told of a call.

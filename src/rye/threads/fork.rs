@@ -230,7 +230,7 @@ impl Prepared<'_> {
         refuse_links(&self.base, Path::new(".ai/state/threads/x")).map_err(lost)?;
         let ThreadLimits { turns, tokens, spend, spawns, .. } = self.limits;
         let depth = self.depth(parent, registry)?;
-        let reach = calls.reach().to_text();
+        let grants = calls.grants().to_text();
         let begun = registry.begin_thread(&NewThread {
             id: id.as_str(),
             parent: parent.map(|parent| parent.id.as_str()),
@@ -241,7 +241,7 @@ impl Prepared<'_> {
             started_at: &now(),
             most: Amounts { turns, tokens, spend, spawns },
             depth,
-            reach: &reach,
+            grants: &grants,
         })?;
         if let Some(breach) = begun {
             return Err(ThreadError::LimitExceeded { id: id.clone(), breach }.into());

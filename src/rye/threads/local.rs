@@ -23,9 +23,10 @@ use crate::base::limits::{
 };
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Diagnose;
-use crate::host::{ChildSandbox, Confinement, EgressOfRun, Ladder, PrivateDir, Spawn};
+use crate::host::{
+    ChildSandbox, Confinement, EgressOfRun, Ladder, PrivateDir, RUN_VAR, Spawn, THREAD_VAR,
+};
 use crate::id::Space;
-use crate::parse::THREAD_VAR;
 use crate::plan::workspace_policy;
 use crate::rye::carry_out::pin_fallback;
 use crate::rye::facade::Rye;
@@ -126,7 +127,7 @@ impl<'a> LocalBackend<'a> {
         let usual = usual.into_iter().chain([home]).map(|(name, value)| (name.to_owned(), value));
         let own = env.into_iter().map(|(name, value)| (name, OsString::from(value)));
         // A rye that it starts is below this thread, whatever else the command is given.
-        let below = [("RYE_RUN_ID", run_id()), (THREAD_VAR, self.thread.to_string())];
+        let below = [(RUN_VAR, run_id()), (THREAD_VAR, self.thread.to_string())];
         let below = below.map(|(name, value)| (name.to_owned(), OsString::from(value)));
         spawn.env = usual.chain(own).chain(below).collect();
         spawn.stdin = stdin;

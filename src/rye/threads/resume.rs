@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::{Threads, VerifiedThread, parsed};
 use crate::diagnostic::Failure;
-use crate::host::is_below_a_run;
 use crate::id::Ref;
 use crate::registry::{Decision, Registry, ThreadRow};
 use crate::report::Report;
@@ -75,7 +74,7 @@ impl Threads<'_> {
 
     /// The request by which a thread goes on.
     pub(super) fn resuming(self, id: &str, how: GoingOn) -> Result<Request, Failure> {
-        if how.above.is_none() && is_below_a_run() {
+        if how.above.is_none() && self.rye.is_below_a_run() {
             return Err(ThreadError::Outside.into());
         }
         let id = parsed(id)?;

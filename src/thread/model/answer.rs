@@ -78,7 +78,7 @@ pub(super) fn bad(why: &str) -> AnswerFault {
 
 /// The JSON of an answer or of one of its events.
 pub(super) fn parsed(text: &str) -> Result<Value, AnswerFault> {
-    read_json(text).map_err(|fault| AnswerFault::Bad(format!("it is not JSON: {}", fault.why)))
+    read_json(text).map_err(|fault| AnswerFault::Bad(fault.why))
 }
 
 /// What a message says that tells of something that went wrong.

@@ -12,8 +12,8 @@ use super::threads::{ThreadRow, rows_of};
 #[derive(Debug)]
 pub(crate) struct ThreadAbove {
     pub(crate) row: ThreadRow,
-    /// What was written down of its reach when it began; `None` of one of an earlier rye.
-    pub(crate) reach: Option<String>,
+    /// What it may reach, as it was written down when it began; `None` of one of an earlier rye.
+    pub(crate) grants: Option<String>,
 }
 
 impl ThreadAbove {
@@ -46,9 +46,9 @@ impl ThreadAbove {
             });
             rows.into_iter()
                 .map(|row| {
-                    let sql = "SELECT reach FROM thread_reach WHERE id = ?1";
-                    let reach = db.query_row(sql, [&row.id], |row| row.get(0)).optional()?;
-                    Ok(Self { row, reach })
+                    let sql = "SELECT grants FROM thread_grants WHERE id = ?1";
+                    let grants = db.query_row(sql, [&row.id], |row| row.get(0)).optional()?;
+                    Ok(Self { row, grants })
                 })
                 .collect()
         };
