@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value};
 
 use super::Common;
@@ -70,6 +71,13 @@ impl Out {
             lost: None,
             is_closed: false,
         }
+    }
+
+    /// Notices that nobody reads standard output any more, without writing to it.
+    pub(super) fn notice_closed(&mut self) {
+        let mut fds = [PollFd::new(self.stdout.get_ref(), PollFlags::empty())];
+        let asked = poll(&mut fds, Some(&Timespec::default()));
+        self.is_closed |= asked.is_ok() && fds[0].revents().contains(PollFlags::ERR);
     }
 
     pub(super) fn is_json(&self) -> bool {

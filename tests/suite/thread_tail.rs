@@ -188,7 +188,8 @@ fn a_reader_that_has_seen_enough_ends_it_while_the_thread_goes_on() {
     let world = slow();
     let id = id_of(&start(&world, GO));
     eventually("it calls", || events(&world, &id, "tool_call_start").len() == 2);
-    let (mut child, lines) = watch(&world, &id, &["--json"]);
+    let (mut child, mut lines) = watch(&world, &id, &["--json"]);
+    until(&mut lines, "acme_slow");
     drop(lines);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(state(&world, &id), "running");

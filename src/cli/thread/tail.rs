@@ -15,8 +15,11 @@ use crate::rye::{TailEnd, Threads};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let mut tell = |event: &Value| {
-        tell(event, out);
+    let mut tell = |event: Option<&Value>| {
+        match event {
+            Some(event) => tell(event, out),
+            None => out.notice_closed(),
+        }
         // Each is read at once by whoever watches.
         out.flush();
         match out.is_closed {

@@ -29,14 +29,16 @@ const LOOKS: usize = 8;
 
 impl Threads<'_> {
     /// Tells each event of a thread once it stands whole in the record, which is not checked, until
-    /// the thread ends. A detached run of a tool has no events, and is waited for.
+    /// the thread ends. A detached run of a tool has no events, and is waited for. While nothing
+    /// happens it tells `None`, several times a second, so that nobody waits for the next event to
+    /// be rid of it.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.record_io`, `thread.killed`, `thread.cancelled`, `registry.*`
     pub(crate) fn tail(
         self,
         id: &str,
-        tell: &mut dyn FnMut(&Value) -> ControlFlow<()>,
+        tell: &mut dyn FnMut(Option<&Value>) -> ControlFlow<()>,
     ) -> Result<TailEnd, Failure> {
         let mut found = self.run(id)?;
         let mut lines = match is_uuid(id) {
@@ -54,7 +56,7 @@ impl Threads<'_> {
             }
             let has_ended = !found.is_open();
             let mut take =
-                |line: &[u8]| event(line).map_or(ControlFlow::Continue(()), |e| tell(&e));
+                |line: &[u8]| event(line).map_or(ControlFlow::Continue(()), |e| tell(Some(&e)));
             if let Some(lines) = &mut lines
                 && lines.next(&mut take)?.is_break()
             {
@@ -62,6 +64,9 @@ impl Threads<'_> {
             }
             if has_ended {
                 return end_of(found).map(TailEnd::Ended);
+            }
+            if tell(None).is_break() {
+                return Ok(TailEnd::Left);
             }
             let pause = Duration::from_millis(TAIL_LOOK_MS);
             if let Ok(Some(signal)) = self.rye.host().sleep(pause) {
