@@ -534,6 +534,8 @@ pub(crate) const THREAD_ASKS: usize = 2;
 pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
 /// Largest record of a thread that is read, in bytes: it is read as a whole.
 pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
+/// Files in the folder of a record that nothing names, which are told by name.
+pub(crate) const THREAD_FILES_TOLD: usize = 100;
 /// Longest line of a transcript that is read while it is written, in bytes: what is longer than a
 /// result may be is kept beside it.
 pub(crate) const THREAD_LINE_BYTES: usize = 64 << 20;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use super::record_check::RecordFinding;
 use super::thread_id::ThreadId;
 use crate::base::json::object;
 use crate::base::text::escape_line;
@@ -27,6 +28,8 @@ codes! {
     THREAD_NOT_FOUND = "thread.not_found", NotFound;
     THREAD_NOT_RUNNING = "thread.not_running", Refused;
     THREAD_PROJECT_PROVIDER = "thread.project_provider", Refused;
+    THREAD_KEY_NOT_YOURS = "thread.key_not_yours", Refused;
+    THREAD_KEY_REVOKED = "thread.key_revoked", Refused;
     THREAD_RECORD_INVALID = "thread.record_invalid", Refused;
     THREAD_RECORD_IO = "thread.record_io", CannotRun;
     THREAD_RISK_NOT_ACKNOWLEDGED = "thread.risk_not_acknowledged", Refused;
@@ -86,8 +89,8 @@ pub(crate) enum ThreadError {
         .stale.as_ref().map(|why| format!("; you let it in, and {why}")).unwrap_or_default()
     )]
     ProjectProvider { item: Ref, stale: Option<String> },
-    #[error("the record of `{id}` does not hold: {}", escape_line(.why))]
-    RecordInvalid { id: ThreadId, why: String },
+    #[error("the record of `{id}` does not hold: {finding}")]
+    RecordInvalid { id: ThreadId, finding: RecordFinding },
     #[error("the record `{}` cannot be written or read: {source}", .path.display())]
     Record { path: PathBuf, source: io::Error },
     #[error("two tools of the thread have the name `{name}`: {first} and {second}")]
@@ -120,7 +123,11 @@ impl Diagnose for ThreadError {
             Self::NotAProvider { .. } => THREAD_NOT_A_PROVIDER,
             Self::NotFound { .. } => THREAD_NOT_FOUND,
             Self::ProjectProvider { .. } => THREAD_PROJECT_PROVIDER,
-            Self::RecordInvalid { .. } => THREAD_RECORD_INVALID,
+            Self::RecordInvalid { finding, .. } => match finding {
+                RecordFinding::RevokedKey { .. } => THREAD_KEY_REVOKED,
+                RecordFinding::ForeignKey { .. } => THREAD_KEY_NOT_YOURS,
+                RecordFinding::Broken(_) | RecordFinding::Blob { .. } => THREAD_RECORD_INVALID,
+            },
             Self::Record { .. } => THREAD_RECORD_IO,
             Self::ToolNameConflict { .. } => THREAD_TOOL_NAME_CONFLICT,
             Self::UnknownModel { .. } => THREAD_UNKNOWN_MODEL,
@@ -183,9 +190,18 @@ impl Diagnose for ThreadError {
             Self::ProjectProvider { item, .. } => {
                 format!("read it, and let it in with `rye trust allow-provider {item}`")
             }
-            Self::RecordInvalid { .. } => {
-                "do not rely on it; a backup of its folder may be whole".into()
-            }
+            Self::RecordInvalid { finding, .. } => match finding {
+                RecordFinding::RevokedKey { key, .. } => format!(
+                    "rely on it only if you know that it was signed before the key was lost; if \
+                     you revoked it by a slip, `rye trust unrevoke {key}`"
+                ),
+                RecordFinding::ForeignKey { .. } => {
+                    "verify it where it was made, by the person who ran it".into()
+                }
+                RecordFinding::Broken(_) | RecordFinding::Blob { .. } => {
+                    "do not rely on it; a backup of its folder may be whole".into()
+                }
+            },
             Self::Record { .. } => "see whether the disk is full and the folder is yours".into(),
             Self::ToolNameConflict { .. } => {
                 "grant one of them only, in `<permissions>` of the directive".into()
@@ -236,8 +252,22 @@ impl Diagnose for ThreadError {
             Self::Waits { id, pending } => {
                 object(json!({"thread_id": id.as_str(), "pending_id": pending}))
             }
-            Self::RecordInvalid { id, why } => {
-                object(json!({"thread_id": id.as_str(), "finding": why}))
+            Self::RecordInvalid { id, finding } => {
+                let said = finding.to_string();
+                let mut data = object(json!({"thread_id": id.as_str(), "finding": said}));
+                match finding {
+                    RecordFinding::Broken(_) => {}
+                    RecordFinding::RevokedKey { key, at } => {
+                        data.extend(object(json!({"key": key, "revoked_at": at})));
+                    }
+                    RecordFinding::ForeignKey { key } => {
+                        data.extend(object(json!({"key": key})));
+                    }
+                    RecordFinding::Blob { line, blob, .. } => {
+                        data.extend(object(json!({"line": line, "blob": blob})));
+                    }
+                }
+                data
             }
             _ => Map::new(),
         }

@@ -15,7 +15,8 @@
 //! · `table.rs` the tools that it may call, `tool.rs` one of them, `dispatch.rs` what carries calls
 //! out, `backend.rs` what one does in the thread's sandbox and `workspace.rs` those of rye that do
 //! · `result.rs` what it is given of a call · `model/` who answers · `limits.rs` · `record.rs` what
-//! is kept, `record_check.rs` whether it is whole, `replay.rs` how far it came · `waits.rs` waiting
+//! is kept, `record_check.rs` whether it is whole,
+//! `record_files.rs` with the files beside it, `replay.rs` how far it came · `waits.rs` waiting
 //! for a person · `transcript_lines.rs` what is written, for whoever watches · `thread_id.rs`
 
 mod ask;
@@ -28,6 +29,7 @@ mod model;
 mod prompt;
 mod record;
 mod record_check;
+mod record_files;
 mod replay;
 mod result;
 mod table;
@@ -54,7 +56,8 @@ pub(crate) use model::{
 };
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, transcript};
-pub(crate) use record_check::{CheckedRecord, check_record};
+pub(crate) use record_check::{CheckedRecord, RecordFinding, check_record};
+pub(crate) use record_files::{CheckedFiles, check_files};
 pub(crate) use replay::replay;
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};

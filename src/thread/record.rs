@@ -16,7 +16,10 @@ use crate::base::bytes::write_atomic;
 use crate::base::{Digest, Digesting, canon};
 use crate::verify::{Envelope, KeyPair, PayloadType};
 
-const TRANSCRIPT: &str = "transcript.jsonl";
+pub(super) const TRANSCRIPT: &str = "transcript.jsonl";
+
+/// The folder of what is kept beside it, each by its digest.
+pub(super) const BLOBS: &str = "blobs";
 
 /// The folder of the records below a base, which holds `.ai`.
 pub(crate) fn record_folder(base: &Path) -> PathBuf {
@@ -202,7 +205,7 @@ impl Record {
     /// `thread.record_io`
     pub(crate) fn keep(&self, bytes: &[u8]) -> Result<Digest, ThreadError> {
         let digest = Digest::of(bytes);
-        let folder = self.path.with_file_name("blobs");
+        let folder = self.path.with_file_name(BLOBS);
         let keep = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
             let path = folder.join(digest.to_string());

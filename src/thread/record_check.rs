@@ -1,12 +1,54 @@
 //! Whether the record of a thread is what was signed (threads 7).
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::record::{Checkpoint, THREAD_ENDED, THREAD_RESUMED, VERSION};
 use super::thread_id::ThreadId;
-use crate::base::{Digest, Digesting, canon};
+use crate::base::text::escape_line;
+use crate::base::{Digest, Digesting, Timestamp, canon};
 use crate::id::Fingerprint;
 use crate::verify::{Envelope, PayloadType, PublicKey};
+
+/// What does not hold in a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RecordFinding {
+    /// It is not what was signed, and why.
+    Broken(String),
+    /// Who signed it revoked the key since.
+    RevokedKey { key: Fingerprint, at: Option<Timestamp> },
+    /// Somebody else signed it.
+    ForeignKey { key: Fingerprint },
+    /// A line, counted from 1, names a blob that is not there as it was kept.
+    Blob { line: usize, blob: String, why: String },
+}
+
+impl From<String> for RecordFinding {
+    fn from(why: String) -> Self {
+        Self::Broken(why)
+    }
+}
+
+impl fmt::Display for RecordFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(why) => f.write_str(&escape_line(why)),
+            Self::RevokedKey { key, at } => {
+                let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+                write!(f, "you revoked{at} the key {key}, which signed it")
+            }
+            Self::ForeignKey { key } => write!(f, "the key {key}, which signed it, is not yours"),
+            Self::Blob { line, blob, why } => {
+                let (blob, why) = (escape_line(blob), escape_line(why));
+                write!(f, "line {line} names the blob `{blob}`, which {why}")
+            }
+        }
+    }
+}
+
+/// What is found where a thread was killed before anything of it was signed.
+const NO_CHECKPOINT: &str = "it has no checkpoint, so nothing in it is signed";
 
 /// What a transcript proves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,7 +69,7 @@ pub(crate) struct CheckedRecord {
     pub(crate) last: Option<Digest>,
     pub(crate) before_last: Option<Digest>,
     /// The first thing that is wrong.
-    pub(crate) finding: Option<String>,
+    pub(crate) finding: Option<RecordFinding>,
 }
 
 /// Reads a transcript from its beginning up to the first thing that does not hold. `key_of` gives
@@ -35,7 +77,7 @@ pub(crate) struct CheckedRecord {
 pub(crate) fn check_record(
     transcript: &[u8],
     id: &ThreadId,
-    key_of: &dyn Fn(Fingerprint) -> Result<PublicKey, String>,
+    key_of: &dyn Fn(Fingerprint) -> Result<PublicKey, RecordFinding>,
 ) -> CheckedRecord {
     let mut checked = CheckedRecord::default();
     let mut before = Digesting::default();
@@ -44,7 +86,7 @@ pub(crate) fn check_record(
     for line in transcript.split_inclusive(|byte| *byte == b'\n') {
         if let Ok(envelope) = Envelope::read_as(PayloadType::Checkpoint, line) {
             if !went_on {
-                checked.finding = Some("a checkpoint stands behind the last one".into());
+                checked.finding = Some("a checkpoint stands behind the last one".to_owned().into());
                 break;
             }
             match held(&envelope, &before, &checked, id, key_of) {
@@ -75,11 +117,11 @@ pub(crate) fn check_record(
     }
     checked.unproven_bytes = transcript.len() as u64 - checked.proven_bytes;
     if checked.finding.is_none() && checked.checkpoints == 0 {
-        checked.finding = Some("it has no checkpoint, so nothing in it is signed".into());
+        checked.finding = Some(NO_CHECKPOINT.to_owned().into());
     }
     if checked.finding.is_none() && checked.is_final && checked.unproven_bytes > 0 {
         let bytes = checked.unproven_bytes;
-        checked.finding = Some(format!("{bytes} bytes stand behind the last checkpoint"));
+        checked.finding = Some(format!("{bytes} bytes stand behind the last checkpoint").into());
     }
     checked
 }
@@ -101,8 +143,8 @@ fn held(
     before: &Digesting,
     checked: &CheckedRecord,
     id: &ThreadId,
-    key_of: &dyn Fn(Fingerprint) -> Result<PublicKey, String>,
-) -> Result<Checkpoint, String> {
+    key_of: &dyn Fn(Fingerprint) -> Result<PublicKey, RecordFinding>,
+) -> Result<Checkpoint, RecordFinding> {
     let seq = checked.checkpoints;
     let key = key_of(envelope.key())?;
     let payload = envelope.payload(&key);
@@ -110,7 +152,7 @@ fn held(
     let document = canon::read(payload).map_err(|error| format!("checkpoint {seq}: {error}"))?;
     let checkpoint: Checkpoint = serde_json::from_value(document)
         .map_err(|error| format!("checkpoint {seq} has another form: {error}"))?;
-    let wrong = |why: String| Err(format!("checkpoint {seq} {why}"));
+    let wrong = |why: String| Err(format!("checkpoint {seq} {why}").into());
     if checkpoint.version != VERSION {
         return wrong(format!("has the version {}, which is not known", checkpoint.version));
     }
@@ -128,7 +170,7 @@ fn held(
 
 #[cfg(test)]
 mod tests {
-    use super::{CheckedRecord, check_record};
+    use super::{CheckedRecord, RecordFinding, check_record};
     use crate::thread::record::{Record, transcript};
     use crate::thread::thread_id::ThreadId;
     use crate::verify::{KeyPair, PublicKey};
@@ -162,7 +204,7 @@ mod tests {
     fn check(kept: &Kept, bytes: &[u8]) -> CheckedRecord {
         check_record(bytes, &kept.id, &|key| match key == kept.public.fingerprint() {
             true => Ok(kept.public.clone()),
-            false => Err("its key is not yours".into()),
+            false => Err(RecordFinding::ForeignKey { key }),
         })
     }
 
@@ -170,7 +212,7 @@ mod tests {
     fn a_finished_record_proves_every_byte_and_one_flipped_bit_anywhere_is_found() {
         let kept = kept();
         let good = check(&kept, &kept.bytes);
-        assert_eq!((good.finding.as_deref(), good.checkpoints, good.is_final), (None, 3, true));
+        assert_eq!((good.finding.as_ref(), good.checkpoints, good.is_final), (None, 3, true));
         assert_eq!((good.proven_bytes, good.unproven_bytes), (kept.bytes.len() as u64, 0));
         for at in 0..kept.bytes.len() {
             let mut bytes = kept.bytes.clone();
@@ -212,8 +254,8 @@ mod tests {
     #[test]
     fn a_record_proves_nothing_of_another_thread_nor_by_another_key() {
         let (one, other) = (kept(), kept());
-        let finding = |kept: &Kept, bytes: &[u8]| check(kept, bytes).finding.unwrap_or_default();
-        assert_eq!(finding(&one, &other.bytes), "its key is not yours");
+        let finding = |kept: &Kept, bytes: &[u8]| check(kept, bytes).finding.unwrap().to_string();
+        assert!(finding(&one, &other.bytes).ends_with("is not yours"));
         let copied = Kept { id: other.id, public: one.public.clone(), bytes: one.bytes.clone() };
         assert!(finding(&copied, &copied.bytes).contains("is of another thread"));
         assert!(finding(&one, b"").contains("no checkpoint"));

@@ -57,7 +57,7 @@ pub(crate) use own_keys::OwnKeys;
 pub(crate) use project::{AcceptedProject, AllowedRoot, record_id};
 pub(crate) use proposal::{Proposal, proposals};
 pub(crate) use receipt_key::KeyProblem;
-pub(crate) use revocation::Revocation;
+pub(crate) use revocation::{Revocation, revoked_at};
 pub(crate) use rotate::rotate;
 pub(crate) use scope::OutOfScope;
 pub(crate) use store::{KeyStatus, TrustStore, check_own_config};

@@ -2,6 +2,11 @@
 
 use serde::Deserialize;
 
+use super::own_file::OwnFile;
+use super::store::TrustStore;
+use crate::base::Timestamp;
+use crate::id::Fingerprint;
+
 /// The statement that a key is no longer trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,4 +23,11 @@ impl Revocation {
         table.insert("reason".into(), self.reason.clone().into());
         toml::to_string(&table).expect("a table of TOML values is TOML")
     }
+}
+
+/// When you said last that you revoked a key; `None` where you did not, or nobody can tell.
+pub(crate) fn revoked_at(store: &TrustStore<'_>, key: Fingerprint) -> Option<Timestamp> {
+    let id = format!("keys/revoked/{key}").parse().ok()?;
+    let file = OwnFile::find(store.user()?, &id, "toml").ok()??;
+    file.signed_at(store.own().ok()?, store.now())
 }

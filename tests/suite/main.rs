@@ -88,6 +88,7 @@ mod thread_calls;
 mod thread_guardrails;
 mod thread_hooks;
 mod thread_life;
+mod thread_record;
 mod thread_resume;
 mod thread_risk;
 mod thread_starts_rye;

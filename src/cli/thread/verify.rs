@@ -10,14 +10,16 @@ use crate::diagnostic::{Failure, Style};
 use crate::rye::{Threads, VerifiedThread};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let VerifiedThread { row, path, checked, .. } = Threads::new(&context.rye()?).verify(id)?;
+    let VerifiedThread { row, path, checked, files, .. } =
+        Threads::new(&context.rye()?).verify(id)?;
     if out.is_json() {
         out.success(json!({
             "thread_id": id, "verified": true, "final": checked.is_final,
             "thread_status": row.map_or(checked.status, |row| row.status),
             "checkpoints": checked.checkpoints, "proven_bytes": checked.proven_bytes,
             "unproven_bytes": checked.unproven_bytes, "signer": checked.key,
-            "transcript": path.display().to_string(),
+            "transcript": path.display().to_string(), "blobs": files.blobs,
+            "unproven_files": files.unproven, "unproven_file_names": files.unproven_names,
         }));
         return Ok(Exit::DONE);
     }
@@ -30,6 +32,12 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     if checked.unproven_bytes > 0 {
         let bytes = checked.unproven_bytes;
         out.line(&format!("{bytes} bytes behind the last checkpoint are not proven"));
+    }
+    if files.unproven > 0 {
+        let (left_out, names) =
+            (files.unproven - files.unproven_names.len() as u64, files.unproven_names.join(", "));
+        let more = if left_out > 0 { format!(" and {left_out} more") } else { String::new() };
+        out.line(&format!("not proven, since nothing names them: {}{more}", escape_line(&names)));
     }
     out.line(&escape_line(&path.display().to_string()));
     Ok(Exit::DONE)

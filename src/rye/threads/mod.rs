@@ -48,7 +48,11 @@ use crate::base::limits::THREAD_RECORD_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Grants, Space};
 use crate::registry::{Registry, ThreadRow};
-use crate::thread::{CheckedRecord, ThreadError, ThreadId, check_record, transcript};
+use crate::thread::{
+    CheckedFiles, CheckedRecord, RecordFinding, ThreadError, ThreadId, check_files, check_record,
+    transcript,
+};
+use crate::trust::revoked_at;
 use crate::verify::PublicKey;
 
 /// The thread whose model asks for another one.
@@ -96,6 +100,8 @@ pub(crate) struct VerifiedThread {
     pub(crate) row: Option<ThreadRow>,
     pub(crate) path: PathBuf,
     pub(crate) checked: CheckedRecord,
+    /// What stands beside its transcript.
+    pub(crate) files: CheckedFiles,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -124,11 +130,11 @@ impl Threads<'_> {
         Ok((row, bytes))
     }
 
-    /// Checks the record of a thread: every byte up to its last checkpoint, and that this is the
-    /// newest that the registry knows.
+    /// Checks the record of a thread: every byte up to its last checkpoint, that this is the newest
+    /// that the registry knows, and that each blob that those bytes name is there as it was kept.
     ///
     /// # Errors
-    /// `thread.record_invalid`, `thread.not_found`, `thread.record_io`, `registry.*`
+    /// `thread.record_invalid`, `thread.key_revoked`, `thread.key_not_yours`, `thread.not_found`, `thread.record_io`, `registry.*`
     pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
         let id = parsed(id)?;
         let row = self.row(&id)?;
@@ -148,9 +154,15 @@ impl Threads<'_> {
         let checked = check_record(&bytes, &id, &|key| self.key(key));
         let row = row.ok();
         let finding = checked.finding.clone().or_else(|| missing(&checked, row.as_ref()));
-        match finding {
-            Some(why) => Err(ThreadError::RecordInvalid { id, why }.into()),
-            None => Ok(VerifiedThread { row, path, checked, bytes }),
+        let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
+        let files = match (finding, path.parent()) {
+            (None, Some(folder)) => check_files(folder, &bytes[..proven.min(bytes.len())]),
+            (None, None) => Ok(CheckedFiles::default()),
+            (Some(finding), _) => Err(finding),
+        };
+        match files {
+            Err(finding) => Err(ThreadError::RecordInvalid { id, finding }.into()),
+            Ok(files) => Ok(VerifiedThread { row, path, checked, files, bytes }),
         }
     }
 
@@ -167,16 +179,21 @@ impl Threads<'_> {
     }
 
     /// The person's key with that fingerprint, also one that was replaced; or why it is none.
-    fn key(self, key: Fingerprint) -> Result<PublicKey, String> {
+    fn key(self, key: Fingerprint) -> Result<PublicKey, RecordFinding> {
         let trust = self.rye.trust();
-        if trust.is_revoked(key).unwrap_or(true) {
-            return Err(format!("you revoked its key {key}"));
+        match trust.is_revoked(key) {
+            Ok(false) => {}
+            Ok(true) => {
+                return Err(RecordFinding::RevokedKey { key, at: revoked_at(&trust, key) });
+            }
+            Err(error) => return Err(error.to_string().into()),
         }
         if !trust.is_yours(key) {
-            return Err(format!("its key {key} is not yours"));
+            return Err(RecordFinding::ForeignKey { key });
         }
         let believed = trust.receipt_key(key, self.rye.spaces.project_identity());
-        believed.map(|believed| believed.key).map_err(|_| format!("its key {key} does not count"))
+        let believed = believed.map(|believed| believed.key);
+        believed.map_err(|_| format!("its key {key} does not count").into())
     }
 }
 
@@ -201,17 +218,18 @@ fn read(base: &Path, id: &ThreadId) -> Result<(PathBuf, Vec<u8>), ThreadError> {
 }
 
 /// What a record lacks of what the registry knows.
-fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<String> {
+fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFinding> {
     let Some(row) = row else {
         let why = "the registry does not know the thread, and the record is not at its end";
-        return (!checked.is_final).then(|| why.to_owned());
+        return (!checked.is_final).then(|| why.to_owned().into());
     };
     let is = |digest: Option<crate::base::Digest>| digest.map(|d| d.to_string()) == row.checkpoint;
     let has_ended = ["completed", "failed", "cancelled", "waiting"].contains(&row.status.as_str());
     if has_ended && !checked.is_final {
-        return Some(format!("the thread is {}, and its final checkpoint is missing", row.status));
+        let why = format!("the thread is {}, and its final checkpoint is missing", row.status);
+        return Some(why.into());
     }
     // Whoever was killed in between has written one more than the registry knows.
     let is_newest = is(checked.last) || (!has_ended && is(checked.before_last));
-    (!is_newest).then(|| "the registry knows another checkpoint as the newest".to_owned())
+    (!is_newest).then(|| "the registry knows another checkpoint as the newest".to_owned().into())
 }

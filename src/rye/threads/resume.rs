@@ -86,7 +86,7 @@ impl Threads<'_> {
         let VerifiedThread { checked, bytes, .. } = self.verify(id.as_str())?;
         let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
         let replayed = replay(&bytes[..proven])
-            .map_err(|why| ThreadError::RecordInvalid { id: id.clone(), why })?;
+            .map_err(|why| ThreadError::RecordInvalid { id: id.clone(), finding: why.into() })?;
         let before = checked.ledger["elapsed_ms"].as_u64().unwrap_or_default();
         let record =
             ProvenRecord { bytes, proven, checkpoints: checked.checkpoints, last: checked.last };

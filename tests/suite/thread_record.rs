@@ -1,0 +1,101 @@
+//! What a record proves beside its lines: the files that it names, and whose keys signed it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::async_runs::tool;
+use crate::threads::{ONLY_ECHO, call, events, fork, hand_over, transcript, world};
+use crate::world::{World, fingerprint};
+
+/// A thread that is over, one of whose results was too long for its model.
+fn with_a_blob() -> (World, String) {
+    let turns = json!([call("acme_echo", &json!({})), hand_over(), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    let long = "printf '\"'; head -c 60000 /dev/zero | tr '\\0' x; printf '\"\\n'\n";
+    world.signed(".ai/tools/acme/echo.sh", &tool(long));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    (world, told["thread_id"].as_str().unwrap().to_owned())
+}
+
+fn verify(world: &World, id: &str) -> (i32, Value) {
+    world.json(&["thread", "verify", id])
+}
+
+#[test]
+fn verify_finds_a_blob_that_was_changed_or_taken_away_and_tells_of_files_that_nothing_names() {
+    let (world, id) = with_a_blob();
+    let event = &events(&world, &id, "tool_call_result")[0];
+    let blob = event["blob"].as_str().unwrap();
+    let folder = transcript(&world, &id).with_file_name("blobs");
+    let path = folder.join(blob);
+    let (status, told) = verify(&world, &id);
+    assert_eq!(
+        (status, &told["blobs"], &told["unproven_files"]),
+        (0, &json!(1), &json!(0)),
+        "{told}"
+    );
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, whole.replacen('x', "y", 1)).unwrap();
+    let found = |why: &str| {
+        let (status, told) = verify(&world, &id);
+        assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+        assert!(told["error"].as_str().unwrap().contains(why), "{told}");
+        let lines = fs::read_to_string(transcript(&world, &id)).unwrap();
+        let line = usize::try_from(told["data"]["line"].as_u64().unwrap()).unwrap();
+        assert!(lines.lines().nth(line - 1).unwrap().contains("tool_call_result"), "{told}");
+        assert_eq!(told["data"]["blob"], blob, "{told}");
+    };
+    found("was changed");
+    fs::remove_file(&path).unwrap();
+    found("is missing");
+    // Whoever goes on or hands it out relies on it too.
+    for args in [vec!["thread", "export", &id], vec!["thread", "resume", &id, "again"]] {
+        assert_eq!(world.json(&args).1["code"], "thread.record_invalid", "{args:?}");
+    }
+    fs::write(&path, &whole).unwrap();
+    fs::write(folder.join("more"), "x").unwrap();
+    let (status, told) = verify(&world, &id);
+    assert_eq!(
+        (status, &told["unproven_file_names"]),
+        (0, &json!(["blobs/more"])),
+        "it proves nothing of it: {told}"
+    );
+    let plain = world.rye(&["thread", "verify", &id]).stdout;
+    assert!(plain.contains("not proven, since nothing names them: blobs/more"), "{plain}");
+}
+
+#[test]
+fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_named() {
+    let (world, id) = with_a_blob();
+    let first = fingerprint(&world.own_key());
+    assert_eq!(verify(&world, &id).1["signer"], json!(first));
+    assert_eq!(world.rye(&["keys", "rotate", "--yes"]).status, 0);
+    let second = fingerprint(&world.own_key());
+    assert_ne!(first, second);
+    assert_eq!(verify(&world, &id).0, 0, "signed by the key before");
+    // It goes on by the key of now, and both count.
+    let (status, told) = world.json(&["thread", "resume", &id, "once more"]);
+    assert_eq!(status, 0, "{told}");
+    let (status, told) = verify(&world, &id);
+    assert_eq!((status, &told["signer"]), (0, &json!(second)), "{told}");
+    let said = world.rye(&["trust", "revoke", &first, "--yes"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    let (status, told) = verify(&world, &id);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.key_revoked")), "{told}");
+    assert_eq!(told["data"]["key"], json!(first), "{told}");
+    let at = told["data"]["revoked_at"].as_str().unwrap();
+    assert!(told["error"].as_str().unwrap().contains(at) && at.starts_with("20"), "{told}");
+    assert_eq!(world.rye(&["trust", "unrevoke", &first, "--yes"]).status, 0);
+    assert_eq!(verify(&world, &id).0, 0, "as before");
+    // The whole record of another person, put among these.
+    let (theirs, other) = with_a_blob();
+    let (from, to) = (transcript(&theirs, &other), transcript(&world, &other));
+    fs::create_dir_all(to.with_file_name("blobs")).unwrap();
+    fs::copy(&from, &to).unwrap();
+    let (status, told) = verify(&world, &other);
+    let key = json!(fingerprint(&theirs.own_key()));
+    assert_eq!((status, &told["code"]), (4, &json!("thread.key_not_yours")), "{told}");
+    assert_eq!(told["data"]["key"], key, "{told}");
+}
