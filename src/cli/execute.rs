@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
@@ -95,7 +97,7 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads one limit of a thread; what it means is judged where the thread is started.
-fn limit(text: &str) -> Result<(String, String), String> {
+pub(super) fn limit(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     pair.ok_or_else(|| "a limit is a name and a value, such as `turns=5`".into())
 }
@@ -110,24 +112,31 @@ fn of_a_thread(args: &Args) -> Result<(), CliError> {
         let help = Some("add `--thread fork`, which runs a directive as one".into());
         return Err(CliError::Usage { message, help });
     }
-    let mut names: Vec<&str> = args.limit.iter().map(|(name, _)| name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            let message = format!("the limit `{}` is given twice", escape_line(pair[0]));
-            Err(CliError::Usage { message, help: Some("give each limit once".into()) })
+    Ok(())
+}
+
+/// Limits of a thread by their names.
+///
+/// # Errors
+/// `cli.usage` for one that is given twice.
+pub(super) fn limits_of(given: &[(String, String)]) -> Result<Map<String, Value>, CliError> {
+    let mut limits = Map::new();
+    for (name, value) in given {
+        if limits.insert(name.clone(), value.as_str().into()).is_some() {
+            let message = format!("the limit `{}` is given twice", escape_line(name));
+            return Err(CliError::Usage { message, help: Some("give each limit once".into()) });
         }
-        None => Ok(()),
     }
+    Ok(limits)
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     of_a_thread(args)?;
+    let limits = limits_of(&args.limit)?;
     let rye = context.rye()?;
     let mut request = request(args, &rye)?;
     request.model.clone_from(&args.model);
-    request.limits =
-        args.limit.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    request.limits = limits;
     request.target.clone_from(&args.target);
     request.thread.clone_from(&args.thread);
     request.detached = args.detached;

@@ -1,4 +1,10 @@
-//! The process that runs what was approved: named so that others can tell whether it still does.
+//! The process that runs something: named so that others can tell whether it still does.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::str::FromStr;
+use std::sync::OnceLock;
 
 use crate::base::ProcessStat;
 
@@ -8,38 +14,117 @@ pub(super) struct Approver {
     pub(super) pid: u32,
     /// In ticks since the machine was started.
     pub(super) start: u64,
+    /// `None` where an earlier rye wrote it down.
+    pub(super) place: Option<Place>,
+}
+
+/// Where the number of a process means that process: one start of a machine, and one namespace of
+/// processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    boot: u128,
+    namespace: u64,
 }
 
 impl Approver {
     /// This process; `None` where processes cannot be looked at.
     pub(super) fn own() -> Option<Self> {
         let pid = std::process::id();
-        Some(Self { pid, start: start_of(pid)? })
+        // Where `/proc` is that of another namespace, its numbers are of other processes.
+        let is_here =
+            fs::read_link("/proc/self").is_ok_and(|it| it.as_os_str() == &*pid.to_string());
+        let start = ProcessStat::read(pid).filter(|_| is_here)?.start;
+        Some(Self { pid, start, place: Place::own() })
     }
 
-    /// It runs no more. Where processes cannot be looked at, nobody knows that.
+    /// It runs no more. Where processes cannot be looked at, nobody knows that, nor of one that
+    /// runs in another namespace.
     pub(super) fn is_gone(self) -> bool {
-        Self::own().is_some() && start_of(self.pid) != Some(self.start)
+        match (Self::own(), self.place) {
+            (None, _) => false,
+            (Some(Self { place: Some(here), .. }), Some(there)) if here != there => {
+                here.boot != there.boot
+            }
+            _ => ProcessStat::read(self.pid).map(|stat| stat.start) != Some(self.start),
+        }
+    }
+
+    /// Its number is of another namespace, so it is no process of this one.
+    pub(super) fn is_elsewhere(self) -> bool {
+        self.place.is_some() && self.place != Place::own()
     }
 }
 
-fn start_of(pid: u32) -> Option<u64> {
-    ProcessStat::read(pid).map(|stat| stat.start)
+impl Place {
+    /// Of this process; `None` where the system does not say.
+    fn own() -> Option<Self> {
+        static OWN: OnceLock<Option<Place>> = OnceLock::new();
+        *OWN.get_or_init(|| {
+            let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+            let boot = u128::from_str_radix(&boot.trim().replace('-', ""), 16).ok()?;
+            let namespace = fs::metadata("/proc/self/ns/pid").ok()?.ino();
+            Some(Self { boot, namespace })
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}:{}", self.boot, self.namespace)
+    }
+}
+
+impl FromStr for Place {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (boot, namespace) = text.split_once(':').ok_or(())?;
+        let boot = u128::from_str_radix(boot, 16).map_err(drop)?;
+        Ok(Self { boot, namespace: namespace.parse().map_err(drop)? })
+    }
+}
+
+/// As the registry keeps the place of a process.
+pub(super) fn place_of(process: Option<Approver>) -> Option<String> {
+    Some(process?.place?.to_string())
+}
+
+/// As the registry kept it; a text that is not one is of no place that is known.
+pub(super) fn place_from(text: Option<String>) -> Option<Place> {
+    text?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Approver;
+    use super::{Approver, Place, place_from, place_of};
+    use crate::base::ProcessStat;
 
     #[test]
     fn a_process_is_gone_when_it_ended_or_its_number_is_anothers() {
         let own = Approver::own().unwrap();
         assert!(!own.is_gone());
         assert!(Approver { start: own.start + 1, ..own }.is_gone());
+        assert!(Approver { start: own.start + 1, place: None, ..own }.is_gone());
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let start = super::start_of(child.id()).unwrap_or_default();
-        let child_was = Approver { pid: child.id(), start };
+        let start = ProcessStat::read(child.id()).map_or(0, |stat| stat.start);
+        let child_was = Approver { pid: child.id(), start, ..own };
         child.wait().unwrap();
         assert!(child_was.is_gone());
+    }
+
+    #[test]
+    fn a_process_of_another_namespace_is_not_judged_and_one_of_an_earlier_start_is_gone() {
+        let own = Approver::own().unwrap();
+        let here = own.place.unwrap();
+        let elsewhere = Some(Place { namespace: here.namespace + 1, ..here });
+        for start in [own.start, own.start + 1] {
+            let other = Approver { start, place: elsewhere, ..own };
+            assert!(!other.is_gone() && other.is_elsewhere());
+        }
+        let earlier = Some(Place { boot: here.boot ^ 1, ..here });
+        assert!(Approver { place: earlier, ..own }.is_gone());
+        assert!(!own.is_elsewhere());
+        assert_eq!(place_from(place_of(Some(own))), own.place);
+        assert_eq!(place_from(Some("x".into())), None);
     }
 }

@@ -112,6 +112,14 @@ const STEPS: &[&str] = &[
     ALTER TABLE pending ADD COLUMN thread TEXT;
     ALTER TABLE detached ADD COLUMN is_earlier INTEGER NOT NULL DEFAULT 0;
     ",
+    // Where a process runs, as `Place`; and what a thread began with, until that is signed.
+    "
+    ALTER TABLE pending ADD COLUMN approver_place TEXT;
+    ALTER TABLE thread ADD COLUMN place TEXT;
+    ALTER TABLE thread ADD COLUMN began TEXT;
+    ALTER TABLE detached ADD COLUMN place TEXT;
+    ALTER TABLE launcher ADD COLUMN place TEXT;
+    ",
 ];
 
 /// The registry of one person.

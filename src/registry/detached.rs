@@ -7,7 +7,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::approver::Approver;
+use super::approver::{Approver, place_from, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
 use super::one_env::{OneEnv, new_key};
@@ -76,8 +76,8 @@ pub(crate) struct DetachedEnd<'a> {
     pub(crate) report: &'a str,
 }
 
-const ROW: &str = "id, kind, item, base, state, code, asked_at, ended_at, pid, start, claimed, \
-                   is_earlier";
+const ROW: &str = "id, kind, item, base, state, code, asked_at, ended_at, pid, start, place, \
+                   claimed, is_earlier";
 
 impl DetachedRow {
     /// The number of the process that runs it.
@@ -88,7 +88,12 @@ impl DetachedRow {
 
     /// Its process is still the one that was written down.
     pub(crate) fn has_its_process(&self) -> bool {
-        self.process.is_some_and(|process| !process.is_gone())
+        self.process.is_some_and(|process| !process.is_elsewhere() && !process.is_gone())
+    }
+
+    /// Its process runs in another namespace of processes, so that nobody here can tell how it is.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.state == "running" && self.process.is_some_and(Approver::is_elsewhere)
     }
 
     /// It waits for a place, or runs.
@@ -131,13 +136,15 @@ impl DetachedRuns<'_> {
                 Some(known) => (known.id, true),
                 None => {
                     step.execute(
-                        "INSERT INTO launcher (id, key, env, pid, start) VALUES (?1, ?2, ?3, ?4, ?5)",
+                        "INSERT INTO launcher (id, key, env, pid, start, place)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                         params![
                             name,
                             key,
                             env.digest(&key),
                             own.map(|own| own.pid),
-                            own.map(|own| own.start)
+                            own.map(|own| own.start),
+                            place_of(own)
                         ],
                     )?;
                     (name.clone(), false)
@@ -156,9 +163,9 @@ impl DetachedRuns<'_> {
         let own = Approver::own();
         self.registry.in_one_step(|step| {
             let changed = step.execute(
-                "UPDATE detached SET claimed = 1, pid = ?2, start = ?3
+                "UPDATE detached SET claimed = 1, pid = ?2, start = ?3, place = ?4
                  WHERE id = ?1 AND state = 'running' AND claimed = 0",
-                params![id, own.map(|own| own.pid), own.map(|own| own.start)],
+                params![id, own.map(|own| own.pid), own.map(|own| own.start), place_of(own)],
             )?;
             Ok(changed == 1)
         })
@@ -172,8 +179,8 @@ impl DetachedRuns<'_> {
         let own = Approver::own();
         self.registry.in_one_step(|step| {
             let changed = step.execute(
-                "UPDATE launcher SET pid = ?2, start = ?3 WHERE id = ?1",
-                params![id, own.map(|own| own.pid), own.map(|own| own.start)],
+                "UPDATE launcher SET pid = ?2, start = ?3, place = ?4 WHERE id = ?1",
+                params![id, own.map(|own| own.pid), own.map(|own| own.start), place_of(own)],
             )?;
             Ok(changed == 1)
         })
@@ -206,9 +213,9 @@ impl DetachedRuns<'_> {
                 return Ok(None);
             }
             step.execute(
-                "UPDATE detached SET state = 'running', pid = ?2, start = ?3, request = NULL,
-                 launcher = NULL WHERE id = ?1",
-                params![id, own.map(|own| own.pid), own.map(|own| own.start)],
+                "UPDATE detached SET state = 'running', pid = ?2, start = ?3, place = ?4,
+                 request = NULL, launcher = NULL WHERE id = ?1",
+                params![id, own.map(|own| own.pid), own.map(|own| own.start), place_of(own)],
             )?;
             Ok(Some((id, request.unwrap_or_default())))
         })
@@ -324,7 +331,7 @@ impl DetachedRuns<'_> {
     ) -> Result<Option<(DetachedRow, Option<String>)>, RegistryError> {
         let sql = format!("SELECT {ROW}, report FROM detached WHERE id = ?1");
         let one = |db: &Connection| {
-            db.query_row(&sql, [id], |all| Ok((row(all)?, all.get(12)?))).optional()
+            db.query_row(&sql, [id], |all| Ok((row(all)?, all.get(13)?))).optional()
         };
         let found = one(&self.registry.db).map_err(|error| self.registry.fail(error))?;
         match &found {
@@ -355,7 +362,7 @@ struct Launcher {
 }
 
 fn launchers(db: &Connection) -> rusqlite::Result<Vec<Launcher>> {
-    let mut query = db.prepare("SELECT id, key, env, pid, start FROM launcher")?;
+    let mut query = db.prepare("SELECT id, key, env, pid, start, place FROM launcher")?;
     let rows = query.query_map([], |row| {
         let (id, key, env) = (row.get(0)?, row.get(1)?, row.get(2)?);
         Ok(Launcher { id, key, env, process: process(row, 3)? })
@@ -365,7 +372,8 @@ fn launchers(db: &Connection) -> rusqlite::Result<Vec<Launcher>> {
 
 fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
     let both = row.get::<_, Option<u32>>(at)?.zip(row.get(at + 1)?);
-    Ok(both.map(|(pid, start)| Approver { pid, start }))
+    let place = place_from(row.get(at + 2)?);
+    Ok(both.map(|(pid, start)| Approver { pid, start, place }))
 }
 
 fn count(db: &Connection, state: &str) -> rusqlite::Result<u64> {
@@ -384,7 +392,7 @@ fn insert(
     let request = launcher.map(|_| new.request);
     db.execute(
         "INSERT INTO detached (id, kind, item, base, state, asked_at, places, pid, start, launcher,
-         request) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         request, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         params![
             new.id,
             new.kind,
@@ -397,9 +405,18 @@ fn insert(
             process.map(|process| process.start),
             launcher,
             request,
+            place_of(process),
         ],
     )
     .map(drop)
+}
+
+/// A run is taken for dead, whatever its process does; that stops once it sees it.
+pub(super) fn give_up_run(step: &Connection, id: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL,
+               ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now')
+               WHERE id = ?1 AND state = 'running'";
+    step.execute(sql, [id]).map(drop)
 }
 
 /// What runs no more and did not say so was killed; what waits for a launcher that is gone, too.
@@ -431,8 +448,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<DetachedRow> {
         asked_at: row.get(6)?,
         ended_at: row.get(7)?,
         process: process(row, 8)?,
-        is_claimed: row.get(10)?,
-        is_earlier: row.get(11)?,
+        is_claimed: row.get(11)?,
+        is_earlier: row.get(12)?,
     })
 }
 

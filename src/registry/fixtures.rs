@@ -1,5 +1,6 @@
 //! Threads as the tests of this folder begin them.
 
+use super::approver::{Approver, place_of};
 use super::threads::{Amounts, NewThread};
 
 /// A thread that may use so much, and have so many below it, one under the other.
@@ -11,5 +12,14 @@ pub(super) fn new<'a>(
 ) -> NewThread<'a> {
     let (item, provider, model) = ("directive:a/b", "tool:a/p", "m");
     let (base, started_at, grants) = ("/", "x", "");
-    NewThread { id, parent, item, provider, model, base, started_at, most, depth, grants }
+    let began = "{}";
+    NewThread { id, parent, item, provider, model, base, started_at, most, depth, grants, began }
+}
+
+/// A place as the registry keeps it: another namespace of this machine, and this namespace of a
+/// machine that was started before.
+pub(super) fn other_places() -> (String, String) {
+    let here = place_of(Approver::own()).unwrap();
+    let (boot, namespace) = here.split_once(':').unwrap();
+    (format!("{boot}:1"), format!("{:032x}:{namespace}", 1))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
-use super::approver::Approver;
+use super::approver::{Approver, place_from, place_of};
 use super::db::Registry;
 use super::env_digests::EnvDigests;
 use super::error::RegistryError;
@@ -114,7 +114,7 @@ pub(crate) struct Decision {
 }
 
 const ROW: &str = "id, asked_at, item, project, reason, message, state, decided_by, decided_at, \
-                   approver_pid, approver_start, held_by, thread";
+                   approver_pid, approver_start, approver_place, held_by, thread";
 
 impl Registry {
     /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
@@ -243,7 +243,7 @@ impl Registry {
         let step = self.db.unchecked_transaction().map_err(|error| self.fail(error))?;
         let changed = step.execute(
             "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5,
-             approver_pid = ?6, approver_start = ?7 WHERE id = ?1 AND state = 'waiting'
+             approver_pid = ?6, approver_start = ?7, approver_place = ?8 WHERE id = ?1 AND state = 'waiting'
              AND held_by IS NULL",
             params![
                 id,
@@ -252,7 +252,8 @@ impl Registry {
                 decision.at,
                 result,
                 own.map(|own| own.pid),
-                own.map(|own| own.start.cast_signed())
+                own.map(|own| own.start.cast_signed()),
+                place_of(own),
             ],
         );
         match changed.map_err(|error| self.fail(error))? {
@@ -345,18 +346,21 @@ fn prune_kept(step: &Connection) -> rusqlite::Result<()> {
 
 /// The requests that are approved by a process that is gone.
 fn left(db: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut query = db
-        .prepare("SELECT id, approver_pid, approver_start FROM pending WHERE state = 'approved'")?;
+    let mut query = db.prepare(
+        "SELECT id, approver_pid, approver_start, approver_place FROM pending
+         WHERE state = 'approved'",
+    )?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
     let all: Vec<(String, Option<Approver>)> = rows.collect::<Result<_, _>>()?;
     let is_left = |approver: Option<Approver>| approver.is_some_and(Approver::is_gone);
     Ok(all.into_iter().filter(|(_, by)| is_left(*by)).map(|(id, _)| id).collect())
 }
 
-/// Of two columns, from the one at `at`.
+/// Of three columns, from the one at `at`.
 pub(super) fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
     let (pid, start): (Option<u32>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
-    Ok(pid.zip(start).map(|(pid, start)| Approver { pid, start: start.cast_unsigned() }))
+    let place = place_from(row.get(at + 2)?);
+    Ok(pid.zip(start).map(|(pid, start)| Approver { pid, start: start.cast_unsigned(), place }))
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
@@ -374,21 +378,21 @@ fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
         state: state.unwrap_or(PendingState::Rejected),
         decided_by: row.get(7)?,
         decided_at: row.get(8)?,
-        held_by: row.get(11)?,
-        thread: row.get(12)?,
+        held_by: row.get(12)?,
+        thread: row.get(13)?,
         approver: approver(row, 9)?,
     })
 }
 
 fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
-    let env: Option<String> = all.get(16)?;
+    let env: Option<String> = all.get(17)?;
     Ok(PendingRequest {
         row: row(all)?,
         env: env.and_then(|text| EnvDigests::from_text(&text)),
-        plan: all.get(13)?,
-        for_record: all.get(14)?,
-        result: all.get(15)?,
-        snippet: all.get(17)?,
+        plan: all.get(14)?,
+        for_record: all.get(15)?,
+        result: all.get(16)?,
+        snippet: all.get(18)?,
     })
 }
 

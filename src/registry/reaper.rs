@@ -4,13 +4,19 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, params};
 
+use super::detached::give_up_run;
 use super::threads::{ThreadRow, rows_of, with_those_above};
 
 /// Takes note of threads whose process is gone: they were killed, with all threads below them, and
 /// hold nothing any more, neither for themselves nor for those above. Says whether there were any.
 pub(super) fn reap_threads(step: &Connection) -> rusqlite::Result<bool> {
+    reap(step, ThreadRow::is_left)
+}
+
+/// The same of those that are taken for dead.
+fn reap(step: &Connection, is_dead: impl Fn(&ThreadRow) -> bool) -> rusqlite::Result<bool> {
     let running = rows_of(step, "WHERE status = 'running'")?;
-    let left = running.iter().filter(|row| row.is_left()).map(|row| row.id.as_str());
+    let left = running.iter().filter(|row| is_dead(row)).map(|row| row.id.as_str());
     let mut dead: BTreeSet<String> = left.map(str::to_owned).collect();
     if dead.is_empty() {
         return Ok(false);
@@ -40,4 +46,75 @@ pub(super) fn reap_threads(step: &Connection) -> rusqlite::Result<bool> {
         )?;
     }
     Ok(true)
+}
+
+/// Takes a thread or a run for dead, whatever its process does.
+pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
+    reap(step, |row| row.id == id)?;
+    give_up_run(step, id)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::fixtures::{new, other_places};
+    use crate::registry::{Admitted, Amounts, NewDetached, OneEnv, Registry};
+
+    const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
+
+    fn status(registry: &mut Registry, id: &str) -> String {
+        registry.thread(id).unwrap().unwrap().status
+    }
+
+    #[test]
+    fn a_thread_of_another_namespace_is_never_taken_for_dead_but_by_a_person() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("root", None, MOST, 2)).unwrap();
+        registry.begin_thread(&new("one", Some("root"), MOST, 1)).unwrap();
+        registry.hold("one", 600, 1).unwrap();
+        // Its number is another process's here.
+        let (elsewhere, earlier) = other_places();
+        let moved = "UPDATE thread SET start = start + 1, place = ?1 WHERE id = 'one'";
+        registry.db.execute(moved, [&elsewhere]).unwrap();
+        let row = registry.thread("one").unwrap().unwrap();
+        assert_eq!(row.status, "running");
+        assert!(row.is_elsewhere() && !row.has_its_process(), "nothing here is killed for it");
+        assert!(registry.hold("root", 600, 1).unwrap().is_some(), "what it holds stays held");
+        registry.stops().give_up("one").unwrap();
+        assert_eq!(status(&mut registry, "one"), "killed");
+        assert_eq!(status(&mut registry, "root"), "running");
+        assert_eq!(registry.hold("root", 600, 1).unwrap(), None, "all of it is given back");
+        assert!(registry.hold("one", 1, 1).is_err(), "it uses nothing any more");
+        let before = "UPDATE thread SET place = ?1 WHERE id = 'root'";
+        registry.db.execute(before, [&earlier]).unwrap();
+        assert_eq!(status(&mut registry, "root"), "killed", "the machine was started since");
+    }
+
+    #[test]
+    fn a_run_of_another_namespace_keeps_its_place_until_a_person_gives_it_up() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let run = |id| NewDetached {
+            id,
+            kind: "tool",
+            item: "tool:a/b",
+            base: "/",
+            asked_at: "x",
+            places: 1,
+            request: "",
+        };
+        let env = OneEnv(b"A=1");
+        assert_eq!(registry.detached().admit(&run("a"), env).unwrap(), Admitted::Runs);
+        let (elsewhere, earlier) = other_places();
+        let moved = "UPDATE detached SET start = start + 1, place = ?1";
+        registry.db.execute(moved, [&elsewhere]).unwrap();
+        let waits = registry.detached().admit(&run("b"), env).unwrap();
+        assert!(matches!(waits, Admitted::WaitsFor(_)), "{waits:?}");
+        assert!(registry.detached().one("a").unwrap().unwrap().0.is_elsewhere());
+        registry.db.execute("UPDATE launcher SET place = ?1", [&earlier]).unwrap();
+        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "killed");
+        registry.stops().give_up("a").unwrap();
+        assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, "killed");
+        assert_eq!(registry.detached().admit(&run("c"), env).unwrap(), Admitted::Runs);
+    }
 }

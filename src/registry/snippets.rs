@@ -140,7 +140,7 @@ pub(crate) fn unclaim_snippet(registry: &Registry, id: &str) -> Result<bool, Reg
 fn wait_again(db: &Connection, id: &str, by: Approver) -> rusqlite::Result<bool> {
     let changed = db.execute(
         "UPDATE pending SET state = 'waiting', decided_by = NULL, decided_at = NULL,
-         approver_pid = NULL, approver_start = NULL WHERE id = ?1 AND state = 'approved'
+         approver_pid = NULL, approver_start = NULL, approver_place = NULL WHERE id = ?1 AND state = 'approved'
          AND approver_pid = ?2 AND approver_start = ?3
          AND EXISTS (SELECT 1 FROM snippet WHERE snippet.id = ?1 AND began = 0)",
         params![id, by.pid, by.start.cast_signed()],
@@ -162,8 +162,8 @@ pub(super) fn free(step: &Connection, id: &str) -> rusqlite::Result<()> {
 /// Lets snippets wait again whose approver is gone before anything new of them ran.
 pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
     let mut query = db.prepare(
-        "SELECT p.id, p.approver_pid, p.approver_start FROM pending p JOIN snippet s ON s.id = p.id
-         WHERE p.state = 'approved' AND s.began = 0",
+        "SELECT p.id, p.approver_pid, p.approver_start, p.approver_place FROM pending p
+         JOIN snippet s ON s.id = p.id WHERE p.state = 'approved' AND s.began = 0",
     )?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
     let claimed: Vec<(String, Option<Approver>)> = rows.collect::<Result<_, _>>()?;

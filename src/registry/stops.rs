@@ -4,6 +4,7 @@ use rusqlite::OptionalExtension;
 
 use super::db::Registry;
 use super::error::RegistryError;
+use super::reaper::give_up;
 
 /// Threads and runs that somebody asked to stop.
 pub(crate) struct Stops<'a> {
@@ -39,6 +40,15 @@ impl Stops<'_> {
                    UNION ALL SELECT 1 FROM detached WHERE id = ?1 AND state = 'killed' LIMIT 1";
         let found = self.registry.db.query_row(sql, [id], |_| Ok(())).optional();
         found.map(|found| found.is_some()).map_err(|error| self.registry.fail(error))
+    }
+
+    /// Takes a thread or a run for dead of which nobody here can tell whether its process runs.
+    /// Where it does, it stops once it sees that, and uses nothing any more.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn give_up(&mut self, id: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| give_up(step, id))
     }
 
     /// Nobody needs to know any more that it was to stop.

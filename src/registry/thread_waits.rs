@@ -29,7 +29,7 @@ impl ThreadWaits<'_> {
     pub(crate) fn begin(&mut self, id: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
             let changed = step.execute(
-                "UPDATE thread SET status = 'waiting', pid = NULL, start = NULL
+                "UPDATE thread SET status = 'waiting', pid = NULL, start = NULL, place = NULL
                  WHERE id = ?1 AND status = 'running'",
                 [id],
             )?;
@@ -124,8 +124,8 @@ mod tests {
         let row = registry.thread("one").unwrap().unwrap();
         assert_eq!((row.status.as_str(), row.pid(), row.held.tokens), ("waiting", None, 0));
         assert!(registry.hold("one", 1, 1).is_err(), "nothing is used while it waits");
-        assert!(row.claim(&mut registry, None).unwrap());
-        assert!(!row.claim(&mut registry, None).unwrap(), "one gets it");
+        assert!(row.claim(&mut registry, None, None).unwrap());
+        assert!(!row.claim(&mut registry, None, None).unwrap(), "one gets it");
         assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
     }
 
@@ -141,12 +141,12 @@ mod tests {
         ThreadWaits::new(&mut registry).begin("below").unwrap();
         ThreadWaits::new(&mut registry).begin("one").unwrap();
         let row = registry.thread("one").unwrap().unwrap();
-        assert!(row.claim(&mut registry, Some(&first)).unwrap());
+        assert!(row.claim(&mut registry, Some(&first), None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Waiting);
         assert_eq!(state(&registry, &second), PendingState::Rejected);
         assert_eq!(registry.thread("below").unwrap().unwrap().status, "waiting");
         ThreadWaits::new(&mut registry).begin("one").unwrap();
-        assert!(row.claim(&mut registry, None).unwrap());
+        assert!(row.claim(&mut registry, None, None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Rejected);
         assert_eq!(registry.thread("below").unwrap().unwrap().status, "cancelled");
         assert_eq!(state(&registry, &other), PendingState::Waiting, "of another thread");

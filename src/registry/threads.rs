@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
-use super::approver::Approver;
+use super::approver::{Approver, place_from, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::reap_threads;
@@ -31,6 +31,8 @@ pub(crate) struct NewThread<'a> {
     pub(crate) depth: u64,
     /// What it may reach, for [`super::ThreadAbove`].
     pub(crate) grants: &'a str,
+    /// What it begins with, which is kept until it stands in its record and is signed.
+    pub(crate) began: &'a str,
 }
 
 /// What is used of each limit that is counted.
@@ -74,11 +76,14 @@ pub(crate) struct ThreadRow {
     /// The digest of its newest checkpoint.
     pub(crate) checkpoint: Option<String>,
     process: Option<Approver>,
+    /// What it began with, where nothing of its record is signed yet.
+    pub(crate) began: Option<String>,
 }
 
 const ROW: &str = "id, parent, item, provider, model, base, status, code, started_at, ended_at, \
                    most_turns, most_tokens, most_spend, most_spawns, turns, tokens, spend, spawns, \
-                   held_turns, held_tokens, held_spend, depth, checkpoint, pid, start";
+                   held_turns, held_tokens, held_spend, depth, checkpoint, pid, start, \
+                   place, began";
 
 impl ThreadRow {
     /// How many threads may stand below it, one under the other.
@@ -93,12 +98,17 @@ impl ThreadRow {
 
     /// Its process is still the one that was written down.
     pub(crate) fn has_its_process(&self) -> bool {
-        self.process.is_some_and(|process| !process.is_gone())
+        self.process.is_some_and(|process| !process.is_elsewhere() && !process.is_gone())
+    }
+
+    /// Its process runs in another namespace of processes, so that nobody here can tell how it is.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.status == "running" && self.process.is_some_and(Approver::is_elsewhere)
     }
 
     /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
     /// ask at once, one gets it. What it waits for is the request with that id: whatever else was
-    /// asked for it is withdrawn.
+    /// asked for it is withdrawn. Where limits are given, they hold from here on.
     ///
     /// # Errors
     /// `registry.io`
@@ -106,12 +116,13 @@ impl ThreadRow {
         &self,
         registry: &mut Registry,
         waits_for: Option<&str>,
+        limits: Option<(Amounts, u64)>,
     ) -> Result<bool, RegistryError> {
         let own = Approver::own();
         registry.in_one_step(|step| {
             let claimed = step.execute(
                 "UPDATE thread SET status = 'running', code = NULL, ended_at = NULL, pid = ?2, \
-                 start = ?3 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
+                 start = ?3, place = ?8 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
                  AND checkpoint IS ?5 AND pid IS ?6 AND start IS ?7",
                 params![
                     self.id,
@@ -121,9 +132,18 @@ impl ThreadRow {
                     self.checkpoint,
                     self.process.map(|process| process.pid),
                     self.process.map(|process| process.start),
+                    place_of(own),
                 ],
             )?;
             if claimed == 1 {
+                if let Some((most, depth)) = limits {
+                    let Amounts { turns, tokens, spend, spawns } = most;
+                    step.execute(
+                        "UPDATE thread SET most_turns = ?2, most_tokens = ?3, most_spend = ?4, \
+                         most_spawns = ?5, depth = ?6 WHERE id = ?1",
+                        params![self.id, turns, tokens, spend, spawns, depth],
+                    )?;
+                }
                 // What was asked of it before, and the report of its process before, are of then.
                 step.execute("DELETE FROM stop WHERE id = ?1", [&self.id])?;
                 step.execute(
@@ -139,7 +159,8 @@ impl ThreadRow {
 
     /// It runs in that process.
     pub(super) fn runs_in(&self, (pid, start): (u32, u64)) -> bool {
-        self.process == Some(Approver { pid, start })
+        let is_it = |process: Approver| (process.pid, process.start) == (pid, start);
+        self.process.is_some_and(|process| is_it(process) && !process.is_elsewhere())
     }
 
     /// It runs no more, and its process did not say so.
@@ -178,8 +199,9 @@ impl Registry {
             }
             step.execute(
                 "INSERT INTO thread (id, parent, item, provider, model, base, status, started_at, \
-                 most_turns, most_tokens, most_spend, most_spawns, depth, pid, start) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 most_turns, most_tokens, most_spend, most_spawns, depth, pid, start, place, began) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+                 ?15, ?16)",
                 params![
                     new.id,
                     new.parent,
@@ -195,6 +217,8 @@ impl Registry {
                     new.depth,
                     process.map(|process| process.pid),
                     process.map(|process| process.start),
+                    place_of(process),
+                    new.began,
                 ],
             )?;
             let grants = "INSERT INTO thread_grants (id, grants) VALUES (?1, ?2)";
@@ -279,7 +303,8 @@ impl Registry {
     /// `registry.io`
     pub(crate) fn note_checkpoint(&mut self, id: &str, digest: &str) -> Result<(), RegistryError> {
         self.in_one_step(|step| {
-            step.execute("UPDATE thread SET checkpoint = ?2 WHERE id = ?1", [id, digest]).map(drop)
+            let sql = "UPDATE thread SET checkpoint = ?2, began = NULL WHERE id = ?1";
+            step.execute(sql, [id, digest]).map(drop)
         })
     }
 
@@ -435,6 +460,7 @@ pub(super) fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Ve
 
 fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
     let process = row.get::<_, Option<u32>>(23)?.zip(row.get(24)?);
+    let place = place_from(row.get(25)?);
     Ok(ThreadRow {
         id: row.get(0)?,
         parent: row.get(1)?,
@@ -461,7 +487,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
         held: Amounts { turns: row.get(18)?, tokens: row.get(19)?, spend: row.get(20)?, spawns: 0 },
         depth: row.get(21)?,
         checkpoint: row.get(22)?,
-        process: process.map(|(pid, start)| Approver { pid, start }),
+        process: process.map(|(pid, start)| Approver { pid, start, place }),
+        began: row.get(26)?,
     })
 }
 

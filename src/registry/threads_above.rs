@@ -2,7 +2,6 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::approver::Approver;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::pending::approver;
@@ -68,7 +67,7 @@ impl ThreadAbove {
         let found = || -> rusqlite::Result<Vec<String>> {
             let db = &registry.db;
             let mut query = db.prepare(
-                "SELECT p.id, p.approver_pid, p.approver_start FROM pending p
+                "SELECT p.id, p.approver_pid, p.approver_start, p.approver_place FROM pending p
                  JOIN snippet s ON s.id = p.id
                  WHERE p.state = 'approved' AND p.approver_pid IS NOT NULL",
             )?;
@@ -98,6 +97,5 @@ fn detached_processes(db: &Connection) -> rusqlite::Result<Vec<(u32, u64)>> {
          SELECT pid, start FROM detached WHERE state = 'running' AND pid IS NOT NULL \
          AND start IS NOT NULL",
     )?;
-    let found = query.query_map([], |row| Ok(Approver { pid: row.get(0)?, start: row.get(1)? }))?;
-    found.map(|process| process.map(|process| (process.pid, process.start))).collect()
+    query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }

@@ -58,7 +58,7 @@ pub(crate) use prompt::Prompt;
 pub(crate) use record::{ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, transcript};
 pub(crate) use record_check::{CheckedRecord, RecordFinding, check_record};
 pub(crate) use record_files::{CheckedFiles, check_files};
-pub(crate) use replay::replay;
+pub(crate) use replay::{Replayed, replay};
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
 pub(crate) use transcript_lines::TranscriptLines;

@@ -109,7 +109,8 @@ impl Record {
     }
 
     /// Opens the record of a thread that goes on. What stands behind its last checkpoint is kept as
-    /// a blob, of which the digest is given, and is no part of the record any more.
+    /// a blob, of which the digest is given, and is no part of the record any more. One that was
+    /// never begun is made.
     ///
     /// # Errors
     /// `thread.record_io`, also where the file is another one than what was checked.
@@ -120,6 +121,9 @@ impl Record {
         checked: &ProvenRecord,
     ) -> Result<(Self, Option<Digest>), ThreadError> {
         let path = transcript(base, &id);
+        if checked.bytes.is_empty() && fs::symlink_metadata(&path).is_err() {
+            return Ok((Self::create(base, id, pair)?, None));
+        }
         let (proven, tail) = checked.bytes.split_at(checked.proven);
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let open = || -> io::Result<File> {

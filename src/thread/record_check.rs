@@ -72,6 +72,14 @@ pub(crate) struct CheckedRecord {
     pub(crate) finding: Option<RecordFinding>,
 }
 
+impl CheckedRecord {
+    /// Nothing of it was signed yet, and nothing else is wrong.
+    pub(crate) fn is_unsigned(&self) -> bool {
+        let none = RecordFinding::Broken(NO_CHECKPOINT.to_owned());
+        self.checkpoints == 0 && self.finding == Some(none)
+    }
+}
+
 /// Reads a transcript from its beginning up to the first thing that does not hold. `key_of` gives
 /// the key of the person with that fingerprint, or why its word does not count.
 pub(crate) fn check_record(

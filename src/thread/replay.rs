@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::model::{Message, ModelCall, Turn};
+use super::record::THREAD_RESUMED;
 use super::waits::{Awaited, THREAD_WAITING};
 use crate::parse::{TokenCounts, json as read_json};
 
@@ -53,6 +54,11 @@ pub(super) fn finished_turn(messages: &[Message]) -> Option<(Turn, Vec<String>)>
 }
 
 impl Replayed {
+    /// One that said nothing yet, of which this was written down when it started.
+    pub(crate) fn of_start(started: Map<String, Value>) -> Self {
+        Self { started, ..Self::default() }
+    }
+
     fn take(&mut self, event: &Value) -> Option<()> {
         let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
         match event.get("event").and_then(Value::as_str) {
@@ -92,6 +98,11 @@ impl Replayed {
                     self.turns += 1;
                     self.tokens.add(usage(event)?);
                     self.spent = self.spent.saturating_add(spent.as_u64()?);
+                }
+            }
+            Some(THREAD_RESUMED) => {
+                if let Some(limits) = event.get("limits") {
+                    self.started.insert("limits".into(), limits.clone());
                 }
             }
             Some(THREAD_WAITING) => self.awaited = Some(Awaited::from_event(event)?),

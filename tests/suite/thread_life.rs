@@ -279,3 +279,31 @@ fn an_id_that_nothing_has_is_not_found_by_any_verb() {
     let (_, told) = world.json(&["thread", "wait", &near]);
     assert!(told["help"].as_str().unwrap().contains(&id), "{told}");
 }
+
+#[test]
+fn a_thread_is_not_taken_for_dead_from_another_namespace_of_processes_and_is_cancelled_there() {
+    let apart = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let world = deep();
+    if world.shell(&format!("unshare {} echo works", apart.join(" "))) != "works\n" {
+        return;
+    }
+    let there = |args: &[&str]| -> Value {
+        let said = world.run_through("unshare", &apart, &[args, &["--json"]].concat());
+        serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{said:?}"))
+    };
+    let thread = id_of(&start(&world, GO));
+    eventually("it is under way", || is_under_way(&world));
+    let told = there(&["thread", "show", &thread]);
+    assert_eq!(
+        (&told["thread_status"], &told["elsewhere"]),
+        (&json!("running"), &json!(true)),
+        "{told}"
+    );
+    let rows = there(&["thread", "list"])["threads"].take();
+    assert!(rows.as_array().unwrap().iter().all(|row| row["thread_status"] == "running"), "{rows}");
+    assert_eq!(state(&world, &thread), "running", "nobody wrote otherwise");
+    assert_eq!(world.json(&["thread", "show", &thread]).1["elsewhere"], false);
+    let told = there(&["thread", "cancel", &thread]);
+    assert_eq!(told["thread_status"], "cancelled", "{told}");
+    nothing_runs(&world);
+}

@@ -48,7 +48,7 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
     assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
     assert_eq!(counted(&world), [1, 1, 1]);
     let records = world.project().join(".ai/state/threads");
-    let (mut step, mut resumed, mut interrupted) = (0, 0, 0);
+    let (mut step, mut resumed, mut started_over, mut interrupted) = (0, 0, 0, 0);
     loop {
         let _ = fs::remove_file(world.project().join("calls"));
         let fault = if step % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
@@ -68,10 +68,8 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
         let (status, told) = world.json(&["thread", "verify", id]);
         if status != 0 {
             // Nothing of it was signed yet, so nothing of it was carried out.
-            assert_eq!((before, resumed), ([0; 3], 0), "{hit:?}: {told}");
-            let (status, told) = world.json(&["thread", "resume", id]);
-            assert_ne!(status, 0, "{told}");
-            continue;
+            assert_eq!((before, resumed), ([0; 3], started_over), "{hit:?}: {told}");
+            started_over += 1;
         }
         let (status, told) = world.json(&["thread", "resume", id]);
         assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{hit:?}: {told}");
@@ -95,6 +93,7 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
         assert!(row["used"]["turns"].as_u64().unwrap() <= 4, "{row}");
     }
     assert!(resumed >= 30 && interrupted > 0, "{step} {resumed} {interrupted}");
+    assert!(resumed == step && started_over > 0, "{step} {resumed} {started_over}");
 }
 
 /// A thread that was killed while its first tool ran.
@@ -239,4 +238,90 @@ fn a_thread_below_another_goes_on_with_that_one_alone() {
     assert_eq!(fork(&world, &[]).0, 0);
     let (status, told) = world.json(&["thread", "resume", &last(&world), "again"]);
     assert_eq!((status, &told["code"]), (4, &json!("thread.not_resumable")), "{told}");
+}
+
+#[test]
+fn what_was_not_signed_when_a_thread_was_killed_says_nothing_of_how_it_starts_over() {
+    let world = counting();
+    assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+    fs::remove_file(world.project().join("calls")).unwrap();
+    let records = world.project().join(".ai/state/threads");
+    let mut command =
+        world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
+    // Killed before its first checkpoint, behind what it began with and was told.
+    let mut at = 0;
+    let id = loop {
+        let traced = trace(&mut command, &records, Some((at, Fault::KilledBefore)));
+        assert!(traced.hit.is_some(), "{traced:?}");
+        let id = last(&world);
+        let kept = fs::read_to_string(transcript(&world, &id)).unwrap_or_default();
+        if kept.lines().count() == 2 {
+            break id;
+        }
+        at += 1;
+        command = world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
+    };
+    // Whoever writes there has no say.
+    let path = transcript(&world, &id);
+    let kept = fs::read_to_string(&path).unwrap();
+    let forged = kept.replace("Do it.", "Do that.").replace("\"locked\":false", "\"locked\":true");
+    assert_ne!(forged, kept);
+    fs::write(&path, &forged).unwrap();
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(counted(&world), [1, 1, 1]);
+    let now = fs::read_to_string(&path).unwrap();
+    assert!(now.contains("Do it.") && !now.contains("Do that."), "{now}");
+    let names: Vec<Value> = now
+        .lines()
+        .take(2)
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take())
+        .collect();
+    assert_eq!(names, [json!("thread_started"), json!("thread_resumed")]);
+    let event = &events(&world, &id, "thread_resumed")[0];
+    assert_eq!(event["unproven_bytes"], json!(forged.len()), "kept beside it: {event}");
+    assert_eq!(verified(&world, &id)["blobs"], 1);
+}
+
+#[test]
+fn a_thread_that_stopped_at_a_limit_goes_on_with_more_and_never_with_more_than_the_most() {
+    let world = counting();
+    let (_, told) = fork(&world, &["--limit", "turns=1", "--limit", "spend=0.5"]);
+    assert_eq!((&told["code"], &told["data"]["max"]), (&json!("thread.limit_exceeded"), &json!(1)));
+    let id = last(&world);
+    let resume = |more: &[&str]| world.json(&[&["thread", "resume", &id], more].concat());
+    // What is not valid changes nothing.
+    for (bad, code) in [
+        (&["--limit", "turn=9"][..], "thread.bad_limit"),
+        (&["--limit", "turns=-1"], "thread.bad_limit"),
+        (&["--limit", "turns=3", "--limit", "turns=4"], "cli.usage"),
+    ] {
+        let (status, told) = resume(bad);
+        assert_eq!((status, &told["code"]), (2, &json!(code)), "{told}");
+    }
+    assert_eq!(rows(&world)[0]["thread_status"], "failed");
+    assert_eq!(rows(&world)[0]["limits"]["turns"], 1);
+    let (_, told) = resume(&[]);
+    assert_eq!(told["data"]["max"], 1, "as before: {told}");
+    let most = "version: \"1.0.0\"\ncategory: agent\ndescription: d\nmost: {turns: 2}\n";
+    world.signed_home(".ai/config/agent/limits.yaml", most);
+    let (_, told) = resume(&["--limit", "turns=50"]);
+    assert_eq!(
+        (&told["data"]["limit"], &told["data"]["max"]),
+        (&json!("turns"), &json!(2)),
+        "{told}"
+    );
+    fs::remove_file(world.home().join(".ai/config/agent/limits.yaml")).unwrap();
+    let (status, told) = resume(&["--limit", "turns=4"]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(counted(&world), [1, 1, 1], "nothing is carried out twice");
+    let row = &rows(&world)[0];
+    assert_eq!((&row["limits"]["turns"], &row["used"]["turns"]), (&json!(4), &json!(3)), "{row}");
+    assert_eq!(row["limits"]["spend_micros"], 500_000, "what is not named stays");
+    let told: Vec<Value> = events(&world, &id, "thread_resumed")
+        .iter()
+        .map(|event| event["limits"]["turns"].clone())
+        .collect();
+    assert_eq!(told, [Value::Null, json!(2), json!(4)], "the record says so");
+    verified(&world, &id);
 }

@@ -22,7 +22,8 @@ pub(super) fn run(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         let at = out.paint().style(Style::Dim, known.started_at());
         let code = known.code().map(|code| format!(" ({code})")).unwrap_or_default();
         let used = known.thread.as_ref().map_or_else(|| known.item().to_owned(), used);
-        out.line(&format!("{id}  {}{code}\n    {at}  {used}", known.state()));
+        let place = if known.is_elsewhere() { " elsewhere" } else { "" };
+        out.line(&format!("{id}  {}{place}{code}\n    {at}  {used}", known.state()));
     }
     if rows.is_empty() {
         out.line("no directive ran as a thread yet, and nothing detached");

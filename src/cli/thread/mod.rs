@@ -77,6 +77,9 @@ enum Verb {
         /// What to tell its model now
         #[arg(value_name = "MESSAGE")]
         message: Option<String>,
+        /// A limit in the place of the one it had, such as `turns=50`; again for more
+        #[arg(long, value_name = "NAME=VALUE", value_parser = super::execute::limit)]
+        limit: Vec<(String, String)>,
     },
     /// Hand out a thread with its whole conversation as one file; its record is checked first
     ///
@@ -110,7 +113,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         Verb::Cancel { id } => stop::cancel(id, context, out),
         Verb::Kill { id } => stop::kill(id, context, out),
         Verb::Tree { id } => tree::run(id, context, out),
-        Verb::Resume { id, message } => resume::run(id, message.clone(), context, out),
+        Verb::Resume { id, message, limit } => {
+            resume::run(id, message.clone(), limit, context, out)
+        }
         Verb::Export { id, out: path, format } => {
             export::run(id, path.as_deref(), *format, context, out)
         }

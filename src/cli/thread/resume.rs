@@ -1,7 +1,7 @@
 //! `rye thread resume`.
 
 use crate::cli::context::Context;
-use crate::cli::execute::show;
+use crate::cli::execute::{limits_of, show};
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
@@ -11,10 +11,12 @@ use crate::trace::Quiet;
 pub(super) fn run(
     id: &str,
     message: Option<String>,
+    limits: &[(String, String)],
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
+    let limits = limits_of(limits)?;
     let rye = context.rye()?;
-    let report = Threads::new(&rye).resume(id, message, context.start, &Quiet)?;
+    let report = Threads::new(&rye).resume(id, message, limits, context.start, &Quiet)?;
     Ok(show(&report, None, context, out))
 }

@@ -51,7 +51,7 @@ impl WaitingEnd<'_> {
         for (at, row) in all.iter().enumerate() {
             // Those below were ended with the first, and are nobody else's.
             let Ok(row) = registry.thread(&row.id)? else { continue };
-            match row.claim(&mut registry, None)? {
+            match row.claim(&mut registry, None, None)? {
                 true => self.close(&mut registry, &row)?,
                 // It goes on elsewhere since.
                 false if at == 0 => return Ok(None),

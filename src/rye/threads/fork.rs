@@ -198,7 +198,7 @@ impl Prepared<'_> {
         let id = &calls.id;
         if let Some(resuming) = &request.resuming {
             self.compare(resuming)?;
-            resuming.claim(registry)?;
+            resuming.claim(&self.limits, registry)?;
         }
         let watch = StopWatch::start(is_asked_to_stop(user, id.as_str())).ok();
         let record = self.open(id, pair, request, calls, registry)?;
@@ -222,7 +222,7 @@ impl Prepared<'_> {
         registry: &mut Registry,
     ) -> Result<Record, Failure> {
         if let Some(resuming) = &request.resuming {
-            return self.reopen(id, pair, resuming, registry);
+            return self.reopen(id, pair, request, resuming, registry);
         }
         let parent = request.parent.as_ref();
         let path = transcript(&self.base, id);
@@ -231,6 +231,7 @@ impl Prepared<'_> {
         let ThreadLimits { turns, tokens, spend, spawns, .. } = self.limits;
         let depth = self.depth(parent, registry)?;
         let grants = calls.grants().to_text();
+        let began = self.to_json(id, request);
         let begun = registry.begin_thread(&NewThread {
             id: id.as_str(),
             parent: parent.map(|parent| parent.id.as_str()),
@@ -242,13 +243,14 @@ impl Prepared<'_> {
             most: Amounts { turns, tokens, spend, spawns },
             depth,
             grants: &grants,
+            began: &began.to_string(),
         })?;
         if let Some(breach) = begun {
             return Err(ThreadError::LimitExceeded { id: id.clone(), breach }.into());
         }
         let record = Record::create(&self.base, id.clone(), pair);
         let record = record.and_then(|mut record| {
-            record.event("thread_started", self.to_json(id, request))?;
+            record.event("thread_started", began)?;
             Ok(record)
         });
         record.map_err(|error| {
@@ -264,12 +266,16 @@ impl Prepared<'_> {
         &self,
         id: &ThreadId,
         pair: KeyPair,
+        request: &Request,
         resuming: &Resuming,
         registry: &mut Registry,
     ) -> Result<Record, Failure> {
         let opened = Record::reopen(&self.base, id.clone(), pair, &resuming.record);
         let opened = opened.and_then(|(mut record, unproven)| {
-            record.event(THREAD_RESUMED, resuming.to_json(unproven))?;
+            if resuming.record.proven == 0 {
+                record.event("thread_started", self.to_json(id, request))?;
+            }
+            record.event(THREAD_RESUMED, resuming.to_json(&self.limits, unproven))?;
             Ok(record)
         });
         opened.map_err(|error| {

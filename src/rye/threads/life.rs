@@ -98,6 +98,13 @@ impl KnownRun {
         of_run.or(self.thread.as_ref().and_then(ThreadRow::pid))
     }
 
+    /// Its process runs in another namespace of processes, such as another container: nobody here
+    /// can tell how it is.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        let of_run = self.detached.as_ref().is_some_and(DetachedRow::is_elsewhere);
+        of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
+    }
+
     /// What a detached run gave, once it ended.
     pub(crate) fn report(&self) -> Option<&Value> {
         self.report.as_ref()
@@ -116,7 +123,7 @@ impl KnownRun {
             "thread_id": self.id(), "item_id": self.item(), "base": self.base(),
             "thread_status": self.state(), "thread_code": self.code(),
             "started_at": self.started_at(), "ended_at": ended,
-            "async": self.detached.is_some(), "pid": self.pid(),
+            "async": self.detached.is_some(), "pid": self.pid(), "elsewhere": self.is_elsewhere(),
         }));
         if let Some(row) = &self.thread {
             out.extend(object(json!({
@@ -268,7 +275,8 @@ impl Threads<'_> {
         self.soon_ended(id)
     }
 
-    /// Kills the process that runs one, with all that it started.
+    /// Kills the process that runs one, with all that it started. One that runs elsewhere is asked
+    /// to stop, and is taken for dead where it does not answer.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `registry.*`
@@ -281,6 +289,15 @@ impl Threads<'_> {
             return Ok(ended);
         }
         let known = self.run(id)?;
+        if known.is_elsewhere() {
+            if let Some(mut registry) = self.registry()? {
+                registry.stops().ask(id, &now().to_string())?;
+                if self.soon_ended(id)?.is_open() {
+                    registry.stops().give_up(id)?;
+                }
+            }
+            return self.run(id);
+        }
         if let Some(pid) = known.pid() {
             let is_meant = || {
                 let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);

@@ -134,7 +134,8 @@ impl Threads<'_> {
     /// that the registry knows, and that each blob that those bytes name is there as it was kept.
     ///
     /// # Errors
-    /// `thread.record_invalid`, `thread.key_revoked`, `thread.key_not_yours`, `thread.not_found`, `thread.record_io`, `registry.*`
+    /// `thread.record_invalid`, `thread.key_revoked`, `thread.key_not_yours`, `thread.not_found`,
+    /// `thread.record_io`, `registry.*`
     pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
         let id = parsed(id)?;
         let row = self.row(&id)?;

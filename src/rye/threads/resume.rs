@@ -5,14 +5,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::{Threads, VerifiedThread, parsed};
+use super::{Threads, VerifiedThread, parsed, read};
+use crate::base::money;
 use crate::diagnostic::Failure;
 use crate::id::Ref;
-use crate::registry::{Decision, Registry, ThreadRow};
+use crate::registry::{Amounts, Decision, Registry, ThreadRow};
 use crate::report::Report;
 use crate::rye::failed::Failed;
 use crate::rye::run::Request;
-use crate::thread::{ProvenRecord, Resumed, ThreadError, ThreadId, replay};
+use crate::thread::{
+    ProvenRecord, Replayed, Resumed, ThreadError, ThreadId, ThreadLimits, check_record, replay,
+    transcript,
+};
 use crate::trace::Sink;
 use crate::verify::Source;
 
@@ -27,6 +31,8 @@ pub(crate) struct Resuming {
     above: Option<String>,
     /// Who approved what it waited for.
     decision: Option<Decision>,
+    /// Its limits were given anew.
+    has_limits: bool,
 }
 
 /// How a thread is to go on.
@@ -34,6 +40,8 @@ pub(crate) struct Resuming {
 pub(super) struct GoingOn {
     /// What its model is told.
     pub(super) message: Option<String>,
+    /// Limits in the place of those that it had.
+    pub(super) limits: Map<String, Value>,
     /// The thread above, which goes on with it.
     pub(super) above: Option<String>,
     /// What a person decided.
@@ -48,19 +56,23 @@ pub(super) struct Decided {
 }
 
 impl Threads<'_> {
-    /// Goes on with a thread that does not run, with what a person says to its model now.
+    /// Goes on with a thread that does not run, with what a person says to its model now and with
+    /// limits in the place of those that it had. One that was killed before anything of it was
+    /// signed starts over with what it began with.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.still_runs`, `thread.waits`, `thread.record_invalid`,
-    /// `thread.not_resumable`, `thread.drifted`; whatever starting a thread is refused with.
+    /// `thread.not_resumable`, `thread.drifted`, `thread.bad_limit`; whatever starting a thread is
+    /// refused with.
     pub(crate) fn resume(
         self,
         id: &str,
         message: Option<String>,
+        limits: Map<String, Value>,
         begin: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
-        let how = GoingOn { message, ..GoingOn::default() };
+        let how = GoingOn { message, limits, ..GoingOn::default() };
         let request = self.resuming(id, how).map_err(|failure| Failed {
             failure,
             item: id.to_owned(),
@@ -83,36 +95,83 @@ impl Threads<'_> {
         if row.status == "running" {
             return Err(still_runs(&row).into());
         }
-        let VerifiedThread { checked, bytes, .. } = self.verify(id.as_str())?;
-        let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
-        let replayed = replay(&bytes[..proven])
-            .map_err(|why| ThreadError::RecordInvalid { id: id.clone(), finding: why.into() })?;
-        let before = checked.ledger["elapsed_ms"].as_u64().unwrap_or_default();
-        let record =
-            ProvenRecord { bytes, proven, checkpoints: checked.checkpoints, last: checked.last };
+        let (record, replayed, before) = match unsigned(self, &id, &row)? {
+            Some((record, replayed)) => (record, replayed, Duration::ZERO),
+            None => signed(self, &id)?,
+        };
         let started = &replayed.started;
-        let limits = &started["limits"];
+        let GoingOn { message, limits, above, decided } = how;
+        let has_limits = !limits.is_empty();
+        let mut all = limits_before(&row, &started["limits"]);
+        all.extend(limits);
         let request = Request {
             params: started["inputs"].as_object().cloned().unwrap_or_default(),
             thread: "fork".into(),
             locked: started["locked"] == true,
             model: Some(row.model.clone()),
-            limits: ["duration_seconds", "depth"]
-                .into_iter()
-                .map(|name| (name.to_owned(), limits[name].clone()))
-                .collect::<Map<_, _>>(),
+            limits: all,
             thread_id: Some(id.clone()),
             ..Request::new(row.item.clone())
         };
-        let before = Duration::from_millis(before);
-        let GoingOn { message, above, decided } = how;
         self.is_decided(&id, replayed.awaited.as_ref(), decided.as_ref())?;
         let resumed = Resumed { replayed, message, before };
         let decision = decided.and_then(|decided| decided.approved);
-        let resuming = Resuming { row, id, record, resumed, above, decision };
+        let resuming = Resuming { row, id, record, resumed, above, decision, has_limits };
         resuming.may_go_on()?;
         Ok(Request { resuming: Some(Box::new(resuming)), ..request })
     }
+}
+
+/// A record that is checked, what it proves, and how long the thread ran.
+fn signed(
+    threads: Threads<'_>,
+    id: &ThreadId,
+) -> Result<(ProvenRecord, Replayed, Duration), Failure> {
+    let VerifiedThread { checked, bytes, .. } = threads.verify(id.as_str())?;
+    let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
+    let replayed = replay(&bytes[..proven])
+        .map_err(|why| ThreadError::RecordInvalid { id: id.clone(), finding: why.into() })?;
+    let before = checked.ledger["elapsed_ms"].as_u64().unwrap_or_default();
+    let (checkpoints, last) = (checked.checkpoints, checked.last);
+    let record = ProvenRecord { bytes, proven, checkpoints, last };
+    Ok((record, replayed, Duration::from_millis(before)))
+}
+
+/// What a thread of which nothing is signed yet starts over with. The registry says it, and
+/// nothing that stands in the record is used. `None` where something is signed.
+fn unsigned(
+    threads: Threads<'_>,
+    id: &ThreadId,
+    row: &ThreadRow,
+) -> Result<Option<(ProvenRecord, Replayed)>, Failure> {
+    if row.checkpoint.is_some() {
+        return Ok(None);
+    }
+    let base = Path::new(&row.base);
+    let is_there = transcript(base, id).symlink_metadata().is_ok();
+    let bytes = if is_there { read(base, id)?.1 } else { Vec::new() };
+    let checked = check_record(&bytes, id, &|key| threads.key(key));
+    if !checked.is_unsigned() {
+        return Ok(None);
+    }
+    let began = row.began.as_deref().and_then(|text| crate::parse::json(text).ok());
+    let Some(Value::Object(started)) = began else {
+        let why = "it stopped before anything of it was signed, and an earlier rye ran it; \
+                   start it anew with `rye execute`";
+        return Err(ThreadError::NotResumable { id: id.clone(), why: why.into() }.into());
+    };
+    let record = ProvenRecord { bytes, proven: 0, checkpoints: 0, last: None };
+    Ok(Some((record, Replayed::of_start(started))))
+}
+
+/// The limits that a thread has, as they are given.
+fn limits_before(row: &ThreadRow, started: &Value) -> Map<String, Value> {
+    let Amounts { turns, tokens, spend, spawns } = row.most;
+    let all = json!({
+        "turns": turns, "tokens": tokens, "spend": money::shown(spend), "spawns": spawns,
+        "duration_seconds": started["duration_seconds"], "depth": row.depth(),
+    });
+    crate::base::json::object(all)
 }
 
 fn still_runs(row: &ThreadRow) -> ThreadError {
@@ -171,13 +230,20 @@ impl Resuming {
         Err(ThreadError::Drifted { id: self.id.clone(), what })
     }
 
-    /// Takes the thread for this process.
+    /// Takes the thread for this process, with these limits where they were given anew.
     ///
     /// # Errors
     /// `thread.still_runs` where another process was first, `registry.io`
-    pub(super) fn claim(&self, registry: &mut Registry) -> Result<(), Failure> {
+    pub(super) fn claim(
+        &self,
+        limits: &ThreadLimits,
+        registry: &mut Registry,
+    ) -> Result<(), Failure> {
         let waits_for = self.resumed.replayed.awaited.as_ref();
-        match self.row.claim(registry, waits_for.map(|awaited| awaited.pending_id.as_str()))? {
+        let waits_for = waits_for.map(|awaited| awaited.pending_id.as_str());
+        let ThreadLimits { turns, tokens, spend, spawns, depth, .. } = *limits;
+        let limits = (Amounts { turns, tokens, spend, spawns }, depth);
+        match self.row.claim(registry, waits_for, self.has_limits.then_some(limits))? {
             true => Ok(()),
             false => Err(still_runs(&self.row).into()),
         }
@@ -189,8 +255,15 @@ impl Resuming {
     }
 
     /// What the record says of it.
-    pub(super) fn to_json(&self, unproven: Option<crate::base::Digest>) -> Value {
+    pub(super) fn to_json(
+        &self,
+        limits: &ThreadLimits,
+        unproven: Option<crate::base::Digest>,
+    ) -> Value {
         let mut told = json!({"thread_id": self.id.as_str(), "from": self.row.status});
+        if self.has_limits {
+            told["limits"] = limits.to_json();
+        }
         if let Some(awaited) = &self.resumed.replayed.awaited {
             told["pending_id"] = awaited.pending_id.clone().into();
             told["approved_by"] = self.decision.as_ref().map(|decision| &*decision.by).into();

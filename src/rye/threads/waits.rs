@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::calls::{ThreadCalls, masked, refused, told};
 use super::end_waiting::was_not_ended;
@@ -185,7 +185,7 @@ impl Threads<'_> {
         if !is_top || waits {
             return Ok(None);
         }
-        match self.resume(id.as_str(), None, begin, sink) {
+        match self.resume(id.as_str(), None, Map::new(), begin, sink) {
             Ok(report) => Ok(Some(report)),
             Err(failed) if failed.failure.reason() == THREAD_STILL_RUNS => Ok(None),
             Err(failed) => Err(failed.failure),
@@ -270,7 +270,8 @@ impl ThreadCalls<'_> {
         was_not_ended(threads, thread).map_err(refused)?;
         let (pending, approved) = (awaited.pending_id.clone(), self.decision.clone());
         let decided = approved.is_some().then_some(Decided { pending, approved });
-        let how = GoingOn { message: None, above: Some(self.id.to_string()), decided };
+        let above = Some(self.id.to_string());
+        let how = GoingOn { above, decided, ..GoingOn::default() };
         let request = threads.resuming(thread, how).map_err(refused)?;
         let begin = Instant::now();
         match self.rye.runs().run(&self.below(request, session), begin, self.outer) {
