@@ -536,6 +536,9 @@ pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
 pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
 /// Files in the folder of a record that nothing names, which are told by name.
 pub(crate) const THREAD_FILES_TOLD: usize = 100;
+/// Most words of one answer that are told while they come, in bytes; the whole answer is told once
+/// it is there.
+pub(crate) const LIVE_WORDS_BYTES: usize = 1 << 20;
 /// Longest line of a transcript that is read while it is written, in bytes: what is longer than a
 /// result may be is kept beside it.
 pub(crate) const THREAD_LINE_BYTES: usize = 64 << 20;
@@ -571,6 +574,8 @@ pub(crate) const DETACHED_KEPT: u64 = 4_000;
 pub(crate) const DETACHED_PER_CORE: u64 = 4;
 /// The most of them that can be configured: each is a process, and its tool another one.
 pub(crate) const DETACHED_MAX: u64 = 1_000;
+/// Longest log of what such a run of a tool writes, in bytes; what it gives is whole.
+pub(crate) const DETACHED_LOG_BYTES: usize = 4 << 20;
 /// Largest request of such a run in bytes: its parameters, and the plan that was verified.
 pub(crate) const DETACHED_REQUEST_BYTES: u64 = 64 << 20;
 /// Bytes of the newest events of a thread that an agent is shown; it reads them all.

@@ -73,13 +73,6 @@ impl Out {
         }
     }
 
-    /// Notices that nobody reads standard output any more, without writing to it.
-    pub(super) fn notice_closed(&mut self) {
-        let mut fds = [PollFd::new(self.stdout.get_ref(), PollFlags::empty())];
-        let asked = poll(&mut fds, Some(&Timespec::default()));
-        self.is_closed |= asked.is_ok() && fds[0].revents().contains(PollFlags::ERR);
-    }
-
     pub(super) fn is_json(&self) -> bool {
         self.json
     }
@@ -249,6 +242,13 @@ impl Out {
             _ => exit,
         }
     }
+}
+
+/// Notices that nobody reads standard output any more, without writing to it.
+pub(super) fn notice_closed(out: &mut Out) {
+    let mut fds = [PollFd::new(out.stdout.get_ref(), PollFlags::empty())];
+    let asked = poll(&mut fds, Some(&Timespec::default()));
+    out.is_closed |= asked.is_ok() && fds[0].revents().contains(PollFlags::ERR);
 }
 
 /// Writes a line of rye's own to standard error, broken to fit a terminal.

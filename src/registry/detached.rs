@@ -249,13 +249,23 @@ impl DetachedRuns<'_> {
                 params![id, end.state, end.code, end.at, end.report],
             )?;
             step.execute("DELETE FROM stop WHERE id = ?1", [id])?;
-            step.execute(
+            Ok(changed == 1)
+        })
+    }
+
+    /// Forgets the oldest of those that ended, so that not too many are kept. Gives the folder and
+    /// the id of each.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn forget_oldest(&mut self) -> Result<Vec<(String, String)>, RegistryError> {
+        self.registry.in_one_step(|step| {
+            let mut query = step.prepare(
                 "DELETE FROM detached WHERE state NOT IN ('created', 'running') AND rowid <=
                  (SELECT rowid FROM detached WHERE state NOT IN ('created', 'running')
-                  ORDER BY rowid DESC LIMIT 1 OFFSET ?1)",
-                [DETACHED_KEPT],
+                  ORDER BY rowid DESC LIMIT 1 OFFSET ?1) RETURNING base, id",
             )?;
-            Ok(changed == 1)
+            query.query_map([DETACHED_KEPT], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })
     }
 

@@ -25,7 +25,9 @@ impl Running<'_> {
         let replaced = self.before_call()?;
         let mut tries = 1;
         loop {
-            match self.ask_once(tries, &replaced)? {
+            let came = self.ask_once(tries, &replaced);
+            self.record.end_words();
+            match came? {
                 Ok(turn) => return Ok(turn),
                 Err(wait) => self.conversation.model.wait(wait)?,
             }
@@ -86,11 +88,13 @@ impl Running<'_> {
         }
         let held = (tokens, spend);
         let (told, begin, mut is_in_line) = (self.conversation.told, Instant::now(), false);
+        let record = &mut *self.record;
         let turn = self.conversation.model.turn(&asked, &mut |text| {
             // What may be withheld is shown to nobody as it comes.
             if !replaced.may_withhold {
                 is_in_line = !text.ends_with('\n');
                 told(text);
+                record.say(text);
             }
         });
         if is_in_line {

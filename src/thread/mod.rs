@@ -17,7 +17,8 @@
 //! · `result.rs` what it is given of a call · `model/` who answers · `limits.rs` · `record.rs` what
 //! is kept, `record_check.rs` whether it is whole,
 //! `record_files.rs` with the files beside it, `replay.rs` how far it came · `waits.rs` waiting
-//! for a person · `transcript_lines.rs` what is written, for whoever watches · `thread_id.rs`
+//! for a person · `transcript_lines.rs` what is written and
+//! `live_words.rs` what is being said, for whoever watches · `thread_id.rs`
 
 mod ask;
 mod backend;
@@ -25,6 +26,7 @@ mod converse;
 mod dispatch;
 mod error;
 mod limits;
+mod live_words;
 mod model;
 mod prompt;
 mod record;
@@ -49,13 +51,16 @@ pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError};
 pub(crate) use limits::ThreadLimits;
+pub(crate) use live_words::{LiveText, output_log};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use model::fuzz;
 pub(crate) use model::{
     CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, Scripted, Turn,
 };
 pub(crate) use prompt::Prompt;
-pub(crate) use record::{ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, transcript};
+pub(crate) use record::{
+    ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, new_output_log, transcript,
+};
 pub(crate) use record_check::{CheckedRecord, RecordFinding, check_record};
 pub(crate) use record_files::{CheckedFiles, check_files};
 pub(crate) use replay::{Replayed, replay};

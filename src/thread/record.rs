@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::ThreadError;
+use super::live_words::{LiveWords, output_log, words};
 use super::thread_id::ThreadId;
-use crate::base::bytes::write_atomic;
+use crate::base::bytes::{refuse_links, write_atomic};
 use crate::base::{Digest, Digesting, canon};
 use crate::verify::{Envelope, KeyPair, PayloadType};
 
@@ -84,6 +85,29 @@ pub(crate) struct Record {
     written: Digesting,
     seq: u64,
     previous: Option<Digest>,
+    /// What the model says while it says it.
+    live: LiveWords,
+}
+
+/// Makes a file below the folder of the records, with the folders around it; for their owner alone.
+fn make(base: &Path, path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let ignored = record_folder(base).join(".gitignore");
+    if !ignored.exists() {
+        write_atomic(&ignored, b"*\n", 0o600)?;
+    }
+    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Makes the log of a detached run with that id, which is a UUID.
+///
+/// # Errors
+/// What the file system says.
+pub(crate) fn new_output_log(base: &Path, id: &str) -> io::Result<File> {
+    refuse_links(base, Path::new(".ai/state/threads/x"))?;
+    make(base, &output_log(base, id))
 }
 
 impl Record {
@@ -92,20 +116,11 @@ impl Record {
     /// # Errors
     /// `thread.record_io`
     pub(crate) fn create(base: &Path, id: ThreadId, pair: KeyPair) -> Result<Self, ThreadError> {
-        let (records, path) = (record_folder(base), transcript(base, &id));
-        let make = || -> io::Result<File> {
-            if let Some(folder) = path.parent() {
-                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            }
-            let ignored = records.join(".gitignore");
-            if !ignored.exists() {
-                write_atomic(&ignored, b"*\n", 0o600)?;
-            }
-            OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)
-        };
-        let file = make().map_err(|source| ThreadError::Record { path: path.clone(), source })?;
-        let written = Digesting::default();
-        Ok(Self { id, pair, file, path, written, seq: 0, previous: None })
+        let path = transcript(base, &id);
+        let file = make(base, &path);
+        let file = file.map_err(|source| ThreadError::Record { path: path.clone(), source })?;
+        let (written, live) = (Digesting::default(), LiveWords::new(words(base, &id)));
+        Ok(Self { id, pair, file, path, written, seq: 0, previous: None, live })
     }
 
     /// Opens the record of a thread that goes on. What stands behind its last checkpoint is kept as
@@ -138,7 +153,8 @@ impl Record {
         let mut written = Digesting::default();
         written.take(proven);
         let (seq, previous) = (checked.checkpoints, checked.last);
-        let record = Self { id, pair, file, path, written, seq, previous };
+        let live = LiveWords::new(words(base, &id));
+        let record = Self { id, pair, file, path, written, seq, previous, live };
         if tail.is_empty() {
             return Ok((record, None));
         }
@@ -165,6 +181,16 @@ impl Record {
             event.extend(fields);
         }
         self.line(&(canon::exact_object(&event) + "\n"))
+    }
+
+    /// Tells whoever watches what the model says; no part of the record.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.live.say(self.written.bytes(), text);
+    }
+
+    /// The answer is over, and stands in the record if it came to its end.
+    pub(crate) fn end_words(&mut self) {
+        self.live.end();
     }
 
     /// Signs everything so far. Gives the number of the checkpoint and the digest of its line.

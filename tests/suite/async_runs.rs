@@ -389,3 +389,22 @@ fn walkdir(folder: &Path) -> Vec<std::path::PathBuf> {
     }
     files
 }
+
+#[test]
+fn where_rye_cannot_be_started_once_more_that_is_said_and_nothing_is_left() {
+    let world = world();
+    let without_proc = ["--user", "--map-root-user", "--mount", "sh", "-c"];
+    let script = "mount -t tmpfs none /proc && exec \"$0\" \"$@\"";
+    let before = [&without_proc[..], &[script]].concat();
+    let run = |args: &[&str]| world.run_through("unshare", &before, args);
+    if run(&["--version"]).status != 0 {
+        return;
+    }
+    let said = run(&["execute", "tool:acme/slow", "--async", "--json"]);
+    let told: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((said.status, &told["code"]), (6, &json!("async.cannot_start")), "{told}");
+    assert_eq!(world.json(&["thread", "list"]).1["threads"], json!([]));
+    assert!(!world.project().join("given").exists());
+    assert_eq!(start(&world, &["tool:acme/slow"])["state"], "running", "elsewhere it starts");
+    world.write("go", "");
+}

@@ -30,7 +30,7 @@ fn slow() -> World {
 }
 
 /// Somebody who watches a thread from a process of its own.
-fn watch(world: &World, id: &str, more: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+pub fn watch(world: &World, id: &str, more: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut command = world.command(&[&["thread", "tail", id], more].concat());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -157,10 +157,45 @@ fn a_thread_that_is_killed_and_a_detached_tool_are_watched_to_their_end() {
     world.write("go", "");
     let all: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(all.len(), 1, "{all:?}");
-    let answer: Value = serde_json::from_str(&all[0]).unwrap();
+    let wrote = json!({"event": "output", "text": "{\"waited\": true}\n"});
+    assert_eq!(serde_json::from_str::<Value>(&all[0]).unwrap(), wrote);
+    assert_eq!(all.len(), 2, "{all:?}");
+    let answer: Value = serde_json::from_str(&all[1]).unwrap();
     assert_eq!(answer, world.json(&["thread", "wait", &run]).1);
     assert_eq!(answer["data"], json!({"waited": true}), "{answer}");
+}
+
+#[test]
+fn what_a_detached_tool_writes_is_told_as_it_comes_masked_and_kept_in_a_log() {
+    let world = World::new().env("ACME_KEY", "canary-88bb02");
+    let body = "printf 'one \\033[31m %s\\n' \"$ACME_KEY\"; echo oops >&2\n\
+                while [ ! -e go ]; do sleep 0.02; done; echo two\n";
+    let text = tool(body).replace("# ///\nprintf", "# secrets = [\"ACME_KEY\"]\n# ///\nprintf");
+    world.signed(".ai/tools/acme/slow.sh", &text);
+    let id = id_of(&start(&world, &["tool:acme/slow"]));
+    let (mut child, mut lines) = watch(&world, &id, &["--json"]);
+    let mut seen = String::new();
+    // The tool waits for us, so all of this is told while it runs.
+    while !(seen.contains("one ") && seen.contains("oops")) {
+        let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(event["event"], "output", "{event}");
+        seen += event["text"].as_str().unwrap();
+    }
+    assert!(seen.contains("***") && !seen.contains("canary-88bb02"), "{seen}");
+    let log = world.json(&["thread", "show", &id]).1["log"].as_str().unwrap().to_owned();
+    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    let ignored = world.project().join(".ai/state/threads/.gitignore");
+    assert!(ignored.exists(), "git leaves it out");
+    world.write("go", "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let kept = fs::read_to_string(&log).unwrap();
+    assert!(kept.ends_with("two\n") && !kept.contains("canary-88bb02"), "{kept:?}");
+    // Once it is over, the same to people, and nothing twice.
+    let plain = world.rye(&["thread", "tail", &id]);
+    assert_eq!(plain.status, 0, "{plain:?}");
+    assert!(plain.stdout.contains("two\n") && !plain.stdout.contains('\u{1b}'), "{plain:?}");
+    assert_eq!(plain.stdout.matches("one ").count(), 1, "{plain:?}");
+    assert!(world.rye(&["thread", "show", &id]).stdout.contains(&format!("log: {log}")));
 }
 
 #[test]

@@ -53,6 +53,9 @@ fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
     let code = known.code().map(|code| format!(" ({code})")).unwrap_or_default();
     out.line(&format!("{}  {}{code}", escape_line(known.id()), known.state()));
     out.line(&format!("{}  {}", escape_line(known.item()), known.started_at()));
+    if let Some(log) = known.log() {
+        out.line(&format!("log: {}", escape_line(&log.display().to_string())));
+    }
     if let Some(report) = known.report() {
         out.line(&brief_line(&report.to_string()));
     }

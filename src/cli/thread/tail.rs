@@ -5,20 +5,21 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use super::show::brief;
-use super::wait::show;
-use crate::base::text::brief_line;
+use super::wait::{exit_of, show};
+use crate::base::text::{brief_line, escape};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::cli::out::Out;
+use crate::cli::out::{Out, notice_closed};
 use crate::diagnostic::{Failure, Style};
 use crate::rye::{TailEnd, Threads};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
+    let mut shown = Shown::default();
     let mut tell = |event: Option<&Value>| {
         match event {
-            Some(event) => tell(event, out),
-            None => out.notice_closed(),
+            Some(event) => shown.tell(event, out),
+            None => notice_closed(out),
         }
         // Each is read at once by whoever watches.
         out.flush();
@@ -27,20 +28,70 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
             true => ControlFlow::Break(()),
         }
     };
-    Ok(match Threads::new(&rye).tail(id, &mut tell)? {
+    let end = Threads::new(&rye).tail(id, &mut tell)?;
+    shown.end_line(out);
+    Ok(match end {
+        // What the run gives was shown as it was written.
+        TailEnd::Ended(ended) if shown.has_output && ended.report["code"].is_null() => {
+            exit_of(&ended.report)
+        }
         TailEnd::Ended(ended) => show(&ended.report, out),
         TailEnd::Signal(signal) => Exit::Signal(signal),
         TailEnd::Left => Exit::DONE,
     })
 }
 
-fn tell(event: &Value, out: &mut Out) {
-    if out.is_json() {
-        out.object(event);
-        return;
+/// What a person sees already.
+#[derive(Default)]
+struct Shown {
+    /// The last line is not at its end.
+    in_line: bool,
+    /// Words of the answer that comes next.
+    has_words: bool,
+    /// What a tool wrote.
+    has_output: bool,
+}
+
+impl Shown {
+    fn tell(&mut self, event: &Value, out: &mut Out) {
+        if out.is_json() {
+            out.object(event);
+            return;
+        }
+        let text = || event["text"].as_str().unwrap_or_default();
+        match event["event"].as_str() {
+            Some("token_delta") => {
+                if !self.has_words {
+                    let label = out.paint().style(Style::Dim, &format!("{:>8}", "said"));
+                    out.exact(&format!("{label}  "));
+                }
+                self.has_words = true;
+                self.write(text(), out);
+            }
+            Some("output") => {
+                self.has_output = true;
+                self.write(text(), out);
+            }
+            name => {
+                self.end_line(out);
+                let was_said = name == Some("cognition_out") && self.has_words;
+                for (label, said) in brief(event).into_iter().filter(|_| !was_said) {
+                    let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
+                    out.line(&format!("{label}  {}", brief_line(&said)));
+                }
+                self.has_words = false;
+            }
+        }
     }
-    for (label, said) in brief(event) {
-        let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
-        out.line(&format!("{label}  {}", brief_line(&said)));
+
+    fn write(&mut self, text: &str, out: &mut Out) {
+        out.exact(&escape(text));
+        self.in_line = !text.ends_with('\n');
+    }
+
+    fn end_line(&mut self, out: &mut Out) {
+        if std::mem::take(&mut self.in_line) {
+            out.exact("\n");
+        }
     }
 }

@@ -45,9 +45,14 @@ pub(in crate::cli) fn show(report: &Value, out: &mut Out) -> Exit {
         out.flush();
         out.foreign_err(&text.stderr);
     }
-    Exit::Status(match code {
-        Some(code) => crate::cli::codes::exit_status(&code),
-        None if is_pending => 8,
+    exit_of(report)
+}
+
+/// How a command ends that waited for it.
+pub(super) fn exit_of(report: &Value) -> Exit {
+    Exit::Status(match report["code"].as_str() {
+        Some(code) => crate::cli::codes::exit_status(code),
+        None if report["status"] == "pending" => 8,
         None => 0,
     })
 }

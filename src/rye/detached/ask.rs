@@ -81,7 +81,7 @@ impl Detaching<'_> {
             return Err(DetachError::CannotStart { why }.into());
         }
         let mut registry = Registry::open(&user)?;
-        let base = self.base().to_string_lossy().into_owned();
+        let base = state_base(self.rye).to_string_lossy().into_owned();
         let env = self.env();
         let admitted = registry.detached().admit(
             &NewDetached {
@@ -121,13 +121,6 @@ impl Detaching<'_> {
         Ok(Report::Detached(Box::new(report)))
     }
 
-    /// The folder that holds the `.ai` of its record.
-    fn base(&self) -> PathBuf {
-        let project = self.rye.spaces.get(Space::Project).filter(|root| root.exists());
-        let root = project.or_else(|| self.rye.spaces.get(Space::User));
-        root.map(|root| root.base().to_owned()).unwrap_or_default()
-    }
-
     /// The environment as one text: the length of each part comes first, so that no other
     /// environment is the same text.
     fn env(&self) -> Vec<u8> {
@@ -140,4 +133,11 @@ impl Detaching<'_> {
         }
         text
     }
+}
+
+/// The folder that holds the `.ai` of what a detached run writes.
+pub(super) fn state_base(rye: &Rye) -> PathBuf {
+    let project = rye.spaces.get(Space::Project).filter(|root| root.exists());
+    let root = project.or_else(|| rye.spaces.get(Space::User));
+    root.map(|root| root.base().to_owned()).unwrap_or_default()
 }

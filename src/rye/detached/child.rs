@@ -1,10 +1,13 @@
 //! The process of one detached run.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use serde_json::Value;
 
+use super::ask::state_base;
+use super::log::{OutputLog, forget_log};
 use super::program::{say_ready, told};
 use super::request::DetachedRequest;
 use crate::diagnostic::{Diagnostic, Failure};
@@ -12,7 +15,7 @@ use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
 use crate::registry::{DetachedEnd, Registry};
 use crate::report::{Report, error_json};
 use crate::rye::builder::RyeBuilder;
-use crate::rye::facade::now;
+use crate::rye::facade::{Rye, now};
 use crate::rye::failed::Failed;
 use crate::rye::run::Request;
 use crate::rye::threads::is_asked_to_stop;
@@ -47,7 +50,11 @@ fn run() -> Option<()> {
     let (state, code) = (end.state, end.code.as_deref());
     let report = end.report.to_string();
     let end = DetachedEnd { state, code, at: &at, report: &report };
-    registry.detached().end(&asked.id, end).ok().map(drop)
+    registry.detached().end(&asked.id, end).ok()?;
+    for (base, id) in registry.detached().forget_oldest().ok()? {
+        forget_log(Path::new(&base), &id);
+    }
+    Some(())
 }
 
 /// How a run ended.
@@ -67,7 +74,7 @@ fn ended(asked: &DetachedRequest, start: Instant) -> RunEnd {
         Ok((builder.host(Box::new(Os::new(true))).build()?, request))
     }) {
         Ok((rye, request)) => {
-            match watched(asked, &request, |request| rye.runs().run(request, start, &Quiet)) {
+            match watched(asked, &request, |request| run_logged(&rye, asked, request, start)) {
                 Ok(report) => came(&report, start),
                 Err(failed) => failed_end(&failed),
             }
@@ -80,6 +87,19 @@ fn ended(asked: &DetachedRequest, start: Instant) -> RunEnd {
             warnings: Vec::new(),
             trace: None,
         }),
+    }
+}
+
+/// Runs it; what a tool writes goes to its log.
+fn run_logged(
+    rye: &Rye,
+    asked: &DetachedRequest,
+    request: &Request,
+    start: Instant,
+) -> Result<Report, Failed> {
+    match request.thread_id {
+        Some(_) => rye.runs().run(request, start, &Quiet),
+        None => rye.runs().run(request, start, &OutputLog::new(&state_base(rye), &asked.id)),
     }
 }
 

@@ -11,12 +11,14 @@
 //! waits ends.
 //!
 //! `ask.rs` the caller's side · `request.rs` what is told · `child.rs` the run's own process ·
-//! `launcher.rs` what starts those that wait · `program.rs` starting either
+//! `launcher.rs` what starts those that wait · `log.rs` what its tool writes ·
+//! `program.rs` starting either
 
 mod ask;
 mod child;
 mod error;
 mod launcher;
+mod log;
 mod program;
 mod request;
 

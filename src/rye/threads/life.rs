@@ -18,7 +18,7 @@ use crate::id::Space;
 use crate::registry::{Amounts, DetachedEnd, DetachedRow, Registry, ThreadRow};
 use crate::report::error_json;
 use crate::rye::facade::{Rye, now};
-use crate::thread::{Awaited, ThreadError, is_uuid};
+use crate::thread::{Awaited, ThreadError, is_uuid, output_log};
 
 /// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +105,12 @@ impl KnownRun {
         of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
     }
 
+    /// Where what a detached tool writes is kept, once it is.
+    pub(crate) fn log(&self) -> Option<PathBuf> {
+        let run = self.detached.as_ref().filter(|run| is_uuid(&run.id))?;
+        Some(output_log(Path::new(&run.base), &run.id)).filter(|path| path.exists())
+    }
+
     /// What a detached run gave, once it ended.
     pub(crate) fn report(&self) -> Option<&Value> {
         self.report.as_ref()
@@ -125,6 +131,9 @@ impl KnownRun {
             "started_at": self.started_at(), "ended_at": ended,
             "async": self.detached.is_some(), "pid": self.pid(), "elsewhere": self.is_elsewhere(),
         }));
+        if let Some(log) = self.log() {
+            out.insert("log".into(), log.display().to_string().into());
+        }
         if let Some(row) = &self.thread {
             out.extend(object(json!({
                 "parent": row.parent, "provider": row.provider, "model": row.model,

@@ -1,16 +1,16 @@
 //! What a thread does, told as it does it, to whichever process asks.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::life::{RunEnd, end_of, known};
 use super::{Threads, parsed};
 use crate::base::durations::TAIL_LOOK_MS;
 use crate::diagnostic::Failure;
-use crate::thread::{TranscriptLines, is_uuid};
+use crate::thread::{LiveText, TranscriptLines, is_uuid};
 
 /// Why nothing more is told of a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,8 @@ const LOOKS: usize = 8;
 
 impl Threads<'_> {
     /// Tells each event of a thread once it stands whole in the record, which is not checked, until
-    /// the thread ends. A detached run of a tool has no events, and is waited for. While nothing
+    /// the thread ends. What its model is saying comes before as events `token_delta`, and what a
+    /// detached tool writes as events `output`, both of which no record holds. While nothing
     /// happens it tells `None`, several times a second, so that nobody waits for the next event to
     /// be rid of it.
     ///
@@ -46,7 +47,13 @@ impl Threads<'_> {
             false => Some(TranscriptLines::of(Path::new(found.base()), &parsed(id)?)),
         };
         let Some(mut registry) = self.registry()? else { return end_of(found).map(TailEnd::Ended) };
-        let (mut version, mut look) = (None, 0);
+        let (mut version, mut look, mut told) = (None, 0, 0);
+        let (base, is_run) = (PathBuf::from(found.base()), is_uuid(id));
+        let mut live = match is_run {
+            true => LiveText::of_log(&base, id),
+            false => LiveText::of_words(&base, &parsed(id)?),
+        };
+        let name = if is_run { "output" } else { "token_delta" };
         loop {
             // Before the lines are read, so that all that stand before the end are told.
             let newest = registry.version()?;
@@ -55,12 +62,33 @@ impl Threads<'_> {
                 version = Some(newest);
             }
             let has_ended = !found.is_open();
-            let mut take =
-                |line: &[u8]| event(line).map_or(ControlFlow::Continue(()), |e| tell(Some(&e)));
+            let mut take = |line: &[u8]| {
+                // Words stand before the answer that holds them whole.
+                let words = live.next(told);
+                told += line.len() as u64;
+                let words = tell_words(name, &words, tell);
+                match event(line).filter(|_| words.is_continue()) {
+                    Some(event) => tell(Some(&event)),
+                    None => words,
+                }
+            };
             if let Some(lines) = &mut lines
                 && lines.next(&mut take)?.is_break()
             {
                 return Ok(TailEnd::Left);
+            }
+            // Words that are said when the thread is over already were told with its events.
+            if !has_ended || is_run {
+                let mut words = live.next(told) + &live.look(told);
+                loop {
+                    if tell_words(name, &words, tell).is_break() {
+                        return Ok(TailEnd::Left);
+                    }
+                    words = live.next(told);
+                    if words.is_empty() {
+                        break;
+                    }
+                }
             }
             if has_ended {
                 return end_of(found).map(TailEnd::Ended);
@@ -74,6 +102,18 @@ impl Threads<'_> {
             }
             look += 1;
         }
+    }
+}
+
+/// Tells a part of what is being said or written, as an event that no record holds.
+fn tell_words(
+    name: &str,
+    words: &str,
+    tell: &mut dyn FnMut(Option<&Value>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    match words.is_empty() {
+        true => ControlFlow::Continue(()),
+        false => tell(Some(&json!({"event": name, "text": words}))),
     }
 }
 

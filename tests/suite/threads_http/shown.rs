@@ -1,9 +1,15 @@
 //! What the model says, shown while it says it; and threads in processes of their own.
 
-use serde_json::json;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, body, hands_over, head, reply, says, world};
 use crate::http::server::Reply;
+use crate::thread_tail::watch;
+use crate::threads::transcript;
 
 const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork"];
 
@@ -61,4 +67,47 @@ fn a_thread_in_a_process_of_its_own_has_the_key_of_whoever_asked() {
         assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{told}");
         assert_eq!(server.requests().len(), 1);
     }
+}
+
+#[test]
+fn words_are_told_from_another_process_before_the_answer_ends_and_stay_nowhere() {
+    let spoken = ALL[3];
+    let words = Words { piece: 3, ..says(&format!("Said \u{1b}[31m{CANARY} early. And more.")) };
+    let server = Checked::new(spoken, move |_, n| {
+        let body = body(spoken, &words, n);
+        let end = body.find("content_block_stop").unwrap();
+        Reply::Hold((head(spoken) + &body[..end]).into_bytes())
+    });
+    let world = world(spoken, &server.server, &json!({}));
+    let (status, told) = world.json(&[GO, &["--async"]].concat());
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let (mut child, mut lines) = watch(&world, id, &["--json"]);
+    let mut said = String::new();
+    while !said.contains("early.") {
+        let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if event["event"] == "token_delta" {
+            said += event["text"].as_str().unwrap();
+        }
+    }
+    assert!(said.contains("***") && !said.contains(CANARY), "{said}");
+    let words = transcript(&world, id).with_file_name("words");
+    assert_eq!(words.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    // Whoever comes later is told all of it too, and no terminal is written to by a model.
+    let mut command = world.command(&["thread", "tail", id]);
+    let mut plain = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut shown, mut piece) = (String::new(), [0; 4096]);
+    while !shown.contains("early.") {
+        let count = plain.stdout.as_mut().unwrap().read(&mut piece).unwrap();
+        assert_ne!(count, 0, "{shown}");
+        shown += &String::from_utf8_lossy(&piece[..count]);
+    }
+    assert!(shown.contains("    said  Said ") && !shown.contains('\u{1b}'), "{shown}");
+    assert_eq!(world.json(&["thread", "cancel", id]).0, 0);
+    assert!(!words.exists(), "they go with the answer");
+    for child in [&mut child, &mut plain] {
+        child.wait().unwrap();
+    }
+    let kept = std::fs::read_to_string(transcript(&world, id)).unwrap();
+    assert!(!kept.contains("early."), "{kept}");
 }
