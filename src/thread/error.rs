@@ -10,7 +10,7 @@ use super::thread_id::ThreadId;
 use crate::base::json::object;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
-use crate::id::{Ref, Space};
+use crate::id::{Fingerprint, Ref, Space};
 use crate::registry::Breach;
 
 codes! {
@@ -89,6 +89,8 @@ pub(crate) enum ThreadError {
         .stale.as_ref().map(|why| format!("; you let it in, and {why}")).unwrap_or_default()
     )]
     ProjectProvider { item: Ref, stale: Option<String> },
+    #[error("you revoked your own key {key}, so a record that it signs would prove nothing")]
+    OwnKeyRevoked { key: Fingerprint },
     #[error("the record of `{id}` does not hold: {finding}")]
     RecordInvalid { id: ThreadId, finding: RecordFinding },
     #[error("the record `{}` cannot be written or read: {source}", .path.display())]
@@ -123,6 +125,7 @@ impl Diagnose for ThreadError {
             Self::NotAProvider { .. } => THREAD_NOT_A_PROVIDER,
             Self::NotFound { .. } => THREAD_NOT_FOUND,
             Self::ProjectProvider { .. } => THREAD_PROJECT_PROVIDER,
+            Self::OwnKeyRevoked { .. } => THREAD_KEY_REVOKED,
             Self::RecordInvalid { finding, .. } => match finding {
                 RecordFinding::RevokedKey { .. } => THREAD_KEY_REVOKED,
                 RecordFinding::ForeignKey { .. } => THREAD_KEY_NOT_YOURS,
@@ -165,12 +168,14 @@ impl Diagnose for ThreadError {
                 "call what it runs as a tool of the thread, or start it in a terminal of your own"
                     .into()
             }
+            // A thread that may not start below another is not there to go on.
+            Self::LimitExceeded { breach: Breach { limit: "depth" | "spawns", .. }, .. } => {
+                "allow more with `--limit`, or in `<limits>`, of the thread at the top".into()
+            }
             Self::LimitExceeded { id, breach } => format!(
-                "`rye thread show {id}` says how far it came; allow more with `--limit {}=…`",
-                match breach.limit {
-                    "duration" => "duration_seconds",
-                    limit => limit,
-                }
+                "`rye thread show {id}` says how far it came; it goes on with more by `rye thread \
+                 resume {id} --limit {}=…`",
+                breach.limit
             ),
             Self::MissingOutputs { id, .. } => {
                 format!("`rye thread show {id}` says how far it came")
@@ -190,6 +195,7 @@ impl Diagnose for ThreadError {
             Self::ProjectProvider { item, .. } => {
                 format!("read it, and let it in with `rye trust allow-provider {item}`")
             }
+            Self::OwnKeyRevoked { .. } => "make another key with `rye keys rotate`".into(),
             Self::RecordInvalid { finding, .. } => match finding {
                 RecordFinding::RevokedKey { key, .. } => format!(
                     "rely on it only if you know that it was signed before the key was lost; if \
@@ -252,6 +258,7 @@ impl Diagnose for ThreadError {
             Self::Waits { id, pending } => {
                 object(json!({"thread_id": id.as_str(), "pending_id": pending}))
             }
+            Self::OwnKeyRevoked { key } => object(json!({"key": key})),
             Self::RecordInvalid { id, finding } => {
                 let said = finding.to_string();
                 let mut data = object(json!({"thread_id": id.as_str(), "finding": said}));

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::async_runs::tool;
-use crate::threads::{ONLY_ECHO, call, events, fork, hand_over, transcript, world};
+use crate::threads::{ONLY_ECHO, call, events, fork, hand_over, rows, transcript, world};
 use crate::world::{World, fingerprint};
 
 /// A thread that is over, one of whose results was too long for its model.
@@ -98,4 +98,14 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
     let key = json!(fingerprint(&theirs.own_key()));
     assert_eq!((status, &told["code"]), (4, &json!("thread.key_not_yours")), "{told}");
     assert_eq!(told["data"]["key"], key, "{told}");
+    // While the key of now is revoked, nothing starts whose record would prove nothing.
+    fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
+    assert_eq!(world.rye(&["trust", "revoke", &second, "--yes"]).status, 0);
+    let shipped = ["execute", "rye/examples/research", "--thread", "fork", "-i", "topic=rye"];
+    for more in [&[][..], &["--async"]] {
+        let (status, told) = world.json(&[&shipped, more].concat());
+        assert_eq!((status, &told["code"]), (4, &json!("thread.key_revoked")), "{told}");
+        assert_eq!(told["data"]["key"], json!(second), "{told}");
+    }
+    assert_eq!(rows(&world).len(), 1);
 }

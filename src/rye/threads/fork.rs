@@ -129,6 +129,9 @@ impl Threads<'_> {
             listener: loader.sink,
         };
         let pair = OwnKeys::new(user).pair()?;
+        if loader.trust.own_is_revoked() {
+            return Err(ThreadError::OwnKeyRevoked { key: pair.public().fingerprint() }.into());
+        }
         if request.detached {
             let (places, warnings) = (max_async(&loader)?, warnings(lineage.sources()));
             // They were checked, and are checked anew.
