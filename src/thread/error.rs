@@ -129,7 +129,9 @@ impl Diagnose for ThreadError {
             Self::RecordInvalid { finding, .. } => match finding {
                 RecordFinding::RevokedKey { .. } => THREAD_KEY_REVOKED,
                 RecordFinding::ForeignKey { .. } => THREAD_KEY_NOT_YOURS,
-                RecordFinding::Broken(_) | RecordFinding::Blob { .. } => THREAD_RECORD_INVALID,
+                RecordFinding::Broken(_) | RecordFinding::Unsigned | RecordFinding::Blob { .. } => {
+                    THREAD_RECORD_INVALID
+                }
             },
             Self::Record { .. } => THREAD_RECORD_IO,
             Self::ToolNameConflict { .. } => THREAD_TOOL_NAME_CONFLICT,
@@ -196,7 +198,10 @@ impl Diagnose for ThreadError {
                 format!("read it, and let it in with `rye trust allow-provider {item}`")
             }
             Self::OwnKeyRevoked { .. } => "make another key with `rye keys rotate`".into(),
-            Self::RecordInvalid { finding, .. } => match finding {
+            Self::RecordInvalid { id, finding } => match finding {
+                RecordFinding::Unsigned => {
+                    format!("`rye thread resume {id}` starts it over with what it began with")
+                }
                 RecordFinding::RevokedKey { key, .. } => format!(
                     "rely on it only if you know that it was signed before the key was lost; if \
                      you revoked it by a slip, `rye trust unrevoke {key}`"
@@ -263,7 +268,7 @@ impl Diagnose for ThreadError {
                 let said = finding.to_string();
                 let mut data = object(json!({"thread_id": id.as_str(), "finding": said}));
                 match finding {
-                    RecordFinding::Broken(_) => {}
+                    RecordFinding::Broken(_) | RecordFinding::Unsigned => {}
                     RecordFinding::RevokedKey { key, at } => {
                         data.extend(object(json!({"key": key, "revoked_at": at})));
                     }

@@ -16,6 +16,8 @@ use crate::verify::{Envelope, PayloadType, PublicKey};
 pub(crate) enum RecordFinding {
     /// It is not what was signed, and why.
     Broken(String),
+    /// The thread stopped before anything of it was signed.
+    Unsigned,
     /// Who signed it revoked the key since.
     RevokedKey { key: Fingerprint, at: Option<Timestamp> },
     /// Somebody else signed it.
@@ -34,6 +36,7 @@ impl fmt::Display for RecordFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Broken(why) => f.write_str(&escape_line(why)),
+            Self::Unsigned => f.write_str("it stopped before anything of it was signed"),
             Self::RevokedKey { key, at } => {
                 let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
                 write!(f, "you revoked{at} the key {key}, which signed it")

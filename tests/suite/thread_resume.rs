@@ -70,6 +70,8 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
             // Nothing of it was signed yet, so nothing of it was carried out.
             assert_eq!((before, resumed), ([0; 3], started_over), "{hit:?}: {told}");
             started_over += 1;
+            let kept = transcript(&world, id).exists();
+            assert!(!kept || told["help"].as_str().unwrap().contains("thread resume"), "{told}");
         }
         let (status, told) = world.json(&["thread", "resume", id]);
         assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{hit:?}: {told}");

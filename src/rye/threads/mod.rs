@@ -154,7 +154,12 @@ impl Threads<'_> {
         let (path, bytes) = read(&base, &id)?;
         let checked = check_record(&bytes, &id, &|key| self.key(key));
         let row = row.ok();
-        let finding = checked.finding.clone().or_else(|| missing(&checked, row.as_ref()));
+        let can_start_over =
+            row.as_ref().is_some_and(|row| row.began.is_some() && row.status != "running");
+        let finding = match checked.is_unsigned() && can_start_over {
+            true => Some(RecordFinding::Unsigned),
+            false => checked.finding.clone().or_else(|| missing(&checked, row.as_ref())),
+        };
         let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
         let files = match (finding, path.parent()) {
             (None, Some(folder)) => check_files(folder, &bytes[..proven.min(bytes.len())]),
