@@ -150,8 +150,9 @@ pub use diagnostic::Failure;
 pub use rye::RyeTools;
 pub use rye::{Request, Rye, RyeBuilder, SearchRequest};
 pub use thread::{
-    BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
-    ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, WorkspaceEntry,
+    BackendCapability, BackendEvent, BackendFault, BackendFaultKind, BackendStream, BackendStreams,
+    FileEncoding, Payload, PayloadFuture, PayloadResult, SandboxBackend, ThreadSession, ThreadTool,
+    ToolCallFault, ToolCallFaultKind, WorkspaceEntry,
 };
 
 /// Reads a command line, runs the verb and shows the result; gives the exit status.

@@ -589,6 +589,10 @@ pub(crate) const WORKSPACE_OUTPUT_BYTES: usize = 1 << 20;
 pub(crate) const WORKSPACE_FILE_BYTES: u64 = 8 << 20;
 /// Most names of a folder of a workspace that are read; a model is given 500 of them.
 pub(crate) const WORKSPACE_NAMES: usize = 20_000;
+/// Most streams of one call of a tool in its sandbox: each has a thread.
+pub(crate) const BACKEND_STREAMS: usize = 16;
+/// Most payloads that wait in one of them: what is written is held in memory.
+pub(crate) const STREAM_WAITING: usize = 256;
 /// Deepest path in a workspace, in folders: each is opened by itself.
 pub(crate) const WORKSPACE_DEPTH: usize = 64;
 /// Largest file that a command in a workspace writes, in mebibytes: a mistake does not fill a disk.

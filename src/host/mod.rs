@@ -89,8 +89,6 @@ pub(crate) use ptrace::trace_me;
 pub(crate) use stop_watch::StopWatch;
 pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
 
-#[cfg(any(feature = "code", feature = "mcp"))]
-pub(crate) use pool::PoolError;
 #[cfg(feature = "mcp")]
 pub(crate) use pool::Ticket;
-pub(crate) use pool::{Pool, PoolSize, attended};
+pub(crate) use pool::{Job, Pool, PoolError, PoolSize, attended};

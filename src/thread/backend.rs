@@ -10,11 +10,16 @@ pub trait SandboxBackend: Send + Sync {
     /// What it can do; anything else is refused as [`BackendFaultKind::UnsupportedPayload`].
     fn capabilities(&self) -> &'static [BackendCapability];
 
-    /// Does what the payload says and waits for it.
+    /// Does what the payload says and waits for it. Where this thread, or this process, is asked to
+    /// end meanwhile, the payload is ended with all that it started, and the fault names the
+    /// signal.
     ///
     /// # Errors
     /// Why it was not done.
     fn dispatch(&self, payload: Payload) -> Result<PayloadResult, BackendFault>;
+
+    /// From here on several payloads are carried out at once.
+    fn serve_many(&self) {}
 
     /// Ends it; whatever is asked for afterwards is refused.
     fn close(&self);
@@ -55,6 +60,8 @@ pub enum Payload {
     FilesRead {
         /// The file.
         path: String,
+        /// As what it is given.
+        encoding: FileEncoding,
     },
     /// Writes a file, whole or not at all; folders above it are made.
     FilesWrite {
@@ -86,7 +93,23 @@ pub enum Payload {
     },
 }
 
+/// As what the content of a file is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileEncoding {
+    /// As [`PayloadResult::Text`]; a file that is not UTF-8 is [`BackendFaultKind::OsError`].
+    Utf8,
+    /// As [`PayloadResult::Bytes`], whatever they are.
+    Bytes,
+}
+
 impl Payload {
+    /// A command in the workspace, with the usual variables and without input.
+    pub fn command(cmd: impl Into<String>, timeout: Duration) -> Self {
+        let (cmd, env, stdin) = (cmd.into(), BTreeMap::new(), Vec::new());
+        Self::CommandRun { cmd, env, cwd: None, stdin, timeout }
+    }
+
     /// What a backend needs for it.
     pub fn needs(&self) -> BackendCapability {
         match self {
@@ -116,6 +139,8 @@ pub enum PayloadResult {
         /// How long it took.
         elapsed: Duration,
     },
+    /// The content of a file that is text.
+    Text(String),
     /// The content of a file.
     Bytes(Vec<u8>),
     /// How many bytes were written.

@@ -13,9 +13,9 @@
 //!
 //! Start at `converse.rs`, the loop, and `ask.rs`, one answer · `prompt.rs` what the model is told
 //! · `table.rs` the tools that it may call, `tool.rs` one of them, `dispatch.rs` what carries calls
-//! out, `backend.rs` what one does in the thread's sandbox and `workspace.rs` those of rye that do
-//! · `result.rs` what it is given of a call · `model/` who answers · `limits.rs` · `record.rs` what
-//! is kept, `record_check.rs` whether it is whole,
+//! out, `backend.rs` what one does in the thread's sandbox, `stream.rs` in queues, and
+//! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model/` who
+//! answers · `limits.rs` · `record.rs` what is kept, `record_check.rs` whether it is whole,
 //! `record_files.rs` with the files beside it, `replay.rs` how far it came · `waits.rs` waiting
 //! for a person · `transcript_lines.rs` what is written and
 //! `live_words.rs` what is being said, for whoever watches · `thread_id.rs`
@@ -34,6 +34,9 @@ mod record_check;
 mod record_files;
 mod replay;
 mod result;
+mod stream;
+#[cfg(test)]
+mod stream_tests;
 mod table;
 mod thread_id;
 mod tool;
@@ -43,9 +46,10 @@ mod watch;
 mod workspace;
 
 pub use backend::{
-    BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
-    WorkspaceEntry,
+    BackendCapability, BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult,
+    SandboxBackend, WorkspaceEntry,
 };
+pub use stream::{BackendEvent, BackendStream, BackendStreams, PayloadFuture};
 pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
 pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse, counts};

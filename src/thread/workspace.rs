@@ -1,10 +1,10 @@
 //! The tools of rye that work in the workspace of a thread (threads 4.1, 4.3, 4.4).
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
-use super::backend::{BackendFault, BackendFaultKind, Payload, PayloadResult, WorkspaceEntry};
+use super::backend::{
+    BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult, WorkspaceEntry,
+};
 use super::tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 use crate::base::limits::{WORKSPACE_COMMAND_CHARS, WORKSPACE_OUTPUT_BYTES};
 
@@ -26,14 +26,7 @@ impl WorkspaceTool {
             let why = format!("a command is one line of at most {most} characters");
             return Err(ToolCallFault::new(why));
         }
-        let payload = Payload::CommandRun {
-            cmd: cmd.to_owned(),
-            env: BTreeMap::new(),
-            cwd: None,
-            stdin: Vec::new(),
-            timeout: session.time_left(),
-        };
-        match session.backend().dispatch(payload) {
+        match session.backend().dispatch(Payload::command(cmd, session.time_left())) {
             Ok(PayloadResult::Command {
                 exit_code,
                 stdout,
@@ -117,14 +110,17 @@ impl ThreadTool for WorkspaceTool {
                     other => Err(unexpected(other)),
                 }
             }
-            Self::Read => match backend.dispatch(Payload::FilesRead { path: text("path") }) {
-                Ok(PayloadResult::Bytes(bytes)) => {
-                    let mut told = Map::new();
-                    insert_text(&mut told, "content", &bytes);
-                    Ok(told.into())
+            Self::Read => {
+                let (path, encoding) = (text("path"), FileEncoding::Bytes);
+                match backend.dispatch(Payload::FilesRead { path, encoding }) {
+                    Ok(PayloadResult::Bytes(bytes)) => {
+                        let mut told = Map::new();
+                        insert_text(&mut told, "content", &bytes);
+                        Ok(told.into())
+                    }
+                    other => Err(unexpected(other)),
                 }
-                other => Err(unexpected(other)),
-            },
+            }
             Self::Write => {
                 let (path, data) = (text("path"), text("content").into_bytes());
                 match backend.dispatch(Payload::FilesWrite { path, data, mode: 0o644 }) {

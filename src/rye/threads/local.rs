@@ -32,8 +32,8 @@ use crate::rye::carry_out::pin_fallback;
 use crate::rye::facade::Rye;
 use crate::rye::run::run_id;
 use crate::thread::{
-    BackendCapability, BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend,
-    ThreadId, WorkspaceEntry, shown_bytes,
+    BackendCapability, BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult,
+    SandboxBackend, ThreadId, WorkspaceEntry, shown_bytes,
 };
 
 /// Where programs are found by their names.
@@ -179,25 +179,32 @@ impl SandboxBackend for LocalBackend<'_> {
             Payload::CommandRun { cmd, env, cwd, stdin, timeout } => {
                 self.command(&workspace, (cmd, env, cwd, stdin), timeout)
             }
-            Payload::FilesRead { path } => workspace.read(&path).map(PayloadResult::Bytes),
+            Payload::FilesRead { path, encoding } => {
+                let bytes = workspace.read(&path)?;
+                match encoding {
+                    FileEncoding::Bytes => Ok(PayloadResult::Bytes(bytes)),
+                    FileEncoding::Utf8 => match String::from_utf8(bytes) {
+                        Ok(text) => Ok(PayloadResult::Text(text)),
+                        Err(_) => Err(os_error(&format!("`{path}` is not UTF-8"))),
+                    },
+                }
+            }
             Payload::FilesWrite { path, data, mode } => {
                 workspace.write(&path, &data, mode)?;
                 let bytes = u64::try_from(data.len()).unwrap_or(u64::MAX);
                 Ok(PayloadResult::Written(bytes))
             }
             Payload::FilesList { path } => workspace.list(&path).map(PayloadResult::Entries),
-            Payload::FilesExists { path } => match workspace.open(&plain(&path)?, OFlags::PATH) {
-                Ok(_) => Ok(PayloadResult::Exists(true)),
-                Err(fault) if fault.kind == BackendFaultKind::FileNotFound => {
-                    Ok(PayloadResult::Exists(false))
-                }
-                Err(fault) => Err(fault),
-            },
+            Payload::FilesExists { path } => workspace.exists(&path).map(PayloadResult::Exists),
             Payload::CodeRun { .. } => {
                 let why = "this sandbox runs no snippets of code";
                 Err(BackendFault::new(BackendFaultKind::UnsupportedPayload, why))
             }
         }
+    }
+
+    fn serve_many(&self) {
+        self.rye.host().serve_many();
     }
 
     fn close(&self) {
@@ -207,8 +214,24 @@ impl SandboxBackend for LocalBackend<'_> {
 
 impl Workspace {
     fn open(&self, path: &str, flags: OFlags) -> Result<OwnedFd, BackendFault> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        // What is only looked at is not opened, and the kernel refuses what would be about that.
+        let flags = match flags.contains(OFlags::PATH) {
+            true => flags | OFlags::CLOEXEC,
+            false => flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY,
+        };
         open_beneath(self.root.as_fd(), path, flags).map_err(|errno| told(path, errno))
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, BackendFault> {
+        let path = plain(path)?;
+        if path == "." {
+            return Ok(true);
+        }
+        match self.open(&path, OFlags::PATH) {
+            Ok(_) => Ok(true),
+            Err(fault) if fault.kind == BackendFaultKind::FileNotFound => Ok(false),
+            Err(fault) => Err(fault),
+        }
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>, BackendFault> {
@@ -342,7 +365,9 @@ mod tests {
     use super::LocalBackend;
     use crate::id::Space;
     use crate::rye::RyeBuilder;
-    use crate::thread::{BackendFaultKind, Payload, PayloadResult, SandboxBackend, ThreadId};
+    use crate::thread::{
+        BackendFaultKind, FileEncoding, Payload, PayloadResult, SandboxBackend, ThreadId,
+    };
 
     fn list() -> Payload {
         Payload::FilesList { path: ".".into() }
@@ -374,15 +399,9 @@ mod tests {
             for payload in [
                 list(),
                 Payload::FilesExists { path: "x".into() },
-                Payload::FilesRead { path: "x".into() },
+                Payload::FilesRead { path: "x".into(), encoding: FileEncoding::Bytes },
                 Payload::FilesWrite { path: "x".into(), data: Vec::new(), mode: 0o644 },
-                Payload::CommandRun {
-                    cmd: "true".into(),
-                    env: std::collections::BTreeMap::new(),
-                    cwd: None,
-                    stdin: Vec::new(),
-                    timeout: Duration::from_secs(9),
-                },
+                Payload::command("true", Duration::from_secs(9)),
             ] {
                 let fault = backend.dispatch(payload).unwrap_err();
                 assert_eq!(fault.kind, BackendFaultKind::SandboxClosed);

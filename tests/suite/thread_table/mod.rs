@@ -2,6 +2,7 @@
 
 mod own_tools;
 mod state;
+mod streams;
 mod workspace;
 
 use serde_json::{Value, json};
