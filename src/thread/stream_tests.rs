@@ -111,8 +111,8 @@ fn programs() -> impl Strategy<Value = Vec<Does>> {
     prop::collection::vec(one, 0..60)
 }
 
-/// What must have ended before each payload begins, by the simplest model: a stream is what its next
-/// payload is behind.
+/// What must have ended before each payload begins, by the simplest model: a stream is what its
+/// next payload is behind.
 #[derive(Default)]
 struct Model {
     behind: BTreeMap<u32, BTreeSet<u32>>,
