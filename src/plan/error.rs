@@ -39,6 +39,7 @@ codes! {
     MATRIX_DIRECTIVE_ASYNC_INLINE = "matrix.directive_async_inline", Refused;
     MATRIX_DRY_RUN_REMOTE = "matrix.dry_run_remote", Refused;
     MATRIX_ASYNC_DRY_RUN = "matrix.async_dry_run", Refused;
+    MATRIX_FORK_SANDBOX = "matrix.fork_sandbox", Refused;
     MATRIX_EMPTY_REMOTE = "matrix.empty_remote", Refused;
     MATRIX_UNKNOWN_WORD = "matrix.unknown_word", Refused;
     MATRIX_NOT_EXECUTABLE = "matrix.not_executable", Refused;

@@ -2,8 +2,8 @@
 
 use super::error::{
     MATRIX_ASYNC_DRY_RUN, MATRIX_DIRECTIVE_ASYNC_INLINE, MATRIX_DIRECTIVE_REMOTE_INLINE,
-    MATRIX_DRY_RUN_REMOTE, MATRIX_EMPTY_REMOTE, MATRIX_NOT_BUILT, MATRIX_NOT_EXECUTABLE,
-    MATRIX_TOOL_FORK, MATRIX_UNKNOWN_WORD,
+    MATRIX_DRY_RUN_REMOTE, MATRIX_EMPTY_REMOTE, MATRIX_FORK_SANDBOX, MATRIX_NOT_BUILT,
+    MATRIX_NOT_EXECUTABLE, MATRIX_TOOL_FORK, MATRIX_UNKNOWN_WORD,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -137,6 +137,8 @@ pub(crate) enum MatrixError {
     DryRunRemote,
     #[error("a dry run starts nothing, so nothing can be detached")]
     AsyncDryRun,
+    #[error("a thread has no sandbox of its own: each tool that it calls is held by itself")]
+    ForkSandbox,
     #[error("`remote:` names no remote")]
     EmptyRemote,
     #[error("`{}` is not a valid {what}", escape_line(.word))]
@@ -176,6 +178,7 @@ impl Diagnose for MatrixError {
             Self::DirectiveAsyncInline => MATRIX_DIRECTIVE_ASYNC_INLINE,
             Self::DryRunRemote => MATRIX_DRY_RUN_REMOTE,
             Self::AsyncDryRun => MATRIX_ASYNC_DRY_RUN,
+            Self::ForkSandbox => MATRIX_FORK_SANDBOX,
             Self::EmptyRemote => MATRIX_EMPTY_REMOTE,
             Self::UnknownWord { .. } => MATRIX_UNKNOWN_WORD,
             Self::NotExecutable { .. } => MATRIX_NOT_EXECUTABLE,
@@ -192,6 +195,7 @@ impl Diagnose for MatrixError {
             }
             Self::DryRunRemote => "use `--target local` with `--dry-run`".into(),
             Self::AsyncDryRun => "drop `--async` or `--dry-run`".into(),
+            Self::ForkSandbox => "drop `--sandbox`".into(),
             Self::EmptyRemote => "use `remote` for the default one, or `remote:<name>`".into(),
             Self::UnknownWord { near: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::UnknownWord { words, .. } => format!("allowed: {}", words.join(", ")),

@@ -67,6 +67,29 @@ fn paths(files: &[Place]) -> String {
     paths.collect::<Vec<_>>().join(" and ")
 }
 
+impl ResolveError {
+    /// The same without the names of other items that `may` does not let through; `None` where it
+    /// names none.
+    pub(crate) fn in_reach(&self, may: impl Fn(&Ref) -> bool) -> Option<Self> {
+        match self {
+            Self::NotFound { query, searched, near, file } => {
+                let is_let = |near: &&String| near.parse().is_ok_and(|item| may(&item));
+                let near: Vec<String> = near.iter().filter(is_let).cloned().collect();
+                let file = file.clone().filter(|_| !near.is_empty());
+                let (query, searched) = (query.clone(), searched.clone());
+                Some(Self::NotFound { query, searched, near, file })
+            }
+            Self::AmbiguousKind { id, both } if !both.iter().all(&may) => {
+                let query = id.parse().ok()?;
+                let near = both.iter().filter(|item| may(item)).map(Ref::to_string).collect();
+                let searched = Space::NEAREST_FIRST.to_vec();
+                Some(Self::NotFound { query, searched, near, file: None })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Diagnose for ResolveError {
     fn code(&self) -> Code {
         match self {

@@ -315,13 +315,16 @@ impl<'a> RyeTools<'a> {
         reach: &SnippetReach,
     ) -> Result<Map<String, Value>, Failure> {
         let query = tool(id)?;
-        let (mut told, _) = self.rye.items().describe_at(&query, level, examples)?;
+        let granted = self.granted(reach);
+        let may = |item: &Ref| granted.as_ref().is_none_or(|granted| granted.allow(item));
+        let told = self.rye.items().describe_at(&query, level, examples);
+        let (mut told, _) = told.map_err(|no| grants::in_reach(no, may))?;
         if self.hides_values {
             told.retain(|key, _| !["path", "shadowed"].contains(&key.as_str()));
         }
         let item = told.get("item_id").and_then(Value::as_str).unwrap_or_default();
         let item = item.parse::<Ref>()?;
-        grants::judge(self.granted(reach).as_ref(), &item)?;
+        grants::judge(granted.as_ref(), &item)?;
         Ok(told)
     }
 

@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::base::Digest;
 use crate::base::json::object;
-use crate::diagnostic::{Code, Diagnose};
+use crate::diagnostic::{Code, Diagnose, Failure};
 use crate::id::{Grants, Ref};
 use crate::parse::Tool;
+use crate::resolve::ResolveError;
 use crate::rye::{CODE_APPROVAL_NEEDED, GRANT_DENIED};
 use crate::verify::Source;
 
@@ -29,6 +30,15 @@ pub(super) fn judge(grants: Option<&Grants>, item: &Ref) -> Result<(), GrantDeni
     match grants.filter(|grants| !grants.allow(item)) {
         None => Ok(()),
         Some(grants) => Err(GrantDenied { item: item.clone(), granted: grants.to_texts() }),
+    }
+}
+
+/// What a caller is told of an item that is not there, or that is not one alone: of others it
+/// learns the names that it may reach, and no other.
+pub(super) fn in_reach(failure: Failure, may: impl Fn(&Ref) -> bool) -> Failure {
+    match failure.downcast_ref::<ResolveError>().and_then(|error| error.in_reach(&may)) {
+        Some(error) => error.into(),
+        None => failure,
     }
 }
 

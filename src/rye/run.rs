@@ -246,10 +246,13 @@ impl Runs<'_> {
         let policy = CallPolicy::new(self.rye, LockMode::from_flag(request.locked));
         let policy = policy.in_thread(thread);
         let loader = policy.loader(sink);
-        let found = loader.find(&query)?;
+        let reach = request.grants.as_ref();
+        let found = loader.find(&query).map_err(|failure| {
+            grants::in_reach(failure, |item| reach.is_none_or(|reach| reach.allow(item)))
+        })?;
         tracing::info!(item = %found.item, space = %found.space, path = %found.path.display(), "found");
         progress.item = found.item.to_string();
-        grants::judge(request.grants.as_ref(), &found.item)?;
+        grants::judge(reach, &found.item)?;
         mode.check(found.item.kind)?;
         if request.detached {
             Detaching::check(request)?;
@@ -264,6 +267,9 @@ impl Runs<'_> {
         match parsed {
             Item::Tool(tool) => self.run_tool(loader, source, *tool, request, progress),
             Item::Directive(directive) if mode.thread == Thread::Fork && !mode.dry_run => {
+                if request.sandbox != SandboxChoice::Auto {
+                    return Err(MatrixError::ForkSandbox.into());
+                }
                 Threads::new(self.rye).fork(loader, source, *directive, request)
             }
             Item::Directive(directive) => run_directive(loader, source, *directive, request),

@@ -276,3 +276,26 @@ fn h04_a_refusal_is_an_event_too() {
     assert_eq!(trace[0]["step"], "refused");
     assert_eq!(trace[0]["code"], "matrix.tool_fork");
 }
+
+#[test]
+fn a_level_of_the_sandbox_for_a_thread_is_refused_and_never_passed_over() {
+    let world = world();
+    for (level, fork, code) in [
+        ("landlock", true, "matrix.fork_sandbox"),
+        ("bwrap", true, "matrix.fork_sandbox"),
+        ("off", true, "matrix.fork_sandbox"),
+        ("auto", true, "thread.no_provider"),
+        ("landlock", false, ""),
+    ] {
+        let thread = if fork { "fork" } else { "inline" };
+        let args = ["execute", DIRECTIVE, "--thread", thread, "--sandbox", level, "--json"];
+        let said = world.rye(&args);
+        assert_eq!(said.code(), code, "{level} {thread}: {said:?}");
+        if code == "matrix.fork_sandbox" {
+            assert_eq!(said.status, 4);
+            let said = world.rye(&[&args[..], &["--async"]].concat());
+            assert_eq!(said.code(), code, "{level} {thread}: {said:?}");
+        }
+    }
+    assert_eq!(world.json(&["thread", "list"]).1["threads"], json!([]), "nothing was registered");
+}

@@ -151,7 +151,8 @@ impl ThreadCalls<'_> {
         if query.space.is_some_and(|space| space != Space::Project) || query.bundle.is_some() {
             return Err(denied("a thread asks for signatures over items of the project alone"));
         }
-        let found = self.rye.signing().find(&query, Some(Space::Project)).map_err(refused)?;
+        let found = self.rye.signing().find(&query, Some(Space::Project));
+        let found = found.map_err(|no| refused(grants::in_reach(no, |it| self.sign.allow(it))))?;
         grants::judge(Some(&self.sign), &found.item).map_err(|no| refused(no.into()))?;
         if let Some(why) = for_a_person(&found.item) {
             return Err(denied(why));
@@ -165,7 +166,9 @@ impl ThreadCalls<'_> {
 
     fn item(&self, item: &str) -> Result<Value, Failure> {
         let query: Query = item.parse()?;
-        let described = self.rye.items().describe(&query)?;
+        let described = self.rye.items().describe(&query);
+        let described =
+            described.map_err(|no| grants::in_reach(no, |item| self.fetch.allow(item)))?;
         grants::judge(Some(&self.fetch), &described.detail.item)?;
         Ok(json!({"item_id": described.detail.item, "content": described.content}))
     }

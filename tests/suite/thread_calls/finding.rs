@@ -65,3 +65,51 @@ fn a_model_finds_and_reads_about_what_its_thread_reaches_and_nothing_else() {
         assert_eq!(told["error_kind"], "unknown_tool", "{told}");
     }
 }
+
+#[test]
+fn of_an_item_that_is_not_there_a_model_is_told_the_near_names_that_it_reaches_and_no_other_table()
+{
+    let world = World::new();
+    for name in ["count", "hidden"] {
+        world.signed(&format!(".ai/tools/acme/{name}.sh"), &tool("", "cat\n"));
+    }
+    world.signed(".ai/directives/acme/count.md", &crate::threads::directive("count", "", ""));
+    for name in ["styles", "secrets"] {
+        world.signed(&format!(".ai/knowledge/acme/{name}.md"), "# A page\n\nText.\n");
+    }
+    let (none, mine) = (json!([]), json!(["tool:acme/count"]));
+    let item = |id: &str| json!({"item_id": id});
+    let rows = [
+        ("rye_execute", item("tool:acme/hiden"), &none),
+        ("rye_execute", item("tool:acme/coun"), &mine),
+        // A directive of that name is out of its reach.
+        ("rye_execute", item("acme/count"), &mine),
+        ("rye_describe", item("tool:acme/hiden"), &none),
+        ("rye_describe", item("tool:acme/coun"), &mine),
+        ("rye_describe", item("knowledge:acme/secret"), &none),
+        ("rye_fetch", item("knowledge:acme/secret"), &none),
+        ("rye_fetch", item("knowledge:acme/style"), &json!(["knowledge:acme/styles"])),
+        ("rye_sign", item("tool:acme/hiden"), &none),
+        ("rye_sign", item("tool:acme/coun"), &mine),
+    ];
+    let calls: Vec<_> = rows.iter().map(|(name, args, _)| (*name, args.clone())).collect();
+    let permissions = "<execute><tool>rye.describe</tool><tool>rye.code</tool>\
+         <tool>acme.count</tool></execute><fetch><knowledge>acme.styles</knowledge></fetch>\
+         <sign><tool>acme.count</tool></sign>";
+    for ((name, args, near), told) in rows.iter().zip(gave(&world, &calls, permissions)) {
+        let detail = &told["detail"];
+        assert_eq!(detail["code"], "resolve.not_found", "{name} {args}: {told}");
+        assert_eq!(&detail["data"]["near"], *near, "{name} {args}: {told}");
+        assert!(!told.to_string().contains("hidden"), "{told}");
+        assert!(!told.to_string().contains("directive:"), "{told}");
+    }
+    #[cfg(feature = "code")]
+    for code in ["await runTool('acme/hiden', {})", "await describeTool('acme/hiden')"] {
+        let told = gave(&world, &[("rye_code", json!({"code": code}))], permissions).remove(0);
+        assert!(told.to_string().contains("resolve.not_found"), "{code}: {told}");
+        assert!(!told.to_string().contains("hidden"), "{code}: {told}");
+    }
+    // Whoever is no thread is told all of them.
+    let (_, told) = world.json(&["execute", "tool:acme/hiden"]);
+    assert_eq!(told["data"]["near"], json!(["tool:acme/hidden"]), "{told}");
+}
