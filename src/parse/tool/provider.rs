@@ -299,7 +299,14 @@ mod tests {
         assert_eq!(whole.headers, [("x-team".to_owned(), "red".to_owned())]);
         assert_eq!(whole.options["temperature"], 0);
         assert_eq!((whole.retry.tries, whole.retry.first_wait.as_millis()), (2, 5));
-        assert!(!whole.streams);
+        assert!(!whole.streams && !whole.is_strict);
+        assert!(http(&HTTP.replace("stream: false", "strict: true")).is_strict);
+        let other = HTTP.replace("openai_chat", "anthropic").replace("answer_tokens_as", "strict");
+        assert!(
+            read(&other.replace("max_tokens", "true"))
+                .unwrap_err()
+                .starts_with("`/provider/strict` ")
+        );
         let least = http(
             "tool_type: provider\nprovider: {kind: anthropic, base_url: 'http://127.0.0.1:1', \
              models: {general: m}}\n",
@@ -316,6 +323,7 @@ mod tests {
             ("kind: openai_chat", "kind: anthropic", "/provider/answer_tokens_as"),
             ("kind: openai_chat", "kind: openai", "/provider/kind"),
             ("stream: false", "turns: []", "/provider/turns"),
+            ("stream: false", "strict: 'yes'", "/provider/strict"),
             ("stream: false", "stream: 'no'", "/provider/stream"),
             ("  base_url: https://api.example/v1\n", "", "/provider/base_url"),
             ("https://api.example/v1", "http://api.example/v1", "/provider/base_url"),

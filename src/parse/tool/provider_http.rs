@@ -29,6 +29,8 @@ pub(crate) struct HttpProvider {
     pub(crate) retry: ProviderRetry,
     /// The answer is asked for piece by piece.
     pub(crate) streams: bool,
+    /// A model is held to the schemas of its tools by the server, where they fit that.
+    pub(crate) is_strict: bool,
 }
 
 /// Whose requests and answers it speaks.
@@ -50,8 +52,16 @@ pub(crate) struct ProviderRetry {
 }
 
 /// What is said in the block of such a provider, beside what every provider says.
-pub(super) const KEYS: [&str; 7] =
-    ["base_url", "credential_env", "headers", "options", "retry", "stream", "answer_tokens_as"];
+pub(super) const KEYS: [&str; 8] = [
+    "base_url",
+    "credential_env",
+    "headers",
+    "options",
+    "retry",
+    "stream",
+    "answer_tokens_as",
+    "strict",
+];
 
 /// Members of a request that rye sets itself; one more choice would cost as much again.
 const OWN_OPTIONS: [&str; 10] = [
@@ -106,6 +116,10 @@ pub(super) fn http_provider(
             }
         },
     };
+    let strict = block.truth("strict")?;
+    if strict.is_some() && !is_openai {
+        return Err(bad(&block.pointer("strict"), "is for `openai_chat` alone"));
+    }
     let credential_env = block.string("credential_env")?;
     if let Some(name) = &credential_env {
         let is_own = name.starts_with("RYE_") || name == "USER_SPACE";
@@ -124,6 +138,7 @@ pub(super) fn http_provider(
         options: options(block)?,
         retry: retry(block)?,
         streams: block.truth("stream")?.unwrap_or(true),
+        is_strict: strict.unwrap_or(false),
     })
 }
 

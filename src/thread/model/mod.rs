@@ -1,8 +1,8 @@
 //! Who answers in a thread.
 //!
 //! `scripted.rs` says what stands in a script · `http.rs` asks a server, and reads its answer by
-//! `answer.rs`; what is told and read in each shape stands in `openai.rs` and `anthropic.rs` ·
-//! `error.rs`
+//! `answer.rs`; what is told and read in each shape stands in `openai.rs` and `anthropic.rs`,
+//! `strict.rs` which schemas a server can hold a model to · `error.rs`
 
 mod answer;
 mod anthropic;
@@ -12,6 +12,7 @@ pub(crate) mod fuzz;
 mod http;
 mod openai;
 mod scripted;
+mod strict;
 
 pub(crate) use error::CODES;
 pub(crate) use http::{Credential, HttpModel};

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{AnswerFault, Progress, bad, parsed, told_fault};
+use super::strict::fits_strict;
 use super::{Asked, Kept, Message, ModelCall, Turn, arguments};
 use crate::base::Mask;
 use crate::base::event_stream::ServerEvent;
@@ -46,7 +47,7 @@ pub(super) fn request(
             .into_iter()
             .chain(asked.messages.iter().map(|it| told(it, from)))
             .collect(),
-        tools: asked.tools.iter().map(ModelTool::to_json).collect(),
+        tools: asked.tools.iter().map(|tool| told_tool(tool, http.is_strict)).collect(),
         stream: http.streams,
         stream_options: http.streams.then_some(StreamOptions { include_usage: true }),
     };
@@ -56,6 +57,15 @@ pub(super) fn request(
         request[name.as_str()] = value.clone();
     }
     request
+}
+
+/// A tool with its schema as it is; `strict` where it is asked for and the schema fits it.
+fn told_tool(tool: &ModelTool, is_strict: bool) -> Value {
+    let mut told = tool.to_json();
+    if is_strict && fits_strict(&tool.parameters) {
+        told["function"]["strict"] = true.into();
+    }
+    told
 }
 
 fn told(message: &Message, from: &str) -> Value {

@@ -244,3 +244,56 @@ fn a_transcript_says_which_provider_answered_and_holds_no_delta() {
     let url = server.server.url("");
     assert_eq!(said[0]["kept"]["from"], format!("tool:acme/script at {url}/"));
 }
+
+#[test]
+fn a_server_holds_its_model_to_the_schemas_that_fit_where_its_provider_says_so_and_they_go_as_are()
+{
+    let may = "<execute><tool>acme.echo</tool><tool>rye.workspace.*</tool></execute>";
+    // A property may have the name of a word of schemas.
+    let text = crate::threads::directive("go", "turns=\"9\"", may).replace(
+        "<outputs>",
+        "<outputs><output name=\"additionalProperties\" type=\"string\">a text</output>",
+    );
+    let last = "{\"n\": 7, \"additionalProperties\": \"x\"}";
+    for (spoken, more, is_strict) in [
+        (ALL[0], json!({}), false),
+        (ALL[0], json!({"strict": false}), false),
+        (ALL[0], json!({"strict": true}), true),
+        (ALL[1], json!({"strict": true}), true),
+        (ALL[2], json!({}), false),
+    ] {
+        let server = Checked::says(spoken, vec![calls("directive_return", last)]);
+        let world = world(spoken, &server.server, &more);
+        world.signed(".ai/directives/acme/go.md", &text);
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{spoken:?} {more}: {told}");
+        assert_eq!(told["outputs"]["additionalProperties"], "x", "{told}");
+        let requests = server.requests();
+        let mut strict = Vec::new();
+        for tool in requests[0]["tools"].as_array().unwrap() {
+            let function = if spoken.is_openai { &tool["function"] } else { tool };
+            let name = function["name"].as_str().unwrap();
+            if let Some(said) = function.get("strict") {
+                strict.push((name, said.clone()));
+            }
+            let schema = &function[if spoken.is_openai { "parameters" } else { "input_schema" }];
+            if name == "directive_return" {
+                let want = json!({"type": "string", "description": "a text"});
+                assert_eq!(schema["properties"]["additionalProperties"], want, "{schema}");
+                assert_eq!(schema["additionalProperties"], false);
+            }
+            if name == "acme_echo" {
+                assert_eq!(schema, &json!({"type": "object", "properties": {}}));
+            }
+        }
+        // What may be left out, and what lets anything in, is not held to it.
+        let fit = [
+            "directive_return",
+            "read_workspace_file",
+            "run_shell_command",
+            "write_workspace_file",
+        ];
+        let fit: Vec<_> = fit.into_iter().map(|name| (name, json!(true))).collect();
+        assert_eq!(strict, if is_strict { fit } else { Vec::new() }, "{spoken:?} {more}");
+    }
+}
