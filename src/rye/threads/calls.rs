@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::ThreadParent;
 use super::below::ThreadGrants;
 use super::find_tools::FindTool;
+use super::own_paths::OwnPaths;
 use super::own_tools::OwnTool;
 #[cfg(feature = "code")]
 use super::snippet_tool::SnippetTool;
@@ -285,7 +286,8 @@ impl ThreadTool for ItemTool<'_> {
         args: Map<String, Value>,
     ) -> Result<Value, ToolCallFault> {
         let request = Request { params: args, ..Request::new(self.item.to_string()) };
-        self.calls.run(request, session)
+        let came = self.calls.run(request, session);
+        came.map_err(|fault| OwnPaths::of(self.calls.rye).hidden_in(fault))
     }
 }
 
@@ -322,6 +324,17 @@ impl ThreadTool for CheckedTool<'_> {
     }
 
     fn call(
+        &self,
+        session: &ThreadSession<'_>,
+        args: Map<String, Value>,
+    ) -> Result<Value, ToolCallFault> {
+        let came = self.judged(session, args);
+        came.map_err(|fault| OwnPaths::of(self.calls.rye).hidden_in(fault))
+    }
+}
+
+impl CheckedTool<'_> {
+    fn judged(
         &self,
         session: &ThreadSession<'_>,
         args: Map<String, Value>,
@@ -365,9 +378,7 @@ impl ThreadTool for CheckedTool<'_> {
             }
         }
     }
-}
 
-impl CheckedTool<'_> {
     /// Arguments that fit the schema of the tool.
     fn checked(
         &self,

@@ -3,6 +3,7 @@
 mod own_tools;
 mod state;
 mod streams;
+mod told;
 mod workspace;
 
 use serde_json::{Value, json};

@@ -1,0 +1,128 @@
+//! What a model is told of its calls, value by value (threads 4.2, 4.3).
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use super::{call, forked, prepared, results};
+use crate::world::World;
+
+fn shell(more: &str, script: &str) -> String {
+    format!(
+        "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
+         # description = \"d\"\n{more}# ///\n{script}"
+    )
+}
+
+#[test]
+fn what_is_not_understood_is_told_by_its_first_2000_characters_and_near_names_table() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
+    let text = |n: usize| json!(format!("[{}]", "é".repeat(n - 2)));
+    let rows = [
+        ("acme_echo", text(1_999), 1_999),
+        ("acme_echo", text(2_000), 2_000),
+        ("acme_echo", text(2_001), 2_000),
+        ("acme_echo", text(99_000), 2_000),
+    ];
+    let unknown = ["acme_ech", "acme_echo2", "other", "rye_execut", "acme/echo", ""];
+    let calls = rows.iter().map(|(name, args, _)| call(name, args));
+    let names = unknown.iter().filter(|name| !name.is_empty());
+    let calls: Vec<Value> = calls.chain(names.map(|name| call(name, &json!({})))).collect();
+    prepared(&world, &calls, "<execute><tool>acme.*</tool></execute>");
+    let gave = results(&world, &forked(&world));
+    for ((_, args, shown), told) in rows.iter().zip(&gave) {
+        let keys: Vec<&String> = told.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["ok", "error_kind", "message", "detail"], "{told}");
+        assert_eq!(
+            (&told["ok"], &told["error_kind"]),
+            (&json!(false), &json!("invalid_tool_arguments"))
+        );
+        let detail = told["detail"].as_str().unwrap();
+        assert_eq!(detail.chars().count(), *shown);
+        assert!(args.as_str().unwrap().starts_with(detail));
+    }
+    let near = |at: usize| gave[rows.len() + at].clone();
+    for (at, (name, want)) in [
+        ("acme_ech", json!(["acme_echo"])),
+        ("acme_echo2", json!(["acme_echo"])),
+        ("other", json!([])),
+        ("rye_execut", json!(["rye_execute"])),
+        ("acme/echo", json!(["acme_echo"])),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let want = json!({
+            "ok": false, "error_kind": "unknown_tool",
+            "message": format!("unknown tool '{name}'"), "detail": want,
+        });
+        assert_eq!(near(at), want);
+    }
+}
+
+#[test]
+fn no_result_names_a_place_outside_of_the_workspace_a_value_of_the_environment_or_a_signature_table()
+ {
+    let world = World::new_on_disk().env("ACME_TOKEN", "canary-4c1d");
+    // A program that lies in the project is passed over, and told where it lies.
+    let program = world.write("bin/no-such-program", "#!/bin/sh\n");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", world.project().join("bin").display());
+    let world = world.env("PATH", &path);
+    world.signed(".ai/tools/acme/fails.sh", &shell("", "echo no >&2; exit 3\n"));
+    world.signed(".ai/tools/acme/altered.sh", &shell("", "cat\n"));
+    let path = world.project().join(".ai/tools/acme/altered.sh");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text + "echo more\n").unwrap();
+    world.write(".ai/tools/acme/unsigned.sh", shell("", "cat\n"));
+    world.signed(".ai/tools/acme/twice.sh", &shell("", "cat\n"));
+    world.write(".ai/tools/acme/twice.py", "print(1)\n");
+    let odd = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+        category: acme\ndescription: d\nexec:\n  command: no-such-program\n";
+    world.signed(".ai/tools/acme/odd.yaml", odd);
+    let secret = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+        category: acme\ndescription: d\nexec:\n  command: printenv\n  args: [ACME_TOKEN]\n  \
+        env: [ACME_TOKEN]\n";
+    world.signed(".ai/tools/acme/secret.yaml", secret);
+    world.signed(".ai/knowledge/acme/page.md", "# A page\n\nText.\n");
+    let run = |id: &str| call("rye_execute", &json!({"item_id": id}));
+    let ids = ["fails", "altered", "unsigned", "twice", "odd", "secret", "none"];
+    let mut calls: Vec<Value> = ids.iter().map(|id| run(&format!("tool:acme/{id}"))).collect();
+    let fetches = ["tool:acme/fails", "tool:acme/altered", "tool:acme/unsigned", "tool:acme/twice"];
+    let more = |name: &str, key: &str, value: &str| call(name, &json!({key: value}));
+    calls.extend(fetches.map(|id| more("rye_fetch", "item_id", id)));
+    calls.extend(fetches.map(|id| more("rye_describe", "item_id", id)));
+    calls.push(more("rye_fetch", "item_id", "knowledge:acme/page"));
+    calls.push(more("rye_fetch", "query", "page"));
+    calls.push(more("rye_search", "query", "d"));
+    calls.push(more("rye_fetch", "blob", "x"));
+    calls.push(more("rye_sign", "item_id", "tool:acme/altered"));
+    calls.push(more("rye_sign", "item_id", "tool:acme/twice"));
+    calls.push(run("directive:acme/go"));
+    calls.push(call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"})));
+    let permissions = "<execute><tool>acme.*</tool><tool>rye.search</tool>\
+        <tool>rye.describe</tool><directive>acme.*</directive></execute>\
+        <fetch><tool>acme.*</tool><knowledge>acme.*</knowledge></fetch>\
+        <sign><tool>acme.*</tool></sign>";
+    prepared(&world, &calls, permissions);
+    let gave = results(&world, &forked(&world));
+    assert_eq!(gave.len(), calls.len());
+    let places = [world.project().display().to_string(), world.home().display().to_string()];
+    let mut wrong = Vec::new();
+    for (call, told) in calls.iter().zip(&gave) {
+        let text = told.to_string();
+        let mut bad: Vec<&str> = places.iter().map(String::as_str).collect();
+        bad.extend(["canary-4c1d", "rye:signed", "/run/user"]);
+        if bad.iter().any(|bad| text.contains(bad)) {
+            wrong.push(format!("{}: {text}", call["calls"][0]));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(gave[1]["detail"]["code"], "verify.altered", "{}", gave[1]);
+    assert!(gave[4].to_string().contains("{project_path}/bin"), "{}", gave[4]);
+    assert!(gave[5]["message"].as_str().unwrap().contains("***"), "{}", gave[5]);
+    // The person is told the place.
+    let (_, told) = world.json(&["execute", "tool:acme/odd"]);
+    assert!(told.to_string().contains(&places[0]), "{told}");
+}
