@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::threads::{ONLY_ECHO, call, events, fork, hand_over, rows, world};
+use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
 use crate::world::World;
 
 const CONFIG: &str = ".ai/config/agent/guardrails.yaml";
@@ -226,4 +226,36 @@ fn a_configuration_of_guardrails_that_is_not_valid_lets_nothing_start_table() {
     configured(&world, &[row("monitor", json!({}))]);
     fs::write(world.home().join(".ai/tools/acme/mood.yaml"), item("{a: 1}")).unwrap();
     assert_ne!(fork(&world, &[]).0, 0);
+}
+
+#[test]
+fn a_thread_below_is_judged_as_well_and_what_did_not_pass_there_reaches_none_above_it() {
+    let below = call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"}));
+    let may = "<execute><directive>acme.child</directive></execute>";
+    let world = world(&json!([below, hand_over()]), "turns=\"9\"", may);
+    let mut last = hand_over();
+    last["text"] = json!("canary-child");
+    world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&json!([last])));
+    let text = directive("child", "turns=\"9\"", "").replace("acme/script", "acme/child_script");
+    world.signed(".ai/directives/acme/child.md", &text);
+    world.write_home(".ai/tools/acme/judge.py", JUDGE);
+    world.signed_home(".ai/tools/acme/mood.yaml", &item("{}"));
+    let only = |mode| scored(mode, 0.0, json!({"match": ["directive:acme/child"]}));
+    for (mode, is_replaced) in [("enforce", true), ("monitor", false), ("metric", false)] {
+        configured(&world, &[only(mode)]);
+        let before = rows(&world).len();
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{mode}: {told}");
+        assert!(told.get("replaced_by").is_none() && evals(&world, &told).is_empty(), "{told}");
+        let gave = events(&world, told["thread_id"].as_str().unwrap(), "tool_call_result");
+        let gave: Value = serde_json::from_str(gave[0]["content"].as_str().unwrap()).unwrap();
+        let said = gave.to_string();
+        assert_eq!(said.contains("canary-child"), !is_replaced, "{mode}: {gave}");
+        assert_eq!(gave["outputs"], if is_replaced { json!({}) } else { json!({"n": 7}) });
+        let child = &rows(&world)[before + 1];
+        assert_eq!(child["item_id"], "directive:acme/child", "{child}");
+        let scores = evals(&world, child);
+        assert_eq!((scores.len(), &scores[0]["mode"]), (1, &json!(mode)), "{scores:?}");
+        assert_eq!(scores[0]["score"], 0.0, "{scores:?}");
+    }
 }
