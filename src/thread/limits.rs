@@ -1,5 +1,7 @@
 //! How much a thread may use (threads 2).
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use super::error::ThreadError;
@@ -105,6 +107,14 @@ impl ThreadLimits {
         let number = number.flatten().filter(|number| *number <= SAFE);
         *place = number.ok_or_else(|| bad(format!("`{text}` is not a whole number from 0")))?;
         Ok(())
+    }
+
+    /// No longer than whoever starts the thread waits for it, in whole seconds.
+    pub(crate) fn within(self, timeout: Option<Duration>) -> Self {
+        let most = timeout.map(|time| time.as_secs() + u64::from(time.subsec_nanos() > 0));
+        let duration_seconds =
+            most.map_or(self.duration_seconds, |most| self.duration_seconds.min(most.max(1)));
+        Self { duration_seconds, ..self }
     }
 
     /// The lower ones of both.

@@ -292,6 +292,37 @@ fn time_that_is_over_ends_a_call_that_is_under_way() {
 }
 
 #[test]
+fn the_time_that_a_caller_gives_and_that_of_a_thread_above_end_a_thread_table() {
+    let below = call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"}));
+    let may = "<execute><tool>acme.slow</tool><directive>acme.child</directive></execute>";
+    let world = world(&json!([below, hand_over()]), "turns=\"9\"", may);
+    let slow = ECHO.replace("echo x >> ran\ncat\n", "sleep 300\n");
+    world.signed(".ai/tools/acme/slow.sh", &slow);
+    let child = provider(&json!([call("acme_slow", &json!({})), hand_over()]));
+    world.signed_home(".ai/tools/acme/child_script.yaml", &child);
+    let text = directive("child", "turns=\"9\"", may).replace("acme/script", "acme/child_script");
+    world.signed(".ai/directives/acme/child.md", &text);
+    let child = ["execute", "directive:acme/child", "--thread", "fork", "--timeout", "700ms"];
+    for (args, threads) in [
+        (&child[..], 1),
+        (&["execute", "directive:acme/go", "--thread", "fork", "--timeout", "1"], 2),
+        (&["execute", "directive:acme/go", "--thread", "fork", "--limit", "duration_seconds=1"], 2),
+    ] {
+        let (begin, before) = (Instant::now(), rows(&world).len());
+        let (status, told) = world.json(args);
+        let limit = (status, &told["code"], &told["data"]["limit"]);
+        let want = (4, &json!("thread.limit_exceeded"), &json!("duration_seconds"));
+        assert_eq!(limit, want, "{args:?}: {told}");
+        assert!(begin.elapsed() < Duration::from_mins(2), "{args:?}");
+        let all = rows(&world);
+        assert_eq!(all.len() - before, threads, "{args:?}");
+        for row in &all[before..] {
+            assert_eq!(row["thread_status"], "failed", "{args:?}: {row}");
+        }
+    }
+}
+
+#[test]
 fn a_model_that_ends_without_outputs_is_asked_twice_again_and_that_is_no_success() {
     let silent = json!({"text": "I am done.", "usage": {"input": 1}});
     let world = world(&json!([silent, silent, hand_over()]), "turns=\"9\"", "");

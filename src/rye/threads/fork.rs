@@ -116,7 +116,7 @@ impl Threads<'_> {
         let hooks =
             ThreadHooks::checked(&loader, &log, &id, &lineage.source, &chosen, request.locked)?;
         let prepared = Prepared {
-            limits: limits(&loader, &lineage, &request.limits)?,
+            limits: limits(&loader, &lineage, &request.limits)?.within(request.timeout),
             chosen,
             hooks,
             prompt: prompt(&loader, &lineage, &inputs)?,
