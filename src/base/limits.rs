@@ -1,4 +1,12 @@
-//! Every cap, once, each with its reason.
+//! Every cap, once, each with its reason; those of what a thread does in its sandbox stand in
+//! `limits/workspace.rs`.
+
+mod workspace;
+
+pub(crate) use workspace::{
+    BACKEND_STREAMS, STREAM_WAITING, WORKSPACE_COMMAND_CHARS, WORKSPACE_DEPTH,
+    WORKSPACE_FILE_BYTES, WORKSPACE_FILE_MIB, WORKSPACE_NAMES, WORKSPACE_OUTPUT_BYTES,
+};
 
 /// Largest item in bytes. Items are read whole; a text that people review is far smaller.
 pub(crate) const ITEM_BYTES: u64 = 4 << 20;
@@ -581,23 +589,6 @@ pub(crate) const DETACHED_REQUEST_BYTES: u64 = 64 << 20;
 /// Bytes of the newest events of a thread that an agent is shown; it reads them all.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_EVENTS_BYTES: usize = 64 << 10;
-/// Longest command that the model of a thread has run, in characters (threads 4.4).
-pub(crate) const WORKSPACE_COMMAND_CHARS: usize = 2_048;
-/// What is kept of each output of such a command, in bytes: many times what a model is given.
-pub(crate) const WORKSPACE_OUTPUT_BYTES: usize = 1 << 20;
-/// Largest file of a workspace that is read for a model, in bytes: it is held in memory.
-pub(crate) const WORKSPACE_FILE_BYTES: u64 = 8 << 20;
-/// Most names of a folder of a workspace that are read; a model is given 500 of them.
-pub(crate) const WORKSPACE_NAMES: usize = 20_000;
-/// Most streams of one call of a tool in its sandbox: each has a thread.
-pub(crate) const BACKEND_STREAMS: usize = 16;
-/// Most payloads that wait in one of them: what is written is held in memory.
-pub(crate) const STREAM_WAITING: usize = 256;
-/// Deepest path in a workspace, in folders: each is opened by itself.
-pub(crate) const WORKSPACE_DEPTH: usize = 64;
-/// Largest file that a command in a workspace writes, in mebibytes: a mistake does not fill a disk.
-pub(crate) const WORKSPACE_FILE_MIB: u64 = 1_024;
-
 /// Most that one turn counts as, in tokens and in millionths of a dollar: far beyond every limit,
 /// and a hundred turns of it still fit into a table.
 pub(crate) const LEDGER_MOST: u64 = 1 << 56;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use proptest::prelude::*;
+use proptest::prelude::{
+    ProptestConfig, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
 
 use super::stream::{BackendStream, BackendStreams, PayloadFuture};
 use crate::base::limits::{BACKEND_STREAMS, STREAM_WAITING};
