@@ -5,7 +5,8 @@
 //!
 //! `db.rs` the file and its versions · `pending.rs` requests that wait for a person ·
 //! `snippets.rs` snippets that do ·
-//! `threads.rs` threads and what they use, `thread_waits.rs` those that wait for a person ·
+//! `threads.rs` threads and what they use, `thread_row.rs` one as it stands ·
+//! `thread_waits.rs` those that wait for a person ·
 //! `detached.rs` runs in processes of their own · `reaper.rs` of those whose process is gone ·
 //! `threads_above.rs` which of them stand above a process ·
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
@@ -25,6 +26,7 @@ mod pending;
 mod reaper;
 mod snippets;
 mod stops;
+mod thread_row;
 mod thread_waits;
 mod threads;
 mod threads_above;
@@ -37,6 +39,7 @@ pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
 #[cfg(feature = "code")]
 pub(crate) use snippets::{WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet};
+pub(crate) use thread_row::ThreadRow;
 pub(crate) use thread_waits::ThreadWaits;
-pub(crate) use threads::{Amounts, Breach, NewThread, ThreadRow};
+pub(crate) use threads::{Amounts, Breach, NewThread};
 pub(crate) use threads_above::ThreadAbove;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, params};
 
 use super::detached::give_up_run;
-use super::threads::{ThreadRow, rows_of, with_those_above};
+use super::thread_row::{ThreadRow, rows_of, with_those_above};
 
 /// Takes note of threads whose process is gone: they were killed, with all threads below them, and
 /// hold nothing any more, neither for themselves nor for those above. Says whether there were any.

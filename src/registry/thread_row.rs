@@ -1,0 +1,183 @@
+//! A thread as it stands in the registry: its row, read and taken over.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::approver::{Approver, place_from, place_of};
+use super::db::Registry;
+use super::error::RegistryError;
+use super::thread_waits::withdraw;
+use super::threads::Amounts;
+use crate::base::limits::THREAD_DEPTH;
+
+/// A thread of the registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ThreadRow {
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) item: String,
+    pub(crate) provider: String,
+    pub(crate) model: String,
+    pub(crate) base: String,
+    /// `running`, `waiting`, `completed`, `failed`, `cancelled` or `killed`.
+    pub(crate) status: String,
+    /// Why it failed.
+    pub(crate) code: Option<String>,
+    pub(crate) started_at: String,
+    pub(crate) ended_at: Option<String>,
+    pub(crate) most: Amounts,
+    pub(crate) used: Amounts,
+    pub(super) held: Amounts,
+    depth: u64,
+    /// The digest of its newest checkpoint.
+    pub(crate) checkpoint: Option<String>,
+    process: Option<Approver>,
+    /// What it began with, where nothing of its record is signed yet.
+    pub(crate) began: Option<String>,
+}
+
+const ROW: &str = "id, parent, item, provider, model, base, status, code, started_at, ended_at, \
+                   most_turns, most_tokens, most_spend, most_spawns, turns, tokens, spend, spawns, \
+                   held_turns, held_tokens, held_spend, depth, checkpoint, pid, start, \
+                   place, began";
+
+impl ThreadRow {
+    /// How many threads may stand below it, one under the other.
+    pub(crate) fn depth(&self) -> u64 {
+        self.depth
+    }
+
+    /// The number of the process that runs it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.filter(|_| self.status == "running").map(|process| process.pid)
+    }
+
+    /// Its process is still the one that was written down.
+    pub(crate) fn has_its_process(&self) -> bool {
+        self.process.is_some_and(|process| !process.is_elsewhere() && !process.is_gone())
+    }
+
+    /// Its process runs in another namespace of processes, so that nobody here can tell how it is.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.status == "running" && self.process.is_some_and(Approver::is_elsewhere)
+    }
+
+    /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
+    /// ask at once, one gets it. What it waits for is the request with that id: whatever else was
+    /// asked for it is withdrawn. Where limits are given, they hold from here on.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn claim(
+        &self,
+        registry: &mut Registry,
+        waits_for: Option<&str>,
+        limits: Option<(Amounts, u64)>,
+    ) -> Result<bool, RegistryError> {
+        let own = Approver::own();
+        registry.in_one_step(|step| {
+            let claimed = step.execute(
+                "UPDATE thread SET status = 'running', code = NULL, ended_at = NULL, pid = ?2, \
+                 start = ?3, place = ?8 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
+                 AND checkpoint IS ?5 AND pid IS ?6 AND start IS ?7",
+                params![
+                    self.id,
+                    own.map(|process| process.pid),
+                    own.map(|process| process.start),
+                    self.status,
+                    self.checkpoint,
+                    self.process.map(|process| process.pid),
+                    self.process.map(|process| process.start),
+                    place_of(own),
+                ],
+            )?;
+            if claimed == 1 {
+                if let Some((most, depth)) = limits {
+                    let Amounts { turns, tokens, spend, spawns } = most;
+                    step.execute(
+                        "UPDATE thread SET most_turns = ?2, most_tokens = ?3, most_spend = ?4, \
+                         most_spawns = ?5, depth = ?6 WHERE id = ?1",
+                        params![self.id, turns, tokens, spend, spawns, depth],
+                    )?;
+                }
+                // What was asked of it before, and the report of its process before, are of then.
+                step.execute("DELETE FROM stop WHERE id = ?1", [&self.id])?;
+                step.execute(
+                    "UPDATE detached SET is_earlier = 1
+                     WHERE id = ?1 AND state NOT IN ('created', 'running')",
+                    [&self.id],
+                )?;
+                withdraw(step, &self.id, waits_for)?;
+            }
+            Ok(claimed == 1)
+        })
+    }
+
+    /// It runs in that process.
+    pub(super) fn runs_in(&self, (pid, start): (u32, u64)) -> bool {
+        let is_it = |process: Approver| (process.pid, process.start) == (pid, start);
+        self.process.is_some_and(|process| is_it(process) && !process.is_elsewhere())
+    }
+
+    /// It runs no more, and its process did not say so.
+    pub(super) fn is_left(&self) -> bool {
+        self.status == "running" && self.process.is_some_and(Approver::is_gone)
+    }
+}
+
+/// Threads, chosen and ordered by the rest of a query.
+pub(super) fn rows_of(db: &Connection, which: &str) -> rusqlite::Result<Vec<ThreadRow>> {
+    let mut query = db.prepare(&format!("SELECT {ROW} FROM thread {which}"))?;
+    query.query_map([], row)?.collect()
+}
+
+/// A thread and those above it, itself first.
+pub(super) fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Vec<ThreadRow>> {
+    let mut rows: Vec<ThreadRow> = Vec::new();
+    let mut next = Some(id.to_owned());
+    let sql = format!("SELECT {ROW} FROM thread WHERE id = ?1");
+    while let Some(id) = next.take() {
+        // Nobody asks for more, so there is no circle.
+        if rows.len() as u64 > THREAD_DEPTH {
+            break;
+        }
+        let found = db.query_row(&sql, [&id], row).optional()?;
+        let found = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        next.clone_from(&found.parent);
+        rows.push(found);
+    }
+    Ok(rows)
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
+    let process = row.get::<_, Option<u32>>(23)?.zip(row.get(24)?);
+    let place = place_from(row.get(25)?);
+    Ok(ThreadRow {
+        id: row.get(0)?,
+        parent: row.get(1)?,
+        item: row.get(2)?,
+        provider: row.get(3)?,
+        model: row.get(4)?,
+        base: row.get(5)?,
+        status: row.get(6)?,
+        code: row.get(7)?,
+        started_at: row.get(8)?,
+        ended_at: row.get(9)?,
+        most: Amounts {
+            turns: row.get(10)?,
+            tokens: row.get(11)?,
+            spend: row.get(12)?,
+            spawns: row.get(13)?,
+        },
+        used: Amounts {
+            turns: row.get(14)?,
+            tokens: row.get(15)?,
+            spend: row.get(16)?,
+            spawns: row.get(17)?,
+        },
+        held: Amounts { turns: row.get(18)?, tokens: row.get(19)?, spend: row.get(20)?, spawns: 0 },
+        depth: row.get(21)?,
+        checkpoint: row.get(22)?,
+        process: process.map(|(pid, start)| Approver { pid, start, place }),
+        began: row.get(26)?,
+    })
+}
