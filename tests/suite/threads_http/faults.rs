@@ -113,24 +113,39 @@ fn a_stream_of_messages_that_is_cut_at_any_byte_is_asked_for_again_and_what_it_c
     is_cut_at_any_byte(STREAMED[1]);
 }
 
+/// How often a turn is cut before it comes whole, and how many turns one thread has: what a thread
+/// sends grows with each of its turns.
+const CUTS_OF_A_TURN: usize = 4;
+const TURNS_OF_A_THREAD: usize = 12;
+
 fn is_cut_at_any_byte(spoken: Spoken) {
-    // One thread in which each turn is cut four times and comes whole the fifth.
     let words = Words { piece: 3, ..says("Hel\u{e9}lo").and("acme_nobody", "{\"a\":1}") };
-    let length = body(spoken, &words, 0).len();
+    let whole = body(spoken, &words, 0);
     let end = if spoken.is_openai { "data: [DONE]\n\n" } else { "\n\n" };
+    assert!(whole.ends_with(end));
     // With its end mark an answer is whole, whatever becomes of the connection.
-    let cuts = length - 1;
-    assert!(body(spoken, &words, 0).ends_with(end));
-    let (each, again) = (4, 5);
-    let turns = cuts.div_ceil(each);
+    let cuts: Vec<usize> = (0..whole.len() - 1).collect();
+    for cuts in cuts.chunks(CUTS_OF_A_TURN * TURNS_OF_A_THREAD) {
+        is_cut_in_each_turn(spoken, &words, cuts);
+    }
+}
+
+/// One thread in which each turn is cut four times and comes whole the fifth.
+fn is_cut_in_each_turn(spoken: Spoken, words: &Words, cuts: &[usize]) {
+    let turns = cuts.len().div_ceil(CUTS_OF_A_TURN);
+    let again = CUTS_OF_A_TURN + 1;
+    let (said, places) = (words.clone(), cuts.to_vec());
     let server = Checked::new(spoken, move |_, n| {
         let (turn, at) = (n / again, n % again);
-        let cut = turn * each + at;
         if turn == turns {
             return reply(spoken, &hands_over(), turn);
         }
-        let body = body(spoken, &words, turn).into_bytes();
-        let cut = if at < each { cut.min(cuts - 1) } else { body.len() };
+        let body = body(spoken, &said, turn).into_bytes();
+        let cut = match places.get(turn * CUTS_OF_A_TURN + at) {
+            Some(cut) if at < CUTS_OF_A_TURN => *cut,
+            None if at < CUTS_OF_A_TURN => *places.last().unwrap(),
+            _ => body.len(),
+        };
         Reply::Bytes([head(spoken).as_bytes(), &body[..cut]].concat())
     });
     let world = world(spoken, &server.server, &json!({"retry": {"first_wait": "1ms"}}));
@@ -141,7 +156,7 @@ fn is_cut_at_any_byte(spoken: Spoken) {
     assert_eq!(server.requests().len(), turns * again + 1);
     let id = told["thread_id"].as_str().unwrap();
     let failed = failures(&world, id);
-    assert_eq!(failed.len(), turns * each, "each cut was found");
+    assert_eq!(failed.len(), turns * CUTS_OF_A_TURN, "each cut was found");
     assert!(failed.iter().all(|(code, _)| code == "provider.unreachable"));
     assert_eq!(events(&world, id, "cognition_out").len(), turns + 1);
     assert_eq!(events(&world, id, "tool_call_result").len(), turns + 1, "each call once");
