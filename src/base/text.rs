@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use unicode_general_category::{GeneralCategory, get_general_category};
-use unicode_properties::UnicodeEmoji;
+use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
 
 use super::limits::{MESSAGE_CHARS, NEAR_BYTES};
 
@@ -125,7 +124,7 @@ fn is_invisible(before: Option<char>, c: char, after: Option<char>) -> bool {
         }
         // Braille without a dot.
         '\u{2800}' => true,
-        _ => is_ignorable(c) || get_general_category(c) == GeneralCategory::Format,
+        _ => is_ignorable(c) || c.general_category() == GeneralCategory::Format,
     }
 }
 
@@ -142,7 +141,7 @@ fn has_two_forms(before: Option<char>, after: Option<char>) -> bool {
 fn is_joinable(c: char) -> bool {
     let is_mark = || {
         matches!(
-            get_general_category(c),
+            c.general_category(),
             GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark
         )
     };
