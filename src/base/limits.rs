@@ -538,6 +538,10 @@ pub(crate) const THREAD_CALLS: usize = 64;
 pub(crate) const THREAD_READS: usize = 4;
 /// How often a model that ends without its outputs is asked for them.
 pub(crate) const THREAD_ASKS: usize = 2;
+/// How much of a context window is full before another thread goes on, in percent (threads 6).
+pub(crate) const CONTINUE_AT_PERCENT: u128 = 90;
+/// How often a model is asked for the summary that the other thread is told.
+pub(crate) const SUMMARY_ASKS: usize = 2;
 /// Longest part of arguments that are not valid which is told, in characters (threads 4.2).
 pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
 /// Largest record of a thread that is read, in bytes: it is read as a whole.

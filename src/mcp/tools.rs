@@ -201,7 +201,7 @@ fn thread() -> Tool {
         "threads": {"type": "array", "items": {"type": "object"}, "description": "the newest last"},
         "left_out": {"type": "integer", "description": "older rows that are not given"},
         "thread_id": {"type": "string"},
-        "thread_status": {"type": "string", "description": "such as `running`, `completed`, `failed`, `cancelled` or `killed`"},
+        "thread_status": {"type": "string", "description": "such as `running`, `completed`, `failed`, `cancelled`, `killed`, or `continued`: the thread `continued_by` goes on for it"},
         "used": {"type": "object", "description": "what a thread used of its limits"},
         "outputs": {"type": ["object", "null"], "description": "of a thread: what it handed over"},
         "data": {"description": "the events of a thread, or what the tool gave"},

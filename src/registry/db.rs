@@ -120,6 +120,8 @@ const STEPS: &[&str] = &[
     ALTER TABLE detached ADD COLUMN place TEXT;
     ALTER TABLE launcher ADD COLUMN place TEXT;
     ",
+    // Which thread goes on for one that is continued.
+    "ALTER TABLE thread ADD COLUMN continued_by TEXT;",
 ];
 
 /// The registry of one person.

@@ -8,11 +8,13 @@
 //! `threads.rs` threads and what they use, `thread_row.rs` one as it stands ·
 //! `thread_waits.rs` those that wait for a person ·
 //! `detached.rs` runs in processes of their own · `reaper.rs` of those whose process is gone ·
+//! `continued.rs` one in whose place another goes on ·
 //! `threads_above.rs` which of them stand above a process ·
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
 mod approver;
+mod continued;
 mod db;
 mod detached;
 mod env_digests;
@@ -31,6 +33,7 @@ mod thread_waits;
 mod threads;
 mod threads_above;
 
+pub(crate) use continued::Continuations;
 pub(crate) use db::Registry;
 pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};
 pub(crate) use env_digests::EnvDigests;

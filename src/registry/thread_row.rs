@@ -33,12 +33,14 @@ pub(crate) struct ThreadRow {
     process: Option<Approver>,
     /// What it began with, where nothing of its record is signed yet.
     pub(crate) began: Option<String>,
+    /// The thread that goes on for one that is continued.
+    pub(crate) continued_by: Option<String>,
 }
 
 const ROW: &str = "id, parent, item, provider, model, base, status, code, started_at, ended_at, \
                    most_turns, most_tokens, most_spend, most_spawns, turns, tokens, spend, spawns, \
                    held_turns, held_tokens, held_spend, depth, checkpoint, pid, start, \
-                   place, began";
+                   place, began, continued_by";
 
 impl ThreadRow {
     /// How many threads may stand below it, one under the other.
@@ -179,5 +181,6 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
         checkpoint: row.get(22)?,
         process: process.map(|(pid, start)| Approver { pid, start, place }),
         began: row.get(26)?,
+        continued_by: row.get(27)?,
     })
 }

@@ -74,6 +74,7 @@ impl Running<'_> {
             messages: shown.messages,
             tools: self.conversation.table.tools(),
             answer_tokens,
+            earlier_answers: self.earlier_answers,
             tries,
             until: Instant::now() + time.min(LONGEST_ANSWER),
         };

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::backend::SandboxBackend;
+use super::continuation::{Continued, fills_window, hand_over};
 use super::dispatch::{Called, Place, Understood, failed, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
@@ -15,6 +16,7 @@ use super::record::{Record, THREAD_ENDED};
 use super::replay::{Replayed, finished_turn};
 use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
+use super::thread_id::ThreadId;
 use super::tool::ToolCallFaultKind;
 use super::waits::Awaited;
 use super::watch::Watcher;
@@ -42,6 +44,10 @@ pub(crate) struct Conversation<'a> {
     pub(crate) prices: Prices,
     /// Longest answer of one turn.
     pub(crate) answer_tokens: u64,
+    /// How many tokens the model takes at once; `None` where nobody says it.
+    pub(crate) context_window: Option<u64>,
+    /// Begins the thread that goes on for this one, which is over then.
+    pub(crate) continue_by: &'a ContinueBy<'a>,
     pub(crate) limits: ThreadLimits,
     pub(crate) begin: Instant,
     /// Somebody asked it to stop.
@@ -49,6 +55,10 @@ pub(crate) struct Conversation<'a> {
     /// How far it came before, where it goes on.
     pub(crate) resumed: Option<Resumed>,
 }
+
+/// Registers the thread that goes on, in the place of one that is over then, and gives its id.
+pub(crate) type ContinueBy<'a> =
+    dyn Fn(&mut Registry, &Continued) -> Result<ThreadId, Failure> + 'a;
 
 /// A thread that goes on.
 #[derive(Debug, Clone, Default)]
@@ -60,12 +70,25 @@ pub(crate) struct Resumed {
     pub(crate) before: Duration,
 }
 
+impl Resumed {
+    /// A thread that goes on for another one, and said nothing yet.
+    pub(crate) fn of(continued: &Continued) -> Self {
+        let replayed = Replayed::of_continued(continued);
+        Self { replayed, message: None, before: continued.took }
+    }
+}
+
 /// How far a thread came in this process.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Came {
     Ended(Ended),
     /// It waits for a person, with the tokens that it took so far.
     Waits(Box<Awaited>, TokenCounts),
+    /// Another thread goes on with its task, and is registered.
+    Continues {
+        by: ThreadId,
+        continued: Box<Continued>,
+    },
 }
 
 /// How a thread came out that did what it was asked for.
@@ -106,6 +129,8 @@ pub(crate) fn converse(
         tokens: replayed.tokens,
         spent: replayed.spent,
         turns: replayed.turns,
+        earlier_answers: replayed.continued.as_ref().map_or(0, |continued| continued.answers),
+        summary_asks: replayed.summary_asks,
         conversation,
         messages: Vec::new(),
         record,
@@ -114,7 +139,7 @@ pub(crate) fn converse(
         asks: 0,
         awaited: None,
     };
-    let closing = Closing(thread.conversation.backend);
+    let mut closing = Closing(Some(thread.conversation.backend));
     let came = match thread.go(replayed, message) {
         Ok(Came::Ended(ended)) => judged(&mut thread, ended).map(Came::Ended),
         other => other,
@@ -122,32 +147,51 @@ pub(crate) fn converse(
     if !matches!(came, Ok(Came::Waits(..))) {
         thread.tell(Phase::SessionEnd);
     }
+    let by = match &came {
+        Ok(Came::Continues { by, .. }) => {
+            // Its sandbox is the other thread's from here on.
+            closing.0 = None;
+            Some(by.clone())
+        }
+        _ => None,
+    };
     drop(closing);
     let came = match came {
         Ok(Came::Waits(awaited, tokens)) => match thread.wait(&awaited) {
             Ok(()) => return Ok(Came::Waits(awaited, tokens)),
             Err(failure) => Err(failure),
         },
-        Ok(Came::Ended(ended)) => Ok(ended),
-        Err(failure) => Err(failure),
+        other => other,
     };
     let (status, code) = match &came {
+        Ok(Came::Continues { .. }) => ("continued", None),
         Ok(_) => ("completed", None),
         Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure.code())),
         Err(failure) if failure.reason() == THREAD_CANCELLED => ("cancelled", Some(failure.code())),
         Err(failure) => ("failed", Some(failure.code())),
     };
-    let written = thread.end(status, code, came.as_ref().ok());
-    let ended = came?;
-    written.map(|()| Came::Ended(ended))
+    let ended = match &came {
+        Ok(Came::Ended(ended)) => Some(ended),
+        _ => None,
+    };
+    let written = thread.end(status, code, ended, by.as_ref());
+    if let (Err(failure), Some(by)) = (&written, &by) {
+        let (id, code) = (by.as_str(), Some(failure.code()));
+        // It does not begin; that this cannot be written down changes nothing of it.
+        let _ = thread.ledger.end_thread(id, "failed", code, &seconds());
+    }
+    let came = came?;
+    written.map(|()| came)
 }
 
 /// Closes the sandbox of a thread once, whatever ends the thread.
-struct Closing<'a>(&'a dyn SandboxBackend);
+struct Closing<'a>(Option<&'a dyn SandboxBackend>);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        self.0.close();
+        if let Some(backend) = self.0 {
+            backend.close();
+        }
     }
 }
 
@@ -160,12 +204,26 @@ pub(super) struct Running<'a> {
     pub(super) tokens: TokenCounts,
     pub(super) spent: u64,
     pub(super) turns: u64,
+    /// How many answers the threads gave that it goes on for.
+    pub(super) earlier_answers: usize,
+    /// How often the model was asked for a summary.
+    pub(super) summary_asks: usize,
     /// How long it ran in processes before this one.
     before: Duration,
     /// How often outputs were asked for again.
     asks: usize,
     /// What the next call asked before, which is decided since.
     pub(super) awaited: Option<Awaited>,
+}
+
+/// Tells the model of calls that it has no result of.
+fn tell_interrupted(thread: &mut Running<'_>, calls: &[ModelCall]) -> Result<(), Failure> {
+    for call in calls {
+        let why = "the call was interrupted, and may have been carried out in part";
+        let called = failed(ToolCallFaultKind::Exception, why.into(), Value::Null);
+        thread.answer(call, called)?;
+    }
+    Ok(())
 }
 
 /// What a thread is to hand over, as evals leave it.
@@ -185,6 +243,9 @@ impl Running<'_> {
         self.checkpoint("running", false)?;
         self.tell(Phase::SessionStart);
         loop {
+            if fills_window(&self.messages, self.conversation.context_window) {
+                return hand_over(self, None);
+            }
             let turn = self.ask()?;
             // What it asks for is proven before anything of it is carried out.
             self.checkpoint("running", false)?;
@@ -204,6 +265,12 @@ impl Running<'_> {
             self.record.event("cognition_in", json!({"system": system, "user": user}))?;
             self.messages.push(Message::User(user.clone()));
         }
+        if self.summary_asks > 0 {
+            if matches!(self.messages.last(), Some(Message::Result { .. })) {
+                tell_interrupted(self, &unanswered)?;
+            }
+            return hand_over(self, message).map(After::Done);
+        }
         let unanswered = match awaited {
             Some(awaited) => match self.go_on(awaited, &unanswered)? {
                 Some(awaited) => return Ok(After::Done(Came::Waits(awaited, self.tokens))),
@@ -211,11 +278,7 @@ impl Running<'_> {
             },
             None => unanswered,
         };
-        for call in &unanswered {
-            let why = "the call was interrupted, and may have been carried out in part";
-            let called = failed(ToolCallFaultKind::Exception, why.into(), Value::Null);
-            self.answer(call, called)?;
-        }
+        tell_interrupted(self, &unanswered)?;
         if let Some(message) = message {
             self.record.event("cognition_in", json!({"user": message, "from": "person"}))?;
             self.messages.push(Message::User(message));
@@ -419,7 +482,7 @@ impl Running<'_> {
     }
 
     /// How long it ran, in this process and in those before.
-    fn took(&self) -> Duration {
+    pub(super) fn took(&self) -> Duration {
         self.before.saturating_add(self.conversation.begin.elapsed())
     }
 
@@ -441,15 +504,22 @@ impl Running<'_> {
         status: &str,
         code: Option<&str>,
         ended: Option<&Ended>,
+        by: Option<&ThreadId>,
     ) -> Result<(), Failure> {
         let outputs = ended.map(|ended| &ended.outputs);
-        let told = json!({"status": status, "code": code, "outputs": outputs});
+        let mut told = json!({"status": status, "code": code, "outputs": outputs});
+        if let Some(by) = by {
+            told["continued_by"] = by.as_str().into();
+        }
         let written = self.record.event(THREAD_ENDED, told).map_err(Failure::from);
         let written = written.and_then(|()| self.checkpoint(status, true));
-        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        self.ledger.end_thread(self.record.id().as_str(), status, code, &at)?;
+        self.ledger.end_thread(self.record.id().as_str(), status, code, &seconds())?;
         written
     }
+}
+
+fn seconds() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 pub(super) fn total(usage: TokenCounts) -> u64 {

@@ -66,6 +66,8 @@ pub(crate) enum ThreadError {
     Drifted { id: ThreadId, what: String },
     #[error("`{id}` cannot go on here: {}", escape_line(.why))]
     NotResumable { id: ThreadId, why: String },
+    #[error("`{id}` is continued: `{}` goes on for it", escape_line(.by))]
+    Continued { id: ThreadId, by: String },
     #[error("`{}` does not run: it is {state}", escape_line(.id))]
     NotRunning { id: String, state: String },
     #[error("`{}` could not be killed: {source}", escape_line(.id))]
@@ -113,7 +115,7 @@ impl Diagnose for ThreadError {
             Self::BadLimit { .. } => THREAD_BAD_LIMIT,
             Self::Outside | Self::NotWithin { .. } => THREAD_OUTSIDE,
             Self::Drifted { .. } => THREAD_DRIFTED,
-            Self::NotResumable { .. } => THREAD_NOT_RESUMABLE,
+            Self::NotResumable { .. } | Self::Continued { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
             Self::Killed { .. } => THREAD_KILLED,
             Self::NotRunning { .. } | Self::NotKilled { .. } => THREAD_NOT_RUNNING,
@@ -157,6 +159,7 @@ impl Diagnose for ThreadError {
                 "start a new thread with `rye execute`, or bring back what it began with".into()
             }
             Self::NotResumable { id, .. } => format!("`rye thread show {id}` says how far it came"),
+            Self::Continued { by, .. } => format!("go on with `rye thread resume {by}`"),
             Self::NotRunning { .. } => "`rye thread list` shows what runs".into(),
             Self::NotKilled { .. } => "its process belongs to somebody else; see `ps`".into(),
             Self::StillRuns { id, .. } => {
@@ -173,6 +176,11 @@ impl Diagnose for ThreadError {
             // A thread that may not start below another is not there to go on.
             Self::LimitExceeded { breach: Breach { limit: "depth" | "spawns", .. }, .. } => {
                 "allow more with `--limit`, or in `<limits>`, of the thread at the top".into()
+            }
+            Self::LimitExceeded { breach: Breach { limit: "context_window", .. }, .. } => {
+                "its model gave no summary for the thread that was to go on; name a model with a \
+                 larger context window, or give it less to do"
+                    .into()
             }
             Self::LimitExceeded { id, breach } => format!(
                 "`rye thread show {id}` says how far it came; it goes on with more by `rye thread \
@@ -252,6 +260,9 @@ impl Diagnose for ThreadError {
             | Self::StillRuns { id, .. } => object(json!({"thread_id": id})),
             Self::Drifted { id, .. } | Self::NotResumable { id, .. } => {
                 object(json!({"thread_id": id.as_str()}))
+            }
+            Self::Continued { id, by } => {
+                object(json!({"thread_id": id.as_str(), "continued_by": by}))
             }
             Self::MissingOutputs { id, names } => {
                 object(json!({"thread_id": id.as_str(), "missing": names}))

@@ -17,11 +17,13 @@
 //! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model/` who
 //! answers · `limits.rs` · `record.rs` what is kept, `record_check.rs` whether it is whole,
 //! `record_files.rs` with the files beside it, `replay.rs` how far it came · `waits.rs` waiting
-//! for a person · `transcript_lines.rs` what is written and
-//! `live_words.rs` what is being said, for whoever watches · `thread_id.rs`
+//! for a person · `continuation.rs` handing over to another thread ·
+//! `transcript_lines.rs` what is written and `live_words.rs` what is being said, for whoever
+//! watches · `thread_id.rs`
 
 mod ask;
 mod backend;
+mod continuation;
 mod converse;
 mod dispatch;
 mod error;
@@ -52,6 +54,7 @@ pub use backend::{
 pub use stream::{BackendEvent, BackendStream, BackendStreams, PayloadFuture};
 pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
+pub(crate) use continuation::Continued;
 pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError};
 pub(crate) use limits::ThreadLimits;

@@ -12,6 +12,8 @@ pub(crate) struct Prompt {
     pub(crate) body: String,
     /// Knowledge behind the body.
     pub(crate) after: Vec<String>,
+    /// What a thread is told that goes on for another one.
+    pub(crate) continued: Option<String>,
 }
 
 impl Prompt {
@@ -23,7 +25,8 @@ impl Prompt {
     /// The first message of the user, which ends with the outputs that are asked for.
     pub(crate) fn user(&self, outputs: &[DirectiveOutput]) -> String {
         let returns = returns(outputs);
-        let parts = self.before.iter().chain([&self.body]).chain(&self.after);
+        let parts =
+            self.before.iter().chain([&self.body]).chain(&self.after).chain(&self.continued);
         joined(parts.chain(returns.as_ref()))
     }
 }
@@ -73,6 +76,7 @@ mod tests {
             [output("b", InputType::String, "a < b & c"), output("a", InputType::Array, "")];
         let text = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
         let prompt = Prompt {
+            continued: None,
             system: text(&["one\n", "", "two"]),
             before: text(&["before"]),
             body: "body\n".into(),

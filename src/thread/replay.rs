@@ -1,7 +1,10 @@
 //! A conversation, read back from what its record proves.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
+use super::continuation::{ASKS_SUMMARY, Continued};
 use super::model::{Message, ModelCall, Turn};
 use super::record::THREAD_RESUMED;
 use super::waits::{Awaited, THREAD_WAITING};
@@ -22,6 +25,10 @@ pub(crate) struct Replayed {
     pub(super) tokens: TokenCounts,
     pub(super) spent: u64,
     pub(super) turns: u64,
+    /// The thread that it goes on for.
+    pub(crate) continued: Option<Continued>,
+    /// How often its model was asked for the summary that another thread goes on with.
+    pub(super) summary_asks: usize,
 }
 
 /// Reads the events of a transcript that was checked; its checkpoints say nothing here.
@@ -54,20 +61,43 @@ pub(super) fn finished_turn(messages: &[Message]) -> Option<(Turn, Vec<String>)>
 }
 
 impl Replayed {
-    /// One that said nothing yet, of which this was written down when it started.
-    pub(crate) fn of_start(started: Map<String, Value>) -> Self {
-        Self { started, ..Self::default() }
+    /// One that said nothing yet, of which this was written down when it started; `None` where that
+    /// is not as rye writes it.
+    pub(crate) fn of_start(started: Map<String, Value>) -> Option<Self> {
+        let mut replayed = Self::default();
+        replayed.start(started)?;
+        Some(replayed)
+    }
+
+    /// One that said nothing yet and goes on for another one.
+    pub(crate) fn of_continued(continued: &Continued) -> Self {
+        let Continued { turns, tokens, spent, .. } = *continued;
+        Self { turns, tokens, spent, continued: Some(continued.clone()), ..Self::default() }
+    }
+
+    /// How long the threads ran that it goes on for.
+    pub(crate) fn took_before(&self) -> Duration {
+        self.continued.as_ref().map_or(Duration::ZERO, |continued| continued.took)
+    }
+
+    fn start(&mut self, started: Map<String, Value>) -> Option<()> {
+        if let Some(continued) = started.get("continues").filter(|continued| !continued.is_null()) {
+            *self = Self::of_continued(&Continued::from_json(continued)?);
+        }
+        self.started = started;
+        Some(())
     }
 
     fn take(&mut self, event: &Value) -> Option<()> {
         let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
         match event.get("event").and_then(Value::as_str) {
-            Some("thread_started") => self.started.clone_from(event.as_object()?),
+            Some("thread_started") => self.start(event.as_object()?.clone())?,
             Some("cognition_in") => {
                 let user = text("user")?;
                 if let Some(system) = text("system") {
                     self.told = Some((system, user.clone()));
                 }
+                self.summary_asks += usize::from(event.get("asks") == Some(&ASKS_SUMMARY.into()));
                 self.messages.push(Message::User(user));
             }
             Some("cognition_out") => {
@@ -118,7 +148,7 @@ fn turn(event: &Value) -> Option<Turn> {
     Some(Turn { usage: Some(usage(event)?), ..Turn::from_json(event)? })
 }
 
-fn usage(event: &Value) -> Option<TokenCounts> {
+pub(super) fn usage(event: &Value) -> Option<TokenCounts> {
     let usage = event.get("usage")?;
     let count = |key: &str| usage.get(key).and_then(Value::as_u64);
     Some(TokenCounts {

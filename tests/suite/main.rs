@@ -85,6 +85,7 @@ mod terminal;
 mod testing;
 mod thread_below;
 mod thread_calls;
+mod thread_continues;
 mod thread_guardrails;
 mod thread_hooks;
 mod thread_life;

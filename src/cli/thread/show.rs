@@ -30,7 +30,9 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
         return Ok(Exit::DONE);
     }
     let code = thread.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-    out.line(&format!("{}  {}{code}", thread.id, thread.status));
+    let by = thread.continued_by.as_ref().map(|by| format!(" by {}", escape_line(by)));
+    let by = by.unwrap_or_default();
+    out.line(&format!("{}  {}{by}{code}", thread.id, thread.status));
     out.line(&format!("{} by {}  {}", thread.model, thread.provider, used(thread)));
     for event in events {
         for (label, said) in brief(&event) {

@@ -25,21 +25,42 @@ use crate::diagnostic::Failure;
 use crate::host::{StopWatch, is_below_a_run};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::interpolate::{bind, render};
-use crate::parse::{Directive, DirectiveContext, Item};
-use crate::registry::{Amounts, NewThread, Registry};
+use crate::parse::{Directive, DirectiveContext, Item, TokenCounts};
+use crate::registry::{Amounts, Continuations, NewThread, Registry};
 use crate::report::{Report, ThreadReport};
 use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::thread::{
-    Came, Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError, ThreadId,
-    ThreadLimits, ToolTable, converse, counts, transcript,
+    Came, Continued, Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError,
+    ThreadId, ThreadLimits, ToolTable, converse, counts, transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys, Source};
 
+/// One of the threads that go on for each other, about to begin.
+struct Start<'a> {
+    id: ThreadId,
+    /// The thread that goes on in another process, where this is one.
+    resuming: Option<Box<Resuming>>,
+    /// The thread that it goes on for.
+    continued: Option<Continued>,
+    /// The thread before it registered it.
+    is_registered: bool,
+    /// Goes from one to the next.
+    backend: LocalBackend<'a>,
+    begin: Instant,
+}
+
+/// What one of them led to.
+enum Led<'a> {
+    Report(Box<Report>),
+    Next(Box<Start<'a>>),
+}
+
 /// A thread that is ready to start.
 struct Prepared<'a> {
+    start: &'a Start<'a>,
     lineage: &'a Lineage,
     inputs: Map<String, Value>,
     limits: ThreadLimits,
@@ -72,8 +93,48 @@ impl Threads<'_> {
         if request.parent.is_none() && is_below_a_run() {
             return Err(ThreadError::Outside.into());
         }
-        let user = self.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?;
         let lineage = lineage(source, directive, &loader)?;
+        let id = request.thread_id.clone();
+        let id = id.map_or_else(|| ThreadId::new(&lineage.source.item().id), Ok);
+        let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
+        let resuming = request.resuming.clone();
+        let continued = resuming.as_ref().and_then(|resuming| resuming.continued().cloned());
+        let backend = LocalBackend::new(self.rye, id.clone());
+        let mut start = Start { id, resuming, continued, is_registered: false, backend, begin };
+        loop {
+            let (id, is_registered) = (start.id.clone(), start.is_registered);
+            match start.run(self, &loader, &lineage, request) {
+                Ok(Led::Report(report)) => return Ok(*report),
+                Ok(Led::Next(next)) => start = *next,
+                Err(failure) => {
+                    if is_registered {
+                        over(self, &id, &failure);
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+    }
+}
+
+/// A thread that was registered is over, also where it could not begin. That this cannot be written
+/// down changes nothing of it.
+fn over(threads: Threads<'_>, id: &ThreadId, failure: &Failure) {
+    if let Ok(Some(mut registry)) = threads.registry() {
+        let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), &now());
+    }
+}
+
+impl<'a> Start<'a> {
+    /// Runs one thread, until it is over, waits, or another one is to go on for it.
+    fn run(
+        self,
+        threads: Threads<'_>,
+        loader: &Loader<'_>,
+        lineage: &Lineage,
+        request: &Request,
+    ) -> Result<Led<'a>, Failure> {
+        let user = threads.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?;
         let leaf = &lineage.directive;
         let inputs = bind(&leaf.inputs, request_params(request))?;
         loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
@@ -86,17 +147,16 @@ impl Threads<'_> {
             fetches: !fetch.is_empty(),
             signs: !sign.is_empty(),
         };
-        let risk = acknowledged(&loader, &lineage)?;
+        let risk = acknowledged(loader, lineage)?;
         let item = lineage.source.item().clone();
-        let id = request.thread_id.clone().map_or_else(|| ThreadId::new(&item.id), Ok);
-        let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
-        let project = self.rye.spaces.get(Space::Project).filter(|root| root.exists());
+        let id = self.id.clone();
+        let project = threads.rye.spaces.get(Space::Project).filter(|root| root.exists());
         let base = project.unwrap_or(user).base().to_owned();
         // What calls see of the run is the model's; the caller hears of the outcome alone.
         let quiet = WithoutOutput(loader.sink);
         let log = HookLog::new(&quiet);
         let calls = ThreadCalls {
-            rye: self.rye,
+            rye: threads.rye,
             sink: &log,
             outer: &quiet,
             id: id.clone(),
@@ -110,20 +170,21 @@ impl Threads<'_> {
                 // Whoever else says what it may reach is not there when it goes on.
                 None => request.grants.is_none(),
             },
-            decision: request.resuming.as_ref().and_then(|resuming| resuming.decision().cloned()),
+            decision: self.resuming.as_ref().and_then(|it| it.decision().cloned()),
         };
-        let chosen = model(&loader, &lineage, request.model.as_deref())?;
+        let chosen = model(loader, lineage, request.model.as_deref())?;
         let hooks =
-            ThreadHooks::checked(&loader, &log, &id, &lineage.source, &chosen, request.locked)?;
+            ThreadHooks::checked(loader, &log, &id, &lineage.source, &chosen, request.locked)?;
         let prepared = Prepared {
-            limits: limits(&loader, &lineage, &request.limits)?.within(request.timeout),
+            limits: limits(loader, lineage, &request.limits)?.within(request.timeout),
             chosen,
             hooks,
-            prompt: prompt(&loader, &lineage, &inputs)?,
+            prompt: prompt(loader, lineage, &inputs, self.continued.as_ref())?,
             table: calls.table(&leaf.outputs, granted)?,
             permissions,
             risk,
-            lineage: &lineage,
+            start: &self,
+            lineage,
             inputs,
             base,
             listener: loader.sink,
@@ -133,39 +194,64 @@ impl Threads<'_> {
             return Err(ThreadError::OwnKeyRevoked { key: pair.public().fingerprint() }.into());
         }
         if request.detached {
-            let (places, warnings) = (max_async(&loader)?, warnings(lineage.sources()));
+            let (places, warnings) = (max_async(loader)?, warnings(lineage.sources()));
             // They were checked, and are checked anew.
             let params = request_params(request);
-            let detaching = Detaching { rye: self.rye, request, item, params, places, warnings };
-            return detaching.thread(&id);
+            let detaching = Detaching { rye: threads.rye, request, item, params, places, warnings };
+            return detaching.thread(&id).map(|report| Led::Report(Box::new(report)));
         }
         let mut registry = Registry::open(user.base())?;
-        let came = prepared.watched(pair, request, &calls, begin, user.base(), &mut registry)?;
-        let warnings = warnings(lineage.sources());
+        let came = prepared.watched(pair, request, &calls, user.base(), &mut registry)?;
+        let is_top = request.parent.is_none();
+        let begin = self.begin;
         loader.remember(lineage.sources(), false);
         let (ended, awaited) = match came {
             Came::Ended(ended) => (ended, None),
             Came::Waits(awaited, tokens) => {
-                let is_top = request.parent.is_none();
-                if let Some(report) = self.went_on(&id, &awaited, is_top, begin, loader.sink)? {
-                    return Ok(report);
+                if let Some(report) = threads.went_on(&id, &awaited, is_top, begin, loader.sink)? {
+                    return Ok(Led::Report(Box::new(report)));
                 }
                 let nothing =
                     Ended { result: String::new(), outputs: Map::new(), replaced_by: None, tokens };
                 (nothing, Some(awaited))
             }
+            Came::Continues { by, continued } => {
+                drop(prepared);
+                return Ok(Led::Next(Box::new(self.next(by, *continued))));
+            }
         };
-        let cost = cost(&mut registry, &id, &ended)?;
-        Ok(Report::Thread(Box::new(ThreadReport {
+        let report = ThreadReport {
             item,
             thread_id: id.to_string(),
             result: ended.result,
             outputs: ended.outputs,
             replaced_by: ended.replaced_by,
-            cost,
-            warnings,
+            cost: cost(&mut registry, &id, ended.tokens)?,
+            warnings: warnings(lineage.sources()),
             awaited,
-        })))
+        };
+        Ok(Led::Report(Box::new(Report::Thread(Box::new(report)))))
+    }
+
+    /// The thread that goes on for this one, which is over.
+    fn next(self, id: ThreadId, continued: Continued) -> Self {
+        Self {
+            backend: self.backend.moved_to(id.clone()),
+            id,
+            resuming: None,
+            continued: Some(continued),
+            is_registered: true,
+            begin: Instant::now(),
+        }
+    }
+
+    /// How far it came before this process, or before it.
+    fn resumed(&self) -> Option<Resumed> {
+        match (&self.resuming, &self.continued) {
+            (Some(resuming), _) => Some(resuming.resumed.clone()),
+            (None, Some(continued)) => Some(Resumed::of(continued)),
+            (None, None) => None,
+        }
     }
 }
 
@@ -194,20 +280,18 @@ impl Prepared<'_> {
         pair: KeyPair,
         request: &Request,
         calls: &ThreadCalls<'_>,
-        begin: Instant,
         user: &Path,
         registry: &mut Registry,
     ) -> Result<Came, Failure> {
         let id = &calls.id;
-        if let Some(resuming) = &request.resuming {
+        if let Some(resuming) = &self.start.resuming {
             self.compare(resuming)?;
             resuming.claim(&self.limits, registry)?;
         }
         let watch = StopWatch::start(is_asked_to_stop(user, id.as_str())).ok();
         let record = self.open(id, pair, request, calls, registry)?;
         let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
-        let resumed = request.resuming.as_ref().map(|resuming| resuming.resumed.clone());
-        let came = self.run(calls, record, begin, is_stopped, resumed, registry);
+        let came = self.run(calls, request, record, is_stopped, registry);
         let is_stopped = watch.is_some_and(|watch| watch.is_stopped());
         if is_stopped {
             registry.stops().forget(id.as_str())?;
@@ -224,32 +308,16 @@ impl Prepared<'_> {
         calls: &ThreadCalls<'_>,
         registry: &mut Registry,
     ) -> Result<Record, Failure> {
-        if let Some(resuming) = &request.resuming {
+        if let Some(resuming) = &self.start.resuming {
             return self.reopen(id, pair, request, resuming, registry);
         }
         let parent = request.parent.as_ref();
         let path = transcript(&self.base, id);
         let lost = |source: io::Error| ThreadError::Record { path: path.clone(), source };
         refuse_links(&self.base, Path::new(".ai/state/threads/x")).map_err(lost)?;
-        let ThreadLimits { turns, tokens, spend, spawns, .. } = self.limits;
-        let depth = self.depth(parent, registry)?;
-        let grants = calls.grants().to_text();
-        let began = self.to_json(id, request);
-        let begun = registry.begin_thread(&NewThread {
-            id: id.as_str(),
-            parent: parent.map(|parent| parent.id.as_str()),
-            item: &self.lineage.source.item().to_string(),
-            provider: &self.chosen.item.to_string(),
-            model: &self.chosen.model,
-            base: &self.base.to_string_lossy(),
-            started_at: &now(),
-            most: Amounts { turns, tokens, spend, spawns },
-            depth,
-            grants: &grants,
-            began: &began.to_string(),
-        })?;
-        if let Some(breach) = begun {
-            return Err(ThreadError::LimitExceeded { id: id.clone(), breach }.into());
+        let began = self.to_json(id, request, self.start.continued.as_ref());
+        if !self.start.is_registered {
+            self.register(id, parent, calls, &began, registry)?;
         }
         let record = Record::create(&self.base, id.clone(), pair);
         let record = record.and_then(|mut record| {
@@ -264,6 +332,51 @@ impl Prepared<'_> {
         })
     }
 
+    fn register(
+        &self,
+        id: &ThreadId,
+        parent: Option<&ThreadParent>,
+        calls: &ThreadCalls<'_>,
+        began: &Value,
+        registry: &mut Registry,
+    ) -> Result<(), Failure> {
+        let ThreadLimits { turns, tokens, spend, spawns, .. } = self.limits;
+        let depth = self.depth(parent, registry)?;
+        let grants = calls.grants().to_text();
+        let begun = registry.begin_thread(&NewThread {
+            id: id.as_str(),
+            parent: parent.map(|parent| parent.id.as_str()),
+            item: &self.lineage.source.item().to_string(),
+            provider: &self.chosen.item.to_string(),
+            model: &self.chosen.model,
+            base: &self.base.to_string_lossy(),
+            started_at: &now(),
+            most: Amounts { turns, tokens, spend, spawns },
+            depth,
+            grants: &grants,
+            began: &began.to_string(),
+        })?;
+        match begun {
+            Some(breach) => Err(ThreadError::LimitExceeded { id: id.clone(), breach }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Registers the thread that goes on for this one, which is over then.
+    fn continue_by(
+        &self,
+        registry: &mut Registry,
+        request: &Request,
+        continued: &Continued,
+    ) -> Result<ThreadId, Failure> {
+        let id = ThreadId::new(&self.lineage.source.item().id);
+        let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
+        let began = self.to_json(&id, request, Some(continued)).to_string();
+        let old = self.start.id.as_str();
+        Continuations::new(registry).begin(old, id.as_str(), &now(), &began)?;
+        Ok(id)
+    }
+
     /// Opens the record of a thread that goes on, and says so in it.
     fn reopen(
         &self,
@@ -276,7 +389,8 @@ impl Prepared<'_> {
         let opened = Record::reopen(&self.base, id.clone(), pair, &resuming.record);
         let opened = opened.and_then(|(mut record, unproven)| {
             if resuming.record.proven == 0 {
-                record.event("thread_started", self.to_json(id, request))?;
+                let continued = self.start.continued.as_ref();
+                record.event("thread_started", self.to_json(id, request, continued))?;
             }
             record.event(THREAD_RESUMED, resuming.to_json(&self.limits, unproven))?;
             Ok(record)
@@ -309,13 +423,14 @@ impl Prepared<'_> {
         Ok(self.limits.depth.min(above.saturating_sub(1)))
     }
 
-    fn to_json(&self, id: &ThreadId, request: &Request) -> Value {
+    fn to_json(&self, id: &ThreadId, request: &Request, continued: Option<&Continued>) -> Value {
         let parent = request.parent.as_ref();
         let source = &self.lineage.source;
         let tools: Vec<&str> = self.table.tools().iter().map(|tool| tool.name.as_str()).collect();
         json!({
             "thread_id": id.as_str(),
             "parent": parent.map(|parent| parent.id.as_str()),
+            "continues": continued.map(Continued::to_json),
             "item_id": source.item(), "sha256": source.digest(),
             "signer": source.signer().map(|signer| signer.key),
             "provider": self.chosen.item, "model": self.chosen.model,
@@ -330,10 +445,9 @@ impl Prepared<'_> {
     fn run(
         &self,
         calls: &ThreadCalls<'_>,
+        request: &Request,
         mut record: Record,
-        begin: Instant,
         is_stopped: Arc<AtomicBool>,
-        resumed: Option<Resumed>,
         registry: &mut Registry,
     ) -> Result<Came, Failure> {
         let ChosenModel { provider, prices, .. } = &self.chosen;
@@ -344,16 +458,20 @@ impl Prepared<'_> {
             outputs,
             watcher: &self.hooks,
             table: &self.table,
-            backend: &LocalBackend::new(calls.rye, calls.id.clone()),
+            backend: &self.start.backend,
             host: calls.rye.host(),
             model: self.chosen.language_model(calls.rye),
             told: &|text| self.listener.model_said(text),
             prices: *prices,
             answer_tokens: provider.answer_tokens,
+            context_window: provider.context_window,
+            continue_by: &|registry: &mut Registry, continued: &Continued| {
+                self.continue_by(registry, request, continued)
+            },
             limits: self.limits,
-            begin,
+            begin: self.start.begin,
             is_stopped,
-            resumed,
+            resumed: self.start.resumed(),
         };
         converse(conversation, &mut record, registry)
     }
@@ -368,6 +486,7 @@ fn prompt(
     loader: &Loader<'_>,
     lineage: &Lineage,
     inputs: &Map<String, Value>,
+    continued: Option<&Continued>,
 ) -> Result<Prompt, Failure> {
     let contexts: Vec<_> = lineage.directives().map(|directive| &directive.context).collect();
     let context = DirectiveContext::compose(&contexts);
@@ -381,6 +500,7 @@ fn prompt(
         before: texts(&context.before)?,
         body: render(&lineage.directive.body, inputs),
         after: texts(&context.after)?,
+        continued: continued.map(Continued::told),
     })
 }
 
@@ -401,9 +521,9 @@ fn knowledge(loader: &Loader<'_>, lineage: &Lineage, id: &ItemId) -> Result<Stri
 fn cost(
     registry: &mut Registry,
     id: &ThreadId,
-    ended: &Ended,
+    tokens: TokenCounts,
 ) -> Result<Map<String, Value>, Failure> {
-    let mut cost = object(counts(ended.tokens));
+    let mut cost = object(counts(tokens));
     if let Ok(row) = registry.thread(id.as_str())? {
         let Amounts { turns, tokens, spend, spawns } = row.used;
         cost.extend(object(json!({

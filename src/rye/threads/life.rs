@@ -15,10 +15,10 @@ use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::kill_tree;
 use crate::id::Space;
-use crate::registry::{Amounts, DetachedEnd, DetachedRow, Registry, ThreadRow};
+use crate::registry::{Amounts, Continuations, DetachedEnd, DetachedRow, Registry, ThreadRow};
 use crate::report::error_json;
 use crate::rye::facade::{Rye, now};
-use crate::thread::{Awaited, ThreadError, is_uuid, output_log};
+use crate::thread::{Awaited, ThreadError, ThreadId, is_uuid, output_log};
 
 /// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,8 +49,11 @@ impl KnownRun {
     pub(crate) fn state(&self) -> &str {
         match (&self.thread, &self.detached) {
             (Some(row), None) => &row.status,
-            // Its process still writes its report.
-            (Some(row), Some(run)) if run.state == "killed" || row.status == "waiting" => {
+            // Its process still writes its report, or works for the thread that goes on.
+            (Some(row), Some(run))
+                if run.state == "killed"
+                    || ["waiting", "continued"].contains(&row.status.as_str()) =>
+            {
                 &row.status
             }
             (_, Some(run)) => &run.state,
@@ -90,6 +93,11 @@ impl KnownRun {
         let of_thread = self.thread.as_ref().map(|row| row.started_at.as_str());
         let of_run = self.detached.as_ref().map(|run| run.asked_at.as_str());
         of_thread.or(of_run).unwrap_or_default()
+    }
+
+    /// The thread that goes on for it.
+    pub(crate) fn continued_by(&self) -> Option<&str> {
+        self.thread.as_ref().and_then(|row| row.continued_by.as_deref())
     }
 
     /// The number of the process that runs it.
@@ -136,7 +144,7 @@ impl KnownRun {
         }
         if let Some(row) = &self.thread {
             out.extend(object(json!({
-                "parent": row.parent, "provider": row.provider, "model": row.model,
+                "parent": row.parent, "continued_by": row.continued_by, "provider": row.provider, "model": row.model,
                 "limits": amounts(&row.most), "used": amounts(&row.used),
             })));
         }
@@ -224,13 +232,20 @@ impl Threads<'_> {
         until: Option<Instant>,
         goes_on: fn(&KnownRun) -> bool,
     ) -> Result<Result<RunEnd, i32>, Failure> {
-        match self.until(id, until, goes_on)? {
-            Ok(known) if goes_on(&known) => {
-                let (id, state) = (id.to_owned(), known.state().to_owned());
-                Err(ThreadError::StillRuns { id, state }.into())
+        let mut id = id.to_owned();
+        loop {
+            let known = match self.until(&id, until, goes_on)? {
+                Ok(known) => known,
+                Err(signal) => return Ok(Err(signal)),
+            };
+            if goes_on(&known) {
+                let state = known.state().to_owned();
+                return Err(ThreadError::StillRuns { id, state }.into());
             }
-            Ok(known) => end_of(known).map(Ok),
-            Err(signal) => Ok(Err(signal)),
+            match known.continued_by() {
+                Some(by) => by.clone_into(&mut id),
+                None => return end_of(known).map(Ok),
+            }
         }
     }
 
@@ -266,11 +281,13 @@ impl Threads<'_> {
         }
     }
 
-    /// Asks one to stop at its next safe point, and waits a moment until it did.
+    /// Asks one, or the thread that goes on for it, to stop at its next safe point, and waits a
+    /// moment until it did.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `registry.*`
     pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
+        let id = &*newest_of(self, id)?;
         let cancelled = ThreadError::Cancelled { id: id.to_owned() };
         if let Some(ended) = WaitingEnd::new(self, "cancelled", &cancelled).end(id)? {
             return Ok(ended);
@@ -284,12 +301,14 @@ impl Threads<'_> {
         self.soon_ended(id)
     }
 
-    /// Kills the process that runs one, with all that it started. One that runs elsewhere is asked
-    /// to stop, and is taken for dead where it does not answer.
+    /// Kills the process that runs one, or the thread that goes on for it, with all that it
+    /// started. One that runs elsewhere is asked to stop, and is taken for dead where it does not
+    /// answer.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `registry.*`
     pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
+        let id = &*newest_of(self, id)?;
         let killed = ThreadError::Killed { id: id.to_owned() };
         if let Some(ended) = WaitingEnd::new(self, "killed", &killed).end(id)? {
             return Ok(ended);
@@ -353,7 +372,8 @@ impl Threads<'_> {
         }
     }
 
-    /// A thread with all threads below it, each with how deep it stands; parents first.
+    /// A thread with all threads below it, each with how deep it stands; parents first. One that
+    /// goes on for another stands below that.
     ///
     /// # Errors
     /// `thread.not_found`, `registry.*`
@@ -365,13 +385,31 @@ impl Threads<'_> {
         while let Some((depth, known)) = next.pop() {
             let is_below = |one: &&KnownRun| {
                 let parent = one.thread.as_ref().and_then(|row| row.parent.as_deref());
-                parent == Some(known.id())
+                match all.iter().find(|other| other.continued_by() == Some(one.id())) {
+                    Some(before) => before.id() == known.id(),
+                    None => parent == Some(known.id()),
+                }
             };
             let below = all.iter().rev().filter(is_below);
             next.extend(below.map(|one| (depth + 1, one.clone())));
             rows.push((depth, known));
         }
         Ok(rows)
+    }
+}
+
+/// The threads that one goes on for, the nearest first.
+pub(super) fn earlier_of(threads: Threads<'_>, id: &ThreadId) -> Result<Vec<ThreadId>, Failure> {
+    let Some(mut registry) = threads.registry()? else { return Ok(Vec::new()) };
+    let all = Continuations::new(&mut registry).earlier_of(id.as_str())?;
+    Ok(all.iter().filter_map(|id| id.parse().ok()).collect())
+}
+
+/// The thread that goes on for one, or the thread itself.
+fn newest_of(threads: Threads<'_>, id: &str) -> Result<String, Failure> {
+    match threads.registry()? {
+        Some(mut registry) => Ok(Continuations::new(&mut registry).newest_of(id)?),
+        None => Ok(id.to_owned()),
     }
 }
 

@@ -71,6 +71,11 @@ impl<'a> LocalBackend<'a> {
         Self { rye, thread, state: Mutex::default() }
     }
 
+    /// The same sandbox for the thread that goes on.
+    pub(super) fn moved_to(self, thread: ThreadId) -> Self {
+        Self { thread, ..self }
+    }
+
     fn workspace(&self) -> Result<Arc<Workspace>, BackendFault> {
         let mut state = unpoisoned(self.state.lock());
         match &*state {

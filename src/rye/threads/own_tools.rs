@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Threads;
 use super::calls::{ThreadCalls, refused};
+use super::life::earlier_of;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::{THREAD_RECORD_BYTES, THREAD_TEXT_CHARS};
@@ -173,13 +175,19 @@ impl ThreadCalls<'_> {
         Ok(json!({"item_id": described.detail.item, "content": described.content}))
     }
 
-    /// A part of a result of this very thread that was too long.
+    /// A part of a result that was too long: of this very thread, or of one that it goes on for.
     fn blob(&self, digest: &str, offset: u64) -> Result<Value, ToolCallFault> {
         let missing = || ToolCallFault::new("this thread has kept nothing under that digest");
         let digest: Digest = digest.parse().map_err(|()| missing())?;
-        let folder = transcript(&self.base, &self.id).with_file_name("blobs");
-        let read = read_plain(&folder.join(digest.to_string()), THREAD_RECORD_BYTES);
-        let Ok(Bounded::All(bytes)) = read else { return Err(missing()) };
+        let earlier = earlier_of(Threads::new(self.rye), &self.id).map_err(refused)?;
+        let found = std::iter::once(&self.id).chain(&earlier).find_map(|id| {
+            let folder = transcript(&self.base, id).with_file_name("blobs");
+            match read_plain(&folder.join(digest.to_string()), THREAD_RECORD_BYTES) {
+                Ok(Bounded::All(bytes)) => Some(bytes),
+                _ => None,
+            }
+        });
+        let Some(bytes) = found else { return Err(missing()) };
         let Ok(text) = String::from_utf8(bytes) else { return Err(missing()) };
         if Digest::of(text.as_bytes()) != digest {
             return Err(missing());

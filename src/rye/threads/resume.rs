@@ -14,8 +14,8 @@ use crate::report::Report;
 use crate::rye::failed::Failed;
 use crate::rye::run::Request;
 use crate::thread::{
-    ProvenRecord, Replayed, Resumed, ThreadError, ThreadId, ThreadLimits, check_record, replay,
-    transcript,
+    Continued, ProvenRecord, Replayed, Resumed, ThreadError, ThreadId, ThreadLimits, check_record,
+    replay, transcript,
 };
 use crate::trace::Sink;
 use crate::verify::Source;
@@ -95,8 +95,14 @@ impl Threads<'_> {
         if row.status == "running" {
             return Err(still_runs(&row).into());
         }
+        if let Some(by) = row.continued_by {
+            return Err(ThreadError::Continued { id, by }.into());
+        }
         let (record, replayed, before) = match unsigned(self, &id, &row)? {
-            Some((record, replayed)) => (record, replayed, Duration::ZERO),
+            Some((record, replayed)) => {
+                let before = replayed.took_before();
+                (record, replayed, before)
+            }
             None => signed(self, &id)?,
         };
         let started = &replayed.started;
@@ -161,7 +167,11 @@ fn unsigned(
         return Err(ThreadError::NotResumable { id: id.clone(), why: why.into() }.into());
     };
     let record = ProvenRecord { bytes, proven: 0, checkpoints: 0, last: None };
-    Ok(Some((record, Replayed::of_start(started))))
+    let replayed = Replayed::of_start(started).ok_or_else(|| ThreadError::NotResumable {
+        id: id.clone(),
+        why: "what it began with is not as this rye writes it".into(),
+    })?;
+    Ok(Some((record, replayed)))
 }
 
 /// The limits that a thread has, as they are given.
@@ -247,6 +257,11 @@ impl Resuming {
             true => Ok(()),
             false => Err(still_runs(&self.row).into()),
         }
+    }
+
+    /// The thread that it goes on for.
+    pub(super) fn continued(&self) -> Option<&Continued> {
+        self.resumed.replayed.continued.as_ref()
     }
 
     /// Who approved what it waited for.

@@ -10,7 +10,7 @@ use super::life::{RunEnd, end_of, known};
 use super::{Threads, parsed};
 use crate::base::durations::TAIL_LOOK_MS;
 use crate::diagnostic::Failure;
-use crate::thread::{LiveText, TranscriptLines, is_uuid};
+use crate::thread::{LiveText, THREAD_ENDED, TranscriptLines, is_uuid};
 
 /// Why nothing more is told of a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,10 +29,10 @@ const LOOKS: usize = 8;
 
 impl Threads<'_> {
     /// Tells each event of a thread once it stands whole in the record, which is not checked, until
-    /// the thread ends. What its model is saying comes before as events `token_delta`, and what a
-    /// detached tool writes as events `output`, both of which no record holds. While nothing
-    /// happens it tells `None`, several times a second, so that nobody waits for the next event to
-    /// be rid of it.
+    /// the thread ends, and then those of the thread that goes on for it. What its model is saying
+    /// comes before as events `token_delta`, and what a detached tool writes as events `output`,
+    /// both of which no record holds. While nothing happens it tells `None`, several times a
+    /// second, so that nobody waits for the next event to be rid of it.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.record_io`, `thread.killed`, `thread.cancelled`, `registry.*`
@@ -47,7 +47,7 @@ impl Threads<'_> {
             false => Some(TranscriptLines::of(Path::new(found.base()), &parsed(id)?)),
         };
         let Some(mut registry) = self.registry()? else { return end_of(found).map(TailEnd::Ended) };
-        let (mut version, mut look, mut told) = (None, 0, 0);
+        let (mut version, mut look, mut told, mut has_told_end) = (None, 0, 0, false);
         let (base, is_run) = (PathBuf::from(found.base()), is_uuid(id));
         let mut live = match is_run {
             true => LiveText::of_log(&base, id),
@@ -68,7 +68,10 @@ impl Threads<'_> {
                 told += line.len() as u64;
                 let words = tell_words(name, &words, tell);
                 match event(line).filter(|_| words.is_continue()) {
-                    Some(event) => tell(Some(&event)),
+                    Some(event) => {
+                        has_told_end = event["event"] == THREAD_ENDED;
+                        tell(Some(&event))
+                    }
                     None => words,
                 }
             };
@@ -90,7 +93,13 @@ impl Threads<'_> {
                     }
                 }
             }
-            if has_ended {
+            // It is registered as continued before its record says so.
+            if let Some(by) = found.continued_by()
+                && (has_told_end || !self.run(by)?.is_open())
+            {
+                return self.tail(by, tell);
+            }
+            if has_ended && found.continued_by().is_none() {
                 return end_of(found).map(TailEnd::Ended);
             }
             if tell(None).is_break() {

@@ -34,6 +34,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) tools: &'a [ModelTool],
     /// Longest answer.
     pub(crate) answer_tokens: u64,
+    /// How many answers the threads gave that this one goes on for.
+    pub(crate) earlier_answers: usize,
     /// How often it is asked for this turn, this time too.
     pub(crate) tries: u32,
     /// The answer is not waited for any longer.
@@ -63,7 +65,7 @@ pub(crate) enum Message {
 
 impl Message {
     /// As long as it is at the most; a turn goes out as it came, or as its words and calls.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Model(turn) => {
                 let kept = turn.kept.as_ref().map_or(0, |kept| kept.content.len());

@@ -26,7 +26,8 @@ impl LanguageModel for Scripted {
             Message::Model(turn) => Some(turn.calls.len()),
             _ => None,
         });
-        let (said, mut calls) = said.fold((0, 0), |(said, calls), more| (said + 1, calls + more));
+        let begin = (asked.earlier_answers, 0);
+        let (said, mut calls) = said.fold(begin, |(said, calls), more| (said + 1, calls + more));
         let Some(turn) = self.turns.get(said) else {
             let (provider, turns) = (self.provider.clone(), self.turns.len());
             return Err(Failure::from(ThreadError::ScriptEnded { provider, turns }).into());

@@ -1,0 +1,176 @@
+//! A thread in whose place another one goes on (threads 6).
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::db::Registry;
+use super::error::RegistryError;
+use crate::base::limits::LEDGER_MOST;
+
+/// Threads in whose place others go on.
+pub(crate) struct Continuations<'a> {
+    registry: &'a mut Registry,
+}
+
+impl<'a> Continuations<'a> {
+    pub(crate) fn new(registry: &'a mut Registry) -> Self {
+        Self { registry }
+    }
+}
+
+impl Continuations<'_> {
+    /// Begins a thread in the place of one that runs in this process and is over then. It has the
+    /// same place below other threads, may reach the same, and has used and holds what the other
+    /// one did; so the limits count on. What stands below the other one stands below it, what the
+    /// other one asked a person is asked by it, and whoever asked the other one to stop asked it.
+    ///
+    /// # Errors
+    /// `registry.not_running` where the other thread is over already, `registry.io`
+    pub(crate) fn begin(
+        &mut self,
+        old: &str,
+        new: &str,
+        at: &str,
+        began: &str,
+    ) -> Result<(), RegistryError> {
+        let is_done = self.registry.in_one_step(|step| {
+            let made = step.execute(
+                "INSERT INTO thread (id, parent, item, provider, model, base, status, started_at, \
+                 most_turns, most_tokens, most_spend, most_spawns, depth, turns, tokens, spend, \
+                 spawns, held_turns, held_tokens, held_spend, pid, start, place, began) \
+                 SELECT ?2, parent, item, provider, model, base, status, ?3, most_turns, \
+                 most_tokens, most_spend, most_spawns, depth, turns, tokens, spend, spawns, \
+                 held_turns, held_tokens, held_spend, pid, start, place, ?4 \
+                 FROM thread WHERE id = ?1 AND status = 'running'",
+                params![old, new, at, began],
+            )?;
+            if made == 0 {
+                return Ok(false);
+            }
+            step.execute(
+                "UPDATE thread SET status = 'continued', continued_by = ?2, ended_at = ?3, \
+                 held_turns = 0, held_tokens = 0, held_spend = 0 WHERE id = ?1",
+                [old, new, at],
+            )?;
+            for sql in [
+                "UPDATE thread SET parent = ?2 WHERE parent = ?1 \
+                 AND status IN ('created', 'running', 'waiting')",
+                "INSERT INTO thread_grants (id, grants) \
+                 SELECT ?2, grants FROM thread_grants WHERE id = ?1",
+                "UPDATE pending SET thread = ?2 WHERE thread = ?1 AND state = 'waiting'",
+                "UPDATE OR REPLACE stop SET id = ?2 WHERE id = ?1",
+            ] {
+                step.execute(sql, [old, new])?;
+            }
+            Ok(true)
+        })?;
+        match is_done {
+            true => Ok(()),
+            false => Err(RegistryError::NotRunning { id: old.to_owned() }),
+        }
+    }
+
+    /// The thread that goes on for one, or for the one that does, and so on; the thread itself
+    /// where none does.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn newest_of(&self, id: &str) -> Result<String, RegistryError> {
+        newest_of(&self.registry.db, id).map_err(|error| self.registry.fail(error))
+    }
+
+    /// The threads that one goes on for, the nearest first.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn earlier_of(&self, id: &str) -> Result<Vec<String>, RegistryError> {
+        earlier_of(&self.registry.db, id).map_err(|error| self.registry.fail(error))
+    }
+}
+
+/// The threads that one goes on for, the nearest first.
+fn earlier_of(db: &Connection, id: &str) -> rusqlite::Result<Vec<String>> {
+    let mut query = db.prepare(
+        "WITH RECURSIVE earlier (id) AS (
+             SELECT id FROM thread WHERE continued_by = ?1
+             UNION SELECT thread.id FROM thread JOIN earlier ON thread.continued_by = earlier.id)
+         SELECT id FROM earlier",
+    )?;
+    query.query_map([id], |row| row.get(0))?.collect()
+}
+
+fn newest_of(db: &Connection, id: &str) -> rusqlite::Result<String> {
+    let mut query = db.prepare("SELECT continued_by FROM thread WHERE id = ?1")?;
+    let mut newest = id.to_owned();
+    // Each took a turn of the limit, which is a whole number of the table; so there is no circle.
+    for _ in 0..LEDGER_MOST {
+        match query.query_row([&newest], |row| row.get::<_, Option<String>>(0)).optional()? {
+            Some(Some(by)) => newest = by,
+            _ => break,
+        }
+    }
+    Ok(newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::fixtures::new;
+    use crate::registry::{Amounts, Continuations, Registry, ThreadAbove};
+
+    const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 3 };
+
+    #[test]
+    fn the_thread_that_goes_on_stands_in_the_place_of_the_other_with_all_that_it_used_and_holds() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("top", None, MOST, 4)).unwrap();
+        registry.begin_thread(&new("a", Some("top"), MOST, 3)).unwrap();
+        registry.begin_thread(&new("below", Some("a"), MOST, 2)).unwrap();
+        registry.hold("a", 100, 10).unwrap();
+        registry.book("a", (100, 10), Some((70, 7))).unwrap();
+        registry.hold("below", 300, 30).unwrap();
+        registry.stops().ask("a", "x").unwrap();
+        Continuations::new(&mut registry).begin("a", "b", "y", "{}").unwrap();
+        let row = |registry: &mut Registry, id: &str| registry.thread(id).unwrap().unwrap();
+        let (a, b) = (row(&mut registry, "a"), row(&mut registry, "b"));
+        assert_eq!((a.status.as_str(), a.continued_by.as_deref()), ("continued", Some("b")));
+        assert_eq!((a.held, a.used.tokens), (Amounts::default(), 70));
+        assert_eq!((b.status.as_str(), b.parent.as_deref()), ("running", Some("top")));
+        assert_eq!((b.used, b.most, b.depth()), (a.used, MOST, 3));
+        assert_eq!((b.held.tokens, b.began.as_deref()), (300, Some("{}")));
+        assert_eq!(row(&mut registry, "below").parent.as_deref(), Some("b"));
+        assert!(
+            registry.stops().is_asked("b").unwrap() && !registry.stops().is_asked("a").unwrap()
+        );
+        // What is below counts for it, and nothing of it is begun or used twice.
+        registry.book("below", (300, 30), Some((200, 20))).unwrap();
+        registry.hold("b", 700, 1).unwrap();
+        assert!(registry.hold("b", 100, 1).unwrap().is_some(), "270 used and 700 held of 1000");
+        let top = row(&mut registry, "top");
+        assert_eq!((top.used.tokens, top.held.tokens, top.used.spawns), (270, 700, 2));
+        registry.end_thread("b", "completed", None, "z").unwrap();
+        assert_eq!(row(&mut registry, "top").held, Amounts::default());
+        assert!(
+            Continuations::new(&mut registry).begin("a", "c", "y", "{}").is_err(),
+            "it is over"
+        );
+        Continuations::new(&mut registry).begin("below", "c", "y", "{}").unwrap();
+        Continuations::new(&mut registry).begin("c", "d", "y", "{}").unwrap();
+        assert_eq!(Continuations::new(&mut registry).newest_of("below").unwrap(), "d");
+        assert_eq!(Continuations::new(&mut registry).earlier_of("d").unwrap(), ["c", "below"]);
+        assert_eq!(Continuations::new(&mut registry).newest_of("a").unwrap(), "b");
+        assert_eq!(Continuations::new(&mut registry).newest_of("nobody").unwrap(), "nobody");
+    }
+
+    #[test]
+    fn it_may_reach_what_the_other_one_may() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let mut a = new("a", None, MOST, 3);
+        a.grants = "some";
+        registry.begin_thread(&a).unwrap();
+        Continuations::new(&mut registry).begin("a", "b", "y", "{}").unwrap();
+        let above = ThreadAbove::all(&registry, &[], &["a".into(), "b".into()]).unwrap();
+        let above: Vec<_> = above.iter().map(|one| (&*one.row.id, one.grants.as_deref())).collect();
+        assert_eq!(above, [("b", Some("some"))]);
+    }
+}

@@ -1,0 +1,172 @@
+//! A thread whose context window is almost full hands over to another one (threads 6).
+//!
+//! It asks its model for a summary, by a call like any other. The other thread is told its task and
+//! the summary, and uses what is left of the same limits.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::converse::{Came, Running, counts, total};
+use super::dispatch::failed;
+use super::model::Message;
+use super::replay::usage;
+use super::thread_id::ThreadId;
+use super::tool::ToolCallFaultKind;
+use crate::base::limits::{CONTINUE_AT_PERCENT, SUMMARY_ASKS};
+use crate::base::time::as_ms;
+use crate::diagnostic::Failure;
+use crate::parse::TokenCounts;
+use crate::registry::Breach;
+
+/// What a model is told when its context window is almost full.
+const SUMMARISE: &str = "Your context window is almost full. Another thread goes on with this task: \
+    it is told the task as you were, and of this conversation nothing but your next answer. Answer \
+    with a summary for it, and call no tool: what was done and what came of it, which results it \
+    needs word for word, and what is left to do.";
+
+/// What an event says of it that asks for the summary.
+pub(super) const ASKS_SUMMARY: &str = "summary";
+
+/// The thread that a thread goes on for, and how far that came.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Continued {
+    pub(crate) from: ThreadId,
+    /// What its model said for the thread that goes on.
+    pub(crate) summary: String,
+    /// What a person said after that.
+    pub(crate) message: Option<String>,
+    /// What was used so far, with what the threads before it used.
+    pub(crate) turns: u64,
+    pub(crate) tokens: TokenCounts,
+    pub(crate) spent: u64,
+    pub(crate) took: Duration,
+    /// How many answers its model and those before it gave.
+    pub(crate) answers: usize,
+}
+
+impl Continued {
+    /// As it stands in the first event of the thread that goes on.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "thread_id": self.from.as_str(), "summary": self.summary, "message": self.message,
+            "turns": self.turns, "usage": counts(self.tokens), "spend_micros": self.spent,
+            "elapsed_ms": as_ms(self.took), "answers": self.answers,
+        })
+    }
+
+    /// What [`Continued::to_json`] wrote.
+    pub(super) fn from_json(written: &Value) -> Option<Self> {
+        let number = |key: &str| written.get(key).and_then(Value::as_u64);
+        let text = |key: &str| written.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            from: text("thread_id")?.parse().ok()?,
+            summary: text("summary")?,
+            message: text("message"),
+            turns: number("turns")?,
+            tokens: usage(written)?,
+            spent: number("spend_micros")?,
+            took: Duration::from_millis(number("elapsed_ms")?),
+            answers: usize::try_from(number("answers")?).ok()?,
+        })
+    }
+
+    /// What the model of the thread that goes on is told behind its task.
+    pub(crate) fn told(&self) -> String {
+        let mut told = format!(
+            "<continues thread=\"{}\">\nAnother thread began with this task, until its context \
+             window was almost full. Go on where it stopped. This is what it left for you:\n\n{}",
+            self.from,
+            self.summary.trim()
+        );
+        if let Some(message) = &self.message {
+            told.push_str("\n\nA person said since:\n\n");
+            told.push_str(message.trim());
+        }
+        told + "\n</continues>"
+    }
+}
+
+/// Whether a conversation almost fills the context window of its model. It never does where nobody
+/// says how large that is, nor before the first answer.
+pub(super) fn fills_window(messages: &[Message], window: Option<u64>) -> bool {
+    window.zip(context_tokens(messages)).is_some_and(|(window, current)| {
+        u128::from(current) * 100 >= u128::from(window) * CONTINUE_AT_PERCENT
+    })
+}
+
+/// Asks the model of a thread for a summary, unless it gave one already, and begins the thread that
+/// goes on, which is told what a person said since too.
+///
+/// # Errors
+/// `thread.limit_exceeded` with the limit `context_window` where there is no summary; those of
+/// asking a model, of a record and of the registry.
+pub(super) fn hand_over(
+    thread: &mut Running<'_>,
+    message: Option<String>,
+) -> Result<Came, Failure> {
+    if thread.summary_asks == 0 {
+        ask_for_summary(thread)?;
+    }
+    loop {
+        match thread.messages.last() {
+            Some(Message::Model(turn)) if !turn.text.trim().is_empty() => {
+                let continued = continued(thread, turn.text.clone(), message);
+                let by = (thread.conversation.continue_by)(thread.ledger, &continued)?;
+                return Ok(Came::Continues { by, continued: Box::new(continued) });
+            }
+            Some(Message::Model(turn)) => {
+                for call in turn.calls.clone() {
+                    let why = "it is not carried out: a summary was asked for, and no call";
+                    let called = failed(ToolCallFaultKind::Exception, why.into(), Value::Null);
+                    thread.answer(&call, called)?;
+                }
+                ask_for_summary(thread)?;
+            }
+            Some(Message::Result { .. }) => ask_for_summary(thread)?,
+            Some(Message::User(_)) | None => {}
+        }
+        let turn = thread.ask()?;
+        thread.checkpoint("running", false)?;
+        thread.messages.push(Message::Model(turn));
+    }
+}
+
+fn ask_for_summary(thread: &mut Running<'_>) -> Result<(), Failure> {
+    if thread.summary_asks == SUMMARY_ASKS {
+        let max = thread.conversation.context_window.unwrap_or_default();
+        let current = context_tokens(&thread.messages).unwrap_or_default();
+        return Err(thread.beyond(Breach { limit: "context_window", current, max }));
+    }
+    thread.summary_asks += 1;
+    thread.record.event("cognition_in", json!({"user": SUMMARISE, "asks": ASKS_SUMMARY}))?;
+    thread.messages.push(Message::User(SUMMARISE.to_owned()));
+    Ok(())
+}
+
+fn continued(thread: &Running<'_>, summary: String, message: Option<String>) -> Continued {
+    let answers = thread.messages.iter().filter(|said| matches!(said, Message::Model(_))).count();
+    Continued {
+        from: thread.record.id().clone(),
+        summary,
+        message,
+        turns: thread.turns,
+        tokens: thread.tokens,
+        spent: thread.spent,
+        took: thread.took(),
+        answers: thread.earlier_answers + answers,
+    }
+}
+
+/// The tokens of a conversation as its model counted them last, and two bytes a token of what was
+/// said since; `None` where it said nothing yet.
+fn context_tokens(messages: &[Message]) -> Option<u64> {
+    let at = messages.iter().rposition(|said| matches!(said, Message::Model(_)))?;
+    let Message::Model(turn) = &messages[at] else { return None };
+    let (counted, rest) = match turn.usage {
+        Some(usage) => (total(usage), &messages[at + 1..]),
+        None => (0, messages),
+    };
+    let bytes: usize = rest.iter().map(Message::bytes).sum();
+    Some(counted.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(2)))
+}
