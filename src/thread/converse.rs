@@ -320,7 +320,8 @@ impl Running<'_> {
     }
 
     /// Carries out calls in their order, before which so many stand in their turn; what only reads,
-    /// at once. Gives what the thread is to wait for.
+    /// at once. What stands behind one that hands over is not run. Gives what the thread is to wait
+    /// for.
     pub(super) fn call_each(
         &mut self,
         calls: &[ModelCall],
@@ -329,7 +330,7 @@ impl Running<'_> {
     ) -> Result<Option<Box<Awaited>>, Failure> {
         let most = THREAD_CALLS.saturating_sub(before);
         let (mut left, beyond) = calls.split_at(calls.len().min(most));
-        while !left.is_empty() {
+        while !left.is_empty() && handed_over.is_none() {
             let (now, later) = left.split_at(together(self.conversation.table, left));
             for (call, came) in now.iter().zip(self.begin_calls(now)?) {
                 let called = match came {
@@ -345,11 +346,14 @@ impl Running<'_> {
             }
             left = later;
         }
-        for call in beyond {
+        let too_many = format!("a turn has at most {THREAD_CALLS} calls");
+        let behind = "it was not run: `directive_return` before it ended the work".to_owned();
+        let too_late = left.iter().map(|call| (call, ToolCallFaultKind::Exception, &behind));
+        let wrong = ToolCallFaultKind::InvalidArguments;
+        let not_run = too_late.chain(beyond.iter().map(|call| (call, wrong, &too_many)));
+        for (call, kind, why) in not_run {
             self.record.event("tool_call_start", call.to_json())?;
-            let message = format!("a turn has at most {THREAD_CALLS} calls");
-            let kind = ToolCallFaultKind::InvalidArguments;
-            self.answer(call, failed(kind, message, Value::Null))?;
+            self.answer(call, failed(kind, why.clone(), Value::Null))?;
             self.checkpoint("running", false)?;
         }
         Ok(None)

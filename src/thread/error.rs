@@ -76,7 +76,7 @@ pub(crate) enum ThreadError {
     Waits { id: ThreadId, pending: String },
     #[error("`{}` is still {state}", escape_line(.id))]
     StillRuns { id: String, state: String },
-    #[error("`{id}` stopped at its limit `{}`: {} of {}", .breach.limit, .breach.current, .breach.max)]
+    #[error("`{id}` {}", stopped_at(.breach))]
     LimitExceeded { id: ThreadId, breach: Breach },
     #[error("`{id}` ended without its outputs: `{}`", .names.join("`, `"))]
     MissingOutputs { id: ThreadId, names: Vec<String> },
@@ -105,6 +105,25 @@ pub(crate) enum ThreadError {
     UnknownPrice { provider: Ref, model: String },
     #[error("the script of `{provider}` ended after its {turns} turns")]
     ScriptEnded { provider: Ref, turns: usize },
+}
+
+/// How a limit stopped a thread, which "1 of 0" would not tell where it allows nothing.
+fn stopped_at(breach: &Breach) -> String {
+    let Breach { limit, current, max } = breach;
+    match (*limit, *max) {
+        ("depth", 0) => {
+            "does not start: the thread that asks for it is as deep as its limit `depth` lets \
+             threads stand below each other"
+                .into()
+        }
+        ("spawns", 0) => {
+            "does not start: the limit `spawns` of a thread above it is 0, which lets \
+                          it start no other"
+                .into()
+        }
+        (_, 0) => format!("cannot ask its model for anything: its limit `{limit}` is 0"),
+        _ => format!("stopped at its limit `{limit}`: {current} of {max}"),
+    }
 }
 
 impl Diagnose for ThreadError {

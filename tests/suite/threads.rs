@@ -533,3 +533,30 @@ fn model_and_limits_are_of_threads_alone() {
     }
     assert_eq!(fork(&world, &["--model", "general", "--limit", "turns=1"]).0, 0);
 }
+
+#[test]
+fn a_limit_of_zero_is_told_as_a_sentence_and_not_as_one_of_zero() {
+    let again = json!({"item_id": "directive:acme/go", "thread": "fork"});
+    let both = "<execute><tool>*</tool><directive>*</directive></execute>";
+    let world = world(&json!([call("rye_execute", &again), hand_over()]), "turns=\"9\"", both);
+    for (limit, want) in [
+        ("turns", "cannot ask its model for anything: its limit `turns` is 0"),
+        ("tokens", "cannot ask its model for anything: its limit `tokens` is 0"),
+        ("spend", "cannot ask its model for anything: its limit `spend` is 0"),
+        (
+            "duration_seconds",
+            "cannot ask its model for anything: its limit `duration_seconds` is 0",
+        ),
+    ] {
+        let (status, told) = fork(&world, &["--limit", &format!("{limit}=0")]);
+        assert_eq!((status, &told["data"]["limit"]), (4, &json!(limit)), "{told}");
+        assert!(told["error"].as_str().unwrap().ends_with(want), "{told}");
+    }
+    for limit in ["depth", "spawns"] {
+        let (status, told) = fork(&world, &["--limit", &format!("{limit}=0")]);
+        assert_eq!(status, 0, "{told}");
+        let refused = &results(&world, told["thread_id"].as_str().unwrap())[0];
+        let why = refused["message"].as_str().unwrap();
+        assert!(why.contains("does not start") && !why.contains("of 0"), "{refused}");
+    }
+}

@@ -312,3 +312,46 @@ fn killed_while_calls_run_at_once_a_thread_goes_on_and_repeats_none() {
     let (status, told) = world.json(&["thread", "verify", &id]);
     assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
 }
+
+/// A turn that hands over between calls: of tools that read, which run at once, and of one that
+/// writes.
+fn returning(args: &Value) -> Vec<(&'static str, Value)> {
+    vec![
+        ("acme_reads", json!({"n": 1})),
+        ("acme_reads", json!({"n": 2})),
+        ("directive_return", args.clone()),
+        ("acme_reads", json!({"n": 3})),
+        ("acme_reads", json!({"n": 4})),
+        ("acme_writes", json!({"n": 5})),
+    ]
+}
+
+#[test]
+fn calls_behind_one_that_hands_over_do_not_run_and_each_is_answered() {
+    let world = world(&[]);
+    prepared(&world, &[turn(&returning(&json!({"n": 7})))], ALL);
+    let id = completed(&world);
+    let began: Vec<String> = lines(&world, "log");
+    assert!(began.contains(&"end 1".into()) && began.contains(&"end 2".into()), "{began:?}");
+    assert_eq!(began.len(), 4, "what stands behind did not run: {began:?}");
+    let told = events(&world, &id, "tool_call_result");
+    let gave: Vec<Value> = told
+        .iter()
+        .map(|it| serde_json::from_str(it["content"].as_str().unwrap()).unwrap())
+        .collect();
+    assert_eq!((gave.len(), &gave[2]), (6, &json!({"ok": true})), "{gave:?}");
+    for behind in &gave[3..] {
+        assert_eq!(behind["error_kind"], "tool_execution_exception", "{behind}");
+        let why = behind["message"].as_str().unwrap();
+        assert!(why.contains("was not run") && why.contains("directive_return"), "{why}");
+    }
+    assert_eq!(events(&world, &id, "cognition_out").len(), 1, "the thread ended at once");
+}
+
+#[test]
+fn calls_behind_a_return_that_is_not_taken_run() {
+    let world = world(&[]);
+    prepared(&world, &[turn(&returning(&json!({"n": "many"})))], ALL);
+    completed(&world);
+    assert_eq!(lines(&world, "log").len(), 10, "each of five ran");
+}
