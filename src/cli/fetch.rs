@@ -43,11 +43,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         return Err(CliError::Usage { message: message.into(), help }.into());
     }
     let asked = query(item, &rye)?;
-    let described = match rye.items().describe(&asked) {
+    let described = match rye.items().read(&asked) {
         Err(failure) if failure.reason() == RESOLVE_NOT_FOUND => {
             let page = page_that_ends_so(&asked, &rye).ok_or(failure)?;
             out.note(&format!("note: this is {page}"));
-            rye.items().describe(&page.into())?
+            rye.items().read(&page.into())?
         }
         described => described?,
     };

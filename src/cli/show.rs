@@ -26,7 +26,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let query = query(&args.item, &rye)?;
-    let described = rye.items().describe(&query)?;
+    let described = rye.items().read(&query)?;
     let limit = rye.items().limit(&query);
     let risk = crate::rye::risk(&rye, &described);
     out.warned(&described.warnings);

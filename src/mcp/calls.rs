@@ -359,7 +359,7 @@ impl<'a> Call<'a> {
             }
         };
         let rye = self.rye("rye_fetch", &asked.project_path)?;
-        let described = rye.items().describe(&item.parse::<Query>()?)?;
+        let described = rye.items().read(&item.parse::<Query>()?)?;
         let mut out = json!({
             "status": "success", "item_id": described.detail.item,
             "content": described.content, "detail": described.detail,
@@ -390,7 +390,7 @@ impl<'a> Call<'a> {
         if let Some(cursor) = &asked.cursor {
             request = request.cursor(cursor);
         }
-        let mut out = rye.search().find(&request)?.to_json();
+        let mut out = rye.search().find(&request.grants(rye.may_read()?))?.to_json();
         out.insert("status".into(), "success".into());
         Ok(Answer::new(out.into()))
     }

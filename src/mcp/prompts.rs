@@ -84,7 +84,7 @@ impl Call<'_> {
     ) -> Result<Vec<String>, Refusal> {
         let id = prompt.parse().map_err(crate::diagnostic::Failure::from)?;
         let directive = Query::from(Ref::new(Kind::Directive, id));
-        let described = self.own()?.items().describe(&directive)?;
+        let described = self.own()?.items().read(&directive)?;
         let declared = described.item.declared().into_iter();
         let values = declared.filter(|(name, ..)| name == argument).flat_map(|(_, _, all)| all);
         Ok(values.filter(|value| value.starts_with(start)).collect())

@@ -24,8 +24,7 @@ impl Call<'_> {
     pub(super) fn resource(&self, uri: &str) -> Result<Option<ReadResourceResult>, Refusal> {
         let Some(id) = uri.strip_prefix(KNOWLEDGE) else { return Ok(None) };
         let id = id.parse().map_err(crate::diagnostic::Failure::from)?;
-        let described =
-            self.own()?.items().describe(&Query::from(Ref::new(Kind::Knowledge, id)))?;
+        let described = self.own()?.items().read(&Query::from(Ref::new(Kind::Knowledge, id)))?;
         let kind = media(&described);
         let content = ResourceContents::text(described.content, uri).with_mime_type(kind);
         Ok(Some(ReadResourceResult::new(vec![content])))

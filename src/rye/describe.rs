@@ -84,7 +84,7 @@ impl Items<'_> {
         level: DetailLevel,
         examples: Option<usize>,
     ) -> Result<(Map<String, Value>, Vec<Warned>), Failure> {
-        let described = self.describe(query)?;
+        let described = self.read(query)?;
         let mut told = described.at_level(level, examples);
         let risk = risk(self.rye, &described).filter(|_| level >= DetailLevel::Schema);
         told.extend(risk.map(|risk| ("risk".to_owned(), json!(risk))));

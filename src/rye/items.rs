@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
+use super::grants;
 use super::load::Loader;
 use crate::base::Timestamp;
 use crate::base::json::object;
@@ -99,6 +100,22 @@ impl Items<'_> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
         let loader = policy.loader(&Quiet);
         describe(loader, query)
+    }
+
+    /// One item for whoever asked this process, who reads no more than a thread above it may.
+    ///
+    /// # Errors
+    /// `thread.outside`, `grant.denied`; those of loading it. Of an item that is not there nobody is
+    /// told a name beyond their reach.
+    pub(crate) fn read(self, query: &Query) -> Result<Described, Failure> {
+        let may = self.rye.may_read()?;
+        let described = self.describe(query);
+        let described = described.map_err(|no| match &may {
+            Some(may) => grants::in_reach(no, |item| may.allow(item)),
+            None => no,
+        })?;
+        grants::judge(may.as_ref(), &described.detail.item)?;
+        Ok(described)
     }
 
     /// Many items, verified and parsed on all cores; the results keep the order.

@@ -240,6 +240,49 @@ fn a_thread_above_gets_what_the_one_that_goes_on_hands_over_and_both_count_for_i
 }
 
 #[test]
+fn what_a_tool_of_the_first_left_running_is_below_the_one_that_goes_on() {
+    let server = used(950, "acme_server", &json!({}));
+    let again = used(120, "acme_server", &json!({}));
+    let turns = json!([server, summary(), again, hand_over()]);
+    let may = "<execute><tool>acme.server</tool><tool>acme.echo</tool></execute>";
+    let world = world(&turns, "turns=\"9\"", may);
+    world.signed_home(".ai/tools/acme/script.yaml", &narrow(&turns));
+    let rye = format!("env HOME={} {}", world.home().display(), crate::world::program());
+    let tries = ["echo", "other"]
+        .map(|name| format!("{rye} execute tool:acme/{name} --json > {name}-said-$n 2>&1"));
+    let script = format!(
+        "#!/bin/sh\ncd '{}'\nwhile read -r line; do\nid=${{line#*'\"id\":'}}; id=${{id%%,*}}\n\
+         n=$((n + 1)); ({}) </dev/null\n\
+         echo \"{{\\\"id\\\":$id,\\\"result\\\":\\\"$n\\\"}}\"\ndone\n",
+        world.project().display(),
+        tries.join("; "),
+    );
+    let file = world.write(".ai/tools/acme/server.files/run.sh", script);
+    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    world.signed(
+        ".ai/tools/acme/server.yaml",
+        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/server\n\
+         category: acme\ndescription: x\nexec:\n  command: ./server.files/run.sh\n  \
+         runtime: server\n  files: [server.files/run.sh]\n",
+    );
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, rows(&world).len()), (0, 2), "{told}");
+    for (n, name, code) in [
+        (1, "echo", Value::Null),
+        (1, "other", json!("grant.denied")),
+        (2, "echo", Value::Null),
+        (2, "other", json!("grant.denied")),
+    ] {
+        let file = format!("{name}-said-{n}");
+        if let Ok(said) = fs::read(world.project().join(&file)) {
+            let said: Value = serde_json::from_slice(&said).unwrap();
+            assert_eq!(said["code"], code, "{file}: {said}");
+        }
+    }
+    assert!(world.project().join("other-said-1").exists());
+}
+
+#[test]
 fn what_the_first_kept_and_wrote_in_its_workspace_is_there_for_the_one_that_goes_on() {
     if levels("what_the_first_kept_and_wrote_in_its_workspace").is_empty() {
         return;

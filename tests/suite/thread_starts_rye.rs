@@ -152,6 +152,39 @@ fn other_doors_of_a_rye_below_a_thread_are_held_too() {
 }
 
 #[test]
+fn a_rye_below_a_thread_reads_and_finds_what_the_thread_may_fetch_and_no_more() {
+    let reads = ["fetch", "show", "describe"];
+    let all: Vec<String> = reads
+        .iter()
+        .flat_map(|verb| ["echo", "other"].map(|name| (verb, name)))
+        .map(|(verb, name)| format!("$rye {verb} tool:acme/{name} --json > {verb}-{name} 2>&1; "))
+        .collect();
+    let finds = "$rye search echoes --json > found 2>&1; $rye fetch tool:acme/othr --json > near 2>&1; true";
+    let may = format!("{PERMITTED}<fetch><tool>acme.echo</tool></fetch>");
+    let world = starts(&format!("{}{finds}", all.concat()), &may);
+    assert_eq!(world.rye(&["execute", "tool:acme/starts"]).status, 0);
+    for verb in reads {
+        let other = said(&world, &format!("{verb}-other"));
+        assert_eq!(other["status"], "success", "the fixture works untouched: {other}");
+    }
+    let found = |world: &World| {
+        let all = said(world, "found")["hits"].as_array().unwrap().clone();
+        all.iter().map(|hit| hit["item_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&world).len(), 2, "the fixture works untouched");
+    assert!(said(&world, "near").to_string().contains("acme/other"));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    for verb in reads {
+        let echo = said(&world, &format!("{verb}-echo"));
+        assert_eq!(echo["status"], "success", "{echo}");
+        is_denied(&world, &format!("{verb}-other"));
+    }
+    assert_eq!(found(&world), ["tool:acme/echo"]);
+    assert!(!said(&world, "near").to_string().contains("acme/other\""));
+}
+
+#[test]
 fn a_thread_that_a_tool_starts_is_below_the_thread_of_the_tool_and_counts_for_it() {
     let script = "$rye execute directive:acme/child --thread fork --json > first 2>&1; \
                   $rye execute directive:acme/child --thread fork --json > second 2>&1; true";

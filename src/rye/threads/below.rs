@@ -7,7 +7,7 @@ use super::ThreadParent;
 use crate::diagnostic::Failure;
 use crate::host::{ProcessesAbove, is_below_a_run};
 use crate::id::{Grants, Pattern, Space};
-use crate::registry::{Registry, ThreadAbove};
+use crate::registry::{Continuations, Registry, ThreadAbove};
 use crate::rye::Rye;
 use crate::rye::run::Request;
 use crate::thread::ThreadError;
@@ -64,6 +64,17 @@ impl Rye {
         if threads.is_empty() { Ok(None) } else { within(&threads, request).map(Some) }
     }
 
+    /// What whoever started this process may read by it: what each thread above may fetch. `None` is
+    /// everything.
+    ///
+    /// # Errors
+    /// `thread.outside`
+    pub(crate) fn may_read(&self) -> Result<Option<Grants>, Failure> {
+        let threads = self.threads_above()?;
+        let kept = threads.iter().map(|one| ThreadGrants::from_text(one.grants.as_deref()));
+        Ok(kept.reduce(ThreadGrants::and).map(|granted| granted.fetch))
+    }
+
     /// Whether something in a thread started this process, or one above it.
     pub(crate) fn is_below_a_thread(&self) -> bool {
         !matches!(self.threads_above(), Ok(threads) if threads.is_empty())
@@ -88,7 +99,7 @@ impl Rye {
         let mut named = above.threads.clone();
         let registry = self.spaces().get(Space::User).map(|user| Registry::find(user.base()));
         let threads = match registry {
-            Some(Ok(Some(registry))) => above_in(&registry, &above.processes, &mut named),
+            Some(Ok(Some(mut registry))) => above_in(&mut registry, &above.processes, &mut named),
             Some(Err(error)) => Err(error.into()),
             Some(Ok(None)) | None => Ok(Vec::new()),
         };
@@ -106,10 +117,14 @@ impl Rye {
 
 /// The threads that run above, and the names of those that have to.
 fn above_in(
-    registry: &Registry,
+    registry: &mut Registry,
     processes: &[(u32, u64)],
     named: &mut Vec<String>,
 ) -> Result<Vec<ThreadAbove>, Failure> {
+    for name in named.iter_mut() {
+        // What a thread started is below the thread that goes on for it, which may reach the same.
+        *name = Continuations::new(registry).newest_of(name)?;
+    }
     named.extend(ThreadAbove::of_snippets(registry, processes)?);
     Ok(ThreadAbove::all(registry, processes, named)?)
 }
