@@ -285,7 +285,9 @@ impl<'a> RyeTools<'a> {
 
     /// For a snippet that runs in a thread: what its tools ask is decided with it.
     pub(super) fn in_thread(self, thread: Option<ThreadParent>) -> Self {
-        Self { thread: thread.map(ThreadParent::without_waiting), ..self }
+        // Whatever is told in a thread, its model reads.
+        let hides_values = self.hides_values || thread.is_some();
+        Self { thread: thread.map(ThreadParent::without_waiting), hides_values, ..self }
     }
 
     /// For a snippet that is this run.

@@ -458,3 +458,58 @@ fn a_signal_ends_it_with_its_calls_and_rye_ends_by_it() {
     let tool = fs::read_to_string(&own).unwrap();
     assert!(!fs::exists(format!("/proc/{}", tool.trim())).unwrap(), "the tool still runs");
 }
+
+#[test]
+fn in_a_thread_it_is_given_no_secret_of_the_tools_that_it_calls_and_so_tells_none() {
+    use crate::threads::{call, directive, events, fork, hand_over, provider, transcript};
+    let secret = "canary-1b7e44d0";
+    let world = World::new().env("ACME_TOKEN", secret);
+    let header = |more: &str| {
+        format!(
+            "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+             # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+             # description = \"d\"\n# effects = \"read\"\n{more}# ///\n"
+        )
+    };
+    let uses = header("# secrets = [\"ACME_TOKEN\"]\n");
+    let uses = format!("{uses}echo \"{{\\\"key\\\": \\\"$ACME_TOKEN\\\"}}\"\n");
+    world.signed(".ai/tools/acme/uses.sh", &uses);
+    let saved = |name: &str, calls: &str, code: &str| {
+        let text = format!(
+            "// /// rye\n// version = \"1.0.0\"\n// tool_type = \"tool\"\n\
+             // executor_id = \"rye/core/runtimes/code/snippet\"\n// category = \"acme\"\n\
+             // description = \"d\"\n// effects = \"read\"\n// calls = [\"{calls}\"]\n// ///\n{code}\n"
+        );
+        world.signed(&format!(".ai/tools/acme/{name}.js"), &text);
+    };
+    // Whatever it would make of the value: in pieces, turned around, in an error.
+    let pieces = "const { key } = await runTool('acme/uses', {}); println(key);\n\
+                  __out = [key.slice(7), [...key].reverse().join(''), key.length]";
+    saved("plain", "tool:acme/uses", pieces);
+    saved(
+        "outer",
+        "tool:acme/plain\", \"tool:acme/uses",
+        "__out = await runTool('acme/plain', {})",
+    );
+    saved("throws", "tool:acme/uses", "throw new Error((await runTool('acme/uses', {})).key)");
+    let (status, told) = world.json(&["execute", "tool:acme/plain"]);
+    assert_eq!((status, &told["data"][2]), (0, &json!(secret.len())), "the fixture works: {told}");
+    let names = ["acme_plain", "acme_outer", "acme_throws"];
+    let mut turns: Vec<Value> = names.iter().map(|name| call(name, &json!({}))).collect();
+    turns.push(hand_over());
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!(turns)));
+    let may = "<execute><tool>acme.*</tool></execute>";
+    world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", may));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let gave = events(&world, id, "tool_call_result");
+    for (name, gave) in names[..2].iter().zip(&gave) {
+        assert!(gave["content"].as_str().unwrap().contains("3]"), "{name}: {gave}");
+    }
+    let all = std::fs::read_to_string(transcript(&world, id)).unwrap();
+    let backwards: String = secret.chars().rev().collect();
+    for told in [secret, &secret[7..], &backwards[..8]] {
+        assert!(!all.contains(told), "{told}");
+    }
+}
