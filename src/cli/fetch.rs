@@ -12,7 +12,7 @@ use crate::base::text::escape;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
 use crate::resolve::RESOLVE_NOT_FOUND;
-use crate::rye::Rye;
+use crate::rye::{Rye, read_item};
 
 /// Print the verified content of an item, or find items with `--query`
 ///
@@ -43,11 +43,11 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         return Err(CliError::Usage { message: message.into(), help }.into());
     }
     let asked = query(item, &rye)?;
-    let described = match rye.items().read(&asked) {
+    let described = match read_item(&rye, &asked) {
         Err(failure) if failure.reason() == RESOLVE_NOT_FOUND => {
             let page = page_that_ends_so(&asked, &rye).ok_or(failure)?;
             out.note(&format!("note: this is {page}"));
-            rye.items().read(&page.into())?
+            read_item(&rye, &page.into())?
         }
         described => described?,
     };

@@ -12,7 +12,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::{Failure, Paint, Style};
 use crate::parse::{Risk, signed_before};
 use crate::plan::TimeLimit;
-use crate::rye::Described;
+use crate::rye::{Described, read_item};
 use crate::verify::Integrity;
 
 /// Show what an item is, what it takes and who signed it
@@ -26,7 +26,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let query = query(&args.item, &rye)?;
-    let described = rye.items().read(&query)?;
+    let described = read_item(&rye, &query)?;
     let limit = rye.items().limit(&query);
     let risk = crate::rye::risk(&rye, &described);
     out.warned(&described.warnings);

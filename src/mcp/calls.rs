@@ -18,7 +18,9 @@ use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::report::{Report, error_json};
-use crate::rye::{DetailLevel, Failed, ItemVerdict, LockMode, Request, Rye, SearchRequest};
+use crate::rye::{
+    DetailLevel, Failed, ItemVerdict, LockMode, Request, Rye, SearchRequest, read_item,
+};
 use crate::trace::{Event, Recorder, Sink};
 
 /// What a call gave.
@@ -359,7 +361,7 @@ impl<'a> Call<'a> {
             }
         };
         let rye = self.rye("rye_fetch", &asked.project_path)?;
-        let described = rye.items().read(&item.parse::<Query>()?)?;
+        let described = read_item(rye, &item.parse::<Query>()?)?;
         let mut out = json!({
             "status": "success", "item_id": described.detail.item,
             "content": described.content, "detail": described.detail,

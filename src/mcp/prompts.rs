@@ -10,7 +10,7 @@ use super::error::McpError;
 use crate::base::limits::MCP_PAGE;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::Item;
-use crate::rye::{Described, Request};
+use crate::rye::{Described, Request, read_item};
 
 /// One page of a list, and where the next one begins.
 pub(super) type Page<T> = (Vec<T>, Option<String>);
@@ -84,7 +84,7 @@ impl Call<'_> {
     ) -> Result<Vec<String>, Refusal> {
         let id = prompt.parse().map_err(crate::diagnostic::Failure::from)?;
         let directive = Query::from(Ref::new(Kind::Directive, id));
-        let described = self.own()?.items().read(&directive)?;
+        let described = read_item(self.own()?, &directive)?;
         let declared = described.item.declared().into_iter();
         let values = declared.filter(|(name, ..)| name == argument).flat_map(|(_, _, all)| all);
         Ok(values.filter(|value| value.starts_with(start)).collect())

@@ -5,7 +5,7 @@ use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 use super::calls::{Call, Refusal};
 use super::prompts::Page;
 use crate::id::{ItemId, Kind, Query, Ref};
-use crate::rye::Described;
+use crate::rye::{Described, read_item};
 
 /// How the address of a page begins; its id follows.
 pub(super) const KNOWLEDGE: &str = "rye://knowledge/";
@@ -24,7 +24,7 @@ impl Call<'_> {
     pub(super) fn resource(&self, uri: &str) -> Result<Option<ReadResourceResult>, Refusal> {
         let Some(id) = uri.strip_prefix(KNOWLEDGE) else { return Ok(None) };
         let id = id.parse().map_err(crate::diagnostic::Failure::from)?;
-        let described = self.own()?.items().read(&Query::from(Ref::new(Kind::Knowledge, id)))?;
+        let described = read_item(self.own()?, &Query::from(Ref::new(Kind::Knowledge, id)))?;
         let kind = media(&described);
         let content = ResourceContents::text(described.content, uri).with_mime_type(kind);
         Ok(Some(ReadResourceResult::new(vec![content])))

@@ -12,7 +12,7 @@ use super::error::McpError;
 use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
-use crate::rye::{KnownRun, Rye, Threads};
+use crate::rye::{KnownRun, Rye, threads_from_outside};
 use crate::thread::ThreadError;
 
 /// The arguments of `rye_thread`.
@@ -48,7 +48,7 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
         (_, Some(id)) => id,
         (_, None) => return Err(wrong("`thread_id` says which one")),
     };
-    let known = Threads::new(rye).run(id)?;
+    let known = threads_from_outside(rye)?.run(id)?;
     if !is_here(&known, rye) {
         let missing = ThreadError::NotFound { id: id.clone(), near: Vec::new() };
         return Err(missing.into());
@@ -56,7 +56,7 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
     match asked.action {
         Action::Wait => wait(rye, id, asked.timeout_ms.map(Duration::from_millis)),
         Action::Cancel => {
-            let mut told = Threads::new(rye).cancel(id)?.to_json();
+            let mut told = threads_from_outside(rye)?.cancel(id)?.to_json();
             told.insert("status".into(), "success".into());
             Ok(Answer::shown(told.into()))
         }
@@ -72,7 +72,7 @@ fn is_here(known: &KnownRun, rye: &Rye) -> bool {
 }
 
 fn list(rye: &Rye) -> Result<Answer, Refusal> {
-    let mut all = Threads::new(rye).runs()?;
+    let mut all = threads_from_outside(rye)?.runs()?;
     all.retain(|known| is_here(known, rye));
     let left_out = all.len().saturating_sub(MCP_ROWS);
     let rows: Vec<Value> = all[left_out..].iter().map(|known| known.to_json().into()).collect();
@@ -80,7 +80,7 @@ fn list(rye: &Rye) -> Result<Answer, Refusal> {
 }
 
 fn wait(rye: &Rye, id: &str, time: Option<Duration>) -> Result<Answer, Refusal> {
-    match Threads::new(rye).wait(id, time)? {
+    match threads_from_outside(rye)?.wait(id, time)? {
         Ok(ended) => Ok(Answer::ended(ended.report, None)),
         Err(signal) => {
             let (id, state) = (id.to_owned(), "running".to_owned());
@@ -98,7 +98,7 @@ fn show(rye: &Rye, known: &KnownRun) -> Result<Answer, Refusal> {
     let data = match &known.thread {
         None => json!({"report": known.report()}),
         Some(_) => {
-            let (_, transcript) = Threads::new(rye).show(known.id())?;
+            let (_, transcript) = threads_from_outside(rye)?.show(known.id())?;
             let lines = transcript.split(|byte| *byte == b'\n').rev();
             let mut bytes = 0;
             let (mut events, mut left_out) = (Vec::new(), 0_usize);

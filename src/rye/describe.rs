@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value, json};
 
 use super::facade::Rye;
-use super::items::{Described, Items};
+use super::items::{Described, Items, read_item};
 use super::risk::risk;
 use crate::base::limits::{EXAMPLES_SHOWN, SUMMARY_CHARS};
 use crate::diagnostic::{Code, Failure};
@@ -84,7 +84,7 @@ impl Items<'_> {
         level: DetailLevel,
         examples: Option<usize>,
     ) -> Result<(Map<String, Value>, Vec<Warned>), Failure> {
-        let described = self.read(query)?;
+        let described = read_item(self.rye, query)?;
         let mut told = described.at_level(level, examples);
         let risk = risk(self.rye, &described).filter(|_| level >= DetailLevel::Schema);
         told.extend(risk.map(|risk| ("risk".to_owned(), json!(risk))));

@@ -102,22 +102,6 @@ impl Items<'_> {
         describe(loader, query)
     }
 
-    /// One item for whoever asked this process, who reads no more than a thread above it may.
-    ///
-    /// # Errors
-    /// `thread.outside`, `grant.denied`; those of loading it. Of an item that is not there nobody is
-    /// told a name beyond their reach.
-    pub(crate) fn read(self, query: &Query) -> Result<Described, Failure> {
-        let may = self.rye.may_read()?;
-        let described = self.describe(query);
-        let described = described.map_err(|no| match &may {
-            Some(may) => grants::in_reach(no, |item| may.allow(item)),
-            None => no,
-        })?;
-        grants::judge(may.as_ref(), &described.detail.item)?;
-        Ok(described)
-    }
-
     /// Many items, verified and parsed on all cores; the results keep the order.
     pub(crate) fn describe_all(self, queries: Vec<Query>) -> Vec<Result<Described, Failure>> {
         let policy = CallPolicy::new(self.rye, LockMode::Listed);
@@ -169,6 +153,22 @@ fn refused_config(loader: Loader<'_>, described: &Described) -> Result<(), Failu
         loader.configs(&wanted.item)?;
     }
     Ok(())
+}
+
+/// One item for whoever asked this process, who reads no more than a thread above it may.
+///
+/// # Errors
+/// `thread.outside`, `grant.denied`; those of loading it. Of an item that is not there nobody is
+/// told a name beyond their reach.
+pub(crate) fn read_item(rye: &Rye, query: &Query) -> Result<Described, Failure> {
+    let may = rye.may_read()?;
+    let described = rye.items().describe(query);
+    let described = described.map_err(|no| match &may {
+        Some(may) => grants::in_reach(no, |item| may.allow(item)),
+        None => no,
+    })?;
+    grants::judge(may.as_ref(), &described.detail.item)?;
+    Ok(described)
 }
 
 fn describe(loader: Loader<'_>, query: &Query) -> Result<Described, Failure> {

@@ -98,7 +98,7 @@ pub(crate) use facade::now;
 pub(crate) use failed::Failed;
 pub(crate) use history::{Against, Difference, PastVersion};
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
-pub(crate) use items::Described;
+pub(crate) use items::{Described, read_item};
 pub(crate) use locks::{Change, LockReport, LockRow};
 pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
 #[cfg(feature = "lsp")]
@@ -118,6 +118,7 @@ pub(crate) use sign_requests::for_a_person;
 pub(crate) use signing::SignatureState;
 pub(crate) use threads::{
     ExportedThread, KnownRun, TailEnd, Threads, VerifiedThread, WaitingThreads,
+    threads_from_outside,
 };
 pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

@@ -58,6 +58,8 @@ pub(crate) enum ThreadError {
         escape_line(.id)
     )]
     NotWithin { id: String },
+    #[error("a rye that was started within a thread shows and ends no threads")]
+    Within,
     #[error("somebody cancelled `{}`", escape_line(.id))]
     Cancelled { id: String },
     #[error("`{}` was killed: its process is gone, and did not say how it ended", escape_line(.id))]
@@ -132,7 +134,7 @@ impl Diagnose for ThreadError {
             Self::BadConfig { .. } => THREAD_BAD_CONFIG,
             Self::RiskNotAcknowledged { .. } => THREAD_RISK_NOT_ACKNOWLEDGED,
             Self::BadLimit { .. } => THREAD_BAD_LIMIT,
-            Self::Outside | Self::NotWithin { .. } => THREAD_OUTSIDE,
+            Self::Outside | Self::NotWithin { .. } | Self::Within => THREAD_OUTSIDE,
             Self::Drifted { .. } => THREAD_DRIFTED,
             Self::NotResumable { .. } | Self::Continued { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
@@ -187,7 +189,7 @@ impl Diagnose for ThreadError {
             Self::Waits { pending, .. } => {
                 format!("`rye pending approve {pending}` or `rye pending reject {pending}`")
             }
-            Self::Outside => "start it in a terminal of your own".into(),
+            Self::Outside | Self::Within => "start it in a terminal of your own".into(),
             Self::NotWithin { .. } => {
                 "call what it runs as a tool of the thread, or start it in a terminal of your own"
                     .into()

@@ -95,6 +95,7 @@ mod thread_risk;
 mod thread_starts_rye;
 mod thread_table;
 mod thread_tail;
+mod thread_verbs;
 mod thread_waits;
 mod threads;
 #[cfg(feature = "http")]

@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{ExportedThread, Threads};
+use crate::rye::{ExportedThread, threads_from_outside};
 
 /// What a thread is handed out as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -30,7 +30,7 @@ pub(super) fn run(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let exported = Threads::new(&context.rye()?).export(id)?;
+    let exported = threads_from_outside(&context.rye()?)?.export(id)?;
     let proof = proof(&exported);
     let (proven, unproven) = (exported.proven_bytes, exported.unproven_bytes);
     let document = Value::from(exported.fields);

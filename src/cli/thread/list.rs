@@ -8,10 +8,10 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::Threads;
+use crate::rye::threads_from_outside;
 
 pub(super) fn run(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rows = Threads::new(&context.rye()?).runs()?;
+    let rows = threads_from_outside(&context.rye()?)?.runs()?;
     if out.is_json() {
         let rows: Vec<Value> = rows.iter().map(|known| known.to_json().into()).collect();
         out.success(json!({"threads": rows}));

@@ -5,7 +5,7 @@ use crate::cli::execute::{limits_of, show};
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::rye::Threads;
+use crate::rye::threads_from_outside;
 use crate::trace::Quiet;
 
 pub(super) fn run(
@@ -17,6 +17,6 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let limits = limits_of(limits)?;
     let rye = context.rye()?;
-    let report = Threads::new(&rye).resume(id, message, limits, context.start, &Quiet)?;
+    let report = threads_from_outside(&rye)?.resume(id, message, limits, context.start, &Quiet)?;
     Ok(show(&report, None, context, out))
 }

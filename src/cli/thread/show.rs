@@ -8,13 +8,13 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{KnownRun, Threads};
+use crate::rye::{KnownRun, threads_from_outside};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    let known = Threads::new(&rye).run(id)?;
+    let known = threads_from_outside(&rye)?.run(id)?;
     let Some(thread) = &known.thread else { return Ok(of_run(&known, out)) };
-    let (_, transcript) = Threads::new(&rye).show(id)?;
+    let (_, transcript) = threads_from_outside(&rye)?.show(id)?;
     // A line that is not JSON is told by `rye thread verify`; a half one may be the last.
     let lines = transcript.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let events = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

@@ -5,22 +5,22 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::rye::{KnownRun, Rye, Threads};
+use crate::rye::{KnownRun, Rye, threads_from_outside};
 
 pub(super) fn cancel(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let known = Threads::new(&rye_of(id, context)?).cancel(id)?;
+    let known = threads_from_outside(&rye_of(id, context)?)?.cancel(id)?;
     Ok(told(&known, out))
 }
 
 pub(super) fn kill(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let known = Threads::new(&rye_of(id, context)?).kill(id)?;
+    let known = threads_from_outside(&rye_of(id, context)?)?.kill(id)?;
     Ok(told(&known, out))
 }
 
 /// Where the thread waits for a person, the one above it may go on, which belongs to its project.
 fn rye_of(id: &str, context: &Context) -> Result<Rye, Failure> {
     let rye = context.rye()?;
-    let known = Threads::new(&rye).run(id)?;
+    let known = threads_from_outside(&rye)?.run(id)?;
     match known.state() == "waiting" && !known.is_in_user_space(&rye) {
         true => context.rye_in(known.base().into()),
         false => Ok(rye),

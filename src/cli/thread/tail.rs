@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::{Out, notice_closed};
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{TailEnd, Threads};
+use crate::rye::{TailEnd, threads_from_outside};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
@@ -28,7 +28,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
             true => ControlFlow::Break(()),
         }
     };
-    let end = Threads::new(&rye).tail(id, &mut tell)?;
+    let end = threads_from_outside(&rye)?.tail(id, &mut tell)?;
     shown.end_line(out);
     Ok(match end {
         // What the run gives was shown as it was written.

@@ -8,10 +8,10 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::Threads;
+use crate::rye::threads_from_outside;
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rows = Threads::new(&context.rye()?).tree(id)?;
+    let rows = threads_from_outside(&context.rye()?)?.tree(id)?;
     if out.is_json() {
         let rows = rows.iter().map(|(depth, known)| {
             let mut row = known.to_json();

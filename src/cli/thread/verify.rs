@@ -7,11 +7,11 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{Threads, VerifiedThread};
+use crate::rye::{VerifiedThread, threads_from_outside};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let VerifiedThread { row, path, checked, files, .. } =
-        Threads::new(&context.rye()?).verify(id)?;
+        threads_from_outside(&context.rye()?)?.verify(id)?;
     if out.is_json() {
         out.success(json!({
             "thread_id": id, "verified": true, "final": checked.is_final,

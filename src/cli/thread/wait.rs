@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
 use crate::report::data_text;
-use crate::rye::Threads;
+use crate::rye::threads_from_outside;
 
 pub(super) fn run(
     id: &str,
@@ -18,7 +18,7 @@ pub(super) fn run(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let ended = match Threads::new(&context.rye()?).wait(id, timeout)? {
+    let ended = match threads_from_outside(&context.rye()?)?.wait(id, timeout)? {
         Ok(ended) => ended,
         Err(signal) => return Ok(Exit::Signal(signal)),
     };

@@ -64,8 +64,8 @@ impl Rye {
         if threads.is_empty() { Ok(None) } else { within(&threads, request).map(Some) }
     }
 
-    /// What whoever started this process may read by it: what each thread above may fetch. `None` is
-    /// everything.
+    /// What whoever started this process may read by it: what each thread above may fetch. `None`
+    /// is everything.
     ///
     /// # Errors
     /// `thread.outside`

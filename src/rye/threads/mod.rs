@@ -205,6 +205,18 @@ impl Threads<'_> {
     }
 }
 
+/// The threads for whoever asked this process, which no thread may have started: what is said and
+/// done in a thread is hidden from everything that a thread starts.
+///
+/// # Errors
+/// `thread.outside`
+pub(crate) fn threads_from_outside(rye: &Rye) -> Result<Threads<'_>, Failure> {
+    match rye.is_below_a_thread() {
+        true => Err(ThreadError::Within.into()),
+        false => Ok(Threads::new(rye)),
+    }
+}
+
 /// # Errors
 /// `thread.not_found`
 fn parsed(id: &str) -> Result<ThreadId, ThreadError> {
