@@ -321,7 +321,14 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
     #[cfg(feature = "code")]
     if let Some(snippet) = snippet_alone(request)? {
         confirm(&what, &format!("snippet sha256 {}", snippet.sha256), context, out)?;
-        return decide_snippet(request, Verdict::Approved, context, out);
+        if request.row.thread.is_none() {
+            return decide_snippet(request, Verdict::Approved, context, out);
+        }
+        // Its thread goes on with it.
+        let rye = context.rye_for_many_in(request.row.project.clone())?;
+        let decision = rye.approvals().decision();
+        let report = rye.approvals().approve(request, decision, context.start, &Quiet)?;
+        return Ok(super::execute::show(&report, None, context, out));
     }
     if request.plan.is_empty() {
         return Err(not_here(request).into());

@@ -156,7 +156,7 @@ impl Call<'_> {
             }
             #[cfg(feature = "code")]
             match verdict(action).filter(|_| request.snippet.is_some()) {
-                Some(verdict) if request.plan.is_empty() => {
+                Some(verdict) if request.plan.is_empty() && request.row.thread.is_none() => {
                     return super::code::decided(self, rye, &request, &decision, verdict);
                 }
                 Some(Verdict::Rejected(why)) => {

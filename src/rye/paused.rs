@@ -22,13 +22,14 @@ use super::run::Request;
 use super::threads::ThreadParent;
 use crate::base::Digest;
 use crate::base::json::object;
+use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
 use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
 use crate::diagnostic::Failure;
 use crate::id::{Grants, Pattern, Query};
 use crate::registry::{
     Decision, PendingRequest, PendingState, Registry, RegistryError, unclaim_snippet,
 };
-use crate::report::Report;
+use crate::report::{Report, Warned};
 use crate::thread::ThreadId;
 use crate::trace::{Quiet, Sink};
 
@@ -222,15 +223,29 @@ impl Approvals<'_> {
             reject_below(&registry, &paused, decision, why)?;
             return Ok(executor.resume(&paused, verdict, &tools, print));
         }
-        let (executor, paused, tools) = ready?;
-        registry.claim(id, decision)?;
-        let result = executor.resume(&paused, verdict, &tools, print);
-        if result.signal().is_some() && unclaim_snippet(&registry, id)? {
-            // It was asked to end before anything new ran, so the person may decide it again.
-            return Ok(result);
-        }
-        registry.finish(id, &result.to_json().to_string())?;
-        Ok(result)
+        run_again(&registry, request, decision, &ready?, print)
+    }
+
+    /// Runs a snippet again that a person approved while its thread waited with it: as part of that
+    /// thread, which goes on. It is not written down what dev mode let through.
+    ///
+    /// # Errors
+    /// As [`Approvals::decide_snippet`].
+    pub(super) fn approve_snippet_in(
+        self,
+        thread: ThreadParent,
+        request: &PendingRequest,
+        decision: &Decision,
+        sink: &dyn Sink,
+    ) -> Result<(CodeResult, Vec<Warned>), Failure> {
+        let id = &request.row.id;
+        let text = request.snippet.as_deref().unwrap_or_default();
+        let registry = Registry::open(self.rye.spaces().user()?.base())?;
+        let (executor, paused, tools) = self.ready(id, text, &Verdict::Approved, sink)?;
+        let executor = executor.records_bytes(THREAD_SNIPPET_RECORDS_BYTES);
+        let ready = (executor, paused, tools.in_thread(Some(thread)));
+        let result = run_again(&registry, request, decision, &ready, &|_, _| ())?;
+        Ok((result, ready.2.warned()))
     }
 
     /// All that the snippet is run again with, if it is what it was.
@@ -251,7 +266,7 @@ impl Approvals<'_> {
     ///
     /// # Errors
     /// `pending.drifted`, `code.configuration`
-    fn unchanged(
+    pub(super) fn unchanged(
         &self,
         id: &str,
         text: &str,
@@ -329,8 +344,27 @@ impl Approvals<'_> {
     }
 }
 
-/// A snippet that was called in a thread is not run again where it is rejected: its thread was told
-/// that it waits, and hears nothing more of it.
+/// Claims a snippet that waited and was approved, and runs it again.
+fn run_again(
+    registry: &Registry,
+    request: &PendingRequest,
+    decision: &Decision,
+    (executor, paused, tools): &(Executor, PausedSnippet, RyeTools<'_>),
+    print: OnPrint<'_>,
+) -> Result<CodeResult, Failure> {
+    let id = &request.row.id;
+    registry.claim(id, decision)?;
+    let result = executor.resume(paused, Verdict::Approved, tools, print);
+    if result.signal().is_some() && unclaim_snippet(registry, id)? {
+        // It was asked to end before anything new ran, so the person may decide it again.
+        return Ok(result);
+    }
+    registry.finish(id, &result.to_json().to_string())?;
+    Ok(result)
+}
+
+/// A snippet that was called in a thread that does not wait with it is not run again where it is
+/// rejected: its thread was told that it waits, and hears nothing more of it.
 fn rejected_in_thread(id: &str, why: &str) -> Failure {
     RegistryError::Rejected { id: id.to_owned(), why: why.to_owned() }.into()
 }

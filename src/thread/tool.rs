@@ -120,7 +120,7 @@ pub struct ToolCallFault {
     /// The signal by which the sandbox was asked to end.
     pub(super) signal: Option<i32>,
     /// The thread waits for a person, and goes on with this call.
-    pub(super) waits: Option<Box<Awaited>>,
+    pub(crate) waits: Option<Box<Awaited>>,
 }
 
 impl ToolCallFault {

@@ -361,7 +361,8 @@ impl CheckedTool<'_> {
         hooks.before(&args).map_err(refused)?;
         let begin = Instant::now();
         let came = self.carry_out(&item, session, args.clone());
-        if came.as_ref().is_err_and(|fault| fault.stopped.is_some()) {
+        if came.as_ref().is_err_and(|fault| fault.stopped.is_some() || fault.waits.is_some()) {
+            // Where it waits, hooks hear what it gives once it goes on.
             return came;
         }
         let shown = || match &came {

@@ -8,6 +8,9 @@ use super::calls::{ThreadCalls, refused};
 use crate::base::json::object;
 use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
 use crate::code::{CodeRequest, CodeResult, Executor};
+use crate::diagnostic::Failure;
+use crate::registry::{Decision, PendingRequest};
+use crate::report::Warned;
 use crate::rye::{CallApproval, CodePolicy, RyeTools};
 use crate::thread::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
@@ -62,6 +65,9 @@ impl ThreadTool for SnippetTool<'_> {
         args: Map<String, Value>,
     ) -> Result<Value, ToolCallFault> {
         let calls = self.0;
+        if let Some(awaited) = session.awaited {
+            return calls.go_on(awaited, session);
+        }
         let policy = CodePolicy::of(calls.rye).map_err(refused)?;
         let most = policy.config.timeout().min(session.time_left());
         let asked = args.get("timeout_ms").and_then(Value::as_u64).filter(|ms| *ms > 0);
@@ -78,16 +84,56 @@ impl ThreadTool for SnippetTool<'_> {
         let executor = Executor::with_languages(policy.config);
         let executor = executor.records_bytes(THREAD_SNIPPET_RECORDS_BYTES);
         let result = executor.run(&request, &tools, &|_, _| ());
-        told(&result, &tools)
+        told(calls, &result, tools.warned())
     }
 }
 
-/// What the model is told of a snippet, however it ended.
-fn told(result: &CodeResult, tools: &RyeTools<'_>) -> Result<Value, ToolCallFault> {
-    let mut told = object(result.to_json());
-    let mut error = told.shift_remove("error").unwrap_or_default();
+impl ThreadCalls<'_> {
+    /// Runs the snippet again that a person approved, as part of this thread.
+    ///
+    /// # Errors
+    /// What it was not started with: `pending.drifted`, `pending.decided`, `code.configuration`,
+    /// `registry.io`
+    pub(super) fn approved_snippet(
+        &self,
+        request: &PendingRequest,
+        decision: &Decision,
+    ) -> Result<Result<Value, ToolCallFault>, Failure> {
+        self.rye.host().serve_many();
+        let parent = self.as_parent().without_waiting();
+        let approvals = self.rye.approvals();
+        let (result, warned) =
+            approvals.approve_snippet_in(parent, request, decision, self.sink)?;
+        Ok(told(self, &result, warned))
+    }
+}
+
+/// What the model is told of the result of a snippet as it was kept, by a process that was killed
+/// before the thread was told.
+pub(super) fn told_as_kept(kept: Value) -> Result<Value, ToolCallFault> {
+    let (told, mut error) = shown(kept);
+    match error["message"].take() {
+        Value::String(message) => Err(ToolCallFault::new(message).detail(told)),
+        _ => Ok(told.into()),
+    }
+}
+
+/// What of a result is told, and its error.
+fn shown(result: Value) -> (Map<String, Value>, Value) {
+    let mut told = object(result);
+    let error = told.shift_remove("error").unwrap_or_default();
     told.retain(|key, value| TOLD.contains(&key.as_str()) && *value != json!(""));
-    let warned = tools.warned();
+    (told, error)
+}
+
+/// What the model is told of a snippet, however it ended. Where that asked a person, the thread
+/// waits with it, unless it cannot.
+fn told(
+    calls: &ThreadCalls<'_>,
+    result: &CodeResult,
+    warned: Vec<Warned>,
+) -> Result<Value, ToolCallFault> {
+    let (mut told, mut error) = shown(result.to_json());
     if !warned.is_empty() {
         told.insert("dev_mode".into(), json!(warned));
     }
@@ -96,7 +142,8 @@ fn told(result: &CodeResult, tools: &RyeTools<'_>) -> Result<Value, ToolCallFaul
             "pending_id": id, "item_id": asked.asks.item, "tool_calls": told.get("tool_calls"),
         });
         let message = asked.asks.message.clone();
-        return Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail));
+        let fault = ToolCallFault::of(ToolCallFaultKind::Pending, message, detail);
+        return Err(calls.waits_with(fault, id, &asked.asks));
     }
     let Some(failure) = result.failure() else { return Ok(told.into()) };
     let fault = refused(failure);

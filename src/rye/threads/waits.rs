@@ -8,15 +8,19 @@ use serde_json::{Map, Value, json};
 use super::calls::{ThreadCalls, masked, refused, told};
 use super::end_waiting::was_not_ended;
 use super::resume::{Decided, GoingOn};
+#[cfg(feature = "code")]
+use super::snippet_tool::told_as_kept;
 use super::{ThreadParent, Threads};
 use crate::base::Digest;
 #[cfg(feature = "code")]
-use crate::code::Verdict;
+use crate::code::{Asks, Verdict};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::Grants;
 use crate::registry::{
     Decision, PENDING_DECIDED, PENDING_DRIFTED, PendingRequest, PendingState, RegistryError,
 };
+#[cfg(feature = "code")]
+use crate::registry::{Registry, ThreadWaits};
 use crate::report::Report;
 use crate::rye::approvals::{approved, not_run};
 use crate::rye::facade::Rye;
@@ -106,6 +110,10 @@ impl WaitingThreads<'_> {
 
     /// Planned anew, it is what was asked for. Nothing is run.
     fn unchanged(self, request: &PendingRequest, decision: &Decision) -> Result<(), Failure> {
+        #[cfg(feature = "code")]
+        if let (true, Some(text)) = (request.plan.is_empty(), &request.snippet) {
+            return self.rye.approvals().unchanged(&request.row.id, text).map(drop);
+        }
         let (asked, _) = approved(request, decision.clone())?;
         #[cfg(feature = "code")]
         let asked = self.rye.approvals().with_snippet(asked, request, Verdict::Approved)?;
@@ -224,6 +232,33 @@ impl ThreadCalls<'_> {
         }))
     }
 
+    /// A snippet that asked a person, by the request with that id: the thread waits with it, unless
+    /// it cannot.
+    #[cfg(feature = "code")]
+    pub(super) fn waits_with(&self, fault: ToolCallFault, id: &str, asks: &Asks) -> ToolCallFault {
+        if !self.can_wait {
+            return fault;
+        }
+        let keep = || -> Result<PendingRequest, Failure> {
+            let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
+            ThreadWaits::new(&mut registry).keep(id, self.id.as_str())?;
+            Ok(registry.request(id)?)
+        };
+        let request_sha256 = match keep() {
+            Ok(request) => digest_of(&request),
+            Err(failure) => return refused(failure),
+        };
+        fault.waits_for(Some(Awaited {
+            call_id: String::new(),
+            pending_id: id.to_owned(),
+            item_id: asks.item.clone(),
+            reason: asks.reason.clone(),
+            message: asks.message.clone(),
+            request_sha256,
+            thread_id: None,
+        }))
+    }
+
     fn asked(&self, pending: &str) -> Result<PendingRequest, Failure> {
         let missing = || RegistryError::NotFound { id: pending.to_owned(), near: Vec::new() };
         let registry = self.rye.approvals().registry()?.ok_or_else(|| Failure::from(missing()))?;
@@ -253,7 +288,12 @@ impl ThreadCalls<'_> {
             // It ran in a process that was killed before its thread was told.
             PendingState::Done => {
                 let result = request.result.unwrap_or_default();
-                told(crate::parse::json(&result).unwrap_or_default())
+                let result = crate::parse::json(&result).unwrap_or_default();
+                #[cfg(feature = "code")]
+                if request.plan.is_empty() {
+                    return told_as_kept(result);
+                }
+                told(result)
             }
             PendingState::Approved | PendingState::Lost => Err(interrupted()),
         }
@@ -291,6 +331,13 @@ impl ThreadCalls<'_> {
         if digest_of(request) != awaited.request_sha256 {
             return Err(waiting(awaited));
         }
+        #[cfg(feature = "code")]
+        if request.plan.is_empty() {
+            return match self.approved_snippet(request, decision) {
+                Ok(came) => came,
+                Err(failure) => self.not_started(failure, request, decision, awaited, session),
+            };
+        }
         let (asked, claimed) = approved(request, decision.clone()).map_err(refused)?;
         let locked = self.locked;
         #[cfg(feature = "code")]
@@ -313,16 +360,27 @@ impl ThreadCalls<'_> {
         match came {
             Ok(report) => self.gave(&report, begin),
             Err(failed) if is_claimed => Err(refused(failed.failure)),
-            // Nothing was started.
-            Err(failed) => match failed.failure.reason() {
-                code if code == PENDING_DRIFTED => Err(waiting(awaited)),
-                code if code == PENDING_DECIDED => self.go_on(awaited, session),
-                _ => {
-                    let why = failed.failure.to_string();
-                    self.withdraw(&request.row.id, decision, &why).map_err(refused)?;
-                    Err(refused(failed.failure))
-                }
-            },
+            Err(failed) => self.not_started(failed.failure, request, decision, awaited, session),
+        }
+    }
+
+    /// What was approved was not started.
+    fn not_started(
+        &self,
+        failure: Failure,
+        request: &PendingRequest,
+        decision: &Decision,
+        awaited: &Awaited,
+        session: &ThreadSession<'_>,
+    ) -> Result<Value, ToolCallFault> {
+        match failure.reason() {
+            code if code == PENDING_DRIFTED => Err(waiting(awaited)),
+            code if code == PENDING_DECIDED => self.go_on(awaited, session),
+            _ => {
+                let why = failure.to_string();
+                self.withdraw(&request.row.id, decision, &why).map_err(refused)?;
+                Err(refused(failure))
+            }
         }
     }
 

@@ -11,17 +11,17 @@ use crate::hooks::hook;
 use crate::threads::{events, fork, provider, rows};
 use crate::world::{World, program};
 
-const READS: &str = "# effects = \"read\"\n";
+pub const READS: &str = "# effects = \"read\"\n";
 /// Leaves a line, and gives back what it was given.
 const ECHO: &str = "echo x >> ran\ncat\n";
 const CODE: &str = "<execute><tool>rye.code</tool><tool>acme.echo</tool></execute>";
 
-fn code(text: &str) -> (&'static str, Value) {
+pub fn code(text: &str) -> (&'static str, Value) {
     ("rye_code", json!({"code": text}))
 }
 
 /// A project with tools that read, `acme/echo` and `acme/other`, and one that does not say so.
-fn world() -> World {
+pub fn world() -> World {
     let world = World::new();
     world.signed(".ai/tools/acme/echo.sh", &tool(READS, ECHO));
     world.signed(".ai/tools/acme/other.sh", &tool(READS, ECHO));
@@ -43,7 +43,7 @@ fn gave(world: &World, calls: &[(&'static str, Value)], permissions: &str) -> Ve
     gave
 }
 
-fn times(world: &World) -> usize {
+pub fn times(world: &World) -> usize {
     fs::read_to_string(world.project().join("ran")).unwrap_or_default().lines().count()
 }
 
@@ -125,33 +125,6 @@ fn a_snippet_cannot_call_what_its_thread_may_not_however_it_asks() {
     assert!(keys.contains("schema") && !keys.contains("\"path\""), "{keys}");
     let refused = &gave[1]["detail"]["tool_calls"][0]["error"]["code"];
     assert_eq!((refused, &gave[1]["ok"]), (&json!("grant.denied"), &json!(false)), "{}", gave[1]);
-}
-
-#[test]
-fn a_snippet_that_wants_to_write_asks_a_person_who_lets_it_go_on() {
-    let world = world();
-    let both = "<execute><tool>rye.code</tool><tool>acme.*</tool></execute>";
-    let text = "await runTool('acme/echo', {}); __out = (await runTool('acme/write', {n: 5})).n";
-    let told = &gave(&world, &[code(text)], both)[0];
-    let id = told["detail"]["pending_id"].as_str().unwrap_or_default().to_owned();
-    assert_eq!(
-        (&told["error_kind"], told["detail"]["item_id"].as_str()),
-        (&json!("pending"), Some("tool:acme/write")),
-        "{told}"
-    );
-    assert_eq!(times(&world), 1, "what writes did not run");
-    let (_, listed) = world.json(&["pending", "list"]);
-    assert_eq!(
-        (listed["pending"].as_array().unwrap().len(), &listed["pending"][0]["id"]),
-        (1, &json!(id))
-    );
-    let (status, told) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &told["value"]), (0, &json!(5)), "{told}");
-    assert_eq!(times(&world), 2, "what ran before is not repeated");
-    // Whoever configured that snippets need not ask is not asked.
-    let never = "category: execution\nversion: \"1.0.0\"\napproval: never\n";
-    world.signed_home(".ai/config/execution/code.yaml", never);
-    assert_eq!(gave(&world, &[code(text)], both)[0]["value"], 5);
 }
 
 #[test]
@@ -260,100 +233,4 @@ fn a_tool_that_a_snippet_calls_reaches_no_more_by_starting_rye_again() {
             fs::remove_file(world.project().join(format!("{name}-said"))).unwrap();
         }
     }
-}
-
-/// Tries a tool that the thread may call and one that it may not, also without its environment.
-fn starting(world: &World) -> String {
-    let (home, rye) = (world.home().display().to_string(), program());
-    let folder = world.project().display().to_string();
-    let again = |name: &str, file: &str| {
-        format!("{rye} execute tool:acme/{name} --json > {file} 2>&1; true")
-    };
-    let (echo, other) = (again("echo", "echo-said"), again("other", "other-said"));
-    let bare = again("other", "bare-said");
-    let script = format!(
-        "cd '{folder}'; export HOME='{home}'; {echo}; {other}; echo 1\n\
-         exec env -i PATH=\"$PATH\" HOME='{home}' sh -c '{bare}'\n"
-    );
-    tool(READS, &script)
-}
-
-/// What each try came to.
-fn tried(world: &World) -> [Value; 3] {
-    ["echo-said", "other-said", "bare-said"].map(|name| {
-        let said: Value = serde_json::from_slice(&world.read(name)).unwrap();
-        fs::remove_file(world.project().join(name)).unwrap();
-        said["code"].clone()
-    })
-}
-
-/// A project with a tool that starts rye, one that is given a secret, and a saved snippet.
-fn with_starts() -> World {
-    let world = world().env("ACME_KEY", "canary-5d1f7c2b");
-    world.signed(".ai/tools/acme/starts.sh", &starting(&world));
-    let secret = format!("{READS}# secrets = [\"ACME_KEY\"]\n");
-    let tells = "echo \"{\\\"key\\\": \\\"$ACME_KEY\\\"}\"\n";
-    world.signed(".ai/tools/acme/tells.sh", &tool(&secret, tells));
-    let saved = "// /// rye\n// version = \"1.0.0\"\n// tool_type = \"tool\"\n\
-         // executor_id = \"rye/core/runtimes/code/snippet\"\n// category = \"acme\"\n\
-         // description = \"d\"\n// effects = \"read\"\n\
-         // calls = [\"tool:acme/starts\", \"tool:acme/write\"]\n// ///\n\
-         await runTool('acme/write', {}); __out = await runTool('acme/starts', {});\n";
-    world.signed(".ai/tools/acme/saved.js", saved);
-    // The fixture works untouched.
-    world.works("tool:acme/starts");
-    assert_eq!(tried(&world), [Value::Null, Value::Null, Value::Null]);
-    world
-}
-
-const STARTS: &str = "<execute><tool>rye.code</tool><tool>acme.starts</tool><tool>acme.stays</tool>\
-     <tool>acme.write</tool><tool>acme.tells</tool><tool>acme.saved</tool><tool>acme.echo</tool>\
-     </execute>";
-
-const WRITES: &str = "await runTool('acme/write', {}); await runTool('acme/starts', {});\n\
-     __out = (await runTool('acme/tells', {})).key";
-
-#[test]
-fn a_snippet_that_is_approved_once_its_thread_is_over_gives_its_tools_no_more_and_no_secret() {
-    let world = with_starts();
-    let outside = [json!("thread.outside"), json!("thread.outside"), json!("thread.outside")];
-    for text in [WRITES, "await runTool('acme/saved', {}); __out = '***'"] {
-        let told = &gave(&world, &[code(text)], STARTS)[0];
-        let id = told["detail"]["pending_id"].as_str().unwrap().to_owned();
-        let (status, told) = world.json(&["pending", "approve", &id]);
-        assert_eq!((status, &told["value"]), (0, &json!("***")), "{told}");
-        assert!(!told.to_string().contains("canary"), "{told}");
-        assert_eq!(tried(&world), outside, "{text}");
-    }
-}
-
-#[test]
-fn a_snippet_that_is_approved_while_its_thread_runs_gives_its_tools_what_the_thread_may() {
-    let world = with_starts();
-    let stays = "while [ ! -e over ]; do sleep 0.05; done; echo 1\n";
-    world.signed(".ai/tools/acme/stays.sh", &tool(READS, stays));
-    prepared(&world, &[turn(&[code(WRITES)]), turn(&[("acme_stays", json!({}))])], STARTS);
-    let mut command =
-        world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let asked = || world.json(&["pending", "list"]).1["pending"][0]["id"].clone();
-    eventually("it asks", || asked().is_string());
-    let (status, told) = world.json(&["pending", "approve", asked().as_str().unwrap()]);
-    assert_eq!((status, &told["value"]), (0, &json!("***")), "{told}");
-    assert_eq!(tried(&world), [Value::Null, json!("grant.denied"), json!("grant.denied")]);
-    world.write("over", "");
-    let said = child.wait_with_output().unwrap();
-    assert_eq!(said.status.code(), Some(0), "{said:?}");
-}
-
-#[test]
-fn a_snippet_of_a_thread_that_is_rejected_runs_nothing_more() {
-    let world = with_starts();
-    let text = "try { await runTool('acme/write', {}) } catch { await runTool('acme/starts', {}) }";
-    let told = &gave(&world, &[code(text)], STARTS)[0];
-    let id = told["detail"]["pending_id"].as_str().unwrap().to_owned();
-    let (_, told) = world.json(&["pending", "reject", &id, "--reason", "no"]);
-    assert!(told.to_string().contains("pending.rejected"), "{told}");
-    assert!(!world.project().join("other-said").exists());
-    assert_eq!(world.json(&["pending", "show", &id]).1["state"], "rejected");
 }
