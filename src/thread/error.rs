@@ -20,6 +20,7 @@ codes! {
     THREAD_OUTSIDE = "thread.outside", Refused;
     THREAD_DRIFTED = "thread.drifted", Refused;
     THREAD_CANCELLED = "thread.cancelled", CannotRun;
+    THREAD_CANNOT_WAIT = "thread.cannot_wait", Refused;
     THREAD_KILLED = "thread.killed", CannotRun;
     THREAD_LIMIT_EXCEEDED = "thread.limit_exceeded", Refused;
     THREAD_MISSING_OUTPUTS = "thread.missing_outputs", ToolFailed;
@@ -76,6 +77,8 @@ pub(crate) enum ThreadError {
     NotKilled { id: String, source: io::Error },
     #[error("`{id}` waits until a person decided `{}`", escape_line(.pending))]
     Waits { id: ThreadId, pending: String },
+    #[error("`{}` asks a person, and `{id}` cannot wait for one", escape_line(.item))]
+    CannotWait { id: ThreadId, item: String },
     #[error("`{}` is still {state}", escape_line(.id))]
     StillRuns { id: String, state: String },
     #[error("`{id}` {}", stopped_at(.breach))]
@@ -138,6 +141,7 @@ impl Diagnose for ThreadError {
             Self::Drifted { .. } => THREAD_DRIFTED,
             Self::NotResumable { .. } | Self::Continued { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
+            Self::CannotWait { .. } => THREAD_CANNOT_WAIT,
             Self::Killed { .. } => THREAD_KILLED,
             Self::NotRunning { .. } | Self::NotKilled { .. } => THREAD_NOT_RUNNING,
             Self::StillRuns { .. } => THREAD_STILL_RUNS,
@@ -189,6 +193,10 @@ impl Diagnose for ThreadError {
             Self::Waits { pending, .. } => {
                 format!("`rye pending approve {pending}` or `rye pending reject {pending}`")
             }
+            Self::CannotWait { item, .. } => format!(
+                "run `{}` by itself, or start its thread in a terminal of your own",
+                escape_line(item)
+            ),
             Self::Outside | Self::Within => "start it in a terminal of your own".into(),
             Self::NotWithin { .. } => {
                 "call what it runs as a tool of the thread, or start it in a terminal of your own"
@@ -294,6 +302,9 @@ impl Diagnose for ThreadError {
             })),
             Self::Waits { id, pending } => {
                 object(json!({"thread_id": id.as_str(), "pending_id": pending}))
+            }
+            Self::CannotWait { id, item } => {
+                object(json!({"thread_id": id.as_str(), "item_id": item}))
             }
             Self::OwnKeyRevoked { key } => object(json!({"key": key})),
             Self::RecordInvalid { id, finding } => {

@@ -337,3 +337,64 @@ fn a_variable_of_a_thread_that_nobody_knows_makes_only_stricter() {
     // What only looks is not held back.
     assert_eq!(world.rye(&["list"]).status, 0);
 }
+
+/// Asks a person, and leaves a trace once one approved.
+const ASKS: &str = r#"#!/bin/sh
+read -r call
+case "$call" in
+*'"approval":'*) echo paid >>paid; echo '{"result":{"paid":true}}' ;;
+*) printf '{"pending":{"reason":"amount","message":"Pay?"}}\n' ;;
+esac
+"#;
+
+#[test]
+fn a_thread_that_a_tool_starts_cannot_wait_for_a_person_and_leaves_no_request_behind() {
+    let script = "$rye execute directive:acme/child --thread fork --json > child 2>&1; true";
+    let world = starts(
+        script,
+        "<execute><tool>acme.*</tool><tool>rye.code</tool><directive>acme.*</directive></execute>",
+    );
+    world.write(".ai/tools/acme/pay-it.sh", ASKS);
+    let item = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+                category: acme\ndescription: Pays.\nexec:\n  command: ./pay-it.sh\n  \
+                files: [pay-it.sh]\n";
+    world.signed(".ai/tools/acme/pay.yaml", item);
+    let all = "<execute><tool>*</tool></execute>";
+    let child = directive("child", "turns=\"4\"", all).replace("acme/script", "acme/childs");
+    world.signed(".ai/directives/acme/child.md", &child);
+    let snippet = json!({"code": "await runTool('acme/pay', {})"});
+    let mut calls = vec![
+        call("acme_pay", &json!({})),
+        call(
+            "rye_execute",
+            &json!({
+                "item_id": "tool:acme/pay",
+            }),
+        ),
+    ];
+    if cfg!(feature = "code") {
+        calls.push(call("rye_code", &snippet));
+    }
+    let many = calls.len();
+    calls.push(hand_over());
+    world.signed_home(".ai/tools/acme/childs.yaml", &provider(&json!(calls)));
+    // The fixture works: a child that a model starts waits, and its parent with it.
+    let asked = world.json(&["execute", "directive:acme/child", "--thread", "fork"]);
+    assert_eq!((asked.0, &asked.1["status"]), (8, &json!("pending")), "{}", asked.1);
+    let own = asked.1["pending"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(fork(&world, &[]).0, 0);
+    let child = said(&world, "child");
+    assert_eq!(child["outputs"], json!({"n": 7}), "{child}");
+    let gave = events(&world, child["thread_id"].as_str().unwrap(), "tool_call_result");
+    for gave in &gave[..many] {
+        let told: Value = serde_json::from_str(gave["content"].as_str().unwrap()).unwrap();
+        assert_eq!(told["detail"]["code"], "thread.cannot_wait", "{told}");
+        assert!(told["message"].as_str().unwrap().contains("cannot wait"), "{told}");
+    }
+    let (_, listed) = world.json(&["pending", "list"]);
+    let waiting =
+        listed["pending"].as_array().unwrap().iter().filter(|it| it["state"] == "waiting");
+    let waiting: Vec<&Value> = waiting.map(|it| &it["id"]).collect();
+    assert_eq!(waiting, [&json!(own)], "{listed}");
+    assert!(!world.project().join("paid").exists());
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::calls::{ThreadCalls, refused};
+use super::waits::waits_with;
 use crate::base::json::object;
 use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
 use crate::code::{CodeRequest, CodeResult, Executor};
@@ -84,28 +85,25 @@ impl ThreadTool for SnippetTool<'_> {
         let executor = Executor::with_languages(policy.config);
         let executor = executor.records_bytes(THREAD_SNIPPET_RECORDS_BYTES);
         let result = executor.run(&request, &tools, &|_, _| ());
-        told(calls, &result, tools.warned())
+        told(calls, &result, &tools.warned())
     }
 }
 
-impl ThreadCalls<'_> {
-    /// Runs the snippet again that a person approved, as part of this thread.
-    ///
-    /// # Errors
-    /// What it was not started with: `pending.drifted`, `pending.decided`, `code.configuration`,
-    /// `registry.io`
-    pub(super) fn approved_snippet(
-        &self,
-        request: &PendingRequest,
-        decision: &Decision,
-    ) -> Result<Result<Value, ToolCallFault>, Failure> {
-        self.rye.host().serve_many();
-        let parent = self.as_parent().without_waiting();
-        let approvals = self.rye.approvals();
-        let (result, warned) =
-            approvals.approve_snippet_in(parent, request, decision, self.sink)?;
-        Ok(told(self, &result, warned))
-    }
+/// Runs the snippet again that a person approved, as part of its thread.
+///
+/// # Errors
+/// What it was not started with: `pending.drifted`, `pending.decided`, `code.configuration`,
+/// `registry.io`
+pub(super) fn approved_snippet(
+    calls: &ThreadCalls<'_>,
+    request: &PendingRequest,
+    decision: &Decision,
+) -> Result<Result<Value, ToolCallFault>, Failure> {
+    calls.rye.host().serve_many();
+    let parent = calls.as_parent().without_waiting();
+    let approvals = calls.rye.approvals();
+    let (result, warned) = approvals.approve_snippet_in(parent, request, decision, calls.sink)?;
+    Ok(told(calls, &result, &warned))
 }
 
 /// What the model is told of the result of a snippet as it was kept, by a process that was killed
@@ -131,7 +129,7 @@ fn shown(result: Value) -> (Map<String, Value>, Value) {
 fn told(
     calls: &ThreadCalls<'_>,
     result: &CodeResult,
-    warned: Vec<Warned>,
+    warned: &[Warned],
 ) -> Result<Value, ToolCallFault> {
     let (mut told, mut error) = shown(result.to_json());
     if !warned.is_empty() {
@@ -143,7 +141,7 @@ fn told(
         });
         let message = asked.asks.message.clone();
         let fault = ToolCallFault::of(ToolCallFaultKind::Pending, message, detail);
-        return Err(calls.waits_with(fault, id, &asked.asks));
+        return Err(waits_with(calls, fault, id, &asked.asks));
     }
     let Some(failure) = result.failure() else { return Ok(told.into()) };
     let fault = refused(failure);

@@ -9,7 +9,7 @@ use super::calls::{ThreadCalls, masked, refused, told};
 use super::end_waiting::was_not_ended;
 use super::resume::{Decided, GoingOn};
 #[cfg(feature = "code")]
-use super::snippet_tool::told_as_kept;
+use super::snippet_tool::{approved_snippet, told_as_kept};
 use super::{ThreadParent, Threads};
 use crate::base::Digest;
 #[cfg(feature = "code")]
@@ -23,7 +23,7 @@ use crate::registry::{
 use crate::registry::{Registry, ThreadWaits};
 use crate::report::Report;
 use crate::rye::approvals::{approved, not_run};
-use crate::rye::facade::Rye;
+use crate::rye::facade::{Rye, now};
 use crate::rye::failed::Failed;
 #[cfg(feature = "code")]
 use crate::rye::paused::reject_held;
@@ -207,11 +207,11 @@ impl ThreadCalls<'_> {
         let shown = masked(report, std::time::Duration::ZERO);
         let text = |key: &str| shown["pending"][key].as_str().unwrap_or_default().to_owned();
         let (pending_id, message) = (text("id"), text("message"));
+        if !self.can_wait {
+            return cannot_wait(self, &pending_id, shown["item_id"].as_str().unwrap_or_default());
+        }
         let detail = json!({"pending_id": pending_id});
         let fault = ToolCallFault::of(ToolCallFaultKind::Pending, message.clone(), detail);
-        if !self.can_wait {
-            return fault;
-        }
         let request_sha256 = match self.asked(&pending_id) {
             Ok(request) => digest_of(&request),
             Err(failure) => return refused(failure),
@@ -229,33 +229,6 @@ impl ThreadCalls<'_> {
             message,
             request_sha256,
             thread_id,
-        }))
-    }
-
-    /// A snippet that asked a person, by the request with that id: the thread waits with it, unless
-    /// it cannot.
-    #[cfg(feature = "code")]
-    pub(super) fn waits_with(&self, fault: ToolCallFault, id: &str, asks: &Asks) -> ToolCallFault {
-        if !self.can_wait {
-            return fault;
-        }
-        let keep = || -> Result<PendingRequest, Failure> {
-            let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
-            ThreadWaits::new(&mut registry).keep(id, self.id.as_str())?;
-            Ok(registry.request(id)?)
-        };
-        let request_sha256 = match keep() {
-            Ok(request) => digest_of(&request),
-            Err(failure) => return refused(failure),
-        };
-        fault.waits_for(Some(Awaited {
-            call_id: String::new(),
-            pending_id: id.to_owned(),
-            item_id: asks.item.clone(),
-            reason: asks.reason.clone(),
-            message: asks.message.clone(),
-            request_sha256,
-            thread_id: None,
         }))
     }
 
@@ -333,7 +306,7 @@ impl ThreadCalls<'_> {
         }
         #[cfg(feature = "code")]
         if request.plan.is_empty() {
-            return match self.approved_snippet(request, decision) {
+            return match approved_snippet(self, request, decision) {
                 Ok(came) => came,
                 Err(failure) => self.not_started(failure, request, decision, awaited, session),
             };
@@ -392,11 +365,58 @@ impl ThreadCalls<'_> {
     }
 
     fn withdraw(&self, pending: &str, decision: &Decision, why: &str) -> Result<(), Failure> {
-        match self.rye.approvals().registry()? {
-            Some(registry) => Ok(registry.reject(pending, decision, why)?),
-            None => Ok(()),
-        }
+        let Some(registry) = self.rye.approvals().registry()? else { return Ok(()) };
+        #[cfg(feature = "code")]
+        let request = registry.request(pending)?;
+        registry.reject(pending, decision, why)?;
+        #[cfg(feature = "code")]
+        reject_held(&registry, &request, decision, why)?;
+        Ok(())
     }
+}
+
+/// A person was asked, and the thread cannot wait: what was asked is withdrawn, with what was to
+/// be decided with it, so that nobody decides it without the thread.
+fn cannot_wait(calls: &ThreadCalls<'_>, pending: &str, item: &str) -> ToolCallFault {
+    let (id, item) = (calls.id.clone(), item.to_owned());
+    let failure = Failure::from(ThreadError::CannotWait { id, item });
+    let decision = Decision { by: "rye".into(), at: now().to_string() };
+    match calls.withdraw(pending, &decision, &failure.to_string()) {
+        Ok(()) => refused(failure),
+        Err(lost) => refused(lost),
+    }
+}
+
+/// A snippet that asked a person, by the request with that id: the thread waits with it, unless
+/// it cannot.
+#[cfg(feature = "code")]
+pub(super) fn waits_with(
+    calls: &ThreadCalls<'_>,
+    fault: ToolCallFault,
+    id: &str,
+    asks: &Asks,
+) -> ToolCallFault {
+    if !calls.can_wait {
+        return cannot_wait(calls, id, &asks.item);
+    }
+    let keep = || -> Result<PendingRequest, Failure> {
+        let mut registry = Registry::open(calls.rye.spaces.user()?.base())?;
+        ThreadWaits::new(&mut registry).keep(id, calls.id.as_str())?;
+        Ok(registry.request(id)?)
+    };
+    let request_sha256 = match keep() {
+        Ok(request) => digest_of(&request),
+        Err(failure) => return refused(failure),
+    };
+    fault.waits_for(Some(Awaited {
+        call_id: String::new(),
+        pending_id: id.to_owned(),
+        item_id: asks.item.clone(),
+        reason: asks.reason.clone(),
+        message: asks.message.clone(),
+        request_sha256,
+        thread_id: None,
+    }))
 }
 
 /// A request; `None` where it is not kept any more.
