@@ -114,6 +114,7 @@ impl<'a> ThreadCalls<'a> {
     }
 
     #[cfg(not(feature = "code"))]
+    #[expect(clippy::unused_self, reason = "as with snippets")]
     fn snippets(&'a self) -> [CheckedTool<'a>; 0] {
         []
     }
