@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::converse::{Came, Running, counts, total};
+use super::converse::{Came, Conversation, Running, counts, total};
 use super::dispatch::failed;
 use super::model::Message;
 use super::replay::usage;
@@ -24,6 +24,9 @@ const SUMMARISE: &str = "Your context window is almost full. Another thread goes
     it is told the task as you were, and of this conversation nothing but your next answer. Answer \
     with a summary for it, and call no tool: what was done and what came of it, which results it \
     needs word for word, and what is left to do.";
+
+/// What it takes to say that a result is shortened.
+const SHORTENED_BYTES: usize = 200;
 
 /// What an event says of it that asks for the summary.
 pub(super) const ASKS_SUMMARY: &str = "summary";
@@ -126,9 +129,44 @@ pub(super) fn hand_over(
             Some(Message::Result { .. }) => ask_for_summary(thread)?,
             Some(Message::User(_)) | None => {}
         }
+        let Conversation { context_window, answer_tokens, .. } = thread.conversation;
+        let room = context_window.unwrap_or(u64::MAX).saturating_sub(answer_tokens);
+        make_room(&mut thread.messages, room);
         let turn = thread.ask()?;
         thread.checkpoint("running", false)?;
         thread.messages.push(Message::Model(turn));
+    }
+}
+
+/// Shortens results that no model was told yet where the request for the summary would have more
+/// than `room` tokens. They stand whole in the record.
+fn make_room(messages: &mut [Message], room: u64) {
+    let current = context_tokens(messages).unwrap_or_default();
+    let Some(beyond) = current.checked_sub(room).filter(|beyond| *beyond > 0) else { return };
+    let told = messages.iter().rposition(|said| matches!(said, Message::Model(_)));
+    let new = &mut messages[told.map_or(0, |at| at + 1)..];
+    let of = |said: &Message| match said {
+        Message::Result { content, .. } => content.len(),
+        _ => 0,
+    };
+    let all: usize = new.iter().map(of).sum();
+    // Two bytes a token, as they were counted; and each says in a few words that it is shortened.
+    let less = usize::try_from(beyond.saturating_mul(2)).unwrap_or(usize::MAX);
+    let kept = all.saturating_sub(less).saturating_sub(new.len() * SHORTENED_BYTES);
+    for said in new {
+        if let Message::Result { content, .. } = said {
+            let share = content.len() * kept / all.max(1);
+            let mut text = content.as_str();
+            // Escaped once more, a text may take twice as many bytes.
+            while text.len() > share / 2 {
+                let half = text.len() / 2;
+                text = &text[..text.floor_char_boundary(half)];
+            }
+            let shown = json!({"shortened": text, "bytes": content.len()}).to_string();
+            if shown.len() < content.len() {
+                *content = shown;
+            }
+        }
     }
 }
 

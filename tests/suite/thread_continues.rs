@@ -385,6 +385,35 @@ fn a_record_that_says_that_it_is_continued_is_proven_to_its_last_byte() {
 }
 
 #[test]
+fn over_http_the_request_for_a_summary_fits_into_the_window_whatever_the_last_calls_gave() {
+    for spoken in ALL {
+        let long = json!({"a": "é\"".repeat(9_000)}).to_string();
+        let said = vec![
+            calls("acme_echo", &long).and("acme_echo", &long).and("acme_echo", "{\"b\":2}"),
+            says("I echoed."),
+            hands_over(),
+        ];
+        let server = Checked::says(spoken, said);
+        // The calls themselves are what the model said, and are counted as 35 tokens here.
+        let narrow = json!({"context_window": 5_000, "answer_tokens": 100});
+        let world = threads_http::world(spoken, &server.server, &narrow);
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{spoken:?}: {told}");
+        let sent = server.requests();
+        let asked = sent[1]["messages"].to_string();
+        let results: Vec<&str> = asked.split("shortened").skip(1).collect();
+        assert_eq!(results.len(), 2, "{spoken:?}: the short one is whole");
+        let new: usize = results.iter().map(|result| result.find("bytes").unwrap()).sum();
+        assert!(new < 2 * 4_900, "{spoken:?}: {new}");
+        // They stand whole in the record.
+        let (first, _) = both(&world);
+        let gave = events(&world, &first, "tool_call_result");
+        assert!(gave[0]["content"].as_str().unwrap().len() > 20_000);
+        verified(&world, &first);
+    }
+}
+
+#[test]
 fn over_http_the_summary_is_asked_for_in_each_shape_and_nothing_else_of_the_first_is_sent_on() {
     for spoken in ALL {
         let thinks = Words { thinks: true, ..calls("acme_echo", "{\"a\":1}") };
