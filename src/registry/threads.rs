@@ -273,7 +273,8 @@ enum Held {
 
 fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Result<Held> {
     let rows = with_those_above(step, id)?;
-    if rows.first().is_none_or(|row| row.status != "running") {
+    // What runs on below a thread that is over uses nothing of it any more.
+    if rows.is_empty() || rows.iter().any(|row| row.status != "running") {
         return Ok(Held::NotRunning);
     }
     for row in &rows {
@@ -405,6 +406,24 @@ mod tests {
         registry.end_thread("one", "completed", None, "y").unwrap();
         assert_eq!(registry.thread("one").unwrap().unwrap().status, "killed");
         assert_eq!(registry.thread("tow").unwrap(), Err(vec!["two".to_owned()]));
+    }
+
+    #[test]
+    fn what_runs_on_below_a_thread_that_is_over_holds_nothing_and_what_it_took_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("root", None, MOST, 2)).unwrap();
+        registry.begin_thread(&new("child", Some("root"), MOST, 1)).unwrap();
+        registry.begin_thread(&new("below", Some("child"), MOST, 0)).unwrap();
+        assert_eq!(registry.hold("below", 100, 10).unwrap(), None);
+        registry.end_thread("root", "cancelled", None, "y").unwrap();
+        for id in ["below", "child"] {
+            let error = registry.hold(id, 1, 1).unwrap_err();
+            assert!(matches!(error, crate::registry::RegistryError::NotRunning { .. }), "{error}");
+        }
+        registry.book("below", (100, 10), Some((60, 6))).unwrap();
+        assert_eq!(used(&mut registry, "root"), (1, 60, 6, 2));
+        assert_eq!(used(&mut registry, "below"), (1, 60, 6, 0));
     }
 
     #[test]
