@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
-use crate::world::World;
+use crate::world::{World, program};
 
 const CONFIG: &str = ".ai/config/agent/guardrails.yaml";
 
@@ -257,5 +257,44 @@ fn a_thread_below_is_judged_as_well_and_what_did_not_pass_there_reaches_none_abo
         let scores = evals(&world, child);
         assert_eq!((scores.len(), &scores[0]["mode"]), (1, &json!(mode)), "{scores:?}");
         assert_eq!(scores[0]["score"], 0.0, "{scores:?}");
+    }
+}
+
+#[test]
+fn an_eval_starts_no_thread_and_in_a_thread_only_one_that_is_permitted_and_counts_table() {
+    let child = "<execute><tool>acme.echo</tool><directive>acme.child</directive></execute>";
+    for (permissions, code, threads) in
+        [(ONLY_ECHO, json!("grant.denied"), 1), (child, Value::Null, 2)]
+    {
+        let world = world(&json!([hand_over()]), "turns=\"9\"", permissions);
+        world.signed(".ai/directives/acme/child.md", &directive("child", "turns=\"2\"", ONLY_ECHO));
+        let starts = format!(
+            "#!/bin/sh\ncd '{}'; [ -e said ] || HOME='{}' {} execute directive:acme/child --thread \
+             fork --json > said 2>&1\necho '{{\"score\": 1}}'\n",
+            world.project().display(),
+            world.home().display(),
+            program()
+        );
+        world.write_home(".ai/tools/acme/judge.py", starts);
+        world.signed_home(".ai/tools/acme/mood.yaml", &item("{}"));
+        let said = || -> Value {
+            let said = serde_json::from_slice(&world.read("said")).unwrap();
+            fs::remove_file(world.project().join("said")).unwrap();
+            said
+        };
+        // By itself, below no thread that could say what may be reached and spent.
+        let (status, told) = world.json(&["eval", "run", "tool:acme/mood", "--content", "x"]);
+        assert_eq!((status, said()["code"].clone()), (0, json!("thread.outside")), "{told}");
+        assert_eq!(rows(&world), [Value::Null; 0]);
+        configured(&world, &[row("enforce", json!({}))]);
+        let (status, told) = fork(&world, &[]);
+        let said = said();
+        assert_eq!((status, &said["code"]), (0, &code), "{told} {said}");
+        let all = rows(&world);
+        assert_eq!(all.len(), threads, "{permissions}");
+        if threads == 2 {
+            assert_eq!(all[1]["parent"], all[0]["thread_id"]);
+            assert_eq!(told["cost"]["turns"], 2, "{told}");
+        }
     }
 }

@@ -307,3 +307,65 @@ fn while_a_person_thinks_other_calls_go_on() {
     until("each was run once", || paid(&world) == 20);
     assert!(!client.hears(Duration::from_millis(10), is_question));
 }
+
+#[cfg(feature = "code")]
+#[test]
+fn a_person_at_the_client_decides_about_a_snippet_with_which_a_thread_waits() {
+    use crate::thread_calls::{prepared, tool, turn};
+    use crate::threads::{events, hand_over, rows};
+
+    let again = json!({"action": "cancel"});
+    for (said, state, ran) in [
+        (json!({"action": "accept", "content": {}}), "done", true),
+        (json!({"action": "decline"}), "rejected", false),
+        (again.clone(), "waiting", false),
+    ] {
+        let world = World::new();
+        world.signed(".ai/tools/acme/write.sh", &tool("", "echo x >> ran\ncat\n"));
+        let code = json!({"code": "__out = (await runTool('acme/write', {n: 5})).n"});
+        let may = "<execute><tool>rye.code</tool><tool>acme.write</tool></execute>";
+        prepared(&world, &[turn(&[("rye_code", code)]), hand_over()], may);
+        let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
+        let id = client.begin(
+            "tools/call",
+            &json!({"name": "rye_execute", "arguments": {
+                "item_id": "directive:acme/go", "thread": "fork", "project_path": world.project(),
+            }}),
+        );
+        let question = client.next("elicitation/create");
+        let shown = question["params"]["message"].as_str().unwrap();
+        let kept = request(&world);
+        for part in [kept["id"].as_str().unwrap(), "tool:acme/write", "parameters: {\"n\":5}"] {
+            assert!(shown.contains(part), "{part} is not in {shown}");
+        }
+        let thread = kept["thread_id"].as_str().unwrap();
+        assert_eq!(rows(&world)[0]["thread_status"], "waiting");
+        says(&mut client, &question, &said);
+        let got = answer(&mut client, id);
+        assert_eq!(
+            (&request(&world)["state"], world.project().join("ran").exists()),
+            (&json!(state), ran),
+            "{said} {got}"
+        );
+        assert_eq!(got["thread_id"], thread, "{got}");
+        if said == again {
+            assert_eq!(got["status"], "pending", "{got}");
+            assert_eq!(rows(&world)[0]["thread_status"], "waiting");
+            continue;
+        }
+        // Either way the thread goes on, and its model is told what came of it.
+        assert_eq!(
+            (&got["status"], &got["outputs"]),
+            (&json!("success"), &json!({"n": 7})),
+            "{got}"
+        );
+        let gave = events(&world, thread, "tool_call_result");
+        let gave: Value = serde_json::from_str(gave[0]["content"].as_str().unwrap()).unwrap();
+        match ran {
+            true => assert_eq!(gave["value"], 5, "{gave}"),
+            false => assert_eq!(gave["error_kind"], "permission_denied", "{gave}"),
+        }
+        let (status, told) = world.json(&["thread", "verify", thread]);
+        assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    }
+}
