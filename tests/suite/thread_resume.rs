@@ -313,8 +313,19 @@ fn a_thread_that_stopped_at_a_limit_goes_on_with_more_and_never_with_more_than_t
         (&json!("turns"), &json!(2)),
         "{told}"
     );
+    // It goes for what a thread had before, too.
+    let most = most.replace("turns: 2", "spend: 0.000001");
+    world.signed_home(".ai/config/agent/limits.yaml", &most);
+    let (_, told) = resume(&["--limit", "turns=4"]);
+    assert_eq!(
+        (&told["data"]["limit"], &told["data"]["max"]),
+        (&json!("spend"), &json!(1)),
+        "{told}"
+    );
     fs::remove_file(world.home().join(".ai/config/agent/limits.yaml")).unwrap();
-    let (status, told) = resume(&["--limit", "turns=4"]);
+    let (_, told) = resume(&[]);
+    assert_eq!(told["data"]["max"], 1, "what was lowered stays: {told}");
+    let (status, told) = resume(&["--limit", "turns=4", "--limit", "spend=0.5"]);
     assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
     assert_eq!(counted(&world), [1, 1, 1], "nothing is carried out twice");
     let row = &rows(&world)[0];
@@ -324,6 +335,7 @@ fn a_thread_that_stopped_at_a_limit_goes_on_with_more_and_never_with_more_than_t
         .iter()
         .map(|event| event["limits"]["turns"].clone())
         .collect();
-    assert_eq!(told, [Value::Null, json!(2), json!(4)], "the record says so");
+    let want = json!([null, 2, 4, null, 4]);
+    assert_eq!(json!(told), want, "the record says so");
     verified(&world, &id);
 }

@@ -240,7 +240,8 @@ impl Resuming {
         Err(ThreadError::Drifted { id: self.id.clone(), what })
     }
 
-    /// Takes the thread for this process, with these limits where they were given anew.
+    /// Takes the thread for this process, with these limits: those that it had or was given anew,
+    /// and never more than is configured as the most now.
     ///
     /// # Errors
     /// `thread.still_runs` where another process was first, `registry.io`
@@ -253,10 +254,16 @@ impl Resuming {
         let waits_for = waits_for.map(|awaited| awaited.pending_id.as_str());
         let ThreadLimits { turns, tokens, spend, spawns, depth, .. } = *limits;
         let limits = (Amounts { turns, tokens, spend, spawns }, depth);
-        match self.row.claim(registry, waits_for, self.has_limits.then_some(limits))? {
+        match self.row.claim(registry, waits_for, Some(limits))? {
             true => Ok(()),
             false => Err(still_runs(&self.row).into()),
         }
+    }
+
+    /// The most that is configured is less now than what it had.
+    fn lowers(&self, limits: &ThreadLimits) -> bool {
+        let ThreadLimits { turns, tokens, spend, spawns, depth, .. } = *limits;
+        (Amounts { turns, tokens, spend, spawns }, depth) != (self.row.most, self.row.depth())
     }
 
     /// The thread that it goes on for.
@@ -276,7 +283,7 @@ impl Resuming {
         unproven: Option<crate::base::Digest>,
     ) -> Value {
         let mut told = json!({"thread_id": self.id.as_str(), "from": self.row.status});
-        if self.has_limits {
+        if self.has_limits || self.lowers(limits) {
             told["limits"] = limits.to_json();
         }
         if let Some(awaited) = &self.resumed.replayed.awaited {
