@@ -113,7 +113,12 @@ fn tool(was: &Tool, is: &Tool) -> Vec<(&'static str, bool)> {
 
 fn directive(was: &Directive, is: &Directive) -> Vec<(&'static str, bool)> {
     let permissions = was.permissions != is.permissions || was.acknowledged != is.acknowledged;
-    vec![("permissions", permissions), ("hooks", was.hooks != is.hooks)]
+    vec![
+        ("permissions", permissions),
+        // Without permissions of its own it has those of its parent.
+        ("extends", was.extends != is.extends),
+        ("hooks", was.hooks != is.hooks),
+    ]
 }
 
 /// Whether both list the same files, whatever is in them.

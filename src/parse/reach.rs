@@ -60,7 +60,7 @@ impl Item {
         match self {
             Self::Tool(tool) => DeclaredReach::of_tool(tool),
             Self::Directive(directive) => DeclaredReach {
-                permissions: directive.permissions.clone(),
+                permissions: directive.permissions.clone().unwrap_or_default(),
                 ..DeclaredReach::default()
             },
             Self::Knowledge(_) | Self::Config(_) => DeclaredReach::default(),

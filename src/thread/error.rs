@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::record_check::RecordFinding;
 use super::thread_id::ThreadId;
 use crate::base::json::object;
+use crate::base::money;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::{Fingerprint, Ref, Space};
@@ -49,8 +50,18 @@ pub(crate) enum ThreadError {
     BadConfig { item: Ref, space: Space, field: String, why: String },
     #[error("`{directive}` does not acknowledge that `{}` is {class}", escape_line(.capability))]
     RiskNotAcknowledged { directive: Ref, capability: String, class: &'static str },
-    #[error("the limit `{}` is not valid: {}", escape_line(.name), escape_line(.why))]
-    BadLimit { name: String, why: String },
+    #[error(
+        "the limit `{}`{} is not valid: {}",
+        escape_line(.name),
+        .within.as_ref().map(|item| format!(" of `{item}`")).unwrap_or_default(),
+        escape_line(.why)
+    )]
+    BadLimit {
+        name: String,
+        why: String,
+        /// The item that says it, where nobody gave it with the start.
+        within: Option<Ref>,
+    },
     #[error("a thread is not started from inside of a run")]
     Outside,
     #[error(
@@ -127,7 +138,23 @@ fn stopped_at(breach: &Breach) -> String {
                 .into()
         }
         (_, 0) => format!("cannot ask its model for anything: its limit `{limit}` is 0"),
+        ("spend", _) => {
+            let (current, max) = (money::shown(*current), money::shown(*max));
+            format!("stopped at its limit `{limit}`: {current} of {max} US dollars")
+        }
         _ => format!("stopped at its limit `{limit}`: {current} of {max}"),
+    }
+}
+
+impl ThreadError {
+    /// The same of a limit that an item says.
+    pub(crate) fn within(self, item: &Ref) -> Self {
+        match self {
+            Self::BadLimit { name, why, .. } => {
+                Self::BadLimit { name, why, within: Some(item.clone()) }
+            }
+            other => other,
+        }
     }
 }
 
@@ -175,7 +202,12 @@ impl Diagnose for ThreadError {
                 "permit less, or add `<acknowledge risk=\"{class}\">why</acknowledge>` to the \
                  `<metadata>` of `{directive}`, and sign it again"
             ),
-            Self::BadLimit { .. } => "give it as `--limit turns=5`, or in `<limits>`".into(),
+            Self::BadLimit { within: Some(item), .. } => {
+                format!("mend it, and sign `{item}` again")
+            }
+            Self::BadLimit { within: None, .. } => {
+                "give it as `--limit turns=5`, or in `<limits>`".into()
+            }
             Self::Cancelled { id } => format!("`rye thread show {id}` says how far it came"),
             Self::Killed { id } => {
                 format!("`rye thread show {id}` says how far it came; run it again if need be")
@@ -271,6 +303,7 @@ impl Diagnose for ThreadError {
             | Self::NotAProvider { item }
             | Self::ProjectProvider { item, .. }
             | Self::BadConfig { item, .. }
+            | Self::BadLimit { within: Some(item), .. }
             | Self::RiskNotAcknowledged { directive: item, .. } => Some(item.to_string()),
             _ => None,
         }

@@ -77,7 +77,7 @@ impl ThreadLimits {
     }
 
     fn set(&mut self, name: &str, text: &str) -> Result<(), ThreadError> {
-        let bad = |why: String| ThreadError::BadLimit { name: name.to_owned(), why };
+        let bad = |why: String| ThreadError::BadLimit { name: name.to_owned(), why, within: None };
         let place = match name {
             "turns" => &mut self.turns,
             "tokens" => &mut self.tokens,

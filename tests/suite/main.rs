@@ -90,6 +90,7 @@ mod thread_guardrails;
 mod thread_hooks;
 mod thread_life;
 mod thread_record;
+mod thread_refused;
 mod thread_resume;
 mod thread_risk;
 mod thread_starts_rye;

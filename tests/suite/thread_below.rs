@@ -110,3 +110,33 @@ fn a_child_without_permissions_reaches_nothing_below_a_parent_that_reaches_all()
     assert_eq!(fork(&world, &[]).0, 0);
     assert!(has_run(&world));
 }
+
+#[test]
+fn what_a_directive_declares_counts_whole_even_where_it_is_nothing_table() {
+    let calls = json!([call("acme_echo", &json!({})), hand_over()]);
+    let turns = |row: &Value| row["limits"]["turns"].as_u64().unwrap();
+    for (own, runs, most) in [
+        ("", true, 9),
+        ("<permissions/>", false, 9),
+        ("<permissions></permissions><limits/>", false, 25),
+        ("<permissions><execute/></permissions><limits spawns=\"1\"/>", false, 25),
+        (&format!("<permissions>{ONLY_ECHO}</permissions><limits turns=\"12\"/>"), true, 12),
+    ] {
+        let world = world(&calls, "turns=\"9\"", "<execute><tool>acme.*</tool></execute>");
+        world.signed(
+            ".ai/directives/acme/leaf.md",
+            &format!(
+                "# A leaf\n\n```xml\n<directive name=\"leaf\" version=\"1.0.0\" extends=\"acme/go\">\n\
+                 <metadata><description>d</description><category>acme</category>\
+                 <author>a</author>{own}</metadata>\n<outputs><output name=\"n\" type=\"integer\"/>\
+                 </outputs>\n</directive>\n```\n\nDo it.\n"
+            ),
+        );
+        let (status, told) = world.json(&["execute", "directive:acme/leaf", "--thread", "fork"]);
+        assert_eq!(status, 0, "{own}: {told}");
+        let gave = &results(&world, &id_of(&world, 0))[0];
+        let want = if runs { Value::Null } else { json!("unknown_tool") };
+        assert_eq!((&gave["error_kind"], has_run(&world)), (&want, runs), "{own}: {gave}");
+        assert_eq!(turns(&rows(&world)[0]), most, "{own}");
+    }
+}

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{MARKER_SH, World};
+use crate::world::World;
 
-const RESEARCH: &[&str] =
+pub const RESEARCH: &[&str] =
     &["execute", "directive:rye/examples/research", "--thread", "fork", "-i", "topic=rye"];
 
 /// A tool that gives back what it is given, and leaves a trace.
-const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+pub const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
     # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
     # description = \"Echoes what it is given.\"\n# ///\necho x >> ran\ncat\n";
 
@@ -249,6 +249,10 @@ fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
         assert_eq!(got, (4, "thread.limit_exceeded", limit), "{told}");
         assert_eq!(told["data"]["max"], max);
         assert!(told["data"]["current"].as_u64().unwrap() > max, "{told}");
+        if limit == "spend" {
+            let said = told["error"].as_str().unwrap();
+            assert!(said.ends_with(" of 0.002 US dollars"), "as it was given: {said}");
+        }
         let row = &self::rows(&world)[0];
         assert_eq!((&row["thread_status"], &row["thread_code"]), (&json!("failed"), &told["code"]));
         for (used, most) in [("turns", 19), ("tokens", 1_000_000), ("spend_micros", 5_000_000)] {
@@ -342,74 +346,6 @@ fn a_model_that_ends_without_outputs_is_asked_twice_again_and_that_is_no_success
     );
     let (status, told) = fork(&world, &[]);
     assert_eq!((status, &told["code"]), (7, &json!("provider.script_ended")), "{told}");
-}
-
-type Breaks = fn(&World);
-
-#[test]
-fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
-    let turns = json!([hand_over()]);
-    let rows: [(&str, i32, &[&str], Breaks); 12] = [
-        ("thread.bad_limit", 2, &["--limit", "turn=1"], |_| ()),
-        ("thread.bad_limit", 2, &["--limit", "spend=NaN"], |_| ()),
-        ("thread.bad_limit", 2, &["--limit", "spend=1e999"], |_| ()),
-        ("thread.bad_limit", 2, &["--limit", "turns=-1"], |_| ()),
-        ("cli.usage", 2, &["--limit", "turns=1", "--limit", "turns=2"], |_| ()),
-        ("thread.unknown_model", 4, &["--model", "huge"], |_| ()),
-        ("thread.unknown_price", 4, &[], |world| {
-            let text = provider(&json!([hand_over()])).replace("\"m\":{", "\"other\":{");
-            world.signed_home(".ai/tools/acme/script.yaml", &text);
-        }),
-        ("thread.not_a_provider", 4, &[], |world| {
-            fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
-            world.signed_home(".ai/tools/acme/script.sh", MARKER_SH);
-        }),
-        ("thread.project_provider", 4, &[], |world| {
-            world.signed(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
-        }),
-        ("thread.no_provider", 4, &[], |world| {
-            let text =
-                directive("go", "turns=\"2\"", "").replace("<model provider=\"acme/script\"/>", "");
-            world.signed(".ai/directives/acme/go.md", &text);
-        }),
-        ("thread.tool_name_conflict", 4, &[], |world| {
-            world.signed(".ai/tools/acme/e-cho.sh", ECHO);
-            world.signed(".ai/tools/acme/e_cho.sh", ECHO);
-            let all = "<execute><tool>acme.*</tool></execute>";
-            world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"2\"", all));
-        }),
-        ("verify.altered", 4, &[], |world| {
-            let path = world.home().join(".ai/tools/acme/script.yaml");
-            let text = fs::read_to_string(&path)
-                .unwrap()
-                .replace("\"answer_tokens\":100", "\"answer_tokens\":101");
-            fs::write(path, text).unwrap();
-        }),
-    ];
-    for (code, status, args, breaks) in rows {
-        let world = world(&turns, "turns=\"2\"", ONLY_ECHO);
-        assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
-        breaks(&world);
-        let kept = || {
-            let threads = world.project().join(".ai/state/threads/acme/go");
-            (self::rows(&world).len(), fs::read_dir(threads).unwrap().count())
-        };
-        assert_eq!(kept(), (1, 1));
-        let (got, told) = fork(&world, args);
-        assert_eq!((got, told["code"].as_str().unwrap()), (status, code), "{told}");
-        assert_eq!(kept(), (1, 1), "{code}");
-    }
-}
-
-#[test]
-fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
-    let world = World::empty();
-    let (status, told) = world.json(RESEARCH);
-    assert_eq!((status, &told["code"]), (4, &json!("key.missing")), "{told}");
-    assert!(!world.home().join(".ai/state/registry.db").exists());
-    let world = World::new().env("RYE_RUN_ID", "run-1");
-    let (status, told) = world.json(RESEARCH);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.outside")), "{told}");
 }
 
 #[test]

@@ -49,9 +49,11 @@ pub(crate) struct Directive {
     pub(crate) tags: Vec<String>,
     pub(crate) extends: Option<ItemId>,
     pub(crate) model: Option<Model>,
-    pub(crate) limits: Map<String, Value>,
-    /// Capabilities, see `permissions.rs`.
-    pub(crate) permissions: Vec<String>,
+    /// `None` where it has no `<limits>`, as those of a parent count then.
+    pub(crate) limits: Option<Map<String, Value>>,
+    /// Capabilities, see `permissions.rs`; `None` where it has no `<permissions>`, as those of a
+    /// parent count then.
+    pub(crate) permissions: Option<Vec<String>>,
     pub(crate) acknowledged: Vec<Acknowledged>,
     pub(crate) context: DirectiveContext,
     /// `<hooks>` and `<cost>` as written, for other readers.
@@ -130,8 +132,8 @@ impl Directive {
             put("tags", self.tags.clone().into());
         }
         put("model", self.model.as_ref().map_or(Value::Null, Model::to_json));
-        put("limits", Value::Object(self.limits.clone()));
-        put("permissions", self.permissions.clone().into());
+        put("limits", Value::Object(self.limits.clone().unwrap_or_default()));
+        put("permissions", self.permissions.clone().unwrap_or_default().into());
         put("acknowledged", acknowledged);
         put("hooks", self.hooks.clone().into());
         put("cost", self.cost.clone().into());
@@ -164,8 +166,8 @@ impl Directive {
             tags: tags(metadata),
             extends: extends(root)?,
             model: child(metadata, "model")?.map(model).transpose()?,
-            limits: child(metadata, "limits")?.map_or_else(|| Ok(Map::new()), limits)?,
-            permissions: permissions.map_or_else(|| Ok(Vec::new()), capabilities)?,
+            limits: child(metadata, "limits")?.map(limits).transpose()?,
+            permissions: permissions.map(capabilities).transpose()?,
             acknowledged: risks,
             context: child(metadata, "context")?
                 .map_or_else(|| Ok(DirectiveContext::default()), context)?,

@@ -3,7 +3,7 @@
 use super::{Action, Directive, DirectiveOutput, Input, Position};
 use crate::parse::directive::InputType;
 use crate::parse::error::ParseFault;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 fn with(inside: &str) -> String {
     format!(
@@ -76,11 +76,11 @@ Some words.
         ["fast", "m-1", "m-0", "p"]
     );
     assert_eq!(
-        Value::Object(got.limits.clone()).to_string(),
+        Value::Object(got.limits.clone().unwrap()).to_string(),
         r#"{"turns":8,"spend":0.50,"spend_currency":"EUR","tokens":4000}"#
     );
     assert_eq!(
-        got.permissions,
+        got.permissions.clone().unwrap(),
         ["rye.execute.tool.rye.file-system.*", "rye.execute.directive.acme.a%2Eb", "rye.fetch.*"]
     );
     assert_eq!(got.acknowledged.len(), 1);
@@ -134,7 +134,9 @@ fn little_is_enough() {
         (&got.title, &got.name, got.body.as_str(), got.content().as_str()),
         (&None, &None, "", "")
     );
-    assert_eq!(got.permissions, [""; 0]);
+    assert_eq!((got.permissions, got.limits), (None, None), "those of a parent count");
+    let got = meta("<permissions/><limits/>").unwrap();
+    assert_eq!((got.permissions, got.limits), (Some(Vec::new()), Some(Map::new())));
     let got = Directive::parse("```xml\n<directive/>\n```\n\n\n    code\n  end  \n").unwrap();
     assert_eq!(got.body, "    code\n  end");
 }
@@ -156,7 +158,7 @@ fn permissions_table() {
         let got = meta(&format!("<permissions>{text}</permissions>"));
         assert_eq!(
             got.map(|d| d.permissions),
-            Ok(want.iter().map(|w| (*w).to_owned()).collect()),
+            Ok(Some(want.iter().map(|w| (*w).to_owned()).collect())),
             "{text:?}"
         );
     }

@@ -65,7 +65,7 @@ fn is_whole(text: &str, directive: &Directive) {
             assert_eq!(input.ty.coerce(default.clone()).as_ref(), Some(default));
         }
     }
-    for capability in &directive.permissions {
+    for capability in directive.permissions.iter().flatten() {
         let mut parts = capability.split('.');
         assert_eq!(parts.next(), Some("rye"));
         assert!(matches!(parts.next(), Some("execute" | "fetch" | "sign")), "{capability}");

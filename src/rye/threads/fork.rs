@@ -138,8 +138,8 @@ impl<'a> Start<'a> {
         let leaf = &lineage.directive;
         let inputs = bind(&leaf.inputs, request_params(request))?;
         loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
-        let with_permissions = lineage.directives().find(|one| !one.permissions.is_empty());
-        let permissions = with_permissions.map_or(&[][..], |one| one.permissions.as_slice());
+        let permissions = lineage.directives().find_map(|one| one.permissions.as_deref());
+        let permissions = permissions.unwrap_or_default();
         let (execute, fetch) = (patterns(permissions, "execute"), patterns(permissions, "fetch"));
         let sign = patterns(permissions, "sign");
         let granted = GrantedActions {

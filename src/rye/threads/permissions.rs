@@ -138,7 +138,7 @@ mod tests {
             "# X\n\n```xml\n<directive name=\"x\" version=\"1.0.0\"><metadata><permissions>\
              {inside}</permissions></metadata></directive>\n```\n\nx\n"
         );
-        Directive::parse(&text).unwrap().permissions
+        Directive::parse(&text).unwrap().permissions.unwrap_or_default()
     }
 
     fn all_items() -> Vec<Ref> {

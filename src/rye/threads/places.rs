@@ -5,14 +5,11 @@ use std::thread::available_parallelism;
 
 use serde_json::Value;
 
-use super::settings::{LIMITS, configured, may_loosen};
+use super::settings::{MAX_ASYNC, limit_copies, may_loosen};
 use crate::base::limits::{DETACHED_MAX, DETACHED_PER_CORE};
 use crate::diagnostic::Failure;
 use crate::rye::load::Loader;
 use crate::thread::ThreadError;
-
-/// The key of `config:agent/limits`.
-const MAX_ASYNC: &str = "max_async";
 
 /// As many as the configuration says, which a project only lowers; else four for each processor.
 ///
@@ -21,9 +18,9 @@ const MAX_ASYNC: &str = "max_async";
 pub(in crate::rye) fn max_async(loader: &Loader<'_>) -> Result<u64, Failure> {
     let cores = available_parallelism().map_or(1, NonZero::get) as u64;
     let mut places = cores.saturating_mul(DETACHED_PER_CORE).min(DETACHED_MAX);
-    for copy in configured(loader, LIMITS)? {
+    for copy in limit_copies(loader)? {
         let Some(said) = copy.value.get(MAX_ASYNC) else { continue };
-        let said = number(said)?;
+        let said = number(said).map_err(|error| error.within(copy.source.item()))?;
         places = if may_loosen(&copy, loader) { said } else { places.min(said) };
     }
     Ok(places)
@@ -34,5 +31,6 @@ fn number(value: &Value) -> Result<u64, ThreadError> {
     number.ok_or_else(|| ThreadError::BadLimit {
         name: MAX_ASYNC.into(),
         why: format!("`{value}` is not a whole number from 1 to {DETACHED_MAX}"),
+        within: None,
     })
 }

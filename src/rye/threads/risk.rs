@@ -77,11 +77,10 @@ struct RiskRow {
 /// refused with.
 pub(super) fn acknowledged(loader: &Loader<'_>, lineage: &Lineage) -> Result<RiskClass, Failure> {
     let mut links = lineage.sources().zip(lineage.directives());
-    let Some((source, directive)) = links.find(|(_, one)| !one.permissions.is_empty()) else {
-        return Ok(RiskClass::Safe);
-    };
+    let declared = links.find_map(|(source, one)| Some((source, one, one.permissions.as_ref()?)));
+    let Some((source, directive, permissions)) = declared else { return Ok(RiskClass::Safe) };
     let rows = rows(loader)?;
-    let classed = directive.permissions.iter().map(|one| (class(one, &rows), one));
+    let classed = permissions.iter().map(|one| (class(one, &rows), one));
     // Of several of one class the first is told.
     let gravest = classed.reduce(|one, other| if other.0 > one.0 { other } else { one });
     let Some((class, capability)) = gravest else { return Ok(RiskClass::Safe) };

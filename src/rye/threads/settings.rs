@@ -14,36 +14,62 @@ use crate::rye::load::Loader;
 use crate::thread::{Credential, HttpModel, LanguageModel, Scripted, ThreadError, ThreadLimits};
 
 /// The item with the limits of all threads.
-pub(super) const LIMITS: &str = "config:agent/limits";
-/// Which provider answers where a directive names none.
+const LIMITS: &str = "config:agent/limits";
+/// Its keys.
+const DEFAULTS: &str = "defaults";
+const MOST: &str = "most";
+pub(super) const MAX_ASYNC: &str = "max_async";
+/// Which provider answers where a directive names none, and its key.
 const MODELS: &str = "config:agent/models";
+const PROVIDER: &str = "provider";
 
 /// The limits of one thread: what the directive and the caller say over the defaults, and no more
 /// than is configured as the most.
 ///
 /// # Errors
-/// `thread.bad_limit`; whatever a copy of the configuration is refused with.
+/// `thread.bad_limit`, `thread.bad_config`; whatever a copy of the configuration is refused with.
 pub(super) fn limits(
     loader: &Loader<'_>,
     lineage: &Lineage,
     asked: &Map<String, Value>,
 ) -> Result<ThreadLimits, Failure> {
     let (mut defaults, mut most) = (ThreadLimits::default(), ThreadLimits::MOST);
-    for copy in configured(loader, LIMITS)? {
-        let said = |key: &str| copy.value.get(key).and_then(Value::as_object).cloned();
-        let said = |key: &str| said(key).unwrap_or_default();
-        let (lower, upper) = (defaults.with(&said("defaults"))?, most.with(&said("most"))?);
+    for copy in limit_copies(loader)? {
+        let (lower, upper) = (said(&copy, DEFAULTS, defaults)?, said(&copy, MOST, most)?);
         match may_loosen(&copy, loader) {
             true => (defaults, most) = (lower, upper),
             false => (defaults, most) = (defaults.min(lower), most.min(upper)),
         }
     }
-    let declared = lineage.directives().find(|directive| !directive.limits.is_empty());
-    let limits = match declared {
-        Some(directive) => defaults.with(&directive.limits)?,
+    let links = lineage.sources().zip(lineage.directives());
+    let mut declared =
+        links.filter_map(|(source, one)| Some((source.item(), one.limits.as_ref()?)));
+    let limits = match declared.next() {
+        Some((item, said)) => defaults.with(said).map_err(|error| error.within(item))?,
         None => defaults,
     };
     Ok(limits.with(asked)?.min(most))
+}
+
+/// The copies of the limits of all threads.
+///
+/// # Errors
+/// `thread.bad_config`; whatever a copy is refused with.
+pub(super) fn limit_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failure> {
+    let copies = configured(loader, LIMITS)?;
+    copies.iter().try_for_each(|copy| only(copy, &[DEFAULTS, MOST, MAX_ASYNC]))?;
+    Ok(copies)
+}
+
+/// Limits, with what a copy says under a key in their place.
+fn said(copy: &ConfigCopy, key: &str, limits: ThreadLimits) -> Result<ThreadLimits, Failure> {
+    match copy.value.get(key) {
+        None => Ok(limits),
+        Some(Value::Object(said)) => {
+            Ok(limits.with(said).map_err(|error| error.within(copy.source.item()))?)
+        }
+        Some(_) => Err(config_fault(copy, key, "is not a mapping".into())),
+    }
 }
 
 /// The copies that count, the farthest space first. Whoever packed a bundle does not spend for you.
@@ -115,10 +141,26 @@ impl ChosenModel {
     }
 }
 
+/// The provider that the nearest copy names which may.
+///
+/// # Errors
+/// `thread.bad_config`; whatever a copy is refused with.
+fn configured_provider(loader: &Loader<'_>) -> Result<Option<String>, Failure> {
+    for copy in configured(loader, MODELS)?.iter().rev().filter(|copy| may_loosen(copy, loader)) {
+        only(copy, &[PROVIDER])?;
+        match copy.value.get(PROVIDER) {
+            None => {}
+            Some(Value::String(named)) => return Ok(Some(named.clone())),
+            Some(_) => return Err(config_fault(copy, PROVIDER, "is not the id of one".into())),
+        }
+    }
+    Ok(None)
+}
+
 /// The model of one thread, by its tier or its name.
 ///
 /// # Errors
-/// `thread.no_provider`, `thread.project_provider`, `thread.not_a_provider`,
+/// `thread.no_provider`, `thread.bad_config`, `thread.project_provider`, `thread.not_a_provider`,
 /// `thread.unknown_model`, `thread.unknown_price`, `provider.missing_credential`; whatever the
 /// provider is refused with.
 pub(super) fn model(
@@ -128,14 +170,7 @@ pub(super) fn model(
 ) -> Result<ChosenModel, Failure> {
     let declared = lineage.directives().find_map(|directive| directive.model.clone());
     let declared = declared.unwrap_or_default();
-    let configured = || -> Result<Option<String>, Failure> {
-        let copies = configured(loader, MODELS)?.into_iter().rev();
-        let mut named = copies.filter(|copy| may_loosen(copy, loader)).filter_map(|copy| {
-            copy.value.get("provider").and_then(Value::as_str).map(str::to_owned)
-        });
-        Ok(named.next())
-    };
-    let named = declared.provider.map_or_else(configured, |named| Ok(Some(named)))?;
+    let named = declared.provider.map_or_else(|| configured_provider(loader), |it| Ok(Some(it)))?;
     let none = || ThreadError::NoProvider { item: lineage.source.item().clone() };
     let query: Query = named.ok_or_else(none)?.parse()?;
     let query = Query { kind: query.kind.or(Some(Kind::Tool)), ..query };

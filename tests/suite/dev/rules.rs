@@ -86,6 +86,16 @@ fn what_a_directive_may_call_waits_when_it_changes() {
 }
 
 #[test]
+fn a_directive_that_names_a_parent_whose_permissions_it_has_waits() {
+    let world = world();
+    let path = ".ai/directives/acme/greet.md";
+    world.signed(path, GREET_MD);
+    let mut dev = session(&world, &[]);
+    let saved = edit(&world, path, "<directive ", "<directive extends=\"acme/base\" ");
+    waits(&world, &mut dev, path, &saved, &["field:extends"]);
+}
+
+#[test]
 fn a_reason_lasts_until_somebody_has_looked() {
     let world = world();
     let mut dev = session(&world, &[]);

@@ -1,0 +1,102 @@
+//! Threads that are refused, or only tried: nothing is registered and nothing written.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::threads::{
+    ECHO, ONLY_ECHO, RESEARCH, directive, fork, hand_over, provider, rows as all_threads, world,
+};
+use crate::world::{MARKER_SH, World};
+
+type Breaks = fn(&World);
+
+#[test]
+fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
+    let turns = json!([hand_over()]);
+    let rows: [(&str, i32, &[&str], Breaks); 18] = [
+        ("thread.bad_limit", 2, &["--limit", "turn=1"], |_| ()),
+        ("thread.bad_limit", 2, &["--limit", "spend=NaN"], |_| ()),
+        ("thread.bad_limit", 2, &["--limit", "spend=1e999"], |_| ()),
+        ("thread.bad_limit", 2, &["--limit", "turns=-1"], |_| ()),
+        ("cli.usage", 2, &["--limit", "turns=1", "--limit", "turns=2"], |_| ()),
+        ("thread.unknown_model", 4, &["--model", "huge"], |_| ()),
+        ("thread.unknown_price", 4, &[], |world| {
+            let text = provider(&json!([hand_over()])).replace("\"m\":{", "\"other\":{");
+            world.signed_home(".ai/tools/acme/script.yaml", &text);
+        }),
+        ("thread.not_a_provider", 4, &[], |world| {
+            fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
+            world.signed_home(".ai/tools/acme/script.sh", MARKER_SH);
+        }),
+        ("thread.project_provider", 4, &[], |world| {
+            world.signed(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
+        }),
+        ("thread.no_provider", 4, &[], |world| {
+            let text =
+                directive("go", "turns=\"2\"", "").replace("<model provider=\"acme/script\"/>", "");
+            world.signed(".ai/directives/acme/go.md", &text);
+        }),
+        // A typing error there would be no limit at all.
+        ("thread.bad_config", 2, &[], |world| limits_of_all(world, "mots: {spend: 0.01}\n")),
+        ("thread.bad_config", 2, &[], |world| limits_of_all(world, "most: [1]\n")),
+        ("thread.bad_config", 2, &[], |world| limits_of_all(world, "defaults: 3\n")),
+        ("thread.bad_limit", 2, &[], |world| limits_of_all(world, "most: {turn: 1}\n")),
+        ("thread.bad_config", 2, &[], |world| models(world, "providr: acme/script\n")),
+        ("thread.bad_config", 2, &[], |world| models(world, "provider: [acme/script]\n")),
+        ("thread.tool_name_conflict", 4, &[], |world| {
+            world.signed(".ai/tools/acme/e-cho.sh", ECHO);
+            world.signed(".ai/tools/acme/e_cho.sh", ECHO);
+            let all = "<execute><tool>acme.*</tool></execute>";
+            world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"2\"", all));
+        }),
+        ("verify.altered", 4, &[], |world| {
+            let path = world.home().join(".ai/tools/acme/script.yaml");
+            let text = fs::read_to_string(&path)
+                .unwrap()
+                .replace("\"answer_tokens\":100", "\"answer_tokens\":101");
+            fs::write(path, text).unwrap();
+        }),
+    ];
+    for (code, status, args, breaks) in rows {
+        let world = world(&turns, "turns=\"2\"", ONLY_ECHO);
+        assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+        breaks(&world);
+        let kept = || {
+            let threads = world.project().join(".ai/state/threads/acme/go");
+            (all_threads(&world).len(), fs::read_dir(threads).unwrap().count())
+        };
+        assert_eq!(kept(), (1, 1));
+        let (got, told) = fork(&world, args);
+        assert_eq!((got, told["code"].as_str().unwrap()), (status, code), "{told}");
+        assert_eq!(kept(), (1, 1), "{code}");
+        if code == "thread.bad_limit" && args.is_empty() {
+            assert!(told["error"].as_str().unwrap().contains("config:agent/limits"), "{told}");
+        }
+    }
+}
+
+fn limits_of_all(world: &World, text: &str) {
+    world.signed_home(".ai/config/agent/limits.yaml", text);
+}
+
+/// Leaves it to the configuration who answers.
+fn models(world: &World, text: &str) {
+    let nobody =
+        directive("go", "turns=\"2\"", "").replace("<model provider=\"acme/script\"/>", "");
+    world.signed(".ai/directives/acme/go.md", &nobody);
+    world.signed_home(".ai/config/agent/models.yaml", "provider: acme/script\n");
+    assert_eq!(fork(world, &["--dry-run"]).0, 0, "the fixture itself is good");
+    world.signed_home(".ai/config/agent/models.yaml", text);
+}
+
+#[test]
+fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
+    let world = World::empty();
+    let (status, told) = world.json(RESEARCH);
+    assert_eq!((status, &told["code"]), (4, &json!("key.missing")), "{told}");
+    assert!(!world.home().join(".ai/state/registry.db").exists());
+    let world = World::new().env("RYE_RUN_ID", "run-1");
+    let (status, told) = world.json(RESEARCH);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.outside")), "{told}");
+}
