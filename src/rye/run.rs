@@ -25,7 +25,7 @@ use crate::eval::{self, EvalError};
 use crate::execute::Outcome;
 use crate::id::{Grants, Kind, Query};
 use crate::interpolate::{bind, render};
-use crate::parse::{Directive, DirectiveContext, Item, Phase, Tool};
+use crate::parse::{DirectiveContext, Item, Phase, Tool};
 use crate::plan::{
     MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
     Thread, typed,
@@ -266,13 +266,17 @@ impl Runs<'_> {
         let (source, parsed) = loader.admit(found)?;
         match parsed {
             Item::Tool(tool) => self.run_tool(loader, source, *tool, request, progress),
-            Item::Directive(directive) if mode.thread == Thread::Fork && !mode.dry_run => {
-                if request.sandbox != SandboxChoice::Auto {
+            Item::Directive(directive) => {
+                if mode.thread == Thread::Fork && request.sandbox != SandboxChoice::Auto {
                     return Err(MatrixError::ForkSandbox.into());
                 }
-                Threads::new(self.rye).fork(loader, source, *directive, request)
+                let lineage = lineage(source, *directive, &loader)?;
+                let came = match mode.thread {
+                    Thread::Fork => Threads::new(self.rye).fork(&loader, &lineage, request)?,
+                    Thread::Inline => None,
+                };
+                came.map_or_else(|| run_directive(&loader, &lineage, request), Ok)
             }
-            Item::Directive(directive) => run_directive(loader, source, *directive, request),
             Item::Knowledge(_) => Ok(show_knowledge(&source)),
             Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),
         }
@@ -411,13 +415,12 @@ impl Runs<'_> {
     }
 }
 
+/// Hands over what an agent is to do; of one that is only tried, what it would be handed.
 fn run_directive(
-    loader: Loader<'_>,
-    source: Source,
-    directive: Directive,
+    loader: &Loader<'_>,
+    lineage: &Lineage,
     request: &Request,
 ) -> Result<Report, Failure> {
-    let lineage = lineage(source, directive, &loader)?;
     let (source, directive) = (&lineage.source, &lineage.directive);
     let mut given = request.params.clone();
     for (name, text) in &request.texts {
@@ -431,7 +434,7 @@ fn run_directive(
     Ok(Report::Directive(Box::new(DirectiveReport {
         item: source.item().clone(),
         body: render(&directive.body, &inputs),
-        data: directive_data(&lineage, &inputs),
+        data: directive_data(lineage, &inputs),
         signer: source.signer().map(|s| s.key),
         dry_run: request.dry_run,
         warnings: warnings(lineage.sources()),

@@ -132,7 +132,8 @@ fn h04_a_dry_run_is_local_and_attached() {
     check(&[
         (TOOL, dry("local", "inline"), ""),
         (DIRECTIVE, dry("local", "inline"), ""),
-        (DIRECTIVE, dry("local", "fork"), ""),
+        // All but the start, so it is told what a start is told.
+        (DIRECTIVE, dry("local", "fork"), "thread.no_provider"),
         (TOOL, dry("local", "fork"), "matrix.tool_fork"),
         (TOOL, dry("remote", "inline"), "matrix.dry_run_remote"),
         (TOOL, dry("remote:x", "inline"), "matrix.dry_run_remote"),

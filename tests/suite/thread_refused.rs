@@ -67,11 +67,14 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
             (all_threads(&world).len(), fs::read_dir(threads).unwrap().count())
         };
         assert_eq!(kept(), (1, 1));
-        let (got, told) = fork(&world, args);
-        assert_eq!((got, told["code"].as_str().unwrap()), (status, code), "{told}");
-        assert_eq!(kept(), (1, 1), "{code}");
-        if code == "thread.bad_limit" && args.is_empty() {
-            assert!(told["error"].as_str().unwrap().contains("config:agent/limits"), "{told}");
+        // One that is only tried is refused the same way.
+        for tried in [&[][..], &["--dry-run"]] {
+            let (got, told) = fork(&world, &[args, tried].concat());
+            assert_eq!((got, told["code"].as_str().unwrap()), (status, code), "{tried:?} {told}");
+            assert_eq!(kept(), (1, 1), "{code}");
+            if code == "thread.bad_limit" && args.is_empty() {
+                assert!(told["error"].as_str().unwrap().contains("config:agent/limits"), "{told}");
+            }
         }
     }
 }
@@ -88,6 +91,16 @@ fn models(world: &World, text: &str) {
     world.signed_home(".ai/config/agent/models.yaml", "provider: acme/script\n");
     assert_eq!(fork(world, &["--dry-run"]).0, 0, "the fixture itself is good");
     world.signed_home(".ai/config/agent/models.yaml", text);
+}
+
+#[test]
+fn a_thread_that_is_only_tried_is_shown_and_leaves_nothing() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let (status, told) = fork(&world, &["--dry-run", "--limit", "turns=1", "--model", "m"]);
+    assert_eq!((status, &told["status"]), (0, &json!("validation_passed")), "{told}");
+    assert_eq!(told["data"]["permissions"], json!(["rye.execute.tool.acme.echo"]));
+    assert!(!world.home().join(".ai/state/registry.db").exists());
+    assert!(!world.project().join(".ai/state").exists());
 }
 
 #[test]

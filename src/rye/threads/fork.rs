@@ -20,23 +20,24 @@ use super::watch::{HookLog, ThreadHooks};
 use super::{ThreadParent, Threads};
 use crate::base::bytes::refuse_links;
 use crate::base::json::object;
-use crate::chain::{Fetch, Lineage, lineage};
+use crate::chain::{Fetch, Lineage};
 use crate::diagnostic::Failure;
 use crate::host::{StopWatch, is_below_a_run};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::interpolate::{bind, render};
-use crate::parse::{Directive, DirectiveContext, Item, TokenCounts};
+use crate::parse::{DirectiveContext, Item, TokenCounts};
 use crate::registry::{Amounts, Continuations, NewThread, Registry};
 use crate::report::{Report, ThreadReport};
 use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
+use crate::space::Root;
 use crate::thread::{
     Came, Continued, Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError,
     ThreadId, ThreadLimits, ToolTable, converse, counts, transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
-use crate::verify::{KeyError, KeyPair, OwnKeys, Source};
+use crate::verify::{KeyError, KeyPair, OwnKeys};
 
 /// One of the threads that go on for each other, about to begin.
 struct Start<'a> {
@@ -56,6 +57,8 @@ struct Start<'a> {
 enum Led<'a> {
     Report(Box<Report>),
     Next(Box<Start<'a>>),
+    /// It would start.
+    Checked,
 }
 
 /// A thread that is ready to start.
@@ -77,23 +80,22 @@ struct Prepared<'a> {
 }
 
 impl Threads<'_> {
-    /// Runs a directive as a thread in this process, to its end.
+    /// Runs a directive as a thread in this process, to its end. Of one that is only tried,
+    /// everything but the start is done, and `None` is that it would start.
     ///
     /// # Errors
     /// `thread.*`, `provider.*`, `key.*`, `registry.*`; whatever an item is refused with. What is
     /// refused before the start has written nothing.
     pub(crate) fn fork(
         self,
-        loader: Loader<'_>,
-        source: Source,
-        directive: Directive,
+        loader: &Loader<'_>,
+        lineage: &Lineage,
         request: &Request,
-    ) -> Result<Report, Failure> {
+    ) -> Result<Option<Report>, Failure> {
         let begin = Instant::now();
         if request.parent.is_none() && is_below_a_run() {
             return Err(ThreadError::Outside.into());
         }
-        let lineage = lineage(source, directive, &loader)?;
         let id = request.thread_id.clone();
         let id = id.map_or_else(|| ThreadId::new(&lineage.source.item().id), Ok);
         let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
@@ -103,9 +105,10 @@ impl Threads<'_> {
         let mut start = Start { id, resuming, continued, is_registered: false, backend, begin };
         loop {
             let (id, is_registered) = (start.id.clone(), start.is_registered);
-            match start.run(self, &loader, &lineage, request) {
-                Ok(Led::Report(report)) => return Ok(*report),
+            match start.run(self, loader, lineage, request) {
+                Ok(Led::Report(report)) => return Ok(Some(*report)),
                 Ok(Led::Next(next)) => start = *next,
+                Ok(Led::Checked) => return Ok(None),
                 Err(failure) => {
                     if is_registered {
                         over(self, &id, &failure);
@@ -137,7 +140,9 @@ impl<'a> Start<'a> {
         let user = threads.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?;
         let leaf = &lineage.directive;
         let inputs = bind(&leaf.inputs, request_params(request))?;
-        loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
+        if !request.dry_run {
+            loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
+        }
         let permissions = lineage.directives().find_map(|one| one.permissions.as_deref());
         let permissions = permissions.unwrap_or_default();
         let (execute, fetch) = (patterns(permissions, "execute"), patterns(permissions, "fetch"));
@@ -189,9 +194,9 @@ impl<'a> Start<'a> {
             base,
             listener: loader.sink,
         };
-        let pair = OwnKeys::new(user).pair()?;
-        if loader.trust.own_is_revoked() {
-            return Err(ThreadError::OwnKeyRevoked { key: pair.public().fingerprint() }.into());
+        let pair = own_pair(loader, user)?;
+        if request.dry_run {
+            return Ok(Led::Checked);
         }
         if request.detached {
             let (places, warnings) = (max_async(loader)?, warnings(lineage.sources()));
@@ -260,6 +265,18 @@ fn told_as_cancelled(failure: Failure, is_stopped: bool, id: &ThreadId) -> Failu
     match failure.interrupted().filter(|_| is_stopped) {
         Some(_) => ThreadError::Cancelled { id: id.to_string() }.into(),
         None => failure,
+    }
+}
+
+/// The keys that sign the record.
+///
+/// # Errors
+/// `key.*`, `thread.key_revoked`
+fn own_pair(loader: &Loader<'_>, user: &Root) -> Result<KeyPair, Failure> {
+    let pair = OwnKeys::new(user).pair()?;
+    match loader.trust.own_is_revoked() {
+        true => Err(ThreadError::OwnKeyRevoked { key: pair.public().fingerprint() }.into()),
+        false => Ok(pair),
     }
 }
 
