@@ -66,7 +66,8 @@ pub(crate) use model::{
 };
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{
-    ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, new_output_log, transcript,
+    ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, new_output_log, refuse_record_links,
+    transcript,
 };
 pub(crate) use record_check::{CheckedRecord, RecordFinding, check_record};
 pub(crate) use record_files::{CheckedFiles, check_files};

@@ -89,8 +89,19 @@ pub(crate) struct Record {
     live: LiveWords,
 }
 
+/// Refuses a folder on the way to a record that is a link: whoever wrote the project would say
+/// where the record lies. The root of a space may be one.
+///
+/// # Errors
+/// Which folder it is.
+pub(crate) fn refuse_record_links(base: &Path, record: &Path) -> io::Result<()> {
+    let root = base.join(".ai");
+    refuse_links(&root, record.strip_prefix(&root).map_err(io::Error::other)?)
+}
+
 /// Makes a file below the folder of the records, with the folders around it; for their owner alone.
 fn make(base: &Path, path: &Path) -> io::Result<File> {
+    refuse_record_links(base, path)?;
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
@@ -106,7 +117,6 @@ fn make(base: &Path, path: &Path) -> io::Result<File> {
 /// # Errors
 /// What the file system says.
 pub(crate) fn new_output_log(base: &Path, id: &str) -> io::Result<File> {
-    refuse_links(base, Path::new(".ai/state/threads/x"))?;
     make(base, &output_log(base, id))
 }
 
@@ -142,6 +152,7 @@ impl Record {
         let (proven, tail) = checked.bytes.split_at(checked.proven);
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let open = || -> io::Result<File> {
+            refuse_record_links(base, &path)?;
             let file = OpenOptions::new().append(true).custom_flags(flags).open(&path)?;
             let meta = file.metadata()?;
             match meta.is_file() && meta.len() == checked.bytes.len() as u64 {

@@ -1,6 +1,7 @@
 //! What a record proves beside its lines: the files that it names, and whose keys signed it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
@@ -108,4 +109,36 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
         assert_eq!(told["data"]["key"], json!(second), "{told}");
     }
     assert_eq!(rows(&world).len(), 1);
+}
+
+#[test]
+fn no_folder_on_the_way_to_a_record_is_a_link_but_the_root_of_a_space_may_be_one_table() {
+    for link in ["state", "state/threads", "state/threads/acme", "state/threads/acme/go"] {
+        let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+        let away = world.outside().join("away");
+        let path = world.project().join(".ai").join(link);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::create_dir(&away).unwrap();
+        symlink(&away, &path).unwrap();
+        for more in [&[][..], &["--async"], &["--dry-run"]] {
+            let (status, told) = fork(&world, more);
+            assert_eq!((status, &told["code"]), (6, &json!("thread.record_io")), "{link} {told}");
+            assert!(told["error"].as_str().unwrap().contains("is a link"), "{told}");
+        }
+        assert_eq!(fs::read_dir(&away).unwrap().count(), 0, "{link}");
+        assert_eq!(rows(&world), [Value::Null; 0], "{link}");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+    }
+    let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    let (root, away) = (world.home().join(".ai"), world.outside().join("dotfiles"));
+    fs::rename(&root, &away).unwrap();
+    symlink(&away, &root).unwrap();
+    let bare = world.outside().join("bare");
+    fs::create_dir(&bare).unwrap();
+    let args = ["execute", "directive:rye/examples/research", "--thread", "fork", "-i", "topic=x"];
+    let said = world.rye_in(&bare, &[&args[..], &["--json"]].concat(), b"");
+    assert_eq!(said.status, 0, "{said:?}");
+    assert_eq!(verify(&world, said.json()["thread_id"].as_str().unwrap()).0, 0);
+    assert!(away.join("state/threads/rye").is_dir());
 }

@@ -1,6 +1,5 @@
 //! Starting a thread: everything is decided and checked before anything is written.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +17,6 @@ use super::risk::{RiskClass, acknowledged};
 use super::settings::{ChosenModel, limits, model};
 use super::watch::{HookLog, ThreadHooks};
 use super::{ThreadParent, Threads};
-use crate::base::bytes::refuse_links;
 use crate::base::json::object;
 use crate::chain::{Fetch, Lineage};
 use crate::diagnostic::Failure;
@@ -34,7 +32,7 @@ use crate::rye::run::{Request, warnings};
 use crate::space::Root;
 use crate::thread::{
     Came, Continued, Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError,
-    ThreadId, ThreadLimits, ToolTable, converse, counts, transcript,
+    ThreadId, ThreadLimits, ToolTable, converse, counts, refuse_record_links, transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys};
@@ -195,6 +193,7 @@ impl<'a> Start<'a> {
             listener: loader.sink,
         };
         let pair = own_pair(loader, user)?;
+        prepared.check_place(&id)?;
         if request.dry_run {
             return Ok(Led::Checked);
         }
@@ -316,6 +315,14 @@ impl Prepared<'_> {
         came.map_err(|failure| told_as_cancelled(failure, is_stopped, id))
     }
 
+    /// # Errors
+    /// `thread.record_io` where a folder on the way to its record is a link.
+    fn check_place(&self, id: &ThreadId) -> Result<(), ThreadError> {
+        let path = transcript(&self.base, id);
+        let checked = refuse_record_links(&self.base, &path);
+        checked.map_err(|source| ThreadError::Record { path, source })
+    }
+
     /// Registers the thread and opens its record.
     fn open(
         &self,
@@ -329,9 +336,6 @@ impl Prepared<'_> {
             return self.reopen(id, pair, request, resuming, registry);
         }
         let parent = request.parent.as_ref();
-        let path = transcript(&self.base, id);
-        let lost = |source: io::Error| ThreadError::Record { path: path.clone(), source };
-        refuse_links(&self.base, Path::new(".ai/state/threads/x")).map_err(lost)?;
         let began = self.to_json(id, request, self.start.continued.as_ref());
         if !self.start.is_registered {
             self.register(id, parent, calls, &began, registry)?;
