@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::json;
 
 use crate::threads::{
-    ECHO, ONLY_ECHO, RESEARCH, directive, fork, hand_over, provider, rows as all_threads, world,
+    ECHO, ONLY_ECHO, RESEARCH, call, directive, fork, hand_over, provider, rows as all_threads,
+    world,
 };
 use crate::world::{MARKER_SH, World};
 
@@ -112,4 +113,39 @@ fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
     let world = World::new().env("RYE_RUN_ID", "run-1");
     let (status, told) = world.json(RESEARCH);
     assert_eq!((status, &told["code"]), (4, &json!("thread.outside")), "{told}");
+}
+
+#[test]
+fn a_provider_of_a_project_takes_the_place_of_none_that_you_name_in_your_user_space() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let other = provider(&json!([call("directive_return", &json!({"n": 8}))]));
+    world.signed(".ai/tools/acme/script.yaml", &other);
+    // The project's directive names the project's, which nobody let in.
+    assert_eq!(fork(&world, &[]).1["code"], "thread.project_provider");
+    let mine = directive("mine", "turns=\"2\"", "");
+    world.signed_home(".ai/directives/acme/mine.md", &mine);
+    let mine = ["execute", "directive:acme/mine", "--thread", "fork"];
+    let (status, told) = world.json(&mine);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    models(&world, "provider: acme/script\n");
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    // What lies in the project alone is that of the project.
+    fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
+    assert_eq!(world.json(&mine).1["code"], "thread.project_provider");
+}
+
+#[test]
+fn a_tier_is_not_taken_for_the_model_of_another_tier_that_has_its_name() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let text = provider(&json!([hand_over()]))
+        .replace("{\"general\":\"m\"}", "{\"fast\":\"general\",\"general\":\"m\"}")
+        .replace("\"m\":{", "\"general\":{\"input\":1,\"output\":1},\"m\":{");
+    world.signed_home(".ai/tools/acme/script.yaml", &text);
+    for (asked, model) in
+        [(&[][..], "m"), (&["--model", "general"], "m"), (&["--model", "fast"], "general")]
+    {
+        assert_eq!(fork(&world, asked).0, 0);
+        assert_eq!(all_threads(&world).last().unwrap()["model"], model, "{asked:?}");
+    }
 }

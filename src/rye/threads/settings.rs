@@ -4,14 +4,15 @@ use serde_json::{Map, Value};
 
 use super::project_provider::{check_permit, provider_of};
 use crate::base::text::near;
-use crate::chain::Lineage;
+use crate::chain::{Fetch, Lineage};
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
-use crate::parse::{HttpProvider, Prices, Provider, ProviderKind, ScriptedTurn};
+use crate::parse::{HttpProvider, Item, Prices, Provider, ProviderKind, ScriptedTurn};
 use crate::plan::{ConfigCopy, PlanSource};
 use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
 use crate::thread::{Credential, HttpModel, LanguageModel, Scripted, ThreadError, ThreadLimits};
+use crate::verify::Source;
 
 /// The item with the limits of all threads.
 const LIMITS: &str = "config:agent/limits";
@@ -141,20 +142,39 @@ impl ChosenModel {
     }
 }
 
-/// The provider that the nearest copy names which may.
+/// The provider that the nearest copy names which may, and the space of the copy.
 ///
 /// # Errors
 /// `thread.bad_config`; whatever a copy is refused with.
-fn configured_provider(loader: &Loader<'_>) -> Result<Option<String>, Failure> {
+fn configured_provider(loader: &Loader<'_>) -> Result<Option<(String, Space)>, Failure> {
     for copy in configured(loader, MODELS)?.iter().rev().filter(|copy| may_loosen(copy, loader)) {
         only(copy, &[PROVIDER])?;
         match copy.value.get(PROVIDER) {
             None => {}
-            Some(Value::String(named)) => return Ok(Some(named.clone())),
+            Some(Value::String(named)) => return Ok(Some((named.clone(), copy.space))),
             Some(_) => return Err(config_fault(copy, PROVIDER, "is not the id of one".into())),
         }
     }
     Ok(None)
+}
+
+/// The provider that is named in a space: one of that space or below, as another one with that id
+/// does not take the place of yours where a project holds it.
+fn named_provider(
+    loader: &Loader<'_>,
+    named: &str,
+    from: Space,
+) -> Result<(Source, Item), Failure> {
+    let query: Query = named.parse()?;
+    let query = Query { kind: query.kind.or(Some(Kind::Tool)), ..query };
+    let is_open = query.space.is_none() && query.bundle.is_none();
+    if let (true, Some(kind)) = (is_open, query.kind) {
+        let item = Ref::new(kind, query.id.clone());
+        if let Some(found) = loader.fetch(&item, from)? {
+            return Ok(found);
+        }
+    }
+    loader.admit(loader.find(&query)?)
 }
 
 /// The model of one thread, by its tier or its name.
@@ -168,22 +188,26 @@ pub(super) fn model(
     lineage: &Lineage,
     asked: Option<&str>,
 ) -> Result<ChosenModel, Failure> {
-    let declared = lineage.directives().find_map(|directive| directive.model.clone());
-    let declared = declared.unwrap_or_default();
-    let named = declared.provider.map_or_else(|| configured_provider(loader), |it| Ok(Some(it)))?;
+    let mut links = lineage.sources().zip(lineage.directives());
+    let declared = links.find_map(|(source, one)| Some((source.space(), one.model.clone()?)));
+    let from = declared.as_ref().map_or(lineage.source.space(), |(from, _)| *from);
+    let declared = declared.map(|(_, model)| model).unwrap_or_default();
+    let named = match declared.provider {
+        Some(named) => Some((named, from)),
+        None => configured_provider(loader)?,
+    };
     let none = || ThreadError::NoProvider { item: lineage.source.item().clone() };
-    let query: Query = named.ok_or_else(none)?.parse()?;
-    let query = Query { kind: query.kind.or(Some(Kind::Tool)), ..query };
-    let (source, parsed) = loader.admit(loader.find(&query)?)?;
+    let (named, from) = named.ok_or_else(none)?;
+    let (source, parsed) = named_provider(loader, &named, from)?;
     let (item, space) = (source.item().clone(), source.space());
     let provider = provider_of(&source, parsed)?;
     // What lies in the project does not choose by itself where a conversation goes.
     check_permit(loader, &source, &provider)?;
     let wanted = asked.map(str::to_owned).or(declared.id).or(declared.tier);
     let wanted = wanted.unwrap_or_else(|| "general".into());
-    let mut models = provider.models.iter();
-    let fits = |(tier, name): &&(String, String)| *tier == wanted || *name == wanted;
-    let Some((_, model)) = models.find(fits).cloned() else {
+    let of_tier = provider.models.iter().find(|(tier, _)| *tier == wanted);
+    let fitting = of_tier.or_else(|| provider.models.iter().find(|(_, name)| *name == wanted));
+    let Some((_, model)) = fitting.cloned() else {
         let known = provider.models.iter().map(|(tier, _)| tier.clone()).collect();
         return Err(ThreadError::UnknownModel { provider: item, model: wanted, known }.into());
     };
