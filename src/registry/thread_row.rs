@@ -132,17 +132,22 @@ pub(super) fn rows_of(db: &Connection, which: &str) -> rusqlite::Result<Vec<Thre
     query.query_map([], row)?.collect()
 }
 
+/// The thread with that id.
+pub(super) fn row_of(db: &Connection, id: &str) -> rusqlite::Result<Option<ThreadRow>> {
+    let sql = format!("SELECT {ROW} FROM thread WHERE id = ?1");
+    db.query_row(&sql, [id], row).optional()
+}
+
 /// A thread and those above it, itself first.
 pub(super) fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Vec<ThreadRow>> {
     let mut rows: Vec<ThreadRow> = Vec::new();
     let mut next = Some(id.to_owned());
-    let sql = format!("SELECT {ROW} FROM thread WHERE id = ?1");
     while let Some(id) = next.take() {
         // Nobody asks for more, so there is no circle.
         if rows.len() as u64 > THREAD_DEPTH {
             break;
         }
-        let found = db.query_row(&sql, [&id], row).optional()?;
+        let found = row_of(db, &id)?;
         let found = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         next.clone_from(&found.parent);
         rows.push(found);

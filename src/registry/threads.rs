@@ -10,7 +10,7 @@ use super::approver::{Approver, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::reap_threads;
-use super::thread_row::{ThreadRow, rows_of, with_those_above};
+use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
 use super::thread_waits::withdraw;
 use crate::base::limits::{LEDGER_MOST, NEAR_NAMES};
 use crate::base::text::near;
@@ -225,18 +225,22 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn threads(&mut self) -> Result<Vec<ThreadRow>, RegistryError> {
-        let all = "ORDER BY started_at, rowid";
-        let rows = rows_of(&self.db, all).map_err(|error| self.fail(error))?;
-        if !rows.iter().any(ThreadRow::is_left) {
-            return Ok(rows);
-        }
-        self.in_one_step(|step| {
-            reap_threads(step)?;
-            rows_of(step, all)
-        })
+        self.look_after()?;
+        let rows = rows_of(&self.db, "ORDER BY started_at, rowid");
+        rows.map_err(|error| self.fail(error))
     }
 
-    /// One thread; `Err` within has the ids that are like it.
+    /// Takes note of threads whose process is gone, where there are any.
+    fn look_after(&mut self) -> Result<(), RegistryError> {
+        let running = rows_of(&self.db, "WHERE status = 'running'");
+        let running = running.map_err(|error| self.fail(error))?;
+        if running.iter().any(ThreadRow::is_left) {
+            self.in_one_step(|step| reap_threads(step).map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// One thread, however many there are; `Err` within has the ids that are like it.
     ///
     /// # Errors
     /// `registry.io`
@@ -244,9 +248,14 @@ impl Registry {
         &mut self,
         id: &str,
     ) -> Result<Result<ThreadRow, Vec<String>>, RegistryError> {
-        let rows = self.threads()?;
-        let near = near(id, rows.iter().map(|row| row.id.as_str()), NEAR_NAMES);
-        Ok(rows.into_iter().find(|row| row.id == id).ok_or(near))
+        self.look_after()?;
+        match row_of(&self.db, id).map_err(|error| self.fail(error))? {
+            Some(row) => Ok(Ok(row)),
+            None => {
+                let rows = self.threads()?;
+                Ok(Err(near(id, rows.iter().map(|row| row.id.as_str()), NEAR_NAMES)))
+            }
+        }
     }
 
     pub(super) fn in_one_step<R>(
@@ -424,6 +433,28 @@ mod tests {
         registry.book("below", (100, 10), Some((60, 6))).unwrap();
         assert_eq!(used(&mut registry, "root"), (1, 60, 6, 2));
         assert_eq!(used(&mut registry, "below"), (1, 60, 6, 0));
+    }
+
+    #[test]
+    fn one_thread_is_found_at_once_among_many() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("one", None, MOST, 1)).unwrap();
+        let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)
+                    INSERT INTO thread (id, item, provider, model, base, status, started_at,
+                    most_turns, most_tokens, most_spend, most_spawns, depth)
+                    SELECT 'acme/go/go-' || n, 'i', 'p', 'm', '/', 'completed', 'x', 1, 1, 1, 1, 1
+                    FROM n";
+        registry.db.execute(many, []).unwrap();
+        assert_eq!(registry.threads().unwrap().len(), 5_001);
+        let begin = std::time::Instant::now();
+        for _ in 0..200 {
+            assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+        }
+        // Reading all of them each time takes ten times as long, and more.
+        assert!(begin.elapsed() < std::time::Duration::from_secs(2), "{:?}", begin.elapsed());
+        let near = registry.thread("acme/go/go-17x").unwrap().unwrap_err();
+        assert!(near.contains(&"acme/go/go-17".to_owned()), "{near:?}");
     }
 
     #[test]
