@@ -59,8 +59,8 @@ impl Registry {
     /// Begins a thread, and counts it for every thread above.
     ///
     /// # Errors
-    /// `registry.not_running` where the thread above is over, `registry.io`. A limit that it would
-    /// go beyond is an answer; nothing is written then.
+    /// `registry.not_running` where a thread above is over, `registry.io`. A limit that it would go
+    /// beyond is an answer; nothing is written then.
     pub(crate) fn begin_thread(
         &mut self,
         new: &NewThread<'_>,
@@ -69,8 +69,8 @@ impl Registry {
         let begun = self.in_one_step(|step| {
             let above =
                 new.parent.map_or(Ok(Vec::new()), |parent| with_those_above(step, parent))?;
-            if above.first().is_some_and(|parent| parent.status != "running") {
-                return Ok(Err(above[0].id.clone()));
+            if let Some(over) = above.iter().find(|row| row.status != "running") {
+                return Ok(Err(over.id.clone()));
             }
             if let Some(parent) = above.first().filter(|parent| parent.depth() <= new.depth) {
                 let current = new.depth.saturating_add(1);
@@ -430,6 +430,7 @@ mod tests {
             let error = registry.hold(id, 1, 1).unwrap_err();
             assert!(matches!(error, crate::registry::RegistryError::NotRunning { .. }), "{error}");
         }
+        assert!(registry.begin_thread(&new("late", Some("child"), MOST, 0)).is_err());
         registry.book("below", (100, 10), Some((60, 6))).unwrap();
         assert_eq!(used(&mut registry, "root"), (1, 60, 6, 2));
         assert_eq!(used(&mut registry, "below"), (1, 60, 6, 0));

@@ -195,7 +195,7 @@ impl Resuming {
         let started = &self.resumed.replayed.started;
         let why = if self.row.parent != self.above {
             let parent = self.row.parent.as_deref().unwrap_or_default();
-            format!("it is part of `{parent}`, which goes on with it")
+            format!("it is part of `{parent}`, which alone goes on")
         } else if self.above.is_some() {
             return Ok(());
         } else if started["narrowed"] != false {
