@@ -4,8 +4,20 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, params};
 
+use super::db::Registry;
 use super::detached::give_up_run;
+use super::error::RegistryError;
 use super::thread_row::{ThreadRow, rows_of, with_those_above};
+
+/// Takes note of threads whose process is gone, where there are any.
+pub(super) fn reap_left(registry: &mut Registry) -> Result<(), RegistryError> {
+    let running = rows_of(&registry.db, "WHERE status = 'running'");
+    let running = running.map_err(|error| registry.fail(error))?;
+    if running.iter().any(ThreadRow::is_left) {
+        registry.in_one_step(|step| reap_threads(step).map(drop))?;
+    }
+    Ok(())
+}
 
 /// Takes note of threads whose process is gone: they were killed, with all threads below them, and
 /// hold nothing any more, neither for themselves nor for those above. Says whether there were any.

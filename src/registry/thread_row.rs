@@ -114,6 +114,39 @@ impl ThreadRow {
         })
     }
 
+    /// How much a thread that begins below one may use: what each thread above it has left, without
+    /// the one that it counts for itself; and how many threads may stand below it, one under the
+    /// other.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn left_below(
+        registry: &Registry,
+        parent: &str,
+    ) -> Result<(Amounts, u64), RegistryError> {
+        let above = with_those_above(&registry.db, parent).map_err(|error| registry.fail(error))?;
+        let depth = above.first().map_or(0, |parent| parent.depth.saturating_sub(1));
+        let lower = |one: Amounts, other: Amounts| Amounts {
+            turns: one.turns.min(other.turns),
+            tokens: one.tokens.min(other.tokens),
+            spend: one.spend.min(other.spend),
+            spawns: one.spawns.min(other.spawns),
+        };
+        let left = above.iter().map(ThreadRow::left).reduce(lower).unwrap_or_default();
+        Ok((Amounts { spawns: left.spawns.saturating_sub(1), ..left }, depth))
+    }
+
+    /// What is neither used nor held.
+    fn left(&self) -> Amounts {
+        let left = |most: u64, used: u64, held: u64| most.saturating_sub(used).saturating_sub(held);
+        Amounts {
+            turns: left(self.most.turns, self.used.turns, self.held.turns),
+            tokens: left(self.most.tokens, self.used.tokens, self.held.tokens),
+            spend: left(self.most.spend, self.used.spend, self.held.spend),
+            spawns: left(self.most.spawns, self.used.spawns, self.held.spawns),
+        }
+    }
+
     /// It runs in that process.
     pub(super) fn runs_in(&self, (pid, start): (u32, u64)) -> bool {
         let is_it = |process: Approver| (process.pid, process.start) == (pid, start);

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, TransactionBehavior, params};
 use super::approver::{Approver, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
-use super::reaper::reap_threads;
+use super::reaper::{reap_left, reap_threads};
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
 use super::thread_waits::withdraw;
 use crate::base::limits::{LEDGER_MOST, NEAR_NAMES};
@@ -225,19 +225,9 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn threads(&mut self) -> Result<Vec<ThreadRow>, RegistryError> {
-        self.look_after()?;
+        reap_left(self)?;
         let rows = rows_of(&self.db, "ORDER BY started_at, rowid");
         rows.map_err(|error| self.fail(error))
-    }
-
-    /// Takes note of threads whose process is gone, where there are any.
-    fn look_after(&mut self) -> Result<(), RegistryError> {
-        let running = rows_of(&self.db, "WHERE status = 'running'");
-        let running = running.map_err(|error| self.fail(error))?;
-        if running.iter().any(ThreadRow::is_left) {
-            self.in_one_step(|step| reap_threads(step).map(drop))?;
-        }
-        Ok(())
     }
 
     /// One thread, however many there are; `Err` within has the ids that are like it.
@@ -248,7 +238,7 @@ impl Registry {
         &mut self,
         id: &str,
     ) -> Result<Result<ThreadRow, Vec<String>>, RegistryError> {
-        self.look_after()?;
+        reap_left(self)?;
         match row_of(&self.db, id).map_err(|error| self.fail(error))? {
             Some(row) => Ok(Ok(row)),
             None => {
@@ -333,8 +323,8 @@ pub(super) fn give_back(step: &Connection, id: &str) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{Amounts, Breach};
-    use crate::registry::Registry;
     use crate::registry::fixtures::new;
+    use crate::registry::{Registry, ThreadRow};
 
     const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
 
@@ -353,10 +343,18 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
         assert_eq!(registry.begin_thread(&new("root", None, MOST, 2)).unwrap(), None);
+        let left = ThreadRow::left_below(&registry, "root").unwrap();
+        assert_eq!(left, (Amounts { spawns: 1, ..MOST }, 1));
         // A child that asks for more than its parent may.
         let more = Amounts { tokens: 9_000, ..MOST };
         assert_eq!(registry.begin_thread(&new("child", Some("root"), more, 1)).unwrap(), None);
         assert_eq!(registry.hold("child", 900, 10).unwrap(), None);
+        let left = Amounts { turns: 9, tokens: 100, spend: 990, spawns: 0 };
+        assert_eq!(
+            ThreadRow::left_below(&registry, "child").unwrap(),
+            (left, 0),
+            "what is held is not left"
+        );
         let breach = Breach { limit: "tokens", current: 1_001, max: 1_000 };
         assert_eq!(registry.hold("root", 101, 0).unwrap(), Some(breach), "what is held counts");
         assert_eq!(registry.book("child", (900, 10), Some((600, 5))).unwrap(), None);

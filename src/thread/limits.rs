@@ -9,6 +9,7 @@ use crate::base::canon::SAFE;
 use crate::base::limits::THREAD_DEPTH;
 use crate::base::money::micros;
 use crate::base::time::{TIME_FORMS, time_from_text};
+use crate::registry::Amounts;
 
 /// How much a thread and all threads below it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +116,12 @@ impl ThreadLimits {
         let duration_seconds =
             most.map_or(self.duration_seconds, |most| self.duration_seconds.min(most.max(1)));
         Self { duration_seconds, ..self }
+    }
+
+    /// No more than these amounts, with at most so many threads below each other under it.
+    pub(crate) fn at_most(self, amounts: Amounts, depth: u64) -> Self {
+        let Amounts { turns, tokens, spend, spawns } = amounts;
+        self.min(Self { turns, tokens, spend, spawns, depth, ..self })
     }
 
     /// The lower ones of both.

@@ -140,3 +140,31 @@ fn what_a_directive_declares_counts_whole_even_where_it_is_nothing_table() {
         assert_eq!(turns(&rows(&world)[0]), most, "{own}");
     }
 }
+
+#[test]
+fn a_child_is_given_no_more_than_its_parent_has_left_and_the_registry_and_its_record_say_so() {
+    let both = "<execute><directive>acme.*</directive></execute>";
+    let world = world(&json!([start("child"), start("child"), hand_over()]), "turns=\"9\"", both);
+    below(&world, "child", both, &[start("grandchild")]);
+    below(&world, "grandchild", "", &[]);
+    let limits = ["turns=12", "tokens=90000", "spend=0.9", "spawns=4", "depth=2"];
+    let limits: Vec<&str> = limits.iter().flat_map(|limit| ["--limit", limit]).collect();
+    let (status, told) = fork(&world, &limits);
+    assert_eq!(status, 0, "{told}");
+    // One turn of each thread takes 15 tokens and 20 micro-dollars.
+    for (at, turns, used, spawns, depth) in
+        [(0, 12, 0, 4, 2), (1, 9, 1, 3, 1), (2, 8, 2, 2, 0), (3, 7, 5, 1, 1), (4, 6, 6, 0, 0)]
+    {
+        let row = &rows(&world)[at];
+        let want = json!({
+            "turns": turns, "tokens": 90_000 - 15 * used, "spend_micros": 900_000 - 20 * used,
+            "spawns": spawns,
+        });
+        assert_eq!(row["limits"], want, "{at}");
+        let began = &events(&world, row["thread_id"].as_str().unwrap(), "thread_started")[0];
+        for key in ["turns", "tokens", "spend_micros", "spawns"] {
+            assert_eq!(began["limits"][key], want[key], "{at} {key}");
+        }
+        assert_eq!(began["limits"]["depth"], depth, "{at}");
+    }
+}

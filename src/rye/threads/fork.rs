@@ -24,7 +24,7 @@ use crate::host::{StopWatch, is_below_a_run};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::interpolate::{bind, render};
 use crate::parse::{DirectiveContext, Item, TokenCounts};
-use crate::registry::{Amounts, Continuations, NewThread, Registry};
+use crate::registry::{Amounts, Continuations, NewThread, Registry, ThreadRow};
 use crate::report::{Report, ThreadReport};
 use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
@@ -178,8 +178,9 @@ impl<'a> Start<'a> {
         let chosen = model(loader, lineage, request.model.as_deref())?;
         let hooks =
             ThreadHooks::checked(loader, &log, &id, &lineage.source, &chosen, request.locked)?;
+        let said = limits(loader, lineage, &request.limits)?.within(request.timeout);
         let prepared = Prepared {
-            limits: limits(loader, lineage, &request.limits)?.within(request.timeout),
+            limits: self.left(threads, request, said)?,
             chosen,
             hooks,
             prompt: prompt(loader, lineage, &inputs, self.continued.as_ref())?,
@@ -235,6 +236,26 @@ impl<'a> Start<'a> {
             awaited,
         };
         Ok(Led::Report(Box::new(Report::Thread(Box::new(report)))))
+    }
+
+    /// Limits, and no more than the threads above have left; of a thread that was registered
+    /// before, those that stand there.
+    fn left(
+        &self,
+        threads: Threads<'_>,
+        request: &Request,
+        limits: ThreadLimits,
+    ) -> Result<ThreadLimits, Failure> {
+        let Some(mut registry) = threads.registry()? else { return Ok(limits) };
+        let left = match &request.parent {
+            _ if self.resuming.is_some() => return Ok(limits),
+            _ if self.is_registered => {
+                registry.thread(self.id.as_str())?.ok().map(|row| (row.most, row.depth()))
+            }
+            Some(parent) => Some(ThreadRow::left_below(&registry, parent.id.as_str())?),
+            None => None,
+        };
+        Ok(left.map_or(limits, |(amounts, depth)| limits.at_most(amounts, depth)))
     }
 
     /// The thread that goes on for this one, which is over.
@@ -361,8 +382,7 @@ impl Prepared<'_> {
         began: &Value,
         registry: &mut Registry,
     ) -> Result<(), Failure> {
-        let ThreadLimits { turns, tokens, spend, spawns, .. } = self.limits;
-        let depth = self.depth(parent, registry)?;
+        let ThreadLimits { turns, tokens, spend, spawns, depth, .. } = self.limits;
         let grants = calls.grants().to_text();
         let begun = registry.begin_thread(&NewThread {
             id: id.as_str(),
@@ -430,18 +450,6 @@ impl Prepared<'_> {
         let told = (self.prompt.system(), self.prompt.user(&self.lineage.directive.outputs));
         let source = &self.lineage.source;
         resuming.compare(source, self.permissions, &self.chosen.item, &self.base, &told)
-    }
-
-    /// One less than the thread above, or less if it asks for less.
-    fn depth(
-        &self,
-        parent: Option<&ThreadParent>,
-        registry: &mut Registry,
-    ) -> Result<u64, Failure> {
-        let Some(parent) = parent else { return Ok(self.limits.depth) };
-        let above = registry.thread(parent.id.as_str())?;
-        let above = above.map_or(0, |row| row.depth());
-        Ok(self.limits.depth.min(above.saturating_sub(1)))
     }
 
     fn to_json(&self, id: &ThreadId, request: &Request, continued: Option<&Continued>) -> Value {
