@@ -121,7 +121,7 @@ pub(crate) fn prepare(
     Ok((spawn, RunFolders { _pin: pin, _tmp: tmp, new_items, index, _mark: mark, authors_paths }))
 }
 
-/// Starts the process of a plan as one that others talk with. Variables `of_one_run` are left out.
+/// Starts the process of a plan as one that others talk with, without the variables `left_out`.
 ///
 /// # Errors
 /// `execute.pin`, `execute.spawn`
@@ -129,10 +129,10 @@ pub(crate) fn start(
     plan: &Plan,
     process: &Process,
     running: &RunContext<'_>,
-    of_one_run: &[&str],
+    left_out: &[&str],
 ) -> Result<(PersistentChild, RunFolders), ExecuteError> {
     let (mut spawn, folders) = prepare(plan, process, running)?;
-    spawn.env.retain(|name, _| !of_one_run.contains(&name.as_str()));
+    spawn.env.retain(|name, _| !left_out.contains(&name.as_str()));
     match running.host.start(&spawn) {
         Ok(child) => Ok((child, folders)),
         Err(source) => {

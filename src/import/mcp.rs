@@ -19,7 +19,7 @@ use crate::base::text::{brief_line, escape_line, unfit};
 use crate::base::{Address, Digest};
 use crate::diagnostic::{Code, Diagnostic, Failure};
 use crate::execute::McpFault;
-use crate::host::{DeclaredNet, Net, PrivateDir, Spawn};
+use crate::host::{DeclaredNet, Net, PrivateDir, RUN_VAR, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{listed_files, write_files, yaml};
@@ -415,10 +415,12 @@ fn spawn(
     let host = host.chain([("PATH".to_owned(), path)]);
     let given = secrets.iter().chain(import.env);
     let given = given.map(|(name, value)| (name.clone(), value.into()));
+    // A rye that it starts is below a run, and asks the person at a terminal.
+    let below = [(RUN_VAR.to_owned(), "run-import".into())];
     let time = Duration::from_millis(MCP_IMPORT_MS);
     Ok(Spawn {
         args: words[1..].iter().map(OsString::from).collect(),
-        env: host.chain(given).collect(),
+        env: host.chain(given).chain(below).collect(),
         ..Spawn::new(&program, &cwd, OUTPUT_BYTES, time)
     })
 }

@@ -21,8 +21,11 @@ use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
 use crate::trace::Event;
 
-/// What only one run of one item has; a server serves many.
-const OF_ONE_RUN: [&str; 3] = [RUN_VAR, "RYE_ITEM", "RYE_ITEM_PATH"];
+/// What only one item has; a server serves many.
+const OF_ONE_ITEM: [&str; 2] = ["RYE_ITEM", "RYE_ITEM_PATH"];
+/// What differs between two runs that share a server. It has the name of the run that started it: a
+/// rye that it starts is below a run.
+const OF_ONE_RUN: [&str; 3] = [RUN_VAR, OF_ONE_ITEM[0], OF_ONE_ITEM[1]];
 
 /// Dropping it ends every server it started.
 #[derive(Default)]
@@ -229,7 +232,7 @@ fn carrier(
             return Ok(Box::new(HttpCarrier::new(Remote { address, headers })));
         }
     };
-    let (child, folders) = start(plan, process, running, &OF_ONE_RUN).map_err(Lost::NotStarted)?;
+    let (child, folders) = start(plan, process, running, &OF_ONE_ITEM).map_err(Lost::NotStarted)?;
     running.sink.record(Event::ServerStarted { item_id: plan.item().clone(), pid: child.pid() });
     Ok(Box::new(StdioCarrier::new(child, folders)))
 }

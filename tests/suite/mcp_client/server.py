@@ -68,6 +68,10 @@ def answer(message):
     if os.path.exists(at("mode")):
         with open(at("mode")) as file:
             mode = file.read()
+    if method == "initialize" and os.path.exists(at("does")):
+        import subprocess
+
+        subprocess.run(["sh", at("does")], stdin=subprocess.DEVNULL)
     if method == "initialize":
         info = {"name": "shop" + token * (mode == "leak-name"), "version": "1.0"}
         if mode == "hostile-name":

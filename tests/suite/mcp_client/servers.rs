@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{asked, call, import, world};
-use crate::world::{Said, World};
+use crate::world::{Said, World, program};
 
 /// A server that says what its environment holds.
 const ENV_PY: &str = "import json, os, sys\n\nfor line in sys.stdin:\n    asked = json.loads(line)\n    \
@@ -328,4 +328,38 @@ fn what_a_server_or_its_file_says_is_shown_in_one_short_line_without_secrets() {
         let mut told = all.lines().filter(|line| !line.starts_with("  python3 env.py"));
         assert!(told.all(|line| line.len() < 2_000), "{said:?}");
     }
+}
+
+#[test]
+fn what_a_server_starts_is_below_a_run_when_it_is_imported_and_when_it_is_called() {
+    let world = world();
+    let mine = world.write(".ai/tools/acme/mine.sh", "echo mine\n");
+    let tries = [
+        ("signs", "sign tool:acme/mine", "cli.not_confirmed"),
+        (
+            "starts",
+            "execute directive:rye/examples/research --thread fork -i topic=x",
+            "thread.outside",
+        ),
+        ("detaches", "execute tool:rye/file-system/list --async", "async.below_a_run"),
+    ];
+    let does = tries.map(|(file, args, _)| {
+        let (home, rye) = (world.home().display().to_string(), program());
+        format!("HOME='{home}' setsid -w {rye} {args} --json > {file} 2> {file}.err\n")
+    });
+    world.write("does", does.concat());
+    let is_refused = |when: &str| {
+        for (file, _, code) in tries {
+            let said: Value = serde_json::from_slice(&world.read(file)).unwrap();
+            assert_eq!(said["code"], code, "{when} {file}: {said}");
+            fs::remove_file(world.project().join(file)).unwrap();
+        }
+        assert_eq!(fs::read(&mine).unwrap(), b"echo mine\n", "{when}");
+    };
+    let said = import(&world, &["--yes", "python3", "server.py"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    is_refused("imported");
+    let said = call(&world, "say", &json!({}));
+    assert_eq!(said.status, 0, "{said:?}");
+    is_refused("called");
 }
