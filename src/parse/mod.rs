@@ -50,7 +50,8 @@ pub(crate) use tool::{
     Exec, ExecMode, Hook, HookKind, HttpProvider, Interpreter, KEPT_BACK, Manager, MergeMode,
     Needs, PIN_VAR, Phase, Prices, Provider, ProviderKind, REQUEST_KEYS, SNIPPET, ScriptedTurn,
     Search, Subschemas, TokenCounts, Tool, VerifyDeps, WantedConfig, bound_schema, declaration,
-    declare, host_rules, is_loader, listed_files, may_list_files, misspelt_keywords, write_files,
+    declare, host_rules, is_loader, listed_files, may_list_files, misspelt_keywords, model_prices,
+    write_files,
 };
 
 /// The tool that a text declares, whether or not anybody signed it; for saying what it means, and

@@ -288,7 +288,8 @@ impl Diagnose for ThreadError {
             }
             Self::UnknownModel { known, .. } => format!("known are `{}`", known.join("`, `")),
             Self::UnknownPrice { model, .. } => format!(
-                "add `prices: {{{}: {{input: …, output: …}}}}` to the provider, and sign it again",
+                "add `prices: {{{}: {{input: …, output: …}}}}` to the provider, or to \
+                 `config:agent/models` of the user space, and sign that again",
                 escape_line(model)
             ),
             Self::ScriptEnded { .. } => {

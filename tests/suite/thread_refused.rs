@@ -149,3 +149,30 @@ fn a_tier_is_not_taken_for_the_model_of_another_tier_that_has_its_name() {
         assert_eq!(all_threads(&world).last().unwrap()["model"], model, "{asked:?}");
     }
 }
+
+#[test]
+fn a_model_without_a_price_is_priced_by_your_configuration_and_by_no_project() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let text = provider(&json!([hand_over()])).replace("\"m\":{", "\"other\":{");
+    world.signed_home(".ai/tools/acme/script.yaml", &text);
+    let prices = "prices: {m: {input: 4, output: 8}}\n";
+    world.signed(".ai/config/agent/models.yaml", prices);
+    assert_eq!(fork(&world, &[]).1["code"], "thread.unknown_price");
+    for (said, code) in [
+        ("prices: {m: {input: 4}}\n", "thread.bad_config"),
+        ("prices: {m: {input: -4, output: 8}}\n", "thread.bad_config"),
+        ("prices: 3\n", "thread.bad_config"),
+        ("prices: {n: {input: 4, output: 8}}\n", "thread.unknown_price"),
+    ] {
+        world.signed_home(".ai/config/agent/models.yaml", said);
+        assert_eq!(fork(&world, &[]).1["code"], code, "{said}");
+    }
+    assert_eq!(all_threads(&world).len(), 0);
+    world.signed_home(".ai/config/agent/models.yaml", prices);
+    // 10 tokens read and 5 written.
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["cost"]["spend_micros"]), (0, &json!(80)), "{told}");
+    // What the provider says goes before.
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
+    assert_eq!(fork(&world, &[]).1["cost"]["spend_micros"], 20);
+}

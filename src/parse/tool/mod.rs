@@ -60,7 +60,9 @@ pub(crate) use interpreter::{Interpreter, Manager, Search};
 pub(crate) use javascript_room::with_room_for_javascript;
 pub(crate) use network::host_rules;
 pub(crate) use own_variables::{DEPS_VAR, KEPT_BACK, PIN_VAR, is_loader};
-pub(crate) use provider::{Prices, Provider, ProviderKind, ScriptedTurn, TokenCounts};
+pub(crate) use provider::{
+    Prices, Provider, ProviderKind, ScriptedTurn, TokenCounts, model_prices,
+};
 pub(crate) use provider_http::{ChatShape, HttpProvider};
 pub(crate) use python::{NamedText, named_texts};
 pub(crate) use schema::misspelt_keywords;

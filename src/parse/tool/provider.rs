@@ -154,6 +154,15 @@ fn named(models: &Fields<'_>) -> Result<Vec<(String, String)>, ParseFault> {
     models.map().keys().map(read).collect()
 }
 
+/// What models cost by the key `prices` of a mapping that is no provider.
+///
+/// # Errors
+/// `parse.metadata`
+pub(crate) fn model_prices(said: &Map<String, Value>) -> Result<Vec<(String, Prices)>, ParseFault> {
+    let said = Value::Object(said.clone());
+    prices(&Fields::from_value(&said, String::new())?)
+}
+
 fn prices(block: &Fields<'_>) -> Result<Vec<(String, Prices)>, ParseFault> {
     let Some(all) = block.fields("prices")? else { return Ok(Vec::new()) };
     let read = |model: &String| {

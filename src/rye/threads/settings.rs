@@ -7,7 +7,9 @@ use crate::base::text::near;
 use crate::chain::{Fetch, Lineage};
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref, Space};
-use crate::parse::{HttpProvider, Item, Prices, Provider, ProviderKind, ScriptedTurn};
+use crate::parse::{
+    HttpProvider, Item, Prices, Provider, ProviderKind, ScriptedTurn, model_prices,
+};
 use crate::plan::{ConfigCopy, PlanSource};
 use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
@@ -20,9 +22,11 @@ const LIMITS: &str = "config:agent/limits";
 const DEFAULTS: &str = "defaults";
 const MOST: &str = "most";
 pub(super) const MAX_ASYNC: &str = "max_async";
-/// Which provider answers where a directive names none, and its key.
+/// Which provider answers where a directive names none, and what models cost where a provider does
+/// not say it; and its keys.
 const MODELS: &str = "config:agent/models";
 const PROVIDER: &str = "provider";
+const PRICES: &str = "prices";
 
 /// The limits of one thread: what the directive and the caller say over the defaults, and no more
 /// than is configured as the most.
@@ -142,13 +146,37 @@ impl ChosenModel {
     }
 }
 
-/// The provider that the nearest copy names which may, and the space of the copy.
+/// The copies of what is configured of models that count, the nearest first. A project says nothing
+/// of what is paid to whom.
+///
+/// # Errors
+/// `thread.bad_config`; whatever a copy is refused with.
+fn model_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failure> {
+    let mut copies = configured(loader, MODELS)?;
+    copies.retain(|copy| may_loosen(copy, loader));
+    copies.iter().try_for_each(|copy| only(copy, &[PROVIDER, PRICES]))?;
+    copies.reverse();
+    Ok(copies)
+}
+
+/// What a model costs by the nearest copy that says it.
+fn configured_prices(loader: &Loader<'_>, model: &str) -> Result<Option<Prices>, Failure> {
+    for copy in model_copies(loader)? {
+        let all = model_prices(&copy.value);
+        let all = all.map_err(|fault| config_fault(&copy, PRICES, format!("has {}", fault.why)))?;
+        if let Some((_, prices)) = all.into_iter().find(|(name, _)| name == model) {
+            return Ok(Some(prices));
+        }
+    }
+    Ok(None)
+}
+
+/// The provider that the nearest copy names, and the space of the copy.
 ///
 /// # Errors
 /// `thread.bad_config`; whatever a copy is refused with.
 fn configured_provider(loader: &Loader<'_>) -> Result<Option<(String, Space)>, Failure> {
-    for copy in configured(loader, MODELS)?.iter().rev().filter(|copy| may_loosen(copy, loader)) {
-        only(copy, &[PROVIDER])?;
+    for copy in &model_copies(loader)? {
         match copy.value.get(PROVIDER) {
             None => {}
             Some(Value::String(named)) => return Ok(Some((named.clone(), copy.space))),
@@ -211,7 +239,11 @@ pub(super) fn model(
         let known = provider.models.iter().map(|(tier, _)| tier.clone()).collect();
         return Err(ThreadError::UnknownModel { provider: item, model: wanted, known }.into());
     };
-    let Some(prices) = provider.prices(&model) else {
+    let prices = match provider.prices(&model) {
+        Some(prices) => Some(prices),
+        None => configured_prices(loader, &model)?,
+    };
+    let Some(prices) = prices else {
         return Err(ThreadError::UnknownPrice { provider: item, model }.into());
     };
     let source = match &provider.kind {
