@@ -52,6 +52,9 @@ pub(crate) struct DeclaredReach {
     /// The permissions of a directive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     permissions: Vec<String>,
+    /// The parent whose permissions a directive has, which declares none itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions_of: Option<String>,
 }
 
 impl Item {
@@ -61,6 +64,10 @@ impl Item {
             Self::Tool(tool) => DeclaredReach::of_tool(tool),
             Self::Directive(directive) => DeclaredReach {
                 permissions: directive.permissions.clone().unwrap_or_default(),
+                permissions_of: match &directive.permissions {
+                    Some(_) => None,
+                    None => directive.extends.as_ref().map(ToString::to_string),
+                },
                 ..DeclaredReach::default()
             },
             Self::Knowledge(_) | Self::Config(_) => DeclaredReach::default(),
@@ -112,6 +119,7 @@ impl DeclaredReach {
             }),
             files: tool.files.as_ref().map(names_of).unwrap_or_default(),
             permissions: Vec::new(),
+            permissions_of: None,
         }
     }
 
@@ -128,6 +136,7 @@ impl DeclaredReach {
             ("writes", list(&self.writes)),
             ("reads", list(&self.reads)),
             ("may", list(&self.permissions)),
+            ("may what", self.permissions_of.as_ref().map(|parent| format!("{parent} may"))),
             ("variables", list(&self.env)),
             ("starts", self.program.clone()),
             ("with", few(&self.files)),
@@ -168,6 +177,7 @@ impl DeclaredReach {
             hook: other_than(&self.hook, &other.hook),
             files: Vec::new(),
             permissions: more(&self.permissions, &other.permissions),
+            permissions_of: other_than(&self.permissions_of, &other.permissions_of),
         };
         beyond.words()
     }

@@ -239,6 +239,10 @@ fn a_result_is_the_body_for_people_and_an_object_for_programs() {
         "data": data, "metadata": {"signer": signer},
     });
     assert_eq!(got, want);
+    // A thread would start only where somebody answers.
+    let provider = crate::threads::provider(&json!([crate::threads::hand_over()]));
+    world.signed_home(".ai/tools/acme/script.yaml", &provider.replace("general", "fast"));
+    world.signed_home(".ai/config/agent/models.yaml", "provider: acme/script\n");
     for thread in ["inline", "fork"] {
         let args = ["execute", "acme/go", "-i", "k=it", "--dry-run", "--thread", thread];
         let (status, got) = world.json(&args);

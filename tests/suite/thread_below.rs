@@ -138,6 +138,12 @@ fn what_a_directive_declares_counts_whole_even_where_it_is_nothing_table() {
         let want = if runs { Value::Null } else { json!("unknown_tool") };
         assert_eq!((&gave["error_kind"], has_run(&world)), (&want, runs), "{own}: {gave}");
         assert_eq!(turns(&rows(&world)[0]), most, "{own}");
+        // Whoever reviews it is shown whose permissions it has.
+        let (_, shown) = world.json(&["describe", "directive:acme/leaf"]);
+        let of_parent = if own.is_empty() { json!("acme/go") } else { Value::Null };
+        assert_eq!(shown["reach"]["permissions_of"], of_parent, "{own}");
+        let review = world.rye(&["trust", "review"]).stdout;
+        assert_eq!(review.contains("may what acme/go may"), own.is_empty(), "{own}: {review}");
     }
 }
 
