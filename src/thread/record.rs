@@ -14,6 +14,7 @@ use super::error::ThreadError;
 use super::live_words::{LiveWords, output_log, words};
 use super::thread_id::ThreadId;
 use crate::base::bytes::{refuse_links, write_atomic};
+use crate::base::limits::ID_BYTES;
 use crate::base::{Digest, Digesting, canon};
 use crate::verify::{Envelope, KeyPair, PayloadType};
 
@@ -90,13 +91,19 @@ pub(crate) struct Record {
 }
 
 /// Refuses a folder on the way to a record that is a link: whoever wrote the project would say
-/// where the record lies. The root of a space may be one.
+/// where the record lies. The root of a space may be one. A folder whose name no file system takes
+/// is refused too, as the id of a directive is almost as long as a name may be.
 ///
 /// # Errors
 /// Which folder it is.
 pub(crate) fn refuse_record_links(base: &Path, record: &Path) -> io::Result<()> {
     let root = base.join(".ai");
-    refuse_links(&root, record.strip_prefix(&root).map_err(io::Error::other)?)
+    let below = record.strip_prefix(&root).map_err(io::Error::other)?;
+    if below.iter().any(|name| name.len() > ID_BYTES) {
+        let why = format!("the name of its folder has more than {ID_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
+    }
+    refuse_links(&root, below)
 }
 
 /// Makes a file below the folder of the records, with the folders around it; for their owner alone.

@@ -6,7 +6,9 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::async_runs::tool;
-use crate::threads::{ONLY_ECHO, call, events, fork, hand_over, rows, transcript, world};
+use crate::threads::{
+    ONLY_ECHO, call, directive, events, fork, hand_over, rows, transcript, world,
+};
 use crate::world::{World, fingerprint};
 
 /// A thread that is over, one of whose results was too long for its model.
@@ -131,6 +133,14 @@ fn no_folder_on_the_way_to_a_record_is_a_link_but_the_root_of_a_space_may_be_one
         assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
     }
     let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    // Nor has one a name that no file system takes.
+    let name = "n".repeat(220);
+    let long = directive(&name, "turns=\"9\"", ONLY_ECHO);
+    world.signed(&format!(".ai/directives/acme/{name}.md"), &long);
+    let item = format!("directive:acme/{name}");
+    let (status, told) = world.json(&["execute", &item, "--thread", "fork"]);
+    assert_eq!((status, &told["code"]), (6, &json!("thread.record_io")), "{told}");
+    assert_eq!(rows(&world), [Value::Null; 0]);
     let (root, away) = (world.home().join(".ai"), world.outside().join("dotfiles"));
     fs::rename(&root, &away).unwrap();
     symlink(&away, &root).unwrap();
