@@ -257,7 +257,8 @@ impl Approvals<'_> {
     #[cfg(feature = "mcp")]
     pub(crate) fn shown(self, request: &PendingRequest) -> Result<RequestRows, Failure> {
         let (asked, _) = approved(request, self.decision())?;
-        let asked = asked.dry_run(true);
+        let parent = ThreadParent::that_waits(request);
+        let asked = Request { parent, ..asked.dry_run(true) };
         let report = self.rye.runs().run(&asked, Instant::now(), &crate::trace::Quiet);
         let report = report.map_err(|failed| failed.failure)?;
         let mask = match &report {

@@ -49,7 +49,7 @@ use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::THREAD_RECORD_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Grants, Space};
-use crate::registry::{Registry, ThreadRow};
+use crate::registry::{PendingRequest, Registry, ThreadRow};
 use crate::thread::{
     CheckedFiles, CheckedRecord, RecordFinding, ThreadError, ThreadId, check_files, check_record,
     transcript,
@@ -73,6 +73,13 @@ impl ThreadParent {
     /// The thread that waits where this asks a person.
     pub(super) fn waiting(&self) -> Option<&str> {
         self.can_wait.then(|| self.id.as_str())
+    }
+
+    /// The thread that waits with a request, for what is only planned anew; `None` where none does.
+    pub(super) fn that_waits(request: &PendingRequest) -> Option<Self> {
+        let id = request.row.thread.as_deref()?.parse().ok()?;
+        let nothing = || Grants::new(Vec::new());
+        Some(Self { id, fetch: nothing(), sign: nothing(), can_wait: true })
     }
 
     /// The thread of a snippet that goes on in another process than the thread: its tools are below

@@ -15,7 +15,6 @@ use crate::base::Digest;
 #[cfg(feature = "code")]
 use crate::code::{Asks, Verdict};
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::id::Grants;
 use crate::registry::{
     Decision, PENDING_DECIDED, PENDING_DRIFTED, PendingRequest, PendingState, RegistryError,
 };
@@ -117,10 +116,7 @@ impl WaitingThreads<'_> {
         let (asked, _) = approved(request, decision.clone())?;
         #[cfg(feature = "code")]
         let asked = self.rye.approvals().with_snippet(asked, request, Verdict::Approved)?;
-        let thread = request.row.thread.as_deref().and_then(|id| id.parse::<ThreadId>().ok());
-        let nothing = || Grants::new(Vec::new());
-        let parent =
-            thread.map(|id| ThreadParent { id, fetch: nothing(), sign: nothing(), can_wait: true });
+        let parent = ThreadParent::that_waits(request);
         let asked = Request { parent, ..asked.dry_run(true) };
         let planned = self.rye.runs().run(&asked, Instant::now(), &Quiet);
         planned.map(drop).map_err(|failed| failed.failure)

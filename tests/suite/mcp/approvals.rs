@@ -308,64 +308,73 @@ fn while_a_person_thinks_other_calls_go_on() {
     assert!(!client.hears(Duration::from_millis(10), is_question));
 }
 
-#[cfg(feature = "code")]
-#[test]
-fn a_person_at_the_client_decides_about_a_snippet_with_which_a_thread_waits() {
+/// A thread whose one call asks a person: a tool that does, or a snippet that calls one that writes.
+fn with_a_thread(of_snippet: bool) -> World {
     use crate::thread_calls::{prepared, tool, turn};
-    use crate::threads::{events, hand_over, rows};
 
+    let world = world();
+    let (call, may) = match of_snippet {
+        true => {
+            world.signed(".ai/tools/acme/write.sh", &tool("", "echo x >> paid\ncat\n"));
+            let code = json!({"code": "__out = (await runTool('acme/write', {amount: 5}))"});
+            (("rye_code", code), "<tool>rye.code</tool><tool>acme.write</tool>")
+        }
+        false => (("acme_pay", json!({"amount": 5})), "<tool>acme.pay</tool>"),
+    };
+    prepared(&world, &[turn(&[call])], &format!("<execute>{may}</execute>"));
+    world
+}
+
+#[test]
+fn a_person_at_the_client_decides_about_a_call_with_which_a_thread_waits_table() {
+    use crate::threads::{events, rows};
+
+    let snippets = if cfg!(feature = "code") { &[false, true][..] } else { &[false] };
     let again = json!({"action": "cancel"});
     for (said, state, ran) in [
         (json!({"action": "accept", "content": {}}), "done", true),
         (json!({"action": "decline"}), "rejected", false),
         (again.clone(), "waiting", false),
     ] {
-        let world = World::new();
-        world.signed(".ai/tools/acme/write.sh", &tool("", "echo x >> ran\ncat\n"));
-        let code = json!({"code": "__out = (await runTool('acme/write', {n: 5})).n"});
-        let may = "<execute><tool>rye.code</tool><tool>acme.write</tool></execute>";
-        prepared(&world, &[turn(&[("rye_code", code)]), hand_over()], may);
-        let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
-        let id = client.begin(
-            "tools/call",
-            &json!({"name": "rye_execute", "arguments": {
+        for of_snippet in snippets {
+            let world = with_a_thread(*of_snippet);
+            let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
+            let arguments = json!({
                 "item_id": "directive:acme/go", "thread": "fork", "project_path": world.project(),
-            }}),
-        );
-        let question = client.next("elicitation/create");
-        let shown = question["params"]["message"].as_str().unwrap();
-        let kept = request(&world);
-        for part in [kept["id"].as_str().unwrap(), "tool:acme/write", "parameters: {\"n\":5}"] {
-            assert!(shown.contains(part), "{part} is not in {shown}");
-        }
-        let thread = kept["thread_id"].as_str().unwrap();
-        assert_eq!(rows(&world)[0]["thread_status"], "waiting");
-        says(&mut client, &question, &said);
-        let got = answer(&mut client, id);
-        assert_eq!(
-            (&request(&world)["state"], world.project().join("ran").exists()),
-            (&json!(state), ran),
-            "{said} {got}"
-        );
-        assert_eq!(got["thread_id"], thread, "{got}");
-        if said == again {
-            assert_eq!(got["status"], "pending", "{got}");
+            });
+            let call = json!({"name": "rye_execute", "arguments": arguments});
+            let id = client.begin("tools/call", &call);
+            let question = client.next("elicitation/create");
+            let shown = question["params"]["message"].as_str().unwrap();
+            let kept = request(&world);
+            let item = if *of_snippet { "tool:acme/write" } else { PAY };
+            for part in [kept["id"].as_str().unwrap(), item, "parameters: {\"amount\":5}"] {
+                assert!(shown.contains(part), "{part} is not in {shown}");
+            }
+            let thread = kept["thread_id"].as_str().unwrap();
             assert_eq!(rows(&world)[0]["thread_status"], "waiting");
-            continue;
+            says(&mut client, &question, &said);
+            let got = answer(&mut client, id);
+            let came = (&request(&world)["state"], paid(&world) == 1);
+            assert_eq!(came, (&json!(state), ran), "{said} {got}");
+            assert_eq!(got["thread_id"], thread, "{got}");
+            if said == again {
+                assert_eq!(got["status"], "pending", "{got}");
+                assert_eq!(rows(&world)[0]["thread_status"], "waiting");
+                continue;
+            }
+            // Either way the thread goes on, and its model is told what came of it.
+            let came = (&got["status"], &got["outputs"]);
+            assert_eq!(came, (&json!("success"), &json!({"n": 7})), "{got}");
+            let gave = events(&world, thread, "tool_call_result");
+            let gave: Value = serde_json::from_str(gave[0]["content"].as_str().unwrap()).unwrap();
+            match (ran, of_snippet) {
+                (true, true) => assert_eq!(gave["value"]["amount"], 5, "{gave}"),
+                (true, false) => assert_eq!(gave["args"]["amount"], 5, "{gave}"),
+                (false, _) => assert_eq!(gave["error_kind"], "permission_denied", "{gave}"),
+            }
+            let (status, told) = world.json(&["thread", "verify", thread]);
+            assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
         }
-        // Either way the thread goes on, and its model is told what came of it.
-        assert_eq!(
-            (&got["status"], &got["outputs"]),
-            (&json!("success"), &json!({"n": 7})),
-            "{got}"
-        );
-        let gave = events(&world, thread, "tool_call_result");
-        let gave: Value = serde_json::from_str(gave[0]["content"].as_str().unwrap()).unwrap();
-        match ran {
-            true => assert_eq!(gave["value"], 5, "{gave}"),
-            false => assert_eq!(gave["error_kind"], "permission_denied", "{gave}"),
-        }
-        let (status, told) = world.json(&["thread", "verify", thread]);
-        assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
     }
 }
