@@ -129,26 +129,32 @@ impl Session {
     }
 
     /// Asks the person at the client what the tool asked in `answer`, which stays the answer where
-    /// nobody decides.
+    /// nobody decides; and what it asks when it goes on, and so on.
     async fn ask(
         &self,
-        id: String,
+        mut id: String,
         digest: Digest,
-        answer: Answer,
+        mut answer: Answer,
         context: &RequestContext<RoleServer>,
     ) -> Result<Turn, ErrorData> {
-        let asked = id.clone();
-        let (question, _) = self.call(context, move |call| call.question(&asked)).await?;
-        let Some(question) = question else { return Ok(Turn::Answer(answer)) };
-        if is_stateless(context) {
-            held(&self.server.asked).keep(&id, digest);
-            return Ok(Turn::Question(question_as_result(question, &id)));
-        }
-        match ask(question, context).await {
-            Some(action @ (ElicitationAction::Accept | ElicitationAction::Decline)) => {
-                self.decided(id, action, context).await
+        loop {
+            let asked = id.clone();
+            let (question, _) = self.call(context, move |call| call.question(&asked)).await?;
+            let Some(question) = question else { return Ok(Turn::Answer(answer)) };
+            if is_stateless(context) {
+                held(&self.server.asked).keep(&id, digest);
+                return Ok(Turn::Question(question_as_result(question, &id)));
             }
-            _ => Ok(Turn::Answer(answer)),
+            let said = ask(question, context).await;
+            let Some(action @ (ElicitationAction::Accept | ElicitationAction::Decline)) = said
+            else {
+                return Ok(Turn::Answer(answer));
+            };
+            answer = self.decided(id.clone(), action, context).await?;
+            match waiting_id(&answer).filter(|next| *next != id) {
+                Some(next) => id = next,
+                None => return Ok(Turn::Answer(answer)),
+            }
         }
     }
 
@@ -170,7 +176,12 @@ impl Session {
                 None,
             )
         })?;
-        self.decided(id, said.unwrap_or(ElicitationAction::Cancel), context).await
+        let action = said.unwrap_or(ElicitationAction::Cancel);
+        let answer = self.decided(id.clone(), action, context).await?;
+        match waiting_id(&answer).filter(|next| *next != id).zip(digest) {
+            Some((next, digest)) => self.ask(next, digest, answer, context).await,
+            None => Ok(Turn::Answer(answer)),
+        }
     }
 
     async fn decided(
@@ -178,10 +189,10 @@ impl Session {
         id: String,
         action: ElicitationAction,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Turn, ErrorData> {
+    ) -> Result<Answer, ErrorData> {
         let answer = self.answered(context, move |call| Some(call.decided(&id, &action))).await?;
         // The job gives one.
-        answer.map(Turn::Answer).ok_or_else(|| Stopped::Lost.into())
+        answer.ok_or_else(|| Stopped::Lost.into())
     }
 
     /// Sends what programs wrote to standard error, line by line.

@@ -378,3 +378,50 @@ fn a_person_at_the_client_decides_about_a_call_with_which_a_thread_waits_table()
         }
     }
 }
+
+#[test]
+fn what_a_thread_asks_after_a_decision_is_asked_too_with_a_session_and_without() {
+    use crate::thread_calls::{prepared, turn};
+
+    let accept = json!({"action": "accept", "content": {}});
+    let asks = |amount: u64| turn(&[("acme_pay", json!({"amount": amount}))]);
+    let arguments = |world: &World| {
+        json!({"name": "rye_execute", "arguments": {
+            "item_id": "directive:acme/go", "thread": "fork", "project_path": world.project(),
+        }})
+    };
+    let prepared = || {
+        let world = world();
+        prepared(&world, &[asks(5), asks(6)], "<execute><tool>acme.pay</tool></execute>");
+        world
+    };
+    let world = prepared();
+    let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
+    let id = client.begin("tools/call", &arguments(&world));
+    for amount in [5, 6] {
+        let question = client.next("elicitation/create");
+        let shown = question["params"]["message"].as_str().unwrap();
+        assert!(shown.contains(&format!("parameters: {{\"amount\":{amount}}}")), "{shown}");
+        says(&mut client, &question, &accept);
+    }
+    let got = answer(&mut client, id);
+    assert_eq!((&got["outputs"], paid(&world)), (&json!({"n": 7}), 2), "{got}");
+    // From 2026-07-28 on each question is the answer to the call before.
+    let world = prepared();
+    let mut client = Client::start(&world, &[FLAG]);
+    let can = (&*format!("{KEY}/clientCapabilities"), json!({"elicitation": {"form": {}}}));
+    let can = std::slice::from_ref(&can);
+    let mut call = arguments(&world);
+    for amount in [5, 6] {
+        let said = client.ask("tools/call", &stateless(call.clone(), can));
+        let result = &said["result"];
+        let shown = result["inputRequests"]["approval"]["params"]["message"].as_str();
+        let shown = shown.unwrap_or_else(|| panic!("{said}"));
+        assert!(shown.contains(&format!("parameters: {{\"amount\":{amount}}}")), "{shown}");
+        call["requestState"] = result["requestState"].clone();
+        call["inputResponses"] = json!({"approval": accept});
+    }
+    let said = client.ask("tools/call", &stateless(call, can));
+    let got = &said["result"]["structuredContent"];
+    assert_eq!((&got["outputs"], paid(&world)), (&json!({"n": 7}), 2), "{got}");
+}
