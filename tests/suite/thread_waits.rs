@@ -350,6 +350,37 @@ fn a_thread_whose_child_is_cancelled_while_both_wait_is_told_and_goes_on() {
 }
 
 #[test]
+fn threads_of_no_project_are_ended_and_go_on_from_within_one_where_they_were_started() {
+    let (world, _, _, _) = parent_and_child();
+    let (from, to) = (world.project().join(".ai"), world.home().join(".ai"));
+    fs::create_dir_all(to.join("directives/acme")).unwrap();
+    let names = ["tools/acme/pay.yaml", "tools/acme/pay-it.sh", "tools/acme/echo.sh"];
+    for name in names.into_iter().chain(["directives/acme/go.md", "directives/acme/child.md"]) {
+        fs::rename(from.join(name), to.join(name)).unwrap();
+    }
+    let bare = world.outside().join("bare");
+    fs::create_dir(&bare).unwrap();
+    let start = || {
+        let args = ["execute", "directive:acme/go", "--thread", "fork", "--json"];
+        let said = world.rye_in(&bare, &args, b"");
+        assert_eq!(said.status, 8, "{said:?}");
+        let (all, told) = (rows(&world), said.json());
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let child = text(&all.last().unwrap()["thread_id"]);
+        (text(&told["thread_id"]), child, text(&told["pending"]["id"]))
+    };
+    let (id, child, request) = start();
+    let (status, told) = world.json(&["pending", "approve", &request]);
+    assert_eq!((status, &told["thread_id"]), (0, &json!(id)), "{told}");
+    assert_eq!(row(&world, &child)["thread_status"], "completed");
+    assert!(bare.join("paid").exists() && !world.project().join("paid").exists());
+    let (id, child, _) = start();
+    let (status, told) = world.json(&["thread", "cancel", &child]);
+    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    assert_eq!(row(&world, &id)["thread_status"], "completed");
+}
+
+#[test]
 fn a_thread_that_waits_is_cancelled_where_nobody_can_sign_and_its_record_still_holds() {
     let world = asking(&json!([three(), hand_over()]));
     let (id, request) = waits(&world);

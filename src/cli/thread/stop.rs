@@ -5,7 +5,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::rye::{KnownRun, Rye, threads_from_outside};
+use crate::rye::{KnownRun, Rye, WaitingThreads, threads_from_outside};
 
 pub(super) fn cancel(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let known = threads_from_outside(&rye_of(id, context)?)?.cancel(id)?;
@@ -17,14 +17,12 @@ pub(super) fn kill(id: &str, context: &Context, out: &mut Out) -> Result<Exit, F
     Ok(told(&known, out))
 }
 
-/// Where the thread waits for a person, the one above it may go on, which belongs to its project.
+/// Where the thread waits for a person, the one above it may go on, where they were started.
 fn rye_of(id: &str, context: &Context) -> Result<Rye, Failure> {
     let rye = context.rye()?;
-    let known = threads_from_outside(&rye)?.run(id)?;
-    match known.state() == "waiting" && !known.is_in_user_space(&rye) {
-        true => context.rye_in(known.base().into()),
-        false => Ok(rye),
-    }
+    threads_from_outside(&rye)?;
+    let asked_in = WaitingThreads::new(&rye).asked_in(id)?;
+    asked_in.map_or(Ok(rye), |folder| context.rye_in(folder))
 }
 
 fn told(known: &KnownRun, out: &mut Out) -> Exit {

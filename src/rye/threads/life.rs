@@ -14,10 +14,9 @@ use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::kill_tree;
-use crate::id::Space;
 use crate::registry::{Amounts, Continuations, DetachedEnd, DetachedRow, Registry, ThreadRow};
 use crate::report::error_json;
-use crate::rye::facade::{Rye, now};
+use crate::rye::facade::now;
 use crate::thread::{Awaited, ThreadError, ThreadId, is_uuid, output_log};
 
 /// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
@@ -81,12 +80,6 @@ impl KnownRun {
     pub(crate) fn base(&self) -> &str {
         let of_thread = self.thread.as_ref().map(|row| row.base.as_str());
         of_thread.or(self.detached.as_ref().map(|run| run.base.as_str())).unwrap_or_default()
-    }
-
-    /// Its record lies in the user space.
-    pub(crate) fn is_in_user_space(&self, rye: &Rye) -> bool {
-        let user = rye.spaces().get(Space::User);
-        user.is_some_and(|user| user.base() == Path::new(self.base()))
     }
 
     pub(crate) fn started_at(&self) -> &str {

@@ -1,6 +1,7 @@
 //! A thread that waits for a person: it goes on in whichever process the request is decided, and
 //! what was approved is run once, by the thread itself.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -46,6 +47,25 @@ impl<'a> WaitingThreads<'a> {
 }
 
 impl WaitingThreads<'_> {
+    /// The folder in which a thread that waits for a person asked, or that of its record where that
+    /// is gone; `None` where it does not wait.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.record_io`, `registry.*`
+    pub(crate) fn asked_in(self, id: &str) -> Result<Option<PathBuf>, Failure> {
+        let threads = Threads::new(self.rye);
+        let known = threads.run(id)?;
+        if known.state() != "waiting" {
+            return Ok(None);
+        }
+        let asked = match Awaited::last_of(&threads.show(known.id())?.1) {
+            Some(awaited) => kept(self.rye, &awaited.pending_id)?,
+            None => None,
+        };
+        let asked = asked.map(|asked| asked.row.project).filter(|folder| folder.is_dir());
+        Ok(Some(asked.unwrap_or_else(|| known.base().into())))
+    }
+
     /// Goes on with the thread that waits for a request, and runs what is approved in it.
     ///
     /// # Errors
