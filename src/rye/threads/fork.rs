@@ -246,14 +246,14 @@ impl<'a> Start<'a> {
         request: &Request,
         limits: ThreadLimits,
     ) -> Result<ThreadLimits, Failure> {
+        let parent = request.parent.as_ref();
+        if self.resuming.is_some() || (parent.is_none() && !self.is_registered) {
+            return Ok(limits);
+        }
         let Some(mut registry) = threads.registry()? else { return Ok(limits) };
-        let left = match &request.parent {
-            _ if self.resuming.is_some() => return Ok(limits),
-            _ if self.is_registered => {
-                registry.thread(self.id.as_str())?.ok().map(|row| (row.most, row.depth()))
-            }
+        let left = match parent.filter(|_| !self.is_registered) {
             Some(parent) => Some(ThreadRow::left_below(&registry, parent.id.as_str())?),
-            None => None,
+            None => registry.thread(self.id.as_str())?.ok().map(|row| (row.most, row.depth())),
         };
         Ok(left.map_or(limits, |(amounts, depth)| limits.at_most(amounts, depth)))
     }
