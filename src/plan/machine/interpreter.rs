@@ -8,7 +8,7 @@ use super::version_managers::{Version, of_manager};
 use crate::base::durations::INTERPRETER_COMMAND_MS;
 use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::chain::{Chain, Link};
-use crate::host::Spawn;
+use crate::host::{RUN_VAR, Spawn, THREAD_VAR};
 use crate::id::Space;
 use crate::parse::{Interpreter, Search};
 use crate::plan::error::PlanError;
@@ -119,6 +119,9 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
     let kept = ["HOME", "USER", "LANG"];
     let env = kept.into_iter().filter_map(|name| Some((name, machine.vars.get(name)?.into())));
     let env = env.chain(machine.child_path().map(|path| ("PATH", path.into())));
+    // A rye that it starts is below this run, and below the thread of it.
+    let env = env.chain([(RUN_VAR, machine.run_id.into())]);
+    let env = env.chain(machine.thread.map(|thread| (THREAD_VAR, thread.into())));
     let env = env.map(|(name, value)| (name.to_owned(), value));
     let cap = usize::try_from(SMALL_TEXT_BYTES).unwrap_or(usize::MAX);
     let time = Duration::from_millis(INTERPRETER_COMMAND_MS);

@@ -334,7 +334,8 @@ fn a_command_that_tells_the_interpreter_is_for_user_and_system_items_only() {
     let world = World::new();
     let tell = program(
         &world.outside().join("tell"),
-        "#!/bin/sh\npwd > \"$HOME/asked\"\necho /bin/echo\necho /bin/false\n",
+        "#!/bin/sh\npwd > \"$HOME/asked\"\n[ -n \"$RYE_RUN_ID\" ] || exit 1\n\
+         echo /bin/echo\necho /bin/false\n",
     );
     let block = format!(
         "env_config:\n  interpreter: {{type: command, command: ['{}'], var: IT}}\n",
