@@ -14,8 +14,9 @@
 //!   `pool.rs` threads on which calls run at once, each of which can be cancelled ·
 //!   `stop_watch.rs` a thread that somebody stops from another process, `kill_tree.rs` a process
 //!   with all that it started ·
-//!   `private_dir.rs` the private folder of a run · `confinement.rs` what a child may touch,
-//!   as data · `egress.rs` what it may reach outside, and what it did
+//!   `private_dir.rs` the private folder of a run, `remove_tree.rs` its end ·
+//!   `confinement.rs` what a child may touch, as data · `egress.rs` what it may reach outside, and
+//!   what it did
 
 mod account;
 #[cfg(feature = "http")]
@@ -46,6 +47,7 @@ mod pipes;
 mod pool;
 mod private_dir;
 mod ptrace;
+mod remove_tree;
 mod stop_watch;
 mod unix;
 

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::own_uid;
+use super::remove_tree::remove_tree;
 
 /// A folder with the verified files of one run; removed when dropped.
 #[derive(Debug)]
@@ -110,6 +111,13 @@ impl PrivateDir {
     }
 }
 
+impl Drop for PrivateDir {
+    fn drop(&mut self) {
+        // A command may have made anything there. What is left, somebody sweeps later.
+        let _ = remove_tree(self.folder.path());
+    }
+}
+
 /// In the folder of private folders: somebody wants to see every run.
 const WATCHED: &str = ".watched";
 
@@ -154,7 +162,7 @@ fn sweep(at: &Path) {
         let is_dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
         if pid.is_some_and(is_dead) && !is_locked(&entry.path()) {
             end_holders(&entry.path());
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = remove_tree(&entry.path());
         }
     }
 }
