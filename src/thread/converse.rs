@@ -20,6 +20,7 @@ use super::thread_id::ThreadId;
 use super::tool::ToolCallFaultKind;
 use super::waits::Awaited;
 use super::watch::Watcher;
+use crate::base::canon::SAFE;
 use crate::base::limits::{THREAD_ASKS, THREAD_CALLS};
 use crate::base::money::cost;
 use crate::diagnostic::Failure;
@@ -495,8 +496,10 @@ impl Running<'_> {
     }
 
     pub(super) fn checkpoint(&mut self, status: &str, is_final: bool) -> Result<(), Failure> {
+        // What a server says it took is any number, and a checkpoint holds those that are exact.
         let ledger = json!({
-            "turns": self.turns, "tokens": total(self.tokens), "spend_micros": self.spent,
+            "turns": self.turns, "tokens": total(self.tokens).min(SAFE),
+            "spend_micros": self.spent.min(SAFE),
             "elapsed_ms": u64::try_from(self.took().as_millis()).unwrap_or(u64::MAX),
         });
         let (_, digest) = self.record.checkpoint(status, ledger, is_final)?;

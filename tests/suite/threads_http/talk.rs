@@ -221,12 +221,23 @@ fn usage_that_nobody_says_counts_as_what_was_held_and_more_than_held_ends_the_th
         let world = world(spoken, &server.server, &json!({}));
         let (status, told) = fork(&world, &["--limit", "tokens=20000"]);
         server.requests();
-        (status, told["code"].clone(), rows(&world)[0]["used"]["tokens"].as_u64().unwrap())
+        let row = &rows(&world)[0];
+        let checked = world.rye(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+        assert_eq!(checked.status, 0, "{checked:?}");
+        (status, told["code"].clone(), row["used"]["tokens"].as_u64().unwrap())
     };
     let (status, _, used) = of(Value::Null);
     assert!(status == 0 && used > 200, "{used}");
     let (status, code, used) = of(json!({"prompt_tokens": 1_000_000, "completion_tokens": 5}));
     assert_eq!((status, code, used), (4, json!("thread.limit_exceeded"), 1_000_005));
+    // More than a checkpoint holds exactly, than a number of the registry, and what is no count.
+    for most in [json!((1_u64 << 53) + 1), json!(u64::MAX)] {
+        let (status, code, used) = of(json!({"prompt_tokens": most, "completion_tokens": most}));
+        assert_eq!((status, code), (4, json!("thread.limit_exceeded")), "{most}");
+        assert!(used > 1 << 53, "{most}: {used}");
+    }
+    let (status, _, used) = of(json!({"prompt_tokens": -5, "completion_tokens": 1.5}));
+    assert!(status == 0 && used > 200, "{used}");
 }
 
 #[test]
