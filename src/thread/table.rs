@@ -29,7 +29,7 @@ impl ModelTool {
     }
 
     /// The tool that takes the outputs of a directive. Which are missing is said by name when it is
-    /// called, so the schema requires none.
+    /// called.
     fn outputs(outputs: &[DirectiveOutput]) -> Self {
         let properties = outputs.iter().map(|output| {
             let mut property = json!({"type": output.ty.as_str()});
@@ -42,7 +42,7 @@ impl ModelTool {
         let required = outputs.iter().filter(|output| output.required);
         let required: Vec<&str> = required.map(|output| output.name.as_str()).collect();
         Self {
-            name: "directive_return".into(),
+            name: RETURN.into(),
             description: "Hands over what was asked for in `<returns>`, and ends the work.".into(),
             parameters: json!({
                 "type": "object", "properties": properties, "required": required,
@@ -51,6 +51,24 @@ impl ModelTool {
         }
     }
 }
+
+const RETURN: &str = "directive_return";
+
+/// The names of the tools of rye. No item has one of them, also where that tool is not there: what
+/// a model is told by one of these names, it takes for what rye says.
+pub(crate) const TOOLS_OF_RYE: [&str; 11] = [
+    "list_workspace",
+    "read_workspace_file",
+    RETURN,
+    "run_shell_command",
+    "rye_code",
+    "rye_describe",
+    "rye_execute",
+    "rye_fetch",
+    "rye_search",
+    "rye_sign",
+    "write_workspace_file",
+];
 
 /// A tool of a table, and whose it is.
 pub(crate) struct TableTool<'a> {
@@ -95,6 +113,11 @@ impl<'a> ToolTable<'a> {
         mut items: Vec<TableTool<'a>>,
         outputs: &[DirectiveOutput],
     ) -> Result<Self, ThreadError> {
+        let is_of_rye = |tool: &&TableTool<'_>| TOOLS_OF_RYE.contains(&tool.tool.name());
+        if let Some(tool) = items.iter().find(is_of_rye) {
+            let (name, first, second) = (tool.tool.name().into(), shown(None), shown(Some(tool)));
+            return Err(ThreadError::ToolNameConflict { name, first, second });
+        }
         let returns = (!outputs.is_empty()).then(|| (ModelTool::outputs(outputs), None));
         items.sort_by(|one, other| one.tool.name().cmp(other.tool.name()));
         let room = THREAD_TOOLS.saturating_sub(built_in.len() + usize::from(returns.is_some()));
@@ -228,6 +251,9 @@ mod tests {
         let said = refused(Vec::new(), vec![item("tool:a/b-c"), item("tool:a/b/c")]);
         assert!(said.contains("tool:a/b-c") && said.contains("tool:a/b/c"), "{said}");
         refused(vec![of_rye("rye_execute")], vec![item("tool:rye/execute")]);
+        let said = refused(Vec::new(), vec![item("tool:rye/fetch")]);
+        assert!(said.contains("tool:rye/fetch") && said.contains("a tool of rye"), "{said}");
+        refused(Vec::new(), vec![item("tool:directive/return")]);
         let fine =
             ToolTable::new(vec![of_rye("rye_execute")], vec![item("tool:a/b")], &[]).unwrap();
         let names: Vec<&str> = fine.tools().iter().map(|tool| tool.name.as_str()).collect();

@@ -86,7 +86,10 @@ impl<'a> ThreadCalls<'a> {
             granted.fetches.then_some(OwnTool::Fetch(self)),
             granted.signs.then_some(OwnTool::Sign(self)),
         ];
-        let own = own.into_iter().flatten().map(|tool| self.checked(Arc::new(tool), None));
+        let own = own.into_iter().flatten().map(|tool| {
+            let (judged, item) = (tool.judged(), own_item(tool.name()));
+            CheckedTool { judged, ..self.checked(Arc::new(tool), item) }
+        });
         let of_workspace = WorkspaceTool::ALL.into_iter().map(|tool| {
             self.checked(Arc::new(tool), reference(&format!("{WORKSPACE}/{}", tool.name())))
         });
@@ -120,7 +123,7 @@ impl<'a> ThreadCalls<'a> {
     }
 
     fn checked(&'a self, tool: Arc<dyn ThreadTool + 'a>, item: Option<Ref>) -> CheckedTool<'a> {
-        CheckedTool { calls: self, tool, item }
+        CheckedTool { calls: self, tool, item, judged: JudgedHere::Whole }
     }
 
     /// The tools that are items.
@@ -297,8 +300,20 @@ impl ThreadTool for ItemTool<'_> {
 struct CheckedTool<'a> {
     calls: &'a ThreadCalls<'a>,
     tool: Arc<dyn ThreadTool + 'a>,
-    /// By what it is granted; `None` judges by its arguments itself.
+    /// The name by which it is granted, and by which hooks know it.
     item: Option<Ref>,
+    judged: JudgedHere,
+}
+
+/// How much of a call is judged around the tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum JudgedHere {
+    /// Whether its name is granted, its arguments, and hooks.
+    Whole,
+    /// All but the grant, which is about what its arguments name.
+    AllButGrant,
+    /// Its arguments; what it runs is judged where every item is.
+    Arguments,
 }
 
 impl CheckedTool<'_> {
@@ -340,17 +355,20 @@ impl CheckedTool<'_> {
         session: &ThreadSession<'_>,
         args: Map<String, Value>,
     ) -> Result<Value, ToolCallFault> {
-        let name = || reference(&format!("rye/{}", self.name()));
-        let Some(item) = self.item.clone().or_else(name) else {
+        let Some(item) = self.item.clone() else {
             return Err(ToolCallFault::new("the tool has no name that can be granted"));
         };
-        if self.item.is_none() {
-            // What it runs is judged where every item is.
-            let args = self.checked(&item, session, args)?;
-            return self.carry_out(&item, session, args);
+        match self.judged {
+            JudgedHere::Whole => {
+                let judged = grants::judge(Some(&self.calls.execute), &item);
+                judged.map_err(|denied| refused(denied.into()))?;
+            }
+            JudgedHere::AllButGrant => {}
+            JudgedHere::Arguments => {
+                let args = self.checked(&item, session, args)?;
+                return self.carry_out(&item, session, args);
+            }
         }
-        let judged = grants::judge(Some(&self.calls.execute), &item);
-        judged.map_err(|denied| refused(denied.into()))?;
         let calls = self.calls;
         let policy = CallPolicy::new(calls.rye, LockMode::from_flag(calls.locked));
         let policy = policy.in_thread(Some(calls.id.clone())).for_hooks();

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Threads;
-use super::calls::{ThreadCalls, refused};
+use super::calls::{JudgedHere, ThreadCalls, refused};
 use super::life::earlier_of;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_plain};
@@ -26,6 +26,15 @@ pub(super) enum OwnTool<'a> {
     Fetch(&'a ThreadCalls<'a>),
     /// Asks a person to sign an item, who decides with `rye pending`; it signs nothing.
     Sign(&'a ThreadCalls<'a>),
+}
+
+impl OwnTool<'_> {
+    pub(super) fn judged(&self) -> JudgedHere {
+        match self {
+            Self::Execute(_) => JudgedHere::Arguments,
+            Self::Fetch(_) | Self::Sign(_) => JudgedHere::AllButGrant,
+        }
+    }
 }
 
 impl ThreadTool for OwnTool<'_> {

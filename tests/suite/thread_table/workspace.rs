@@ -262,6 +262,12 @@ fn without_a_permission_there_is_no_tool_but_the_one_for_outputs_table() {
     world.signed(".ai/directives/acme/go.md", &directive(both));
     let (status, told) = world.json(&["execute", "directive:acme/go", "--thread", "fork"]);
     assert_eq!((status, &told["code"]), (4, &json!("thread.tool_name_conflict")), "{told}");
+    // Also where the tool of rye is not there.
+    let alone = "<execute><tool>run_shell_command</tool></execute>";
+    world.signed(".ai/directives/acme/go.md", &directive(alone));
+    let (status, told) = world.json(&["execute", "directive:acme/go", "--thread", "fork"]);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.tool_name_conflict")), "{told}");
+    assert!(told["error"].as_str().unwrap().contains("tool:run_shell_command"), "{told}");
 }
 
 #[test]
@@ -289,6 +295,48 @@ fn a_model_finds_what_it_may_read_and_signs_nothing() {
         [&json!("permission_denied"), &json!("invalid_tool_arguments"), &json!("pending")]
     );
     assert_eq!(world.read(".ai/tools/acme/mine.sh"), b"true\n", "nothing was signed");
+}
+
+#[test]
+fn f07_hooks_judge_what_a_model_reads_and_wants_signed() {
+    let world = World::new();
+    world.signed(".ai/knowledge/acme/style.md", "# Style\n\nHow zebras are written.\n");
+    world.write(".ai/tools/acme/mine.sh", "true\n");
+    let calls = [
+        call("rye_fetch", &json!({"item_id": "knowledge:acme/style"})),
+        call("rye_fetch", &json!({"query": "zebras"})),
+        call("rye_fetch", &json!({"blob": "x"})),
+        call("rye_fetch", &json!({"offset": -1})),
+        call("rye_sign", &json!({"item_id": "tool:acme/mine"})),
+    ];
+    let permissions =
+        "<fetch><knowledge>acme.*</knowledge></fetch><sign><tool>acme.*</tool></sign>";
+    let kinds = |world: &World| {
+        prepared(world, &calls, permissions);
+        let gave = results(world, &forked(world)).into_iter();
+        gave.map(|gave| gave["error_kind"].as_str().unwrap_or("none").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (blocked, failed) = ("blocked_by_hook", "tool_execution_exception");
+    let wrong = "invalid_tool_arguments";
+    assert_eq!(kinds(&world), ["none", "none", failed, wrong, "pending"], "the fixture works");
+    let denies = "echo '{\"allow\":false,\"reason\":\"no\"}'";
+    for (name, want) in [
+        ("fetch", [blocked, blocked, blocked, wrong, "pending"]),
+        ("sign", ["none", "none", failed, wrong, blocked]),
+        ("*", [blocked, blocked, blocked, wrong, blocked]),
+    ] {
+        let about = format!("phases: [before_execution]\nmatch: [\"tool:rye/{name}\"]\n");
+        hook(&world, "guard", &about, denies);
+        assert_eq!(kinds(&world), want, "{name}");
+    }
+    let about = "phases: [after_execution]\nreplaces: true\nmatch: [\"tool:rye/fetch\"]\n";
+    let other = "echo '{\"allow\":true,\"replace\":{\"content\":{\"content\":\"hidden\"}}}'";
+    hook(&world, "guard", about, other);
+    prepared(&world, &calls, permissions);
+    let gave = results(&world, &forked(&world));
+    assert_eq!(gave[0], json!({"content": "hidden"}));
+    assert!(!gave[1].to_string().contains("style"), "{}", gave[1]);
 }
 
 #[test]
