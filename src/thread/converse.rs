@@ -250,10 +250,13 @@ impl Running<'_> {
             let turn = self.ask()?;
             // What it asks for is proven before anything of it is carried out.
             self.checkpoint("running", false)?;
-            if let After::Done(came) = self.act(turn)? {
+            let after = self.act(turn)?;
+            if !matches!(after, After::Done(Came::Waits(..))) {
+                self.tell(Phase::SessionUpdate);
+            }
+            if let After::Done(came) = after {
                 return Ok(came);
             }
-            self.tell(Phase::SessionUpdate);
         }
     }
 

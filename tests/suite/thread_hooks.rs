@@ -49,7 +49,8 @@ fn sent(world: &World) -> Vec<Value> {
     let at = |sent: &Value| {
         let turn =
             sent["request"]["round"].as_u64().or_else(|| sent["event"]["turn_index"].as_u64());
-        (turn, sent["event"]["messages"].as_array().map(Vec::len), sent["response"].is_object())
+        let length = sent["event"]["messages"].as_array().map(Vec::len);
+        (turn, length, sent["response"].is_object(), sent["phase"] == "session_end")
     };
     all.sort_by_key(at);
     all
@@ -380,9 +381,9 @@ fn hooks_of_sessions_are_told_of_its_start_of_each_turn_and_of_its_end_and_chang
     let id = told["thread_id"].as_str().unwrap();
     let sent = sent(&world);
     let phases: Vec<&Value> = sent.iter().map(|sent| &sent["phase"]).collect();
-    assert_eq!(phases, ["session_start", "session_update", "session_end"]);
+    assert_eq!(phases, ["session_start", "session_update", "session_update", "session_end"]);
     let turns: Vec<&Value> = sent.iter().map(|sent| &sent["event"]["turn_index"]).collect();
-    assert_eq!(turns, [&json!(0), &json!(1), &json!(2)]);
+    assert_eq!(turns, [&json!(0), &json!(1), &json!(2), &json!(2)]);
     for sent in &sent {
         let event = &sent["event"];
         for key in ["session_id", "conversation_id", "SessionID", "ConversationID"] {
@@ -392,13 +393,59 @@ fn hooks_of_sessions_are_told_of_its_start_of_each_turn_and_of_its_end_and_chang
     }
     let lengths: Vec<usize> =
         sent.iter().map(|sent| sent["event"]["messages"].as_array().unwrap().len()).collect();
-    assert_eq!(lengths, [1, 3, 5]);
+    assert_eq!(lengths, [1, 3, 5, 5]);
     // The directive is the project's, so its own hook is told too.
     assert!(world.project().join("asked").exists());
     let told = verdicts(&world, id);
-    assert_eq!(told.len(), 9);
+    assert_eq!(told.len(), 12);
     assert!(told.iter().all(|(_, verdict)| verdict == "told"), "{told:?}");
     is_whole(&world, id);
+}
+
+#[test]
+fn hooks_of_sessions_are_told_of_a_thread_that_is_continued_and_of_the_one_that_goes_on() {
+    let used = |tokens: u64, mut turn: Value| {
+        turn["usage"] = json!({"input": tokens - 5, "output": 5});
+        turn
+    };
+    let summary = json!({"text": "Echoed twice.", "usage": {"input": 900, "output": 20}});
+    let turns =
+        json!([used(300, echo()), used(950, echo()), summary, used(120, echo()), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    let window = "\"context_window\":1000,\"answer_tokens\"";
+    let narrow = provider(&turns).replace("\"answer_tokens\"", window);
+    world.signed_home(".ai/tools/acme/script.yaml", &narrow);
+    let phases = "phases: [session_start, session_update, session_end]\n";
+    put(&world, true, "watch", "session", phases, BY_FILE);
+    world.write("answer", "exit 3");
+    let (status, told) = fork(&world, &[]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let all = rows(&world);
+    let first = all.iter().find(|row| row["thread_status"] == "continued").expect("one of them");
+    let (first, second) = (id(first), first["continued_by"].as_str().unwrap());
+    assert_eq!(told["thread_id"], second);
+    let sent = sent(&world);
+    for (id, want) in [
+        (first, [("start", 0, 1), ("update", 1, 3), ("update", 2, 5), ("end", 3, 7)]),
+        (second, [("start", 3, 1), ("update", 4, 3), ("update", 5, 5), ("end", 5, 5)]),
+    ] {
+        let of = sent.iter().filter(|sent| sent["event"]["session_id"] == id);
+        let got: Vec<_> = of
+            .map(|sent| {
+                let phase = sent["phase"].as_str().unwrap().trim_start_matches("session_");
+                let event = &sent["event"];
+                let length = event["messages"].as_array().unwrap().len();
+                assert_eq!(event["conversation_id"], id);
+                (phase, event["turn_index"].as_u64().unwrap(), length)
+            })
+            .collect();
+        assert_eq!(got, want, "{id}");
+        let told = verdicts(&world, id);
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert!(told.iter().all(|(_, verdict)| verdict == "told"), "{told:?}");
+        is_whole(&world, id);
+    }
+    assert_eq!(sent.len(), 8);
 }
 
 #[test]
