@@ -86,6 +86,9 @@ pub(super) fn told_fault(message: &Value) -> Option<AnswerFault> {
     let error = message.get("error").filter(|error| !error.is_null())?;
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = Some(text("type")).filter(|kind| !kind.is_empty()).unwrap_or_else(|| text("code"));
+    // Some say a status, as a number.
+    let status = || error.get("code").and_then(Value::as_u64).map(|status| status.to_string());
+    let kind = if kind.is_empty() { status().unwrap_or_default() } else { kind };
     let message = error.as_str().map_or_else(|| text("message"), str::to_owned);
     Some(AnswerFault::Told { kind, message })
 }

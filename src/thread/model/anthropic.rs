@@ -245,8 +245,8 @@ impl MessageAnswer {
         let (mut text, mut calls, mut kept) = (String::new(), Vec::new(), Vec::new());
         for Block { mut content, input } in self.blocks.into_values() {
             let input = mask.text(&input);
-            // A text that is empty says nothing, and is not taken back.
-            if text_of(&content).is_some_and(str::is_empty) {
+            // A text without a letter says nothing, and is not taken back.
+            if text_of(&content).is_some_and(|text| text.trim().is_empty()) {
                 continue;
             }
             if content.contains_key("input") {
@@ -347,6 +347,13 @@ mod tests {
             ),
             (redacted.clone(), &[]),
             (json!({"type": "text", "text": ""}), &[]),
+            (
+                json!({"type": "text", "text": ""}),
+                &[
+                    json!({"type": "text_delta", "text": " \n"}),
+                    json!({"type": "text_delta", "text": "\n"}),
+                ],
+            ),
             (
                 json!({"type": "text", "text": ""}),
                 &[

@@ -152,8 +152,7 @@ impl<'a> HttpModel<'a> {
             Some(AnswerFault::Bad(why)) => Lost::Failed(self.bad_answer(&why)),
             Some(AnswerFault::Told { kind, message }) => {
                 let said = short(&self.mask.text(&message));
-                let is_busy = ["overloaded", "rate_limit", "api_error", "server_error"];
-                match is_busy.iter().any(|word| kind.contains(word)) {
+                match is_busy(&kind) {
                     true => self.again(
                         self.overloaded(short(&self.mask.text(&kind)), said),
                         None,
@@ -280,6 +279,14 @@ impl LanguageModel for HttpModel<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether what a server says inside of an answer is that it cannot answer now.
+fn is_busy(kind: &str) -> bool {
+    let words = ["overloaded", "rate_limit", "api_error", "server_error", "timeout_error"];
+    let status = kind.parse::<u16>().ok();
+    status.is_some_and(|status| matches!(status, 429 | 500..=599))
+        || words.iter().any(|word| kind.contains(word))
 }
 
 /// An answer while it comes.

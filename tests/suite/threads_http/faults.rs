@@ -198,12 +198,23 @@ fn errors_inside_of_a_stream_are_what_they_say() {
         (ALL[1], "server_error", 2, "provider.overloaded"),
         (ALL[1], "invalid_request_error", 1, "provider.bad_request"),
         (ALL[3], "overloaded_error", 2, "provider.overloaded"),
+        (ALL[3], "timeout_error", 2, "provider.overloaded"),
         (ALL[3], "invalid_request_error", 1, "provider.bad_request"),
+        // Some say a status alone, which is no text.
+        (ALL[1], "429", 2, "provider.overloaded"),
+        (ALL[1], "502", 2, "provider.overloaded"),
+        (ALL[1], "529", 2, "provider.overloaded"),
+        (ALL[1], "400", 1, "provider.bad_request"),
+        (ALL[1], "5000", 1, "provider.bad_request"),
     ] {
         let server = Checked::new(spoken, move |_, n| {
             let begun = body(spoken, &hands_over(), n);
             let begun: String = begun.split_inclusive("\n\n").take(2).collect();
-            let error = json!({"type": "error", "error": {"type": kind, "message": "no more"}});
+            let said = match kind.parse::<u64>() {
+                Ok(status) => json!({"code": status, "message": "no more"}),
+                Err(_) => json!({"type": kind, "message": "no more"}),
+            };
+            let error = json!({"type": "error", "error": said});
             Reply::Bytes(format!("{}{begun}event: error\ndata: {error}\n\n", head(spoken)).into())
         });
         let retry = json!({"retry": {"tries": 2, "first_wait": "1ms"}});
