@@ -148,9 +148,6 @@ impl ChatAnswer {
         // What is null says nothing, and some of it may not be sent back.
         message.retain(|name, value| !value.is_null() || name == "content");
         message.insert("role".into(), "assistant".into());
-        if !message.contains_key("content") {
-            message.insert("content".into(), Value::Null);
-        }
         let mut calls = Vec::new();
         match message.get_mut("tool_calls") {
             Some(Value::Array(all)) if !all.is_empty() => {
@@ -160,6 +157,14 @@ impl ChatAnswer {
             }
             Some(_) => drop(message.remove("tool_calls")),
             None => {}
+        }
+        // Null is taken back only of a message that says something else.
+        let says_more = ["tool_calls", "refusal"].iter().any(|name| message.contains_key(*name));
+        let nothing = if says_more { Value::Null } else { "".into() };
+        match message.get_mut("content") {
+            Some(content) if content.is_null() => *content = nothing,
+            Some(_) => {}
+            None => drop(message.insert("content".into(), nothing)),
         }
         let message = mask.value(Value::Object(message));
         for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
@@ -372,6 +377,23 @@ mod tests {
         assert_eq!(calls, want);
         assert_eq!((turn.text.as_str(), turn.usage), ("", None));
         assert!(!turn.kept.unwrap().content.contains("audio"));
+        // A null is taken back beside calls or a refusal alone.
+        let calls = json!([{"id": "1", "function": {"name": "a", "arguments": "{}"}}]);
+        for (message, want) in [
+            (json!({"content": null, "tool_calls": calls}), json!(null)),
+            (json!({"tool_calls": calls}), json!(null)),
+            (json!({"content": null, "refusal": "no"}), json!(null)),
+            (json!({"content": null, "refusal": null, "tool_calls": []}), json!("")),
+            (json!({"content": null, "reasoning": "hm"}), json!("")),
+            (json!({}), json!("")),
+            (json!({"content": "", "tool_calls": calls}), json!("")),
+        ] {
+            let mut answer = ChatAnswer::default();
+            answer.whole(json!({"choices": [{"message": message}]})).unwrap();
+            let kept = answer.turn(&Mask::default(), "p", 0).kept.unwrap().content;
+            let kept: Value = serde_json::from_str(&kept).unwrap();
+            assert_eq!(kept["content"], want, "{message}");
+        }
         let mut parts = ChatAnswer::default();
         let content = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
         parts.whole(json!({"choices": [{"message": {"content": content}}]})).unwrap();
