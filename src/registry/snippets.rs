@@ -38,6 +38,8 @@ pub(crate) struct WaitingSnippet<'a> {
     pub(crate) requests: &'a [&'a str],
     /// The run that it is, where it is saved as a tool.
     pub(crate) tool: Option<WaitingTool<'a>>,
+    /// The thread that waits with it.
+    pub(crate) thread: Option<&'a str>,
 }
 
 /// The run of a saved snippet that waits.
@@ -77,8 +79,8 @@ impl Registry {
 fn insert(step: &Transaction<'_>, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
     let tool = asked.tool.as_ref();
     step.execute(
-        "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, state)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting')",
+        "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread,
+         state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting')",
         params![
             id,
             asked.asked_at,
@@ -89,6 +91,7 @@ fn insert(step: &Transaction<'_>, id: &str, asked: &WaitingSnippet<'_>) -> rusql
             asked.reason,
             asked.message,
             tool.map(|tool| tool.env.to_text()),
+            asked.thread,
         ],
     )?;
     step.execute("INSERT INTO snippet (id, kept) VALUES (?1, ?2)", params![id, asked.kept])?;
@@ -224,6 +227,7 @@ mod tests {
             kept: "{}",
             requests,
             tool: None,
+            thread: None,
         };
         registry.pause(&asked).unwrap()
     }

@@ -36,17 +36,6 @@ impl ThreadWaits<'_> {
             if changed == 1 { give_back(step, id) } else { Ok(()) }
         })
     }
-
-    /// A request that was kept already is one of this thread.
-    ///
-    /// # Errors
-    /// `registry.io`
-    pub(crate) fn keep(&mut self, request: &str, thread: &str) -> Result<(), RegistryError> {
-        self.registry.in_one_step(|step| {
-            let sql = "UPDATE pending SET thread = ?2 WHERE id = ?1";
-            step.execute(sql, [request, thread]).map(drop)
-        })
-    }
 }
 
 /// A thread goes on or ended: nobody is to decide what it, or one below it, asked for beside what

@@ -23,7 +23,6 @@ use crate::plan::{Plan, PlanError, PlanFile};
 use crate::registry::unclaim_snippet;
 use crate::registry::{
     Decision, EnvDigests, PendingRequest, PendingState, Postponed, Registry, RegistryError,
-    ThreadWaits,
 };
 use crate::report::{Report, error_json};
 use crate::trace::Sink;
@@ -113,10 +112,6 @@ impl Approvals<'_> {
         thread: Option<&str>,
     ) -> Result<String, Failure> {
         if let Some(id) = &pending.kept_as {
-            if let Some(thread) = thread {
-                let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
-                ThreadWaits::new(&mut registry).keep(id, thread)?;
-            }
             return Ok(id.clone());
         }
         let file = PlanFile::write(plan, true)?;

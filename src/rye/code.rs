@@ -113,6 +113,8 @@ pub struct RyeTools<'a> {
     claimed: Option<String>,
     /// The thread that the snippet is called in.
     thread: Option<ThreadParent>,
+    /// The thread that waits where the snippet asks a person.
+    waiting_thread: Option<String>,
     /// A model wrote it, which is shown no value that a tool named of the host, whatever a snippet
     /// would make of it, and not where files lie.
     hides_values: bool,
@@ -142,6 +144,7 @@ impl<'a> RyeTools<'a> {
             within: Nesting::default(),
             claimed: None,
             thread: None,
+            waiting_thread: None,
             hides_values: false,
         }
     }
@@ -182,6 +185,7 @@ impl<'a> RyeTools<'a> {
             saved: None,
             within: Nesting::default(),
             thread: kept.parent(),
+            waiting_thread: None,
             hides_values: kept.hides_values,
             receipts: kept.receipts.clone(),
             warned: Mutex::default(),
@@ -259,8 +263,8 @@ impl<'a> RyeTools<'a> {
 
     /// For a snippet of the model of a thread: it reaches what the thread reaches.
     pub(super) fn of_thread(self, run_id: String, grants: Grants, thread: ThreadParent) -> Self {
-        let (grants, thread) = (Some(grants), Some(thread));
-        Self { run_id, grants, thread, hides_values: true, ..self }
+        let grants = Some(grants);
+        Self { run_id, grants, ..self }.in_thread(Some(thread))
     }
 
     /// Whatever takes part must be what the lock lists.
@@ -287,7 +291,9 @@ impl<'a> RyeTools<'a> {
     pub(super) fn in_thread(self, thread: Option<ThreadParent>) -> Self {
         // Whatever is told in a thread, its model reads.
         let hides_values = self.hides_values || thread.is_some();
-        Self { thread: thread.map(ThreadParent::without_waiting), hides_values, ..self }
+        let waiting_thread = thread.as_ref().and_then(ThreadParent::waiting).map(str::to_owned);
+        let thread = thread.map(ThreadParent::without_waiting);
+        Self { thread, waiting_thread, hides_values, ..self }
     }
 
     /// For a snippet that is this run.
@@ -457,6 +463,7 @@ impl Tools for RyeTools<'_> {
             kept: &kept,
             requests: &requests,
             tool: None,
+            thread: self.waiting_thread.as_deref(),
         };
         let Some(saved) = &self.saved else { return Ok(registry.pause(&waiting)?) };
         let plan = PlanFile::write(saved.plan, true)?;

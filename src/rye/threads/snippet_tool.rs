@@ -74,12 +74,10 @@ impl ThreadTool for SnippetTool<'_> {
         let asked = args.get("timeout_ms").and_then(Value::as_u64).filter(|ms| *ms > 0);
         let timeout = asked.map_or(most, |ms| most.min(Duration::from_millis(ms)));
         let request = CodeRequest::from_json(args.into()).timeout(timeout);
-        // What its tools ask is decided with it.
-        let parent = calls.as_parent().without_waiting();
         let tools = RyeTools::new(calls.rye, calls.sink)
             .approval(policy.approval(CallApproval::First))
             .locked(calls.locked)
-            .of_thread(calls.call_id(session), calls.execute.clone(), parent);
+            .of_thread(calls.call_id(session), calls.execute.clone(), calls.as_parent());
         // Several calls run at once, which must not end each other's processes.
         calls.rye.host().serve_many();
         let executor = Executor::with_languages(policy.config);
@@ -100,7 +98,7 @@ pub(super) fn approved_snippet(
     decision: &Decision,
 ) -> Result<Result<Value, ToolCallFault>, Failure> {
     calls.rye.host().serve_many();
-    let parent = calls.as_parent().without_waiting();
+    let parent = calls.as_parent();
     let approvals = calls.rye.approvals();
     let (result, warned) = approvals.approve_snippet_in(parent, request, decision, calls.sink)?;
     Ok(told(calls, &result, &warned))

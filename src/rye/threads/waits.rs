@@ -20,7 +20,7 @@ use crate::registry::{
     Decision, PENDING_DECIDED, PENDING_DRIFTED, PendingRequest, PendingState, RegistryError,
 };
 #[cfg(feature = "code")]
-use crate::registry::{Registry, ThreadWaits};
+use crate::registry::Registry;
 use crate::report::Report;
 use crate::rye::approvals::{approved, not_run};
 use crate::rye::facade::{Rye, now};
@@ -416,9 +416,7 @@ pub(super) fn waits_with(
         return cannot_wait(calls, id, &asks.item);
     }
     let keep = || -> Result<PendingRequest, Failure> {
-        let mut registry = Registry::open(calls.rye.spaces.user()?.base())?;
-        ThreadWaits::new(&mut registry).keep(id, calls.id.as_str())?;
-        Ok(registry.request(id)?)
+        Ok(Registry::open(calls.rye.spaces.user()?.base())?.request(id)?)
     };
     let request_sha256 = match keep() {
         Ok(request) => digest_of(&request),

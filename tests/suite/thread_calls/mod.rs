@@ -5,6 +5,8 @@ mod commands;
 mod finding;
 mod signing;
 #[cfg(feature = "code")]
+mod snippet_kills;
+#[cfg(feature = "code")]
 mod snippet_waits;
 #[cfg(feature = "code")]
 mod snippets;

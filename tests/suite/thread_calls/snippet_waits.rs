@@ -11,12 +11,17 @@ use crate::async_runs::{eventually, kill};
 use crate::threads::{events, fork, rows};
 use crate::world::{World, program};
 
-const BOTH: &str = "<execute><tool>rye.code</tool><tool>acme.*</tool></execute>";
+pub const BOTH: &str = "<execute><tool>rye.code</tool><tool>acme.*</tool></execute>";
 
 /// Starts a thread whose first turn makes these calls, of which one asks a person; its id, and that
 /// of the request.
-fn waits(world: &World, calls: &[(&'static str, Value)], permissions: &str) -> (String, String) {
-    prepared(world, &[turn(calls)], permissions);
+pub fn waits(world: &World, calls: &[(&str, Value)], permissions: &str) -> (String, String) {
+    waits_after(world, &[turn(calls)], permissions)
+}
+
+/// The same of a model that says these turns.
+pub fn waits_after(world: &World, turns: &[Value], permissions: &str) -> (String, String) {
+    prepared(world, turns, permissions);
     let (status, told) = fork(world, &[]);
     assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -24,7 +29,7 @@ fn waits(world: &World, calls: &[(&'static str, Value)], permissions: &str) -> (
 }
 
 /// What its model was told of each call, without the one that handed over.
-fn told(world: &World, id: &str) -> Vec<Value> {
+pub fn told(world: &World, id: &str) -> Vec<Value> {
     let gave = events(world, id, "tool_call_result").into_iter();
     let gave = gave.map(|it| serde_json::from_str(it["content"].as_str().unwrap()).unwrap());
     let mut gave: Vec<Value> = gave.collect();
@@ -32,17 +37,17 @@ fn told(world: &World, id: &str) -> Vec<Value> {
     gave
 }
 
-fn status(world: &World, id: &str) -> Value {
+pub fn status(world: &World, id: &str) -> Value {
     let row = rows(world).into_iter().find(|row| row["thread_id"] == id).unwrap();
     row["thread_status"].clone()
 }
 
-fn verified(world: &World, id: &str) {
+pub fn verified(world: &World, id: &str) {
     let (status, told) = world.json(&["thread", "verify", id]);
     assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
 }
 
-fn approve(world: &World, request: &str) -> (i32, Value) {
+pub fn approve(world: &World, request: &str) -> (i32, Value) {
     world.json(&["pending", "approve", request])
 }
 
