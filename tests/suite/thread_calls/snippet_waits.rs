@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::snippets::{READS, code, times, world};
 use super::{prepared, tool, turn};
 use crate::async_runs::{eventually, kill};
+use crate::faults::tracer::{Fault, trace};
 use crate::threads::{events, fork, rows};
 use crate::world::{World, program};
 
@@ -165,6 +166,47 @@ fn a_snippet_whose_process_is_killed_while_it_goes_on_is_not_run_again() {
     let gave = &told(&world, &id)[0];
     assert!(gave["message"].as_str().unwrap().contains("interrupted"), "{gave}");
     verified(&world, &id);
+}
+
+#[test]
+fn killed_between_the_end_of_an_approved_snippet_and_its_answer_its_model_is_told_what_it_gave() {
+    for (end, want) in [
+        ("__out = 8", json!({"value": 8})),
+        ("throw new Error('too bad')", json!({"ok": false, "message": "too bad"})),
+    ] {
+        let world = world();
+        let records = world.project().join(".ai/state/threads");
+        let text = format!("console.log('said'); await runTool('acme/write', {{n: 5}}); {end}");
+        let mut writes = 0;
+        loop {
+            let _ = fs::remove_file(world.project().join("ran"));
+            let (id, request) = waits(&world, &[code(&text)], BOTH);
+            let mut command = world.command(&["pending", "approve", &request, "--json"]);
+            let traced = trace(&mut command, &records, Some((writes, Fault::KilledBefore)));
+            assert!(traced.hit.is_some(), "{end}: never between the two: {traced:?}");
+            writes += 1;
+            let (_, shown) = world.json(&["pending", "show", &request]);
+            let has_answer = !events(&world, &id, "tool_call_result").is_empty();
+            if shown["state"] != "done" || has_answer {
+                assert!(writes < 20, "{end}: {shown}");
+                continue;
+            }
+            assert_eq!((status(&world, &id), times(&world)), (json!("killed"), 1), "{end}");
+            let (ended, came) = world.json(&["thread", "resume", &id]);
+            assert_eq!((ended, times(&world)), (0, 1), "{end}: {came}");
+            let gave = &told(&world, &id)[0];
+            let said = gave.to_string();
+            for (key, value) in want.as_object().unwrap() {
+                match value.as_str() {
+                    Some(part) => assert!(gave[key].as_str().unwrap().contains(part), "{said}"),
+                    None => assert_eq!(&gave[key], value, "{said}"),
+                }
+            }
+            assert!(said.contains("said"), "{end}: what it printed is told too: {said}");
+            verified(&world, &id);
+            break;
+        }
+    }
 }
 
 /// Tries a tool that the thread may call and one that it may not, also without its environment.
