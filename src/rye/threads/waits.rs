@@ -16,11 +16,11 @@ use crate::base::Digest;
 #[cfg(feature = "code")]
 use crate::code::{Asks, Verdict};
 use crate::diagnostic::{Diagnostic, Failure};
+#[cfg(feature = "code")]
+use crate::registry::Registry;
 use crate::registry::{
     Decision, PENDING_DECIDED, PENDING_DRIFTED, PendingRequest, PendingState, RegistryError,
 };
-#[cfg(feature = "code")]
-use crate::registry::Registry;
 use crate::report::Report;
 use crate::rye::approvals::{approved, not_run};
 use crate::rye::facade::{Rye, now};
