@@ -112,8 +112,11 @@ fn make(base: &Path, path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
+    // One that came with a clone might let records in.
     let ignored = record_folder(base).join(".gitignore");
-    if !ignored.exists() {
+    let written = fs::symlink_metadata(&ignored).is_ok_and(|it| it.is_file() && it.len() == 2)
+        && fs::read(&ignored).is_ok_and(|text| text == b"*\n");
+    if !written {
         write_atomic(&ignored, b"*\n", 0o600)?;
     }
     OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)

@@ -160,7 +160,12 @@ fn the_record_is_its_owners_alone_and_git_leaves_it_out() {
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     assert_eq!(mode(&world.project().join(".ai/state/threads")), 0o700);
-    assert_eq!(world.read(".ai/state/threads/.gitignore"), b"*\n");
+    let ignored = ".ai/state/threads/.gitignore";
+    assert_eq!(world.read(ignored), b"*\n");
+    // A clone may say otherwise.
+    world.write(ignored, "!*\n");
+    fork(&world, &[]);
+    assert_eq!(world.read(ignored), b"*\n");
 }
 
 #[test]
