@@ -37,7 +37,8 @@ impl Stops<'_> {
     pub(crate) fn is_asked(&self, id: &str) -> Result<bool, RegistryError> {
         let sql = "SELECT 1 FROM stop WHERE id = ?1
                    UNION ALL SELECT 1 FROM thread WHERE id = ?1 AND status = 'killed'
-                   UNION ALL SELECT 1 FROM detached WHERE id = ?1 AND state = 'killed' LIMIT 1";
+                   UNION ALL SELECT 1 FROM detached
+                   WHERE id = ?1 AND state = 'killed' AND is_earlier = 0 LIMIT 1";
         let found = self.registry.db.query_row(sql, [id], |_| Ok(())).optional();
         found.map(|found| found.is_some()).map_err(|error| self.registry.fail(error))
     }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::async_runs::{eventually, id_of, kill, start, state};
 use crate::faults::tracer::{Fault, trace};
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
@@ -98,8 +99,8 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
     assert!(resumed == step && started_over > 0, "{step} {resumed} {started_over}");
 }
 
-/// A thread that was killed while its first tool ran.
-fn killed(slow: &str) -> (World, String) {
+/// A project whose thread stays in its first tool, and what its second one does.
+fn staying(slow: &str) -> World {
     let turns = json!([call("acme_slow", &json!({})), call("acme_echo", &json!({})), hand_over()]);
     let both = "<execute><tool>acme.echo</tool><tool>acme.slow</tool></execute>";
     let world = world(&turns, "turns=\"9\"", both);
@@ -107,12 +108,37 @@ fn killed(slow: &str) -> (World, String) {
     world.signed(".ai/tools/acme/slow.sh", &tool);
     let tool = COUNTS.replace("tee -a calls\necho >> calls\n", slow);
     world.signed(".ai/tools/acme/echo.sh", &tool);
+    world
+}
+
+/// A thread that was killed while its first tool ran.
+fn killed(slow: &str) -> (World, String) {
+    let world = staying(slow);
     let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
-    crate::async_runs::eventually("it runs", || world.project().join("slow").exists());
+    eventually("it runs", || world.project().join("slow").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     let id = last(&world);
     (world, id)
+}
+
+#[test]
+fn a_thread_in_a_process_of_its_own_goes_on_whether_that_was_killed_or_ended_by_a_verb() {
+    for by_verb in [false, true] {
+        let world = staying("echo x >> ran\n");
+        let told = start(&world, &["directive:acme/go", "--thread", "fork"]);
+        let id = id_of(&told);
+        eventually("it runs", || world.project().join("slow").exists());
+        match by_verb {
+            true => assert_eq!(world.rye(&["thread", "kill", &id]).status, 0),
+            false => kill(told["pid"].as_u64().unwrap()),
+        }
+        eventually("it is known to be killed", || state(&world, &id) == "killed");
+        let (status, told) = world.json(&["thread", "resume", &id]);
+        assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{by_verb}: {told}");
+        assert_eq!(fs::read_to_string(world.project().join("ran")).unwrap(), "x\n");
+        verified(&world, &id);
+    }
 }
 
 #[test]
