@@ -1,7 +1,7 @@
 //! What is kept of a thread: `.ai/state/threads/<id>/transcript.jsonl`, one event a line, and among
 //! them checkpoints that sign everything before (threads 7).
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -106,6 +106,22 @@ pub(crate) fn refuse_record_links(base: &Path, record: &Path) -> io::Result<()> 
     refuse_links(&root, below)
 }
 
+/// Locks the record for this process, until it has written the last of it. A process that was taken
+/// for dead and lives has it still. Where the file system knows no locks, the registry alone says
+/// whose it is.
+fn lock(file: &File, id: &ThreadId, path: &Path) -> Result<(), ThreadError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            Err(ThreadError::StillRuns { id: id.to_string(), state: "running".into() })
+        }
+        Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(source)) => {
+            Err(ThreadError::Record { path: path.to_owned(), source })
+        }
+    }
+}
+
 /// Makes a file below the folder of the records, with the folders around it; for their owner alone.
 fn make(base: &Path, path: &Path) -> io::Result<File> {
     refuse_record_links(base, path)?;
@@ -134,11 +150,12 @@ impl Record {
     /// Makes the folder, for its owner alone, and an empty transcript in it.
     ///
     /// # Errors
-    /// `thread.record_io`
+    /// `thread.record_io`, `thread.still_runs`
     pub(crate) fn create(base: &Path, id: ThreadId, pair: KeyPair) -> Result<Self, ThreadError> {
         let path = transcript(base, &id);
         let file = make(base, &path);
         let file = file.map_err(|source| ThreadError::Record { path: path.clone(), source })?;
+        lock(&file, &id, &path)?;
         let (written, live) = (Digesting::default(), LiveWords::new(words(base, &id)));
         Ok(Self { id, pair, file, path, written, seq: 0, previous: None, live })
     }
@@ -148,7 +165,8 @@ impl Record {
     /// never begun is made.
     ///
     /// # Errors
-    /// `thread.record_io`, also where the file is another one than what was checked.
+    /// `thread.still_runs` where another process writes it; `thread.record_io`, also where the file
+    /// is another one than what was checked.
     pub(crate) fn reopen(
         base: &Path,
         id: ThreadId,
@@ -171,6 +189,7 @@ impl Record {
             }
         };
         let file = open().map_err(|source| ThreadError::Record { path: path.clone(), source })?;
+        lock(&file, &id, &path)?;
         let mut written = Digesting::default();
         written.take(proven);
         let (seq, previous) = (checked.checkpoints, checked.last);

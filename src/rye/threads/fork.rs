@@ -437,9 +437,14 @@ impl Prepared<'_> {
             Ok(record)
         });
         opened.map_err(|error| {
+            // One that another process still writes is for dead again, which that process sees.
+            let status = match &error {
+                ThreadError::StillRuns { .. } => "killed",
+                _ => "failed",
+            };
             let failure = Failure::from(error);
             // It does not run; that this cannot be written down changes nothing of it.
-            let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), &now());
+            let _ = registry.end_thread(id.as_str(), status, Some(failure.code()), &now());
             failure
         })
     }
