@@ -54,22 +54,6 @@ impl ModelTool {
 
 const RETURN: &str = "directive_return";
 
-/// The names of the tools of rye. No item has one of them, also where that tool is not there: what
-/// a model is told by one of these names, it takes for what rye says.
-pub(crate) const TOOLS_OF_RYE: [&str; 11] = [
-    "list_workspace",
-    "read_workspace_file",
-    RETURN,
-    "run_shell_command",
-    "rye_code",
-    "rye_describe",
-    "rye_execute",
-    "rye_fetch",
-    "rye_search",
-    "rye_sign",
-    "write_workspace_file",
-];
-
 /// A tool of a table, and whose it is.
 pub(crate) struct TableTool<'a> {
     pub(crate) tool: Box<dyn ThreadTool + 'a>,
@@ -104,16 +88,22 @@ pub(crate) struct ToolTable<'a> {
 }
 
 impl<'a> ToolTable<'a> {
-    /// The built-in tools that are granted, those of items, and the one for outputs.
+    /// The built-in tools that are granted, those of items, and the one for outputs. No item has a
+    /// name of rye's own tools, also where that tool is not granted: what a model is told by one of
+    /// these names, it takes for what rye says.
     ///
     /// # Errors
     /// `thread.tool_name_conflict`
     pub(crate) fn new(
         built_in: Vec<TableTool<'a>>,
+        of_rye: &[String],
         mut items: Vec<TableTool<'a>>,
         outputs: &[DirectiveOutput],
     ) -> Result<Self, ThreadError> {
-        let is_of_rye = |tool: &&TableTool<'_>| TOOLS_OF_RYE.contains(&tool.tool.name());
+        let is_of_rye = |tool: &&TableTool<'_>| {
+            let name = tool.tool.name();
+            name == RETURN || of_rye.iter().any(|own| own == name)
+        };
         if let Some(tool) = items.iter().find(is_of_rye) {
             let (name, first, second) = (tool.tool.name().into(), shown(None), shown(Some(tool)));
             return Err(ThreadError::ToolNameConflict { name, first, second });
@@ -244,7 +234,8 @@ mod tests {
     #[test]
     fn two_tools_of_one_name_are_refused_by_both_their_ids() {
         let refused = |built_in, items| {
-            let error = ToolTable::new(built_in, items, &[]).map(|_| ()).unwrap_err();
+            let of_rye = ["rye_fetch".to_owned()];
+            let error = ToolTable::new(built_in, &of_rye, items, &[]).map(|_| ()).unwrap_err();
             assert_eq!(error.code().name(), "thread.tool_name_conflict");
             error.to_string()
         };
@@ -255,7 +246,7 @@ mod tests {
         assert!(said.contains("tool:rye/fetch") && said.contains("a tool of rye"), "{said}");
         refused(Vec::new(), vec![item("tool:directive/return")]);
         let fine =
-            ToolTable::new(vec![of_rye("rye_execute")], vec![item("tool:a/b")], &[]).unwrap();
+            ToolTable::new(vec![of_rye("rye_execute")], &[], vec![item("tool:a/b")], &[]).unwrap();
         let names: Vec<&str> = fine.tools().iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["a_b", "rye_execute"]);
     }
@@ -263,7 +254,7 @@ mod tests {
     #[test]
     fn what_has_no_place_is_counted_and_the_tools_of_rye_always_have_one() {
         let items: Vec<_> = (0..THREAD_TOOLS + 5).map(|n| item(&format!("tool:z/t{n}"))).collect();
-        let table = ToolTable::new(vec![of_rye("rye_execute")], items, &[]).unwrap();
+        let table = ToolTable::new(vec![of_rye("rye_execute")], &[], items, &[]).unwrap();
         assert_eq!((table.tools().len(), table.left_out), (THREAD_TOOLS, 6));
         assert!(table.find("rye_execute").is_some() && table.find("rye").is_none());
         assert_eq!(tool_name(&"x/".repeat(60)).len(), 64);

@@ -82,32 +82,36 @@ impl<'a> ThreadCalls<'a> {
         granted: GrantedActions,
     ) -> Result<ToolTable<'a>, Failure> {
         let own = [
-            granted.executes.then_some(OwnTool::Execute(self)),
-            granted.fetches.then_some(OwnTool::Fetch(self)),
-            granted.signs.then_some(OwnTool::Sign(self)),
+            (granted.executes, OwnTool::Execute(self)),
+            (granted.fetches, OwnTool::Fetch(self)),
+            (granted.signs, OwnTool::Sign(self)),
         ];
-        let own = own.into_iter().flatten().map(|tool| {
+        let own = own.into_iter().map(|(is_granted, tool)| {
             let (judged, item) = (tool.judged(), own_item(tool.name()));
-            CheckedTool { judged, ..self.checked(Arc::new(tool), item) }
+            (is_granted, CheckedTool { judged, ..self.checked(Arc::new(tool), item) })
         });
         let of_workspace = WorkspaceTool::ALL.into_iter().map(|tool| {
             self.checked(Arc::new(tool), reference(&format!("{WORKSPACE}/{}", tool.name())))
         });
-        let of_program = self.rye.thread_tools.iter();
-        let of_program = of_program
-            .filter(|tool| tool_name(tool.name()) == tool.name())
-            .filter_map(|tool| Some((tool, reference(tool.name())?)))
-            .map(|(tool, item)| self.checked(Arc::clone(tool), Some(item)));
         let find = [FindTool::Search(self), FindTool::Describe(self)].map(|tool| {
             let item = own_item(tool.name());
             self.checked(Arc::new(tool), item)
         });
-        let granted_tools = of_workspace.chain(of_program).chain(find).chain(self.snippets());
-        let granted_tools = granted_tools.filter(CheckedTool::is_granted);
-        let built_in = own.chain(granted_tools);
-        let built_in = built_in.map(|tool| TableTool { tool: Box::new(tool), item: None });
+        let by_name = |tool: CheckedTool<'a>| (tool.is_granted(), tool);
+        let rest = of_workspace.chain(find).chain(self.snippets()).map(by_name);
+        let of_rye: Vec<(bool, CheckedTool<'a>)> = own.chain(rest).collect();
+        let names: Vec<String> = of_rye.iter().map(|(_, tool)| tool.name().to_owned()).collect();
+        let of_program = self.rye.thread_tools.iter();
+        let of_program = of_program
+            .filter(|tool| tool_name(tool.name()) == tool.name())
+            .filter_map(|tool| Some((tool, reference(tool.name())?)))
+            .map(|(tool, item)| by_name(self.checked(Arc::clone(tool), Some(item))));
+        let built_in = of_rye.into_iter().chain(of_program);
+        let built_in = built_in.filter_map(|(is_granted, tool)| {
+            is_granted.then(|| TableTool { tool: Box::new(tool), item: None })
+        });
         let items = if granted.executes { self.items()? } else { Vec::new() };
-        Ok(ToolTable::new(built_in.collect(), items, outputs)?)
+        Ok(ToolTable::new(built_in.collect(), &names, items, outputs)?)
     }
 
     /// The tool that runs snippets, where this build has them.
