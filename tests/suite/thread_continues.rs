@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::async_runs::{eventually, id_of, start, state};
-use crate::faults::tracer::{Fault, trace};
+use crate::faults::tracer::trace_killed;
 use crate::sandbox::levels;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
@@ -331,10 +331,9 @@ fn killed_before_and_after_each_write_the_newest_goes_on_and_no_call_is_carried_
     loop {
         let _ = fs::remove_file(world.project().join("calls"));
         let known = rows(&world).len();
-        let fault = if step % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
         let mut command =
             world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
-        let traced = trace(&mut command, &records, Some((step / 2, fault)));
+        let traced = trace_killed(&mut command, &records, step);
         let Some(hit) = traced.hit.clone() else {
             assert_eq!(traced.status, Some(0), "{traced:?}");
             break;

@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, kill, start, state};
-use crate::faults::tracer::{Fault, trace};
+use crate::async_runs::{eventually, id_of, is_alive, kill, start, state};
+use crate::faults::tracer::{Fault, trace, trace_killed};
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
@@ -52,10 +52,9 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
     let (mut step, mut resumed, mut started_over, mut interrupted) = (0, 0, 0, 0);
     loop {
         let _ = fs::remove_file(world.project().join("calls"));
-        let fault = if step % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
         let mut command =
             world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
-        let traced = trace(&mut command, &records, Some((step / 2, fault)));
+        let traced = trace_killed(&mut command, &records, step);
         let Some(hit) = traced.hit.clone() else {
             assert_eq!(traced.status, Some(0), "{traced:?}");
             break;
@@ -139,6 +138,31 @@ fn a_thread_in_a_process_of_its_own_goes_on_whether_that_was_killed_or_ended_by_
         assert_eq!(fs::read_to_string(world.project().join("ran")).unwrap(), "x\n");
         verified(&world, &id);
     }
+}
+
+#[test]
+fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself() {
+    let world = staying("echo x >> ran\n");
+    let told = start(&world, &["directive:acme/go", "--thread", "fork"]);
+    let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
+    eventually("it runs", || world.project().join("slow").exists());
+    let stop = std::process::Command::new("kill").args(["-STOP", &pid.to_string()]).status();
+    assert!(stop.unwrap().success());
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let dead = ["UPDATE thread SET status = 'killed'", "UPDATE detached SET state = 'killed'"];
+    for sql in dead {
+        assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
+    }
+    let record = fs::read(transcript(&world, &id)).unwrap();
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["code"]), (6, &json!("thread.still_runs")), "{told}");
+    assert_eq!(fs::read(transcript(&world, &id)).unwrap(), record);
+    assert_eq!(state(&world, &id), "killed");
+    kill(pid);
+    eventually("it is gone", || !is_alive(pid));
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    verified(&world, &id);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use crate::async_runs::{eventually, id_of, start, state};
-use crate::faults::tracer::{Fault, trace};
+use crate::faults::tracer::trace_killed;
 use crate::threads::{call, directive, events, fork, hand_over, provider, rows, transcript, world};
 use crate::world::World;
 
@@ -407,9 +407,8 @@ fn killed_at_each_write_while_it_goes_on_nothing_is_done_twice_and_nothing_is_lo
             let _ = fs::remove_file(world.project().join(file));
         }
         let (id, request) = waits(&world);
-        let fault = if step % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
         let mut command = world.command(&["pending", "approve", &request, "--json"]);
-        let traced = trace(&mut command, &records, Some((step / 2, fault)));
+        let traced = trace_killed(&mut command, &records, step);
         let Some(hit) = traced.hit.clone() else {
             assert_eq!(traced.status, Some(0), "{traced:?}");
             break;

@@ -59,6 +59,12 @@ pub fn trace(command: &mut Command, within: &Path, fault: Option<(usize, Fault)>
     trace_moments(command, &counts, &within, fault)
 }
 
+/// The same, killed at a step: before the first call, behind it, before the second one, and so on.
+pub fn trace_killed(command: &mut Command, within: &Path, step: usize) -> Traced {
+    let fault = if step.is_multiple_of(2) { Fault::KilledBefore } else { Fault::KilledAfter };
+    trace(command, within, Some((step / 2, fault)))
+}
+
 /// One call of the program or, if it is not `of_rye`, of one that it started.
 pub struct Moment<'a> {
     pub of_rye: bool,

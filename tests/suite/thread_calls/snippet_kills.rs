@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::snippet_waits::{BOTH, approve, status, told, verified, waits, waits_after};
 use super::snippets::{code, times, world};
 use super::turn;
-use crate::faults::tracer::{Fault, Moment, trace, trace_moments};
+use crate::faults::tracer::{Fault, Moment, trace_killed, trace_moments};
 use crate::threads::hand_over;
 use crate::world::World;
 
@@ -73,9 +73,8 @@ fn killed_at_each_write_of_the_record_while_it_goes_on_it_repeats_no_call_and_lo
         let _ = fs::remove_file(world.project().join("ran"));
         // What its model said and was not kept is asked for again.
         let (id, request) = waits_after(&world, &[turn(&[code(WRITES)]), hand_over()], BOTH);
-        let fault = if step % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
         let mut command = world.command(&["pending", "approve", &request, "--json"]);
-        let traced = trace(&mut command, &records, Some((step / 2, fault)));
+        let traced = trace_killed(&mut command, &records, step);
         let Some(hit) = traced.hit.clone() else {
             assert_eq!(traced.status, Some(0), "{traced:?}");
             break;
