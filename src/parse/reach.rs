@@ -136,7 +136,7 @@ impl DeclaredReach {
             ("writes", list(&self.writes)),
             ("reads", list(&self.reads)),
             ("may", list(&self.permissions)),
-            ("may what", self.permissions_of.as_ref().map(|parent| format!("{parent} may"))),
+            ("may", self.permissions_of.as_ref().map(|parent| format!("what {parent} may"))),
             ("variables", list(&self.env)),
             ("starts", self.program.clone()),
             ("with", few(&self.files)),

@@ -40,7 +40,7 @@ pub(super) fn limits(
 ) -> Result<ThreadLimits, Failure> {
     let (mut defaults, mut most) = (ThreadLimits::default(), ThreadLimits::MOST);
     for copy in limit_copies(loader)? {
-        let (lower, upper) = (said(&copy, DEFAULTS, defaults)?, said(&copy, MOST, most)?);
+        let (lower, upper) = (changed(&copy, DEFAULTS, defaults)?, changed(&copy, MOST, most)?);
         match may_loosen(&copy, loader) {
             true => (defaults, most) = (lower, upper),
             false => (defaults, most) = (defaults.min(lower), most.min(upper)),
@@ -67,7 +67,7 @@ pub(super) fn limit_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failu
 }
 
 /// Limits, with what a copy says under a key in their place.
-fn said(copy: &ConfigCopy, key: &str, limits: ThreadLimits) -> Result<ThreadLimits, Failure> {
+fn changed(copy: &ConfigCopy, key: &str, limits: ThreadLimits) -> Result<ThreadLimits, Failure> {
     match copy.value.get(key) {
         None => Ok(limits),
         Some(Value::Object(said)) => {

@@ -245,7 +245,7 @@ impl MessageAnswer {
         let (mut text, mut calls, mut kept) = (String::new(), Vec::new(), Vec::new());
         for Block { mut content, input } in self.blocks.into_values() {
             let input = mask.text(&input);
-            // A text without a letter says nothing, and is not taken back.
+            // A text of white space alone says nothing, and is not taken back.
             if text_of(&content).is_some_and(|text| text.trim().is_empty()) {
                 continue;
             }
