@@ -122,6 +122,8 @@ const STEPS: &[&str] = &[
     ",
     // Which thread goes on for one that is continued.
     "ALTER TABLE thread ADD COLUMN continued_by TEXT;",
+    // Receipts of a run that are signed and not written yet, as `DueReceipts`.
+    "ALTER TABLE detached ADD COLUMN receipts TEXT;",
 ];
 
 /// The registry of one person.

@@ -74,6 +74,8 @@ pub(crate) struct DetachedEnd<'a> {
     pub(crate) code: Option<&'a str>,
     pub(crate) at: &'a str,
     pub(crate) report: &'a str,
+    /// Receipts that are to be written once this stands there.
+    pub(crate) receipts: Option<&'a str>,
 }
 
 const ROW: &str = "id, kind, item, base, state, code, asked_at, ended_at, pid, start, place, \
@@ -236,7 +238,8 @@ impl DetachedRuns<'_> {
         })
     }
 
-    /// Writes once how a run ended, which waits or runs; false where that stands there already.
+    /// Writes once how a run ended, which waits or runs; false where that stands there already. Its
+    /// receipts are kept either way, as it ran.
     ///
     /// # Errors
     /// `registry.io`
@@ -248,20 +251,43 @@ impl DetachedRuns<'_> {
                  WHERE id = ?1 AND state IN ('created', 'running')",
                 params![id, end.state, end.code, end.at, end.report],
             )?;
+            let due = "UPDATE detached SET receipts = ?2 WHERE id = ?1";
+            step.execute(due, params![id, end.receipts])?;
             step.execute("DELETE FROM stop WHERE id = ?1", [id])?;
             Ok(changed == 1)
         })
     }
 
-    /// Forgets the oldest of those that ended, so that not too many are kept. Gives the folder and
-    /// the id of each.
+    /// The receipts of a run that are to be written still.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn due_receipts(&mut self, id: &str) -> Result<Option<String>, RegistryError> {
+        let sql = "SELECT receipts FROM detached WHERE id = ?1";
+        let found = self.registry.db.query_row(sql, [id], |row| row.get(0)).optional();
+        found.map(Option::flatten).map_err(|error| self.registry.fail(error))
+    }
+
+    /// The receipts of a run are written.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn receipts_are_written(&mut self, id: &str) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            step.execute("UPDATE detached SET receipts = NULL WHERE id = ?1", [id]).map(drop)
+        })
+    }
+
+    /// Forgets the oldest of those that ended, so that not too many are kept; one whose receipts
+    /// are not written yet is kept. Gives the folder and the id of each.
     ///
     /// # Errors
     /// `registry.io`
     pub(crate) fn forget_oldest(&mut self) -> Result<Vec<(String, String)>, RegistryError> {
         self.registry.in_one_step(|step| {
             let mut query = step.prepare(
-                "DELETE FROM detached WHERE state NOT IN ('created', 'running') AND rowid <=
+                "DELETE FROM detached WHERE state NOT IN ('created', 'running')
+                 AND receipts IS NULL AND rowid <=
                  (SELECT rowid FROM detached WHERE state NOT IN ('created', 'running')
                   ORDER BY rowid DESC LIMIT 1 OFFSET ?1) RETURNING base, id",
             )?;
@@ -475,7 +501,7 @@ mod tests {
 
     const ENV: OneEnv<'static> = OneEnv(b"A=1");
     const END: DetachedEnd<'static> =
-        DetachedEnd { state: "completed", code: None, at: "y", report: "{}" };
+        DetachedEnd { state: "completed", code: None, at: "y", report: "{}", receipts: None };
 
     #[test]
     fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::base::Digest;
 use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::{Code, Diagnose, Place, codes};
-use crate::id::{Fingerprint, Ref};
+use crate::id::Fingerprint;
 use crate::verify::KeyProblem;
 
 codes! {
@@ -37,7 +37,7 @@ pub(crate) enum ReceiptError {
     #[error("no receipt can be written to `{}`, so nothing was run: {source}", .path.display())]
     NoPlace { path: PathBuf, source: io::Error },
     #[error("the run of `{item}` ended with {ended}, but its receipt `{}` could not be written: {source}", .path.display())]
-    Lost { item: Ref, ended: &'static str, path: PathBuf, source: io::Error },
+    Lost { item: String, ended: String, path: PathBuf, source: io::Error },
 }
 
 fn doubt(doubt: &KeyProblem) -> String {
@@ -105,7 +105,7 @@ impl Diagnose for ReceiptError {
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::Lost { item, .. } => Some(item.to_string()),
+            Self::Lost { item, .. } => Some(item.clone()),
             _ => None,
         }
     }

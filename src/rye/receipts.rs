@@ -3,16 +3,21 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
 
 use super::facade::Rye;
 use super::run::Request;
 use crate::base::Digest;
 use crate::base::staged::AtomicFile;
+use crate::base::sync::unpoisoned;
 use crate::diagnostic::Diagnose;
 use crate::diagnostic::Failure;
 use crate::execute::{EXECUTE_TOOL_FAILED, ExecuteError, Outcome, OutputWitness};
 use crate::id::{Fingerprint, Kind, Space};
 use crate::plan::{Plan, PlanFile};
+use crate::registry::Registry;
 use crate::report::{Ran, Receipt, ReceiptError, Warned};
 use crate::verify::{AnyEnvelope, Envelope, KeyError, KeyPair, OwnKeys, PublicKey, TrustStore};
 
@@ -24,7 +29,7 @@ type Place = (PathBuf, u32);
 pub(super) struct ReceiptWriter {
     pair: KeyPair,
     plan_digest: Digest,
-    files: Vec<AtomicFile>,
+    files: Vec<(AtomicFile, u32)>,
     pub(super) witness: OutputWitness,
     started_at: jiff::Timestamp,
 }
@@ -34,6 +39,58 @@ pub(super) struct ReceiptWriter {
 pub(super) struct WrittenReceipts {
     pub(super) paths: Vec<PathBuf>,
     pub(super) lost: Option<ReceiptError>,
+}
+
+/// A receipt that is signed, and is written once the report of its run stands in the registry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DueReceipts {
+    item: String,
+    /// How the run ended.
+    ended: String,
+    text: String,
+    places: Vec<Place>,
+}
+
+/// Where the receipts of a run are kept until its report is written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HeldReceipts(Arc<Mutex<Option<DueReceipts>>>);
+
+impl HeldReceipts {
+    fn hold(&self, due: DueReceipts) {
+        *unpoisoned(self.0.lock()) = Some(due);
+    }
+
+    /// As the registry keeps them.
+    pub(super) fn to_text(&self) -> Option<String> {
+        let due = unpoisoned(self.0.lock());
+        due.as_ref().and_then(|due| serde_json::to_string(due).ok())
+    }
+}
+
+impl DueReceipts {
+    /// Writes the receipts of a run that are due, whichever process asks, and takes note that they
+    /// are written. `None` is that they stand on the disk.
+    ///
+    /// # Errors
+    /// `registry.*`
+    pub(super) fn settle(
+        registry: &mut Registry,
+        id: &str,
+    ) -> Result<Option<ReceiptError>, Failure> {
+        let Some(text) = registry.detached().due_receipts(id)? else { return Ok(None) };
+        // What another rye wrote down in another form is left to it.
+        let Ok(due) = serde_json::from_str::<Self>(&text) else { return Ok(None) };
+        let Self { item, ended, text, places } = due;
+        for (path, mode) in places {
+            let written = AtomicFile::at(&path, mode);
+            if let Err(source) = written.and_then(|file| file.finish(text.as_bytes())) {
+                return Ok(Some(ReceiptError::Lost { item, ended, path, source }));
+            }
+        }
+        registry.detached().receipts_are_written(id)?;
+        Ok(None)
+    }
 }
 
 /// A receipt whose signature holds, and whose word it is.
@@ -108,6 +165,7 @@ impl Receipts<'_> {
                 false => Ok(()),
             };
             made.and_then(|()| AtomicFile::at(&path, mode))
+                .map(|file| (file, mode))
                 .map_err(|source| ReceiptError::NoPlace { path, source })
         });
         let files = files.collect::<Result<_, _>>()?;
@@ -178,13 +236,14 @@ impl Receipts<'_> {
 }
 
 impl ReceiptWriter {
-    /// Signs and writes what happened.
+    /// Signs what happened, and writes it; where it is held, whoever holds it writes it.
     pub(super) fn write(
         self,
         plan: &Plan,
         run_id: &str,
         result: &Result<Outcome, ExecuteError>,
         warnings: &[Warned],
+        held: Option<&HeldReceipts>,
     ) -> WrittenReceipts {
         let ended = match result {
             Ok(Outcome { failure: None, pending: Some(_), .. }) => "pending",
@@ -202,12 +261,20 @@ impl ReceiptWriter {
             Err(error) => return WrittenReceipts { lost: Some(error), ..written },
         };
         let text = Envelope::seal(&self.pair, payload).to_text();
-        for file in self.files {
+        if let Some(held) = held {
+            let places = self.files.iter().map(|(file, mode)| (file.path().to_owned(), *mode));
+            let places: Vec<Place> = places.collect();
+            written.paths = places.iter().map(|(path, _)| path.clone()).collect();
+            let (item, ended) = (plan.item().to_string(), ended.to_owned());
+            held.hold(DueReceipts { item, ended, text, places });
+            return written;
+        }
+        for (file, _) in self.files {
             let path = file.path().to_owned();
             match file.finish(text.as_bytes()) {
                 Ok(()) => written.paths.push(path),
                 Err(source) => {
-                    let item = plan.item().clone();
+                    let (item, ended) = (plan.item().to_string(), ended.to_owned());
                     written.lost = Some(ReceiptError::Lost { item, ended, path, source });
                 }
             }

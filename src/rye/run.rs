@@ -14,7 +14,7 @@ use super::facade::Rye;
 use super::failed::Failed;
 use super::grants;
 use super::load::Loader;
-use super::receipts::{ReceiptWriter, WrittenReceipts};
+use super::receipts::{HeldReceipts, ReceiptWriter, WrittenReceipts};
 #[cfg(feature = "code")]
 use super::saved_snippet::Nesting;
 use super::threads::{Resuming, ThreadParent, Threads, max_async};
@@ -57,6 +57,8 @@ pub struct Request {
     pub(crate) approval: Option<Approval>,
     /// Where a receipt of the run goes.
     pub(crate) receipt: Option<PathBuf>,
+    /// Takes the receipts of the run in the place of the disk, until its report is written.
+    pub(super) held_receipts: Option<HeldReceipts>,
     /// The plan is for the record: its program is digested, and an item without a plan is refused.
     pub(crate) for_record: bool,
     /// The real path of a folder that a tool works in instead of the project, and knows as its
@@ -107,6 +109,7 @@ impl Request {
             plan: None,
             approval: None,
             receipt: None,
+            held_receipts: None,
             for_record: false,
             workplace: None,
             sandbox: SandboxChoice::Auto,
@@ -405,7 +408,9 @@ impl Runs<'_> {
     ) -> Result<(Outcome, WrittenReceipts), Failure> {
         let witness = writer.as_ref().map(|writer| &writer.witness);
         let result = self.execute(plan, caller, witness, sink);
-        let written = writer.map(|writer| writer.write(plan, caller.run_id, &result, warnings));
+        let held = caller.request.held_receipts.as_ref();
+        let written =
+            writer.map(|writer| writer.write(plan, caller.run_id, &result, warnings, held));
         let written = written.unwrap_or_default();
         match (result, written.lost) {
             (Ok(outcome), lost) => Ok((outcome, WrittenReceipts { lost, ..written })),

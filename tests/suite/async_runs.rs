@@ -110,6 +110,37 @@ fn the_answer_of_a_tool_that_fails_is_its_failure_with_its_status() {
     assert_eq!(state(&world, &id), "failed");
 }
 
+/// The report is written first, so whatever happens then the receipt can still be written.
+#[test]
+fn a_receipt_that_was_not_written_behind_the_report_is_told_and_written_by_whoever_asks_next() {
+    let world = World::new();
+    let out = world.project().join("out");
+    for (body, status, code) in [
+        ("rm -r out; echo '{\"ran\": true}'\n", 0, Value::Null),
+        ("rm -r out; exit 3\n", 1, json!("execute.tool_failed")),
+    ] {
+        fs::create_dir(&out).unwrap();
+        world.signed(".ai/tools/acme/loses.sh", &tool(body));
+        let told = start(&world, &["tool:acme/loses", "--receipt", "out/r.json"]);
+        let id = id_of(&told);
+        for _ in 0..2 {
+            let (status, waited) = world.json(&["thread", "wait", &id]);
+            assert_eq!((status, &waited["code"]), (6, &json!("receipt.io")), "{waited}");
+            assert_eq!(waited["metadata"]["receipts"], Value::Null, "{waited}");
+        }
+        assert_eq!(state(&world, &id), if status == 0 { "completed" } else { "failed" });
+        fs::create_dir(&out).unwrap();
+        let waited = world.json(&["thread", "wait", &id]);
+        assert_eq!((waited.0, &waited.1["code"]), (status, &code), "{}", waited.1);
+        let said = world.rye(&["receipt", "verify", "out/r.json"]);
+        assert_eq!(said.status, 0, "{said:?}");
+        // It is written once, and not again behind the back of whoever took it away.
+        fs::remove_dir_all(&out).unwrap();
+        assert_eq!(world.json(&["thread", "wait", &id]), waited);
+        assert!(!out.exists());
+    }
+}
+
 #[test]
 fn what_is_refused_is_refused_at_once_and_leaves_nothing() {
     let world = world();

@@ -17,6 +17,7 @@ use crate::report::{Report, error_json};
 use crate::rye::builder::RyeBuilder;
 use crate::rye::facade::{Rye, now};
 use crate::rye::failed::Failed;
+use crate::rye::receipts::{DueReceipts, HeldReceipts};
 use crate::rye::run::Request;
 use crate::rye::threads::is_asked_to_stop;
 use crate::thread::ThreadError;
@@ -45,12 +46,15 @@ fn run() -> Option<()> {
     let _held = hold_signals();
     // Whoever asked may be gone, which changes nothing.
     let _ = say_ready();
-    let end = ended(&asked, start);
+    let receipts = HeldReceipts::default();
+    let end = ended(&asked, &receipts, start);
     let at = now().to_string();
     let (state, code) = (end.state, end.code.as_deref());
-    let report = end.report.to_string();
-    let end = DetachedEnd { state, code, at: &at, report: &report };
+    let (report, receipts) = (end.report.to_string(), receipts.to_text());
+    let end = DetachedEnd { state, code, at: &at, report: &report, receipts: receipts.as_deref() };
     registry.detached().end(&asked.id, end).ok()?;
+    // Where they cannot be written now, whoever asks how the run ended tries again.
+    let _ = DueReceipts::settle(&mut registry, &asked.id);
     for (base, id) in registry.detached().forget_oldest().ok()? {
         forget_log(Path::new(&base), &id);
     }
@@ -64,8 +68,9 @@ struct RunEnd {
     report: Value,
 }
 
-fn ended(asked: &DetachedRequest, start: Instant) -> RunEnd {
+fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> RunEnd {
     match asked.to_request().and_then(|request| {
+        let request = Request { held_receipts: Some(receipts.clone()), ..request };
         let builder = RyeBuilder::from_vars(Vars::from_process()).cwd(asked.cwd.clone());
         let builder = match &asked.project {
             Some(project) => builder.project(project.clone()),

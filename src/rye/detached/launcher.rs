@@ -101,7 +101,7 @@ impl Launcher {
         let diagnostic = Diagnostic::from(error);
         let report = error_json(&diagnostic, None, &[], Duration::ZERO, None).to_string();
         let (at, code) = (now().to_string(), Some(diagnostic.code.name()));
-        let end = DetachedEnd { state: "failed", code, at: &at, report: &report };
+        let end = DetachedEnd { state: "failed", code, at: &at, report: &report, receipts: None };
         self.registry.detached().end(id, end).map(drop)
     }
 

@@ -17,6 +17,7 @@ use crate::host::kill_tree;
 use crate::registry::{Amounts, Continuations, DetachedEnd, DetachedRow, Registry, ThreadRow};
 use crate::report::error_json;
 use crate::rye::facade::now;
+use crate::rye::receipts::DueReceipts;
 use crate::thread::{Awaited, ThreadError, ThreadId, is_uuid, output_log};
 
 /// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
@@ -350,7 +351,7 @@ impl Threads<'_> {
         let (item, none) = (Some(known.item()), Duration::ZERO);
         let report = error_json(&diagnostic, item, &[], none, None).to_string();
         let (code, at) = (Some(diagnostic.code.name()), now().to_string());
-        let end = DetachedEnd { state, code, at: &at, report: &report };
+        let end = DetachedEnd { state, code, at: &at, report: &report, receipts: None };
         match known.state() == "created" && registry.detached().end_waiting(id, end)? {
             true => self.run(id).map(Some),
             false => Ok(None),
@@ -416,11 +417,26 @@ pub(super) fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun
     };
     let thread = if is_uuid(id) { None } else { registry.thread(id)?.ok() };
     let report = report.and_then(|text| crate::parse::json(&text).ok());
+    let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;
     let is_earlier = thread.is_some() && detached.as_ref().is_some_and(|run| run.is_earlier);
     let (report, earlier) = if is_earlier { (None, report) } else { (report, None) };
     let detached = detached.filter(|_| !is_earlier);
     let is_known = thread.is_some() || detached.is_some();
     Ok(is_known.then_some(KnownRun { thread, detached, report, earlier }))
+}
+
+/// What a run gave, once its receipts are written; one that cannot be written is told as lost.
+fn with_receipts(registry: &mut Registry, id: &str, mut report: Value) -> Result<Value, Failure> {
+    if let (Some(lost), Some(fields)) =
+        (DueReceipts::settle(registry, id)?, report.as_object_mut())
+    {
+        fields.insert("status".into(), "error".into());
+        fields.extend(Diagnostic::from(&lost).to_json());
+        if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+            metadata.remove("receipts");
+        }
+    }
+    Ok(report)
 }
 
 /// What came of one that ended.
