@@ -1,7 +1,13 @@
 //! Every cap, once, each with its reason; those of what a thread does in its sandbox stand in
-//! `limits/workspace.rs`.
+//! `limits/workspace.rs`, those of what is kept of it in `limits/record.rs`.
 
+mod record;
 mod workspace;
+
+pub(crate) use record::{
+    LIVE_WORDS_BYTES, THREAD_FILE_BYTES, THREAD_FILES_TOLD, THREAD_LINE_BYTES, THREAD_READINGS,
+    THREAD_RECORD_BYTES,
+};
 
 pub(crate) use workspace::{
     BACKEND_STREAMS, STREAM_WAITING, WORKSPACE_COMMAND_CHARS, WORKSPACE_DEPTH,
@@ -544,16 +550,6 @@ pub(crate) const CONTINUE_AT_PERCENT: u128 = 90;
 pub(crate) const SUMMARY_ASKS: usize = 2;
 /// Longest part of arguments that are not valid which is told, in characters (threads 4.2).
 pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
-/// Largest record of a thread that is read, in bytes: it is read as a whole.
-pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
-/// Files in the folder of a record that nothing names, which are told by name.
-pub(crate) const THREAD_FILES_TOLD: usize = 100;
-/// Most words of one answer that are told while they come, in bytes; the whole answer is told once
-/// it is there.
-pub(crate) const LIVE_WORDS_BYTES: usize = 1 << 20;
-/// Longest line of a transcript that is read while it is written, in bytes: what is longer than a
-/// result may be is kept beside it.
-pub(crate) const THREAD_LINE_BYTES: usize = 64 << 20;
 /// Verdicts of hooks that are kept until the call that met them is written down; a snippet may make
 /// very many calls, and of those the newest are told.
 pub(crate) const THREAD_HOOK_EVENTS: usize = 1_000;
@@ -572,6 +568,9 @@ pub(crate) const PROVIDER_TRIES: u32 = 5;
 /// Largest answer of a provider in bytes: many times what a model writes in one turn, with what is
 /// around each piece.
 pub(crate) const PROVIDER_ANSWER_BYTES: usize = 64 << 20;
+/// Largest turn of a model in bytes, as it is written down: far more than one says, and far less
+/// than the longest line of a record.
+pub(crate) const PROVIDER_TURN_BYTES: usize = 16 << 20;
 /// Largest event of its stream in bytes: one piece of an answer.
 pub(crate) const PROVIDER_EVENT_BYTES: usize = 8 << 20;
 /// What is read of an answer that says what went wrong, in bytes.

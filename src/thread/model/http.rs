@@ -19,7 +19,9 @@ use crate::base::Mask;
 use crate::base::again::{backoff, retry_after};
 use crate::base::durations::{CONNECT_TIMEOUT_MS, PROVIDER_WAIT_MAX_MS};
 use crate::base::event_stream::EventStream;
-use crate::base::limits::{PROVIDER_ANSWER_BYTES, PROVIDER_EVENT_BYTES, PROVIDER_FAULT_BYTES};
+use crate::base::limits::{
+    PROVIDER_ANSWER_BYTES, PROVIDER_EVENT_BYTES, PROVIDER_FAULT_BYTES, PROVIDER_TURN_BYTES,
+};
 use crate::base::mask::StreamMask;
 use crate::diagnostic::Failure;
 use crate::host::{AnswerPart, Host, HttpCall, NetFault, NetSettings, Vars, fits_header};
@@ -148,7 +150,15 @@ impl<'a> HttpModel<'a> {
             }
         };
         let why = match fault {
-            None => return Ok(answer.turn(&self.mask, &self.from, asked.messages.len())),
+            None => {
+                let turn = answer.turn(&self.mask, &self.from, asked.messages.len());
+                if turn.to_json().to_string().len() <= PROVIDER_TURN_BYTES {
+                    return Ok(turn);
+                }
+                let most = PROVIDER_TURN_BYTES >> 20;
+                let why = format!("what its model says has more than {most} MiB");
+                Lost::Failed(self.bad_answer(&why))
+            }
             Some(AnswerFault::Bad(why)) => Lost::Failed(self.bad_answer(&why)),
             Some(AnswerFault::Told { kind, message }) => {
                 let said = short(&self.mask.text(&message));

@@ -10,7 +10,7 @@ use super::{
     world,
 };
 use crate::http::server::{Reply, Server, answer};
-use crate::threads::{events, fork, rows};
+use crate::threads::{events, fork, rows, transcript};
 use crate::world::World;
 
 fn failures(world: &World, id: &str) -> Vec<(Value, Value)> {
@@ -245,6 +245,24 @@ fn what_is_no_answer_is_told_and_not_asked_for_again() {
             assert_eq!(server.requests().len(), 1);
             assert!(rows(&world)[0]["used"]["tokens"].as_u64() > Some(0), "it may have cost");
         }
+    }
+}
+
+/// Each line of a record can be read by whoever watches, so an answer has an end too.
+#[test]
+fn an_answer_that_no_record_should_hold_ends_the_thread_and_what_it_wrote_is_shown() {
+    for spoken in ALL {
+        let long = Words { piece: 1 << 20, ..says(&"word ".repeat(4 << 20)) };
+        let server = Checked::new(spoken, move |_, at| reply(spoken, &long, at));
+        let world = world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &[]);
+        let got = (status, told["code"].as_str().unwrap());
+        assert_eq!(got, (7, "provider.bad_answer"), "{spoken:?} {told}");
+        assert!(told["error"].as_str().unwrap().contains("16 MiB"), "{told}");
+        let id = newest(&world);
+        assert_eq!(world.json(&["thread", "verify", &id]).0, 0);
+        let path = transcript(&world, &id);
+        assert!(std::fs::metadata(path).unwrap().len() < 1 << 20, "nothing of it is kept");
     }
 }
 
