@@ -65,7 +65,8 @@ impl ThreadRow {
 
     /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
     /// ask at once, one gets it. What it waits for is the request with that id: whatever else was
-    /// asked for it is withdrawn. Where limits are given, they hold from here on.
+    /// asked for it is withdrawn. Where limits are given, they hold from here on, and so does the
+    /// folder of its record.
     ///
     /// # Errors
     /// `registry.io`
@@ -79,7 +80,7 @@ impl ThreadRow {
         registry.in_one_step(|step| {
             let claimed = step.execute(
                 "UPDATE thread SET status = 'running', code = NULL, ended_at = NULL, pid = ?2, \
-                 start = ?3, place = ?8 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
+                 start = ?3, place = ?8, base = ?9 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
                  AND checkpoint IS ?5 AND pid IS ?6 AND start IS ?7",
                 params![
                     self.id,
@@ -90,6 +91,7 @@ impl ThreadRow {
                     self.process.map(|process| process.pid),
                     self.process.map(|process| process.start),
                     place_of(own),
+                    self.base,
                 ],
             )?;
             if claimed == 1 {

@@ -9,6 +9,7 @@ use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_SAFE_ALPHA
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::key::{KeyPair, PublicKey};
 use crate::base::canon;
@@ -28,6 +29,8 @@ pub(crate) enum PayloadType {
     Statement,
     /// How far the record of a thread came (threads 7).
     Checkpoint,
+    /// What is known of a thread when it starts (threads 7).
+    Thread,
 }
 
 impl PayloadType {
@@ -35,6 +38,7 @@ impl PayloadType {
         match self {
             Self::Statement => "application/vnd.in-toto+json",
             Self::Checkpoint => "application/vnd.rye.checkpoint+json",
+            Self::Thread => "application/vnd.rye.thread+json",
         }
     }
 }
@@ -170,13 +174,8 @@ impl Envelope {
             return Err(format!("its payload is `{}`, not `{}`", wire.payload_type, kind.as_str()));
         }
         let [WireSignature { keyid, sig }] = wire.signatures;
-        let decoded = |text: &str| STANDARD.decode(text).ok();
-        let payload = decoded(&wire.payload).ok_or("its payload is not base64")?;
-        let sig = decoded(&sig).and_then(|sig| sig.try_into().ok());
-        let sig = sig.ok_or("its signature is not base64 of 64 bytes")?;
-        let key = keyid
-            .parse()
-            .map_err(|_| format!("its key id `{keyid}` is not a valid fingerprint"))?;
+        let payload = STANDARD.decode(&wire.payload).map_err(|_| "its payload is not base64")?;
+        let (key, sig) = signed_by(&keyid, &sig)?;
         Ok(Self { kind, payload, key, sig })
     }
 
@@ -193,6 +192,38 @@ impl Envelope {
         serde_json::to_string(&wire).expect("three texts are JSON") + "\n"
     }
 
+    /// The payload, which is a JSON object, as canonical text with the signature in it as
+    /// `_signature`; ends with a line feed.
+    ///
+    /// # Errors
+    /// The payload is not such an object.
+    pub(crate) fn to_document(&self) -> Result<String, String> {
+        let document = canon::read(&self.payload).map_err(|error| error.to_string())?;
+        let Value::Object(mut document) = document else { return Err(NOT_AN_OBJECT.into()) };
+        let sig = STANDARD.encode(self.sig);
+        let signature = json!({"keyid": self.key.to_string(), "sig": sig});
+        document.insert(SIGNATURE.into(), signature);
+        let text = canon::write(&document.into()).map_err(|error| error.to_string())?;
+        Ok(String::from_utf8_lossy(&text).into_owned() + "\n")
+    }
+
+    /// Reads such a text; says nothing about who signed it.
+    ///
+    /// # Errors
+    /// A sentence, for every text but the canonical one.
+    pub(crate) fn read_document(kind: PayloadType, text: &[u8]) -> Result<Self, String> {
+        let text = text.strip_suffix(b"\n").ok_or("its last line has no end")?;
+        let Value::Object(mut document) = canon::read(text).map_err(|e| e.to_string())? else {
+            return Err(NOT_AN_OBJECT.into());
+        };
+        let signature = document.remove(SIGNATURE).unwrap_or_default();
+        let WireSignature { keyid, sig } = serde_json::from_value(signature)
+            .map_err(|error| format!("its `{SIGNATURE}` has another form: {error}"))?;
+        let (key, sig) = signed_by(&keyid, &sig)?;
+        let payload = canon::write(&document.into()).map_err(|error| error.to_string())?;
+        Ok(Self { kind, payload, key, sig })
+    }
+
     /// The key that the envelope names.
     pub(crate) fn key(&self) -> Fingerprint {
         self.key
@@ -204,6 +235,19 @@ impl Envelope {
         let signed = named && key.verifies(&pae(self.kind.as_str(), &self.payload), &self.sig);
         signed.then_some(self.payload.as_slice())
     }
+}
+
+const SIGNATURE: &str = "_signature";
+
+const NOT_AN_OBJECT: &str = "it is not a JSON object";
+
+/// A key and its signature, as they stand in a text.
+fn signed_by(keyid: &str, sig: &str) -> Result<(Fingerprint, [u8; 64]), String> {
+    let sig = STANDARD.decode(sig).ok().and_then(|sig| sig.try_into().ok());
+    let sig = sig.ok_or("its signature is not base64 of 64 bytes")?;
+    let key = keyid.parse();
+    let key = key.map_err(|_| format!("its key id `{keyid}` is not a valid fingerprint"))?;
+    Ok((key, sig))
 }
 
 #[cfg(test)]

@@ -113,6 +113,8 @@ pub(crate) enum ThreadError {
     RecordInvalid { id: ThreadId, finding: RecordFinding },
     #[error("the record `{}` cannot be written or read: {source}", .path.display())]
     Record { path: PathBuf, source: io::Error },
+    #[error("the record of `{id}` is not at `{}`", .path.display())]
+    RecordGone { id: ThreadId, path: PathBuf },
     #[error("two tools of the thread have the name `{name}`: {first} and {second}")]
     ToolNameConflict { name: String, first: String, second: String },
     #[error("`{provider}` has no model `{}`", escape_line(.model))]
@@ -143,6 +145,25 @@ fn stopped_at(breach: &Breach) -> String {
             format!("stopped at its limit `{limit}`: {current} of {max} US dollars")
         }
         _ => format!("stopped at its limit `{limit}`: {current} of {max}"),
+    }
+}
+
+/// What to do about a record that does not hold.
+fn next_step(id: &ThreadId, finding: &RecordFinding) -> String {
+    match finding {
+        RecordFinding::Unsigned => {
+            format!("`rye thread resume {id}` starts it over with what it began with")
+        }
+        RecordFinding::RevokedKey { key, .. } => format!(
+            "rely on it only if you know that it was signed before the key was lost; if you \
+             revoked it by a slip, `rye trust unrevoke {key}`"
+        ),
+        RecordFinding::ForeignKey { .. } => {
+            "verify it where it was made, by the person who ran it".into()
+        }
+        RecordFinding::Broken(_) | RecordFinding::Blob { .. } => {
+            "do not rely on it; a backup of its folder may be whole".into()
+        }
     }
 }
 
@@ -187,7 +208,7 @@ impl Diagnose for ThreadError {
                     THREAD_RECORD_INVALID
                 }
             },
-            Self::Record { .. } => THREAD_RECORD_IO,
+            Self::Record { .. } | Self::RecordGone { .. } => THREAD_RECORD_IO,
             Self::ToolNameConflict { .. } => THREAD_TOOL_NAME_CONFLICT,
             Self::UnknownModel { .. } => THREAD_UNKNOWN_MODEL,
             Self::UnknownPrice { .. } => THREAD_UNKNOWN_PRICE,
@@ -267,22 +288,13 @@ impl Diagnose for ThreadError {
                 format!("read it, and let it in with `rye trust allow-provider {item}`")
             }
             Self::OwnKeyRevoked { .. } => "make another key with `rye keys rotate`".into(),
-            Self::RecordInvalid { id, finding } => match finding {
-                RecordFinding::Unsigned => {
-                    format!("`rye thread resume {id}` starts it over with what it began with")
-                }
-                RecordFinding::RevokedKey { key, .. } => format!(
-                    "rely on it only if you know that it was signed before the key was lost; if \
-                     you revoked it by a slip, `rye trust unrevoke {key}`"
-                ),
-                RecordFinding::ForeignKey { .. } => {
-                    "verify it where it was made, by the person who ran it".into()
-                }
-                RecordFinding::Broken(_) | RecordFinding::Blob { .. } => {
-                    "do not rely on it; a backup of its folder may be whole".into()
-                }
-            },
+            Self::RecordInvalid { id, finding } => next_step(id, finding),
             Self::Record { .. } => "see whether the disk is full and the folder is yours".into(),
+            Self::RecordGone { .. } => {
+                "if its project was moved, ask in the project where it lies now; else bring the \
+                 folder back from a backup"
+                    .into()
+            }
             Self::ToolNameConflict { .. } => {
                 "grant one of them only, in `<permissions>` of the directive".into()
             }
@@ -321,9 +333,9 @@ impl Diagnose for ThreadError {
             | Self::NotRunning { id, .. }
             | Self::NotKilled { id, .. }
             | Self::StillRuns { id, .. } => object(json!({"thread_id": id})),
-            Self::Drifted { id, .. } | Self::NotResumable { id, .. } => {
-                object(json!({"thread_id": id.as_str()}))
-            }
+            Self::Drifted { id, .. }
+            | Self::NotResumable { id, .. }
+            | Self::RecordGone { id, .. } => object(json!({"thread_id": id.as_str()})),
             Self::Continued { id, by } => {
                 object(json!({"thread_id": id.as_str(), "continued_by": by}))
             }

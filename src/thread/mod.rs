@@ -40,6 +40,7 @@ mod stream;
 #[cfg(test)]
 mod stream_tests;
 mod table;
+mod thread_file;
 mod thread_id;
 mod tool;
 mod transcript_lines;
@@ -73,6 +74,7 @@ pub(crate) use record_check::{CheckedRecord, RecordFinding, check_record};
 pub(crate) use record_files::{CheckedFiles, check_files};
 pub(crate) use replay::{Replayed, replay};
 pub(crate) use table::{TableTool, ToolTable, tool_name};
+pub(crate) use thread_file::RECORD_VERSION;
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
 pub(crate) use transcript_lines::TranscriptLines;
 pub(crate) use waits::Awaited;

@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 
 use super::error::ThreadError;
 use super::live_words::{LiveWords, output_log, words};
+use super::thread_file::{THREAD_STARTED, write_thread_file};
 use super::thread_id::ThreadId;
 use crate::base::bytes::{refuse_links, write_atomic};
-use crate::base::limits::ID_BYTES;
+use crate::base::limits::{ID_BYTES, THREAD_LINE_BYTES};
 use crate::base::{Digest, Digesting, canon};
 use crate::verify::{Envelope, KeyPair, PayloadType};
 
@@ -208,6 +209,17 @@ impl Record {
         &self.id
     }
 
+    /// Writes down what the thread begins with: in `thread.json`, and as the first event.
+    ///
+    /// # Errors
+    /// `thread.record_io`
+    pub(crate) fn begin(&mut self, began: Value) -> Result<(), ThreadError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let written = write_thread_file(folder, &self.pair, &began);
+        written.map_err(|source| self.lost(source))?;
+        self.event(THREAD_STARTED, began)
+    }
+
     /// Adds one event.
     ///
     /// # Errors
@@ -289,6 +301,11 @@ impl Record {
     }
 
     fn line(&mut self, line: &str) -> Result<(), ThreadError> {
+        // What is written can be read by whoever watches.
+        if line.len() > THREAD_LINE_BYTES {
+            let most = THREAD_LINE_BYTES >> 20;
+            return Err(self.lost(io::Error::other(format!("an event has more than {most} MiB"))));
+        }
         self.file.write_all(line.as_bytes()).map_err(|source| self.lost(source))?;
         self.written.take(line.as_bytes());
         Ok(())

@@ -1,5 +1,6 @@
 //! Whether the record of a thread is what was signed (threads 7).
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -50,6 +51,9 @@ impl fmt::Display for RecordFinding {
     }
 }
 
+/// The status of a thread for which another one goes on.
+const CONTINUED: &str = "continued";
+
 /// What is found where a thread was killed before anything of it was signed.
 const NO_CHECKPOINT: &str = "it has no checkpoint, so nothing in it is signed";
 
@@ -71,6 +75,8 @@ pub(crate) struct CheckedRecord {
     /// The digest of the last checkpoint's line, and of the one before it.
     pub(crate) last: Option<Digest>,
     pub(crate) before_last: Option<Digest>,
+    /// Those of all of them.
+    pub(crate) digests: BTreeSet<Digest>,
     /// The first thing that is wrong.
     pub(crate) finding: Option<RecordFinding>,
 }
@@ -111,6 +117,7 @@ pub(crate) fn check_record(
                     checked.key = Some(envelope.key());
                     checked.before_last = checked.last;
                     checked.last = Some(Digest::of(line));
+                    checked.digests.extend(checked.last);
                 }
                 Err(why) => {
                     checked.finding = Some(why);
@@ -138,8 +145,12 @@ pub(crate) fn check_record(
 }
 
 /// Whether a line behind a final checkpoint says that the thread went on, or that it ended while it
-/// waited; also one that was being written when its process was killed.
+/// waited; also one that was being written when its process was killed. One that is continued never
+/// goes on itself.
 fn goes_on(line: &[u8], status: &str) -> bool {
+    if status == CONTINUED {
+        return false;
+    }
     let is_whole = line.ends_with(b"\n");
     let event = serde_json::from_slice::<Value>(line).ok();
     event.map_or(!is_whole, |event| {

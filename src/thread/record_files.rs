@@ -6,12 +6,17 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::record::{BLOBS, TRANSCRIPT};
 use super::record_check::RecordFinding;
+use super::thread_file::{THREAD_FILE, check_thread_file};
+use super::thread_id::ThreadId;
 use crate::base::bytes::open_plain;
 use crate::base::limits::{THREAD_FILES_TOLD, THREAD_RECORD_BYTES};
 use crate::base::{Digest, Digesting};
+use crate::id::Fingerprint;
+use crate::verify::PublicKey;
 
 /// What stands beside a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,11 +30,18 @@ pub(crate) struct CheckedFiles {
 }
 
 /// Reads the files in the folder of a record, of which `proven` is what its checkpoints sign. Each
-/// is read piece by piece.
+/// is read piece by piece. Gives its `thread.json` too, where it has one.
 ///
 /// # Errors
-/// The first blob that is named, and is missing or other than its name says.
-pub(crate) fn check_files(folder: &Path, proven: &[u8]) -> Result<CheckedFiles, RecordFinding> {
+/// The first blob that is named, and is missing or other than its name says; or what does not hold
+/// of `thread.json`.
+pub(crate) fn check_files(
+    folder: &Path,
+    proven: &[u8],
+    id: &ThreadId,
+    key_of: &dyn Fn(Fingerprint) -> Result<PublicKey, RecordFinding>,
+) -> Result<(CheckedFiles, Option<Value>), RecordFinding> {
+    let thread_file = check_thread_file(folder, proven, id, key_of)?;
     let named = named(proven);
     for (blob, line) in &named {
         let fault = |why: String| RecordFinding::Blob { line: *line, blob: blob.clone(), why };
@@ -45,10 +57,12 @@ pub(crate) fn check_files(folder: &Path, proven: &[u8]) -> Result<CheckedFiles, 
         }
     }
     let mut others = others(folder, &named).unwrap_or_default();
+    others.retain(|name| thread_file.is_none() || name != THREAD_FILE);
     let unproven = others.len() as u64;
     others.sort_unstable();
     others.truncate(THREAD_FILES_TOLD);
-    Ok(CheckedFiles { blobs: named.len() as u64, unproven, unproven_names: others })
+    let blobs = named.len() as u64;
+    Ok((CheckedFiles { blobs, unproven, unproven_names: others }, thread_file))
 }
 
 /// The blobs that lines name, each with the number of the first line, from 1.
@@ -102,6 +116,7 @@ mod tests {
     use super::check_files;
     use crate::base::Digest;
     use crate::thread::record_check::RecordFinding;
+    use crate::thread::thread_id::ThreadId;
     use serde_json::json;
     use std::fs;
 
@@ -116,15 +131,19 @@ mod tests {
         let write = |text: &str| fs::write(&path, text).unwrap();
         let line = json!({"event": "tool_call_result", "blob": digest});
         let lines = format!("{}\n{line}\n{line}\n{{\"blob\":", json!({"event": "x"}));
-        let check = || check_files(folder.path(), lines.as_bytes());
-        let fault = || match check() {
+        let id = ThreadId::new(&"acme/look".parse().unwrap()).unwrap();
+        let nobody = |key| Err(RecordFinding::ForeignKey { key });
+        let check = |lines: &str| {
+            check_files(folder.path(), lines.as_bytes(), &id, &nobody).map(|(files, _)| files)
+        };
+        let fault = || match check(&lines) {
             Err(RecordFinding::Blob { line, blob, why }) => (line, blob == digest, why),
             other => panic!("{other:?}"),
         };
         assert_eq!(fault(), (2, true, "is missing".into()));
         write(&whole);
         fs::write(folder.path().join("transcript.jsonl"), &lines).unwrap();
-        let good = check().unwrap();
+        let good = check(&lines).unwrap();
         assert_eq!((good.blobs, good.unproven), (1, 0));
         write(&whole.replacen("long", "lonG", 1));
         assert_eq!(fault(), (2, true, "was changed".into()));
@@ -137,13 +156,13 @@ mod tests {
         write(&whole);
         fs::write(blobs.join("other"), "x").unwrap();
         fs::write(folder.path().join("note"), "x").unwrap();
-        let good = check().unwrap();
+        let good = check(&lines).unwrap();
         assert_eq!(
             (good.unproven, good.unproven_names),
             (2, vec!["blobs/other".into(), "note".into()])
         );
         let bad = format!("{}\n", json!({"event": "x", "blob": "../../x"}));
-        let bad = check_files(folder.path(), bad.as_bytes()).unwrap_err();
+        let bad = check(&bad).unwrap_err();
         assert!(bad.to_string().contains("line 1") && bad.to_string().contains("not the digest"));
     }
 }

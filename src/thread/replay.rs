@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::continuation::{ASKS_SUMMARY, Continued};
 use super::model::{Message, ModelCall, Turn};
 use super::record::THREAD_RESUMED;
+use super::thread_file::THREAD_STARTED;
 use super::waits::{Awaited, THREAD_WAITING};
 use crate::parse::{TokenCounts, json as read_json};
 
@@ -91,7 +92,7 @@ impl Replayed {
     fn take(&mut self, event: &Value) -> Option<()> {
         let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
         match event.get("event").and_then(Value::as_str) {
-            Some("thread_started") => self.start(event.as_object()?.clone())?,
+            Some(THREAD_STARTED) => self.start(event.as_object()?.clone())?,
             Some("cognition_in") => {
                 let user = text("user")?;
                 if let Some(system) = text("system") {

@@ -5,15 +5,15 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::tool;
+use crate::async_runs::{eventually, tool};
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, rows, transcript, world,
 };
-use crate::world::{World, fingerprint};
+use crate::world::{World, fingerprint, sha256};
 
 /// A thread that is over, one of whose results was too long for its model.
 fn with_a_blob() -> (World, String) {
-    let turns = json!([call("acme_echo", &json!({})), hand_over(), hand_over()]);
+    let turns = json!([call("acme_echo", &json!({})), hand_over(), hand_over(), hand_over()]);
     let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
     let long = "printf '\"'; head -c 60000 /dev/zero | tr '\\0' x; printf '\"\\n'\n";
     world.signed(".ai/tools/acme/echo.sh", &tool(long));
@@ -151,4 +151,150 @@ fn no_folder_on_the_way_to_a_record_is_a_link_but_the_root_of_a_space_may_be_one
     assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(verify(&world, said.json()["thread_id"].as_str().unwrap()).0, 0);
     assert!(away.join("state/threads/rye").is_dir());
+}
+
+#[test]
+fn the_record_of_a_moved_project_is_found_where_it_lies_now_and_only_if_it_is_the_newest() {
+    let (world, id) = with_a_blob();
+    let moved = world.outside().join("moved");
+    let transcript_there = moved.join(".ai/state/threads").join(&id).join("transcript.jsonl");
+    let old = transcript(&world, &id);
+    let before = fs::read(&old).unwrap();
+    assert_eq!(world.json(&["thread", "resume", &id, "once more"]).0, 0);
+    fs::rename(world.project(), &moved).unwrap();
+    fs::create_dir(world.project()).unwrap();
+    let ask = |folder: &std::path::Path, args: &[&str]| {
+        let said = world.rye_in(folder, &[args, &["--json"]].concat(), b"");
+        let told = said.stdout.lines().last().unwrap_or_default();
+        (said.status, serde_json::from_str::<Value>(told).unwrap_or_else(|_| panic!("{said:?}")))
+    };
+    let verbs: [&[&str]; 5] = [
+        &["thread", "verify", &id],
+        &["thread", "show", &id],
+        &["thread", "wait", &id],
+        &["thread", "export", &id],
+        &["thread", "tail", &id],
+    ];
+    for verb in verbs.iter().chain([&["thread", "resume", &id, "and now"][..]].iter()) {
+        let (status, told) = ask(&world.project(), verb);
+        assert_eq!((status, &told["code"]), (6, &json!("thread.record_io")), "{verb:?} {told}");
+        let error = told["error"].as_str().unwrap();
+        assert!(error.contains("is not at") && error.contains(old.to_str().unwrap()), "{told}");
+        assert!(told["help"].as_str().unwrap().contains("moved"), "{told}");
+        assert!(!old.exists(), "nothing is made there");
+    }
+    for verb in verbs {
+        let (status, told) = ask(&moved, verb);
+        assert_eq!(status, 0, "{verb:?} {told}");
+    }
+    // An older state of it is not taken for it.
+    let newest = fs::read(&transcript_there).unwrap();
+    fs::write(&transcript_there, &before).unwrap();
+    for verb in verbs {
+        let (status, told) = ask(&moved, verb);
+        assert_eq!(
+            (status, &told["code"]),
+            (4, &json!("thread.record_invalid")),
+            "{verb:?} {told}"
+        );
+    }
+    fs::write(&transcript_there, &newest).unwrap();
+    // It goes on there, and is known to lie there from then on, wherever it is asked for.
+    assert_eq!(world.rye_in(&moved, &["trust", "project", "--yes"], b"").status, 0);
+    let (status, told) = ask(&moved, &["thread", "resume", &id, "and now"]);
+    assert_eq!(status, 0, "{told}");
+    let (status, told) = ask(&world.project(), &["thread", "verify", &id]);
+    assert_eq!(status, 0, "{told}");
+    assert_eq!(told["transcript"], json!(transcript_there.to_str().unwrap()));
+}
+
+#[test]
+fn what_a_thread_began_with_stands_signed_beside_its_record_table() {
+    let (world, id) = with_a_blob();
+    let path = transcript(&world, &id).with_file_name("thread.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let began = &events(&world, &id, "thread_started")[0];
+    for (name, want) in [
+        ("version", json!(1)),
+        ("thread_id", json!(id)),
+        ("item_id", json!("directive:acme/go")),
+        ("sha256", began["sha256"].clone()),
+        ("parent", Value::Null),
+        ("provider", json!("tool:acme/script")),
+        ("provider_sha256", began["provider_sha256"].clone()),
+        ("model", json!("m")),
+        ("limits", began["limits"].clone()),
+        ("permissions", began["permissions"].clone()),
+        ("key", json!(fingerprint(&world.own_key()))),
+    ] {
+        assert_eq!(document[name], want, "{name}");
+    }
+    assert_eq!(document["_signature"]["keyid"], document["key"]);
+    assert!(began["provider_sha256"].as_str().is_some_and(|it| it.len() == 64), "{began}");
+    let (status, told) = world.json(&["thread", "export", &id]);
+    assert_eq!((status, &told["export"]["thread"]), (0, &document));
+    assert_eq!(verify(&world, &id).1["unproven_files"], json!(0));
+    // It is a document of its own, whose signature is not that of a checkpoint.
+    let (status, other) = fork(&world, &[]);
+    let other = other["thread_id"].as_str().map(|id| transcript(&world, id));
+    assert_eq!(status, 0);
+    let copied = fs::read_to_string(other.unwrap().with_file_name("thread.json")).unwrap();
+    let (theirs, foreign) = with_a_blob();
+    let foreign = transcript(&theirs, &foreign).with_file_name("thread.json");
+    let foreign = fs::read_to_string(foreign).unwrap();
+    let sig = document["_signature"]["sig"].as_str().unwrap();
+    let turned: String = sig[..80].chars().rev().chain(sig[80..].chars()).collect();
+    for (text, code, why) in [
+        (text.replace("acme.echo", "acme.*"), "thread.record_invalid", "not signed by its key"),
+        (text.replace(sig, &turned), "thread.record_invalid", "thread.json"),
+        (text.replace(',', ", "), "thread.record_invalid", "not as it was written"),
+        (copied, "thread.record_invalid", "of another thread"),
+        (foreign, "thread.key_not_yours", "is not yours"),
+        (String::new(), "thread.record_invalid", "not as it was written"),
+    ] {
+        fs::write(&path, &text).unwrap();
+        let (status, told) = verify(&world, &id);
+        assert_eq!((status, &told["code"]), (4, &json!(code)), "{text} {told}");
+        assert!(told["error"].as_str().unwrap().contains(why), "{why}: {told}");
+    }
+    fs::remove_file(&path).unwrap();
+    let (_, told) = verify(&world, &id);
+    assert!(told["error"].as_str().unwrap().contains("`thread.json` is missing"), "{told}");
+    fs::write(&path, &text).unwrap();
+    assert_eq!(verify(&world, &id).0, 0);
+}
+
+/// The registry is read first, and a thread that runs writes on meanwhile.
+#[test]
+fn a_checkpoint_that_the_registry_knew_a_moment_ago_is_enough_while_a_thread_runs() {
+    let mut turns: Vec<Value> = (0..4).map(|_| call("acme_echo", &json!({}))).collect();
+    turns.push(call("acme_other", &json!({})));
+    let world = world(&json!(turns), "turns=\"9\"", "<execute><tool>acme.*</tool></execute>");
+    let slow = "touch begun; while ! test -e go; do sleep 0.05; done\n";
+    world.signed(".ai/tools/acme/other.sh", &tool(slow));
+    let (status, told) = fork(&world, &["--async"]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    eventually("it is in its last call", || world.project().join("begun").exists());
+    let text = fs::read_to_string(transcript(&world, id)).unwrap();
+    let lines = text.split_inclusive('\n').filter(|line| line.contains("payloadType"));
+    let known: Vec<String> = lines.map(|line| sha256(line.as_bytes())).collect();
+    assert!(known.len() > 3, "{text}");
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let knows = |digest: &str| {
+        db.execute("UPDATE thread SET checkpoint = ?1", [digest]).unwrap();
+        verify(&world, id)
+    };
+    for digest in &known {
+        let (status, told) = knows(digest);
+        assert_eq!((status, &told["checkpoints"]), (0, &json!(known.len())), "{told}");
+    }
+    let (status, told) = knows(&sha256(b"another"));
+    assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+    knows(known.last().unwrap());
+    assert_eq!(world.json(&["thread", "kill", id]).0, 0);
+    // Once it is over, the newest one stands there.
+    assert_eq!(knows(&known[0]).1["code"], "thread.record_invalid");
+    assert_eq!(knows(known.last().unwrap()).0, 0);
 }

@@ -21,12 +21,12 @@ impl Threads<'_> {
     /// # Errors
     /// As [`Threads::verify`].
     pub(crate) fn export(self, id: &str) -> Result<ExportedThread, Failure> {
-        let VerifiedThread { row, checked, bytes, .. } = self.verify(id)?;
+        let VerifiedThread { row, checked, thread_file, bytes, .. } = self.verify(id)?;
         let at = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len()).min(bytes.len());
         let (proven, unproven) = bytes.split_at(at);
         let status = row.as_ref().map_or(checked.status, |row| row.status.clone());
         let fields = object(json!({
-            "version": 1, "thread_id": id, "thread_status": status,
+            "version": 1, "thread_id": id, "thread_status": status, "thread": thread_file,
             "thread_code": row.and_then(|row| row.code), "ledger": checked.ledger,
             "signer": checked.key, "checkpoints": checked.checkpoints, "final": checked.is_final,
             "proven_bytes": checked.proven_bytes, "unproven_bytes": checked.unproven_bytes,

@@ -31,8 +31,9 @@ use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::space::Root;
 use crate::thread::{
-    Came, Continued, Conversation, Ended, Prompt, Record, Resumed, THREAD_RESUMED, ThreadError,
-    ThreadId, ThreadLimits, ToolTable, converse, counts, refuse_record_links, transcript,
+    Came, Continued, Conversation, Ended, Prompt, RECORD_VERSION, Record, Resumed, THREAD_RESUMED,
+    ThreadError, ThreadId, ThreadLimits, ToolTable, converse, counts, refuse_record_links,
+    transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys};
@@ -363,7 +364,7 @@ impl Prepared<'_> {
         }
         let record = Record::create(&self.base, id.clone(), pair);
         let record = record.and_then(|mut record| {
-            record.event("thread_started", began)?;
+            record.begin(began)?;
             Ok(record)
         });
         record.map_err(|error| {
@@ -431,7 +432,7 @@ impl Prepared<'_> {
         let opened = opened.and_then(|(mut record, unproven)| {
             if resuming.record.proven == 0 {
                 let continued = self.start.continued.as_ref();
-                record.event("thread_started", self.to_json(id, request, continued))?;
+                record.begin(self.to_json(id, request, continued))?;
             }
             record.event(THREAD_RESUMED, resuming.to_json(&self.limits, unproven))?;
             Ok(record)
@@ -462,12 +463,13 @@ impl Prepared<'_> {
         let source = &self.lineage.source;
         let tools: Vec<&str> = self.table.tools().iter().map(|tool| tool.name.as_str()).collect();
         json!({
-            "thread_id": id.as_str(),
+            "version": RECORD_VERSION, "thread_id": id.as_str(),
             "parent": parent.map(|parent| parent.id.as_str()),
             "continues": continued.map(Continued::to_json),
             "item_id": source.item(), "sha256": source.digest(),
             "signer": source.signer().map(|signer| signer.key),
-            "provider": self.chosen.item, "model": self.chosen.model,
+            "provider": self.chosen.item, "provider_sha256": self.chosen.digest,
+            "model": self.chosen.model,
             "context_window": self.chosen.provider.context_window,
             "limits": self.limits.to_json(), "permissions": self.permissions,
             "risk": self.risk.as_str(),

@@ -1,12 +1,14 @@
 //! Waiting for a thread or a detached run, and ending it, from whichever process asks: by the
 //! registry alone.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
 use super::end_waiting::WaitingEnd;
+use super::placed::placed;
 use super::{Threads, parsed, read};
 use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS};
 use crate::base::json::object;
@@ -160,14 +162,19 @@ impl Threads<'_> {
     /// `registry.*`
     pub(crate) fn runs(self) -> Result<Vec<KnownRun>, Failure> {
         let Some(mut registry) = self.registry()? else { return Ok(Vec::new()) };
-        let mut detached = registry.detached().all()?;
+        let (mut of_threads, mut others) = (BTreeMap::new(), Vec::new());
+        for run in registry.detached().all()? {
+            match is_uuid(&run.id) {
+                true => others.push(run),
+                false => drop(of_threads.insert(run.id.clone(), run)),
+            }
+        }
         let mut all: Vec<KnownRun> = Vec::new();
         for row in registry.threads()? {
-            let at = detached.iter().position(|run| run.id == row.id);
-            let run = at.map(|at| detached.remove(at)).filter(|run| !run.is_earlier);
+            let run = of_threads.remove(&row.id).filter(|run| !run.is_earlier);
             all.push(KnownRun { thread: Some(row), detached: run, report: None, earlier: None });
         }
-        let others = detached.into_iter();
+        let others = of_threads.into_values().chain(others);
         all.extend(others.map(|run| KnownRun {
             thread: None,
             detached: Some(run),
@@ -188,7 +195,7 @@ impl Threads<'_> {
             parsed(id)?;
         }
         let Some(mut registry) = self.registry()? else { return Err(none(Vec::new()).into()) };
-        match known(&mut registry, id)? {
+        match known(self, &mut registry, id)? {
             Some(known) => Ok(known),
             None => {
                 let all = self.runs()?;
@@ -255,7 +262,7 @@ impl Threads<'_> {
         loop {
             // Before it is read, so that nothing written in between is missed.
             let version = registry.version()?;
-            let found = known(&mut registry, id)?.unwrap_or_else(|| first.clone());
+            let found = known(self, &mut registry, id)?.unwrap_or_else(|| first.clone());
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if !goes_on(&found) || left.is_some_and(|left| left.is_zero()) {
                 return Ok(Ok(found));
@@ -374,18 +381,20 @@ impl Threads<'_> {
     pub(crate) fn tree(self, id: &str) -> Result<Vec<(usize, KnownRun)>, Failure> {
         let top = self.run(id)?;
         let all = self.runs()?;
+        let before = all.iter().filter_map(|one| Some((one.continued_by()?, one.id())));
+        let before: BTreeMap<&str, &str> = before.collect();
+        let mut below: BTreeMap<&str, Vec<&KnownRun>> = BTreeMap::new();
+        for one in all.iter().rev() {
+            let parent = one.thread.as_ref().and_then(|row| row.parent.as_deref());
+            if let Some(above) = before.get(one.id()).copied().or(parent) {
+                below.entry(above).or_default().push(one);
+            }
+        }
         let mut rows = Vec::new();
         let mut next = vec![(0, top)];
         while let Some((depth, known)) = next.pop() {
-            let is_below = |one: &&KnownRun| {
-                let parent = one.thread.as_ref().and_then(|row| row.parent.as_deref());
-                match all.iter().find(|other| other.continued_by() == Some(one.id())) {
-                    Some(before) => before.id() == known.id(),
-                    None => parent == Some(known.id()),
-                }
-            };
-            let below = all.iter().rev().filter(is_below);
-            next.extend(below.map(|one| (depth + 1, one.clone())));
+            let ones = below.remove(known.id()).unwrap_or_default().into_iter();
+            next.extend(ones.map(|one| (depth + 1, one.clone())));
             rows.push((depth, known));
         }
         Ok(rows)
@@ -410,12 +419,20 @@ fn newest_of(threads: Threads<'_>, id: &str) -> Result<String, Failure> {
 /// After so many looks at the version of the registry it is read.
 const LOOKS: usize = 4;
 
-pub(super) fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun>, Failure> {
+pub(super) fn known(
+    threads: Threads<'_>,
+    registry: &mut Registry,
+    id: &str,
+) -> Result<Option<KnownRun>, Failure> {
     let (detached, report) = match registry.detached().one(id)? {
         Some((run, report)) => (Some(run), report),
         None => (None, None),
     };
     let thread = if is_uuid(id) { None } else { registry.thread(id)?.ok() };
+    let thread = match thread {
+        Some(row) => Some(placed(threads, row, &parsed(id)?)?),
+        None => None,
+    };
     let report = report.and_then(|text| crate::parse::json(&text).ok());
     let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;
     let is_earlier = thread.is_some() && detached.as_ref().is_some_and(|run| run.is_earlier);
@@ -427,8 +444,7 @@ pub(super) fn known(registry: &mut Registry, id: &str) -> Result<Option<KnownRun
 
 /// What a run gave, once its receipts are written; one that cannot be written is told as lost.
 fn with_receipts(registry: &mut Registry, id: &str, mut report: Value) -> Result<Value, Failure> {
-    if let (Some(lost), Some(fields)) =
-        (DueReceipts::settle(registry, id)?, report.as_object_mut())
+    if let (Some(lost), Some(fields)) = (DueReceipts::settle(registry, id)?, report.as_object_mut())
     {
         fields.insert("status".into(), "error".into());
         fields.extend(Diagnostic::from(&lost).to_json());

@@ -9,7 +9,7 @@
 //! `waits.rs` one that waits for a person, `end_waiting.rs` ending such a one · `below.rs` a rye
 //! that something in one started · `watch.rs` the hooks of one,
 //! `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it,
-//! `export.rs` the whole of one as a document
+//! `export.rs` the whole of one as a document · `placed.rs` where its record lies
 
 mod below;
 mod calls;
@@ -23,6 +23,7 @@ mod local;
 mod own_paths;
 mod own_tools;
 mod permissions;
+mod placed;
 mod places;
 mod project_provider;
 mod resume;
@@ -44,9 +45,13 @@ pub(crate) use waits::WaitingThreads;
 
 use std::path::{Path, PathBuf};
 
+use placed::{finding, placed};
+use serde_json::Value;
+
 use super::facade::Rye;
+use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_plain};
-use crate::base::limits::THREAD_RECORD_BYTES;
+use crate::base::limits::{THREAD_READINGS, THREAD_RECORD_BYTES};
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Grants, Space};
 use crate::registry::{PendingRequest, Registry, ThreadRow};
@@ -111,6 +116,8 @@ pub(crate) struct VerifiedThread {
     pub(crate) checked: CheckedRecord,
     /// What stands beside its transcript.
     pub(crate) files: CheckedFiles,
+    /// Its `thread.json`, where it has one.
+    pub(crate) thread_file: Option<Value>,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -140,44 +147,27 @@ impl Threads<'_> {
     }
 
     /// Checks the record of a thread: every byte up to its last checkpoint, that this is the newest
-    /// that the registry knows, and that each blob that those bytes name is there as it was kept.
+    /// that the registry knows, that its `thread.json` says the same, and that each blob that those
+    /// bytes name is there as it was kept.
     ///
     /// # Errors
     /// `thread.record_invalid`, `thread.key_revoked`, `thread.key_not_yours`, `thread.not_found`,
     /// `thread.record_io`, `registry.*`
     pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
         let id = parsed(id)?;
-        let row = self.row(&id)?;
-        // What the registry does not know may have been copied here.
-        let base = match &row {
-            Ok(row) => PathBuf::from(&row.base),
-            Err(near) => {
-                let bases = [Space::Project, Space::User];
-                let bases = bases.into_iter().filter_map(|space| self.rye.spaces.get(space));
-                let mut bases = bases.map(|root| root.base().to_owned());
-                let found = bases.find(|base| transcript(base, &id).is_file());
-                let (id, near) = (id.to_string(), near.clone());
-                found.ok_or(ThreadError::NotFound { id, near })?
+        let mut row = self.row(&id)?;
+        let mut readings = 0;
+        loop {
+            let finding = match checked(self, &id, row.clone())? {
+                Ok(verified) => return Ok(verified),
+                Err(finding) => finding,
+            };
+            // Whoever writes it, or goes on with it, may have done so in between.
+            let before = std::mem::replace(&mut row, self.row(&id)?);
+            readings += 1;
+            if before == row || readings == THREAD_READINGS {
+                return Err(ThreadError::RecordInvalid { id, finding }.into());
             }
-        };
-        let (path, bytes) = read(&base, &id)?;
-        let checked = check_record(&bytes, &id, &|key| self.key(key));
-        let row = row.ok();
-        let can_start_over =
-            row.as_ref().is_some_and(|row| row.began.is_some() && row.status != "running");
-        let finding = match checked.is_unsigned() && can_start_over {
-            true => Some(RecordFinding::Unsigned),
-            false => checked.finding.clone().or_else(|| missing(&checked, row.as_ref())),
-        };
-        let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
-        let files = match (finding, path.parent()) {
-            (None, Some(folder)) => check_files(folder, &bytes[..proven.min(bytes.len())]),
-            (None, None) => Ok(CheckedFiles::default()),
-            (Some(finding), _) => Err(finding),
-        };
-        match files {
-            Err(finding) => Err(ThreadError::RecordInvalid { id, finding }.into()),
-            Ok(files) => Ok(VerifiedThread { row, path, checked, files, bytes }),
         }
     }
 
@@ -187,9 +177,10 @@ impl Threads<'_> {
     }
 
     fn row(self, id: &ThreadId) -> Result<Result<ThreadRow, Vec<String>>, Failure> {
-        match self.registry()? {
-            Some(mut registry) => Ok(registry.thread(id.as_str())?),
-            None => Ok(Err(Vec::new())),
+        let Some(mut registry) = self.registry()? else { return Ok(Err(Vec::new())) };
+        match registry.thread(id.as_str())? {
+            Ok(row) => placed(self, row, id).map(Ok),
+            Err(near) => Ok(Err(near)),
         }
     }
 
@@ -240,8 +231,49 @@ fn read(base: &Path, id: &ThreadId) -> Result<(PathBuf, Vec<u8>), ThreadError> {
     });
     match read {
         Ok(bytes) => Ok((path, bytes)),
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+            Err(ThreadError::RecordGone { id: id.clone(), path })
+        }
         Err(source) => Err(ThreadError::Record { path, source }),
     }
+}
+
+/// One reading of a record, behind what the registry knew just before.
+fn checked(
+    threads: Threads<'_>,
+    id: &ThreadId,
+    row: Result<ThreadRow, Vec<String>>,
+) -> Result<Result<VerifiedThread, RecordFinding>, Failure> {
+    // What the registry does not know may have been copied here.
+    let base = match &row {
+        Ok(row) => PathBuf::from(&row.base),
+        Err(near) => {
+            let bases = [Space::Project, Space::User];
+            let bases = bases.into_iter().filter_map(|space| threads.rye.spaces.get(space));
+            let mut bases = bases.map(|root| root.base().to_owned());
+            let found = bases.find(|base| transcript(base, id).is_file());
+            let (id, near) = (id.to_string(), near.clone());
+            found.ok_or(ThreadError::NotFound { id, near })?
+        }
+    };
+    let (path, bytes) = read(&base, id)?;
+    let checked = check_record(&bytes, id, &|key| threads.key(key));
+    let row = row.ok();
+    if let Some(finding) = finding(&checked, row.as_ref()) {
+        return Ok(Err(finding));
+    }
+    let proven = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len());
+    let proven = &bytes[..proven.min(bytes.len())];
+    let folder = path.parent().unwrap_or(&base);
+    let files = check_files(folder, proven, id, &|key| threads.key(key));
+    Ok(files.map(|(files, thread_file)| VerifiedThread {
+        row,
+        path,
+        checked,
+        files,
+        thread_file,
+        bytes,
+    }))
 }
 
 /// What a record lacks of what the registry knows.
@@ -250,7 +282,15 @@ fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFin
         let why = "the registry does not know the thread, and the record is not at its end";
         return (!checked.is_final).then(|| why.to_owned().into());
     };
-    let is = |digest: Option<crate::base::Digest>| digest.map(|d| d.to_string()) == row.checkpoint;
+    let is = |digest: Option<Digest>| digest.map(|d| d.to_string()) == row.checkpoint;
+    if row.status == "running" {
+        // It was written on since the registry said so, and only grows.
+        let known = row.checkpoint.as_ref().map(|known| known.parse::<Digest>());
+        let is_there =
+            known.is_none_or(|known| known.is_ok_and(|it| checked.digests.contains(&it)));
+        let why = "a checkpoint that the registry knows is missing";
+        return (!is_there).then(|| why.to_owned().into());
+    }
     let has_ended = ["completed", "failed", "cancelled", "waiting"].contains(&row.status.as_str());
     if has_ended && !checked.is_final {
         let why = format!("the thread is {}, and its final checkpoint is missing", row.status);

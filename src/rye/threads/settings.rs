@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::project_provider::{check_permit, provider_of};
+use crate::base::Digest;
 use crate::base::text::near;
 use crate::chain::{Fetch, Lineage};
 use crate::diagnostic::Failure;
@@ -118,6 +119,8 @@ pub(super) fn may_loosen(copy: &ConfigCopy, loader: &Loader<'_>) -> bool {
 /// A provider, and the model of it that answers.
 pub(super) struct ChosenModel {
     pub(super) item: Ref,
+    /// Of the bytes of the provider.
+    pub(super) digest: Digest,
     pub(super) provider: Provider,
     pub(super) model: String,
     pub(super) prices: Prices,
@@ -227,7 +230,7 @@ pub(super) fn model(
     let none = || ThreadError::NoProvider { item: lineage.source.item().clone() };
     let (named, from) = named.ok_or_else(none)?;
     let (source, parsed) = named_provider(loader, &named, from)?;
-    let (item, space) = (source.item().clone(), source.space());
+    let (item, space, digest) = (source.item().clone(), source.space(), source.digest());
     let provider = provider_of(&source, parsed)?;
     // What lies in the project does not choose by itself where a conversation goes.
     check_permit(loader, &source, &provider)?;
@@ -253,5 +256,5 @@ pub(super) fn model(
             ModelSource::Http(http.clone(), key)
         }
     };
-    Ok(ChosenModel { item, provider, model, prices, space, source })
+    Ok(ChosenModel { item, digest, provider, model, prices, space, source })
 }

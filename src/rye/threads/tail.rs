@@ -58,7 +58,7 @@ impl Threads<'_> {
             // Before the lines are read, so that all that stand before the end are told.
             let newest = registry.version()?;
             if version != Some(newest) || look % LOOKS == 0 {
-                found = known(&mut registry, id)?.unwrap_or(found);
+                found = known(self, &mut registry, id)?.unwrap_or(found);
                 version = Some(newest);
             }
             let has_ended = !found.is_open();
