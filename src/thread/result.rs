@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::base::limits::{THREAD_ENTRIES, THREAD_RESULT_CHARS, THREAD_TEXT_CHARS};
+use crate::base::limits::{
+    THREAD_DETAIL_CHARS, THREAD_ENTRIES, THREAD_RESULT_CHARS, THREAD_TEXT_CHARS, THREAD_TOOL_NAME,
+};
 
 /// A value as it is given to a model, and whether something of it is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,7 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
         other => other.clone(),
     };
     let whole = value.to_string();
+    let failure = Failed::of(&value);
     let mut left_out = 0;
     let shorter = shortened(value, &mut left_out);
     let text = shorter.to_string();
@@ -28,14 +31,28 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
         return Serialised { text, is_cut: false };
     }
     let (total, blob) = (chars(&whole), keep(&whole));
-    let told = |value: Value, shown: usize| json!({"value": value, "truncated": {"shown": shown, "total": total, "blob": blob}});
+    let told = |value: Value, shown: usize| {
+        let truncated = json!({"shown": shown, "total": total, "blob": blob});
+        match value {
+            Value::Object(mut failed) if failure.is_some() => {
+                failed.insert("truncated".into(), truncated);
+                failed.into()
+            }
+            value => json!({"value": value, "truncated": truncated}),
+        }
+    };
     let text = told(shorter, total.saturating_sub(left_out)).to_string();
     if chars(&text) <= THREAD_RESULT_CHARS {
         return Serialised { text, is_cut: true };
     }
     // As a text a character may take six, so the longest beginning that fits is looked for.
-    let all: Vec<char> = whole.chars().collect();
-    let at = |shown: usize| told(all[..shown].iter().collect::<String>().into(), shown).to_string();
+    let cut = failure.as_ref().map_or(&whole, |failed| &failed.detail);
+    let all: Vec<char> = cut.chars().collect();
+    let at = |shown: usize| {
+        let begin = Value::from(all[..shown].iter().collect::<String>());
+        let value = failure.as_ref().map(|failed| failed.with(&begin)).unwrap_or(begin);
+        told(value, shown).to_string()
+    };
     let (mut fits, mut too_long) = (0, all.len().min(THREAD_RESULT_CHARS));
     while fits + 1 < too_long {
         let middle = usize::midpoint(fits, too_long);
@@ -45,6 +62,32 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
         }
     }
     Serialised { text: at(fits), is_cut: true }
+}
+
+/// A call that failed, as a model is told it; its fields stand where they always do.
+struct Failed {
+    kind: String,
+    message: String,
+    /// As text.
+    detail: String,
+}
+
+impl Failed {
+    fn of(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
+        let kind = text("error_kind").filter(|kind| kind.len() <= THREAD_TOOL_NAME)?;
+        let is_failed = value["ok"] == false && value.as_object()?.len() == 4;
+        let message = text("message").filter(|_| is_failed)?;
+        let detail = value.get("detail")?;
+        let detail = detail.as_str().map_or_else(|| detail.to_string(), str::to_owned);
+        Some(Self { kind, message, detail })
+    }
+
+    /// With the beginning of its detail, and of a message that may be as long.
+    fn with(&self, detail: &Value) -> Value {
+        let message: String = self.message.chars().take(THREAD_DETAIL_CHARS).collect();
+        json!({"ok": false, "error_kind": self.kind, "message": message, "detail": detail})
+    }
 }
 
 fn chars(text: &str) -> usize {
@@ -141,6 +184,53 @@ mod tests {
             }
         }
         assert_eq!(serialised(&json!(false), |_| String::new()).text, "{\"ok\":false}");
+    }
+
+    #[test]
+    fn a_failure_keeps_its_shape_at_each_cap_and_beyond_table() {
+        let failed = |message: Value, detail: Value| {
+            json!({"ok": false, "error_kind": "tool_execution_exception", "message": message,
+                "detail": detail})
+        };
+        let around = |cap: usize| [cap - 1, cap, cap + 1];
+        let mut rows = vec![failed("m".into(), Value::Null)];
+        for sign in ["x", "🦀", "\u{1}", "\""] {
+            for length in around(THREAD_TEXT_CHARS).into_iter().chain(around(THREAD_RESULT_CHARS)) {
+                rows.push(failed("m".into(), sign.repeat(length).into()));
+                rows.push(failed(sign.repeat(length).into(), json!({"code": "x"})));
+                rows.push(failed(sign.repeat(length).into(), sign.repeat(length).into()));
+                rows.push(failed("m".into(), json!(vec![sign.repeat(9); length / 9])));
+            }
+        }
+        // The whole is as long as it may be, or one less, or one more.
+        let frame = chars(&failed("m".into(), json!([])).to_string());
+        for length in around(THREAD_RESULT_CHARS - frame) {
+            let zeros = length - length / 2;
+            rows.push(failed("m".into(), json!(vec![0; zeros])));
+        }
+        for value in rows {
+            let mut kept = None;
+            let got = serialised(&value, |whole| {
+                kept = Some(whole.to_owned());
+                "digest".into()
+            });
+            assert!(chars(&got.text) <= THREAD_RESULT_CHARS, "{}", chars(&got.text));
+            let read: Value = serde_json::from_str(&got.text).unwrap();
+            assert_eq!((&read["ok"], &read["error_kind"]), (&json!(false), &value["error_kind"]));
+            let (told, said) =
+                (read["message"].as_str().unwrap(), value["message"].as_str().unwrap());
+            assert_eq!(told.chars().next(), said.chars().next());
+            assert!(read.get("detail").is_some() && read.get("value").is_none());
+            assert_eq!((kept.is_some(), read.get("truncated").is_some()), (got.is_cut, got.is_cut));
+            match kept {
+                None => assert_eq!(read, value),
+                Some(whole) => {
+                    assert_eq!(whole, value.to_string());
+                    let (shown, total) = (&read["truncated"]["shown"], &read["truncated"]["total"]);
+                    assert!(shown.as_u64() < total.as_u64(), "{shown} {total}");
+                }
+            }
+        }
     }
 
     /// As long as a cap, one more or one less.
