@@ -368,6 +368,42 @@ fn a_hook_of_tools_judges_parents_and_children_and_each_record_has_its_own_verdi
     assert_eq!(fs::read_to_string(world.project().join("ran")).unwrap(), "x\n");
 }
 
+/// The call that runs a directive is judged as every other call, once; that of a tool where it runs.
+#[test]
+fn a_hook_of_tools_is_asked_where_a_thread_runs_a_directive_by_either_door() {
+    let args = |item: &str, thread: &str| json!({"item_id": item, "thread": thread});
+    let rows = [
+        (args("directive:acme/child", "fork"), 1),
+        (args("directive:acme/child", "inline"), 1),
+        (args("acme/child", "inline"), 1),
+        (json!({"item_id": "tool:acme/echo"}), 0),
+    ];
+    for (asked, times) in rows {
+        let permissions = "<execute><tool>acme.*</tool><directive>acme.child</directive></execute>";
+        let turns = json!([call("rye_execute", &asked), hand_over()]);
+        let world = world(&turns, "turns=\"9\"", permissions);
+        world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&json!([hand_over()])));
+        let child = directive("child", "turns=\"9\"", permissions);
+        let child = child.replace("acme/script", "acme/child_script");
+        world.signed(".ai/directives/acme/child.md", &child);
+        let more = "phases: [before_execution, after_execution]\nmatch: [\"rye/execute\"]\n";
+        hook(&world, "guard", more, BY_FILE);
+        world.write("answer", ALLOW);
+        assert_eq!(fork(&world, &[]).0, 0, "{asked}");
+        let told: Vec<Value> = sent(&world);
+        assert_eq!(told.len(), times * 2, "{asked}: {told:?}");
+        let before = told.iter().find(|sent| sent["phase"] == "before_execution");
+        assert!(before.is_none_or(|sent| sent["request"]["args"] == asked), "{told:?}");
+        world.write("answer", "echo '{\"allow\":false,\"reason\":\"not now\"}'");
+        assert_eq!(fork(&world, &[]).0, 0, "{asked}");
+        let newest = crate::threads::rows(&world).pop().unwrap();
+        let gave = events(&world, id(&newest), "tool_call_result");
+        let gave: Value = serde_json::from_str(gave[0]["content"].as_str().unwrap()).unwrap();
+        let want = if times == 1 { json!("blocked_by_hook") } else { Value::Null };
+        assert_eq!(gave["error_kind"], want, "{asked}: {gave}");
+    }
+}
+
 #[test]
 fn hooks_of_sessions_are_told_of_its_start_of_each_turn_and_of_its_end_and_change_nothing() {
     let phases = "phases: [session_start, session_update, session_end]\n";

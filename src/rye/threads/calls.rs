@@ -36,7 +36,7 @@ use crate::thread::{
     TableTool, ThreadId, ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, ToolTable,
     WorkspaceTool, cut_streams, tool_name,
 };
-use crate::trace::Sink;
+use crate::trace::{Quiet, Sink};
 
 /// The longest that one call may take: what a run takes as its time limit is not longer.
 const LONGEST_CALL: Duration = Duration::from_hours(24);
@@ -245,6 +245,19 @@ impl ThreadCalls<'_> {
         ThreadGrants { execute, fetch, locked: self.locked }
     }
 
+    /// Whether a call names a directive; what is not found is told where it is run.
+    fn names_a_directive(&self, args: &Map<String, Value>) -> bool {
+        let item = args.get("item_id").and_then(Value::as_str).unwrap_or_default();
+        let Ok(query) = item.parse::<Query>() else { return false };
+        let policy = CallPolicy::new(self.rye, LockMode::from_flag(self.locked));
+        let policy = policy.in_thread(Some(self.id.clone()));
+        let kind = query.kind.or_else(|| {
+            let found = policy.loader(&Quiet).find(&query);
+            found.ok().map(|found| found.item.kind)
+        });
+        kind == Some(Kind::Directive)
+    }
+
     /// What hooks are told of a call.
     pub(super) fn call_id(&self, session: &ThreadSession<'_>) -> String {
         format!("{}-{}", self.id, session.call_id())
@@ -316,7 +329,8 @@ pub(super) enum JudgedHere {
     Whole,
     /// All but the grant, which is about what its arguments name.
     AllButGrant,
-    /// Its arguments; what it runs is judged where every item is.
+    /// Its arguments, and hooks where it names a directive; what it runs is judged where every item
+    /// is.
     Arguments,
 }
 
@@ -368,6 +382,8 @@ impl CheckedTool<'_> {
                 judged.map_err(|denied| refused(denied.into()))?;
             }
             JudgedHere::AllButGrant => {}
+            // Of a tool the hooks are asked where it runs; a directive is run by this call alone.
+            JudgedHere::Arguments if self.calls.names_a_directive(&args) => {}
             JudgedHere::Arguments => {
                 let args = self.checked(&item, session, args)?;
                 return self.carry_out(&item, session, args);
