@@ -378,6 +378,22 @@ fn threads_of_no_project_are_ended_and_go_on_from_within_one_where_they_were_sta
     let (status, told) = world.json(&["thread", "cancel", &child]);
     assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
     assert_eq!(row(&world, &id)["thread_status"], "completed");
+    #[cfg(feature = "mcp")]
+    {
+        let (id, child, _) = start();
+        let project = world.project();
+        let roots = [project.to_str().unwrap(), bare.to_str().unwrap()];
+        let args = ["--root", roots[0], "--root", roots[1]];
+        let mut client = crate::mcp::client::Client::new(&world, &args);
+        let asked = json!({
+            "action": "cancel", "thread_id": child,
+            "project_path": roots[0],
+        });
+        let said = client.tool("rye_thread", &asked);
+        let said = &said["structuredContent"];
+        assert_eq!(said["thread_status"], "cancelled", "{said}");
+        assert_eq!(row(&world, &id)["thread_status"], "completed");
+    }
 }
 
 #[test]
