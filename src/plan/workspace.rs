@@ -8,11 +8,18 @@ use super::protected::{HOST_KEYS, PASSWORDS};
 use crate::base::limits::WORKSPACE_FILE_MIB;
 use crate::host::{Caps, Egress, Host, InnerRepositories, Net, Policy};
 
-/// The policy for a workspace, a real path. `user` is the folder of the user space.
-pub(crate) fn workspace_policy(host: &dyn Host, workspace: &Path, user: Option<&Path>) -> Policy {
+/// The policy for a workspace, a real path. `user` is the folder of the user space. In one that is
+/// full nothing is written, so that files can be taken away.
+pub(crate) fn workspace_policy(
+    host: &dyn Host,
+    workspace: &Path,
+    user: Option<&Path>,
+    is_full: bool,
+) -> Policy {
     let base = SYSTEM.iter().map(PathBuf::from).filter(|path| host.is_folder(path)).collect();
     // Its keys and its state, wherever it lies.
     let own = user.and_then(|user| host.real_folder(&user.join(".ai")));
+    let largest = if is_full { 0 } else { WORKSPACE_FILE_MIB };
     let passwords = PASSWORDS.iter().map(PathBuf::from).chain(host_keys(host));
     Policy {
         base,
@@ -32,7 +39,7 @@ pub(crate) fn workspace_policy(host: &dyn Host, workspace: &Path, user: Option<&
         inner: InnerRepositories::default(),
         net: Net::None,
         egress: Egress::default(),
-        caps: Caps { file_size_mb: Some(WORKSPACE_FILE_MIB), ..Caps::default() },
+        caps: Caps { file_size_mb: Some(largest), ..Caps::default() },
     }
 }
 

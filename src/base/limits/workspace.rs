@@ -14,5 +14,10 @@ pub(crate) const BACKEND_STREAMS: usize = 16;
 pub(crate) const STREAM_WAITING: usize = 256;
 /// Deepest path in a workspace, in folders: each is opened by itself.
 pub(crate) const WORKSPACE_DEPTH: usize = 64;
+/// Most that a workspace holds, in mebibytes: behind each command nothing more is written to a
+/// fuller one.
+pub(crate) const WORKSPACE_MIB: u64 = 2_048;
+/// Most files and folders that a workspace holds: they are counted behind each command.
+pub(crate) const WORKSPACE_FILES: u64 = 50_000;
 /// Largest file that a command in a workspace writes, in mebibytes: a mistake does not fill a disk.
 pub(crate) const WORKSPACE_FILE_MIB: u64 = 1_024;

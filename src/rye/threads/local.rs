@@ -10,12 +10,14 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, statat};
 use rustix::io::Errno;
 
+use super::workspace_size::is_full;
 use crate::base::beneath::open_beneath;
 use crate::base::bytes::{Bounded, read_at_most, temporary_name};
 use crate::base::limits::{
@@ -61,6 +63,8 @@ struct Workspace {
     folder: PathBuf,
     root: OwnedFd,
     confinement: Arc<Confinement>,
+    /// It holds more than it may, so nothing more is written.
+    is_full: AtomicBool,
     /// For temporary files, where the sandbox has no own place for them.
     tmp: Option<PrivateDir>,
     _folder: PrivateDir,
@@ -101,14 +105,21 @@ impl<'a> LocalBackend<'a> {
         let made = private()?;
         let folder = host.real_folder(made.path()).ok_or_else(|| os_error("it is gone"))?;
         let root = File::open(&folder).map_err(|error| os_error(&error.to_string()))?.into();
+        let confinement = self.confinement(&folder, false)?;
+        let tmp = if confinement.has_own_tmp() { None } else { Some(private()?) };
+        let is_full = AtomicBool::new(false);
+        Ok(Workspace { folder, root, confinement, is_full, tmp, _folder: made })
+    }
+
+    fn confinement(&self, folder: &Path, is_full: bool) -> Result<Arc<Confinement>, BackendFault> {
+        let host = self.rye.host();
         let user = self.rye.spaces.get(Space::User).map(|user| user.base().to_owned());
-        let policy = workspace_policy(host, &folder, user.as_deref());
-        let confinement = host.confine(policy, Ladder::Auto).map_err(|error| {
+        let policy = workspace_policy(host, folder, user.as_deref(), is_full);
+        let confined = host.confine(policy, Ladder::Auto).map_err(|error| {
             let code = error.code();
             BackendFault::new(BackendFaultKind::OsError, format!("{}: {error}", code.name()))
-        })?;
-        let tmp = if confinement.has_own_tmp() { None } else { Some(private()?) };
-        Ok(Workspace { folder, root, confinement: Arc::new(confinement), tmp, _folder: made })
+        });
+        confined.map(Arc::new)
     }
 
     fn command(
@@ -136,8 +147,12 @@ impl<'a> LocalBackend<'a> {
         let below = below.map(|(name, value)| (name.to_owned(), OsString::from(value)));
         spawn.env = usual.chain(own).chain(below).collect();
         spawn.stdin = stdin;
+        let confinement = match workspace.is_full.load(Ordering::Relaxed) {
+            true => self.confinement(&workspace.folder, true)?,
+            false => workspace.confinement.clone(),
+        };
         spawn.sandbox = Some(ChildSandbox {
-            confinement: workspace.confinement.clone(),
+            confinement,
             pin: None,
             tmp: workspace.tmp.as_ref().map(|tmp| tmp.path().to_owned()),
             new_items: None,
@@ -155,6 +170,9 @@ impl<'a> LocalBackend<'a> {
             return Err(BackendFault::new(BackendFaultKind::Timeout, why));
         }
         let exit_code = ended.exit_code.unwrap_or(-1);
+        if let Err(why) = workspace.has_room(0) {
+            return Err(os_error(&format!("the command ended with status {exit_code}, and {why}")));
+        }
         let (stdout_total, stderr_total) = (ended.stdout_bytes, ended.stderr_bytes);
         let (stdout, stderr, elapsed) = (ended.stdout, ended.stderr, ended.duration);
         Ok(PayloadResult::Command {
@@ -218,6 +236,20 @@ impl SandboxBackend for LocalBackend<'_> {
 }
 
 impl Workspace {
+    /// Whether so many bytes more may be written.
+    fn has_room(&self, more: u64) -> Result<(), String> {
+        let tmp = self.tmp.as_ref().map(PrivateDir::path);
+        let folders: Vec<&Path> = std::iter::once(&*self.folder).chain(tmp).collect();
+        let full = is_full(&folders, more);
+        // It may be full for what is to come alone.
+        if more == 0 {
+            self.is_full.store(full.is_some(), Ordering::Relaxed);
+        }
+        full.map_or(Ok(()), |why| {
+            Err(format!("the workspace is full: {why}; nothing is written until some is removed"))
+        })
+    }
+
     fn open(&self, path: &str, flags: OFlags) -> Result<OwnedFd, BackendFault> {
         // What is only looked at is not opened, and the kernel refuses what would be about that.
         let flags = match flags.contains(OFlags::PATH) {
@@ -282,6 +314,7 @@ impl Workspace {
         if path == "." {
             return Err(os_error("the workspace itself is a folder"));
         }
+        self.has_room(data.len() as u64).map_err(|why| os_error(&why))?;
         let (folder, name) = self.folder_of(&path)?;
         let temporary = temporary_name().map_err(|error| os_error(&error.to_string()))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

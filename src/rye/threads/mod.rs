@@ -3,9 +3,9 @@
 //! `fork.rs` starts one · `settings.rs` its limits and its model, `project_provider.rs` one of a
 //! project · `permissions.rs` what it may reach, `risk.rs` how grave that is · `calls.rs` what its
 //! model calls, `own_paths.rs` what it is not told of, `own_tools.rs`, `find_tools.rs` and
-//! `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the thread · `life.rs` waiting
-//! for one and ending it, of tools that run detached too · `places.rs` how many of these run at
-//! once · `resume.rs` one that goes on,
+//! `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the thread, `workspace_size.rs`
+//! what lies there · `life.rs` waiting for one and ending it, of tools that run detached too ·
+//! `places.rs` how many of these run at once · `resume.rs` one that goes on,
 //! `waits.rs` one that waits for a person, `end_waiting.rs` ending such a one · `below.rs` a rye
 //! that something in one started · `watch.rs` the hooks of one,
 //! `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it,
@@ -34,6 +34,7 @@ mod snippet_tool;
 mod tail;
 mod waits;
 mod watch;
+mod workspace_size;
 
 pub(crate) use export::ExportedThread;
 pub(crate) use life::KnownRun;

@@ -69,7 +69,10 @@ fn no_result_names_a_place_outside_of_the_workspace_a_value_of_the_environment_o
     let program = world.write("bin/no-such-program", "#!/bin/sh\n");
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.project().join("bin").display());
-    let world = world.env("PATH", &path);
+    let runtime = world.outside().join("runtime-77e1");
+    std::fs::create_dir(&runtime).unwrap();
+    std::fs::set_permissions(&runtime, PermissionsExt::from_mode(0o700)).unwrap();
+    let world = world.env("PATH", &path).env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
     world.signed(".ai/tools/acme/fails.sh", &shell("", "echo no >&2; exit 3\n"));
     world.signed(".ai/tools/acme/altered.sh", &shell("", "cat\n"));
     let path = world.project().join(".ai/tools/acme/altered.sh");
@@ -99,10 +102,27 @@ fn no_result_names_a_place_outside_of_the_workspace_a_value_of_the_environment_o
     calls.push(more("rye_fetch", "blob", "x"));
     calls.push(more("rye_sign", "item_id", "tool:acme/altered"));
     calls.push(more("rye_sign", "item_id", "tool:acme/twice"));
+    calls.push(run("knowledge:acme/page"));
+    calls.push(run("config:acme/none"));
+    calls.push(more("rye_search", "query", "page"));
+    calls.push(more("rye_describe", "item_id", "knowledge:acme/page"));
+    for code in ["return 1", "throw new Error(\"no\")", "return await runTool('acme/odd', {})", "("]
+    {
+        calls.push(more("rye_code", "code", code));
+    }
+    calls.push(more("run_shell_command", "cmd", "exit 3"));
+    calls.push(more("run_shell_command", "cmd", "no-such-program"));
+    calls.push(call("write_workspace_file", &json!({"path": "a", "content": "x"})));
+    calls.push(call("write_workspace_file", &json!({"path": "a/b", "content": "x"})));
+    calls.push(call("write_workspace_file", &json!({"path": "../b", "content": "x"})));
+    for path in ["a", "none", "../a", "/etc/hostname"] {
+        calls.push(more("read_workspace_file", "path", path));
+        calls.push(more("list_workspace", "path", path));
+    }
     calls.push(run("directive:acme/go"));
     calls.push(call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"})));
     let permissions = "<execute><tool>acme.*</tool><tool>rye.search</tool>\
-        <tool>rye.describe</tool><directive>acme.*</directive></execute>\
+        <tool>rye.describe</tool><tool>rye.code</tool><tool>rye.workspace.*</tool><directive>acme.*</directive></execute>\
         <fetch><tool>acme.*</tool><knowledge>acme.*</knowledge></fetch>\
         <sign><tool>acme.*</tool></sign>";
     prepared(&world, &calls, permissions);
@@ -113,7 +133,7 @@ fn no_result_names_a_place_outside_of_the_workspace_a_value_of_the_environment_o
     for (call, told) in calls.iter().zip(&gave) {
         let text = told.to_string();
         let mut bad: Vec<&str> = places.iter().map(String::as_str).collect();
-        bad.extend(["canary-4c1d", "rye:signed", "/run/user"]);
+        bad.extend(["canary-4c1d", "rye:signed", "runtime-77e1"]);
         if bad.iter().any(|bad| text.contains(bad)) {
             wrong.push(format!("{}: {text}", call["calls"][0]));
         }

@@ -98,6 +98,42 @@ fn a_command_is_one_line_of_at_most_2048_characters_and_otherwise_nothing_runs_t
 }
 
 #[test]
+fn a_workspace_that_is_full_takes_nothing_more_until_files_are_removed() {
+    if levels("a_workspace_that_is_full_takes_nothing_more").is_empty() {
+        return;
+    }
+    let gave = gave(
+        &World::new_on_disk(),
+        &[
+            run("mkdir many; seq 49990 | sed s,^,many/, | xargs touch; echo made"),
+            write("kept", "x"),
+            run("seq 20 | sed s,^,many/more, | xargs touch"),
+            write("other", "x"),
+            run("echo text > many/text"),
+            run("cat kept; wc -c < many/text; rm -r many"),
+            write("other", "x"),
+            run("echo text > text; cat text other"),
+        ],
+    );
+    assert_eq!(gave[0]["stdout"], "made\n", "{}", gave[0]);
+    assert_eq!(gave[1], json!({"bytes_written": 1}));
+    for told in &gave[2..5] {
+        let said = told["message"].as_str().unwrap_or_default();
+        assert!(said.contains("the workspace is full") && said.contains("50000"), "{told}");
+        let kind = (&told["error_kind"], &told["detail"]["kind"]);
+        assert_eq!(kind, (&json!("tool_execution_exception"), &json!("os_error")));
+    }
+    assert_eq!(
+        (&gave[5]["exit_code"], &gave[5]["stdout"]),
+        (&json!(0), &json!("x0\n")),
+        "{}",
+        gave[5]
+    );
+    assert_eq!(gave[6], json!({"bytes_written": 1}));
+    assert_eq!(gave[7]["stdout"], "text\nx");
+}
+
+#[test]
 fn no_path_leads_out_of_the_workspace_whatever_a_command_put_there_table() {
     if levels("no_path_leads_out_of_the_workspace").is_empty() {
         return;
