@@ -85,6 +85,7 @@
 //! | `.ai/state/threads/` | `rye thread`, `rye::threads` | `thread`, while one runs |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
+//! | `<user>/.ai/state/alive/` | `registry`, for runs of other containers | the same |
 //! | `$XDG_RUNTIME_DIR/rye/`, else `<user>/.ai/state/pin/` | the child of a run | `host::private_dir` |
 //!
 //! # Start here

@@ -26,6 +26,8 @@ pub(crate) const EXEC_CLOSE_MS: u64 = 2_000;
 pub(crate) const REGISTRY_WAIT_MS: u64 = TIMEOUT_MS;
 /// Longest pause between two tries, in milliseconds: a write takes about as long.
 pub(crate) const REGISTRY_PAUSE_MS: u64 = 20;
+/// Between two tries to lock what this process registers, in milliseconds.
+pub(crate) const LOCK_PAUSE_MS: u64 = 5;
 /// Longest time that a signed item may ask for in milliseconds: one day.
 pub(crate) const TIMEOUT_MAX_MS: u64 = 86_400_000;
 /// Most processor time that a signed item may give a process, in milliseconds: a year. A process of

@@ -24,6 +24,8 @@ pub(super) struct Approver {
 pub(super) struct Place {
     boot: u128,
     namespace: u64,
+    /// The process holds the lock of what was registered; see `alive.rs`.
+    has_lock: bool,
 }
 
 impl Approver {
@@ -37,12 +39,24 @@ impl Approver {
         Some(Self { pid, start, place: Place::own() })
     }
 
+    /// This process, where it holds the lock of what it registers.
+    pub(super) fn own_locked(has_lock: bool) -> Option<Self> {
+        let own = Self::own()?;
+        let place = own.place.map(|place| Place { has_lock, ..place });
+        Some(Self { place, ..own })
+    }
+
+    /// Whether it held the lock of what was registered.
+    pub(super) fn has_lock(self) -> bool {
+        self.place.is_some_and(|place| place.has_lock)
+    }
+
     /// It runs no more. Where processes cannot be looked at, nobody knows that, nor of one that
     /// runs in another namespace.
     pub(super) fn is_gone(self) -> bool {
         match (Self::own(), self.place) {
             (None, _) => false,
-            (Some(Self { place: Some(here), .. }), Some(there)) if here != there => {
+            (Some(Self { place: Some(here), .. }), Some(there)) if !here.is(there) => {
                 here.boot != there.boot
             }
             _ => ProcessStat::read(self.pid).map(|stat| stat.start) != Some(self.start),
@@ -51,11 +65,16 @@ impl Approver {
 
     /// Its number is of another namespace, so it is no process of this one.
     pub(super) fn is_elsewhere(self) -> bool {
-        self.place.is_some() && self.place != Place::own()
+        let own = Place::own();
+        self.place.is_some_and(|there| !own.is_some_and(|here| here.is(there)))
     }
 }
 
 impl Place {
+    fn is(self, other: Self) -> bool {
+        (self.boot, self.namespace) == (other.boot, other.namespace)
+    }
+
     /// Of this process; `None` where the system does not say.
     fn own() -> Option<Self> {
         static OWN: OnceLock<Option<Place>> = OnceLock::new();
@@ -63,14 +82,15 @@ impl Place {
             let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
             let boot = u128::from_str_radix(&boot.trim().replace('-', ""), 16).ok()?;
             let namespace = fs::metadata("/proc/self/ns/pid").ok()?.ino();
-            Some(Self { boot, namespace })
+            Some(Self { boot, namespace, has_lock: false })
         })
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}:{}", self.boot, self.namespace)
+        let lock = if self.has_lock { LOCKED } else { "" };
+        write!(f, "{:032x}:{}{lock}", self.boot, self.namespace)
     }
 }
 
@@ -78,11 +98,16 @@ impl FromStr for Place {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
+        let plain = text.strip_suffix(LOCKED);
+        let (has_lock, text) = (plain.is_some(), plain.unwrap_or(text));
         let (boot, namespace) = text.split_once(':').ok_or(())?;
         let boot = u128::from_str_radix(boot, 16).map_err(drop)?;
-        Ok(Self { boot, namespace: namespace.parse().map_err(drop)? })
+        Ok(Self { boot, namespace: namespace.parse().map_err(drop)?, has_lock })
     }
 }
+
+/// How the place of a process ends that holds the lock of what was registered.
+const LOCKED: &str = ":locked";
 
 /// As the registry keeps the place of a process.
 pub(super) fn place_of(process: Option<Approver>) -> Option<String> {
@@ -124,7 +149,11 @@ mod tests {
         let earlier = Some(Place { boot: here.boot ^ 1, ..here });
         assert!(Approver { place: earlier, ..own }.is_gone());
         assert!(!own.is_elsewhere());
-        assert_eq!(place_from(place_of(Some(own))), own.place);
+        for process in [own, Approver::own_locked(true).unwrap()] {
+            assert_eq!(place_from(place_of(Some(process))), process.place);
+            assert!(!process.is_elsewhere() && !process.is_gone());
+        }
+        assert!(!own.has_lock() && Approver::own_locked(true).unwrap().has_lock());
         assert_eq!(place_from(Some("x".into())), None);
     }
 }

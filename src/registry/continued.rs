@@ -2,6 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::alive;
+use super::approver::place_of;
 use super::db::Registry;
 use super::error::RegistryError;
 use crate::base::limits::LEDGER_MOST;
@@ -32,6 +34,7 @@ impl Continuations<'_> {
         at: &str,
         began: &str,
     ) -> Result<(), RegistryError> {
+        let own = place_of(alive::hold(&self.registry.path, new));
         let is_done = self.registry.in_one_step(|step| {
             let made = step.execute(
                 "INSERT INTO thread (id, parent, item, provider, model, base, status, started_at, \
@@ -39,9 +42,9 @@ impl Continuations<'_> {
                  spawns, held_turns, held_tokens, held_spend, pid, start, place, began) \
                  SELECT ?2, parent, item, provider, model, base, status, ?3, most_turns, \
                  most_tokens, most_spend, most_spawns, depth, turns, tokens, spend, spawns, \
-                 held_turns, held_tokens, held_spend, pid, start, place, ?4 \
+                 held_turns, held_tokens, held_spend, pid, start, ?5, ?4 \
                  FROM thread WHERE id = ?1 AND status = 'running'",
-                params![old, new, at, began],
+                params![old, new, at, began, own],
             )?;
             if made == 0 {
                 return Ok(false);
@@ -63,6 +66,7 @@ impl Continuations<'_> {
             }
             Ok(true)
         })?;
+        alive::release(&self.registry.path, if is_done { old } else { new });
         match is_done {
             true => Ok(()),
             false => Err(RegistryError::NotRunning { id: old.to_owned() }),

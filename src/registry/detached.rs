@@ -5,8 +5,11 @@
 //! place is held by the process that runs there: where that is gone, the place is free when
 //! somebody looks.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::alive;
 use super::approver::{Approver, place_from, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
@@ -64,7 +67,7 @@ pub(crate) struct DetachedRow {
 
 /// The runs in processes of their own.
 pub(crate) struct DetachedRuns<'a> {
-    registry: &'a mut Registry,
+    pub(super) registry: &'a mut Registry,
 }
 
 /// How a run ended.
@@ -162,7 +165,7 @@ impl DetachedRuns<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn claim(&mut self, id: &str) -> Result<bool, RegistryError> {
-        let own = Approver::own();
+        let own = alive::hold(&self.registry.path, &lock_of(id));
         self.registry.in_one_step(|step| {
             let changed = step.execute(
                 "UPDATE detached SET claimed = 1, pid = ?2, start = ?3, place = ?4
@@ -178,7 +181,7 @@ impl DetachedRuns<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn claim_launcher(&mut self, id: &str) -> Result<bool, RegistryError> {
-        let own = Approver::own();
+        let own = alive::hold(&self.registry.path, id);
         self.registry.in_one_step(|step| {
             let changed = step.execute(
                 "UPDATE launcher SET pid = ?2, start = ?3, place = ?4 WHERE id = ?1",
@@ -228,14 +231,20 @@ impl DetachedRuns<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn end_launcher(&mut self, id: &str) -> Result<bool, RegistryError> {
-        self.registry.in_one_step(|step| {
-            let sql = "SELECT count(*) FROM detached WHERE state = 'created' AND launcher = ?1";
-            let waiting: u64 = step.query_row(sql, [id], |row| row.get(0))?;
-            if waiting == 0 {
-                step.execute("DELETE FROM launcher WHERE id = ?1", [id])?;
-            }
-            Ok(waiting == 0)
-        })
+        self.registry
+            .in_one_step(|step| {
+                let sql = "SELECT count(*) FROM detached WHERE state = 'created' AND launcher = ?1";
+                let waiting: u64 = step.query_row(sql, [id], |row| row.get(0))?;
+                if waiting == 0 {
+                    step.execute("DELETE FROM launcher WHERE id = ?1", [id])?;
+                }
+                Ok(waiting == 0)
+            })
+            .inspect(|has_ended| {
+                if *has_ended {
+                    alive::release(&self.registry.path, id);
+                }
+            })
     }
 
     /// Writes once how a run ended, which waits or runs; false where that stands there already. Its
@@ -244,38 +253,20 @@ impl DetachedRuns<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn end(&mut self, id: &str, end: DetachedEnd<'_>) -> Result<bool, RegistryError> {
-        self.registry.in_one_step(|step| {
-            let changed = step.execute(
-                "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
+        self.registry
+            .in_one_step(|step| {
+                let changed = step.execute(
+                    "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
                  request = NULL, launcher = NULL
                  WHERE id = ?1 AND state IN ('created', 'running')",
-                params![id, end.state, end.code, end.at, end.report],
-            )?;
-            let due = "UPDATE detached SET receipts = ?2 WHERE id = ?1";
-            step.execute(due, params![id, end.receipts])?;
-            step.execute("DELETE FROM stop WHERE id = ?1", [id])?;
-            Ok(changed == 1)
-        })
-    }
-
-    /// The receipts of a run that are to be written still.
-    ///
-    /// # Errors
-    /// `registry.io`
-    pub(crate) fn due_receipts(&mut self, id: &str) -> Result<Option<String>, RegistryError> {
-        let sql = "SELECT receipts FROM detached WHERE id = ?1";
-        let found = self.registry.db.query_row(sql, [id], |row| row.get(0)).optional();
-        found.map(Option::flatten).map_err(|error| self.registry.fail(error))
-    }
-
-    /// The receipts of a run are written.
-    ///
-    /// # Errors
-    /// `registry.io`
-    pub(crate) fn receipts_are_written(&mut self, id: &str) -> Result<(), RegistryError> {
-        self.registry.in_one_step(|step| {
-            step.execute("UPDATE detached SET receipts = NULL WHERE id = ?1", [id]).map(drop)
-        })
+                    params![id, end.state, end.code, end.at, end.report],
+                )?;
+                let due = "UPDATE detached SET receipts = ?2 WHERE id = ?1";
+                step.execute(due, params![id, end.receipts])?;
+                step.execute("DELETE FROM stop WHERE id = ?1", [id])?;
+                Ok(changed == 1)
+            })
+            .inspect(|_| alive::release(&self.registry.path, &lock_of(id)))
     }
 
     /// Forgets the oldest of those that ended, so that not too many are kept; one whose receipts
@@ -412,6 +403,11 @@ fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
     Ok(both.map(|(pid, start)| Approver { pid, start, place }))
 }
 
+/// What the lock of a run is named by; a thread that runs in it has one of its own.
+fn lock_of(id: &str) -> String {
+    format!("run {id}")
+}
+
 fn count(db: &Connection, state: &str) -> rusqlite::Result<u64> {
     let mut query = db.prepare("SELECT count(*) FROM detached WHERE state = ?1")?;
     query.query_row([state], |row| row.get(0))
@@ -463,12 +459,20 @@ fn reap(step: &Connection) -> rusqlite::Result<()> {
         "SELECT {ROW} FROM detached INDEXED BY detached_state WHERE state = 'running'"
     ))?;
     let running: Vec<DetachedRow> = query.query_map([], row)?.collect::<Result<_, _>>()?;
-    for left in running.iter().filter(|row| row.process.is_some_and(Approver::is_gone)) {
+    let is_gone = |id: &str, process: Option<Approver>| {
+        process.is_some_and(|process| alive::is_gone(step, id, process))
+    };
+    let release = |id: &str| {
+        step.path().into_iter().for_each(|registry| alive::release(Path::new(registry), id));
+    };
+    for left in running.iter().filter(|row| is_gone(&lock_of(&row.id), row.process)) {
         step.execute(&format!("{killed} id = ?2"), ["running", &left.id])?;
+        release(&lock_of(&left.id));
     }
-    for left in launchers(step)?.iter().filter(|one| one.process.is_some_and(Approver::is_gone)) {
+    for left in launchers(step)?.iter().filter(|one| is_gone(&one.id, one.process)) {
         step.execute(&format!("{killed} launcher = ?2"), ["created", &left.id])?;
         step.execute("DELETE FROM launcher WHERE id = ?1", [&left.id])?;
+        release(&left.id);
     }
     Ok(())
 }

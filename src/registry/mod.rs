@@ -13,10 +13,12 @@
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
 //! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
 
+mod alive;
 mod approver;
 mod continued;
 mod db;
 mod detached;
+mod due_receipts;
 mod env_digests;
 mod error;
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Threads whose process is gone: what they held is given back (threads 2).
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use rusqlite::{Connection, params};
 
+use super::alive;
 use super::db::Registry;
 use super::detached::give_up_run;
 use super::error::RegistryError;
@@ -13,7 +15,7 @@ use super::thread_row::{ThreadRow, rows_of, with_those_above};
 pub(super) fn reap_left(registry: &mut Registry) -> Result<(), RegistryError> {
     let running = rows_of(&registry.db, "WHERE status = 'running'");
     let running = running.map_err(|error| registry.fail(error))?;
-    if running.iter().any(ThreadRow::is_left) {
+    if running.iter().any(|row| row.is_left(&registry.db)) {
         registry.in_one_step(|step| reap_threads(step).map(drop))?;
     }
     Ok(())
@@ -22,7 +24,7 @@ pub(super) fn reap_left(registry: &mut Registry) -> Result<(), RegistryError> {
 /// Takes note of threads whose process is gone: they were killed, with all threads below them, and
 /// hold nothing any more, neither for themselves nor for those above. Says whether there were any.
 pub(super) fn reap_threads(step: &Connection) -> rusqlite::Result<bool> {
-    reap(step, ThreadRow::is_left)
+    reap(step, |row| row.is_left(step))
 }
 
 /// The same of those that are taken for dead.
@@ -56,6 +58,7 @@ fn reap(step: &Connection, is_dead: impl Fn(&ThreadRow) -> bool) -> rusqlite::Re
              ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now') WHERE id = ?1",
             [id],
         )?;
+        step.path().into_iter().for_each(|registry| alive::release(Path::new(registry), id));
     }
     Ok(true)
 }
@@ -68,6 +71,7 @@ pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use crate::registry::alive::as_if_killed;
     use crate::registry::fixtures::{new, other_places};
     use crate::registry::{Admitted, Amounts, NewDetached, OneEnv, Registry};
 
@@ -103,18 +107,47 @@ mod tests {
     }
 
     #[test]
+    fn a_process_of_another_namespace_whose_lock_is_free_is_gone_and_one_that_has_it_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let (elsewhere, _) = other_places();
+        let elsewhere = format!("{elsewhere}:locked");
+        let state =
+            |registry: &mut Registry| registry.detached().one("a").unwrap().unwrap().0.state;
+        registry.begin_thread(&new("root", None, MOST, 2)).unwrap();
+        registry.detached().admit(&run("a"), OneEnv(b"A=1")).unwrap();
+        assert!(registry.detached().claim("a").unwrap());
+        let waits = registry.detached().admit(&run("b"), OneEnv(b"A=1")).unwrap();
+        let Admitted::WaitsFor(launcher) = waits else { panic!("{waits:?}") };
+        assert!(registry.detached().claim_launcher(&launcher).unwrap());
+        for table in ["thread", "detached", "launcher"] {
+            let moved = format!("UPDATE {table} SET start = start + 1, place = ?1 WHERE pid > 0");
+            assert_eq!(registry.db.execute(&moved, [&elsewhere]).unwrap(), 1);
+        }
+        assert_eq!(status(&mut registry, "root"), "running");
+        assert_eq!(state(&mut registry), "running");
+        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "created");
+        let path = registry.path.clone();
+        for lock in ["root", "run a", &launcher] {
+            as_if_killed(&path, lock);
+        }
+        assert_eq!(status(&mut registry, "root"), "killed");
+        assert_eq!(state(&mut registry), "killed");
+        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "killed");
+        assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
+        let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
+        assert_eq!(left, 0, "what is over leaves no file");
+    }
+
+    fn run(id: &str) -> NewDetached<'_> {
+        let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
+        NewDetached { id, kind, item, base, asked_at, places: 1, request: "" }
+    }
+
+    #[test]
     fn a_run_of_another_namespace_keeps_its_place_until_a_person_gives_it_up() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
-        let run = |id| NewDetached {
-            id,
-            kind: "tool",
-            item: "tool:a/b",
-            base: "/",
-            asked_at: "x",
-            places: 1,
-            request: "",
-        };
         let env = OneEnv(b"A=1");
         assert_eq!(registry.detached().admit(&run("a"), env).unwrap(), Admitted::Runs);
         let (elsewhere, earlier) = other_places();

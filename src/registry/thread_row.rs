@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::alive;
 use super::approver::{Approver, place_from, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
@@ -76,8 +77,8 @@ impl ThreadRow {
         waits_for: Option<&str>,
         limits: Option<(Amounts, u64)>,
     ) -> Result<bool, RegistryError> {
-        let own = Approver::own();
-        registry.in_one_step(|step| {
+        let own = alive::hold(&registry.path, &self.id);
+        let claimed = registry.in_one_step(|step| {
             let claimed = step.execute(
                 "UPDATE thread SET status = 'running', code = NULL, ended_at = NULL, pid = ?2, \
                  start = ?3, place = ?8, base = ?9 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
@@ -113,7 +114,11 @@ impl ThreadRow {
                 withdraw(step, &self.id, waits_for)?;
             }
             Ok(claimed == 1)
-        })
+        });
+        if !matches!(claimed, Ok(true)) {
+            alive::release(&registry.path, &self.id);
+        }
+        claimed
     }
 
     /// How much a thread that begins below one may use: what each thread above it has left, without
@@ -156,8 +161,9 @@ impl ThreadRow {
     }
 
     /// It runs no more, and its process did not say so.
-    pub(super) fn is_left(&self) -> bool {
-        self.status == "running" && self.process.is_some_and(Approver::is_gone)
+    pub(super) fn is_left(&self, db: &Connection) -> bool {
+        let is_gone = |process| alive::is_gone(db, &self.id, process);
+        self.status == "running" && self.process.is_some_and(is_gone)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, params};
 
+use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::threads::give_back;
@@ -34,7 +35,9 @@ impl ThreadWaits<'_> {
                 [id],
             )?;
             if changed == 1 { give_back(step, id) } else { Ok(()) }
-        })
+        })?;
+        alive::release(&self.registry.path, id);
+        Ok(())
     }
 }
 

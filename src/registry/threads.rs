@@ -6,7 +6,8 @@
 
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
-use super::approver::{Approver, place_of};
+use super::alive;
+use super::approver::place_of;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::{reap_left, reap_threads};
@@ -65,7 +66,7 @@ impl Registry {
         &mut self,
         new: &NewThread<'_>,
     ) -> Result<Option<Breach>, RegistryError> {
-        let process = Approver::own();
+        let process = alive::hold(&self.path, new.id);
         let begun = self.in_one_step(|step| {
             let above =
                 new.parent.map_or(Ok(Vec::new()), |parent| with_those_above(step, parent))?;
@@ -113,8 +114,11 @@ impl Registry {
                 step.execute("UPDATE thread SET spawns = spawns + 1 WHERE id = ?1", [&row.id])?;
             }
             Ok(Ok(None))
-        })?;
-        begun.map_err(|id| RegistryError::NotRunning { id })
+        });
+        if !matches!(begun, Ok(Ok(None))) {
+            alive::release(&self.path, new.id);
+        }
+        begun?.map_err(|id| RegistryError::NotRunning { id })
     }
 
     /// Holds what the next turn of a thread takes at most, for it and for every thread above it.
@@ -217,7 +221,9 @@ impl Registry {
                 withdraw(step, id, None)?;
             }
             Ok(())
-        })
+        })?;
+        alive::release(&self.path, id);
+        Ok(())
     }
 
     /// All threads, the oldest first.

@@ -32,7 +32,7 @@ impl ThreadAbove {
         let found = || -> rusqlite::Result<Vec<Self>> {
             let db = &registry.db;
             let mut rows = rows_of(db, "WHERE status = 'running'")?;
-            rows.retain(|row| !row.is_left());
+            rows.retain(|row| !row.is_left(db));
             if rows.is_empty() {
                 return Ok(Vec::new());
             }

@@ -355,6 +355,79 @@ fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
 }
 
 #[test]
+fn a_run_inherits_no_descriptor_of_whoever_asked() {
+    let world = World::new();
+    let body = "echo >> runs; n=$(wc -l < runs); ls -l /proc/self/fd > seen; touch begun\n\
+                while ! test -e go$n; do sleep 0.05; done\n";
+    world.signed(".ai/tools/acme/looks.sh", &tool(body));
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+    let leaked = world.write("leaked-7f3a", "x");
+    // One at once, and one that a launcher starts.
+    let script =
+        format!("exec 8<{0} 9>>{0}; ls -l /proc/self/fd >&2; exec \"$0\" \"$@\"", leaked.display());
+    let ask = || {
+        let args = ["execute", "tool:acme/looks", "--async", "--json"];
+        let said = world.run_through("sh", &["-c", &script], &args);
+        assert!(said.stderr.matches("leaked-7f3a").count() == 2, "rye itself has them: {said:?}");
+        assert_eq!(said.status, 0, "{said:?}");
+        id_of(&said.json())
+    };
+    let ids = [ask(), ask()];
+    for (id, go) in ids.into_iter().zip(["go1", "go2"]) {
+        eventually("it runs", || {
+            state(&world, &id) == "running" && world.project().join("begun").exists()
+        });
+        let pid = world.json(&["thread", "show", &id]).1["pid"].as_u64().unwrap();
+        let own = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().filter_map(Result::ok);
+        let own: Vec<_> = own.filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
+        assert!(!own.is_empty() && !own.contains(&leaked), "{own:?}");
+        let seen = fs::read_to_string(world.project().join("seen")).unwrap();
+        assert!(seen.contains(" 0 -> ") && !seen.contains("leaked-7f3a"), "{seen}");
+        fs::remove_file(world.project().join("begun")).unwrap();
+        world.write(go, "");
+        assert_eq!(world.json(&["thread", "wait", &id]).0, 0);
+    }
+}
+
+/// What runs in a container has numbers of processes that mean nothing outside of it.
+#[test]
+fn what_ran_in_a_namespace_of_processes_that_is_gone_was_killed_and_holds_no_place() {
+    let world = world();
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+    let namespace = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c"];
+    // The first process of a namespace takes all others with it.
+    let script =
+        "\"$0\" \"$@\"; \"$0\" \"$@\"; touch asked; while ! test -e leave; do sleep 0.05; done";
+    let before = [&namespace[..], &[script]].concat();
+    if world
+        .run_through("unshare", &[&namespace[..], &["exec \"$0\" \"$@\""]].concat(), &["--version"])
+        .status
+        != 0
+    {
+        return;
+    }
+    let args = ["execute", "tool:acme/slow", "--async", "--json"];
+    let mut command = world.command_through("unshare", &before, &args);
+    let mut container = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("both were asked for", || world.project().join("asked").exists());
+    eventually("one runs", || world.project().join("begun").exists());
+    let rows = || world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone();
+    let states = || rows().iter().map(|row| row["thread_status"].clone()).collect::<Vec<_>>();
+    for _ in 0..5 {
+        let mut all = states();
+        all.sort_by_key(ToString::to_string);
+        assert_eq!(all, [json!("created"), json!("running")], "it lives: {:?}", rows());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(rows().iter().any(|row| row["elsewhere"] == true), "{:?}", rows());
+    world.write("leave", "");
+    container.wait().unwrap();
+    eventually("both are known to be gone", || states() == [json!("killed"), json!("killed")]);
+    assert_eq!(start(&world, &["tool:acme/slow"])["state"], "running", "the place is free");
+    world.write("go", "");
+}
+
+#[test]
 fn no_run_is_detached_from_inside_of_a_run() {
     let world = World::new();
     world.signed(".ai/tools/acme/quick.sh", &tool("echo done\n"));

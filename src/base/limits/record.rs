@@ -1,5 +1,7 @@
 //! Caps of what is kept of a thread.
 
+/// How often a process tries to lock what it registers: whoever looks has the lock for a moment.
+pub(crate) const LOCK_TRIES: u32 = 40;
 /// Largest record of a thread that is read, in bytes: it is read as a whole.
 pub(crate) const THREAD_RECORD_BYTES: u64 = 512 << 20;
 /// Largest `thread.json` that is read, in bytes: what stands in it are names, limits and

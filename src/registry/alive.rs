@@ -1,0 +1,93 @@
+//! Locks by which one process knows of another that it lives, where the number of that means
+//! nothing to it: in another namespace of processes of the same machine (threads 2).
+//!
+//! Whoever registers something that runs in its own process holds the lock of that until it ends,
+//! and the system frees the lock with the process. A file without a lock is left by one that is
+//! gone; where there is no file, nobody knows.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rustix::fs::OFlags;
+
+use super::approver::Approver;
+use crate::base::Digest;
+use crate::base::durations::LOCK_PAUSE_MS;
+use crate::base::limits::LOCK_TRIES;
+use crate::base::sync::unpoisoned;
+
+/// Those that this process holds.
+static HELD: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
+
+/// The file of what is registered under that name, beside the registry.
+fn place(registry: &Path, id: &str) -> PathBuf {
+    registry.with_file_name("alive").join(Digest::of(id.as_bytes()).to_string())
+}
+
+fn open(path: &Path, make: bool) -> Option<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut how = OpenOptions::new();
+    let file = how.read(true).write(true).create(make).mode(0o600).custom_flags(flags).open(path);
+    file.ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))
+}
+
+/// This process, which runs what it registers from now on. Where that cannot be locked, nobody
+/// elsewhere can tell how it is, and what is registered says so.
+pub(super) fn hold(registry: &Path, id: &str) -> Option<Approver> {
+    let path = place(registry, id);
+    if let Some(folder) = path.parent() {
+        let _ = DirBuilder::new().mode(0o700).create(folder);
+    }
+    let mut held = unpoisoned(HELD.lock());
+    if let Entry::Vacant(free) = held.entry(path)
+        && let Some(file) = open(free.key(), true).filter(is_locked)
+    {
+        free.insert(file);
+    }
+    Approver::own_locked(held.contains_key(&place(registry, id)))
+}
+
+/// Locks it, where nobody else has it. Whoever had it before, or looks at it, frees it soon.
+fn is_locked(file: &File) -> bool {
+    (0..LOCK_TRIES).any(|at| {
+        if at > 0 {
+            std::thread::sleep(Duration::from_millis(LOCK_PAUSE_MS));
+        }
+        file.try_lock().is_ok()
+    })
+}
+
+/// It runs no more in this process, or it was taken for dead.
+pub(super) fn release(registry: &Path, id: &str) {
+    let path = place(registry, id);
+    let mut held = unpoisoned(HELD.lock());
+    // One that another process holds is not taken away under it.
+    let file = held.remove(&path).or_else(|| open(&path, false).filter(|it| it.try_lock().is_ok()));
+    if file.is_some() {
+        let _ = fs::remove_file(&path);
+    }
+}
+
+/// What is registered runs no more: its process is gone, by its number, or by its lock where the
+/// number is of another namespace.
+pub(super) fn is_gone(db: &Connection, id: &str, process: Approver) -> bool {
+    if process.is_gone() {
+        return true;
+    }
+    let is_judged = process.is_elsewhere() && process.has_lock();
+    let Some(registry) = db.path().filter(|_| is_judged) else { return false };
+    let path = place(Path::new(registry), id);
+    let is_held_here = unpoisoned(HELD.lock()).contains_key(&path);
+    !is_held_here && open(&path, false).is_some_and(|file| file.try_lock_shared().is_ok())
+}
+
+#[cfg(test)]
+pub(super) fn as_if_killed(registry: &Path, id: &str) {
+    unpoisoned(HELD.lock()).remove(&place(registry, id));
+}
