@@ -7,6 +7,7 @@ use crate::base::limits::{LIVE_RESULT_BYTES, OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
 use crate::base::text::escape;
 use crate::id::Ref;
+use crate::report::provider_failed_text;
 use crate::trace::{Event, OutputPiece, Sink};
 
 /// Shows what the tool of a run writes, masked by who hands it over, and passes events on.
@@ -76,6 +77,9 @@ impl<'a> Live<'a> {
 
 impl Sink for Live<'_> {
     fn record(&self, event: Event) {
+        if let (Event::ProviderFailed(failure), true) = (&event, self.shows != Shows::Nothing) {
+            unpoisoned(self.state.lock()).shown.note(&provider_failed_text(failure));
+        }
         self.inner.record(event);
     }
 
@@ -153,6 +157,12 @@ impl Streamed {
             self.in_line = !text.ends_with('\n');
             let _ = io::stderr().write_all(escape(text).as_bytes());
         }
+    }
+
+    /// Shows a line of rye's own, in which foreign words are escaped.
+    fn note(&mut self, line: &str) {
+        let begin = if std::mem::take(&mut self.in_line) { "\n" } else { "" };
+        let _ = writeln!(io::stderr(), "{begin}{line}");
     }
 
     fn write(&mut self, bytes: &[u8]) {

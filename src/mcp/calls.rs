@@ -17,7 +17,7 @@ use super::server::{Server, held};
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::report::{Report, error_json};
+use crate::report::{Report, error_json, provider_failed_text};
 use crate::rye::{
     DetailLevel, Failed, ItemVerdict, LockMode, Request, Rye, SearchRequest, read_item,
 };
@@ -89,6 +89,8 @@ pub(super) struct CallLog {
     /// What programs said on standard error, masked, and who said it.
     said: Mutex<VecDeque<(Ref, String)>>,
     is_said: Notify,
+    /// What the call waits for, since that was asked last.
+    waits_for: Mutex<Option<String>>,
 }
 
 impl CallLog {
@@ -115,6 +117,11 @@ impl CallLog {
         first
     }
 
+    /// What the call waits for, where it began to since this was asked last.
+    pub(super) fn take_wait(&self) -> Option<String> {
+        held(&self.waits_for).take()
+    }
+
     pub(super) fn take(&self) -> Vec<(Ref, String)> {
         std::mem::take(&mut *held(&self.said)).into()
     }
@@ -128,6 +135,9 @@ pub(super) struct Listening<'a> {
 
 impl Sink for Listening<'_> {
     fn record(&self, event: Event) {
+        if let Event::ProviderFailed(failure) = &event {
+            *held(&self.log.waits_for) = Some(provider_failed_text(failure));
+        }
         if let Some(recorder) = self.recorder {
             recorder.record(event);
         }

@@ -94,8 +94,9 @@ impl Session {
             let tells = async {
                 self.tell(log.first(&mut lines), context).await;
                 let Some(token) = progress else { return };
+                let wait = log.take_wait().map(|wait| format!("; {wait}")).unwrap_or_default();
                 let progress = ProgressNotificationParam::new(token, seconds)
-                    .with_message(format!("it has run for {seconds} s"));
+                    .with_message(format!("it has run for {seconds} s{wait}"));
                 let _ = context.peer.notify_progress(progress).await;
             };
             // A client that does not read may still cancel.

@@ -10,7 +10,7 @@ use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Paint, Style};
 use crate::host::{HostTraffic, RefusedCall, Traffic};
-use crate::trace::{Event, Recorded, SkippedPath};
+use crate::trace::{Event, ProviderFailure, Recorded, SkippedPath};
 
 /// One line an event, with its time; links are indented by their depth.
 pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
@@ -110,6 +110,7 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("server", format!("{item_id}: {why}; not started again for {wait}"))
         }
         Event::Wait { wait_ms } => ("wait", format!("{} before the next try", ms_text(*wait_ms))),
+        Event::ProviderFailed(failure) => ("provider", provider_failed_text(failure)),
         Event::Redirect { origin, followed } => {
             let how = if *followed { "followed" } else { "not followed" };
             ("redirect", format!("{}, {how}", escape_line(origin)))
@@ -130,6 +131,13 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("refused", format!("{} {code}", item_id.as_deref().unwrap_or_default()))
         }
     }
+}
+
+/// A provider that is asked again, in one line; foreign words in it are escaped.
+pub(crate) fn provider_failed_text(failure: &ProviderFailure) -> String {
+    let ProviderFailure { error, tries, most_tries, wait_ms, .. } = failure;
+    let (wait, next) = (ms_text(*wait_ms), tries + 1);
+    format!("{error}; trying again in {wait}, try {next} of {most_tries}")
 }
 
 /// What went through rye's proxy, in one line.

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::converse::{Conversation, Running, counts, price, total};
-use super::model::{Asked, Lost, Message, Turn, TurnFault};
+use super::model::{Asked, Lost, Message, TryAgain, Turn, TurnFault};
 use super::watch::{ReplacedRequest, ShownRequest};
 use crate::base::money::cost;
 use crate::base::time::as_ms;
 use crate::diagnostic::Failure;
 use crate::parse::TokenCounts;
 use crate::registry::Breach;
+use crate::trace::{Event, ProviderFailure};
 
 /// The longest that one answer may take, however much time there is.
 const LONGEST_ANSWER: Duration = Duration::from_hours(24);
@@ -88,18 +89,18 @@ impl Running<'_> {
             return Err(self.beyond(breach));
         }
         let held = (tokens, spend);
-        let (told, begin, mut is_in_line) = (self.conversation.told, Instant::now(), false);
+        let (listener, begin, mut is_in_line) = (self.conversation.listener, Instant::now(), false);
         let record = &mut *self.record;
         let turn = self.conversation.model.turn(&asked, &mut |text| {
             // What may be withheld is shown to nobody as it comes.
             if !replaced.may_withhold {
                 is_in_line = !text.ends_with('\n');
-                told(text);
+                listener.model_said(text);
                 record.say(text);
             }
         });
         if is_in_line {
-            told("\n");
+            listener.model_said("\n");
         }
         match turn {
             Ok(turn) => {
@@ -154,13 +155,13 @@ impl Running<'_> {
     ) -> Result<Duration, Failure> {
         let TurnFault { why, may_cost } = fault;
         let breach = self.ledger.book(id, held, may_cost.then_some(held))?;
-        let (failure, wait) = match why {
+        let (failure, again) = match why {
             Lost::TimedOut => (None, None),
             Lost::Failed(failure) => (Some(failure), None),
-            Lost::Again(failure, wait) => (Some(failure), Some(wait)),
+            Lost::Again(failure, again) => (Some(failure), Some(again)),
         };
         let mut told = json!({
-            "tries": tries, "wait_ms": wait.map(as_ms),
+            "tries": tries, "wait_ms": again.as_ref().map(|again| as_ms(again.wait)),
             "code": failure.as_ref().map(|failure| failure.code().to_string()),
             "error": failure.as_ref().map(ToString::to_string),
         });
@@ -174,8 +175,20 @@ impl Running<'_> {
         if let Some(breach) = breach {
             return Err(self.beyond(breach));
         }
-        match (failure, wait) {
-            (Some(_), Some(wait)) => Ok(wait),
+        match (failure, again) {
+            (Some(failure), Some(TryAgain { provider, most_tries, wait })) => {
+                let (code, error) = (failure.code().to_owned(), failure.to_string());
+                let wait_ms = as_ms(wait);
+                self.conversation.listener.record(Event::ProviderFailed(ProviderFailure {
+                    item_id: provider,
+                    code,
+                    error,
+                    tries,
+                    most_tries,
+                    wait_ms,
+                }));
+                Ok(wait)
+            }
             // Whoever was interrupted because it is to stop says so itself.
             (Some(failure), None) => self.time_left().and(Err(failure)),
             (None, _) => {

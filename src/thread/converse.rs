@@ -28,6 +28,7 @@ use crate::host::Host;
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, Phase, Prices, TokenCounts, json as read_json};
 use crate::registry::{Breach, Registry};
+use crate::trace::Sink;
 
 /// Everything that a thread needs to run, decided before it starts.
 pub(crate) struct Conversation<'a> {
@@ -40,8 +41,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) backend: &'a dyn SandboxBackend,
     pub(crate) host: &'a dyn Host,
     pub(crate) model: Box<dyn LanguageModel + 'a>,
-    /// Hears what the model says while it says it, without secrets.
-    pub(crate) told: &'a dyn Fn(&str),
+    /// Hears what the model says while it says it, and when its provider fails; without secrets.
+    pub(crate) listener: &'a dyn Sink,
     pub(crate) prices: Prices,
     /// Longest answer of one turn.
     pub(crate) answer_tokens: u64,

@@ -63,7 +63,8 @@ pub(crate) use live_words::{LiveText, output_log};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use model::fuzz;
 pub(crate) use model::{
-    CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, Scripted, Turn,
+    CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, ModelName, Scripted,
+    Turn,
 };
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{

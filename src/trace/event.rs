@@ -24,6 +24,19 @@ pub(crate) struct SkippedPath {
     pub(crate) help: Option<String>,
 }
 
+/// A provider that gave no answer to a thread, and is asked again after a while.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct ProviderFailure {
+    pub(crate) item_id: Ref,
+    pub(crate) code: String,
+    /// Why there is no answer, without secrets.
+    pub(crate) error: String,
+    /// How often it was asked for this answer so far, and how often at the most.
+    pub(crate) tries: u32,
+    pub(crate) most_tries: u32,
+    pub(crate) wait_ms: u64,
+}
+
 /// One decision, recorded when it is made.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
@@ -116,6 +129,8 @@ pub(crate) enum Event {
         /// There may be others.
         may_be_more: bool,
     },
+    /// The provider of a thread gave no answer, and is asked again.
+    ProviderFailed(ProviderFailure),
     /// A snippet called a tool and this came of it: nothing, or the code of the failure.
     #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets need it"))]
     Call { call_id: String, tool_id: String, failed: Option<String>, took_ms: u64 },

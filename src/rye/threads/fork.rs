@@ -497,7 +497,7 @@ impl Prepared<'_> {
             backend: &self.start.backend,
             host: calls.rye.host(),
             model: self.chosen.language_model(calls.rye),
-            told: &|text| self.listener.model_said(text),
+            listener: self.listener,
             prices: *prices,
             answer_tokens: provider.answer_tokens,
             context_window: provider.context_window,

@@ -14,7 +14,9 @@ use crate::parse::{
 use crate::plan::{ConfigCopy, PlanSource};
 use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
-use crate::thread::{Credential, HttpModel, LanguageModel, Scripted, ThreadError, ThreadLimits};
+use crate::thread::{
+    Credential, HttpModel, LanguageModel, ModelName, Scripted, ThreadError, ThreadLimits,
+};
 use crate::verify::Source;
 
 /// The item with the limits of all threads.
@@ -28,6 +30,8 @@ pub(super) const MAX_ASYNC: &str = "max_async";
 const MODELS: &str = "config:agent/models";
 const PROVIDER: &str = "provider";
 const PRICES: &str = "prices";
+/// The tier of a model that nobody names.
+const DEFAULT_TIER: &str = "general";
 
 /// The limits of one thread: what the directive and the caller say over the defaults, and no more
 /// than is configured as the most.
@@ -123,6 +127,8 @@ pub(super) struct ChosenModel {
     pub(super) digest: Digest,
     pub(super) provider: Provider,
     pub(super) model: String,
+    /// Who named it, in words.
+    pub(super) model_from: String,
     pub(super) prices: Prices,
     /// Where the provider lies.
     pub(super) space: Space,
@@ -142,7 +148,8 @@ impl ChosenModel {
         match &self.source {
             ModelSource::Script(turns) => Box::new(Scripted::new(item, turns.clone())),
             ModelSource::Http(http, key) => {
-                let (http, model) = (http.as_ref().clone(), self.model.clone());
+                let http = http.as_ref().clone();
+                let model = ModelName { name: self.model.clone(), from: self.model_from.clone() };
                 Box::new(HttpModel::new(rye.host(), &rye.at.vars, item, http, model, key.clone()))
             }
         }
@@ -220,9 +227,9 @@ pub(super) fn model(
     asked: Option<&str>,
 ) -> Result<ChosenModel, Failure> {
     let mut links = lineage.sources().zip(lineage.directives());
-    let declared = links.find_map(|(source, one)| Some((source.space(), one.model.clone()?)));
-    let from = declared.as_ref().map_or(lineage.source.space(), |(from, _)| *from);
-    let declared = declared.map(|(_, model)| model).unwrap_or_default();
+    let declared = links.find_map(|(source, one)| Some((source, one.model.clone()?)));
+    let (by, declared) = declared.unwrap_or((&lineage.source, Default::default()));
+    let (by, from) = (by.item().clone(), by.space());
     let named = match declared.provider {
         Some(named) => Some((named, from)),
         None => configured_provider(loader)?,
@@ -234,10 +241,17 @@ pub(super) fn model(
     let provider = provider_of(&source, parsed)?;
     // What lies in the project does not choose by itself where a conversation goes.
     check_permit(loader, &source, &provider)?;
-    let wanted = asked.map(str::to_owned).or(declared.id).or(declared.tier);
-    let wanted = wanted.unwrap_or_else(|| "general".into());
+    let (wanted, named_by) = match (asked.map(str::to_owned), declared.id.or(declared.tier)) {
+        (Some(asked), _) => (asked, "which `--model` names".to_owned()),
+        (None, Some(declared)) => (declared, format!("which `<model>` of `{by}` names")),
+        (None, None) => (DEFAULT_TIER.to_owned(), "as nobody names another one".to_owned()),
+    };
     let of_tier = provider.models.iter().find(|(tier, _)| *tier == wanted);
     let fitting = of_tier.or_else(|| provider.models.iter().find(|(_, name)| *name == wanted));
+    let model_from = match of_tier {
+        Some(_) => format!("the tier `{wanted}` in `models` of `{item}`, {named_by}"),
+        None => format!("`models` of `{item}`, {named_by}"),
+    };
     let Some((_, model)) = fitting.cloned() else {
         let known = provider.models.iter().map(|(tier, _)| tier.clone()).collect();
         return Err(ThreadError::UnknownModel { provider: item, model: wanted, known }.into());
@@ -256,5 +270,5 @@ pub(super) fn model(
             ModelSource::Http(http.clone(), key)
         }
     };
-    Ok(ChosenModel { item, digest, provider, model, prices, space, source })
+    Ok(ChosenModel { item, digest, provider, model, model_from, prices, space, source })
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::ModelName;
 use crate::base::json::object;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
@@ -23,18 +24,55 @@ codes! {
 pub(crate) enum ProviderError {
     #[error("{origin}, where `{provider}` is, {clause}")]
     Unreachable { provider: Ref, origin: String, clause: String },
-    #[error("`{provider}` lets nobody in with this key: status {status}{}", words(.said))]
+    #[error(
+        "`{provider}` lets nobody in {}: status {status}{}",
+        if .key.is_some() { "with this key" } else { "without a key" },
+        words(.said)
+    )]
     Refused { provider: Ref, status: u16, said: String, key: Option<String> },
     #[error("`{provider}` does not take what it was asked: status {status}{}", words(.said))]
-    BadRequest { provider: Ref, status: u16, said: String },
+    BadRequest { provider: Ref, status: u16, said: String, asked: Box<AskedAt> },
     #[error("`{provider}` has too much to do, or is in trouble: {status}{}", words(.said))]
     Overloaded { provider: Ref, status: String, said: String },
     #[error("what `{provider}` answered cannot be used: {}", escape_line(.why))]
-    BadAnswer { provider: Ref, why: String },
+    BadAnswer { provider: Ref, why: String, asked: Box<AskedAt> },
     #[error("the key of `{provider}` cannot be used: the variable `{name}` {why}")]
     MissingCredential { provider: Ref, name: String, why: String },
     #[error("`{provider}` was not waited for: signal {signal}")]
     Interrupted { provider: Ref, signal: i32 },
+}
+
+/// Where a provider was asked and for which model; what may be wrong there stands in an item.
+#[derive(Debug, Clone)]
+pub(crate) struct AskedAt {
+    /// Without secrets.
+    pub(crate) url: String,
+    /// What rye put behind the `base_url`.
+    pub(crate) path: &'static str,
+    pub(crate) model: ModelName,
+}
+
+impl AskedAt {
+    /// The words of a server are about the model.
+    fn is_about_model(&self, said: &str) -> bool {
+        let said = said.to_lowercase();
+        let is_text = !said.starts_with('<');
+        is_text && (said.contains(&self.model.name.to_lowercase()) || said.contains("model"))
+    }
+
+    /// How the address came about.
+    fn address(&self, provider: &Ref) -> String {
+        let Self { url, path, .. } = self;
+        let hint = match url.contains("/v1/") {
+            _ if url.contains("/v1/v1/") => "; rye adds `/v1` itself, so leave it out there",
+            false => "; for most servers it has to end in `/v1`",
+            true => "",
+        };
+        let url = escape_line(url);
+        format!(
+            "rye asked `{url}`, which is the `base_url` of `{provider}` with `{path}` behind it{hint}"
+        )
+    }
 }
 
 fn words(said: &str) -> String {
@@ -70,26 +108,37 @@ impl Diagnose for ProviderError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
-            Self::Unreachable { .. } => {
-                "see whether the server runs, and whether `base_url` of the provider is right"
-                    .into()
+            Self::Unreachable { provider, .. } => {
+                format!(
+                    "see whether the server runs, and whether `base_url` of `{provider}` is right"
+                )
             }
-            Self::Refused { key: Some(key), .. } => {
-                format!("set `{key}` to a key that this provider knows, and that may use the model")
-            }
-            Self::Refused { key: None, .. } => {
-                "add `credential_env: NAME` to the provider, and put the key into that variable"
-                    .into()
-            }
-            Self::BadRequest { .. } => {
-                "see `models`, `options` and `answer_tokens` of the provider".into()
+            Self::Refused { provider, key: Some(key), .. } => format!(
+                "set `{key}`, which `credential_env` of `{provider}` names, to a key that is valid \
+                 there and may use the model"
+            ),
+            Self::Refused { provider, key: None, .. } => format!(
+                "add `credential_env: NAME` to `{provider}`, and put the key into that variable"
+            ),
+            Self::BadRequest { provider, status, said, asked } => {
+                let ModelName { name, from } = &asked.model;
+                match status {
+                    400 | 404 if asked.is_about_model(said) => format!(
+                        "see whether the server has the model `{}`, which comes from {}",
+                        escape_line(name),
+                        escape_line(from)
+                    ),
+                    404 | 405 => asked.address(provider),
+                    _ => format!("see `models`, `options` and `answer_tokens` of `{provider}`"),
+                }
             }
             Self::Overloaded { .. } => {
                 "go on a little later with `rye thread resume`, or start it again".into()
             }
-            Self::BadAnswer { .. } => {
-                "see whether `kind` of the provider is the shape that the server speaks".into()
-            }
+            Self::BadAnswer { provider, asked, .. } => format!(
+                "see whether the server speaks the shape that `kind` names: {}",
+                asked.address(provider)
+            ),
             Self::MissingCredential { name, .. } => {
                 format!("export {name}=…, in the environment in which rye runs")
             }
@@ -103,9 +152,11 @@ impl Diagnose for ProviderError {
 
     fn data(&self) -> Map<String, Value> {
         match self {
-            Self::Refused { status, .. } | Self::BadRequest { status, .. } => {
-                object(json!({"status_code": status}))
-            }
+            Self::Refused { status, .. } => object(json!({"status_code": status})),
+            Self::BadRequest { status, asked, .. } => object(json!({
+                "status_code": status, "url": asked.url, "model": asked.model.name,
+            })),
+            Self::BadAnswer { asked, .. } => object(json!({"url": asked.url})),
             Self::MissingCredential { name, .. } => object(json!({"variable": name})),
             _ => Map::new(),
         }

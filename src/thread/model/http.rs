@@ -13,8 +13,8 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::answer::{Answer, AnswerFault, Progress, short, words};
-use super::error::ProviderError;
-use super::{Asked, LanguageModel, Lost, Turn, TurnFault, anthropic, openai};
+use super::error::{AskedAt, ProviderError};
+use super::{Asked, LanguageModel, Lost, ModelName, TryAgain, Turn, TurnFault, anthropic, openai};
 use crate::base::Mask;
 use crate::base::again::{backoff, retry_after};
 use crate::base::durations::{CONNECT_TIMEOUT_MS, PROVIDER_WAIT_MAX_MS};
@@ -71,7 +71,7 @@ pub(crate) struct HttpModel<'a> {
     host: &'a dyn Host,
     provider: Ref,
     http: HttpProvider,
-    model: String,
+    model: ModelName,
     key: Credential,
     mask: Mask,
     way: NetSettings,
@@ -85,7 +85,7 @@ impl<'a> HttpModel<'a> {
         vars: &Vars,
         provider: Ref,
         http: HttpProvider,
-        model: String,
+        model: ModelName,
         key: Credential,
     ) -> Self {
         let (way, mask) = (NetSettings::from_vars(vars, &http.base), key.mask());
@@ -93,15 +93,30 @@ impl<'a> HttpModel<'a> {
         Self { host, provider, http, model, key, mask, way, from }
     }
 
+    /// What stands behind the `base_url` in the address that is asked.
+    fn path(&self) -> &'static str {
+        match self.http.shape {
+            ChatShape::OpenAi { .. } => openai::PATH,
+            ChatShape::Anthropic => anthropic::PATH,
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("{}{}", self.http.base.as_str().trim_end_matches('/'), self.path())
+    }
+
+    fn asked_at(&self) -> Box<AskedAt> {
+        let url = short(&self.mask.text(&self.url()));
+        Box::new(AskedAt { url, path: self.path(), model: self.model.clone() })
+    }
+
     fn call(&self, asked: &Asked<'_>) -> HttpCall {
-        let (path, body) = match self.http.shape {
+        let model = &self.model.name;
+        let body = match self.http.shape {
             ChatShape::OpenAi { most_tokens } => {
-                let body = openai::request(asked, &self.http, most_tokens, &self.model, &self.from);
-                (openai::PATH, body)
+                openai::request(asked, &self.http, most_tokens, model, &self.from)
             }
-            ChatShape::Anthropic => {
-                (anthropic::PATH, anthropic::request(asked, &self.http, &self.model, &self.from))
-            }
+            ChatShape::Anthropic => anthropic::request(asked, &self.http, model, &self.from),
         };
         let mut headers = self.http.headers.clone();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
@@ -119,7 +134,7 @@ impl<'a> HttpModel<'a> {
         }
         HttpCall {
             method: "POST",
-            url: format!("{}{path}", self.http.base.as_str().trim_end_matches('/')),
+            url: self.url(),
             headers,
             body: Some(Arc::from(body.to_string().into_bytes())),
             until: asked.until,
@@ -141,6 +156,9 @@ impl<'a> HttpModel<'a> {
         }
         let fault = match (fault, &events) {
             (Some(fault), _) => Some(fault),
+            (None, None) if is_page(&body) => {
+                Some(AnswerFault::Bad("it is a page of HTML, and not JSON".into()))
+            }
             (None, None) => answer.whole(&body).err(),
             (None, Some(_)) if is_done => None,
             (None, Some(_)) => {
@@ -202,14 +220,18 @@ impl<'a> HttpModel<'a> {
 
     /// Asked again as often as the provider says, and while there is time.
     fn again(&self, failure: Failure, wait: Option<Duration>, asked: &Asked<'_>) -> Lost {
-        if asked.tries >= self.http.retry.tries {
+        let most_tries = self.http.retry.tries;
+        if asked.tries >= most_tries {
             return Lost::Failed(failure);
         }
         let most = Duration::from_millis(PROVIDER_WAIT_MAX_MS);
         let own = || backoff(self.http.retry.first_wait, asked.tries);
         let wait = wait.map_or_else(own, |wait| wait.min(most));
         match asked.until.saturating_duration_since(Instant::now()) > wait {
-            true => Lost::Again(failure, wait),
+            true => {
+                let provider = self.provider.clone();
+                Lost::Again(failure, TryAgain { provider, most_tries, wait })
+            }
             false => Lost::Failed(failure),
         }
     }
@@ -241,12 +263,14 @@ impl<'a> HttpModel<'a> {
     }
 
     fn bad_request(&self, status: u16, said: String) -> Failure {
-        ProviderError::BadRequest { provider: self.provider.clone(), status, said }.into()
+        let (provider, asked) = (self.provider.clone(), self.asked_at());
+        ProviderError::BadRequest { provider, status, said, asked }.into()
     }
 
     fn bad_answer(&self, why: &str) -> Failure {
         let why = short(&self.mask.text(why));
-        ProviderError::BadAnswer { provider: self.provider.clone(), why }.into()
+        let (provider, asked) = (self.provider.clone(), self.asked_at());
+        ProviderError::BadAnswer { provider, why, asked }.into()
     }
 }
 
@@ -289,6 +313,11 @@ impl LanguageModel for HttpModel<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// A page for people, which no server of models answers with.
+fn is_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().first() == Some(&b'<')
 }
 
 /// Whether what a server says inside of an answer is that it cannot answer now.

@@ -24,7 +24,16 @@ use serde_json::{Map, Value, json};
 
 use super::table::ModelTool;
 use crate::diagnostic::Failure;
+use crate::id::Ref;
 use crate::parse::TokenCounts;
+
+/// The model that answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelName {
+    pub(crate) name: String,
+    /// Who named it: words such as "the tier `high` of `models`, which `--model` names".
+    pub(crate) from: String,
+}
 
 /// What a model is asked in one turn.
 #[derive(Debug)]
@@ -169,8 +178,18 @@ pub(crate) enum Lost {
     TimedOut,
     /// It is of no use to ask again.
     Failed(Failure),
-    /// It may be asked again after this wait.
-    Again(Failure, Duration),
+    /// It may be asked again.
+    Again(Failure, TryAgain),
+}
+
+/// How a provider is asked again that gave no turn.
+#[derive(Debug)]
+pub(crate) struct TryAgain {
+    pub(crate) provider: Ref,
+    /// How often it is asked for one turn, the first time too.
+    pub(crate) most_tries: u32,
+    /// Before the next time.
+    pub(crate) wait: Duration,
 }
 
 impl From<Failure> for TurnFault {

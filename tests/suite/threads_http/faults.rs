@@ -345,3 +345,47 @@ fn a_call_of_a_turn_is_carried_out_once_however_often_the_turn_was_asked_for() {
         assert_eq!(world.read("ran"), b"x\n");
     }
 }
+
+#[test]
+fn help_of_a_provider_names_what_is_to_be_mended_table() {
+    let key = format!("bad key {CANARY}");
+    let page = "<html><b>nothing of a model here</b></html>";
+    let no_model = "{\"error\":{\"message\":\"model 'm' not found\"}}";
+    // The status, what is answered, the `base_url` behind the server, and what the help says.
+    let rows: [(u16, &str, &str, &[&str]); 9] = [
+        (404, page, "", &["`base_url` of `tool:acme/script`", "{URL}/chat/completions`", "`/v1`"]),
+        (404, "404 page not found", "/v1", &["{URL}/v1/chat/completions`", "`base_url`"]),
+        (405, "", "/v1", &["{URL}/v1/chat/completions`", "`base_url`"]),
+        (
+            404,
+            no_model,
+            "/v1",
+            &["the model `m`", "tier `general` in `models`", "nobody names another"],
+        ),
+        (400, no_model, "/v1", &["the model `m`", "`models` of `tool:acme/script`"]),
+        (400, "no", "/v1", &["`options`"]),
+        (200, page, "", &["{URL}/chat/completions`", "`base_url`", "`/v1`"]),
+        (401, &key, "/v1", &["`ACME_KEY`", "`credential_env`"]),
+        (403, &key, "/v1", &["`ACME_KEY`", "`credential_env`"]),
+    ];
+    let spoken = ALL[0];
+    for (status, said, base, wanted) in rows {
+        let said = said.to_owned();
+        let server = Server::new(move |_, _| answer(status, "", &said));
+        let url = server.url("");
+        let world = world(spoken, &server, &json!({"base_url": format!("{url}{base}")}));
+        let (exit, told) = fork(&world, &[]);
+        assert_eq!(exit, 7, "{told}");
+        let help = told["help"].as_str().unwrap();
+        for wanted in wanted {
+            assert!(help.contains(&wanted.replace("{URL}", &url)), "{status} {wanted}: {told}");
+        }
+        assert_eq!(help.contains("has to end in `/v1`"), base.is_empty(), "{help}");
+        assert!(!told.to_string().contains(CANARY), "{told}");
+    }
+    let server = Server::new(|_, _| answer(404, "", "{\"error\":{\"message\":\"no such model\"}}"));
+    let world = world(spoken, &server, &json!({}));
+    let help = |more: &[&str]| fork(&world, more).1["help"].as_str().unwrap().to_owned();
+    assert!(help(&["--model", "m"]).contains("which `--model` names"));
+    assert!(help(&[]).contains("which comes from the tier `general`"), "{}", help(&[]));
+}

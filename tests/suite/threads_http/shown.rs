@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, body, hands_over, head, reply, says, world};
-use crate::http::server::Reply;
+use crate::http::server::{Reply, answer};
 use crate::thread_tail::watch;
 use crate::threads::transcript;
 
@@ -110,4 +110,36 @@ fn words_are_told_from_another_process_before_the_answer_ends_and_stay_nowhere()
     }
     let kept = std::fs::read_to_string(transcript(&world, id)).unwrap();
     assert!(!kept.contains("early."), "{kept}");
+}
+
+#[test]
+fn each_failure_of_a_provider_that_is_asked_again_is_told_on_standard_error_at_once() {
+    let spoken = ALL[1];
+    let server = || {
+        Checked::new(spoken, move |_, n| match n {
+            0 => answer(503, "", format!("busy {CANARY}")),
+            _ => reply(spoken, &hands_over(), n),
+        })
+    };
+    for (more, is_told) in [(&[][..], true), (&["--quiet"], false), (&["--json"], false)] {
+        let server = server();
+        let world = world(spoken, &server.server, &json!({"retry": {"tries": 3}}));
+        let said = world.rye(&[GO, more].concat());
+        assert_eq!(said.status, 0, "{said:?}");
+        let line = said.stderr.lines().find(|line| line.contains("trying again in"));
+        assert_eq!(line.is_some(), is_told, "{said:?}");
+        let Some(line) = line else { continue };
+        assert!(line.contains("tool:acme/script") && line.contains("status 503"), "{line}");
+        assert!(line.ends_with(", try 2 of 3") && !line.contains(CANARY), "{line}");
+    }
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}");
+    let retry = json!({"base_url": url, "retry": {"tries": 3, "first_wait": "1ms"}});
+    let world = world(spoken, &server().server, &retry);
+    let said = world.rye(GO);
+    let told: Vec<_> = said.stderr.lines().filter(|line| line.contains("nobody listens")).collect();
+    assert_eq!((said.status, told.len()), (7, 3), "two tries are told, and the end: {said:?}");
+    assert!(told[0].contains(&url) && told[0].contains("try 2 of 3"), "{told:?}");
+    let events = world.json(&[GO, &["--trace"]].concat()).1;
+    assert!(events.to_string().contains("\"provider_failed\""), "{events}");
 }
