@@ -15,8 +15,8 @@ use crate::id::{Fingerprint, Ref, Space};
 use crate::registry::Breach;
 
 codes! {
-    THREAD_BAD_CONFIG = "thread.bad_config", Usage;
-    THREAD_BAD_LIMIT = "thread.bad_limit", Usage;
+    THREAD_BAD_CONFIG = "thread.bad_config", Refused;
+    THREAD_BAD_LIMIT = "thread.bad_limit", Refused;
     THREAD_NOT_RESUMABLE = "thread.not_resumable", Refused;
     THREAD_OUTSIDE = "thread.outside", Refused;
     THREAD_DRIFTED = "thread.drifted", Refused;

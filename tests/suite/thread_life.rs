@@ -102,12 +102,12 @@ fn a_thread_in_a_process_of_its_own_answers_at_once_and_is_waited_for() {
 fn a_thread_that_is_refused_is_refused_at_once_and_leaves_nothing() {
     let world = world(&json!([hand_over()]), "turns=\"3\"", ONLY_ECHO);
     for (more, code, want) in [
-        (&["--limit", "turns=-1"][..], "thread.bad_limit", 2),
-        (&["--limit", "tokens=NaN"], "thread.bad_limit", 2),
-        (&["--limit", "spend=1e999"], "thread.bad_limit", 2),
-        (&["--limit", "tokens=18446744073709551616"], "thread.bad_limit", 2),
-        (&["--limit", "turns=18446744073709551615"], "thread.bad_limit", 2),
-        (&["--limit", "speed=1"], "thread.bad_limit", 2),
+        (&["--limit", "turns=-1"][..], "thread.bad_limit", 4),
+        (&["--limit", "tokens=NaN"], "thread.bad_limit", 4),
+        (&["--limit", "spend=1e999"], "thread.bad_limit", 4),
+        (&["--limit", "tokens=18446744073709551616"], "thread.bad_limit", 4),
+        (&["--limit", "turns=18446744073709551615"], "thread.bad_limit", 4),
+        (&["--limit", "speed=1"], "thread.bad_limit", 4),
         (&["--model", "none"], "thread.unknown_model", 4),
     ] {
         for detached in [&["--async"][..], &[]] {

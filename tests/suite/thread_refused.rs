@@ -16,10 +16,10 @@ type Breaks = fn(&World);
 fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
     let turns = json!([hand_over()]);
     let rows: [(&str, i32, &[&str], Breaks); 18] = [
-        ("thread.bad_limit", 2, &["--limit", "turn=1"], |_| ()),
-        ("thread.bad_limit", 2, &["--limit", "spend=NaN"], |_| ()),
-        ("thread.bad_limit", 2, &["--limit", "spend=1e999"], |_| ()),
-        ("thread.bad_limit", 2, &["--limit", "turns=-1"], |_| ()),
+        ("thread.bad_limit", 4, &["--limit", "turn=1"], |_| ()),
+        ("thread.bad_limit", 4, &["--limit", "spend=NaN"], |_| ()),
+        ("thread.bad_limit", 4, &["--limit", "spend=1e999"], |_| ()),
+        ("thread.bad_limit", 4, &["--limit", "turns=-1"], |_| ()),
         ("cli.usage", 2, &["--limit", "turns=1", "--limit", "turns=2"], |_| ()),
         ("thread.unknown_model", 4, &["--model", "huge"], |_| ()),
         ("thread.unknown_price", 4, &[], |world| {
@@ -39,12 +39,12 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
             world.signed(".ai/directives/acme/go.md", &text);
         }),
         // A typing error there would be no limit at all.
-        ("thread.bad_config", 2, &[], |world| limits_of_all(world, "mots: {spend: 0.01}\n")),
-        ("thread.bad_config", 2, &[], |world| limits_of_all(world, "most: [1]\n")),
-        ("thread.bad_config", 2, &[], |world| limits_of_all(world, "defaults: 3\n")),
-        ("thread.bad_limit", 2, &[], |world| limits_of_all(world, "most: {turn: 1}\n")),
-        ("thread.bad_config", 2, &[], |world| models(world, "providr: acme/script\n")),
-        ("thread.bad_config", 2, &[], |world| models(world, "provider: [acme/script]\n")),
+        ("thread.bad_config", 4, &[], |world| limits_of_all(world, "mots: {spend: 0.01}\n")),
+        ("thread.bad_config", 4, &[], |world| limits_of_all(world, "most: [1]\n")),
+        ("thread.bad_config", 4, &[], |world| limits_of_all(world, "defaults: 3\n")),
+        ("thread.bad_limit", 4, &[], |world| limits_of_all(world, "most: {turn: 1}\n")),
+        ("thread.bad_config", 4, &[], |world| models(world, "providr: acme/script\n")),
+        ("thread.bad_config", 4, &[], |world| models(world, "provider: [acme/script]\n")),
         ("thread.tool_name_conflict", 4, &[], |world| {
             world.signed(".ai/tools/acme/e-cho.sh", ECHO);
             world.signed(".ai/tools/acme/e_cho.sh", ECHO);

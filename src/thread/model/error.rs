@@ -11,8 +11,8 @@ use crate::id::Ref;
 codes! {
     PROVIDER_BAD_ANSWER = "provider.bad_answer", PeerFailed;
     PROVIDER_BAD_REQUEST = "provider.bad_request", PeerFailed;
-    PROVIDER_INTERRUPTED = "provider.interrupted", CannotRun;
-    PROVIDER_MISSING_CREDENTIAL = "provider.missing_credential", CannotRun;
+    PROVIDER_INTERRUPTED = "provider.interrupted", PeerFailed;
+    PROVIDER_MISSING_CREDENTIAL = "provider.missing_credential", PeerFailed;
     PROVIDER_OVERLOADED = "provider.overloaded", PeerFailed;
     PROVIDER_REFUSED = "provider.refused", PeerFailed;
     PROVIDER_UNREACHABLE = "provider.unreachable", PeerFailed;

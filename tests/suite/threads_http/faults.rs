@@ -322,7 +322,7 @@ fn a_provider_without_its_key_starts_nothing() {
         let args = ["execute", "directive:acme/go", "--thread", "fork", "--json"];
         let said = world.rye_env(&world.project(), &args, b"", &[("ACME_KEY", value)]);
         let got = (said.status, said.code());
-        assert_eq!(got, (6, "provider.missing_credential".into()), "{said:?}");
+        assert_eq!(got, (7, "provider.missing_credential".into()), "{said:?}");
         assert!(said.json()["error"].as_str().unwrap().contains(why), "{said:?}");
         assert_eq!((rows(&world).len(), server.requests().len()), (1, 1));
     }
