@@ -298,3 +298,27 @@ fn a_checkpoint_that_the_registry_knew_a_moment_ago_is_enough_while_a_thread_run
     assert_eq!(knows(&known[0]).1["code"], "thread.record_invalid");
     assert_eq!(knows(known.last().unwrap()).0, 0);
 }
+
+/// Each thread is looked at once, however many there are.
+#[test]
+fn the_tree_of_four_times_as_many_threads_takes_about_four_times_as_long() {
+    let (world, id) = with_a_blob();
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let columns = "parent, item, provider, model, base, status, started_at, most_turns, \
+                   most_tokens, most_spend, most_spawns, depth";
+    let values = columns.replacen("parent", "?1", 1);
+    let sql = format!(
+        "WITH RECURSIVE n (i) AS (SELECT ?2 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?3)
+         INSERT INTO thread (id, {columns}) SELECT ?1 || i, {values} FROM n, thread WHERE id = ?1"
+    );
+    let took = |from: usize, to: usize| {
+        db.execute(&sql, rusqlite::params![id, from, to]).unwrap();
+        let begin = std::time::Instant::now();
+        let (status, told) = world.json(&["thread", "tree", &id]);
+        let rows = told["threads"].as_array().map_or(0, Vec::len);
+        assert_eq!((status, rows), (0, to + 1), "each stands there once");
+        begin.elapsed()
+    };
+    let (few, many) = (took(0, 1_500), took(1_500, 6_000));
+    assert!(many < few * 9, "{few:?} {many:?}");
+}

@@ -76,7 +76,7 @@ fn output_beyond_what_is_kept_of_a_tool_is_told_with_how_much_there_was() {
     let cut = json!({"stdout": {"shown": cap, "total": cap + 5}});
     assert_eq!(told[0]["value"]["truncated"], cut, "{}", told[0]["truncated"]);
     assert_eq!(blob(&world, &id, &told[0])["stdout"].as_str().unwrap().len(), cap);
-    let failed = &told[1]["value"];
+    let failed = &told[1];
     assert_eq!(
         (&failed["ok"], &failed["error_kind"]),
         (&json!(false), &json!("tool_execution_exception"))
