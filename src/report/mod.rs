@@ -4,6 +4,7 @@
 //!
 //! Wire names stand in `tests/golden/wire.txt` and are never renamed.
 
+mod checked_thread;
 mod detached;
 mod dry_run;
 mod error;
@@ -18,6 +19,7 @@ mod text;
 mod thread;
 mod tree;
 
+pub(crate) use checked_thread::{CheckedLimit, CheckedThread};
 pub(crate) use detached::DetachedReport;
 pub(crate) use error::{CODES, ReceiptError};
 pub(crate) use failed::{error_json, error_text};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::checked_thread::CheckedThread;
 use super::detached::DetachedReport;
 use super::error::ReceiptError;
 use super::thread::ThreadReport;
@@ -109,6 +110,8 @@ pub(crate) struct DirectiveReport {
     pub(crate) inputs: Map<String, Value>,
     pub(crate) signer: Option<Fingerprint>,
     pub(crate) dry_run: bool,
+    /// Of one that was tried as a thread: what would start.
+    pub(crate) thread: Option<Box<CheckedThread>>,
     pub(crate) warnings: Vec<Warned>,
 }
 
@@ -349,12 +352,16 @@ impl DirectiveReport {
         let mut metadata = metadata(elapsed);
         metadata.insert("signer".into(), json!(self.signer));
         if self.dry_run {
-            return object(json!({
+            let mut told = object(json!({
                 "status": "validation_passed",
                 "message": "Directive validation passed (dry run)",
                 "type": "directive", "item_id": self.item, "data": self.data,
                 "inputs": self.inputs, "metadata": metadata,
             }));
+            if let Some(thread) = &self.thread {
+                told.insert("thread".into(), thread.to_json());
+            }
+            return told;
         }
         object(json!({
             "status": "success", "type": "directive", "item_id": self.item,

@@ -154,6 +154,9 @@ impl DirectiveReport {
         for (name, value) in &self.inputs {
             let _ = writeln!(out, "  {name} = {}", escape_line(&value.to_string()));
         }
+        if let Some(thread) = &self.thread {
+            let _ = write!(out, "\n{}", thread.to_text(paint));
+        }
         Text { stdout: out, stderr: String::new() }
     }
 }

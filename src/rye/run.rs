@@ -17,7 +17,7 @@ use super::load::Loader;
 use super::receipts::{HeldReceipts, ReceiptWriter, WrittenReceipts};
 #[cfg(feature = "code")]
 use super::saved_snippet::Nesting;
-use super::threads::{Resuming, ThreadParent, Threads, max_async};
+use super::threads::{Forked, Resuming, ThreadParent, Threads, max_async};
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
@@ -30,7 +30,9 @@ use crate::plan::{
     MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
     Thread, typed,
 };
-use crate::report::{Detail, DirectiveReport, Report, ToolReport, Warned, error_json};
+use crate::report::{
+    CheckedThread, Detail, DirectiveReport, Report, ToolReport, Warned, error_json,
+};
 use crate::thread::ThreadId;
 use crate::trace::{Event, Quiet, Sink, Warnings, WithoutOutput};
 use crate::validate::{RunTarget, ValidChain};
@@ -274,11 +276,16 @@ impl Runs<'_> {
                     return Err(MatrixError::ForkSandbox.into());
                 }
                 let lineage = lineage(source, *directive, &loader)?;
-                let came = match mode.thread {
-                    Thread::Fork => Threads::new(self.rye).fork(&loader, &lineage, request)?,
+                let checked = match mode.thread {
                     Thread::Inline => None,
+                    Thread::Fork => {
+                        match Threads::new(self.rye).fork(&loader, &lineage, request)? {
+                            Forked::Ran(report) => return Ok(*report),
+                            Forked::Checked(checked) => Some(checked),
+                        }
+                    }
                 };
-                came.map_or_else(|| run_directive(&loader, &lineage, request), Ok)
+                run_directive(&loader, &lineage, request, checked)
             }
             Item::Knowledge(_) => Ok(show_knowledge(&source)),
             Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),
@@ -425,6 +432,7 @@ fn run_directive(
     loader: &Loader<'_>,
     lineage: &Lineage,
     request: &Request,
+    thread: Option<Box<CheckedThread>>,
 ) -> Result<Report, Failure> {
     let (source, directive) = (&lineage.source, &lineage.directive);
     let mut given = request.params.clone();
@@ -442,6 +450,7 @@ fn run_directive(
         data: directive_data(lineage, &inputs),
         signer: source.signer().map(|s| s.key),
         dry_run: request.dry_run,
+        thread,
         warnings: warnings(lineage.sources()),
         inputs,
     })))

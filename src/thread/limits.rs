@@ -136,6 +136,18 @@ impl ThreadLimits {
         }
     }
 
+    /// Each by its name.
+    pub(crate) fn rows(self) -> [(&'static str, u64); 6] {
+        [
+            ("turns", self.turns),
+            ("tokens", self.tokens),
+            ("spend", self.spend),
+            ("spawns", self.spawns),
+            ("duration_seconds", self.duration_seconds),
+            ("depth", self.depth),
+        ]
+    }
+
     pub(crate) fn to_json(self) -> Value {
         json!({
             "turns": self.turns, "tokens": self.tokens, "spend_micros": self.spend,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::threads::{
     ECHO, ONLY_ECHO, RESEARCH, call, directive, fork, hand_over, provider, rows as all_threads,
@@ -100,8 +100,62 @@ fn a_thread_that_is_only_tried_is_shown_and_leaves_nothing() {
     let (status, told) = fork(&world, &["--dry-run", "--limit", "turns=1", "--model", "m"]);
     assert_eq!((status, &told["status"]), (0, &json!("validation_passed")), "{told}");
     assert_eq!(told["data"]["permissions"], json!(["rye.execute.tool.acme.echo"]));
+    let thread = &told["thread"];
+    let provider = &thread["provider"];
+    assert_eq!(
+        (&provider["item_id"], &provider["space"]),
+        (&json!("tool:acme/script"), &json!("user"))
+    );
+    assert!(provider["path"].as_str().unwrap().ends_with(".ai/tools/acme/script.yaml"), "{told}");
+    assert_eq!(thread["model"], "m");
+    assert!(thread["model_from"].as_str().unwrap().contains("`--model`"), "{told}");
+    assert_eq!(thread["limits"]["turns"], json!({"value": 1, "from": "`--limit`"}));
+    assert_eq!(thread["limits"]["spend_micros"], json!({"value": 5_000_000, "from": "shipped"}));
+    assert_eq!(thread["permissions"], json!(["rye.execute.tool.acme.echo"]));
+    assert!(thread["tools"].as_array().unwrap().contains(&json!("acme_echo")), "{told}");
+    let said = world.rye(&["execute", "directive:acme/go", "--thread", "fork", "--dry-run"]);
+    for wanted in [
+        "tool:acme/script  user  ",
+        "m  (the tier `general` in `models` of `tool:acme/script`, as nobody names another one)",
+        "turns 2  (`<limits>` of `directive:acme/go`)",
+        "spend 5.00 USD  (shipped)",
+        "rye.execute.tool.acme.echo",
+        "acme_echo",
+    ] {
+        assert!(said.stdout.contains(wanted), "{wanted}: {said:?}");
+    }
+    // An agent that is handed a directive starts no model.
+    assert_eq!(world.json(&["execute", "directive:acme/go", "--dry-run"]).1["thread"], Value::Null);
     assert!(!world.home().join(".ai/state/registry.db").exists());
     assert!(!world.project().join(".ai/state").exists());
+    limits_of_all(&world, "defaults: {tokens: 7000}\nmost: {turns: 1}\n");
+    let limits = fork(&world, &["--dry-run", "--limit", "turns=9"]).1["thread"]["limits"].clone();
+    let of = |key: &str| format!("`{key}` of `config:agent/limits`, user");
+    assert_eq!(limits["turns"], json!({"value": 1, "from": of("most")}));
+    assert_eq!(limits["tokens"], json!({"value": 7_000, "from": of("defaults")}));
+}
+
+#[test]
+fn a_fallback_is_taken_where_the_provider_has_no_model_of_the_first_name_and_nobody_asks_for_one() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let names = |tier: &str, fallback: &str| {
+        let model = format!(
+            "<model provider=\"acme/script\" tier=\"{tier}\"><fallback>{fallback}</fallback></model>"
+        );
+        let text = directive("go", "turns=\"2\"", ONLY_ECHO);
+        let text = text.replace("<model provider=\"acme/script\"/>", &model);
+        world.signed(".ai/directives/acme/go.md", &text);
+    };
+    names("huge", "general");
+    let thread = fork(&world, &["--dry-run"]).1["thread"].clone();
+    assert_eq!(thread["model"], "m");
+    assert!(thread["model_from"].as_str().unwrap().contains("`<fallback>`"), "{thread}");
+    assert_eq!(fork(&world, &["--dry-run", "--model", "huge"]).1["code"], "thread.unknown_model");
+    names("general", "huge");
+    let thread = fork(&world, &["--dry-run"]).1["thread"].clone();
+    assert!(thread["model_from"].as_str().unwrap().contains("tier `general`"), "{thread}");
+    names("huge", "larger");
+    assert_eq!(fork(&world, &["--dry-run"]).1["code"], "thread.unknown_model");
 }
 
 #[test]

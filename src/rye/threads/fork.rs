@@ -12,20 +12,22 @@ use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
 use super::permissions::{narrowed, patterns};
 use super::places::max_async;
+use super::prompt::prompt;
 use super::resume::Resuming;
 use super::risk::{RiskClass, acknowledged};
+use super::said_limits::SaidLimits;
 use super::settings::{ChosenModel, limits, model};
 use super::watch::{HookLog, ThreadHooks};
 use super::{ThreadParent, Threads};
 use crate::base::json::object;
-use crate::chain::{Fetch, Lineage};
+use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::host::{StopWatch, is_below_a_run};
-use crate::id::{ItemId, Kind, Ref, Space};
-use crate::interpolate::{bind, render};
-use crate::parse::{DirectiveContext, Item, TokenCounts};
+use crate::id::Space;
+use crate::interpolate::bind;
+use crate::parse::TokenCounts;
 use crate::registry::{Amounts, Continuations, NewThread, Registry, ThreadRow};
-use crate::report::{Report, ThreadReport};
+use crate::report::{CheckedThread, Report, ThreadReport};
 use crate::rye::detached::Detaching;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
@@ -52,12 +54,19 @@ struct Start<'a> {
     begin: Instant,
 }
 
+/// What became of a directive that was to run as a thread.
+pub(crate) enum Forked {
+    Ran(Box<Report>),
+    /// It would start.
+    Checked(Box<CheckedThread>),
+}
+
 /// What one of them led to.
 enum Led<'a> {
     Report(Box<Report>),
     Next(Box<Start<'a>>),
     /// It would start.
-    Checked,
+    Checked(Box<CheckedThread>),
 }
 
 /// A thread that is ready to start.
@@ -66,6 +75,7 @@ struct Prepared<'a> {
     lineage: &'a Lineage,
     inputs: Map<String, Value>,
     limits: ThreadLimits,
+    said: SaidLimits,
     chosen: ChosenModel,
     hooks: ThreadHooks<'a>,
     prompt: Prompt,
@@ -80,7 +90,7 @@ struct Prepared<'a> {
 
 impl Threads<'_> {
     /// Runs a directive as a thread in this process, to its end. Of one that is only tried,
-    /// everything but the start is done, and `None` is that it would start.
+    /// everything but the start is done.
     ///
     /// # Errors
     /// `thread.*`, `provider.*`, `key.*`, `registry.*`; whatever an item is refused with. What is
@@ -90,7 +100,7 @@ impl Threads<'_> {
         loader: &Loader<'_>,
         lineage: &Lineage,
         request: &Request,
-    ) -> Result<Option<Report>, Failure> {
+    ) -> Result<Forked, Failure> {
         let begin = Instant::now();
         if request.parent.is_none() && is_below_a_run() {
             return Err(ThreadError::Outside.into());
@@ -105,9 +115,9 @@ impl Threads<'_> {
         loop {
             let (id, is_registered) = (start.id.clone(), start.is_registered);
             match start.run(self, loader, lineage, request) {
-                Ok(Led::Report(report)) => return Ok(Some(*report)),
+                Ok(Led::Report(report)) => return Ok(Forked::Ran(report)),
                 Ok(Led::Next(next)) => start = *next,
-                Ok(Led::Checked) => return Ok(None),
+                Ok(Led::Checked(checked)) => return Ok(Forked::Checked(checked)),
                 Err(failure) => {
                     if is_registered {
                         over(self, &id, &failure);
@@ -179,9 +189,13 @@ impl<'a> Start<'a> {
         let chosen = model(loader, lineage, request.model.as_deref())?;
         let hooks =
             ThreadHooks::checked(loader, &log, &id, &lineage.source, &chosen, request.locked)?;
-        let said = limits(loader, lineage, &request.limits)?.within(request.timeout);
+        let mut said = limits(loader, lineage, &request.limits)?;
+        said.replace(said.limits.within(request.timeout), "`--timeout`");
+        let left = self.left(threads, request, said.limits)?;
+        said.replace(left, "what the thread above has left");
         let prepared = Prepared {
-            limits: self.left(threads, request, said)?,
+            limits: said.limits,
+            said,
             chosen,
             hooks,
             prompt: prompt(loader, lineage, &inputs, self.continued.as_ref())?,
@@ -197,7 +211,7 @@ impl<'a> Start<'a> {
         let pair = own_pair(loader, user)?;
         prepared.check_place(&id)?;
         if request.dry_run {
-            return Ok(Led::Checked);
+            return Ok(Led::Checked(Box::new(prepared.checked())));
         }
         if request.detached {
             let (places, warnings) = (max_async(loader)?, warnings(lineage.sources()));
@@ -335,6 +349,23 @@ impl Prepared<'_> {
             registry.stops().forget(id.as_str())?;
         }
         came.map_err(|failure| told_as_cancelled(failure, is_stopped, id))
+    }
+
+    /// What would start.
+    fn checked(&self) -> CheckedThread {
+        let ChosenModel { item, space, path, model, model_from, .. } = &self.chosen;
+        CheckedThread {
+            provider: item.clone(),
+            space: *space,
+            path: path.clone(),
+            model: model.clone(),
+            model_from: model_from.clone(),
+            limits: self.said.told(),
+            permissions: self.permissions.to_vec(),
+            risk: self.risk.as_str(),
+            tools: self.table.tools().iter().map(|tool| tool.name.clone()).collect(),
+            tools_left_out: self.table.left_out,
+        }
     }
 
     /// # Errors
@@ -515,42 +546,6 @@ impl Prepared<'_> {
 
 fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
-}
-
-/// The body and the knowledge around it, verified, with the inputs filled in.
-fn prompt(
-    loader: &Loader<'_>,
-    lineage: &Lineage,
-    inputs: &Map<String, Value>,
-    continued: Option<&Continued>,
-) -> Result<Prompt, Failure> {
-    let contexts: Vec<_> = lineage.directives().map(|directive| &directive.context).collect();
-    let context = DirectiveContext::compose(&contexts);
-    let suppressed = |id: &&ItemId| !context.suppress.contains(id);
-    let texts = |ids: &[ItemId]| {
-        let ids = ids.iter().filter(suppressed);
-        ids.map(|id| knowledge(loader, lineage, id)).collect::<Result<Vec<_>, Failure>>()
-    };
-    Ok(Prompt {
-        system: texts(&context.system)?,
-        before: texts(&context.before)?,
-        body: render(&lineage.directive.body, inputs),
-        after: texts(&context.after)?,
-        continued: continued.map(Continued::told),
-    })
-}
-
-/// The text of a page, without its signature.
-fn knowledge(loader: &Loader<'_>, lineage: &Lineage, id: &ItemId) -> Result<String, Failure> {
-    let item = Ref::new(Kind::Knowledge, id.clone());
-    match loader.fetch(&item, lineage.source.space())? {
-        Some((source, Item::Knowledge(_))) => Ok(source.raw()),
-        _ => {
-            // The resolver says what is near.
-            let (source, _) = loader.admit(loader.find(&item.into())?)?;
-            Ok(source.raw())
-        }
-    }
 }
 
 /// What a thread used, with what those below it used.

@@ -26,8 +26,10 @@ mod permissions;
 mod placed;
 mod places;
 mod project_provider;
+mod prompt;
 mod resume;
 mod risk;
+mod said_limits;
 mod settings;
 #[cfg(feature = "code")]
 mod snippet_tool;
@@ -37,6 +39,7 @@ mod watch;
 mod workspace_size;
 
 pub(crate) use export::ExportedThread;
+pub(crate) use fork::Forked;
 pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;
 pub(super) use places::max_async;

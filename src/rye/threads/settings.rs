@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::project_provider::{check_permit, provider_of};
+use super::said_limits::SaidLimits;
 use crate::base::Digest;
 use crate::base::text::near;
 use crate::chain::{Fetch, Lineage};
@@ -42,23 +43,27 @@ pub(super) fn limits(
     loader: &Loader<'_>,
     lineage: &Lineage,
     asked: &Map<String, Value>,
-) -> Result<ThreadLimits, Failure> {
-    let (mut defaults, mut most) = (ThreadLimits::default(), ThreadLimits::MOST);
+) -> Result<SaidLimits, Failure> {
+    let mut limits = SaidLimits::shipped(ThreadLimits::default());
+    let mut most = SaidLimits::shipped(ThreadLimits::MOST);
     for copy in limit_copies(loader)? {
-        let (lower, upper) = (changed(&copy, DEFAULTS, defaults)?, changed(&copy, MOST, most)?);
-        match may_loosen(&copy, loader) {
-            true => (defaults, most) = (lower, upper),
-            false => (defaults, most) = (defaults.min(lower), most.min(upper)),
+        for (key, said) in [(DEFAULTS, &mut limits), (MOST, &mut most)] {
+            let changed = changed(&copy, key, said.limits)?;
+            let by = format!("`{key}` of `{}`, {}", copy.source.item(), copy.space);
+            let is_free = may_loosen(&copy, loader);
+            said.replace(if is_free { changed } else { said.limits.min(changed) }, &by);
         }
     }
     let links = lineage.sources().zip(lineage.directives());
     let mut declared =
         links.filter_map(|(source, one)| Some((source.item(), one.limits.as_ref()?)));
-    let limits = match declared.next() {
-        Some((item, said)) => defaults.with(said).map_err(|error| error.within(item))?,
-        None => defaults,
-    };
-    Ok(limits.with(asked)?.min(most))
+    if let Some((item, said)) = declared.next() {
+        let declared = limits.limits.with(said).map_err(|error| error.within(item))?;
+        limits.replace(declared, &format!("`<limits>` of `{item}`"));
+    }
+    limits.replace(limits.limits.with(asked)?, "`--limit`");
+    limits.lower(&most);
+    Ok(limits)
 }
 
 /// The copies of the limits of all threads.
@@ -132,6 +137,7 @@ pub(super) struct ChosenModel {
     pub(super) prices: Prices,
     /// Where the provider lies.
     pub(super) space: Space,
+    pub(super) path: String,
     source: ModelSource,
 }
 
@@ -215,6 +221,17 @@ fn named_provider(
     loader.admit(loader.find(&query)?)
 }
 
+/// A model of a provider by its tier, else by its name, and where that stands; `of` are words of
+/// whose it is and who names it.
+fn provider_model(provider: &Provider, wanted: &str, of: &str) -> Option<(String, String)> {
+    let by = |fits: &dyn Fn(&(String, String)) -> bool| {
+        provider.models.iter().find(|row| fits(row)).map(|(_, model)| model.clone())
+    };
+    let by_tier = by(&|(tier, _)| tier == wanted);
+    let by_tier = by_tier.map(|model| (model, format!("the tier `{wanted}` in `models` of {of}")));
+    by_tier.or_else(|| Some((by(&|(_, name)| name == wanted)?, format!("`models` of {of}"))))
+}
+
 /// The model of one thread, by its tier or its name.
 ///
 /// # Errors
@@ -238,6 +255,7 @@ pub(super) fn model(
     let (named, from) = named.ok_or_else(none)?;
     let (source, parsed) = named_provider(loader, &named, from)?;
     let (item, space, digest) = (source.item().clone(), source.space(), source.digest());
+    let path = source.place().path;
     let provider = provider_of(&source, parsed)?;
     // What lies in the project does not choose by itself where a conversation goes.
     check_permit(loader, &source, &provider)?;
@@ -246,13 +264,13 @@ pub(super) fn model(
         (None, Some(declared)) => (declared, format!("which `<model>` of `{by}` names")),
         (None, None) => (DEFAULT_TIER.to_owned(), "as nobody names another one".to_owned()),
     };
-    let of_tier = provider.models.iter().find(|(tier, _)| *tier == wanted);
-    let fitting = of_tier.or_else(|| provider.models.iter().find(|(_, name)| *name == wanted));
-    let model_from = match of_tier {
-        Some(_) => format!("the tier `{wanted}` in `models` of `{item}`, {named_by}"),
-        None => format!("`models` of `{item}`, {named_by}"),
+    let fallback = declared.fallback.filter(|_| asked.is_none());
+    let by_fallback = |fallback: String| {
+        let named_by = format!("which `<fallback>` of `{by}` names");
+        provider_model(&provider, &fallback, &format!("`{item}`, {named_by}"))
     };
-    let Some((_, model)) = fitting.cloned() else {
+    let found = provider_model(&provider, &wanted, &format!("`{item}`, {named_by}"));
+    let Some((model, model_from)) = found.or_else(|| fallback.and_then(by_fallback)) else {
         let known = provider.models.iter().map(|(tier, _)| tier.clone()).collect();
         return Err(ThreadError::UnknownModel { provider: item, model: wanted, known }.into());
     };
@@ -270,5 +288,5 @@ pub(super) fn model(
             ModelSource::Http(http.clone(), key)
         }
     };
-    Ok(ChosenModel { item, digest, provider, model, model_from, prices, space, source })
+    Ok(ChosenModel { item, digest, provider, model, model_from, prices, space, path, source })
 }

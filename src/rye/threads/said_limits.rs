@@ -1,0 +1,50 @@
+//! Limits of a thread, and who says each of them.
+
+use std::collections::BTreeMap;
+
+use crate::report::CheckedLimit;
+use crate::thread::ThreadLimits;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(super) struct SaidLimits {
+    pub(super) limits: ThreadLimits,
+    /// Of each that is not the one that is shipped.
+    by: BTreeMap<&'static str, String>,
+}
+
+impl SaidLimits {
+    /// Those that hold where nobody says anything.
+    pub(super) fn shipped(limits: ThreadLimits) -> Self {
+        Self { limits, by: BTreeMap::new() }
+    }
+
+    /// Puts these in their place; each that is different now is said by `by`.
+    pub(super) fn replace(&mut self, limits: ThreadLimits, by: &str) {
+        for ((name, was), (_, is)) in self.limits.rows().into_iter().zip(limits.rows()) {
+            if was != is {
+                self.by.insert(name, by.to_owned());
+            }
+        }
+        self.limits = limits;
+    }
+
+    /// No more than `most`; each that is lowered is said by whoever says the most.
+    pub(super) fn lower(&mut self, most: &Self) {
+        for ((name, was), (_, most_of)) in self.limits.rows().into_iter().zip(most.limits.rows()) {
+            if let (true, Some(by)) = (most_of < was, most.by.get(name)) {
+                self.by.insert(name, by.clone());
+            }
+        }
+        self.limits = self.limits.min(most.limits);
+    }
+
+    /// Each with its value and who says it.
+    pub(super) fn told(&self) -> Vec<CheckedLimit> {
+        let told = |(name, value)| {
+            let from = self.by.get(name).cloned().unwrap_or_else(|| "shipped".to_owned());
+            CheckedLimit { name, value, from }
+        };
+        self.limits.rows().into_iter().map(told).collect()
+    }
+}
