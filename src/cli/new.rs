@@ -49,6 +49,8 @@ enum What {
     Directive,
     /// Text to be read
     Knowledge,
+    /// A server of models for threads, in your user space
+    Provider,
     /// A workflow that verifies this project in CI
     Ci,
 }
@@ -66,7 +68,7 @@ impl ValueEnum for Lang {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let kind = match args.kind {
-        What::Tool => Kind::Tool,
+        What::Tool | What::Provider => Kind::Tool,
         What::Directive => Kind::Directive,
         What::Knowledge => Kind::Knowledge,
         What::Ci => return ci(args.id.as_deref(), args.install.as_ref(), &rye, out),
@@ -80,9 +82,15 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         let help = Some(format!("give one, such as `rye new {kind} acme/deploy`"));
         return Err(CliError::Usage { message, help }.into());
     };
-    let (id, lang) = id_and_lang(id, kind, args.lang)?;
+    // One of a project is asked only once you let it in.
+    let is_provider = matches!(args.kind, What::Provider);
+    let (lang, space) = match is_provider {
+        true => (args.lang.or(Some(Lang::Provider)), args.space.or(Some(Space::User))),
+        false => (args.lang, args.space),
+    };
+    let (id, lang) = id_and_lang(id, kind, lang)?;
     let item = Ref::new(kind, id);
-    let space = super::sign::written_space(args.space, &rye)?;
+    let space = super::sign::written_space(space, &rye)?;
     if args.sign {
         // Without a key nothing is written.
         rye.signing().own_pair()?;
@@ -250,6 +258,11 @@ fn next(made: &Made, signed: bool, has_key: bool) -> Vec<String> {
         next.push(format!("rye sign {}{space}", made.item));
     }
     next.push(match made.item.kind {
+        Kind::Tool if made.lang == Lang::Provider => format!(
+            "name it: `<model provider=\"{id}\"/>` in a directive, or `provider: {id}` in \
+             `.ai/config/agent/models.yaml` of your user space, signed",
+            id = made.item.id
+        ),
         Kind::Tool => format!("rye run {item} name=Ada"),
         Kind::Directive => format!("rye run {item} who=Ada"),
         Kind::Knowledge | Kind::Config => format!("rye fetch {item}"),

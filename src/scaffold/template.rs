@@ -12,6 +12,8 @@ pub(crate) enum Lang {
     Yaml,
     Toml,
     Markdown,
+    /// The models of a server, for threads.
+    Provider,
     /// JavaScript in rye itself, for a snippet that calls tools.
     #[cfg(feature = "code")]
     Snippet,
@@ -26,6 +28,7 @@ const TEMPLATES: &[Row] = &[
     (Kind::Tool, Lang::Shell, "sh", include_str!("templates/tool.sh")),
     (Kind::Tool, Lang::Yaml, "yaml", include_str!("templates/tool.yaml")),
     (Kind::Tool, Lang::Toml, "toml", include_str!("templates/tool.toml")),
+    (Kind::Tool, Lang::Provider, "yaml", include_str!("templates/provider.yaml")),
     #[cfg(feature = "code")]
     (Kind::Tool, Lang::Snippet, "js", include_str!("templates/snippet.js")),
     (Kind::Directive, Lang::Markdown, "md", include_str!("templates/directive.md")),
@@ -42,6 +45,7 @@ impl Lang {
         Self::Yaml,
         Self::Toml,
         Self::Markdown,
+        Self::Provider,
         #[cfg(feature = "code")]
         Self::Snippet,
     ];
@@ -55,6 +59,7 @@ impl Lang {
             Self::Yaml => "yaml",
             Self::Toml => "toml",
             Self::Markdown => "markdown",
+            Self::Provider => "provider",
             #[cfg(feature = "code")]
             Self::Snippet => "snippet",
         }
@@ -70,6 +75,7 @@ impl Lang {
             Self::Yaml => &["yml"],
             Self::Toml => &[],
             Self::Markdown => &["md"],
+            Self::Provider => &[],
             #[cfg(feature = "code")]
             Self::Snippet => &[],
         }
@@ -77,6 +83,9 @@ impl Lang {
 
     /// Whether a file whose ending is that of `other` may be of this one.
     pub(crate) fn may_end_like(self, other: Self) -> bool {
+        if self == Self::Provider && other == Self::Yaml {
+            return true;
+        }
         #[cfg(feature = "code")]
         if self == Self::Snippet && other == Self::JavaScript {
             return true;

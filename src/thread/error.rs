@@ -273,8 +273,9 @@ impl Diagnose for ThreadError {
                 format!("`rye thread show {id}` says how far it came")
             }
             Self::NoProvider { .. } => {
-                "add `<model provider=\"…\"/>` to the directive, or `provider: …` to \
-                 `config:agent/models` of the user space"
+                "make one with `rye new provider my/local`, sign it, and name it: `<model \
+                 provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
+                 `config:agent/models` of your user space"
                     .into()
             }
             Self::NotAProvider { .. } => {

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::world::{GREET_MD, World, python_folder};
 
 /// The folder of a Node.js that is not on the tests' own path, where one is given.
@@ -190,4 +192,18 @@ fn what_typescript_takes_is_said_when_it_is_signed_and_by_the_doctor() {
     let doctor = world.rye(&["doctor"]).stdout;
     let node = doctor.lines().find(|line| line.contains("node  ")).unwrap_or_default();
     assert!(node.is_empty() || node.contains("TypeScript takes Node.js 22.18"), "{doctor}");
+}
+
+#[test]
+fn a_new_provider_is_written_to_the_user_space_and_answers_once_it_is_named() {
+    let world = World::new();
+    let (status, told) = world.json(&["new", "provider", "my/local", "--sign"]);
+    assert_eq!((status, &told["space"]), (0, &json!("user")), "{told}");
+    assert!(world.home().join(".ai/tools/my/local.yaml").exists());
+    world.signed_home(".ai/config/agent/models.yaml", "provider: my/local\n");
+    let text = crate::threads::directive("go", "turns=\"2\"", "");
+    let text = text.replace("<model provider=\"acme/script\"/>", "");
+    world.signed(".ai/directives/acme/go.md", &text);
+    let (status, told) = crate::threads::fork(&world, &["--dry-run"]);
+    assert_eq!((status, &told["thread"]["model"]), (0, &json!("qwen3:8b")), "{told}");
 }
