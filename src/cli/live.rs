@@ -7,8 +7,8 @@ use crate::base::limits::{LIVE_RESULT_BYTES, OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
 use crate::base::text::escape;
 use crate::id::Ref;
-use crate::report::provider_failed_text;
-use crate::trace::{Event, OutputPiece, Sink};
+use crate::report::{denied_calls_text, provider_failed_text};
+use crate::trace::{DeniedCall, Event, OutputPiece, Sink};
 
 /// Shows what the tool of a run writes, masked by who hands it over, and passes events on.
 ///
@@ -43,6 +43,7 @@ struct State {
     /// What is shown at the end.
     beside: Vec<u8>,
     shown: Streamed,
+    denied: Vec<DeniedCall>,
 }
 
 /// What was shown already when the run ended.
@@ -54,6 +55,8 @@ pub(super) struct Streamed {
     pub(super) in_line: bool,
     /// What the tool said beside its result, for the end.
     pub(super) beside: String,
+    /// Lines about calls of threads that were not permitted.
+    pub(super) denied: Vec<String>,
     /// The first thing that went wrong with standard output.
     pub(super) lost: Option<io::Error>,
 }
@@ -71,6 +74,7 @@ impl<'a> Live<'a> {
         let rest = state.stderr.end();
         state.shown.stderr(&rest);
         state.shown.beside = lossy(state.beside);
+        state.shown.denied = denied_calls_text(&state.denied);
         state.shown
     }
 }
@@ -79,6 +83,9 @@ impl Sink for Live<'_> {
     fn record(&self, event: Event) {
         if let (Event::ProviderFailed(failure), true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).shown.note(&provider_failed_text(failure));
+        }
+        if let (Event::CallDenied(denied), true) = (&event, self.shows != Shows::Nothing) {
+            unpoisoned(self.state.lock()).denied.push(denied.clone());
         }
         self.inner.record(event);
     }

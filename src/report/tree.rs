@@ -1,5 +1,6 @@
 //! A trace as a tree.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Paint, Style};
 use crate::host::{HostTraffic, RefusedCall, Traffic};
-use crate::trace::{Event, ProviderFailure, Recorded, SkippedPath};
+use crate::trace::{DeniedCall, Event, ProviderFailure, Recorded, SkippedPath};
 
 /// One line an event, with its time; links are indented by their depth.
 pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
@@ -110,6 +111,9 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("server", format!("{item_id}: {why}; not started again for {wait}"))
         }
         Event::Wait { wait_ms } => ("wait", format!("{} before the next try", ms_text(*wait_ms))),
+        Event::CallDenied(DeniedCall { tool, item_id, .. }) => {
+            ("denied", format!("{item_id}, called by {}", escape_line(tool)))
+        }
         Event::ProviderFailed(failure) => ("provider", provider_failed_text(failure)),
         Event::Redirect { origin, followed } => {
             let how = if *followed { "followed" } else { "not followed" };
@@ -131,6 +135,37 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("refused", format!("{} {code}", item_id.as_deref().unwrap_or_default()))
         }
     }
+}
+
+/// The calls of threads that were not permitted, a line for each directive.
+pub(crate) fn denied_calls_text(denied: &[DeniedCall]) -> Vec<String> {
+    let directives: BTreeSet<_> = denied.iter().map(|call| &call.directive).collect();
+    let line = |directive: &String| {
+        let calls: Vec<_> = denied.iter().filter(|call| call.directive == *directive).collect();
+        let items: BTreeSet<_> = calls.iter().map(|call| format!("`{}`", call.item_id)).collect();
+        let needed: BTreeSet<_> = calls.iter().map(|call| needed_permission(call)).collect();
+        let joined = |texts: BTreeSet<String>| texts.into_iter().collect::<Vec<_>>().join(", ");
+        let were = if calls.len() == 1 { "call was" } else { "calls were" };
+        format!(
+            "{} {were} denied: {}; `<permissions>` of `directive:{}` would need {}",
+            calls.len(),
+            joined(items),
+            escape_line(directive),
+            joined(needed)
+        )
+    };
+    directives.into_iter().map(line).collect()
+}
+
+/// What `<permissions>` would have to hold for a call.
+fn needed_permission(DeniedCall { tool, item_id, .. }: &DeniedCall) -> String {
+    let action = match tool.as_str() {
+        "rye_fetch" => "fetch",
+        "rye_sign" => "sign",
+        _ => "execute",
+    };
+    let (kind, id) = (item_id.kind, item_id.id.as_str().replace('.', "%2E").replace('/', "."));
+    format!("`<{action}><{kind}>{id}</{kind}></{action}>`")
 }
 
 /// A provider that is asked again, in one line; foreign words in it are escaped.

@@ -28,7 +28,7 @@ use crate::host::Host;
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, Phase, Prices, TokenCounts, json as read_json};
 use crate::registry::{Breach, Registry};
-use crate::trace::Sink;
+use crate::trace::{DeniedCall, Event, Sink};
 
 /// Everything that a thread needs to run, decided before it starts.
 pub(crate) struct Conversation<'a> {
@@ -385,6 +385,11 @@ impl Running<'_> {
         let value = match called {
             Called::Gave(value) => value,
             Called::Failed { kind, message, detail } => {
+                if let Some(item_id) = denied_item(kind, &detail) {
+                    let directive = self.record.id().directive().to_owned();
+                    let denied = DeniedCall { directive, tool: call.name.clone(), item_id };
+                    self.conversation.listener.record(Event::CallDenied(denied));
+                }
                 let kind = kind.as_str();
                 json!({"ok": false, "error_kind": kind, "message": message, "detail": detail})
             }
@@ -546,6 +551,14 @@ pub(super) fn price(usage: TokenCounts, prices: Prices) -> u64 {
         (usage.cache_write, prices.cache_write),
     ];
     parts.into_iter().fold(0, |sum: u64, (tokens, price)| sum.saturating_add(cost(tokens, price)))
+}
+
+/// What a call that is not permitted would have reached; only a person can permit it.
+fn denied_item(kind: ToolCallFaultKind, detail: &Value) -> Option<Ref> {
+    let is_grant = detail.get("code").is_some_and(|code| code == "grant.denied");
+    let is_denied = is_grant && kind == ToolCallFaultKind::PermissionDenied;
+    let item = detail.get("item_id").filter(|_| is_denied)?;
+    item.as_str()?.parse().ok()
 }
 
 /// Tokens as they are shown.

@@ -23,6 +23,11 @@ impl ThreadId {
         Ok(Self(format!("{directive}/{}-{}", directive.name(), new_uuid()?)))
     }
 
+    /// The id of the directive that runs as it.
+    pub(crate) fn directive(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&self.0, |(directive, _)| directive)
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -24,6 +24,17 @@ pub(crate) struct SkippedPath {
     pub(crate) help: Option<String>,
 }
 
+/// A call that the permissions of a thread do not let through.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct DeniedCall {
+    /// The id of the directive of the thread.
+    pub(crate) directive: String,
+    /// The name of the tool that the model called.
+    pub(crate) tool: String,
+    /// What it would have reached.
+    pub(crate) item_id: Ref,
+}
+
 /// A provider that gave no answer to a thread, and is asked again after a while.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct ProviderFailure {
@@ -129,6 +140,8 @@ pub(crate) enum Event {
         /// There may be others.
         may_be_more: bool,
     },
+    /// A call of a thread's model was not permitted.
+    CallDenied(DeniedCall),
     /// The provider of a thread gave no answer, and is asked again.
     ProviderFailed(ProviderFailure),
     /// A snippet called a tool and this came of it: nothing, or the code of the failure.

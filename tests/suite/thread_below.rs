@@ -174,3 +174,34 @@ fn a_child_is_given_no_more_than_its_parent_has_left_and_the_registry_and_its_re
         assert_eq!(began["limits"]["depth"], depth, "{at}");
     }
 }
+
+#[test]
+fn calls_that_were_denied_are_told_to_the_person_with_the_permission_that_they_lack() {
+    let other = || run("tool:acme/other.one");
+    let page = || read("knowledge:rye/overview");
+    let turns = json!([other(), other(), page(), run("tool:acme/echo"), hand_over()]);
+    let may = "<execute><tool>acme.echo</tool></execute><fetch><tool>acme.*</tool></fetch>";
+    let world = world(&turns, "turns=\"9\"", may);
+    world.signed(".ai/tools/acme/other.one.sh", crate::threads::ECHO);
+    let told = |more: &[&str]| {
+        let go = ["execute", "directive:acme/go", "--thread", "fork"];
+        let said = world.rye(&[&go, more].concat());
+        assert_eq!(said.status, 0, "{said:?}");
+        said
+    };
+    let said = told(&[]);
+    let line = "3 calls were denied: `knowledge:rye/overview`, `tool:acme/other.one`; \
+        `<permissions>` of `directive:acme/go` would need \
+        `<execute><tool>acme.other%2Eone</tool></execute>`, \
+        `<fetch><knowledge>rye.overview</knowledge></fetch>`\n";
+    assert!(said.stderr.contains(line), "{said:?}");
+    for more in ["--quiet", "--json"] {
+        assert!(!told(&[more]).stderr.contains("denied"), "{more}");
+    }
+    assert!(told(&["--json", "--trace"]).stdout.contains("\"call_denied\""));
+    // What is said is what is needed.
+    let needed = may.replace("</execute>", "<tool>acme.other%2Eone</tool></execute>");
+    let needed = needed.replace("</fetch>", "<knowledge>rye.overview</knowledge></fetch>");
+    world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", &needed));
+    assert!(!told(&[]).stderr.contains("denied"));
+}

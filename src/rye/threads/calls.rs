@@ -491,5 +491,9 @@ pub(super) fn refused(failure: Failure) -> ToolCallFault {
         _ => ToolCallFaultKind::Exception,
     };
     let data = if told.data.is_empty() { Value::Null } else { told.data.into() };
-    ToolCallFault::of(kind, told.message, json!({"code": told.code, "data": data}))
+    let mut detail = json!({"code": told.code, "data": data});
+    if kind == ToolCallFaultKind::PermissionDenied {
+        detail["item_id"] = told.item.into();
+    }
+    ToolCallFault::of(kind, told.message, detail)
 }
