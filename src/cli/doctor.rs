@@ -61,7 +61,9 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
             return Ok(show(&[failed], Some(diagnostic), out));
         }
     };
-    let mut rows = vec![project(&rye), user(&rye)];
+    let mut rows = vec![project(&rye)];
+    rows.extend(unknown_signers(&rye));
+    rows.push(user(&rye));
     rows.extend(ground(&rye));
     rows.extend(keys(&rye));
     rows.extend(documents(&rye));
@@ -160,6 +162,15 @@ fn accepted(path: &str) -> Row {
             ..row("project", State::Note, format!("{path}, accepted; it {why}"))
         },
     }
+}
+
+/// Items of an accepted project that do not run, because you do not trust who signed them.
+fn unknown_signers(rye: &Rye) -> Option<Row> {
+    rye.project().must_be_accepted().ok()?;
+    rye.project().has_unknown_signers().ok()?.then(|| Row {
+        help: Some("see them, and how to let each key in, with `rye trust review`".into()),
+        ..row("signers", State::Note, "items here are signed by keys that you do not trust yet")
+    })
 }
 
 /// The foreign ground of this folder, and what is not used because it lies there.

@@ -29,7 +29,7 @@ use crate::verify::{AllowedRoot, PUBLISHER, Revocation, TrustDocument, remove_ow
 
 /// What to do in a project whose items you do not let in yet.
 pub(super) const UNKNOWN_SIGNERS: &str = "next: items here are signed by keys that you do not \
-     trust yet: `rye trust review` shows them, `rye trust accept FINGERPRINT` lets one key in";
+     trust yet: `rye trust review` shows them, and how to let each key in";
 
 /// Decide whom you trust, and which projects
 #[derive(clap::Args)]

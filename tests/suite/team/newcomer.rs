@@ -60,10 +60,10 @@ fn a_workflow_that_is_there_is_left_and_the_line_to_change_is_told() {
 #[test]
 fn in_a_clone_of_somebody_else_the_next_step_is_to_review_and_accept() {
     let (world, key) = clone_by(1);
-    let next = "`rye trust accept FINGERPRINT` lets one key in";
+    let next = "`rye trust review` shows them, and how to let each key in";
     let said = world.rye_at_a_terminal("y\n", &["init"]);
     assert_eq!(said.status, 0, "{said:?}");
-    assert!(said.stdout.contains("rye trust accept FINGERPRINT"), "{said:?}");
+    assert!(said.stdout.contains(next), "{said:?}");
     assert!(!said.stdout.contains("rye new tool"), "{said:?}");
     for words in [&["trust", "project"][..], &[]] {
         let said = world.rye(words);
@@ -74,6 +74,33 @@ fn in_a_clone_of_somebody_else_the_next_step_is_to_review_and_accept() {
         let said = world.rye(words);
         assert!(said.status == 0 && !said.stdout.contains(next), "{words:?}: {said:?}");
     }
+}
+
+#[test]
+fn what_is_advised_in_a_clone_leads_to_an_item_that_runs_even_if_nobody_proposes_its_key() {
+    let (world, key) = clone_by(1);
+    let proposal = trusted(&stranger(1));
+    let document = world.read(&proposal);
+    fs::remove_file(world.project().join(&proposal)).unwrap();
+    let said = world.rye_at_a_terminal("y\n", &["init"]);
+    let next = "`rye trust review` shows them, and how to let each key in";
+    assert!(said.status == 0 && said.stdout.contains(next), "{said:?}");
+    assert!(!said.stdout.contains("rye trust accept"), "nobody proposes the key: {said:?}");
+    let told = "items here are signed by keys that you do not trust yet";
+    let help = "see them, and how to let each key in, with `rye trust review`";
+    let said = world.rye(&["doctor"]);
+    assert!(said.status == 0 && said.stdout.contains(told), "{said:?}");
+    assert!(said.stdout.contains(help), "{said:?}");
+    let said = world.rye(&["trust", "review"]);
+    assert!(said.stdout.contains("is proposed by nobody here. Ask whoever signed"), "{said:?}");
+    // What the review advises is done.
+    world.write(&proposal, document);
+    let said = world.rye(&["trust", "review"]);
+    assert!(said.stdout.contains(&format!("`rye trust accept {key}`")), "{said:?}");
+    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    assert_eq!(world.rye(&["run", ITEM]).status, 0);
+    let said = world.rye(&["doctor"]);
+    assert!(said.status == 0 && !said.stdout.contains(told), "{said:?}");
 }
 
 #[test]
