@@ -160,7 +160,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         // What follows begins on a line of its own.
         out.note("");
     }
-    std::mem::take(&mut streamed.denied).iter().for_each(|line| out.note(line));
+    for line in std::mem::take(&mut streamed.denied) {
+        out.note(&line);
+    }
     let events = recorder.map(|recorder| recorder.events());
     if let Some(events) = events.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());

@@ -190,9 +190,7 @@ impl<'a> Start<'a> {
         let hooks =
             ThreadHooks::checked(loader, &log, &id, &lineage.source, &chosen, request.locked)?;
         let mut said = limits(loader, lineage, &request.limits)?;
-        said.replace(said.limits.within(request.timeout), "`--timeout`");
-        let left = self.left(threads, request, said.limits)?;
-        said.replace(left, "what the thread above has left");
+        self.lower(&mut said, threads, request)?;
         let prepared = Prepared {
             limits: said.limits,
             said,
@@ -251,6 +249,19 @@ impl<'a> Start<'a> {
             awaited,
         };
         Ok(Led::Report(Box::new(Report::Thread(Box::new(report)))))
+    }
+
+    /// Lowers limits to what whoever starts the thread waits for, and the threads above have left.
+    fn lower(
+        &self,
+        said: &mut SaidLimits,
+        threads: Threads<'_>,
+        request: &Request,
+    ) -> Result<(), Failure> {
+        said.replace(said.limits.within(request.timeout), "`--timeout`");
+        let left = self.left(threads, request, said.limits)?;
+        said.replace(left, "what the thread above has left");
+        Ok(())
     }
 
     /// Limits, and no more than the threads above have left; of a thread that was registered

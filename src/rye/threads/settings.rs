@@ -245,7 +245,8 @@ pub(super) fn model(
 ) -> Result<ChosenModel, Failure> {
     let mut links = lineage.sources().zip(lineage.directives());
     let declared = links.find_map(|(source, one)| Some((source, one.model.clone()?)));
-    let (by, declared) = declared.unwrap_or((&lineage.source, Default::default()));
+    let (by, declared) = declared.unzip();
+    let (by, declared) = (by.unwrap_or(&lineage.source), declared.unwrap_or_default());
     let (by, from) = (by.item().clone(), by.space());
     let named = match declared.provider {
         Some(named) => Some((named, from)),

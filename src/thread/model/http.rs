@@ -105,9 +105,9 @@ impl<'a> HttpModel<'a> {
         format!("{}{}", self.http.base.as_str().trim_end_matches('/'), self.path())
     }
 
-    fn asked_at(&self) -> Box<AskedAt> {
+    fn asked_at(&self) -> AskedAt {
         let url = short(&self.mask.text(&self.url()));
-        Box::new(AskedAt { url, path: self.path(), model: self.model.clone() })
+        AskedAt { url, path: self.path(), model: self.model.clone() }
     }
 
     fn call(&self, asked: &Asked<'_>) -> HttpCall {
@@ -263,13 +263,13 @@ impl<'a> HttpModel<'a> {
     }
 
     fn bad_request(&self, status: u16, said: String) -> Failure {
-        let (provider, asked) = (self.provider.clone(), self.asked_at());
+        let (provider, asked) = (self.provider.clone(), Box::new(self.asked_at()));
         ProviderError::BadRequest { provider, status, said, asked }.into()
     }
 
     fn bad_answer(&self, why: &str) -> Failure {
         let why = short(&self.mask.text(why));
-        let (provider, asked) = (self.provider.clone(), self.asked_at());
+        let (provider, asked) = (self.provider.clone(), Box::new(self.asked_at()));
         ProviderError::BadAnswer { provider, why, asked }.into()
     }
 }
