@@ -66,7 +66,7 @@ fn follow(
     sink: &dyn Sink,
 ) -> Result<Primitive, ChainFault> {
     let first = &links[0];
-    if let Some(what @ ("runtime" | "primitive")) = first.tool.tool_type.as_deref() {
+    if let Some(what @ ("runtime" | "primitive" | "provider")) = first.tool.tool_type.as_deref() {
         return Err(ChainFault::NotATool { item: first.item().clone(), what: what.to_owned() });
     }
     loop {

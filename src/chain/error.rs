@@ -42,7 +42,7 @@ pub(crate) enum ChainFault {
     UnknownPrimitive { item: Ref },
     #[error("`{by}` names the executor `{item}`, which is a {what}, not a runtime or primitive")]
     NotAnExecutor { by: Ref, item: Ref, what: String },
-    #[error("`{item}` is a {what}: other items run through it, it does not run by itself")]
+    #[error("`{item}` is a {what}, which does not run by itself")]
     NotATool { item: Ref, what: String },
     #[error("the directive extends itself: {}", arrows(.path))]
     ExtendsCycle { path: Vec<ItemId> },
@@ -105,7 +105,13 @@ impl Diagnose for ChainError {
             ChainFault::NotAnExecutor { .. } => {
                 "name a runtime, such as `rye/core/runtimes/python/script`".into()
             }
-            ChainFault::NotATool { item, .. } => format!("see what it is with `rye show {item}`"),
+            ChainFault::NotATool { item, what } if what == "provider" => format!(
+                "a directive that runs as a thread asks it: `<model provider=\"{}\"/>`; see `rye fetch knowledge:rye/threads`",
+                item.id
+            ),
+            ChainFault::NotATool { item, .. } => {
+                format!("run a tool that names it; see what it is with `rye show {item}`")
+            }
         })
     }
 

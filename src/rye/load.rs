@@ -149,7 +149,7 @@ impl Loader<'_> {
         each: impl Fn(&Source, Option<String>) -> R,
     ) -> Result<Vec<R>, Failure> {
         match item {
-            Item::Tool(tool) if !tool.is_link() => {
+            Item::Tool(tool) if tool.begins_chain() => {
                 let chain = self.chain(source, *tool, &Quiet)?;
                 let links = chain.links().iter();
                 let mut all: Vec<R> =

@@ -191,6 +191,7 @@ fn walk(watch: &Watch<'_>, source: Source, parsed: Item, reach: &mut Reach) -> O
     let loader = watch.loader;
     match parsed {
         Item::Tool(tool) if tool.is_link() => links(watch, &source, tool.executor.clone()),
+        Item::Tool(tool) if tool.provider.is_some() => None,
         Item::Tool(tool) => {
             reach.survey = loader.survey_tool(&source, &Item::Tool(tool.clone()));
             match Chain::build(source, *tool, watch, &Quiet) {

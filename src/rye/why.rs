@@ -63,7 +63,7 @@ impl Items<'_> {
         let (chain, refused) = match admitted {
             Ok((source, item)) => {
                 plan = plan_of_tool(&loader, &source, &item);
-                let runs = matches!(&item, Item::Tool(tool) if !tool.is_link())
+                let runs = matches!(&item, Item::Tool(tool) if tool.begins_chain())
                     || matches!(&item, Item::Directive(_));
                 let details = runs.then(|| loader.details(source, item));
                 (details.map(|d| d.map_err(|failure| failure.diagnostic())), None)

@@ -89,6 +89,7 @@ mod thread_continues;
 mod thread_guardrails;
 mod thread_hooks;
 mod thread_life;
+mod thread_lock;
 mod thread_record;
 mod thread_refused;
 mod thread_resume;

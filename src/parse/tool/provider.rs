@@ -110,6 +110,9 @@ pub(super) fn provider(fields: &Fields<'_>) -> Result<Option<Provider>, ParseFau
             None => Ok(None),
         };
     }
+    if fields.get("executor_id").is_some() {
+        return Err(bad("/executor_id", "is not for a provider, which no other item runs"));
+    }
     let Some(block) = block else {
         return Err(bad("/provider", "is missing, which says how the model is spoken with"));
     };

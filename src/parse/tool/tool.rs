@@ -157,6 +157,12 @@ impl Tool {
         matches!(self.tool_type.as_deref(), Some("runtime" | "primitive"))
     }
 
+    /// Whether the tool runs through a chain of its own; a link stands in those of other tools, and
+    /// a provider is asked by threads.
+    pub(crate) fn begins_chain(&self) -> bool {
+        !self.is_link() && self.provider.is_none()
+    }
+
     /// The tool that the header of a file of that style declares.
     ///
     /// # Errors
