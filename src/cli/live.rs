@@ -7,7 +7,7 @@ use crate::base::limits::{LIVE_RESULT_BYTES, OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
 use crate::base::text::escape;
 use crate::id::Ref;
-use crate::report::{denied_calls_text, provider_failed_text};
+use crate::report::{denied_calls_text, provider_failed_text, thread_runs_text};
 use crate::trace::{DeniedCall, Event, OutputPiece, Sink};
 
 /// Shows what the tool of a run writes, masked by who hands it over, and passes events on.
@@ -81,6 +81,9 @@ impl<'a> Live<'a> {
 
 impl Sink for Live<'_> {
     fn record(&self, event: Event) {
+        if let (Event::ThreadRuns { thread_id }, true) = (&event, self.shows != Shows::Nothing) {
+            unpoisoned(self.state.lock()).shown.note(&thread_runs_text(thread_id));
+        }
         if let (Event::ProviderFailed(failure), true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).shown.note(&provider_failed_text(failure));
         }

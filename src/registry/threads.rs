@@ -54,6 +54,8 @@ pub(crate) struct Breach {
     /// What would be used.
     pub(crate) current: u64,
     pub(crate) max: u64,
+    /// It was not used: a call of the model could have come to it, and was not made.
+    pub(crate) is_ahead: bool,
 }
 
 impl Registry {
@@ -75,12 +77,12 @@ impl Registry {
             }
             if let Some(parent) = above.first().filter(|parent| parent.depth() <= new.depth) {
                 let current = new.depth.saturating_add(1);
-                return Ok(Ok(Some(Breach { limit: "depth", current, max: parent.depth() })));
+                return Ok(Ok(Some(Breach { limit: "depth", current, max: parent.depth(), is_ahead: true })));
             }
             for row in &above {
                 let current = row.used.spawns + 1;
                 if current > row.most.spawns {
-                    let breach = Breach { limit: "spawns", current, max: row.most.spawns };
+                    let breach = Breach { limit: "spawns", current, max: row.most.spawns, is_ahead: true };
                     return Ok(Ok(Some(breach)));
                 }
             }
@@ -179,7 +181,7 @@ impl Registry {
                 ] {
                     let current = used.saturating_add(more);
                     if current > max {
-                        breach = breach.or(Some(Breach { limit, current, max }));
+                        breach = breach.or(Some(Breach { limit, current, max, is_ahead: false }));
                     }
                 }
             }
@@ -291,7 +293,7 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
         ] {
             let current = used.saturating_add(held).saturating_add(more);
             if current > max {
-                return Ok(Held::Breached(Breach { limit, current, max }));
+                return Ok(Held::Breached(Breach { limit, current, max, is_ahead: true }));
             }
         }
     }
@@ -361,7 +363,7 @@ mod tests {
             (left, 0),
             "what is held is not left"
         );
-        let breach = Breach { limit: "tokens", current: 1_001, max: 1_000 };
+        let breach = Breach { limit: "tokens", current: 1_001, max: 1_000, is_ahead: true };
         assert_eq!(registry.hold("root", 101, 0).unwrap(), Some(breach), "what is held counts");
         assert_eq!(registry.book("child", (900, 10), Some((600, 5))).unwrap(), None);
         assert_eq!(registry.hold("child", 401, 0).unwrap(), Some(breach));
@@ -371,7 +373,7 @@ mod tests {
         assert_eq!(used(&mut registry, "root"), (1, 600, 5, 1));
         // What was really taken is counted even where it is more.
         assert_eq!(registry.hold("child", 1, 1).unwrap(), None);
-        let breach = Breach { limit: "tokens", current: 1_100, max: 1_000 };
+        let breach = Breach { limit: "tokens", current: 1_100, max: 1_000, is_ahead: false };
         assert_eq!(registry.book("child", (1, 1), Some((500, 1))).unwrap(), Some(breach));
         assert_eq!(used(&mut registry, "root"), (2, 1_100, 6, 1));
     }
@@ -384,12 +386,12 @@ mod tests {
         for child in ["one", "two"] {
             assert_eq!(registry.begin_thread(&new(child, Some("root"), MOST, 0)).unwrap(), None);
         }
-        let breach = Breach { limit: "spawns", current: 3, max: 2 };
+        let breach = Breach { limit: "spawns", current: 3, max: 2, is_ahead: true };
         assert_eq!(
             registry.begin_thread(&new("three", Some("root"), MOST, 0)).unwrap(),
             Some(breach)
         );
-        let breach = Breach { limit: "depth", current: 1, max: 0 };
+        let breach = Breach { limit: "depth", current: 1, max: 0, is_ahead: true };
         assert_eq!(
             registry.begin_thread(&new("below", Some("one"), MOST, 0)).unwrap(),
             Some(breach)
@@ -399,7 +401,7 @@ mod tests {
             assert_eq!(registry.hold("root", 1, 1).unwrap(), None);
             assert_eq!(registry.book("root", (1, 1), Some((1, 1))).unwrap(), None);
         }
-        let breach = Breach { limit: "turns", current: 11, max: 10 };
+        let breach = Breach { limit: "turns", current: 11, max: 10, is_ahead: true };
         assert_eq!(registry.hold("two", 1, 1).unwrap(), Some(breach), "the turns of the root");
     }
 

@@ -114,6 +114,7 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::CallDenied(DeniedCall { tool, item_id, .. }) => {
             ("denied", format!("{item_id}, called by {}", escape_line(tool)))
         }
+        Event::ThreadRuns { thread_id } => ("thread", thread_runs_text(thread_id)),
         Event::ProviderFailed(failure) => ("provider", provider_failed_text(failure)),
         Event::Redirect { origin, followed } => {
             let how = if *followed { "followed" } else { "not followed" };
@@ -166,6 +167,11 @@ fn needed_permission(DeniedCall { tool, item_id, .. }: &DeniedCall) -> String {
     };
     let (kind, id) = (item_id.kind, item_id.id.as_str().replace('.', "%2E").replace('/', "."));
     format!("`<{action}><{kind}>{id}</{kind}></{action}>`")
+}
+
+/// The name of a thread, for whoever started it and may want to stop it or look at it.
+pub(crate) fn thread_runs_text(id: &str) -> String {
+    format!("runs as thread {id}")
 }
 
 /// A provider that is asked again, in one line; foreign words in it are escaped.

@@ -117,7 +117,7 @@ pub(crate) use sign_requests::SignRequest;
 pub(crate) use sign_requests::for_a_person;
 pub(crate) use signing::SignatureState;
 pub(crate) use threads::{
-    ExportedThread, KnownRun, TailEnd, Threads, VerifiedThread, WaitingThreads,
+    ExportedThread, KnownRun, TailEnd, Threads, VerifiedThread, WaitingThreads, full_run_id,
     threads_from_outside,
 };
 pub(crate) use why::{ItemCopy, WhyReport};

@@ -490,7 +490,12 @@ impl Running<'_> {
             Some(left) => Ok(left),
             None => {
                 let current = took.as_secs();
-                Err(self.beyond(Breach { limit: "duration_seconds", current, max }))
+                Err(self.beyond(Breach {
+                    limit: "duration_seconds",
+                    current,
+                    max,
+                    is_ahead: false,
+                }))
             }
         }
     }

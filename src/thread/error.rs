@@ -127,7 +127,7 @@ pub(crate) enum ThreadError {
 
 /// How a limit stopped a thread, which "1 of 0" would not tell where it allows nothing.
 fn stopped_at(breach: &Breach) -> String {
-    let Breach { limit, current, max } = breach;
+    let Breach { limit, current, max, is_ahead } = breach;
     match (*limit, *max) {
         ("depth", 0) => {
             "does not start: the thread that asks for it is as deep as its limit `depth` lets \
@@ -140,11 +140,28 @@ fn stopped_at(breach: &Breach) -> String {
                 .into()
         }
         (_, 0) => format!("cannot ask its model for anything: its limit `{limit}` is 0"),
-        ("spend", _) => {
-            let (current, max) = (money::shown(*current), money::shown(*max));
-            format!("stopped at its limit `{limit}`: {current} of {max} US dollars")
+        ("turns", _) => format!("stopped at its limit `turns`: all {max} are used"),
+        ("context_window", _) => format!("stopped at its limit `{limit}`: {current} of {max}"),
+        ("duration_seconds", _) => {
+            format!("stopped at its limit `{limit}`: it ran for {current} seconds, of {max}")
         }
-        _ => format!("stopped at its limit `{limit}`: {current} of {max}"),
+        _ => {
+            let (unit, amount): (_, fn(u64) -> String) = match *limit {
+                "spend" => (" US dollars", money::shown),
+                _ => ("", |amount| amount.to_string()),
+            };
+            let (current, max) = (amount(*current), amount(*max));
+            match is_ahead {
+                true => format!(
+                    "stopped before its limit `{limit}`: with its next call it may come to \
+                     {current}{unit}, and {max} are allowed"
+                ),
+                false => format!(
+                    "stopped at its limit `{limit}`: it came to {current}{unit}, and {max} are \
+                     allowed"
+                ),
+            }
+        }
     }
 }
 
@@ -266,7 +283,7 @@ impl Diagnose for ThreadError {
             }
             Self::LimitExceeded { id, breach } => format!(
                 "`rye thread show {id}` says how far it came; it goes on with more by `rye thread \
-                 resume {id} --limit {}=…`",
+                 resume {id} --limit {}=…`, up to the `most` of `config:agent/limits`",
                 breach.limit
             ),
             Self::MissingOutputs { id, .. } => {

@@ -8,6 +8,7 @@ use super::error::ThreadError;
 use crate::base::canon::SAFE;
 use crate::base::limits::THREAD_DEPTH;
 use crate::base::money::micros;
+use crate::base::text::near;
 use crate::base::time::{TIME_FORMS, time_from_text};
 use crate::registry::Amounts;
 
@@ -102,7 +103,11 @@ impl ThreadLimits {
             "spend_currency" => {
                 return Err(bad(format!("`{text}` is not `USD`, the one that is known")));
             }
-            _ => return Err(bad(format!("it is not one of `{}`", NAMES.join("`, `")))),
+            _ => {
+                let near = near(name, NAMES.into_iter(), 1).pop();
+                let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+                return Err(bad(format!("{near}it is not one of `{}`", NAMES.join("`, `"))));
+            }
         };
         let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok());
         let number = number.flatten().filter(|number| *number <= SAFE);

@@ -140,6 +140,8 @@ pub(crate) enum Event {
         /// There may be others.
         may_be_more: bool,
     },
+    /// A thread that nobody's model asked for begins, or goes on.
+    ThreadRuns { thread_id: String },
     /// A call of a thread's model was not permitted.
     CallDenied(DeniedCall),
     /// The provider of a thread gave no answer, and is asked again.

@@ -94,6 +94,7 @@ mod thread_record;
 mod thread_refused;
 mod thread_resume;
 mod thread_risk;
+mod thread_shown;
 mod thread_starts_rye;
 mod thread_table;
 mod thread_tail;

@@ -92,6 +92,11 @@ fn nothing_is_held(world: &World) {
 fn a_thread_stops_at_a_call_that_asks_and_goes_on_where_it_is_approved() {
     let world = asking(&json!([three(), hand_over()]));
     let (id, request) = waits(&world);
+    let shown = world.rye(&["thread", "show", &id]).stdout;
+    assert!(
+        shown.ends_with(&format!("next: `rye pending show {request}`, for which it waits\n")),
+        "{shown}"
+    );
     assert_eq!(did(&world), (0, 1), "what stands behind the call waits with it");
     let before = row(&world, &id);
     assert_eq!((&before["thread_status"], &before["pid"]), (&json!("waiting"), &Value::Null));

@@ -256,7 +256,7 @@ fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
         assert!(told["data"]["current"].as_u64().unwrap() > max, "{told}");
         if limit == "spend" {
             let said = told["error"].as_str().unwrap();
-            assert!(said.ends_with(" of 0.002 US dollars"), "as it was given: {said}");
+            assert!(said.ends_with(" and 0.002 are allowed"), "as it was given: {said}");
         }
         let row = &self::rows(&world)[0];
         assert_eq!((&row["thread_status"], &row["thread_code"]), (&json!("failed"), &told["code"]));

@@ -21,8 +21,12 @@ use super::out::Out;
 use crate::base::money;
 use crate::diagnostic::Failure;
 use crate::registry::ThreadRow;
+use crate::rye::{full_run_id, threads_from_outside};
 
 /// See what directives did that a model ran, and check the record of it
+///
+/// An ID may be the last characters of one, four or more, where no other ends so; `rye thread list`
+/// shows eight.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -31,8 +35,15 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// List the threads and the detached runs of all projects, the oldest first
-    List,
+    /// List the threads and the detached runs of all projects, the newest first
+    ///
+    /// Of each the end of its id, its state, when it began, what it cost and what it runs. With
+    /// `--json` all of them are told whole, the oldest first.
+    List {
+        /// All of them, and not the newest 20 alone
+        #[arg(short, long)]
+        all: bool,
+    },
     /// Show what a thread was told, said and called, or what a detached run gave; nothing of it is
     /// checked
     Show {
@@ -105,21 +116,22 @@ enum Verb {
 pub(super) use wait::show as show_end;
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    let full = |id: &str| full_run_id(threads_from_outside(&context.rye()?)?, id);
     match &args.verb {
-        Verb::List => list::run(context, out),
-        Verb::Show { id } => show::run(id, context, out),
-        Verb::Tail { id } => tail::run(id, context, out),
-        Verb::Wait { id, timeout } => wait::run(id, *timeout, context, out),
-        Verb::Cancel { id } => stop::cancel(id, context, out),
-        Verb::Kill { id } => stop::kill(id, context, out),
-        Verb::Tree { id } => tree::run(id, context, out),
+        Verb::List { all } => list::run(*all, context, out),
+        Verb::Show { id } => show::run(&full(id)?, context, out),
+        Verb::Tail { id } => tail::run(&full(id)?, context, out),
+        Verb::Wait { id, timeout } => wait::run(&full(id)?, *timeout, context, out),
+        Verb::Cancel { id } => stop::cancel(&full(id)?, context, out),
+        Verb::Kill { id } => stop::kill(&full(id)?, context, out),
+        Verb::Tree { id } => tree::run(&full(id)?, context, out),
         Verb::Resume { id, message, limit } => {
-            resume::run(id, message.clone(), limit, context, out)
+            resume::run(&full(id)?, message.clone(), limit, context, out)
         }
         Verb::Export { id, out: path, format } => {
-            export::run(id, path.as_deref(), *format, context, out)
+            export::run(&full(id)?, path.as_deref(), *format, context, out)
         }
-        Verb::Verify { id } => verify::run(id, context, out),
+        Verb::Verify { id } => verify::run(&full(id)?, context, out),
     }
 }
 

@@ -8,7 +8,9 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
+use crate::registry::ThreadRow;
 use crate::rye::{KnownRun, threads_from_outside};
+use crate::thread::Awaited;
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
@@ -37,11 +39,39 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     for event in events {
         for (label, said) in brief(&event) {
             let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
-            out.line(&format!("{label}  {}", brief_line(&said)));
+            out.line(&format!("{label}  {}", one_line(&said)));
         }
     }
-    out.line(&format!("\nnext: `rye thread verify {}`", thread.id));
+    let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == "waiting");
+    out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref())));
     Ok(Exit::DONE)
+}
+
+/// The command that somebody needs who looked at a thread.
+fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>) -> String {
+    let id = escape_line(&thread.id);
+    match (thread.status.as_str(), awaited, &thread.continued_by) {
+        ("waiting", Some(awaited), _) => {
+            format!("`rye pending show {}`, for which it waits", escape_line(&awaited.pending_id))
+        }
+        ("created" | "running", ..) => format!("`rye thread tail {id}`"),
+        ("failed" | "killed" | "cancelled", ..) => format!("`rye thread resume {id}`"),
+        ("continued", _, Some(by)) => format!("`rye thread show {}`", escape_line(by)),
+        _ => format!("`rye thread verify {id}`"),
+    }
+}
+
+/// How much of what was said is shown; a line of a terminal has 80 columns.
+const SAID: usize = 68;
+
+/// What was said, as far as it fits one line.
+fn one_line(said: &str) -> String {
+    let words: Vec<&str> = said.split_whitespace().take(SAID).collect();
+    let line = escape_line(&words.join(" "));
+    match line.char_indices().nth(SAID) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 /// A detached run of a tool, with its report once it ended.

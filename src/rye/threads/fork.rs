@@ -353,6 +353,9 @@ impl Prepared<'_> {
         }
         let watch = StopWatch::start(is_asked_to_stop(user, id.as_str())).ok();
         let record = self.open(id, pair, request, calls, registry)?;
+        if request.parent.is_none() {
+            self.listener.record(Event::ThreadRuns { thread_id: id.to_string() });
+        }
         let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
         let came = self.run(calls, request, record, is_stopped, registry);
         let is_stopped = watch.is_some_and(|watch| watch.is_stopped());

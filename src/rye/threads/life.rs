@@ -22,6 +22,9 @@ use crate::rye::facade::now;
 use crate::rye::receipts::DueReceipts;
 use crate::thread::{Awaited, ThreadError, ThreadId, is_uuid, output_log};
 
+/// The shortest end of an id that stands for the whole.
+const ID_END: usize = 4;
+
 /// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnownRun {
@@ -153,6 +156,30 @@ fn amounts(amounts: &Amounts) -> Value {
         "turns": amounts.turns, "tokens": amounts.tokens, "spend_micros": amounts.spend,
         "spawns": amounts.spawns,
     })
+}
+
+/// The id that a person means: the whole of it, or the end of one, of at least four characters,
+/// with which no other ends. What is neither is given back as it is.
+///
+/// # Errors
+/// `thread.not_found` where several end so, `registry.*`
+pub(crate) fn full_run_id(threads: Threads<'_>, text: &str) -> Result<String, Failure> {
+    let is_end =
+        text.len() >= ID_END && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'));
+    if !is_end {
+        return Ok(text.to_owned());
+    }
+    let all = threads.runs()?;
+    let mut ids = all.iter().rev().map(KnownRun::id).filter(|id| id.ends_with(text));
+    match (ids.next(), ids.next()) {
+        (None, _) => Ok(text.to_owned()),
+        (Some(id), None) => Ok(id.to_owned()),
+        (Some(one), Some(other)) => {
+            let near = [one, other].into_iter().chain(ids).take(NEAR_NAMES);
+            let near = near.map(str::to_owned).collect();
+            Err(ThreadError::NotFound { id: text.to_owned(), near }.into())
+        }
+    }
 }
 
 impl Threads<'_> {

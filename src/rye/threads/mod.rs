@@ -40,8 +40,8 @@ mod workspace_size;
 
 pub(crate) use export::ExportedThread;
 pub(crate) use fork::Forked;
-pub(crate) use life::KnownRun;
 pub(super) use life::is_asked_to_stop;
+pub(crate) use life::{KnownRun, full_run_id};
 pub(super) use places::max_async;
 pub(super) use resume::Resuming;
 pub(crate) use tail::TailEnd;

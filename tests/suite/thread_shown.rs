@@ -1,0 +1,81 @@
+//! What a person sees of threads at the command line.
+
+use serde_json::json;
+
+use crate::threads::{ONLY_ECHO, call, fork, hand_over, rows, world};
+use crate::world::World;
+
+fn ends_at_once() -> World {
+    world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO)
+}
+
+const FORK: [&str; 4] = ["execute", "directive:acme/go", "--thread", "fork"];
+
+#[test]
+fn whoever_starts_a_thread_is_told_its_id_however_it_ends() {
+    let world = ends_at_once();
+    for (more, status) in [(vec![], 0), (vec!["--limit", "tokens=1"], 4)] {
+        let said = world.rye(&[&FORK[..], &more].concat());
+        assert_eq!(said.status, status, "{said:?}");
+        let newest = rows(&world).pop().unwrap()["thread_id"].as_str().unwrap().to_owned();
+        assert!(said.stderr.contains(&format!("runs as thread {newest}\n")), "{said:?}");
+    }
+    let (more, status) = (["--quiet", "--limit", "tokens=1"], 4);
+    let said = world.rye(&[&FORK[..], &more].concat());
+    assert!(said.status == status && !said.stderr.contains("runs as"), "{said:?}");
+}
+
+#[test]
+fn the_end_of_an_id_stands_for_the_whole_where_no_other_ends_so() {
+    let world = ends_at_once();
+    let ids: Vec<String> =
+        (0..2).map(|_| fork(&world, &[]).1["thread_id"].as_str().unwrap().to_owned()).collect();
+    let end = |id: &str, length: usize| id[id.len() - length..].to_owned();
+    for verb in ["show", "wait", "tree", "verify", "export"] {
+        for length in [8, 12, 36] {
+            let (status, told) = world.json(&["thread", verb, &end(&ids[0], length)]);
+            assert_eq!(status, 0, "{verb}: {told}");
+            assert!(told.to_string().contains(&ids[0]), "{verb}: {told}");
+            assert!(!told.to_string().contains(&ids[1]), "{verb}: {told}");
+        }
+    }
+    // Too short, of nobody, and no end of an id.
+    for odd in [&end(&ids[0], 3), "00000000", "%", "../../x", "a_b_", "----"] {
+        let (status, told) = world.json(&["thread", "show", odd]);
+        assert_eq!((status, &told["code"]), (3, &json!("thread.not_found")), "{odd}: {told}");
+    }
+}
+
+#[test]
+fn the_list_has_a_line_for_each_of_the_newest_which_fits_a_terminal() {
+    let world = ends_at_once();
+    for _ in 0..3 {
+        assert_eq!(fork(&world, &[]).0, 0);
+    }
+    assert_eq!(world.rye(&[&FORK[..], &["--limit", "tokens=1"]].concat()).status, 4);
+    let said = world.rye(&["thread", "list"]).stdout;
+    let lines: Vec<_> = said.lines().collect();
+    let ids: Vec<_> = rows(&world).iter().map(|row| row["thread_id"].to_string()).collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    for (line, id) in lines.iter().zip(ids.iter().rev()) {
+        let end = &line[..8];
+        assert!(id.trim_matches('"').ends_with(end) && line.chars().count() <= 80, "{line}");
+    }
+    assert!(lines[0].contains("failed") && lines[1].contains("completed"), "{said}");
+}
+
+#[test]
+fn a_limit_is_never_told_as_overspent_where_nothing_was_used() {
+    let turns = json!([call("acme_echo", &json!({})), call("acme_echo", &json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    for (limit, words) in [
+        ("turns=2", "stopped at its limit `turns`: all 2 are used"),
+        ("tokens=10", "stopped before its limit `tokens`: with its next call it may come to"),
+        ("spend=0.000001", "US dollars, and 0.000001 are allowed"),
+    ] {
+        let said = world.rye(&[&FORK[..], &["--limit", limit]].concat());
+        assert!(said.status == 4 && said.stderr.contains(words), "{said:?}");
+    }
+    let said = world.rye(&[&FORK[..], &["--limit", "turn=2"]].concat());
+    assert!(said.stderr.contains("did you mean `turns`?"), "{said:?}");
+}
