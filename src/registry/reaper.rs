@@ -1,4 +1,5 @@
-//! Threads whose process is gone: what they held is given back (threads 2).
+//! Threads whose process is gone (threads 2): what they held for a call of their model counts as
+//! used, as nobody knows what its provider did, and they hold nothing any more.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +23,9 @@ pub(super) fn reap_left(registry: &mut Registry) -> Result<(), RegistryError> {
 }
 
 /// Takes note of threads whose process is gone: they were killed, with all threads below them, and
-/// hold nothing any more, neither for themselves nor for those above. Says whether there were any.
+/// hold nothing any more, neither for themselves nor for those above. What a call of a model held
+/// is used, or a thread that is killed and resumed would ask without end. Says whether there were
+/// any.
 pub(super) fn reap_threads(step: &Connection) -> rusqlite::Result<bool> {
     reap(step, |row| row.is_left(step))
 }
@@ -42,19 +45,22 @@ fn reap(step: &Connection, is_dead: impl Fn(&ThreadRow) -> bool) -> rusqlite::Re
     dead.extend(all.iter().map(|chain| chain[0].id.clone()));
     for chain in &all {
         let held = chain[0].held;
-        // What is held below a thread is part of what it holds itself, so a dead one above gives
-        // back the rest.
+        // What is held below a thread is part of what it holds itself, so a dead one above counts
+        // the rest.
         for above in chain[1..].iter().take_while(|above| !dead.contains(&above.id)) {
             step.execute(
                 "UPDATE thread SET held_turns = held_turns - ?2, held_tokens = held_tokens - ?3,
-                 held_spend = held_spend - ?4 WHERE id = ?1",
+                 held_spend = held_spend - ?4, turns = turns + ?2, tokens = tokens + ?3,
+                 spend = spend + ?4 WHERE id = ?1",
                 params![above.id, held.turns, held.tokens, held.spend],
             )?;
         }
     }
     for id in &dead {
         step.execute(
-            "UPDATE thread SET status = 'killed', held_turns = 0, held_tokens = 0, held_spend = 0,
+            "UPDATE thread SET status = 'killed', turns = turns + held_turns,
+             tokens = tokens + held_tokens, spend = spend + held_spend,
+             held_turns = 0, held_tokens = 0, held_spend = 0,
              ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now') WHERE id = ?1",
             [id],
         )?;
@@ -99,7 +105,8 @@ mod tests {
         registry.stops().give_up("one").unwrap();
         assert_eq!(status(&mut registry, "one"), "killed");
         assert_eq!(status(&mut registry, "root"), "running");
-        assert_eq!(registry.hold("root", 600, 1).unwrap(), None, "all of it is given back");
+        assert!(registry.hold("root", 401, 1).unwrap().is_some(), "what it asked for is used");
+        assert_eq!(registry.hold("root", 400, 1).unwrap(), None, "nothing else of it is held");
         assert!(registry.hold("one", 1, 1).is_err(), "it uses nothing any more");
         let before = "UPDATE thread SET place = ?1 WHERE id = 'root'";
         registry.db.execute(before, [&earlier]).unwrap();

@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
         registry.db.execute("UPDATE thread SET start = start + 1 WHERE id = 'one'", []).unwrap();
         assert_eq!(registry.thread("one").unwrap().unwrap().status, "killed");
-        assert_eq!(used(&mut registry, "one"), (0, 0, 0, 0));
+        assert_eq!(used(&mut registry, "one"), (1, 100, 100, 0), "what was under way counts");
         assert_eq!(registry.thread("two").unwrap().unwrap().status, "running");
         // It ended once, and how stays said.
         registry.end_thread("one", "completed", None, "y").unwrap();

@@ -248,6 +248,9 @@ fn a_result_is_the_body_for_people_and_an_object_for_programs() {
         let (status, got) = world.json(&args);
         let mut got = timeless(got);
         got["data"].as_object_mut().expect("data").remove("raw");
+        // What would answer it is told of a thread alone.
+        let would_run = got.as_object_mut().expect("an object").remove("thread");
+        assert_eq!(would_run.is_some(), thread == "fork");
         let want = json!({
             "status": "validation_passed", "message": "Directive validation passed (dry run)",
             "type": "directive", "item_id": "directive:acme/go", "data": data,

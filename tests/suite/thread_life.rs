@@ -265,7 +265,7 @@ fn an_id_that_nothing_has_is_not_found_by_any_verb() {
     let id = id_of(&told);
     let other = if id.ends_with('0') { '1' } else { '0' };
     let near = format!("{}{other}", &id[..id.len() - 1]);
-    let uuid = &id[id.len() - 36..];
+    let uuid = &near[near.len() - 36..];
     for verb in ["wait", "cancel", "kill", "tree", "show"] {
         for bad in [near.as_str(), uuid, "acme/go", "../../x", ""] {
             let (status, told) = world.json(&["thread", verb, bad]);

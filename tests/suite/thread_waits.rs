@@ -502,3 +502,19 @@ fn a_thread_in_a_process_of_its_own_waits_too_and_its_first_report_is_kept() {
     let (_, shown) = world.json(&["thread", "show", &id]);
     assert_eq!(shown["data"]["earlier_report"]["status"], "pending", "{shown}");
 }
+
+#[test]
+fn a_decision_that_comes_beside_a_cancellation_wakes_no_thread() {
+    for verb in ["approve", "reject"] {
+        let world = asking(&json!([three(), hand_over()]));
+        let (id, request) = waits(&world);
+        // Between what a person reads of it and what he decides, another cancels it.
+        let registry = rusqlite::Connection::open(world.home().join(".ai/state/registry.db"));
+        let cancelled = "UPDATE thread SET status = 'cancelled', code = 'thread.cancelled'";
+        assert_eq!(registry.unwrap().execute(cancelled, []).unwrap(), 1);
+        let (_, told) = world.json(&["pending", verb, &request]);
+        assert_eq!(row(&world, &id)["thread_status"], "cancelled", "{verb}: {told}");
+        assert_eq!(did(&world).0, 0, "{verb}: {told}");
+        assert!(events(&world, &id, "thread_resumed").is_empty(), "{verb}: {told}");
+    }
+}

@@ -95,6 +95,10 @@ impl Threads<'_> {
         if row.status == "running" {
             return Err(still_runs(&row).into());
         }
+        // A decision that comes with a person who cancels it wakes nothing.
+        if how.decided.is_some() && row.status == "cancelled" {
+            return Err(ThreadError::Cancelled { id: id.to_string() }.into());
+        }
         if let Some(by) = row.continued_by {
             return Err(ThreadError::Continued { id, by }.into());
         }

@@ -29,8 +29,8 @@ use crate::rye::failed::Failed;
 use crate::rye::paused::reject_held;
 use crate::rye::run::Request;
 use crate::thread::{
-    Awaited, THREAD_STILL_RUNS, ThreadError, ThreadId, ThreadSession, ToolCallFault,
-    ToolCallFaultKind,
+    Awaited, THREAD_CANCELLED, THREAD_STILL_RUNS, ThreadError, ThreadId, ThreadSession,
+    ToolCallFault, ToolCallFaultKind,
 };
 use crate::trace::{Quiet, Sink};
 
@@ -121,7 +121,9 @@ impl WaitingThreads<'_> {
         match self.decided(request, None, begin, sink) {
             Ok(report) => Ok(Some(report)),
             Err(failed) => match failed.failure.reason() {
-                code if code == PENDING_DRIFTED || code == THREAD_STILL_RUNS => Ok(None),
+                code if [PENDING_DRIFTED, THREAD_STILL_RUNS, THREAD_CANCELLED].contains(&code) => {
+                    Ok(None)
+                }
                 _ => Err(failed),
             },
         }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{
-    ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, reply, says,
-    world,
+    ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, provider, reply,
+    says, world,
 };
 use crate::http::server::{Reply, Server, answer};
 use crate::threads::{events, fork, rows, transcript};
@@ -309,6 +309,32 @@ fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
         assert_eq!(told["code"], "thread.cancelled", "{told}");
         server.requests();
     }
+}
+
+#[test]
+fn whoever_kills_and_resumes_a_thread_in_the_middle_of_a_turn_comes_to_its_limit_all_the_same() {
+    let (spoken, most) = (ALL[0], 3);
+    let server = Checked::new(spoken, |_, _| Reply::Hold(Vec::new()));
+    let world = world(spoken, &server.server, &json!({}));
+    let limit = format!("turns={most}");
+    let mut args = vec!["execute", "directive:acme/go", "--thread", "fork", "--limit", &limit];
+    let mut id = String::new();
+    for turn in 1..=most {
+        let mut child = world.command(&args).stdin(Stdio::null()).spawn().unwrap();
+        server.server.wait_until_asked();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        id = newest(&world);
+        args = vec!["thread", "resume", &id];
+        let row = &rows(&world)[0];
+        assert_eq!(
+            (&row["thread_status"], &row["used"]["turns"]),
+            (&json!("killed"), &json!(turn))
+        );
+    }
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["data"]["limit"]), (4, &json!("turns")), "{told}");
+    assert_eq!(server.requests().len(), most);
 }
 
 #[test]
