@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{
-    ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, provider, reply,
-    says, world,
+    ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, reply, says,
+    world,
 };
 use crate::http::server::{Reply, Server, answer};
 use crate::threads::{events, fork, rows, transcript};
