@@ -529,6 +529,12 @@ impl Running<'_> {
     ) -> Result<(), Failure> {
         let outputs = ended.map(|ended| &ended.outputs);
         let mut told = json!({"status": status, "code": code, "outputs": outputs});
+        // What was put in the place of the last words is what whoever asks later is given, too.
+        if let Some((ended, eval)) = ended.and_then(|it| it.replaced_by.as_ref().map(|by| (it, by)))
+        {
+            told["result"] = ended.result.as_str().into();
+            told["replaced_by"] = eval.to_string().into();
+        }
         if let Some(by) = by {
             told["continued_by"] = by.as_str().into();
         }

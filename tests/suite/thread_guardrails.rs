@@ -94,6 +94,13 @@ fn what_does_not_pass_is_replaced_or_written_down_table() {
             assert_eq!(told["outputs"], json!({}));
             assert!(told["result"].as_str().unwrap().contains("did not pass"), "{told}");
             assert!(!told.to_string().contains("canary-text"));
+            // Whoever asks later is given the same.
+            let (_, later) = world.json(&["thread", "wait", told["thread_id"].as_str().unwrap()]);
+            assert!(!later.to_string().contains("canary-text"), "{later}");
+            assert_eq!(
+                (&later["result"], &later["replaced_by"]),
+                (&told["result"], &told["replaced_by"])
+            );
         } else {
             assert_eq!(
                 (&told["result"], &told["outputs"]),

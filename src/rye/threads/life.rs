@@ -514,8 +514,15 @@ pub(super) fn end_of(known: KnownRun) -> Result<RunEnd, Failure> {
             let event = serde_json::from_slice::<Value>(line).ok()?;
             (event["event"] == "thread_ended").then_some(event)
         });
-        report.insert("outputs".into(), last.map(|mut it| it["outputs"].take()).into());
-        report.insert("result".into(), last_words(&events).into());
+        let mut last = last.unwrap_or_default();
+        report.insert("outputs".into(), last["outputs"].take());
+        match last["replaced_by"].take() {
+            Value::Null => drop(report.insert("result".into(), last_words(&events).into())),
+            eval => {
+                report.insert("result".into(), last["result"].take());
+                report.insert("replaced_by".into(), eval);
+            }
+        }
     }
     if let Some(row) = &known.thread {
         report.insert("cost".into(), amounts(&row.used));
