@@ -73,7 +73,7 @@ pub(super) struct Args {
     /// Show what the tool writes when it has ended, and not as it comes
     #[arg(long)]
     no_stream: bool,
-    /// Show what the tool writes only if it fails
+    /// Show what the tool writes only if it fails, and of anything else the outcome alone
     #[arg(short, long)]
     quiet: bool,
     /// Write a signed receipt of the run, however it ends
@@ -180,7 +180,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let events = events.filter(|_| args.trace || report.is_tool());
     let is_quiet = args.quiet && !args.dry_run && report.exit_status() == 0;
-    let (stdout, stderr) = (!is_quiet && !streamed.stdout, !is_quiet && !streamed.stderr);
+    // The outcome of a thread, a page and the id of a detached run are not what a tool writes.
+    let hides_stdout = is_quiet && report.is_tool();
+    let (stdout, stderr) = (!hides_stdout && !streamed.stdout, !is_quiet && !streamed.stderr);
     let beside = streamed.beside;
     let shown = Shown {
         details: args.chain_details,

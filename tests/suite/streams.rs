@@ -343,6 +343,33 @@ fn what_a_saved_snippet_prints_is_shown_while_it_runs_beside_its_value() {
     );
 }
 
+/// What a person asked for, and paid for, is not what a tool says on its way.
+#[test]
+fn with_quiet_a_thread_a_page_and_a_detached_run_still_give_their_outcome() {
+    let turns = json!([crate::threads::call("acme_echo", &json!({})), crate::threads::hand_over()]);
+    let world = crate::threads::world(&turns, "turns=\"9\"", crate::threads::ONLY_ECHO);
+    let said = |args: &[&str]| {
+        let said = world.rye(args);
+        assert_eq!(said.status, 0, "{args:?} {said:?}");
+        said
+    };
+    for item in [&["directive:acme/go", "--thread", "fork"][..], &["directive:acme/go"]] {
+        let run = [&["execute"], item].concat();
+        let (quiet, loud) = (said(&[&run[..], &["--quiet"]].concat()), said(&run));
+        assert_eq!(quiet.stdout, loud.stdout, "{item:?}");
+        assert!(!quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet:?}");
+    }
+    for item in ["directive:acme/go", "tool:acme/echo"] {
+        let fork: &[&str] = if item.starts_with('d') { &["--thread", "fork"] } else { &[] };
+        let quiet = said(&[&["execute", item, "--async", "--quiet"], fork].concat());
+        let id = quiet.stdout.trim_end();
+        assert!(!id.is_empty() && quiet.stderr.is_empty(), "{quiet:?}");
+        said(&["thread", "wait", id]);
+    }
+    let quiet = said(&["execute", "tool:acme/echo", "--quiet"]);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+}
+
 /// A snippet has no environment; what its header names is masked in what is shown all the same.
 #[cfg(feature = "code")]
 #[test]
