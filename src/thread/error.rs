@@ -109,7 +109,7 @@ pub(crate) enum ThreadError {
     ProjectProvider { item: Ref, stale: Option<String> },
     #[error("you revoked your own key {key}, so a record that it signs would prove nothing")]
     OwnKeyRevoked { key: Fingerprint },
-    #[error("the record of `{id}` does not hold: {finding}")]
+    #[error("the record of `{id}` cannot be relied on: {finding}")]
     RecordInvalid { id: ThreadId, finding: RecordFinding },
     #[error("the record `{}` cannot be written or read: {source}", .path.display())]
     Record { path: PathBuf, source: io::Error },

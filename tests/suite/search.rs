@@ -50,6 +50,33 @@ fn a_name_counts_more_than_an_id_or_a_tag_and_those_more_than_a_description_or_a
     assert_eq!(rest[1], ["tool:a/takes", "tool:a/told"]);
 }
 
+/// Nobody who knows a verb's word alone looks in vain.
+#[test]
+fn the_words_of_threads_and_of_decisions_find_their_pages() {
+    let world = World::new();
+    for word in
+        ["thread", "approve", "reject", "pending", "cancel", "kill", "resume", "async", "cost"]
+    {
+        let (status, page) = world.json(&["search", word]);
+        let found = refs(&page);
+        assert_eq!(status, 0, "{page}");
+        assert!(found.contains(&"knowledge:rye/threads".to_owned()), "{word}: {found:?}");
+    }
+    let (_, page) = world.json(&["search", "approve"]);
+    assert!(refs(&page).contains(&"knowledge:rye/exec-protocol".to_owned()), "{page}");
+    let glossary = world.rye(&["fetch", "knowledge:rye/glossary"]).stdout;
+    let rows = glossary.lines().filter(|line| line.starts_with("| "));
+    let words: Vec<_> = rows.filter_map(|row| row[2..].split(" | ").next()).skip(2).collect();
+    for word in ["thread", "turn", "waiting", "resume", "cancel, kill", "approve, reject"] {
+        assert!(words.contains(&word), "{word}: {words:?}");
+    }
+    // Two scales share a word, and each says that it is not the other one.
+    for (word, other) in [("risk class", "risk tier"), ("risk tier", "risk class")] {
+        let row = glossary.lines().find(|line| line.starts_with(&format!("| {word} |"))).unwrap();
+        assert!(row.contains("elevated") && row.contains(&format!("Not a {other}")), "{row}");
+    }
+}
+
 #[test]
 fn words_are_found_in_any_order_by_their_beginnings_and_with_slips() {
     let world = World::new();

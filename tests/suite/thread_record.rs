@@ -100,6 +100,8 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
     let (status, told) = verify(&world, &other);
     let key = json!(fingerprint(&theirs.own_key()));
     assert_eq!((status, &told["code"]), (4, &json!("thread.key_not_yours")), "{told}");
+    let says = told["error"].as_str().unwrap();
+    assert!(says.starts_with(&format!("the record of `{other}` cannot be relied on: ")), "{told}");
     assert_eq!(told["data"]["key"], key, "{told}");
     // While the key of now is revoked, nothing starts whose record would prove nothing.
     fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
