@@ -66,8 +66,9 @@ fn follow(
     sink: &dyn Sink,
 ) -> Result<Primitive, ChainFault> {
     let first = &links[0];
-    if let Some(what @ ("runtime" | "primitive" | "provider")) = first.tool.tool_type.as_deref() {
-        return Err(ChainFault::NotATool { item: first.item().clone(), what: what.to_owned() });
+    if !first.tool.begins_chain() {
+        let what = first.tool.tool_type.clone().unwrap_or_default();
+        return Err(ChainFault::NotATool { item: first.item().clone(), what });
     }
     loop {
         let by = &links[links.len() - 1];

@@ -58,6 +58,18 @@ pub(crate) struct Breach {
     pub(crate) is_ahead: bool,
 }
 
+impl Breach {
+    /// A limit that was gone beyond.
+    pub(crate) fn used(limit: &'static str, current: u64, max: u64) -> Self {
+        Self { limit, current, max, is_ahead: false }
+    }
+
+    /// A limit that something would have gone beyond that was not begun.
+    pub(crate) fn ahead(limit: &'static str, current: u64, max: u64) -> Self {
+        Self { limit, current, max, is_ahead: true }
+    }
+}
+
 impl Registry {
     /// Begins a thread, and counts it for every thread above.
     ///
@@ -77,12 +89,12 @@ impl Registry {
             }
             if let Some(parent) = above.first().filter(|parent| parent.depth() <= new.depth) {
                 let current = new.depth.saturating_add(1);
-                return Ok(Ok(Some(Breach { limit: "depth", current, max: parent.depth(), is_ahead: true })));
+                return Ok(Ok(Some(Breach::ahead("depth", current, parent.depth()))));
             }
             for row in &above {
                 let current = row.used.spawns + 1;
                 if current > row.most.spawns {
-                    let breach = Breach { limit: "spawns", current, max: row.most.spawns, is_ahead: true };
+                    let breach = Breach::ahead("spawns", current, row.most.spawns);
                     return Ok(Ok(Some(breach)));
                 }
             }
@@ -181,7 +193,7 @@ impl Registry {
                 ] {
                     let current = used.saturating_add(more);
                     if current > max {
-                        breach = breach.or(Some(Breach { limit, current, max, is_ahead: false }));
+                        breach = breach.or(Some(Breach::used(limit, current, max)));
                     }
                 }
             }
@@ -293,7 +305,7 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
         ] {
             let current = used.saturating_add(held).saturating_add(more);
             if current > max {
-                return Ok(Held::Breached(Breach { limit, current, max, is_ahead: true }));
+                return Ok(Held::Breached(Breach::ahead(limit, current, max)));
             }
         }
     }
@@ -363,7 +375,7 @@ mod tests {
             (left, 0),
             "what is held is not left"
         );
-        let breach = Breach { limit: "tokens", current: 1_001, max: 1_000, is_ahead: true };
+        let breach = Breach::ahead("tokens", 1_001, 1_000);
         assert_eq!(registry.hold("root", 101, 0).unwrap(), Some(breach), "what is held counts");
         assert_eq!(registry.book("child", (900, 10), Some((600, 5))).unwrap(), None);
         assert_eq!(registry.hold("child", 401, 0).unwrap(), Some(breach));
@@ -373,7 +385,7 @@ mod tests {
         assert_eq!(used(&mut registry, "root"), (1, 600, 5, 1));
         // What was really taken is counted even where it is more.
         assert_eq!(registry.hold("child", 1, 1).unwrap(), None);
-        let breach = Breach { limit: "tokens", current: 1_100, max: 1_000, is_ahead: false };
+        let breach = Breach::used("tokens", 1_100, 1_000);
         assert_eq!(registry.book("child", (1, 1), Some((500, 1))).unwrap(), Some(breach));
         assert_eq!(used(&mut registry, "root"), (2, 1_100, 6, 1));
     }
@@ -386,12 +398,12 @@ mod tests {
         for child in ["one", "two"] {
             assert_eq!(registry.begin_thread(&new(child, Some("root"), MOST, 0)).unwrap(), None);
         }
-        let breach = Breach { limit: "spawns", current: 3, max: 2, is_ahead: true };
+        let breach = Breach::ahead("spawns", 3, 2);
         assert_eq!(
             registry.begin_thread(&new("three", Some("root"), MOST, 0)).unwrap(),
             Some(breach)
         );
-        let breach = Breach { limit: "depth", current: 1, max: 0, is_ahead: true };
+        let breach = Breach::ahead("depth", 1, 0);
         assert_eq!(
             registry.begin_thread(&new("below", Some("one"), MOST, 0)).unwrap(),
             Some(breach)
@@ -401,7 +413,7 @@ mod tests {
             assert_eq!(registry.hold("root", 1, 1).unwrap(), None);
             assert_eq!(registry.book("root", (1, 1), Some((1, 1))).unwrap(), None);
         }
-        let breach = Breach { limit: "turns", current: 11, max: 10, is_ahead: true };
+        let breach = Breach::ahead("turns", 11, 10);
         assert_eq!(registry.hold("two", 1, 1).unwrap(), Some(breach), "the turns of the root");
     }
 

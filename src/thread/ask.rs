@@ -194,12 +194,7 @@ impl Running<'_> {
             (None, _) => {
                 self.time_left()?;
                 let max = self.conversation.limits.duration_seconds;
-                Err(self.beyond(Breach {
-                    limit: "duration_seconds",
-                    current: max,
-                    max,
-                    is_ahead: false,
-                }))
+                Err(self.beyond(Breach::used("duration_seconds", max, max)))
             }
         }
     }

@@ -174,12 +174,7 @@ fn ask_for_summary(thread: &mut Running<'_>) -> Result<(), Failure> {
     if thread.summary_asks == SUMMARY_ASKS {
         let max = thread.conversation.context_window.unwrap_or_default();
         let current = context_tokens(&thread.messages).unwrap_or_default();
-        return Err(thread.beyond(Breach {
-            limit: "context_window",
-            current,
-            max,
-            is_ahead: true,
-        }));
+        return Err(thread.beyond(Breach::ahead("context_window", current, max)));
     }
     thread.summary_asks += 1;
     thread.record.event("cognition_in", json!({"user": SUMMARISE, "asks": ASKS_SUMMARY}))?;

@@ -490,12 +490,7 @@ impl Running<'_> {
             Some(left) => Ok(left),
             None => {
                 let current = took.as_secs();
-                Err(self.beyond(Breach {
-                    limit: "duration_seconds",
-                    current,
-                    max,
-                    is_ahead: false,
-                }))
+                Err(self.beyond(Breach::used("duration_seconds", current, max)))
             }
         }
     }
@@ -566,9 +561,7 @@ pub(super) fn price(usage: TokenCounts, prices: Prices) -> u64 {
 
 /// What a call that is not permitted would have reached; only a person can permit it.
 fn denied_item(kind: ToolCallFaultKind, detail: &Value) -> Option<Ref> {
-    let is_grant = detail.get("code").is_some_and(|code| code == "grant.denied");
-    let is_denied = is_grant && kind == ToolCallFaultKind::PermissionDenied;
-    let item = detail.get("item_id").filter(|_| is_denied)?;
+    let item = detail.get("item_id").filter(|_| kind == ToolCallFaultKind::PermissionDenied)?;
     item.as_str()?.parse().ok()
 }
 

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::record_check::RecordFinding;
-use super::thread_id::ThreadId;
+use super::thread_id::{ThreadId, is_uuid};
 use crate::base::json::object;
 use crate::base::money;
-use crate::base::text::escape_line;
+use crate::base::text::{escape_line, shell_word};
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::registry::Breach;
@@ -98,6 +98,8 @@ pub(crate) enum ThreadError {
     MissingOutputs { id: ThreadId, names: Vec<String> },
     #[error("`{item}` names no provider, and none is configured")]
     NoProvider { item: Ref },
+    #[error("the provider `{}` is in no space", escape_line(.name))]
+    ProviderNotFound { name: String, near: Vec<String> },
     #[error("`{item}` is not a provider of models")]
     NotAProvider { item: Ref },
     #[error("no thread has the id `{}`", escape_line(.id))]
@@ -213,7 +215,7 @@ impl Diagnose for ThreadError {
             Self::Waits { .. } => THREAD_WAITS,
             Self::LimitExceeded { .. } => THREAD_LIMIT_EXCEEDED,
             Self::MissingOutputs { .. } => THREAD_MISSING_OUTPUTS,
-            Self::NoProvider { .. } => THREAD_NO_PROVIDER,
+            Self::NoProvider { .. } | Self::ProviderNotFound { .. } => THREAD_NO_PROVIDER,
             Self::NotAProvider { .. } => THREAD_NOT_A_PROVIDER,
             Self::NotFound { .. } => THREAD_NOT_FOUND,
             Self::ProjectProvider { .. } => THREAD_PROJECT_PROVIDER,
@@ -246,10 +248,12 @@ impl Diagnose for ThreadError {
             Self::BadLimit { within: None, .. } => {
                 "give it as `--limit turns=5`, or in `<limits>`".into()
             }
-            Self::Cancelled { id } => format!("`rye thread show {id}` says how far it came"),
-            Self::Killed { id } => {
+            Self::Cancelled { id } | Self::Killed { id } if is_uuid(id) => {
                 format!("`rye thread show {id}` says how far it came; run it again if need be")
             }
+            Self::Cancelled { id } | Self::Killed { id } => format!(
+                "`rye thread show {id}` says how far it came; `rye thread resume {id}` goes on"
+            ),
             Self::Drifted { .. } => {
                 "start a new thread with `rye execute`, or bring back what it began with".into()
             }
@@ -294,6 +298,16 @@ impl Diagnose for ThreadError {
                  provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
                  `config:agent/models` of your user space"
                     .into()
+            }
+            Self::ProviderNotFound { name, near } => {
+                let near: Vec<String> =
+                    near.iter().map(|near| format!("did you mean `{near}`? ")).collect();
+                format!(
+                    "{}name one that is there in `<model provider=\"…\"/>` or in \
+                     `config:agent/models`, or make one with `rye new provider {}`",
+                    near.concat(),
+                    shell_word(name)
+                )
             }
             Self::NotAProvider { .. } => {
                 "name a tool with `tool_type: provider`; `rye list --kind tool` shows tools".into()

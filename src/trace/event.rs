@@ -140,7 +140,7 @@ pub(crate) enum Event {
         /// There may be others.
         may_be_more: bool,
     },
-    /// A thread that nobody's model asked for begins, or goes on.
+    /// A thread that no other thread started begins, or goes on.
     ThreadRuns { thread_id: String },
     /// A call of a thread's model was not permitted.
     CallDenied(DeniedCall),

@@ -15,7 +15,7 @@ type Breaks = fn(&World);
 #[test]
 fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
     let turns = json!([hand_over()]);
-    let rows: [(&str, i32, &[&str], Breaks); 18] = [
+    let rows: [(&str, i32, &[&str], Breaks); 19] = [
         ("thread.bad_limit", 4, &["--limit", "turn=1"], |_| ()),
         ("thread.bad_limit", 4, &["--limit", "spend=NaN"], |_| ()),
         ("thread.bad_limit", 4, &["--limit", "spend=1e999"], |_| ()),
@@ -29,6 +29,12 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
         ("thread.not_a_provider", 4, &[], |world| {
             fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
             world.signed_home(".ai/tools/acme/script.sh", MARKER_SH);
+        }),
+        ("thread.no_provider", 4, &[], |world| {
+            fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
+            world.signed_home(".ai/tools/acme/scripts.yaml", &provider(&json!([hand_over()])));
+            let said = world.rye(&["execute", "directive:acme/go", "--thread", "fork"]).stderr;
+            assert!(said.contains("did you mean `tool:acme/scripts`?"), "{said}");
         }),
         ("thread.project_provider", 4, &[], |world| {
             world.signed(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));

@@ -107,7 +107,7 @@ pub(super) fn brief(event: &Value) -> Vec<(&'static str, String)> {
         "tool_call_result" => vec![("gave", text("content"))],
         "thread_waiting" => vec![("waits", format!("{}: {}", text("item_id"), text("message")))],
         "thread_resumed" => vec![("goes on", text("from"))],
-        "thread_ended" => vec![("end", text("status")), ("in place", text("result"))],
+        "thread_ended" => vec![("end", text("status")), ("instead", text("result"))],
         _ => Vec::new(),
     };
     rows.into_iter().filter(|(_, said)| !said.is_empty()).collect()

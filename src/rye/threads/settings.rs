@@ -13,6 +13,7 @@ use crate::parse::{
     HttpProvider, Item, Prices, Provider, ProviderKind, ScriptedTurn, model_prices,
 };
 use crate::plan::{ConfigCopy, PlanSource};
+use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
 use crate::thread::{
@@ -218,7 +219,14 @@ fn named_provider(
             return Ok(found);
         }
     }
-    loader.admit(loader.find(&query)?)
+    let found = loader.find(&query).map_err(|failure| match query.kind {
+        Some(kind) if failure.reason() == RESOLVE_NOT_FOUND => {
+            let near = loader.near(&Ref::new(kind, query.id.clone()));
+            ThreadError::ProviderNotFound { name: named.to_owned(), near }.into()
+        }
+        _ => failure,
+    });
+    loader.admit(found?)
 }
 
 /// A model of a provider by its tier, else by its name, and where that stands; `of` are words of

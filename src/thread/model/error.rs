@@ -63,10 +63,12 @@ impl AskedAt {
     /// How the address came about.
     fn address(&self, provider: &Ref) -> String {
         let Self { url, path, .. } = self;
-        let hint = match url.contains("/v1/") {
-            _ if url.contains("/v1/v1/") => "; rye adds `/v1` itself, so leave it out there",
-            false => "; for most servers it has to end in `/v1`",
-            true => "",
+        let hint = if url.contains("/v1/v1/") {
+            "; rye adds `/v1` itself, so leave it out there"
+        } else if url.contains("/v1/") {
+            ""
+        } else {
+            "; for most servers it has to end in `/v1`"
         };
         let url = escape_line(url);
         format!(
