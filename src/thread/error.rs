@@ -167,6 +167,17 @@ fn stopped_at(breach: &Breach) -> String {
     }
 }
 
+/// What to do about a provider that is not there.
+fn name_another(name: &str, near: &[String]) -> String {
+    let near: Vec<String> = near.iter().map(|near| format!("did you mean `{near}`? ")).collect();
+    format!(
+        "{}name one that is there in `<model provider=\"…\"/>` or in `config:agent/models`, or make \
+         one with `rye new provider {}`",
+        near.concat(),
+        shell_word(name)
+    )
+}
+
 /// What to do about a record that does not hold.
 fn next_step(id: &ThreadId, finding: &RecordFinding) -> String {
     match finding {
@@ -299,16 +310,7 @@ impl Diagnose for ThreadError {
                  `config:agent/models` of your user space"
                     .into()
             }
-            Self::ProviderNotFound { name, near } => {
-                let near: Vec<String> =
-                    near.iter().map(|near| format!("did you mean `{near}`? ")).collect();
-                format!(
-                    "{}name one that is there in `<model provider=\"…\"/>` or in \
-                     `config:agent/models`, or make one with `rye new provider {}`",
-                    near.concat(),
-                    shell_word(name)
-                )
-            }
+            Self::ProviderNotFound { name, near } => name_another(name, near),
             Self::NotAProvider { .. } => {
                 "name a tool with `tool_type: provider`; `rye list --kind tool` shows tools".into()
             }
