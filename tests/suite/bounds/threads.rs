@@ -5,10 +5,13 @@ use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::world::{Said, World};
+use crate::world::{Said, World, program};
 
 /// Nobody else's on this machine.
 const UID: u32 = 47_123;
+
+/// The name of rye in it.
+const PROGRAM: &str = "rye-of-the-user";
 
 /// A world of an ordinary user, whose processes have one thread each; `None` where this is not
 /// root's test.
@@ -24,6 +27,8 @@ fn world() -> Option<World> {
         );
         world.signed(&format!(".ai/tools/acme/t{at}.sh"), &text);
     }
+    // The one that was built may lie where only root comes.
+    fs::copy(program(), world.outside().join(PROGRAM)).unwrap();
     given(world.outside());
     Some(world)
 }
@@ -42,7 +47,7 @@ fn limited(world: &World, processes: &str, args: &[&str]) -> Command {
     let mut command = Command::new("setpriv");
     let user = format!("--reuid={UID}");
     command.args([&user, "--clear-groups", "prlimit", processes]);
-    command.arg(rye.get_program()).args(rye.get_args());
+    command.arg(world.outside().join(PROGRAM)).args(rye.get_args());
     command.current_dir(world.project()).env_clear();
     command.envs(rye.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::null());
