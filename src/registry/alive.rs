@@ -1,5 +1,6 @@
-//! Locks by which one process knows of another that it lives, where the number of that means
-//! nothing to it: in another namespace of processes of the same machine (threads 2).
+//! Locks by which one process knows of another that it runs what it registered, where the number of
+//! that means nothing to it, in another namespace of processes of the same machine (threads 2), or
+//! where that lives and runs it no more.
 //!
 //! Whoever registers something that runs in its own process holds the lock of that until it ends,
 //! and the system frees the lock with the process. A file without a lock is left by one that is
@@ -74,20 +75,20 @@ pub(super) fn release(registry: &Path, id: &str) {
     }
 }
 
-/// What is registered runs no more: its process is gone, by its number, or by its lock where the
-/// number is of another namespace.
+/// It runs no more in this process, which lives, and that could not be written down: the lock is
+/// free and its file is left, so that whoever looks next takes it for dead.
+pub(super) fn leave(registry: &Path, id: &str) {
+    unpoisoned(HELD.lock()).remove(&place(registry, id));
+}
+
+/// What is registered runs no more: its process is gone, by its number, or the lock is free that it
+/// held.
 pub(super) fn is_gone(db: &Connection, id: &str, process: Approver) -> bool {
     if process.is_gone() {
         return true;
     }
-    let is_judged = process.is_elsewhere() && process.has_lock();
-    let Some(registry) = db.path().filter(|_| is_judged) else { return false };
+    let Some(registry) = db.path().filter(|_| process.has_lock()) else { return false };
     let path = place(Path::new(registry), id);
     let is_held_here = unpoisoned(HELD.lock()).contains_key(&path);
     !is_held_here && open(&path, false).is_some_and(|file| file.try_lock_shared().is_ok())
-}
-
-#[cfg(test)]
-pub(super) fn as_if_killed(registry: &Path, id: &str) {
-    unpoisoned(HELD.lock()).remove(&place(registry, id));
 }

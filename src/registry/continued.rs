@@ -151,7 +151,7 @@ mod tests {
         assert!(registry.hold("b", 100, 1).unwrap().is_some(), "270 used and 700 held of 1000");
         let top = row(&mut registry, "top");
         assert_eq!((top.used.tokens, top.held.tokens, top.used.spawns), (270, 700, 2));
-        registry.end_thread("b", "completed", None, "z").unwrap();
+        registry.end_thread("b", "completed", None, None).unwrap();
         assert_eq!(row(&mut registry, "top").held, Amounts::default());
         assert!(
             Continuations::new(&mut registry).begin("a", "c", "y", "{}").is_err(),

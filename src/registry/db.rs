@@ -14,6 +14,9 @@ use crate::base::bytes::{sweep, temporary};
 use crate::base::durations::{REGISTRY_PAUSE_MS, REGISTRY_WAIT_MS};
 use crate::base::random;
 
+/// The present moment in SQL, to the millisecond, as everything else here says it.
+pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+
 /// One step from each version of the tables to the next; a step that was released is never changed.
 const STEPS: &[&str] = &[
     "

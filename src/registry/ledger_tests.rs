@@ -119,7 +119,7 @@ impl Interleaving<'_> {
             // What it still holds then is given back.
             11 if self.threads[&name].is_running && self.is_a_leaf(&name) => {
                 let registry = &mut self.registries[which];
-                registry.end_thread(&name, "completed", None, "y").unwrap();
+                registry.end_thread(&name, "completed", None, None).unwrap();
                 let thread = self.threads.get_mut(&name).unwrap();
                 (thread.is_running, thread.holds) = (false, Vec::new());
             }
@@ -196,7 +196,7 @@ impl Interleaving<'_> {
                         for held in std::mem::take(&mut thread.holds) {
                             self.registries[0].book(name, held, None).unwrap();
                         }
-                        self.registries[0].end_thread(name, "failed", None, "y").unwrap();
+                        self.registries[0].end_thread(name, "failed", None, None).unwrap();
                         thread.is_running = false;
                     }
                 }

@@ -46,5 +46,5 @@ pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Pos
 pub(crate) use snippets::{WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet};
 pub(crate) use thread_row::ThreadRow;
 pub(crate) use thread_waits::ThreadWaits;
-pub(crate) use threads::{Amounts, Breach, NewThread};
+pub(crate) use threads::{Amounts, Breach, NewThread, leave_thread};
 pub(crate) use threads_above::ThreadAbove;

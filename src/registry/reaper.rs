@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 
 use super::alive;
-use super::db::Registry;
+use super::db::{NOW, Registry};
 use super::detached::give_up_run;
 use super::error::RegistryError;
 use super::thread_row::{ThreadRow, rows_of, with_those_above};
@@ -58,10 +58,12 @@ fn reap(step: &Connection, is_dead: impl Fn(&ThreadRow) -> bool) -> rusqlite::Re
     }
     for id in &dead {
         step.execute(
-            "UPDATE thread SET status = 'killed', turns = turns + held_turns,
-             tokens = tokens + held_tokens, spend = spend + held_spend,
-             held_turns = 0, held_tokens = 0, held_spend = 0,
-             ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now') WHERE id = ?1",
+            &format!(
+                "UPDATE thread SET status = 'killed', turns = turns + held_turns,
+                 tokens = tokens + held_tokens, spend = spend + held_spend,
+                 held_turns = 0, held_tokens = 0, held_spend = 0, ended_at = {NOW}
+                 WHERE id = ?1"
+            ),
             [id],
         )?;
         step.path().into_iter().for_each(|registry| alive::release(Path::new(registry), id));
@@ -77,9 +79,9 @@ pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::registry::alive::as_if_killed;
+    use crate::registry::alive::leave;
     use crate::registry::fixtures::{new, other_places};
-    use crate::registry::{Admitted, Amounts, NewDetached, OneEnv, Registry};
+    use crate::registry::{Admitted, Amounts, NewDetached, OneEnv, Registry, leave_thread};
 
     const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
 
@@ -114,6 +116,21 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_whose_end_could_not_be_written_was_killed_though_its_process_lives() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("one", None, MOST, 2)).unwrap();
+        registry.hold("one", 600, 1).unwrap();
+        assert_eq!(status(&mut registry, "one"), "running");
+        leave_thread(&registry, "one");
+        assert_eq!(status(&mut registry, "one"), "killed");
+        let row = registry.thread("one").unwrap().unwrap();
+        assert_eq!(row.held.tokens, 0);
+        assert!(row.claim(&mut registry, None, None, None).unwrap(), "it may go on");
+        assert_eq!(status(&mut registry, "one"), "running");
+    }
+
+    #[test]
     fn a_process_of_another_namespace_whose_lock_is_free_is_gone_and_one_that_has_it_is_not() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
@@ -136,7 +153,7 @@ mod tests {
         assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "created");
         let path = registry.path.clone();
         for lock in ["root", "run a", &launcher] {
-            as_if_killed(&path, lock);
+            leave(&path, lock);
         }
         assert_eq!(status(&mut registry, "root"), "killed");
         assert_eq!(state(&mut registry), "killed");

@@ -7,7 +7,7 @@ use super::approver::{Approver, place_from, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
 use super::thread_waits::withdraw;
-use super::threads::Amounts;
+use super::threads::{Amounts, note_checkpoint};
 use crate::base::limits::THREAD_DEPTH;
 
 /// A thread of the registry.
@@ -67,7 +67,8 @@ impl ThreadRow {
     /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
     /// ask at once, one gets it. What it waits for is the request with that id: whatever else was
     /// asked for it is withdrawn. Where limits are given, they hold from here on, and so does the
-    /// folder of its record.
+    /// folder of its record. `newest` is the last checkpoint there: the registry may have been out
+    /// of reach when it was signed.
     ///
     /// # Errors
     /// `registry.io`
@@ -76,6 +77,7 @@ impl ThreadRow {
         registry: &mut Registry,
         waits_for: Option<&str>,
         limits: Option<(Amounts, u64)>,
+        newest: Option<&str>,
     ) -> Result<bool, RegistryError> {
         let own = alive::hold(&registry.path, &self.id);
         let claimed = registry.in_one_step(|step| {
@@ -96,6 +98,9 @@ impl ThreadRow {
                 ],
             )?;
             if claimed == 1 {
+                if let Some(newest) = newest {
+                    note_checkpoint(step, &self.id, newest)?;
+                }
                 if let Some((most, depth)) = limits {
                     let Amounts { turns, tokens, spend, spawns } = most;
                     step.execute(

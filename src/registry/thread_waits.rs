@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::alive;
-use super::db::Registry;
+use super::db::{NOW, Registry};
 use super::error::RegistryError;
 use super::threads::give_back;
 
@@ -54,7 +54,7 @@ pub(super) fn withdraw(
                  SELECT id FROM pending WHERE thread IN below AND id IS NOT ?2
                  UNION SELECT pending.id FROM pending JOIN asked ON pending.held_by = asked.id)
              UPDATE pending SET state = 'rejected', decided_by = 'rye',
-             decided_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now'),
+             decided_at = {NOW},
              result = 'its thread ended, or went on without it'
              WHERE state = 'waiting' AND id IN asked"
         ),
@@ -64,7 +64,7 @@ pub(super) fn withdraw(
         step.execute(
             &format!(
                 "{BELOW} UPDATE thread SET status = 'cancelled', code = 'thread.cancelled',
-                 ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now')
+                 ended_at = {NOW}
                  WHERE status = 'waiting' AND id IN below AND id != ?1"
             ),
             [id],
@@ -116,8 +116,8 @@ mod tests {
         let row = registry.thread("one").unwrap().unwrap();
         assert_eq!((row.status.as_str(), row.pid(), row.held.tokens), ("waiting", None, 0));
         assert!(registry.hold("one", 1, 1).is_err(), "nothing is used while it waits");
-        assert!(row.claim(&mut registry, None, None).unwrap());
-        assert!(!row.claim(&mut registry, None, None).unwrap(), "one gets it");
+        assert!(row.claim(&mut registry, None, None, None).unwrap());
+        assert!(!row.claim(&mut registry, None, None, None).unwrap(), "one gets it");
         assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
     }
 
@@ -133,12 +133,12 @@ mod tests {
         ThreadWaits::new(&mut registry).begin("below").unwrap();
         ThreadWaits::new(&mut registry).begin("one").unwrap();
         let row = registry.thread("one").unwrap().unwrap();
-        assert!(row.claim(&mut registry, Some(&first), None).unwrap());
+        assert!(row.claim(&mut registry, Some(&first), None, None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Waiting);
         assert_eq!(state(&registry, &second), PendingState::Rejected);
         assert_eq!(registry.thread("below").unwrap().unwrap().status, "waiting");
         ThreadWaits::new(&mut registry).begin("one").unwrap();
-        assert!(row.claim(&mut registry, None, None).unwrap());
+        assert!(row.claim(&mut registry, None, None, None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Rejected);
         assert_eq!(registry.thread("below").unwrap().unwrap().status, "cancelled");
         assert_eq!(state(&registry, &other), PendingState::Waiting, "of another thread");

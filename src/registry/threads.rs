@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use super::alive;
 use super::approver::place_of;
-use super::db::Registry;
+use super::db::{NOW, Registry};
 use super::error::RegistryError;
 use super::reaper::{reap_left, reap_threads};
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
@@ -206,14 +206,12 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn note_checkpoint(&mut self, id: &str, digest: &str) -> Result<(), RegistryError> {
-        self.in_one_step(|step| {
-            let sql = "UPDATE thread SET checkpoint = ?2, began = NULL WHERE id = ?1";
-            step.execute(sql, [id, digest]).map(drop)
-        })
+        self.in_one_step(|step| note_checkpoint(step, id, digest))
     }
 
     /// Ends a thread that runs, gives back what it still holds for itself, and withdraws what it
-    /// asked a person.
+    /// asked a person. `last` is the final checkpoint of its record: no thread is over here without
+    /// the checkpoint that says so.
     ///
     /// # Errors
     /// `registry.io`
@@ -222,13 +220,18 @@ impl Registry {
         id: &str,
         status: &str,
         code: Option<&str>,
-        at: &str,
+        last: Option<&str>,
     ) -> Result<(), RegistryError> {
         self.in_one_step(|step| {
+            if let Some(last) = last {
+                note_checkpoint(step, id, last)?;
+            }
             let ended = step.execute(
-                "UPDATE thread SET status = ?2, code = ?3, ended_at = ?4 \
-                 WHERE id = ?1 AND status = 'running'",
-                params![id, status, code, at],
+                &format!(
+                    "UPDATE thread SET status = ?2, code = ?3, ended_at = {NOW} \
+                     WHERE id = ?1 AND status = 'running'"
+                ),
+                params![id, status, code],
             )?;
             if ended == 1 {
                 give_back(step, id)?;
@@ -280,6 +283,17 @@ impl Registry {
         step.commit().map_err(fail)?;
         Ok(result)
     }
+}
+
+pub(super) fn note_checkpoint(step: &Connection, id: &str, digest: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE thread SET checkpoint = ?2, began = NULL WHERE id = ?1";
+    step.execute(sql, [id, digest]).map(drop)
+}
+
+/// This process runs a thread no more, and cannot write down how it ended: whoever looks next takes
+/// it for killed.
+pub(crate) fn leave_thread(registry: &Registry, id: &str) {
+    alive::leave(&registry.path, id);
 }
 
 /// What became of an amount that was to be held.
@@ -430,7 +444,7 @@ mod tests {
         assert_eq!(used(&mut registry, "one"), (1, 100, 100, 0), "what was under way counts");
         assert_eq!(registry.thread("two").unwrap().unwrap().status, "running");
         // It ended once, and how stays said.
-        registry.end_thread("one", "completed", None, "y").unwrap();
+        registry.end_thread("one", "completed", None, None).unwrap();
         assert_eq!(registry.thread("one").unwrap().unwrap().status, "killed");
         assert_eq!(registry.thread("tow").unwrap(), Err(vec!["two".to_owned()]));
     }
@@ -443,7 +457,7 @@ mod tests {
         registry.begin_thread(&new("child", Some("root"), MOST, 1)).unwrap();
         registry.begin_thread(&new("below", Some("child"), MOST, 0)).unwrap();
         assert_eq!(registry.hold("below", 100, 10).unwrap(), None);
-        registry.end_thread("root", "cancelled", None, "y").unwrap();
+        registry.end_thread("root", "cancelled", None, None).unwrap();
         for id in ["below", "child"] {
             let error = registry.hold(id, 1, 1).unwrap_err();
             assert!(matches!(error, crate::registry::RegistryError::NotRunning { .. }), "{error}");

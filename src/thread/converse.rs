@@ -20,6 +20,7 @@ use super::thread_id::ThreadId;
 use super::tool::ToolCallFaultKind;
 use super::waits::Awaited;
 use super::watch::Watcher;
+use crate::base::Digest;
 use crate::base::canon::SAFE;
 use crate::base::limits::{THREAD_ASKS, THREAD_CALLS};
 use crate::base::money::cost;
@@ -27,7 +28,7 @@ use crate::diagnostic::Failure;
 use crate::host::Host;
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, Phase, Prices, TokenCounts, json as read_json};
-use crate::registry::{Breach, Registry};
+use crate::registry::{Breach, Registry, leave_thread};
 use crate::trace::{DeniedCall, Event, Sink};
 
 /// Everything that a thread needs to run, decided before it starts.
@@ -140,6 +141,7 @@ pub(crate) fn converse(
         before,
         asks: 0,
         awaited: None,
+        unnoted: None,
     };
     let mut closing = Closing(Some(thread.conversation.backend));
     let came = match thread.go(replayed, message) {
@@ -177,10 +179,13 @@ pub(crate) fn converse(
         _ => None,
     };
     let written = thread.end(status, code, ended, by.as_ref());
+    if written.is_err() {
+        leave_thread(thread.ledger, thread.record.id().as_str());
+    }
     if let (Err(failure), Some(by)) = (&written, &by) {
         let (id, code) = (by.as_str(), Some(failure.code()));
         // It does not begin; that this cannot be written down changes nothing of it.
-        let _ = thread.ledger.end_thread(id, "failed", code, &seconds());
+        let _ = thread.ledger.end_thread(id, "failed", code, None);
     }
     let came = came?;
     written.map(|()| came)
@@ -216,6 +221,8 @@ pub(super) struct Running<'a> {
     asks: usize,
     /// What the next call asked before, which is decided since.
     pub(super) awaited: Option<Awaited>,
+    /// The newest checkpoint, where the registry does not know it yet.
+    unnoted: Option<Digest>,
 }
 
 /// Tells the model of calls that it has no result of.
@@ -505,14 +512,9 @@ impl Running<'_> {
     }
 
     pub(super) fn checkpoint(&mut self, status: &str, is_final: bool) -> Result<(), Failure> {
-        // What a server says it took is any number, and a checkpoint holds those that are exact.
-        let ledger = json!({
-            "turns": self.turns, "tokens": total(self.tokens).min(SAFE),
-            "spend_micros": self.spent.min(SAFE),
-            "elapsed_ms": u64::try_from(self.took().as_millis()).unwrap_or(u64::MAX),
-        });
-        let (_, digest) = self.record.checkpoint(status, ledger, is_final)?;
-        Ok(self.ledger.note_checkpoint(self.record.id().as_str(), &digest.to_string())?)
+        note(self)?;
+        sign(self, status, is_final)?;
+        note(self)
     }
 
     fn end(
@@ -533,15 +535,37 @@ impl Running<'_> {
         if let Some(by) = by {
             told["continued_by"] = by.as_str().into();
         }
+        // Where the registry is out of reach still, the thread is taken for killed.
+        note(self)?;
         let written = self.record.event(THREAD_ENDED, told).map_err(Failure::from);
-        let written = written.and_then(|()| self.checkpoint(status, true));
-        self.ledger.end_thread(self.record.id().as_str(), status, code, &seconds())?;
+        let written = written.and_then(|()| sign(self, status, true));
+        let last = self.unnoted.map(|digest| digest.to_string());
+        self.ledger.end_thread(self.record.id().as_str(), status, code, last.as_deref())?;
         written
     }
 }
 
-fn seconds() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+/// Tells the registry of the newest checkpoint, if it does not know it. Nothing more is signed
+/// before it does: so a record that is whole has at most one that the registry does not know.
+fn note(thread: &mut Running<'_>) -> Result<(), Failure> {
+    if let Some(digest) = thread.unnoted {
+        thread.ledger.note_checkpoint(thread.record.id().as_str(), &digest.to_string())?;
+        thread.unnoted = None;
+    }
+    Ok(())
+}
+
+/// Signs everything so far.
+fn sign(thread: &mut Running<'_>, status: &str, is_final: bool) -> Result<(), Failure> {
+    // What a server says it took is any number, and a checkpoint holds those that are exact.
+    let ledger = json!({
+        "turns": thread.turns, "tokens": total(thread.tokens).min(SAFE),
+        "spend_micros": thread.spent.min(SAFE),
+        "elapsed_ms": u64::try_from(thread.took().as_millis()).unwrap_or(u64::MAX),
+    });
+    let (_, digest) = thread.record.checkpoint(status, ledger, is_final)?;
+    thread.unnoted = Some(digest);
+    Ok(())
 }
 
 pub(super) fn total(usage: TokenCounts) -> u64 {

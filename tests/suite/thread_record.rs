@@ -301,6 +301,52 @@ fn a_checkpoint_that_the_registry_knew_a_moment_ago_is_enough_while_a_thread_run
     assert_eq!(knows(known.last().unwrap()).0, 0);
 }
 
+/// What it signs while the registry cannot be written is not lost, and is no reason to doubt it.
+#[test]
+fn the_record_of_a_thread_that_could_not_reach_the_registry_holds_and_the_thread_goes_on() {
+    let call_other = call("acme_other", &json!({}));
+    let turns = json!([call("acme_echo", &json!({})), call_other, hand_over(), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", "<execute><tool>acme.*</tool></execute>");
+    let slow = "test -e went && exit; touch begun; while ! test -e go; do sleep 0.05; done; \
+                touch went\n";
+    world.signed(".ai/tools/acme/other.sh", &tool(slow));
+    let (status, told) = fork(&world, &["--async"]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    eventually("it is in its second call", || world.project().join("begun").exists());
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let known = |db: &rusqlite::Connection| -> String {
+        db.query_row("SELECT checkpoint FROM thread", [], |row| row.get(0)).unwrap()
+    };
+    let before = known(&db);
+    // As a lock that somebody holds for too long, but at once.
+    let refused = "BEFORE UPDATE OF checkpoint ON thread BEGIN SELECT RAISE(ABORT, 'busy'); END";
+    db.execute_batch(&format!("CREATE TRIGGER refused {refused}")).unwrap();
+    world.write("go", "");
+    let (status, told) = world.json(&["thread", "wait", id]);
+    assert_eq!((status, &told["code"]), (6, &json!("registry.io")), "{told}");
+    assert_eq!(known(&db), before, "none was noted");
+    db.execute_batch("DROP TRIGGER refused").unwrap();
+    let (status, told) = verify(&world, id);
+    assert_eq!((status, &told["final"]), (0, &json!(false)), "{told}");
+    // Whoever goes on knows of all that was signed, however often that comes to nothing.
+    db.execute_batch(&format!("CREATE TRIGGER refused {refused}")).unwrap();
+    assert_ne!(world.json(&["thread", "resume", id]).0, 0);
+    db.execute_batch("DROP TRIGGER refused").unwrap();
+    assert_eq!(verify(&world, id).0, 0);
+    let (status, told) = world.json(&["thread", "resume", id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let (status, told) = verify(&world, id);
+    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    // One that was cut to what the registry did not know yet does not hold.
+    let path = transcript(&world, id);
+    let text = fs::read_to_string(&path).unwrap();
+    let end = text.find("thread_resumed").unwrap();
+    let end = text[..end].rfind('\n').unwrap() + 1;
+    fs::write(&path, &text[..end]).unwrap();
+    assert_eq!(verify(&world, id).1["code"], "thread.record_invalid");
+}
+
 /// Each thread is looked at once, however many there are.
 #[test]
 fn the_tree_of_four_times_as_many_threads_takes_about_four_times_as_long() {

@@ -12,7 +12,6 @@ use super::{Threads, VerifiedThread};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::Space;
 use crate::registry::{Registry, ThreadRow};
-use crate::rye::facade::now;
 use crate::thread::{
     ProvenRecord, Record, THREAD_CANCELLED, THREAD_ENDED, THREAD_KILLED, THREAD_STILL_RUNS,
     ThreadError,
@@ -51,7 +50,7 @@ impl WaitingEnd<'_> {
         for (at, row) in all.iter().enumerate() {
             // Those below were ended with the first, and are nobody else's.
             let Ok(row) = registry.thread(&row.id)? else { continue };
-            match row.claim(&mut registry, None, None)? {
+            match row.claim(&mut registry, None, None, None)? {
                 true => self.close(&mut registry, &row)?,
                 // It goes on elsewhere since.
                 false if at == 0 => return Ok(None),
@@ -77,10 +76,9 @@ impl WaitingEnd<'_> {
                 Ok(None)
             }
         };
-        if let Ok(Some((_, digest))) = &written {
-            registry.note_checkpoint(&row.id, &digest.to_string())?;
-        }
-        registry.end_thread(&row.id, status, Some(code), &now().to_string())?;
+        let last = written.as_ref().ok().and_then(Option::as_ref);
+        let last = last.map(|(_, digest)| digest.to_string());
+        registry.end_thread(&row.id, status, Some(code), last.as_deref())?;
         Ok(written.map(drop)?)
     }
 

@@ -133,7 +133,7 @@ impl Threads<'_> {
 /// down changes nothing of it.
 fn over(threads: Threads<'_>, id: &ThreadId, failure: &Failure) {
     if let Ok(Some(mut registry)) = threads.registry() {
-        let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), &now());
+        let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), None);
     }
 }
 
@@ -415,7 +415,7 @@ impl Prepared<'_> {
         record.map_err(|error| {
             let failure = Failure::from(error);
             // The thread is over; that this cannot be written down changes nothing of it.
-            let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), &now());
+            let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), None);
             failure
         })
     }
@@ -490,7 +490,7 @@ impl Prepared<'_> {
             };
             let failure = Failure::from(error);
             // It does not run; that this cannot be written down changes nothing of it.
-            let _ = registry.end_thread(id.as_str(), status, Some(failure.code()), &now());
+            let _ = registry.end_thread(id.as_str(), status, Some(failure.code()), None);
             failure
         })
     }

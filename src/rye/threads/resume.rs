@@ -258,7 +258,8 @@ impl Resuming {
         let waits_for = waits_for.map(|awaited| awaited.pending_id.as_str());
         let ThreadLimits { turns, tokens, spend, spawns, depth, .. } = *limits;
         let limits = (Amounts { turns, tokens, spend, spawns }, depth);
-        match self.row.claim(registry, waits_for, Some(limits))? {
+        let newest = self.record.last.map(|digest| digest.to_string());
+        match self.row.claim(registry, waits_for, Some(limits), newest.as_deref())? {
             true => Ok(()),
             false => Err(still_runs(&self.row).into()),
         }
