@@ -106,8 +106,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 }
 
 fn run_snippet(args: &Run, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    // Several calls run at once, which must not end each other's processes.
-    let rye = context.rye_for_many()?;
+    let rye = context.rye()?;
     let policy = CodePolicy::of(&rye)?;
     let recorder = args.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);

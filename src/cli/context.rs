@@ -44,23 +44,6 @@ impl Context {
         self.rye_with_host(Os::new(true))
     }
 
-    /// For several runs at once, which must not kill each other's children.
-    ///
-    /// # Errors
-    /// Those of [`Self::rye`].
-    pub(super) fn rye_for_many(&self) -> Result<Rye, Failure> {
-        self.rye_with_host(Os::new(false))
-    }
-
-    /// The same for the project in another folder.
-    ///
-    /// # Errors
-    /// Those of [`Self::rye`].
-    #[cfg(feature = "code")]
-    pub(super) fn rye_for_many_in(&self, project: std::path::PathBuf) -> Result<Rye, Failure> {
-        self.builder().project(project).host(Box::new(Os::new(false))).build()
-    }
-
     fn rye_with_host(&self, host: Os) -> Result<Rye, Failure> {
         let rye = self.builder().host(Box::new(host)).build()?;
         if let Some(verb) = self.unsaid.take()

@@ -325,7 +325,7 @@ fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result
             return decide_snippet(request, Verdict::Approved, context, out);
         }
         // Its thread goes on with it.
-        let rye = context.rye_for_many_in(request.row.project.clone())?;
+        let rye = context.rye_in(request.row.project.clone())?;
         let decision = rye.approvals().decision();
         let report = rye.approvals().approve(request, decision, context.start, &Quiet)?;
         return Ok(super::execute::show(&report, None, context, out));
@@ -362,7 +362,7 @@ fn decide_snippet(
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     // The run happens in the folder where it was requested.
-    let rye = context.rye_for_many_in(request.row.project.clone())?;
+    let rye = context.rye_in(request.row.project.clone())?;
     let decision = rye.approvals().decision();
     out.flush();
     let (is_json, is_terminal) = (out.is_json(), super::out::is_terminal());
@@ -391,7 +391,7 @@ fn reject(
         if request.plan.is_empty() {
             return decide_snippet(request, Verdict::Rejected(reason.to_owned()), context, out);
         }
-        let rye = context.rye_for_many_in(request.row.project.clone())?;
+        let rye = context.rye_in(request.row.project.clone())?;
         let decision = rye.approvals().decision();
         let report =
             rye.approvals().reject_saved(request, &decision, reason, context.start, &Quiet)?;

@@ -52,7 +52,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = context.rye_for_many()?;
+    let rye = context.rye()?;
     let (mut asked, mut space) = (Vec::new(), args.space);
     for word in args.items.iter().filter(|_| !args.all) {
         let named = match item_of_spec(word, &rye) {

@@ -444,6 +444,7 @@ fn os_in_a_process_of_its_own() {
             promise(&host);
         }
         nothing_that_left_its_group_is_left(&host);
+        what_left_its_group_lives_as_long_as_a_run_that_may_have_left_it(&host);
         return;
     }
     let name = "host::contract::os_in_a_process_of_its_own";
@@ -489,4 +490,23 @@ fn what_left_its_group_survives_in_somebodys_process_and_holds_nothing() {
     let survivor = text(&ended.stdout).trim();
     let killed = Command::new("kill").args(["-KILL", survivor]).status().unwrap();
     assert!(killed.success(), "it was still there to be killed");
+}
+
+fn what_left_its_group_lives_as_long_as_a_run_that_may_have_left_it(host: &dyn Host) {
+    let folder = tempfile::tempdir().unwrap();
+    let needs = "(setsid sh -c 'echo $$ > pid; until [ -e go ]; do sleep 0.02; done; : > done; \
+                 exec sleep 60' > /dev/null 2>&1 &) ; until [ -e done ]; do sleep 0.02; done";
+    let needs = Spawn { cwd: folder.path().into(), ..sh(needs) };
+    let pid = || std::fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
+    let left = std::thread::scope(|scope| {
+        let needs = scope.spawn(|| run(host, &needs));
+        while pid().is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let ended = run(host, &sh(LEAVERS[1]));
+        std::fs::write(folder.path().join("go"), "").unwrap();
+        assert_eq!(needs.join().unwrap().exit_code, Some(0), "what it started was there");
+        number(&ended.stdout)
+    });
+    assert!(!runs(left) && !runs(number(pid().as_bytes())), "they still run");
 }

@@ -236,9 +236,6 @@ pub(crate) trait Host: Sync {
     /// environment and folder, three streams and no other descriptor.
     fn start(&self, spawn: &Spawn) -> io::Result<PersistentChild>;
 
-    /// From here on several children run at once: none of them is ended as an orphan of another.
-    fn serve_many(&self);
-
     /// Chooses the level that enforces a policy.
     ///
     /// # Errors

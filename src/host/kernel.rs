@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use super::persistent::unswept;
 use super::unix::{Instruction, vfork_clone, wait};
 
 /// The version of landlock that the kernel has; what is missing otherwise.
@@ -107,9 +108,10 @@ pub(crate) fn can_have_namespaces() -> io::Result<()> {
     }
     let failed = AtomicI32::new(0);
     let of = (&raw const failed).cast_mut().cast();
+    let _unswept = unswept();
     // SAFETY: the child makes two system calls and ends.
     let pid = unsafe { vfork_clone(end, of, libc::CLONE_NEWUSER)? };
-    // What it wrote is the answer; a sweep of orphans may have taken its status first.
+    // What it wrote is the answer.
     let _ = wait(pid);
     match failed.load(Ordering::Relaxed) {
         0 => Ok(()),

@@ -82,7 +82,7 @@ pub(crate) use named_below::NamedBelow;
 pub(crate) use net::{AnswerPart, HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;
-pub(crate) use persistent::{KeptByChild, PersistentChild};
+pub(crate) use persistent::{KeptByChild, PersistentChild, unswept};
 pub(crate) use pipes::IoRound;
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;

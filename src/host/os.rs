@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -15,7 +14,7 @@ use super::host::{ChildEvent, ChildResult, Host, OutputStream, PlaceKind, Resolv
 use super::named_below::{NamedBelow, named_below};
 use super::net::{AnswerPart, HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
-use super::persistent::{PersistentChild, forget, start_known, sweep_others};
+use super::persistent::{Adopting, PersistentChild, forget, start_known};
 use super::pipes::{IoRound, Pipes};
 use super::unix::{Signals, Started, reap, reset_sigchld};
 use crate::base::durations::{DRAIN_MS, TERM_GRACE_MS};
@@ -26,12 +25,12 @@ use crate::base::{Digest, Digesting};
 /// A process that serves only rye (the command line) may adopt and kill the orphans of its
 /// children. Inside another program that could kill that program's own processes.
 pub(crate) struct Os {
-    adopts_orphans: AtomicBool,
+    adopts_orphans: bool,
 }
 
 impl Os {
     pub(crate) fn new(adopts_orphans: bool) -> Self {
-        Self { adopts_orphans: AtomicBool::new(adopts_orphans) }
+        Self { adopts_orphans }
     }
 }
 
@@ -88,10 +87,6 @@ impl Host for Os {
         Err(NetFault::NoNetwork)
     }
 
-    fn serve_many(&self) {
-        self.adopts_orphans.store(false, Ordering::Relaxed);
-    }
-
     fn confine(&self, _policy: Policy, _ladder: Ladder) -> Result<Confinement, CannotConfine> {
         Err(CannotConfine::Unavailable(Vec::new()))
     }
@@ -141,7 +136,7 @@ impl Host for Os {
     fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<ChildResult> {
         unconfined(spawn)?;
         let start = Instant::now();
-        let preexisting = self.adopt();
+        let adopting = self.adopt().map(Adopting::begin);
         let signals = Signals::listen()?;
         let (child, watch) = match spawn.watched {
             false => (start_known(spawn)?, None),
@@ -150,9 +145,7 @@ impl Host for Os {
         let running = Running::new(child, spawn, start)?;
         hears(ChildEvent::Started(running.pid.as_raw_nonzero().get().cast_unsigned()));
         let ended = running.run_out(&signals, hears);
-        if let Some(preexisting) = preexisting {
-            sweep_others(&preexisting);
-        }
+        drop(adopting);
         let accesses = watch.filter(|_| ended.is_ok()).map(Watch::end).unwrap_or_default();
         ended.map(|ended| ChildResult { accesses, ..ended })
     }
@@ -170,7 +163,7 @@ impl Os {
     /// Makes this process adopt orphans of its children, if it may. Returns the children that exist
     /// already: they are not rye's, because a shell may have replaced itself by this process.
     fn adopt(&self) -> Option<Vec<Pid>> {
-        self.adopts_orphans.load(Ordering::Relaxed).then(|| {
+        self.adopts_orphans.then(|| {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
             reset_sigchld();
             children()

@@ -165,8 +165,8 @@ impl PersistentChild {
             tracing::warn!(program = %self.program.display(), "a server that may not be killed still runs");
         }
         forget(self.pid);
-        if let Some(preexisting) = &self.preexisting {
-            sweep_others(preexisting);
+        if let Some(preexisting) = self.preexisting.take() {
+            children().sweep_unless_runs(preexisting);
         }
         ChildResult {
             exit_code: status.as_ref().and_then(|status| status.exit_code),
@@ -196,9 +196,9 @@ impl Signals {
 
 /// Starts a child and registers it, so that no sweep takes it for an orphan.
 pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
-    let mut all = all();
+    let mut children = children();
     let started = start(spawn)?;
-    all.insert(started.pid);
+    children.known.insert(started.pid);
     Ok(started)
 }
 
@@ -244,20 +244,67 @@ impl Drop for SpawnThread {
 
 /// Takes a reaped child out of the register.
 pub(super) fn forget(pid: Pid) {
-    all().remove(&pid.as_raw_nonzero().get());
+    children().known.remove(&pid.as_raw_nonzero().get());
 }
 
-/// Kills orphans that this process adopted: all its children but the preexisting ones and those in
-/// the register. No child is started meanwhile.
-pub(super) fn sweep_others(preexisting: &[Pid]) {
-    let all = all();
-    sweep(&|pid| preexisting.contains(&pid) || all.contains(&pid.as_raw_nonzero().get()));
+/// As long as it exists, no orphan is killed: for a child that is started without the register.
+pub(crate) fn unswept() -> impl Sized {
+    children()
 }
 
-/// The register: ids of all children that run now.
-fn all() -> MutexGuard<'static, BTreeSet<i32>> {
-    static ALL: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-    unpoisoned(ALL.lock())
+/// A run of a child whose orphans this process adopts. Nobody can tell which of several runs an
+/// orphan belongs to, so all are killed when the last of the runs that overlap has ended.
+pub(super) struct Adopting {
+    /// Children of this process that existed before.
+    preexisting: Vec<Pid>,
+}
+
+impl Adopting {
+    pub(super) fn begin(preexisting: Vec<Pid>) -> Self {
+        children().runs += 1;
+        Self { preexisting }
+    }
+}
+
+impl Drop for Adopting {
+    fn drop(&mut self) {
+        let mut children = children();
+        children.runs -= 1;
+        children.sweep_unless_runs(std::mem::take(&mut self.preexisting));
+    }
+}
+
+/// The register of the children of this process.
+struct Children {
+    /// Those that it started and that run now.
+    known: BTreeSet<i32>,
+    /// How many [`Adopting`] there are.
+    runs: usize,
+    /// Set while there are some: what existed before each of those that ended meanwhile.
+    preexisting: Option<Vec<Pid>>,
+}
+
+impl Children {
+    /// Kills orphans that this process adopted: all its children but the preexisting ones and those
+    /// that it knows. While something runs that may have left them, it is put off. No child is
+    /// started meanwhile.
+    fn sweep_unless_runs(&mut self, mut preexisting: Vec<Pid>) {
+        if let Some(earlier) = self.preexisting.take() {
+            preexisting.retain(|pid| earlier.contains(pid));
+        }
+        if self.runs > 0 {
+            self.preexisting = Some(preexisting);
+            return;
+        }
+        let known = &self.known;
+        sweep(&|pid| preexisting.contains(&pid) || known.contains(&pid.as_raw_nonzero().get()));
+    }
+}
+
+fn children() -> MutexGuard<'static, Children> {
+    static CHILDREN: Mutex<Children> =
+        Mutex::new(Children { known: BTreeSet::new(), runs: 0, preexisting: None });
+    unpoisoned(CHILDREN.lock())
 }
 
 /// Waits until one of them ended, a signal came, or the time is over.

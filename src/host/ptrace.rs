@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, c_long};
 
+use super::persistent::unswept;
 use super::unix::{vfork_clone, wait};
 
 const TRACEME: c_long = 0;
@@ -84,6 +85,7 @@ pub(crate) fn can_watch() -> io::Result<()> {
         // SAFETY: ends the child.
         unsafe { libc::_exit(status) }
     }
+    let _unswept = unswept();
     // SAFETY: the child says one thing and ends.
     let pid = unsafe { vfork_clone(end, std::ptr::null_mut(), 0)? };
     match wait(pid)? {

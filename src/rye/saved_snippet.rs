@@ -147,8 +147,6 @@ impl Runs<'_> {
         let usual = if asked.is_typed { CallApproval::Never } else { CallApproval::First };
         let least =
             if asked.may_write.is_some() { CallApproval::First } else { CallApproval::Never };
-        // Several calls run at once, which must not end each other's processes.
-        self.rye.host().serve_many();
         let printed = Printed::new(plan, sink);
         // What its tools write is theirs, and the value alone is the answer.
         let sink: &dyn Sink = &WithoutOutput(sink);

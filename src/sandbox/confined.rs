@@ -39,10 +39,6 @@ impl Confined {
 }
 
 impl Host for Confined {
-    fn serve_many(&self) {
-        self.host.serve_many();
-    }
-
     fn is_folder(&self, path: &Path) -> bool {
         self.host.is_folder(path)
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use crate::host::{Lacking, SandboxLevel, can_have_namespaces, landlock_version};
+use crate::host::{Lacking, SandboxLevel, can_have_namespaces, landlock_version, unswept};
 
 /// Found out once, when it is first needed.
 pub(super) type Once<T> = LazyLock<T, fn() -> T>;
@@ -130,6 +130,7 @@ fn is_program(path: &Path) -> bool {
 
 /// Runs `true` in a sandbox; the error is what `bwrap` said.
 pub(super) fn attempt(program: &Path) -> Result<(), String> {
+    let _unswept = unswept();
     let tried = Command::new(program)
         .args(["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc"])
         .args(["--", "/bin/true"])

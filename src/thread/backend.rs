@@ -18,9 +18,6 @@ pub trait SandboxBackend: Send + Sync {
     /// Why it was not done.
     fn dispatch(&self, payload: Payload) -> Result<PayloadResult, BackendFault>;
 
-    /// From here on several payloads are carried out at once.
-    fn serve_many(&self) {}
-
     /// Ends it; whatever is asked for afterwards is refused.
     fn close(&self);
 }

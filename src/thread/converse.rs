@@ -25,7 +25,6 @@ use crate::base::canon::SAFE;
 use crate::base::limits::{THREAD_ASKS, THREAD_CALLS};
 use crate::base::money::cost;
 use crate::diagnostic::Failure;
-use crate::host::Host;
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, Phase, Prices, TokenCounts, json as read_json};
 use crate::registry::{Breach, Registry, leave_thread};
@@ -40,7 +39,6 @@ pub(crate) struct Conversation<'a> {
     pub(crate) watcher: &'a dyn Watcher,
     /// The sandbox of the thread, which ends with it.
     pub(crate) backend: &'a dyn SandboxBackend,
-    pub(crate) host: &'a dyn Host,
     pub(crate) model: Box<dyn LanguageModel + 'a>,
     /// Hears what the model says while it says it, and when its provider fails; without secrets.
     pub(crate) listener: &'a dyn Sink,
@@ -382,8 +380,8 @@ impl Running<'_> {
     }
 
     fn place(&self) -> Place<'_> {
-        let Conversation { backend, host, .. } = self.conversation;
-        Place { thread_id: self.record.id().as_str(), backend, host, awaited: None }
+        let backend = self.conversation.backend;
+        Place { thread_id: self.record.id().as_str(), backend, awaited: None }
     }
 
     /// Writes down what a call gave, and tells the model.

@@ -16,7 +16,7 @@ use super::waits::Awaited;
 use crate::base::limits::{NEAR_NAMES, THREAD_DETAIL_CHARS, THREAD_READS};
 use crate::base::text::near;
 use crate::diagnostic::Failure;
-use crate::host::{Host, Pool, PoolSize, attended, send_on};
+use crate::host::{Pool, PoolSize, attended, send_on};
 use crate::parse::json as read_json;
 
 /// What became of a call.
@@ -49,7 +49,6 @@ pub(super) enum Understood<'t> {
 pub(super) struct Place<'a> {
     pub(super) thread_id: &'a str,
     pub(super) backend: &'a dyn SandboxBackend,
-    pub(super) host: &'a dyn Host,
     /// What the call asked before, which a person decided since.
     pub(super) awaited: Option<&'a Awaited>,
 }
@@ -130,7 +129,6 @@ impl Place<'_> {
         let mut came: Vec<Option<Called>> = calls.iter().map(|_| None).collect();
         let (mut heard, is_ending) = (None, AtomicBool::new(false));
         let is_ending = &is_ending;
-        self.host.serve_many();
         let size = PoolSize { threads: THREAD_READS, waiting: calls.len() };
         std::thread::scope(|scope| {
             let Ok(pool) = Pool::scoped(size, scope) else { return };

@@ -80,7 +80,6 @@ impl dyn SandboxBackend + '_ {
         &self,
         work: impl FnOnce(&BackendStreams<'_>) -> T + Send,
     ) -> Result<T, BackendFault> {
-        self.serve_many();
         let (ended, heard) = std::thread::scope(|scope| {
             let (hub, lines) = (Arc::default(), Mutex::default());
             let shared = Arc::new(Shared { backend: self, hub, lines });

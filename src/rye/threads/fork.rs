@@ -540,7 +540,6 @@ impl Prepared<'_> {
             watcher: &self.hooks,
             table: &self.table,
             backend: &self.start.backend,
-            host: calls.rye.host(),
             model: self.chosen.language_model(calls.rye),
             listener: self.listener,
             prices: *prices,

@@ -226,10 +226,6 @@ impl SandboxBackend for LocalBackend<'_> {
         }
     }
 
-    fn serve_many(&self) {
-        self.rye.host().serve_many();
-    }
-
     fn close(&self) {
         *unpoisoned(self.state.lock()) = State::Closed;
     }

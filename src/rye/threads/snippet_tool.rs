@@ -78,8 +78,6 @@ impl ThreadTool for SnippetTool<'_> {
             .approval(policy.approval(CallApproval::First))
             .locked(calls.locked)
             .of_thread(calls.call_id(session), calls.execute.clone(), calls.as_parent());
-        // Several calls run at once, which must not end each other's processes.
-        calls.rye.host().serve_many();
         let executor = Executor::with_languages(policy.config);
         let executor = executor.records_bytes(THREAD_SNIPPET_RECORDS_BYTES);
         let result = executor.run(&request, &tools, &|_, _| ());
@@ -97,7 +95,6 @@ pub(super) fn approved_snippet(
     request: &PendingRequest,
     decision: &Decision,
 ) -> Result<Result<Value, ToolCallFault>, Failure> {
-    calls.rye.host().serve_many();
     let parent = calls.as_parent();
     let approvals = calls.rye.approvals();
     let (result, warned) = approvals.approve_snippet_in(parent, request, decision, calls.sink)?;
