@@ -61,7 +61,7 @@
 //!    the model of its thread run commands in its workspace.
 //! 8. A refusal has a stable code, a help line, a page and an event; no flag turns one off but
 //!    `RYE_DEV_MODE`, which is loud and never reaches the system space.
-//! 9. `unsafe` stands in `host/{unix,kernel,ptrace}.rs` and nowhere else.
+//! 9. `unsafe` stands in `host/{unix,signals,kernel,ptrace}.rs` and nowhere else.
 //! 10. Nothing that decides about trust, and no program that is found by its name, is taken from
 //!     the foreign ground of a call (`space/ground.rs`).
 //! 11. Every cap stands in `base/limits.rs`, with its reason.

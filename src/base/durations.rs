@@ -213,6 +213,6 @@ pub(crate) const DETACHED_READY_MS: u64 = REGISTRY_WAIT_MS + 10_000;
 /// How long whoever cancels or kills a thread waits until it ended, in milliseconds; after that it
 /// is told that it still runs.
 pub(crate) const STOP_WAIT_MS: u64 = 5_000;
-/// How long a stream that is dropped waits for what it ends, in milliseconds: a command that does
-/// not end when it is asked to is killed long before.
-pub(crate) const STREAM_END_MS: u64 = 60_000;
+/// How long whatever ends calls that run at once waits for them, in milliseconds: a command that
+/// does not end when it is asked to is killed long before.
+pub(crate) const CALLS_END_MS: u64 = 60_000;

@@ -14,7 +14,7 @@ use super::journal::{AskedCall, PausedSnippet, Verdict};
 use super::records::{CallRecords, too_long};
 use super::request::{CodeRequest, Settled, requested_of};
 use super::tools::Tools;
-use crate::base::durations::CODE_GRACE_MS;
+use crate::base::durations::{CALLS_END_MS, CODE_GRACE_MS};
 use crate::base::json::object;
 use crate::base::limits::{CODE_JOURNAL_BYTES, CODE_LOOKUPS, CODE_RECORDS_BYTES, CODE_THREADS};
 use crate::base::text::escape_line;
@@ -229,15 +229,16 @@ fn guarded(
                 let grace = Duration::from_millis(CODE_GRACE_MS);
                 pool.rest(deadline + grace);
             }
+            // Whatever still runs is ended with its process group, and waited for here, where it is
+            // heard when somebody asks again.
+            pool.end(Duration::from_millis(CALLS_END_MS));
             ended
         };
         let heard = |signal| {
             guard.interrupt(signal);
-            pool.stop();
+            pool.interrupt();
         };
         let ended = attended(run, heard);
-        // Whatever still runs is ended with its process group, and the scope waits for it.
-        pool.stop();
         let ended = ended.map_err(|error| failed(error.to_string()))?;
         ended.map_err(|error| CodeError::of_engine(error, |limit| most(config, limit)))
     })

@@ -13,7 +13,7 @@ use ureq::Agent;
 use super::exchange::{agent, send};
 use super::exchange_fault::fault;
 use super::net::{AnswerPart, HttpCall, NetFault, listen};
-use super::unix::Signals;
+use super::signals::Signals;
 use crate::base::durations::NET_GRACE_MS;
 
 /// Pieces that wait to be taken; then the server waits too.

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use super::exchange_fault::fault;
 use super::net::{HttpAnswer, HttpCall, NetFault, NetSettings, listen};
-use super::unix::Signals;
+use super::signals::Signals;
 use crate::base::durations::NET_GRACE_MS;
 use crate::base::limits::HEADERS_BYTES;
 

@@ -6,8 +6,8 @@
 //!   `host.rs` the trait and what it promises,
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a
 //!   child that others talk with · `pipes.rs` the one loop over a child's streams ·
-//!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs` and `kernel.rs` the few calls that
-//!   need `unsafe` ·
+//!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs`, `signals.rs` and `kernel.rs` the
+//!   few calls that need `unsafe` ·
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
 //!   `exchange.rs` with the real network, `answer_stream.rs` where an answer comes piece by piece ·
 //!   `environment.rs` the variables, read once ·
@@ -48,6 +48,7 @@ mod pool;
 mod private_dir;
 mod ptrace;
 mod remove_tree;
+mod signals;
 mod stop_watch;
 mod unix;
 
@@ -88,8 +89,9 @@ pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
 #[cfg(all(feature = "code", debug_assertions))]
 pub(crate) use ptrace::trace_me;
+pub(crate) use signals::{Signals, hear_again, hold_signals, raise, send_on};
 pub(crate) use stop_watch::StopWatch;
-pub(crate) use unix::{Instruction, Restrict, Signals, hold_signals, raise, send_on};
+pub(crate) use unix::{Instruction, Restrict};
 
 #[cfg(feature = "mcp")]
 pub(crate) use pool::Ticket;

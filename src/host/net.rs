@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::environment::Vars;
-use super::unix::Signals;
+use super::signals::Signals;
 use crate::base::Address;
 use crate::base::text::escape_line;
 

@@ -16,7 +16,8 @@ use super::net::{AnswerPart, HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
 use super::persistent::{Adopting, PersistentChild, forget, start_known};
 use super::pipes::{IoRound, Pipes};
-use super::unix::{Signals, Started, reap, reset_sigchld};
+use super::signals::Signals;
+use super::unix::{Started, reap, reset_sigchld};
 use crate::base::durations::{DRAIN_MS, TERM_GRACE_MS};
 use crate::base::{Digest, Digesting};
 

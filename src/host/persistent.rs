@@ -15,9 +15,8 @@ use super::egress::Traffic;
 use super::host::{ChildResult, Spawn};
 use super::os::{ask_below, sweep};
 use super::pipes::{IoRound, Pipes};
-use super::unix::{
-    Signals, Started, block_all_signals, forget_group, kill_group_on_signal, reap, start,
-};
+use super::signals::{Signals, block_all_signals, forget_group, kill_group_on_signal};
+use super::unix::{Started, reap, start};
 use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS};
 use crate::base::sync::unpoisoned;
 

@@ -11,7 +11,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, p
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::persistent::forget;
-use super::unix::{Signals, Started, reap};
+use super::signals::Signals;
+use super::unix::{Started, reap};
 use crate::base::sync::unpoisoned;
 
 /// Our ends of the streams of a child, and what tells of its end.

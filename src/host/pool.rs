@@ -1,9 +1,10 @@
 //! Threads on which calls run at once.
 //!
 //! Everything below the facade waits for two things at once: for what it does, and for the signals
-//! that ask this process to end. A call is cancelled by such a signal to its own thread, which
-//! therefore ends its process group as if the whole process had been asked to; a thread that was
-//! cancelled takes no other call, so that no signal reaches one it was not meant for.
+//! that ask this process to end. A call is cancelled by a signal to its own thread, which therefore
+//! ends its process group as if the whole process had been asked to; a thread that was cancelled
+//! takes no other call, so that no signal reaches one it was not meant for. A signal to the whole
+//! process is not heard by these threads but by whoever waits for them, and ends all calls at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,7 +17,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use super::net::listen;
-use super::unix::{Signals, ThisThread, hold_signals};
+use super::signals::{Signals, ThisThread, hear_interrupts_alone, hold_signals};
 use crate::base::sync::unpoisoned;
 
 /// A job gets a flag that says whether its call was cancelled, and checks it between two steps.
@@ -66,12 +67,12 @@ struct State<'a> {
     idle: usize,
     last: u64,
     is_closed: bool,
+    is_interrupted: bool,
 }
 
 /// A call that runs.
 struct Running {
-    /// Until it is cancelled.
-    thread: Option<ThisThread>,
+    thread: ThisThread,
     is_cancelled: Arc<AtomicBool>,
 }
 
@@ -153,6 +154,18 @@ impl<'a> Pool<'a> {
             state.cancel(id);
         }
         self.0.changed.notify_all();
+    }
+
+    /// Whoever waits for the calls was asked to end: cancels every call and takes no new ones. When
+    /// asked again, it gives those that still run no more time.
+    pub(crate) fn interrupt(&self) {
+        if !std::mem::replace(&mut self.0.lock().is_interrupted, true) {
+            return self.stop();
+        }
+        // What runs still was cancelled. It leaves `running` under this lock, so its thread exists.
+        for running in self.0.lock().running.values() {
+            running.thread.interrupt();
+        }
     }
 
     /// Waits until nothing runs and nothing waits, at most until `until`.
@@ -239,10 +252,9 @@ impl State<'_> {
     fn cancel(&mut self, id: u64) {
         // A thread leaves `running` under this lock, so it still exists and receives the signal.
         if let Some(running) = self.running.get_mut(&id)
-            && let Some(thread) = running.thread.take()
+            && !running.is_cancelled.swap(true, Ordering::Relaxed)
         {
-            running.is_cancelled.store(true, Ordering::Relaxed);
-            thread.interrupt();
+            running.thread.interrupt();
         }
     }
 }
@@ -270,6 +282,7 @@ impl<'a> Shared<'a> {
     }
 
     fn work(self: &Arc<Self>) {
+        hear_interrupts_alone();
         let mut state = self.lock();
         loop {
             let Some((id, job)) = state.waiting.pop_front() else {
@@ -282,7 +295,7 @@ impl<'a> Shared<'a> {
                 continue;
             };
             let is_cancelled = Arc::new(AtomicBool::new(false));
-            let thread = Some(ThisThread::new());
+            let thread = ThisThread::new();
             state.running.insert(id, Running { thread, is_cancelled: is_cancelled.clone() });
             drop(state);
             // The waiting side finds that nobody will answer.
@@ -362,6 +375,37 @@ mod tests {
         assert!(said.recv_timeout(Duration::from_millis(100)).is_err(), "nobody has cancelled it");
         drop(ticket);
         said.recv_timeout(PATIENCE / 2).unwrap();
+    }
+
+    #[test]
+    fn whoever_asks_all_calls_to_end_once_more_leaves_them_no_more_time() {
+        let workers = Pool::new(SIZE).unwrap();
+        let (say, said) = channel();
+        for _ in 0..3 {
+            let say = say.clone();
+            let job = Box::new(move |_: &AtomicBool| {
+                let _ = say.send(true);
+                // As a process that does not end when it is asked to.
+                for _ in 0..2 {
+                    let rested = Os::new(false).sleep(PATIENCE).unwrap();
+                    let _ = say.send(rested.is_some());
+                }
+            });
+            workers.submit(job).unwrap().answered();
+        }
+        for _ in 0..3 {
+            assert_eq!(said.recv_timeout(PATIENCE), Ok(true));
+        }
+        // They are cancelled already when somebody asks for the first time.
+        workers.stop();
+        for ask in 0..2 {
+            workers.interrupt();
+            for _ in 0..3 {
+                assert_eq!(said.recv_timeout(PATIENCE / 2), Ok(true));
+            }
+            let early = said.recv_timeout(Duration::from_millis(50));
+            assert!(early.is_err(), "{ask}: the time was cut by one who asked once: {early:?}");
+        }
     }
 
     #[test]

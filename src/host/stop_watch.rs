@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use super::unix::{Signals, ThisThread, block_all_signals};
+use super::signals::{Signals, ThisThread, block_all_signals};
 use crate::base::durations::{STOP_AGAIN_MS, STOP_LOOK_MS};
 use crate::base::sync::unpoisoned;
 

@@ -1,16 +1,15 @@
 //! The system calls for children and signals that no safe library offers.
 //!
-//! With `kernel.rs` and `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory of one
-//! child), `signalfd` and the signal mask (so that one poll loop hears children, pipes and
-//! signals), `clone`, signal dispositions, a handler that kills our children's groups, and `raise`.
+//! With `signals.rs`, `kernel.rs` and `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory
+//! of one child), `clone`, and the signal mask and dispositions of a child.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use rustix::process::Resource;
@@ -19,7 +18,6 @@ use super::host::Spawn;
 use super::kernel::FirstProcess;
 use super::ptrace::be_watched;
 use crate::base::durations::{BUSY_PROGRAM_MS, REAP_MS};
-use crate::base::limits::EXEC_SERVERS;
 
 /// Exit code or signal, and peak memory in KiB.
 pub(super) struct Reaped {
@@ -409,181 +407,4 @@ fn is_busy(error: &io::Error) -> bool {
 /// The result of a call that returns its error number instead of setting `errno`.
 fn checked(error: i32) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
-}
-
-/// The signals that ask a process to end, the most frequent first.
-const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-
-/// Whether this process ignores the signal, as below `nohup`.
-fn is_ignored(signal: i32) -> bool {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: nothing is set; the old action is written to `action`, for which zeroed is valid.
-    let action = unsafe {
-        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-        action.assume_init()
-    };
-    action.sa_sigaction == libc::SIG_IGN
-}
-
-/// While it exists, signals that ask this process to end arrive on [`Signals::fd`] and do not end
-/// it.
-pub(crate) struct Signals {
-    fd: OwnedFd,
-    before: libc::sigset_t,
-}
-
-impl Signals {
-    /// Blocks the signals on this thread. Ignored ones are left out: a blocked signal arrives even
-    /// if it is ignored. Children start with an empty mask.
-    pub(crate) fn listen() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: `sigemptyset` initialises the set before it is read; `before` is written by
-        // `pthread_sigmask` before it is assumed to be initialised; the descriptor is fresh and
-        // owned.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
-                libc::sigaddset(set.as_mut_ptr(), signal);
-            }
-            let failed = libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
-            if failed != 0 {
-                return Err(io::Error::from_raw_os_error(failed));
-            }
-            let fd = libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-            if fd < 0 {
-                let error = io::Error::last_os_error();
-                libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
-                return Err(error);
-            }
-            Ok(Self { fd: OwnedFd::from_raw_fd(fd), before: before.assume_init() })
-        }
-    }
-
-    pub(crate) fn fd(&self) -> &OwnedFd {
-        &self.fd
-    }
-
-    /// The number of a signal that arrived.
-    pub(crate) fn take(&self) -> Option<i32> {
-        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
-        let read = rustix::io::read(&self.fd, &mut info).ok()?;
-        // The first field, `ssi_signo`, is a u32.
-        let number = u32::from_ne_bytes(info.get(..4)?.try_into().ok()?);
-        (read == info.len()).then(|| i32::try_from(number).ok()).flatten()
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        // SAFETY: `before` was filled in by `pthread_sigmask`.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
-        };
-    }
-}
-
-/// Blocks all signals on this thread, so that other threads of the process get them.
-pub(super) fn block_all_signals() {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the set is filled in before it is read.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
-    }
-}
-
-/// Process groups to kill if a signal ends this process while no [`Signals`] listens. 0 is a free
-/// place.
-static GROUPS: [AtomicI32; EXEC_SERVERS] = [const { AtomicI32::new(0) }; EXEC_SERVERS];
-
-/// From here on the group is killed if a signal ends this process while no [`Signals`] listens.
-/// This sets signal handlers, so it is only for a process that serves rye alone. A handler that is
-/// there stays, and an ignored signal stays ignored.
-pub(super) fn kill_group_on_signal(group: i32) {
-    static SET: Once = Once::new();
-    SET.call_once(|| ENDING.into_iter().for_each(handle));
-    for place in &GROUPS {
-        if place.compare_exchange(0, group, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            return;
-        }
-    }
-}
-
-/// The group has ended; its number may be reused by another one.
-pub(super) fn forget_group(group: i32) {
-    for place in &GROUPS {
-        let _ = place.compare_exchange(group, 0, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
-fn handle(signal: i32) {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: zeroed is a valid action, and the old one is written to it; the one that is set
-    // differs from a default one by a handler that does nothing but calls which are allowed in one.
-    unsafe {
-        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-        let mut action = action.assume_init();
-        if action.sa_sigaction == libc::SIG_DFL {
-            action.sa_sigaction = end_groups as extern "C" fn(libc::c_int) as libc::sighandler_t;
-            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-        }
-    }
-}
-
-/// Kills the groups, and then this process by the same signal. Takes no lock and no memory.
-extern "C" fn end_groups(signal: libc::c_int) {
-    for place in &GROUPS {
-        let group = place.load(Ordering::Relaxed);
-        if group > 0 {
-            // SAFETY: a signal is sent to a group of ours; there are no pointers.
-            unsafe { libc::kill(-group, libc::SIGKILL) };
-        }
-    }
-    // SAFETY: both are allowed in a handler; what is raised comes when it returns.
-    unsafe {
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
-    }
-}
-
-/// While the result exists, signals that ask this process to end stay pending for a thread that
-/// listens. Applies to this thread and to those that it starts.
-///
-/// # Errors
-/// What the system says.
-pub(crate) fn hold_signals() -> io::Result<impl Sized> {
-    Signals::listen()
-}
-
-/// A thread that can be interrupted. Whoever holds this makes sure that the thread still runs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ThisThread(libc::pid_t);
-
-impl ThisThread {
-    /// The thread that calls this.
-    pub(crate) fn new() -> Self {
-        Self(rustix::thread::gettid().as_raw_nonzero().get())
-    }
-
-    /// Sends this thread alone a signal that asks it to end its work. The thread must block signals
-    /// and must still run, because its number may be reused.
-    pub(crate) fn interrupt(self) {
-        let heard = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
-        let Some(signal) = heard.into_iter().find(|signal| !is_ignored(*signal)) else { return };
-        // SAFETY: a signal is sent to a thread of this process alone; there are no pointers.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, signal) };
-    }
-}
-
-/// Sends `signal` to this process; a thread that listens gets it.
-pub(crate) fn send_on(signal: i32) {
-    // SAFETY: a signal is sent to ourselves; there are no pointers.
-    unsafe { libc::kill(libc::getpid(), signal) };
-}
-
-/// Raises `signal` in this process, which ends it as the sender expects.
-pub(crate) fn raise(signal: i32) {
-    // SAFETY: raises a signal at ourselves; there are no pointers.
-    unsafe { libc::raise(signal) };
 }

@@ -16,7 +16,7 @@ use super::waits::Awaited;
 use crate::base::limits::{NEAR_NAMES, THREAD_DETAIL_CHARS, THREAD_READS};
 use crate::base::text::near;
 use crate::diagnostic::Failure;
-use crate::host::{Pool, PoolSize, attended, send_on};
+use crate::host::{Pool, PoolSize, attended, hear_again};
 use crate::parse::json as read_json;
 
 /// What became of a call.
@@ -170,13 +170,13 @@ impl Place<'_> {
             // Where nobody can listen, nothing was begun.
             let _ = attended(all, |signal| {
                 heard = Some(signal);
-                pool.stop();
+                pool.interrupt();
             });
         });
         let is_told = came.iter().flatten().any(|called| matches!(called, Called::Stopped(_)));
         if let (Some(signal), false) = (heard, is_told) {
-            // No call took note of it, so it is there for what comes next.
-            send_on(signal);
+            // No call took note of it, so it is there for whatever this thread waits for next.
+            hear_again(signal);
         }
         came
     }

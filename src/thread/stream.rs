@@ -13,10 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
 
 use super::backend::{BackendFault, BackendFaultKind, Payload, PayloadResult, SandboxBackend};
-use crate::base::durations::STREAM_END_MS;
+use crate::base::durations::CALLS_END_MS;
 use crate::base::limits::{BACKEND_STREAMS, STREAM_WAITING};
 use crate::base::sync::unpoisoned;
-use crate::host::{Job, Pool, PoolError, PoolSize, attended, raise};
+use crate::host::{Job, Pool, PoolError, PoolSize, attended, hear_again};
 
 /// One worker, and what waits for it.
 const SIZE: PoolSize = PoolSize { threads: 1, waiting: STREAM_WAITING };
@@ -95,7 +95,7 @@ impl dyn SandboxBackend + '_ {
         });
         if let Some(signal) = heard {
             // It is there for whatever this thread waits for next.
-            raise(signal);
+            hear_again(signal);
         }
         match ended {
             Ok(Ok(came)) => Ok(came),
@@ -299,7 +299,7 @@ impl<'a> BackendStream<'a> {
 impl Drop for BackendStream<'_> {
     fn drop(&mut self) {
         self.line.close(&self.shared.hub);
-        self.line.pool.end(Duration::from_millis(STREAM_END_MS));
+        self.line.pool.end(Duration::from_millis(CALLS_END_MS));
     }
 }
 
@@ -346,10 +346,13 @@ impl Shared<'_> {
         let mut lines = unpoisoned(self.lines.lock());
         lines.is_closed = true;
         lines.heard = lines.heard.or(heard);
-        let all = std::mem::take(&mut lines.all);
+        let all: Vec<_> = lines.all.iter().filter_map(Weak::upgrade).collect();
         drop(lines);
-        for line in all.iter().filter_map(Weak::upgrade) {
+        for line in all {
             line.close(&self.hub);
+            if heard.is_some() {
+                line.pool.interrupt();
+            }
         }
     }
 

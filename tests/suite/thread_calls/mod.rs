@@ -2,6 +2,7 @@
 
 mod at_once;
 mod commands;
+mod ends;
 mod finding;
 mod signing;
 #[cfg(feature = "code")]

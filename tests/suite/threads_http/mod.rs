@@ -1,6 +1,7 @@
 //! Threads whose model answers over HTTP, in both shapes, as a stream and in one piece, against a
 //! real server on this machine that holds each request against the published shape.
 
+mod ends;
 mod faults;
 mod project;
 mod secrets;
