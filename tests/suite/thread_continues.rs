@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::async_runs::{eventually, id_of, start, state};
 use crate::faults::tracer::trace_killed;
 use crate::sandbox::levels;
+use crate::thread_life::held;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
@@ -351,6 +352,7 @@ fn killed_before_and_after_each_write_the_newest_goes_on_and_no_call_is_carried_
             }
         }
         assert_eq!(new.last().unwrap()["thread_status"], "killed", "{hit:?}");
+        assert_eq!(held(&world), 0, "{hit:?}");
         let (status, told) = world.json(&["thread", "resume", &newest]);
         assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{hit:?}: {told}");
         assert!(counted().iter().all(|times| *times <= 1), "{hit:?}: {:?}", counted());
@@ -363,6 +365,7 @@ fn killed_before_and_after_each_write_the_newest_goes_on_and_no_call_is_carried_
         }
         // What was asked for before it was killed counts; nothing else is asked for twice.
         assert!(all.last().unwrap()["used"]["turns"].as_u64().unwrap() <= 6, "{hit:?}: {all:?}");
+        assert_eq!(held(&world), 0, "{hit:?}");
     }
     assert!(before > 10 && after > 10, "{step} {before} {after}");
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::async_runs::{eventually, id_of, is_alive, kill, start, state, tool};
+use crate::http::server::Reply;
 use crate::threads::{ONLY_ECHO, call, directive, events, hand_over, provider, rows, world};
+use crate::threads_http::{self, CANARY, Checked};
 use crate::world::World;
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
@@ -63,7 +65,7 @@ fn nothing_runs(world: &World) {
 }
 
 /// What the ledger still holds for threads.
-fn held(world: &World) -> u64 {
+pub fn held(world: &World) -> u64 {
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
     let sql = "SELECT sum(held_turns + held_tokens + held_spend) FROM thread";
     db.query_row(sql, [], |row| row.get(0)).unwrap()
@@ -237,6 +239,43 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
         let (status, told) = world.json(&["thread", "wait", &id]);
         assert_eq!((status, &told["code"]), (6, &json!("thread.killed")), "{told}");
     }
+}
+
+/// A tool started the child in a process of its own, so the thread above it lives.
+#[test]
+fn a_child_that_is_killed_in_a_call_of_its_model_holds_nothing_above_while_its_parent_goes_on() {
+    let spoken = threads_http::ALL[0];
+    let server = Checked::new(spoken, |_, _| Reply::Hold(Vec::new()));
+    let turns = json!([call("acme_starts", &json!({})), hand_over()]);
+    let may = "<execute><tool>acme.starts</tool><directive>acme.child</directive></execute>";
+    let world = world(&turns, "turns=\"9\"", may);
+    let block = threads_http::block(spoken, &server.server.url(""), &json!({}));
+    world.signed_home(".ai/tools/acme/asks.yaml", &threads_http::provider(&block));
+    let child = directive("child", "turns=\"5\"", "").replace("acme/script", "acme/asks");
+    world.signed(".ai/directives/acme/child.md", &child);
+    let starts = format!(
+        "cd '{}'; env HOME='{}' ACME_KEY={CANARY} {} execute directive:acme/child --thread fork \
+         >/dev/null 2>&1 &\necho $! > tool_pid; wait; while [ ! -e go ]; do sleep 0.02; done\n",
+        world.project().display(),
+        world.home().display(),
+        crate::world::program(),
+    );
+    world.signed(".ai/tools/acme/starts.sh", &tool(&starts));
+    let mut command = world.command(&[&["execute"], GO, &["--json"]].concat());
+    let parent = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    server.server.wait_until_asked();
+    assert_eq!(rows(&world)[1]["parent"], rows(&world)[0]["thread_id"]);
+    assert!(held(&world) > 0, "the call is under way");
+    kill(number(&world, "tool_pid").unwrap());
+    eventually("it is recorded", || rows(&world)[1]["thread_status"] == "killed");
+    let all = rows(&world);
+    assert_eq!(all[0]["thread_status"], "running", "the parent lives");
+    assert_eq!(held(&world), 0, "and holds nothing for what is gone");
+    assert_eq!((&all[0]["used"]["turns"], &all[1]["used"]["turns"]), (&json!(2), &json!(1)));
+    world.write("go", "");
+    let told: Value = serde_json::from_slice(&parent.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!((&told["outputs"], &told["cost"]["turns"]), (&json!({"n": 7}), &json!(3)), "{told}");
+    assert_eq!((held(&world), server.requests().len()), (0, 1));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::async_runs::{eventually, id_of, is_alive, kill, start, state};
 use crate::faults::tracer::{Fault, trace, trace_killed};
+use crate::thread_life::held;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
@@ -64,6 +65,7 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
         let row = rows(&world).pop().unwrap();
         let id = row["thread_id"].as_str().unwrap();
         assert_eq!(row["thread_status"], "killed", "{hit:?}: {row}");
+        assert_eq!(held(&world), 0, "{hit:?}");
         let before = counted(&world);
         let (status, told) = world.json(&["thread", "verify", id]);
         if status != 0 {
@@ -93,6 +95,7 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
             (&json!("completed"), &Value::Null)
         );
         assert!(row["used"]["turns"].as_u64().unwrap() <= 4, "{row}");
+        assert_eq!(held(&world), 0, "{hit:?}");
     }
     assert!(resumed >= 30 && interrupted > 0, "{step} {resumed} {interrupted}");
     assert!(resumed == step && started_over > 0, "{step} {resumed} {started_over}");

@@ -8,7 +8,8 @@ use super::snippet_waits::{BOTH, approve, status, told, verified, waits, waits_a
 use super::snippets::{code, times, world};
 use super::turn;
 use crate::faults::tracer::{Fault, Moment, trace_killed, trace_moments};
-use crate::threads::hand_over;
+use crate::thread_life::held;
+use crate::threads::{hand_over, rows};
 use crate::world::World;
 
 const WRITES: &str = "__out = (await runTool('acme/write', {n: 5})).n";
@@ -41,6 +42,9 @@ fn killed_at_each_write_of_the_registry_it_leaves_no_request_without_its_thread(
         let killed = traced(Some((at, Fault::KilledAfter)));
         let Some(hit) = killed.hit.clone() else { continue };
         let left = requests(&world);
+        // Whoever looks at threads takes note of those that are gone.
+        assert!(!rows(&world).is_empty());
+        assert_eq!(held(&world), 0, "{hit:?}");
         seen[usize::from(!left.is_empty())] += 1;
         for request in left {
             let id = request["id"].as_str().unwrap();
@@ -81,6 +85,7 @@ fn killed_at_each_write_of_the_record_while_it_goes_on_it_repeats_no_call_and_lo
         };
         step += 1;
         assert_eq!(status(&world, &id), "killed", "{hit:?}");
+        assert_eq!(held(&world), 0, "{hit:?}");
         let ran = times(&world);
         let (_, shown) = world.json(&["pending", "show", &request]);
         let again: &[&str] = match shown["state"].as_str().unwrap() {
@@ -94,6 +99,7 @@ fn killed_at_each_write_of_the_record_while_it_goes_on_it_repeats_no_call_and_lo
         assert!(is_told || ran == 0 || shown["state"] != "done", "{hit:?}: {shown}");
         kept += usize::from(shown["state"] == "done" && is_told);
         verified(&world, &id);
+        assert_eq!(held(&world), 0, "{hit:?}");
     }
     assert!(step >= 10 && kept > 0, "{step} {kept}");
 }
