@@ -228,46 +228,6 @@ fn runs_beyond_the_places_wait_never_more_run_at_once_and_none_is_lost() {
 }
 
 #[test]
-fn whoever_asks_is_killed_at_any_moment_and_what_it_began_is_recorded() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/quick.sh", &tool("echo x >> ran; sleep 0.1; cat\n"));
-    world.works("tool:acme/quick");
-    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 2\n");
-    let rows = || world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone();
-    let of = |state: &str| rows().iter().filter(|row| row["thread_status"] == state).count();
-    let begin = Instant::now();
-    assert_eq!(start(&world, &["tool:acme/quick"])["state"], "running");
-    let usual = begin.elapsed();
-    let (mut callers, mut rounds) = (0, 0);
-    // As often as it takes until each kind of end was met.
-    while rounds < 24 || callers < 4 || of("completed") < 2 || of("killed") < 1 {
-        assert!(rounds < 400, "{callers} callers were killed before they had an answer");
-        let mut command = world.command(&["execute", "tool:acme/quick", "--async", "--json"]);
-        let mut caller = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(usual * (rounds % 24) / 16);
-        callers += usize::from(caller.try_wait().unwrap().is_none());
-        let _ = caller.kill();
-        caller.wait().unwrap();
-        // And now and then whatever runs then, too.
-        let pids = rows().into_iter().filter_map(|row| row["pid"].as_u64());
-        for pid in pids.filter(|_| rounds % 6 == 5) {
-            // It may have ended by itself.
-            let args = ["-9", &pid.to_string()];
-            let _ = std::process::Command::new("kill").args(args).stderr(Stdio::null()).status();
-        }
-        rounds += 1;
-    }
-    eventually("all have ended", || of("running") + of("created") == 0);
-    assert_eq!(of("completed") + of("killed"), rows().len(), "{:?}", rows());
-    eprintln!("{rounds} rounds: {} completed, {} killed", of("completed"), of("killed"));
-    // The places are free again.
-    let told = start(&world, &["tool:acme/quick"]);
-    assert_eq!(told["state"], "running");
-    assert_eq!(world.json(&["thread", "wait", &id_of(&told)]).0, 0);
-    eprintln!("{} completed, {} killed, of 24", of("completed"), of("killed"));
-}
-
-#[test]
 fn what_waits_starts_in_order_and_a_place_of_whoever_is_killed_is_free() {
     let world = world();
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");

@@ -9,6 +9,8 @@
 )]
 
 mod advice;
+mod async_kills;
+mod async_places;
 mod async_runs;
 mod attacks;
 mod authoring;
