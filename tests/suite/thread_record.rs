@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -265,6 +266,116 @@ fn what_a_thread_began_with_stands_signed_beside_its_record_table() {
     assert!(told["error"].as_str().unwrap().contains("`thread.json` is missing"), "{told}");
     fs::write(&path, &text).unwrap();
     assert_eq!(verify(&world, &id).0, 0);
+}
+
+/// Everything in a folder, with what lies below it.
+fn copied(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        match entry.path().is_dir() {
+            true => copied(&entry.path(), &to.join(entry.file_name())),
+            false => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
+/// Where the checkpoints stand.
+fn checkpoints(lines: &[&str]) -> Vec<usize> {
+    let all = lines.iter().enumerate().filter(|(_, line)| line.contains("payloadType"));
+    all.map(|(at, _)| at).collect()
+}
+
+fn cut_to(lines: &[&str], checkpoint: usize) -> String {
+    lines[..=checkpoints(lines)[checkpoint]].concat()
+}
+
+fn without(lines: &[&str], out: impl Fn(usize) -> bool) -> String {
+    let left = lines.iter().enumerate().filter(|(at, _)| !out(*at));
+    left.map(|(_, line)| *line).collect()
+}
+
+/// Whoever relies on a record is told the same as who verifies it.
+#[test]
+fn a_record_without_checkpoints_cut_to_an_older_one_or_of_another_id_is_refused_table() {
+    let (world, id) = with_a_blob();
+    let path = transcript(&world, &id);
+    let good = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = good.split_inclusive('\n').collect();
+    assert!(checkpoints(&lines).len() > 3, "{good}");
+    let refused = |id: &str, what: &str, code: &str, why: &str| {
+        let verbs = [&["verify", id][..], &["export", id], &["resume", id, "again"]];
+        for verb in verbs {
+            let (status, told) = world.json(&[&["thread"], verb].concat());
+            assert_eq!((status, &told["code"]), (4, &json!(code)), "{what} {verb:?} {told}");
+            assert!(told["error"].as_str().unwrap().contains(why), "{what} {verb:?} {told}");
+        }
+    };
+    let all = checkpoints(&lines);
+    for (what, text, why) in [
+        ("all checkpoints stripped", without(&lines, |at| all.contains(&at)), "no checkpoint"),
+        ("the last one stripped", without(&lines, |at| at == all[all.len() - 1]), "is missing"),
+        ("nothing left", String::new(), "no checkpoint"),
+        ("cut to the first checkpoint", cut_to(&lines, 0), "is missing"),
+        ("cut to the second checkpoint", cut_to(&lines, 1), "is missing"),
+        ("a line taken out", without(&lines, |at| at == 0), "other text"),
+        ("a checkpoint taken out", without(&lines, |at| at == all[1]), "does not follow"),
+    ] {
+        fs::write(&path, text).unwrap();
+        refused(&id, what, "thread.record_invalid", why);
+    }
+    fs::write(&path, &good).unwrap();
+    assert_eq!(verify(&world, &id).0, 0, "as before");
+    // The whole folder under the id of another thread, whose own it replaces.
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let other = told["thread_id"].as_str().unwrap();
+    let (from, to) = (path.parent().unwrap(), transcript(&world, other));
+    let (to, kept) = (to.parent().unwrap(), world.outside().join("kept"));
+    fs::rename(to, &kept).unwrap();
+    copied(from, to);
+    refused(other, "a whole record copied", "thread.record_invalid", "of another thread");
+    fs::remove_dir_all(to).unwrap();
+    copied(&kept, to);
+    assert_eq!(verify(&world, other).0, 0, "its own is as good as before");
+    // And under an id that no thread has.
+    let none = format!("{}-01234567-89ab-7def-8000-000000000000", &id[..id.len() - 37]);
+    copied(from, transcript(&world, &none).parent().unwrap());
+    let (status, told) = verify(&world, &none);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+    assert!(told["error"].as_str().unwrap().contains("of another thread"), "{told}");
+    for verb in [&["export", &none][..], &["resume", &none, "again"]] {
+        let (status, told) = world.json(&[&["thread"], verb].concat());
+        assert!(status != 0, "{verb:?} {told}");
+    }
+}
+
+/// A thread that was killed has no final checkpoint, so what is missing is what the registry knows.
+#[test]
+fn the_record_of_a_killed_thread_that_is_cut_to_an_older_checkpoint_is_refused() {
+    let turns = json!([call("acme_echo", &json!({})), call("acme_other", &json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", "<execute><tool>acme.*</tool></execute>");
+    world.signed(".ai/tools/acme/other.sh", &tool("touch begun; sleep 300\n"));
+    let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
+    eventually("it is in its last call", || world.project().join("begun").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let row = rows(&world).pop().unwrap();
+    let id = row["thread_id"].as_str().unwrap();
+    assert_eq!(verify(&world, id).0, 0, "the fixture works untouched");
+    let path = transcript(&world, id);
+    let good = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = good.split_inclusive('\n').collect();
+    let last = checkpoints(&lines).len() - 1;
+    assert!(last > 1, "{good}");
+    for at in 0..last {
+        fs::write(&path, cut_to(&lines, at)).unwrap();
+        let (status, told) = verify(&world, id);
+        assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{at}: {told}");
+        let (status, told) = world.json(&["thread", "resume", id]);
+        assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{at}: {told}");
+    }
+    fs::write(&path, &good).unwrap();
+    assert_eq!(verify(&world, id).0, 0);
 }
 
 /// The registry is read first, and a thread that runs writes on meanwhile.
