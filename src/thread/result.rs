@@ -203,10 +203,15 @@ mod tests {
             }
         }
         // The whole is as long as it may be, or one less, or one more.
-        let frame = chars(&failed("m".into(), json!([])).to_string());
-        for length in around(THREAD_RESULT_CHARS - frame) {
-            let zeros = length - length / 2;
-            rows.push(failed("m".into(), json!(vec![0; zeros])));
+        for (length, is_cut) in around(THREAD_RESULT_CHARS).into_iter().zip([false, false, true]) {
+            let with = |last: usize| {
+                let texts = [9_000, 9_000, 9_000, 9_000, last].map(|length| "é".repeat(length));
+                failed("m".into(), json!(texts))
+            };
+            let value = with(length - chars(&with(0).to_string()));
+            assert_eq!(chars(&value.to_string()), length);
+            assert_eq!(serialised(&value, str::to_owned).is_cut, is_cut, "{length}");
+            rows.push(value);
         }
         for value in rows {
             let mut kept = None;

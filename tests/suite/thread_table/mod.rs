@@ -1,5 +1,6 @@
 //! What the model of a thread may call, and what the tools of a thread may not reach.
 
+mod caps;
 mod own_tools;
 mod state;
 mod streams;
