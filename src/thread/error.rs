@@ -178,6 +178,27 @@ fn name_another(name: &str, near: &[String]) -> String {
     )
 }
 
+/// What to do about two tools of one name, of which the first may be rye's own.
+fn permit_one(first: &str, second: &str) -> String {
+    match first.strip_prefix("tool:") {
+        Some(id) => format!(
+            "permit one of them only, in `<permissions>` of the directive: \
+             `<execute><tool>{id}</tool></execute>` in place of a pattern"
+        ),
+        None => format!("leave `{second}` out of `<permissions>` of the directive, or move it"),
+    }
+}
+
+/// What to do about a model that a provider does not have.
+fn known_or_new(provider: &Ref, model: &str, known: &[String]) -> String {
+    format!(
+        "name one that is known, `{}`, with `--model` or in `<model tier=\"…\"/>`; or add \
+         `{}: MODEL` to `models` of `{provider}`, and sign that again",
+        known.join("`, `"),
+        escape_line(model)
+    )
+}
+
 /// What to do about a record that does not hold.
 fn next_step(id: &ThreadId, finding: &RecordFinding) -> String {
     match finding {
@@ -301,9 +322,10 @@ impl Diagnose for ThreadError {
                  resume {id} --limit {}=…`, up to the `most` of `config:agent/limits`",
                 breach.limit
             ),
-            Self::MissingOutputs { id, .. } => {
-                format!("`rye thread show {id}` says how far it came")
-            }
+            Self::MissingOutputs { id, .. } => format!(
+                "`rye thread show {id}` says how far it came; say in the directive when it hands \
+                 over, or add `required=\"false\"` to an output that may be missing"
+            ),
             Self::NoProvider { .. } => {
                 "make one with `rye new provider my/local`, sign it, and name it: `<model \
                  provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
@@ -329,10 +351,8 @@ impl Diagnose for ThreadError {
                  folder back from a backup"
                     .into()
             }
-            Self::ToolNameConflict { .. } => {
-                "grant one of them only, in `<permissions>` of the directive".into()
-            }
-            Self::UnknownModel { known, .. } => format!("known are `{}`", known.join("`, `")),
+            Self::ToolNameConflict { first, second, .. } => permit_one(first, second),
+            Self::UnknownModel { provider, model, known } => known_or_new(provider, model, known),
             Self::UnknownPrice { model, .. } => format!(
                 "add `prices: {{{}: {{input: …, output: …}}}}` to the provider, or to \
                  `config:agent/models` of the user space, and sign that again",

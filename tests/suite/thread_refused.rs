@@ -86,6 +86,116 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
     }
 }
 
+type Adds = fn(&World, &str);
+
+fn put_provider(world: &World, from: &str, to: &str) {
+    let text = provider(&json!([hand_over()]));
+    assert!(text.contains(from));
+    world.signed_home(".ai/tools/acme/script.yaml", &text.replace(from, to));
+}
+
+/// Whoever adds the line that the help names has a thread that starts.
+#[test]
+fn the_line_that_the_help_of_a_refused_start_names_lets_it_start_table() {
+    const MODEL: &str = "<model provider=\"acme/script\"/>";
+    let rows: [(&str, &[&str], Breaks, &str, Adds); 6] = [
+        (
+            "thread.unknown_model",
+            &["--model", "huge"],
+            |_| (),
+            "huge: MODEL",
+            |world, line| {
+                let line = line.replace("MODEL", "m");
+                put_provider(world, "\"models\":{", &format!("\"models\":{{{line},"));
+            },
+        ),
+        (
+            "thread.unknown_price",
+            &[],
+            |world| put_provider(world, "\"m\":{", "\"other\":{"),
+            "prices: {m: {input: …, output: …}}",
+            |world, line| {
+                let line = format!("{}\n", line.replace('…', "1"));
+                world.signed_home(".ai/config/agent/models.yaml", &line);
+            },
+        ),
+        (
+            "thread.no_provider",
+            &[],
+            |world| {
+                let text = directive("go", "turns=\"2\"", ONLY_ECHO).replace(MODEL, "");
+                world.signed(".ai/directives/acme/go.md", &text);
+            },
+            "provider: my/local",
+            |world, line| {
+                let line = format!("{}\n", line.replace("my/local", "acme/script"));
+                world.signed_home(".ai/config/agent/models.yaml", &line);
+            },
+        ),
+        (
+            "thread.project_provider",
+            &[],
+            |world| {
+                fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
+                world.signed(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
+            },
+            "rye trust allow-provider tool:acme/script",
+            |world, line| {
+                let words: Vec<&str> = line.split(' ').skip(1).chain(["--yes"]).collect();
+                assert_eq!(world.rye(&words).status, 0);
+            },
+        ),
+        (
+            "thread.tool_name_conflict",
+            &[],
+            |world| {
+                world.signed(".ai/tools/acme/e-cho.sh", ECHO);
+                world.signed(".ai/tools/acme/e_cho.sh", ECHO);
+                let all = "<execute><tool>acme.*</tool></execute>";
+                world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"2\"", all));
+            },
+            "<execute><tool>acme/e-cho</tool></execute>",
+            |world, line| {
+                world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"2\"", line));
+            },
+        ),
+        (
+            "thread.missing_outputs",
+            &[],
+            |world| {
+                let silent = provider(&json!([{"text": "a"}, {"text": "b"}, {"text": "c"}]));
+                world.signed_home(".ai/tools/acme/script.yaml", &silent);
+                let text = directive("go", "turns=\"5\"", ONLY_ECHO);
+                world.signed(".ai/directives/acme/go.md", &text);
+            },
+            "required=\"false\"",
+            |world, line| {
+                let text = directive("go", "turns=\"5\"", ONLY_ECHO);
+                let text = text.replace("name=\"n\"", &format!("name=\"n\" {line}"));
+                world.signed(".ai/directives/acme/go.md", &text);
+            },
+        ),
+    ];
+    for (code, args, breaks, line, adds) in rows {
+        let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+        assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
+        breaks(&world);
+        let (_, told) = fork(&world, args);
+        assert_eq!(told["code"], code, "{told}");
+        let help = told["help"].as_str().unwrap();
+        assert!(help.contains(&format!("`{line}`")), "{code}: {help}");
+        adds(&world, line);
+        let (status, told) = fork(&world, args);
+        assert_eq!(status, 0, "{code}: {told}");
+    }
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let (_, told) = fork(&world, &["--limit", "turn=5"]);
+    let help = told["help"].as_str().unwrap();
+    assert!(help.contains("`--limit turns=5`"), "{told}");
+    assert!(told["error"].as_str().unwrap().contains("did you mean `turns`?"), "{told}");
+    assert_eq!(fork(&world, &["--limit", "turns=5"]).0, 0);
+}
+
 fn limits_of_all(world: &World, text: &str) {
     world.signed_home(".ai/config/agent/limits.yaml", text);
 }
