@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::sandbox::{levels, not_run};
 use crate::world::World;
 
 pub const RESEARCH: &[&str] =
@@ -150,6 +151,33 @@ fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_tools_a_page_a_snippe
     }
     let plain = world.rye(RESEARCH);
     assert!(plain.stdout.starts_with("{\"summary\":"), "{plain:?}");
+}
+
+/// As for somebody who has just installed rye, on a machine that reaches nobody.
+#[test]
+fn the_shipped_example_runs_in_an_empty_home_with_the_sandbox_of_everybody_and_without_a_network() {
+    let test = "the_shipped_example_runs_in_an_empty_home_with_the_sandbox_of_everybody";
+    if levels(test).is_empty() {
+        return;
+    }
+    let world = World::new_beside_tmp().held();
+    world.write("note.md", "About rye.\n");
+    let alone = [&["--net"][..], &["--user", "--map-root-user", "--net"]];
+    let apart =
+        |before: &&&[&str]| world.run_through("unshare", before, &["--version"]).status == 0;
+    let Some(before) = alone.iter().find(apart) else {
+        return not_run(test, "all levels", "no namespace of the network can be made");
+    };
+    let said = world.run_through("unshare", before, &[RESEARCH, &["--json"]].concat());
+    assert_eq!(said.status, 0, "{said:?}");
+    let told = said.json();
+    assert_eq!(told["outputs"]["sources"], json!(["knowledge:rye/overview"]), "{told}");
+    let gave = results(&world, told["thread_id"].as_str().unwrap());
+    assert_eq!((&gave[1]["paths"], gave.len()), (&json!(["note.md"]), 7), "{gave:?}");
+    for told in &gave {
+        assert_eq!(told["error_kind"], Value::Null, "{told}");
+    }
+    assert_eq!(rows(&world).len(), 2);
 }
 
 #[test]
