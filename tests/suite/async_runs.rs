@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::threads::{call, hand_over};
 use crate::world::World;
 
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -281,6 +282,38 @@ fn the_end_of_a_terminal_and_of_the_caller_ends_none() {
     world.write("go", "");
     let (status, told) = world.json(&["thread", "wait", &id]);
     assert_eq!((status, &told["data"]), (0, &json!({"n": 1})), "{told}");
+}
+
+#[test]
+fn a_terminal_that_closes_ends_neither_a_tool_nor_a_thread_that_runs_detached() {
+    let turns = json!([call("acme_slow", &json!({"n": 1})), hand_over()]);
+    let may = "<execute><tool>acme.slow</tool></execute>";
+    let world = crate::threads::world(&turns, "turns=\"3\"", may);
+    let slow = "touch begun; while [ ! -e go ]; do sleep 0.02; done; cat\n";
+    world.signed(".ai/tools/acme/slow.sh", &tool(slow));
+    for (args, want) in [
+        ("tool:acme/slow -i n:=1", json!({"data": {"n": 1}})),
+        ("directive:acme/go --thread fork", json!({"outputs": {"n": 7}})),
+    ] {
+        for name in ["begun", "ready", "go"] {
+            let _ = fs::remove_file(world.project().join(name));
+        }
+        let rye = crate::world::program();
+        let status = world.shell_at_a_terminal_that_closes(&format!(
+            "{rye} execute {args} --async --json > answer; \
+             until [ -e begun ]; do sleep 0.02; done; : > ready; sleep 300; exit 7"
+        ));
+        assert_eq!(status, -rustix::process::Signal::HUP.as_raw(), "the shell was hung up");
+        let told: Value = serde_json::from_slice(&world.read("answer")).unwrap();
+        let id = id_of(&told);
+        assert_eq!(state(&world, &id), "running", "{args}");
+        world.write("go", "");
+        let (status, told) = world.json(&["thread", "wait", &id]);
+        assert_eq!(status, 0, "{told}");
+        for (key, value) in want.as_object().unwrap() {
+            assert_eq!(&told[key], value, "{args}: {told}");
+        }
+    }
 }
 
 #[test]

@@ -118,6 +118,28 @@ fn an_agent_detaches_a_thread_waits_for_it_and_sees_what_it_did() {
 }
 
 #[test]
+fn whoever_waits_for_a_thread_and_wants_to_know_is_told_again_and_again_that_it_still_runs() {
+    let world = slow();
+    let mut client = Client::new(&world, &[]);
+    let asked = json!({"item_id": GO, "thread": "fork", "async": true});
+    let (said, _) = client.call("rye_execute", asked);
+    let project = world.project().display().to_string();
+    let asked = json!({"action": "wait", "thread_id": said["thread_id"], "project_path": project});
+    let asked = json!({"name": "rye_thread", "arguments": asked, "_meta": {"progressToken": "w"}});
+    let request = client.begin("tools/call", &asked);
+    let times = [(); 2].map(|()| {
+        let told = client.wait(|message| message["method"] == "notifications/progress");
+        assert_eq!(told["params"]["progressToken"], "w", "{told}");
+        told["params"]["progress"].as_f64().unwrap()
+    });
+    assert!(times[0] < times[1], "{times:?}");
+    world.write("go", "");
+    let said = client.answer(request);
+    let said = &said["result"]["structuredContent"];
+    assert_eq!(said["outputs"], json!({"n": 7}), "{said}");
+}
+
+#[test]
 fn a_thread_of_another_project_is_not_shown_to_an_agent() {
     let world = slow();
     world.write("go", "");

@@ -98,6 +98,30 @@ print(status, int(asked), ended)
         (status, asked == 1, ended == 1)
     }
 
+    /// A shell on a terminal of its own, which is closed once the file `ready` is there. The status
+    /// of the shell, which is negative for a signal.
+    pub fn shell_at_a_terminal_that_closes(&self, script: &str) -> i32 {
+        let closes = "import os, pty, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])
+while not os.path.exists('ready'):
+    time.sleep(0.01)
+os.close(fd)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+        let output = Command::new(python_folder().join("python3"))
+            .args(["-c", closes, script])
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.env)
+            .stdin(Stdio::null())
+            .output()
+            .expect("python3 starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.trim().parse().unwrap_or_else(|_| panic!("{output:?}"))
+    }
+
     fn at_a_terminal(&self, typed: &Typed<'_>, args: &[&str], env: &[(&str, &str)]) -> Said {
         let script = "import fcntl, os, pty, struct, sys, termios, time
 answer, ahead, meanwhile, steps = (text.encode() for text in sys.argv[1:5])
