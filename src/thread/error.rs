@@ -345,6 +345,9 @@ impl Diagnose for ThreadError {
             }
             Self::OwnKeyRevoked { .. } => "make another key with `rye keys rotate`".into(),
             Self::RecordInvalid { id, finding } => next_step(id, finding),
+            Self::Record { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
+                "move it away; rye makes a file there, which keeps records out of git".into()
+            }
             Self::Record { .. } => "see whether the disk is full and the folder is yours".into(),
             Self::RecordGone { .. } => {
                 "if its project was moved, ask in the project where it lies now; else bring the \

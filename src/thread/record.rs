@@ -1,9 +1,9 @@
 //! What is kept of a thread: `.ai/state/threads/<id>/transcript.jsonl`, one event a line, and among
 //! them checkpoints that sign everything before (threads 7).
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -123,19 +123,45 @@ fn lock(file: &File, id: &ThreadId, path: &Path) -> Result<(), ThreadError> {
     }
 }
 
+/// Closes the folders on the way to a record to all but their owner: a clone or an archive may have
+/// brought them, as open as it likes.
+fn close_to_others(base: &Path, record: &Path) -> io::Result<()> {
+    let top = record_folder(base);
+    let folders = record.ancestors().skip(1).take_while(|folder| folder.starts_with(&top));
+    for folder in folders {
+        let mode = fs::symlink_metadata(folder)?.permissions().mode();
+        if mode & 0o077 == 0 {
+            continue;
+        }
+        let closed = fs::set_permissions(folder, Permissions::from_mode(0o700));
+        if closed.is_err() && mode & 0o022 != 0 {
+            let why = format!("others can write into `{}`", folder.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+    }
+    Ok(())
+}
+
+/// Has git leave out the records. A file that came with a clone might let them in.
+fn keep_out_of_git(ignored: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(ignored);
+    if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
+        let why = format!("`{}` is a folder", ignored.display());
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, why));
+    }
+    let is_written = found.is_ok_and(|it| it.is_file() && it.len() == 2)
+        && fs::read(ignored).is_ok_and(|text| text == b"*\n");
+    if is_written { Ok(()) } else { write_atomic(ignored, b"*\n", 0o600) }
+}
+
 /// Makes a file below the folder of the records, with the folders around it; for their owner alone.
 fn make(base: &Path, path: &Path) -> io::Result<File> {
     refuse_record_links(base, path)?;
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    // One that came with a clone might let records in.
-    let ignored = record_folder(base).join(".gitignore");
-    let written = fs::symlink_metadata(&ignored).is_ok_and(|it| it.is_file() && it.len() == 2)
-        && fs::read(&ignored).is_ok_and(|text| text == b"*\n");
-    if !written {
-        write_atomic(&ignored, b"*\n", 0o600)?;
-    }
+    close_to_others(base, path)?;
+    keep_out_of_git(&record_folder(base).join(".gitignore"))?;
     OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
 }
 
@@ -182,6 +208,7 @@ impl Record {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let open = || -> io::Result<File> {
             refuse_record_links(base, &path)?;
+            close_to_others(base, &path)?;
             let file = OpenOptions::new().append(true).custom_flags(flags).open(&path)?;
             let meta = file.metadata()?;
             match meta.is_file() && meta.len() == checked.bytes.len() as u64 {
