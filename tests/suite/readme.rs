@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::world::World;
 
 /// A fenced block: its info string and its text.
-fn blocks(text: &str) -> Vec<(String, String)> {
+pub fn blocks(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -22,6 +22,12 @@ const TOUR: &str = ".ai/knowledge/rye/tour.md";
 
 fn page(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// What stands below a heading, up to the next.
+pub fn section(text: &str, title: &str) -> String {
+    let behind = text.split(&format!("## {title}\n")).nth(1).unwrap();
+    behind.split("\n## ").next().unwrap().to_owned()
 }
 
 /// Whether a line is what the page says; `[..]` stands for anything.
@@ -44,9 +50,7 @@ fn fits(line: &str, said: &str) -> bool {
 #[track_caller]
 fn walk(world: &World, path: &str, section: &str) -> usize {
     let text = page(path);
-    let heading = format!("## {section}\n");
-    let walk = text.split(&heading).nth(1).unwrap().split("\n## ").next().unwrap();
-    let blocks = blocks(walk);
+    let blocks = blocks(&self::section(&text, section));
     let mut run = 0;
     for pair in blocks.windows(2) {
         let [(first, script), (second, said)] = pair else { continue };
