@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -56,6 +56,19 @@ pub(crate) fn read_plain(path: &Path, cap: u64) -> io::Result<Bounded> {
 /// `InvalidInput` for what is not a regular file; else what the file system says.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     open_regular(path, OFlags::NOFOLLOW)
+}
+
+/// The last bytes of such a file, at most `cap` of them.
+///
+/// # Errors
+/// As [`open_plain`].
+pub(crate) fn read_end(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    let mut file = open_plain(path)?;
+    let start = file.metadata()?.len().saturating_sub(cap);
+    file.seek(SeekFrom::Start(start))?;
+    let mut end = Vec::new();
+    file.take(cap).read_to_end(&mut end)?;
+    Ok(end)
 }
 
 /// Opens a file that somebody named on the command line, also through links. A pipe or a device

@@ -18,6 +18,13 @@ pub(crate) fn write(to: &mut impl Write, value: &Value) -> io::Result<()> {
     value.serialize(&mut serializer).map_err(io::Error::from)
 }
 
+/// The value on one line.
+pub(crate) fn text(value: &Value) -> String {
+    let mut line = Vec::new();
+    write(&mut line, value).expect("a JSON value is JSON");
+    String::from_utf8_lossy(&line).into_owned()
+}
+
 /// The fields of an object; anything else has none.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {

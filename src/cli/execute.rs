@@ -9,7 +9,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::input::Inputs;
-use super::live::{Live, Shows};
+use super::live::{Live, Shows, Streamed};
 use super::named::reference;
 use super::out::{Out, is_terminal};
 use crate::base::text::escape_line;
@@ -18,7 +18,7 @@ use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
 use crate::plan::{PlanFile, SandboxChoice};
 use crate::report::{Report, trace_text};
-use crate::rye::{Request, Rye, Threads};
+use crate::rye::{Failed, Request, Rye, Threads};
 use crate::trace::{Quiet, Recorded, Sink};
 
 /// Run a tool or directive, or show what it would do
@@ -146,23 +146,13 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let traced = args.trace || (args.dry_run && out.is_json());
     let recorder = traced.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
-    out.flush();
     let shows = match (args.no_stream, args.quiet || args.dry_run || out.is_json()) {
         (_, true) => Shows::Nothing,
         (true, _) => Shows::AtTheEnd,
         (false, _) => Shows::AsItComes,
     };
-    let live = Live::new(sink, shows);
-    let result = rye.runs().run(&request, context.start, &live);
-    let mut streamed = live.end();
-    out.go_on(&mut streamed);
-    if streamed.in_line && result.as_ref().map_or(true, |report| report.exit_status() != 0) {
-        // What follows begins on a line of its own.
-        out.note("");
-    }
-    for line in std::mem::take(&mut streamed.denied) {
-        out.note(&line);
-    }
+    let run = |sink: &dyn Sink| rye.runs().run(&request, context.start, sink);
+    let (result, streamed) = run_live(sink, shows, out, run);
     let events = recorder.map(|recorder| recorder.events());
     if let Some(events) = events.as_ref().filter(|_| !out.is_json()) {
         let tree = trace_text(events, out.paint_err());
@@ -193,6 +183,28 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         events,
     };
     Ok(show(&report, Some(shown), context, out))
+}
+
+/// Runs something and shows meanwhile how it goes.
+pub(super) fn run_live(
+    sink: &dyn Sink,
+    shows: Shows,
+    out: &mut Out,
+    run: impl FnOnce(&dyn Sink) -> Result<Report, Failed>,
+) -> (Result<Report, Failed>, Streamed) {
+    out.flush();
+    let live = Live::new(sink, shows);
+    let result = run(&live);
+    let mut streamed = live.end();
+    out.go_on(&mut streamed);
+    if streamed.in_line && result.as_ref().map_or(true, |report| report.exit_status() != 0) {
+        // What follows begins on a line of its own.
+        out.note("");
+    }
+    for line in std::mem::take(&mut streamed.denied) {
+        out.note(&line);
+    }
+    (result, streamed)
 }
 
 /// How a report is shown.
@@ -269,7 +281,7 @@ fn wait(rye: &Rye, id: &str, thread: Option<&str>, out: &mut Out) -> Result<Exit
     }
     if let Some(thread) = thread {
         return Ok(match Threads::new(rye).wait_for_end(thread)? {
-            Ok(ended) => super::thread::show_end(&ended.report, out),
+            Ok(ended) => super::thread::show_end(&ended.report, false, out),
             Err(signal) => Exit::Signal(signal),
         });
     }

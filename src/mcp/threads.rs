@@ -12,8 +12,8 @@ use super::error::McpError;
 use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
-use crate::rye::{KnownRun, Rye, WaitingThreads, threads_from_outside};
-use crate::thread::ThreadError;
+use crate::rye::{KnownRun, Rye, WaitingThreads, listed_runs, threads_from_outside};
+use crate::thread::{ThreadError, duration_limit};
 
 /// The arguments of `rye_thread`.
 #[derive(Debug, Deserialize)]
@@ -76,7 +76,7 @@ fn is_here(known: &KnownRun, rye: &Rye) -> bool {
 }
 
 fn list(rye: &Rye) -> Result<Answer, Refusal> {
-    let mut all = threads_from_outside(rye)?.runs()?;
+    let mut all = listed_runs(threads_from_outside(rye)?)?;
     all.retain(|known| is_here(known, rye));
     let left_out = all.len().saturating_sub(MCP_ROWS);
     let rows: Vec<Value> = all[left_out..].iter().map(|known| known.to_json().into()).collect();
@@ -103,6 +103,7 @@ fn show(rye: &Rye, known: &KnownRun) -> Result<Answer, Refusal> {
         None => json!({"report": known.report()}),
         Some(_) => {
             let (_, transcript) = threads_from_outside(rye)?.show(known.id())?;
+            told["limits"]["duration_seconds"] = duration_limit(&transcript).into();
             let lines = transcript.split(|byte| *byte == b'\n').rev();
             let mut bytes = 0;
             let (mut events, mut left_out) = (Vec::new(), 0_usize);

@@ -39,7 +39,7 @@ pub(crate) use continued::Continuations;
 pub(crate) use db::Registry;
 pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};
 pub(crate) use env_digests::EnvDigests;
-pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, RegistryError};
+pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, REGISTRY_NEWER, RegistryError};
 pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
 #[cfg(feature = "code")]

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::report::{Warned, metadata};
 use super::text::{Text, waits_text};
-use crate::base::json::object;
+use crate::base::json::{self, object};
+use crate::base::text::escape;
 use crate::diagnostic::Paint;
 use crate::id::Ref;
 use crate::thread::Awaited;
@@ -57,11 +58,17 @@ impl ThreadReport {
             let stdout = waits_text(item_id, pending_id, reason, message, paint);
             return Text { stdout, stderr: String::new() };
         }
-        let stdout = match self.outputs.is_empty() {
-            true => self.result.clone(),
-            false => Value::from(self.outputs.clone()).to_string(),
-        };
-        let stdout = if stdout.is_empty() { stdout } else { stdout + "\n" };
+        let stdout = handed_over_text(&self.outputs.clone().into(), &self.result);
         Text { stdout, stderr: String::new() }
     }
+}
+
+/// What a thread handed over: its outputs as JSON, or without any its last words. A terminal shows
+/// it as it is, wherever it went before: nothing in it steers one.
+pub(crate) fn handed_over_text(outputs: &Value, words: &str) -> String {
+    let text = match outputs.as_object().is_some_and(|outputs| !outputs.is_empty()) {
+        true => json::text(outputs),
+        false => escape(words).into_owned(),
+    };
+    if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::backend::SandboxBackend;
 use super::continuation::{Continued, fills_window, hand_over};
-use super::dispatch::{Called, Place, Understood, failed, together, understood};
+use super::dispatch::{Called, Place, Understood, denied_item, failed, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{LanguageModel, Message, ModelCall, Turn};
@@ -165,18 +165,18 @@ pub(crate) fn converse(
         },
         other => other,
     };
-    let (status, code) = match &came {
+    let (status, failure) = match &came {
         Ok(Came::Continues { .. }) => ("continued", None),
         Ok(_) => ("completed", None),
-        Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure.code())),
-        Err(failure) if failure.reason() == THREAD_CANCELLED => ("cancelled", Some(failure.code())),
-        Err(failure) => ("failed", Some(failure.code())),
+        Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure)),
+        Err(failure) if failure.reason() == THREAD_CANCELLED => ("cancelled", Some(failure)),
+        Err(failure) => ("failed", Some(failure)),
     };
     let ended = match &came {
         Ok(Came::Ended(ended)) => Some(ended),
         _ => None,
     };
-    let written = thread.end(status, code, ended, by.as_ref());
+    let written = thread.end(status, failure, ended, by.as_ref());
     if written.is_err() {
         leave_thread(thread.ledger, thread.record.id().as_str());
     }
@@ -518,12 +518,16 @@ impl Running<'_> {
     fn end(
         &mut self,
         status: &str,
-        code: Option<&str>,
+        failure: Option<&Failure>,
         ended: Option<&Ended>,
         by: Option<&ThreadId>,
     ) -> Result<(), Failure> {
         let outputs = ended.map(|ended| &ended.outputs);
+        let code = failure.map(Failure::code);
         let mut told = json!({"status": status, "code": code, "outputs": outputs});
+        if let Some(failure) = failure {
+            told["failure"] = failure.diagnostic().to_json().into();
+        }
         // What was put in the place of the last words is what whoever asks later is given, too.
         if let Some((ended, eval)) = ended.and_then(|it| it.replaced_by.as_ref().map(|by| (it, by)))
         {
@@ -579,12 +583,6 @@ pub(super) fn price(usage: TokenCounts, prices: Prices) -> u64 {
         (usage.cache_write, prices.cache_write),
     ];
     parts.into_iter().fold(0, |sum: u64, (tokens, price)| sum.saturating_add(cost(tokens, price)))
-}
-
-/// What a call that is not permitted would have reached; only a person can permit it.
-fn denied_item(kind: ToolCallFaultKind, detail: &Value) -> Option<Ref> {
-    let item = detail.get("item_id").filter(|_| kind == ToolCallFaultKind::PermissionDenied)?;
-    item.as_str()?.parse().ok()
 }
 
 /// Tokens as they are shown.

@@ -77,7 +77,7 @@ pub(crate) use replay::{Replayed, replay};
 pub(crate) use table::{TableTool, ToolTable, tool_name};
 pub(crate) use thread_file::RECORD_VERSION;
 pub(crate) use thread_id::{ThreadId, is_uuid, new_uuid};
-pub(crate) use transcript_lines::TranscriptLines;
+pub(crate) use transcript_lines::{TranscriptLines, duration_limit, kept_end, last_event};
 pub(crate) use waits::Awaited;
 pub(crate) use watch::{
     ReplacedRequest, ShownRequest, Watcher, messages_from_json, turn_from_json,

@@ -130,11 +130,9 @@ fn close_to_others(base: &Path, record: &Path) -> io::Result<()> {
     let folders = record.ancestors().skip(1).take_while(|folder| folder.starts_with(&top));
     for folder in folders {
         let mode = fs::symlink_metadata(folder)?.permissions().mode();
-        if mode & 0o077 == 0 {
-            continue;
-        }
-        let closed = fs::set_permissions(folder, Permissions::from_mode(0o700));
-        if closed.is_err() && mode & 0o022 != 0 {
+        let is_open = mode & 0o077 != 0;
+        let close = || fs::set_permissions(folder, Permissions::from_mode(0o700));
+        if is_open && close().is_err() && mode & 0o022 != 0 {
             let why = format!("others can write into `{}`", folder.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }

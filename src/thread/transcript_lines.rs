@@ -5,11 +5,40 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::error::ThreadError;
-use super::record::transcript;
+use super::record::{THREAD_ENDED, THREAD_RESUMED, transcript};
+use super::thread_file::THREAD_STARTED;
 use super::thread_id::ThreadId;
-use crate::base::bytes::open_plain;
-use crate::base::limits::THREAD_LINE_BYTES;
+use crate::base::bytes::{open_plain, read_end};
+use crate::base::limits::{THREAD_END_BYTES, THREAD_LINE_BYTES};
+
+/// The last event with that name.
+pub(crate) fn last_event(lines: &[u8], name: &str) -> Option<Value> {
+    last_event_where(lines, |event| event["event"] == name)
+}
+
+fn last_event_where(lines: &[u8], is_it: impl Fn(&Value) -> bool) -> Option<Value> {
+    let events = lines.split(|byte| *byte == b'\n').rev();
+    let mut events = events.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    events.find(is_it)
+}
+
+/// How many seconds a thread may run, as it began or as it went on last.
+pub(crate) fn duration_limit(transcript: &[u8]) -> Option<u64> {
+    let seconds = |event: Option<Value>| event?["limits"]["duration_seconds"].as_u64();
+    let resumed = last_event_where(transcript, |event| {
+        event["event"] == THREAD_RESUMED && event["limits"].is_object()
+    });
+    seconds(resumed).or_else(|| seconds(last_event(transcript, THREAD_STARTED)))
+}
+
+/// How a thread ended, as the end of its transcript says it, which is not checked.
+pub(crate) fn kept_end(base: &Path, id: &ThreadId) -> Option<Value> {
+    let end = read_end(&transcript(base, id), THREAD_END_BYTES).ok()?;
+    last_event(&end, THREAD_ENDED)
+}
 
 /// Reads on where it stopped, and gives a line once it is whole.
 ///

@@ -12,6 +12,7 @@ use super::converse::Running;
 use super::dispatch::Called;
 use super::error::ThreadError;
 use super::model::{Message, ModelCall};
+use super::transcript_lines::last_event;
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::diagnostic::Failure;
@@ -53,10 +54,7 @@ impl Awaited {
 
     /// The last of a transcript, which is not checked.
     pub(crate) fn last_of(transcript: &[u8]) -> Option<Self> {
-        transcript.split(|byte| *byte == b'\n').rev().find_map(|line| {
-            let event = serde_json::from_slice::<Value>(line).ok()?;
-            (event["event"] == THREAD_WAITING).then(|| Self::from_event(&event))?
-        })
+        last_event(transcript, THREAD_WAITING).and_then(|event| Self::from_event(&event))
     }
 
     /// What is told of the request.

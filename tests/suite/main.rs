@@ -100,11 +100,13 @@ mod thread_shown;
 mod thread_starts_rye;
 mod thread_table;
 mod thread_tail;
+mod thread_told;
 mod thread_verbs;
 mod thread_waits;
 mod threads;
 #[cfg(feature = "http")]
 mod threads_http;
+mod threads_page;
 mod tidy;
 mod times;
 mod tools;

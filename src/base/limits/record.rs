@@ -18,3 +18,6 @@ pub(crate) const LIVE_WORDS_BYTES: usize = 1 << 20;
 /// Longest line of a transcript that is read while it is written, in bytes: what is longer than a
 /// result may be is kept beside it.
 pub(crate) const THREAD_LINE_BYTES: usize = 64 << 20;
+/// How much of the end of a record is read for why its thread failed, in bytes: a failure in words,
+/// with its help and its values, and the checkpoint behind it.
+pub(crate) const THREAD_END_BYTES: u64 = 256 << 10;

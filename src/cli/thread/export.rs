@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf, absolute};
 
 use serde_json::{Value, json};
 
-use super::show::brief;
+use super::events::{COST, brief, failure_text};
+use super::used_text;
+use super::verify::NOT_COMPARED;
 use crate::base::bytes::write_new;
 use crate::base::json;
 use crate::base::text::{escape, escape_line};
@@ -35,12 +37,7 @@ pub(super) fn run(
     let (proven, unproven) = (exported.proven_bytes, exported.unproven_bytes);
     let document = Value::from(exported.fields);
     let text = match format {
-        ExportFormat::Json => {
-            let mut text = Vec::new();
-            let written = json::write(&mut text, &document);
-            written.map_err(|source| CliError::Output { source })?;
-            format!("{}\n", String::from_utf8_lossy(&text))
-        }
+        ExportFormat::Json => json::text(&document) + "\n",
         ExportFormat::Markdown => markdown(&document, &proof),
     };
     out.note(&proof);
@@ -71,14 +68,32 @@ pub(super) fn run(
 fn proof(exported: &ExportedThread) -> String {
     let (proven, unproven) = (exported.proven_bytes, exported.unproven_bytes);
     let signer = exported.fields["signer"].as_str().unwrap_or_default();
-    format!("{proven} bytes of the record are proven, signed by {signer}; {unproven} are not")
+    let said =
+        format!("{proven} bytes of the record are proven, signed by {signer}; {unproven} are not");
+    match exported.fields["compared_with_registry"] == true {
+        true => said,
+        false => format!("{said}; {NOT_COMPARED}"),
+    }
 }
 
 /// The same for people. Whatever somebody said stands in a block that it cannot leave.
 fn markdown(document: &Value, proof: &str) -> String {
     let text = |key: &str| escape_line(document[key].as_str().unwrap_or_default());
     let mut page = format!("# Thread `{}`\n\n", text("thread_id"));
+    let thread = &document["thread"];
+    let of_thread = |key: &str| escape_line(thread[key].as_str().unwrap_or_default());
     let _ = write!(page, "- status: {}\n- {proof}\n", text("thread_status"));
+    if thread.is_object() {
+        let (item, model, provider) =
+            (of_thread("item_id"), of_thread("model"), of_thread("provider"));
+        let _ = writeln!(page, "- `{item}`, by `{model}` of `{provider}`");
+    }
+    let count = |key: &str| document["ledger"][key].as_u64().unwrap_or_default();
+    let used = used_text(count("turns"), count("tokens"), count("spend_micros"));
+    let _ = writeln!(page, "- used without the threads below it: {used}");
+    if document["failure"].is_object() {
+        let _ = write!(page, "\n{}", block(&failure_text(&document["failure"])));
+    }
     for (key, title) in [("events", ""), ("unproven_events", "\n## Not proven\n")] {
         let events = document[key].as_array().map(Vec::as_slice).unwrap_or_default();
         if !events.is_empty() {
@@ -87,7 +102,10 @@ fn markdown(document: &Value, proof: &str) -> String {
         for event in events {
             let at = escape_line(event["at"].as_str().unwrap_or_default());
             for (label, said) in brief(event) {
-                let _ = write!(page, "\n### {label}  {at}\n\n{}", block(&said));
+                let _ = match label {
+                    COST => write!(page, "\n{}\n", escape_line(&said)),
+                    _ => write!(page, "\n### {label}  {at}\n\n{}", block(&said)),
+                };
             }
         }
     }

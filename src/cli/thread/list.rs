@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{KnownRun, threads_from_outside};
+use crate::rye::{KnownRun, listed_runs, threads_from_outside};
 
 /// How many are shown where nobody asks for all.
 const SHOWN: usize = 20;
@@ -16,7 +16,7 @@ const SHOWN: usize = 20;
 const ID_END: usize = 8;
 
 pub(super) fn run(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rows = threads_from_outside(&context.rye()?)?.runs()?;
+    let rows = listed_runs(threads_from_outside(&context.rye()?)?)?;
     if out.is_json() {
         let rows: Vec<Value> = rows.iter().map(|known| known.to_json().into()).collect();
         out.success(json!({"threads": rows}));

@@ -2,6 +2,7 @@
 //!
 //! One file a verb.
 
+mod events;
 mod export;
 mod list;
 mod resume;
@@ -137,6 +138,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 /// What a thread used, in a few words.
 fn used(thread: &ThreadRow) -> String {
-    let (turns, tokens) = (thread.used.turns, thread.used.tokens);
-    format!("{turns} turns, {tokens} tokens, {} USD", money::shown(thread.used.spend))
+    used_text(thread.used.turns, thread.used.tokens, thread.used.spend)
+}
+
+fn used_text(turns: u64, tokens: u64, spend: u64) -> String {
+    format!("{turns} turns, {tokens} tokens, {} USD", money::shown(spend))
 }

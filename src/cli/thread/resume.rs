@@ -1,8 +1,10 @@
 //! `rye thread resume`.
 
 use crate::cli::context::Context;
-use crate::cli::execute::{limits_of, show};
+use crate::cli::error::CliError;
+use crate::cli::execute::{limits_of, run_live, show};
 use crate::cli::exit::Exit;
+use crate::cli::live::Shows;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
 use crate::rye::threads_from_outside;
@@ -16,7 +18,16 @@ pub(super) fn run(
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let limits = limits_of(limits)?;
+    if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
+        let message = "the message for the model is empty".into();
+        let help = Some("leave it out, or say what the model is to do now".into());
+        return Err(CliError::Usage { message, help }.into());
+    }
     let rye = context.rye()?;
-    let report = threads_from_outside(&rye)?.resume(id, message, limits, context.start, &Quiet)?;
-    Ok(show(&report, None, context, out))
+    let threads = threads_from_outside(&rye)?;
+    let shows = if out.is_json() { Shows::Nothing } else { Shows::AsItComes };
+    let (result, _) = run_live(&Quiet, shows, out, |sink| {
+        threads.resume(id, message, limits, context.start, sink)
+    });
+    Ok(show(&result?, None, context, out))
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::events::{brief, failure_text};
 use super::used;
 use crate::base::text::{brief_line, escape_line};
 use crate::cli::context::Context;
@@ -10,7 +11,7 @@ use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::registry::ThreadRow;
 use crate::rye::{KnownRun, threads_from_outside};
-use crate::thread::Awaited;
+use crate::thread::{Awaited, duration_limit};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
@@ -23,6 +24,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let events = events.filter(|event| event.get("event").is_some());
     if out.is_json() {
         let mut fields = known.to_json();
+        fields["limits"]["duration_seconds"] = duration_limit(&transcript).into();
         let mut data = json!({"events": events.collect::<Vec<_>>()});
         if let Some(report) = known.earlier() {
             data["earlier_report"] = report.clone();
@@ -41,6 +43,9 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
             let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
             out.line(&format!("{label}  {}", one_line(&said)));
         }
+    }
+    if let Some(failure) = known.failure() {
+        out.line(&format!("\n{}", failure_text(failure)));
     }
     let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == "waiting");
     out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref())));
@@ -93,22 +98,4 @@ fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
     }
     out.line(&format!("\nnext: `rye thread wait {}`", known.id()));
     Exit::DONE
-}
-
-/// What of an event is shown to a person.
-pub(super) fn brief(event: &Value) -> Vec<(&'static str, String)> {
-    let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
-    let rows = match event["event"].as_str().unwrap_or_default() {
-        "thread_started" => vec![("began", text("item_id"))],
-        "provider_failed" => vec![("failed", text("error"))],
-        "cognition_in" => vec![("system", text("system")), ("told", text("user"))],
-        "cognition_out" => vec![("said", text("content"))],
-        "tool_call_start" => vec![("call", format!("{} {}", text("name"), text("arguments")))],
-        "tool_call_result" => vec![("gave", text("content"))],
-        "thread_waiting" => vec![("waits", format!("{}: {}", text("item_id"), text("message")))],
-        "thread_resumed" => vec![("goes on", text("from"))],
-        "thread_ended" => vec![("end", text("status")), ("instead", text("result"))],
-        _ => Vec::new(),
-    };
-    rows.into_iter().filter(|(_, said)| !said.is_empty()).collect()
 }

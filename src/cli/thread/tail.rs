@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::show::brief;
+use super::events::{SAID, brief};
 use super::wait::{exit_of, show};
 use crate::base::text::{brief_line, escape};
 use crate::cli::context::Context;
@@ -35,7 +35,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
         TailEnd::Ended(ended) if shown.has_output && ended.report["code"].is_null() => {
             exit_of(&ended.report)
         }
-        TailEnd::Ended(ended) => show(&ended.report, out),
+        TailEnd::Ended(ended) => show(&ended.report, shown.has_output, out),
         TailEnd::Signal(signal) => Exit::Signal(signal),
         TailEnd::Left => Exit::DONE,
     })
@@ -62,7 +62,7 @@ impl Shown {
         match event["event"].as_str() {
             Some("token_delta") => {
                 if !self.has_words {
-                    let label = out.paint().style(Style::Dim, &format!("{:>8}", "said"));
+                    let label = out.paint().style(Style::Dim, &format!("{SAID:>8}"));
                     out.exact(&format!("{label}  "));
                 }
                 self.has_words = true;
@@ -75,7 +75,8 @@ impl Shown {
             name => {
                 self.end_line(out);
                 let was_said = name == Some("cognition_out") && self.has_words;
-                for (label, said) in brief(event).into_iter().filter(|_| !was_said) {
+                let rows = brief(event).into_iter();
+                for (label, said) in rows.filter(|(label, _)| !was_said || *label != SAID) {
                     let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
                     out.line(&format!("{label}  {}", brief_line(&said)));
                 }

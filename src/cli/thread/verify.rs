@@ -9,12 +9,17 @@ use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::rye::{VerifiedThread, threads_from_outside};
 
+/// What is less certain without the registry.
+pub(super) const NOT_COMPARED: &str = "not compared with the registry, which does not know this \
+    thread or is of a newer rye: an older state of the record would hold as well";
+
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let VerifiedThread { row, path, checked, files, .. } =
         threads_from_outside(&context.rye()?)?.verify(id)?;
+    let is_compared = row.is_some();
     if out.is_json() {
         out.success(json!({
-            "thread_id": id, "verified": true, "final": checked.is_final,
+            "thread_id": id, "verified": true, "compared_with_registry": is_compared, "final": checked.is_final,
             "thread_status": row.map_or(checked.status, |row| row.status),
             "checkpoints": checked.checkpoints, "proven_bytes": checked.proven_bytes,
             "unproven_bytes": checked.unproven_bytes, "signer": checked.key,
@@ -29,6 +34,9 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let status = row.map_or(checked.status, |row| row.status);
     let (count, proven) = (checked.checkpoints, checked.proven_bytes);
     out.line(&format!("{status}, {count} checkpoints over {proven} bytes"));
+    if !is_compared {
+        out.line(NOT_COMPARED);
+    }
     if checked.unproven_bytes > 0 {
         let bytes = checked.unproven_bytes;
         out.line(&format!("{bytes} bytes behind the last checkpoint are not proven"));

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::text::escape_line;
+use crate::base::text::{escape, escape_line};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::report::data_text;
+use crate::report::{data_text, handed_over_text};
 use crate::rye::threads_from_outside;
 
 pub(super) fn run(
@@ -22,30 +22,44 @@ pub(super) fn run(
         Ok(ended) => ended,
         Err(signal) => return Ok(Exit::Signal(signal)),
     };
-    Ok(show(&ended.report, out))
+    Ok(show(&ended.report, false, out))
 }
 
-/// Shows what one gave that ended, or waits for a person.
-pub(in crate::cli) fn show(report: &Value, out: &mut Out) -> Exit {
+/// Shows what one gave that ended, or waits for a person; what its tool wrote, unless it was shown.
+pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out) -> Exit {
     let code = report["code"].as_str().map(str::to_owned);
     let is_pending = report["status"] == "pending";
     if out.is_json() {
         out.object(report);
     } else if let Some(code) = &code {
+        if !is_output_shown {
+            show_written(&report["data"], out);
+        }
         let text = |key: &str| escape_line(report[key].as_str().unwrap_or_default());
         out.note(&format!("error[{code}]: {}\n  help: {}", text("error"), text("help")));
     } else if is_pending {
         let id = escape_line(report["pending"]["id"].as_str().unwrap_or_default());
         out.note(&format!("it waits for a person: `rye pending show {id}`"));
-    } else if let Some(outputs) = report.get("outputs").filter(|outputs| !outputs.is_null()) {
-        out.foreign(&format!("{outputs}\n"));
+    } else if report["type"] == "directive" {
+        let words = report["result"].as_str().unwrap_or_default();
+        match handed_over_text(&report["outputs"], words) {
+            text if text.is_empty() => out.note("it ended, and gave neither outputs nor words"),
+            text => out.exact(&text),
+        }
     } else {
         let text = data_text(&report["data"]);
-        out.foreign(&text.stdout);
-        out.flush();
+        out.exact(&escape(&text.stdout));
         out.foreign_err(&text.stderr);
     }
     exit_of(report)
+}
+
+/// Shows what a tool wrote that failed, as far as its report holds it.
+fn show_written(data: &Value, out: &mut Out) {
+    let text = |key: &str| data[key].as_str().unwrap_or_default();
+    out.exact(&escape(text("stdout")));
+    let said = if data["stderr"].is_string() { text("stderr") } else { text("stderr_tail") };
+    out.foreign_err(said);
 }
 
 /// How a command ends that waited for it.

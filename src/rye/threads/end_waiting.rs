@@ -23,12 +23,12 @@ use crate::verify::{KeyError, OwnKeys};
 pub(super) struct WaitingEnd<'a> {
     threads: Threads<'a>,
     status: &'a str,
-    code: &'static str,
+    why: Diagnostic,
 }
 
 impl<'a> WaitingEnd<'a> {
     pub(super) fn new(threads: Threads<'a>, status: &'a str, why: &ThreadError) -> Self {
-        Self { threads, status, code: Diagnostic::from(why).code.name() }
+        Self { threads, status, why: Diagnostic::from(why) }
     }
 }
 
@@ -63,10 +63,12 @@ impl WaitingEnd<'_> {
 
     /// Ends a thread that this process took, with a final checkpoint where this process can sign.
     fn close(&self, registry: &mut Registry, row: &ThreadRow) -> Result<(), Failure> {
-        let (status, code) = (self.status, self.code);
+        let (status, code) = (self.status, self.why.code.name());
         let written = match self.opened(row) {
             Ok((mut record, ledger)) => {
-                let ended = json!({"status": status, "code": code, "outputs": null});
+                let ended = json!({
+                    "status": status, "code": code, "outputs": null, "failure": self.why.to_json(),
+                });
                 let signed = record.event(THREAD_ENDED, ended);
                 signed.and_then(|()| record.checkpoint(status, ledger, true)).map(Some)
             }

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::end_waiting::WaitingEnd;
+use super::outcome::{RunEnd, end_of};
 use super::placed::placed;
-use super::{Threads, parsed, read};
+use super::{Threads, parsed};
 use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS};
 use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
@@ -20,7 +21,7 @@ use crate::registry::{Amounts, Continuations, DetachedEnd, DetachedRow, Registry
 use crate::report::error_json;
 use crate::rye::facade::now;
 use crate::rye::receipts::DueReceipts;
-use crate::thread::{Awaited, ThreadError, ThreadId, is_uuid, output_log};
+use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
 /// The shortest end of an id that stands for the whole.
 const ID_END: usize = 4;
@@ -34,13 +35,8 @@ pub(crate) struct KnownRun {
     report: Option<Value>,
     /// What it gave before it went on in another process.
     earlier: Option<Value>,
-}
-
-/// How one came out.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct RunEnd {
-    /// What `rye execute` would have answered.
-    pub(crate) report: Value,
+    /// Why it failed, where that was asked for.
+    pub(super) failure: Option<Value>,
 }
 
 impl KnownRun {
@@ -118,6 +114,12 @@ impl KnownRun {
         Some(output_log(Path::new(&run.base), &run.id)).filter(|path| path.exists())
     }
 
+    /// Why it failed, as its report or its record says it, which is not checked: `code`, `error`,
+    /// `help` and `data`. `None` where nothing says it.
+    pub(crate) fn failure(&self) -> Option<&Value> {
+        self.failure.as_ref()
+    }
+
     /// What a detached run gave, once it ended.
     pub(crate) fn report(&self) -> Option<&Value> {
         self.report.as_ref()
@@ -134,7 +136,7 @@ impl KnownRun {
         let ended = ended.or(self.detached.as_ref().and_then(|run| run.ended_at.as_deref()));
         let mut out = object(json!({
             "thread_id": self.id(), "item_id": self.item(), "base": self.base(),
-            "thread_status": self.state(), "thread_code": self.code(),
+            "thread_status": self.state(), "thread_code": self.code(), "failure": self.failure,
             "started_at": self.started_at(), "ended_at": ended,
             "async": self.detached.is_some(), "pid": self.pid(), "elsewhere": self.is_elsewhere(),
         }));
@@ -144,14 +146,21 @@ impl KnownRun {
         if let Some(row) = &self.thread {
             out.extend(object(json!({
                 "parent": row.parent, "continued_by": row.continued_by, "provider": row.provider, "model": row.model,
-                "limits": amounts(&row.most), "used": amounts(&row.used),
+                "limits": limits(row), "used": amounts(&row.used),
             })));
         }
         out
     }
 }
 
-fn amounts(amounts: &Amounts) -> Value {
+/// The limits that the registry knows; the record knows how long it may run.
+fn limits(row: &ThreadRow) -> Value {
+    let mut limits = amounts(&row.most);
+    limits["depth"] = row.depth().into();
+    limits
+}
+
+pub(super) fn amounts(amounts: &Amounts) -> Value {
     json!({
         "turns": amounts.turns, "tokens": amounts.tokens, "spend_micros": amounts.spend,
         "spawns": amounts.spawns,
@@ -199,7 +208,13 @@ impl Threads<'_> {
         let mut all: Vec<KnownRun> = Vec::new();
         for row in registry.threads()? {
             let run = of_threads.remove(&row.id).filter(|run| !run.is_earlier);
-            all.push(KnownRun { thread: Some(row), detached: run, report: None, earlier: None });
+            all.push(KnownRun {
+                thread: Some(row),
+                detached: run,
+                report: None,
+                earlier: None,
+                failure: None,
+            });
         }
         let others = of_threads.into_values().chain(others);
         all.extend(others.map(|run| KnownRun {
@@ -207,6 +222,7 @@ impl Threads<'_> {
             detached: Some(run),
             report: None,
             earlier: None,
+            failure: None,
         }));
         all.sort_by(|one, other| one.started_at().cmp(other.started_at()));
         Ok(all)
@@ -272,7 +288,7 @@ impl Threads<'_> {
             }
             match known.continued_by() {
                 Some(by) => by.clone_into(&mut id),
-                None => return end_of(known).map(Ok),
+                None => return end_of(self, &known).map(Ok),
             }
         }
     }
@@ -422,7 +438,7 @@ impl Threads<'_> {
         while let Some((depth, known)) = next.pop() {
             let ones = below.remove(known.id()).unwrap_or_default().into_iter();
             next.extend(ones.map(|one| (depth + 1, one.clone())));
-            rows.push((depth, known));
+            rows.push((depth, known.with_failure()));
         }
         Ok(rows)
     }
@@ -466,7 +482,8 @@ pub(super) fn known(
     let (report, earlier) = if is_earlier { (None, report) } else { (report, None) };
     let detached = detached.filter(|_| !is_earlier);
     let is_known = thread.is_some() || detached.is_some();
-    Ok(is_known.then_some(KnownRun { thread, detached, report, earlier }))
+    let known = KnownRun { thread, detached, report, earlier, failure: None };
+    Ok(is_known.then(|| known.with_failure()))
 }
 
 /// What a run gave, once its receipts are written; one that cannot be written is told as lost.
@@ -480,63 +497,6 @@ fn with_receipts(registry: &mut Registry, id: &str, mut report: Value) -> Result
         }
     }
     Ok(report)
-}
-
-/// What came of one that ended.
-pub(super) fn end_of(known: KnownRun) -> Result<RunEnd, Failure> {
-    let id = known.id().to_owned();
-    if let Some(report) = known.report {
-        return Ok(RunEnd { report });
-    }
-    match known.state() {
-        "killed" => return Err(ThreadError::Killed { id }.into()),
-        "cancelled" => return Err(ThreadError::Cancelled { id }.into()),
-        _ => {}
-    }
-    let directive = known.item().strip_prefix("directive:").unwrap_or(known.item());
-    let mut report = object(json!({
-        "status": "success", "type": "directive", "item_id": directive, "thread_id": id,
-        "directive": directive,
-    }));
-    if let Some(code) = known.code() {
-        report.insert("status".into(), "error".into());
-        report.insert("code".into(), code.into());
-        report.insert("error".into(), format!("`{id}` failed").into());
-        report.insert("help".into(), format!("see `rye thread show {id}`").into());
-    } else if known.state() == "waiting" {
-        let events = read(Path::new(known.base()), &parsed(&id)?)?.1;
-        report.insert("status".into(), "pending".into());
-        let awaited = Awaited::last_of(&events).map(|awaited| awaited.to_json());
-        report.insert("pending".into(), awaited.into());
-    } else {
-        let events = read(Path::new(known.base()), &parsed(&id)?)?.1;
-        let last = events.split(|byte| *byte == b'\n').rev().find_map(|line| {
-            let event = serde_json::from_slice::<Value>(line).ok()?;
-            (event["event"] == "thread_ended").then_some(event)
-        });
-        let mut last = last.unwrap_or_default();
-        report.insert("outputs".into(), last["outputs"].take());
-        match last["replaced_by"].take() {
-            Value::Null => drop(report.insert("result".into(), last_words(&events).into())),
-            eval => {
-                report.insert("result".into(), last["result"].take());
-                report.insert("replaced_by".into(), eval);
-            }
-        }
-    }
-    if let Some(row) = &known.thread {
-        report.insert("cost".into(), amounts(&row.used));
-    }
-    Ok(RunEnd { report: report.into() })
-}
-
-/// What the model said last.
-fn last_words(events: &[u8]) -> Option<String> {
-    events.split(|byte| *byte == b'\n').rev().find_map(|line| {
-        let event = serde_json::from_slice::<Value>(line).ok()?;
-        let said = event["event"] == "cognition_out";
-        said.then(|| event["content"].as_str().unwrap_or_default().to_owned())
-    })
 }
 
 /// Whether a thread or a run is to stop, by the registry of this user space; cheap as long as

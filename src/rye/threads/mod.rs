@@ -5,6 +5,7 @@
 //! model calls, `own_paths.rs` what it is not told of, `own_tools.rs`, `find_tools.rs` and
 //! `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the thread, `workspace_size.rs`
 //! what lies there · `life.rs` waiting for one and ending it, of tools that run detached too ·
+//! `outcome.rs` what came of one ·
 //! `places.rs` how many of these run at once · `resume.rs` one that goes on,
 //! `waits.rs` one that waits for a person, `end_waiting.rs` ending such a one · `below.rs` a rye
 //! that something in one started · `watch.rs` the hooks of one,
@@ -20,6 +21,7 @@ mod fork;
 mod guardrails;
 mod life;
 mod local;
+mod outcome;
 mod own_paths;
 mod own_tools;
 mod permissions;
@@ -42,6 +44,7 @@ pub(crate) use export::ExportedThread;
 pub(crate) use fork::Forked;
 pub(super) use life::is_asked_to_stop;
 pub(crate) use life::{KnownRun, full_run_id};
+pub(crate) use outcome::listed_runs;
 pub(super) use places::max_async;
 pub(super) use resume::Resuming;
 pub(crate) use tail::TailEnd;
@@ -58,7 +61,7 @@ use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::{THREAD_READINGS, THREAD_RECORD_BYTES};
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Grants, Space};
-use crate::registry::{PendingRequest, Registry, ThreadRow};
+use crate::registry::{PendingRequest, REGISTRY_NEWER, Registry, ThreadRow};
 use crate::thread::{
     CheckedFiles, CheckedRecord, RecordFinding, ThreadError, ThreadId, check_files, check_record,
     transcript,
@@ -114,7 +117,8 @@ impl ThreadParent {
 /// A record that holds, and what is known of its thread.
 #[derive(Debug)]
 pub(crate) struct VerifiedThread {
-    /// `None` where the registry does not know it.
+    /// `None` where the registry does not know it, or cannot be read by this rye: then nobody can
+    /// tell whether the record is as new as the thread is.
     pub(crate) row: Option<ThreadRow>,
     pub(crate) path: PathBuf,
     pub(crate) checked: CheckedRecord,
@@ -159,7 +163,7 @@ impl Threads<'_> {
     /// `thread.record_io`, `registry.*`
     pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
         let id = parsed(id)?;
-        let mut row = self.row(&id)?;
+        let mut row = row_if_readable(self, &id)?;
         let mut readings = 0;
         loop {
             let finding = match checked(self, &id, row.clone())? {
@@ -167,7 +171,7 @@ impl Threads<'_> {
                 Err(finding) => finding,
             };
             // Whoever writes it, or goes on with it, may have done so in between.
-            let before = std::mem::replace(&mut row, self.row(&id)?);
+            let before = std::mem::replace(&mut row, row_if_readable(self, &id)?);
             readings += 1;
             if before == row || readings == THREAD_READINGS {
                 return Err(ThreadError::RecordInvalid { id, finding }.into());
@@ -239,6 +243,17 @@ fn read(base: &Path, id: &ThreadId) -> Result<(PathBuf, Vec<u8>), ThreadError> {
             Err(ThreadError::RecordGone { id: id.clone(), path })
         }
         Err(source) => Err(ThreadError::Record { path, source }),
+    }
+}
+
+/// What the registry knows of a thread; nothing where a newer rye wrote it.
+fn row_if_readable(
+    threads: Threads<'_>,
+    id: &ThreadId,
+) -> Result<Result<ThreadRow, Vec<String>>, Failure> {
+    match threads.row(id) {
+        Err(failure) if failure.reason() == REGISTRY_NEWER => Ok(Err(Vec::new())),
+        row => row,
     }
 }
 

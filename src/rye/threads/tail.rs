@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::life::{RunEnd, end_of, known};
+use super::life::known;
+use super::outcome::{RunEnd, end_of};
 use super::{Threads, parsed};
 use crate::base::durations::TAIL_LOOK_MS;
 use crate::diagnostic::Failure;
@@ -46,7 +47,9 @@ impl Threads<'_> {
             true => None,
             false => Some(TranscriptLines::of(Path::new(found.base()), &parsed(id)?)),
         };
-        let Some(mut registry) = self.registry()? else { return end_of(found).map(TailEnd::Ended) };
+        let Some(mut registry) = self.registry()? else {
+            return end_of(self, &found).map(TailEnd::Ended);
+        };
         let (mut version, mut look, mut told, mut has_told_end) = (None, 0, 0, false);
         let (base, is_run) = (PathBuf::from(found.base()), is_uuid(id));
         let mut live = match is_run {
@@ -100,7 +103,7 @@ impl Threads<'_> {
                 return self.tail(by, tell);
             }
             if has_ended && found.continued_by().is_none() {
-                return end_of(found).map(TailEnd::Ended);
+                return end_of(self, &found).map(TailEnd::Ended);
             }
             if tell(None).is_break() {
                 return Ok(TailEnd::Left);

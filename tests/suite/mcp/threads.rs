@@ -39,6 +39,16 @@ fn a_thread_runs_with_the_model_and_the_limits_that_the_agent_says() {
         client.call("rye_execute", asked(json!({"limit_overrides": {"turns": 1}})));
     assert_eq!((&said["code"], is_error), (&json!("thread.limit_exceeded"), true), "{said}");
     assert_eq!(said["data"]["max"], 1);
+    // Why it failed is told later too.
+    let id = &rows(&world)[1]["thread_id"];
+    let (shown, _) = client.call("rye_thread", json!({"action": "show", "thread_id": id}));
+    let (waited, _) = client.call("rye_thread", json!({"action": "wait", "thread_id": id}));
+    let (listed, _) = client.call("rye_thread", json!({"action": "list"}));
+    for told in [&shown["failure"], &waited, &listed["threads"][1]["failure"]] {
+        for key in ["code", "error", "data"] {
+            assert_eq!(told[key], said[key], "{key}: {told}");
+        }
+    }
     let before = rows(&world).len();
     for (more, code) in [
         (json!({"model": "none"}), "thread.unknown_model"),
