@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::published::Expected;
 use super::{
     ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, reply, says,
     world,
@@ -397,9 +398,11 @@ fn help_of_a_provider_names_what_is_to_be_mended_table() {
     let spoken = ALL[0];
     for (status, said, base, wanted) in rows {
         let said = said.to_owned();
-        let server = Server::new(move |_, _| answer(status, "", &said));
-        let url = server.url("");
-        let world = world(spoken, &server, &json!({"base_url": format!("{url}{base}")}));
+        let path = format!("{base}/chat/completions");
+        let expected = Expected { path, ..Expected::of(spoken) };
+        let server = Checked::expects(expected, move |_, _| answer(status, "", &said));
+        let url = server.server.url("");
+        let world = world(spoken, &server.server, &json!({"base_url": format!("{url}{base}")}));
         let (exit, told) = fork(&world, &[]);
         assert_eq!(exit, 7, "{told}");
         let help = told["help"].as_str().unwrap();
@@ -408,10 +411,13 @@ fn help_of_a_provider_names_what_is_to_be_mended_table() {
         }
         assert_eq!(help.contains("has to end in `/v1`"), base.is_empty(), "{help}");
         assert!(!told.to_string().contains(CANARY), "{told}");
+        assert_eq!(server.requests().len(), 1);
     }
-    let server = Server::new(|_, _| answer(404, "", "{\"error\":{\"message\":\"no such model\"}}"));
-    let world = world(spoken, &server, &json!({}));
+    let no_model = "{\"error\":{\"message\":\"no such model\"}}";
+    let server = Checked::new(spoken, move |_, _| answer(404, "", no_model));
+    let world = world(spoken, &server.server, &json!({}));
     let help = |more: &[&str]| fork(&world, more).1["help"].as_str().unwrap().to_owned();
     assert!(help(&["--model", "m"]).contains("which `--model` names"));
     assert!(help(&[]).contains("which comes from the tier `general`"), "{}", help(&[]));
+    server.requests();
 }

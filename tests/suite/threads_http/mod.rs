@@ -4,13 +4,16 @@
 mod ends;
 mod faults;
 mod project;
+mod published;
 mod secrets;
 mod shown;
 mod talk;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+
+use published::Expected;
 
 use crate::http::server::{Reply, Seen, Server, answer};
 use crate::threads::directive;
@@ -246,43 +249,6 @@ pub fn reply(spoken: Spoken, words: &Words, turn: usize) -> Reply {
     Reply::Bytes((head(spoken) + &body(spoken, words, turn)).into_bytes())
 }
 
-/// What is wrong with a request; nothing if it is of the published shape.
-pub fn check(spoken: Spoken, seen: &Seen) -> Vec<String> {
-    static SCHEMAS: OnceLock<[jsonschema::Validator; 2]> = OnceLock::new();
-    let schemas = SCHEMAS.get_or_init(|| {
-        ["chat_completion_request", "message_request"].map(|name| {
-            let path =
-                format!("{}/tests/vectors/providers/{name}.json", env!("CARGO_MANIFEST_DIR"));
-            let schema = std::fs::read_to_string(path).unwrap();
-            jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap()
-        })
-    });
-    let schema = &schemas[usize::from(!spoken.is_openai)];
-    let body = seen.json();
-    let mut wrong: Vec<String> =
-        schema.iter_errors(&body).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    let path = if spoken.is_openai { "/v1/chat/completions" } else { "/v1/messages" };
-    let key = if spoken.is_openai {
-        ("authorization", format!("Bearer {CANARY}"))
-    } else {
-        ("x-api-key", CANARY.to_owned())
-    };
-    for (what, is_right) in [
-        ("method", seen.method == "POST"),
-        ("path", seen.target == path),
-        ("type", seen.header("content-type") == Some("application/json")),
-        ("key", seen.header(key.0) == Some(&key.1)),
-        ("version", spoken.is_openai || seen.header("anthropic-version") == Some("2023-06-01")),
-        ("header of its own", seen.header("x-team") == Some("red")),
-        ("stream", body["stream"] == spoken.streams),
-    ] {
-        if !is_right {
-            wrong.push(format!("{what}: {seen:?}"));
-        }
-    }
-    wrong
-}
-
 /// A server that checks each request, and answers the nth as `answers` says.
 pub struct Checked {
     pub server: Server,
@@ -294,13 +260,28 @@ impl Checked {
         spoken: Spoken,
         answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        Self::expects(Expected::of(spoken), answers)
+    }
+
+    pub fn expects(
+        expected: Expected,
+        answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::started(expected, answers, Server::new)
+    }
+
+    fn started(
+        expected: Expected,
+        answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+        start: impl FnOnce(Box<dyn Fn(&Seen, usize) -> Reply + Send + Sync>) -> Server,
+    ) -> Self {
         let wrong = Arc::<Mutex<Vec<String>>>::default();
         let found = Arc::clone(&wrong);
-        let server = Server::new(move |seen, n| {
-            found.lock().unwrap().extend(check(spoken, seen));
+        let checked = move |seen: &Seen, n: usize| {
+            found.lock().unwrap().extend(expected.wrong(seen));
             answers(seen, n)
-        });
-        Self { server, wrong }
+        };
+        Self { server: start(Box::new(checked)), wrong }
     }
 
     /// Says these turns one after the other; each further one is a bad request.

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::published::Expected;
 use super::{ALL, Checked, Words, as_sent_back, calls, hands_over, says, world};
 use crate::threads::{events, fork, rows, transcript};
 
@@ -196,18 +197,16 @@ fn the_stable_part_comes_first_and_is_marked_and_the_options_of_the_provider_go_
 
 #[test]
 fn a_model_server_of_ones_own_needs_no_key_and_says_its_limit_by_the_older_name() {
-    let server = crate::http::server::Server::new(|_, _| super::reply(ALL[0], &hands_over(), 0));
+    let expected = Expected { has_key: false, ..Expected::of(ALL[0]) };
+    let server = Checked::expects(expected, |_, n| super::reply(ALL[0], &hands_over(), n));
     let more = json!({"answer_tokens_as": "max_tokens", "credential_env": null,
         "prices": {"m": {"input": 0, "output": 0}}});
-    let world = world(ALL[0], &server, &more);
+    let world = world(ALL[0], &server.server, &more);
     let (status, told) = fork(&world, &[]);
     assert_eq!((status, &told["cost"]["spend_micros"]), (0, &json!(0)), "{told}");
-    let seen = &server.seen()[0];
-    assert_eq!(
-        (seen.header("authorization"), seen.json()["max_tokens"].as_u64()),
-        (None, Some(100))
-    );
-    assert_eq!(seen.json().get("max_completion_tokens"), None);
+    let asked = &server.requests()[0];
+    let limits = (asked.get("max_tokens"), asked.get("max_completion_tokens"));
+    assert_eq!(limits, (Some(&json!(100)), None));
 }
 
 #[test]
