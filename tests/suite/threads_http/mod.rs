@@ -5,6 +5,7 @@ mod ends;
 mod faults;
 mod project;
 mod published;
+mod research;
 mod secrets;
 mod shown;
 mod talk;

@@ -18,54 +18,6 @@ fn later(request: &Value, is_openai: bool) -> Vec<Value> {
 }
 
 #[test]
-fn the_research_example_runs_with_a_provider_over_http_in_both_shapes_streaming_and_not() {
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/.ai/directives/rye/examples/research.md");
-    let shipped = fs::read_to_string(shipped).unwrap();
-    let text = shipped.split_once('\n').unwrap().1;
-    let text = text
-        .replace("rye/examples/research_script", "acme/script")
-        .replace("<category>rye/examples</category>", "<category>acme</category>");
-    for spoken in ALL {
-        let fetch = "{\"item_id\": \"knowledge:rye/overview\"}";
-        let child = json!({"item_id": "directive:rye/examples/summary", "thread": "fork",
-            "parameters": {"topic": "rye"}});
-        let turns = vec![
-            says("I look.")
-                .and("rye_file_system_list", "{\"path\": \".\"}")
-                .and("rye_fetch", fetch),
-            Words { piece: 1, ..calls("rye_execute", &child.to_string()) },
-            says("I hand it over.")
-                .and("directive_return", "{\"summary\": \"s\", \"sources\": [\"a\"]}"),
-        ];
-        let server = Checked::says(spoken, turns);
-        let world = world(spoken, &server.server, &json!({}));
-        world.signed(".ai/directives/acme/research.md", &text);
-        let go = &["execute", "directive:acme/research", "--thread", "fork", "-i", "topic=rye"];
-        let (status, told) = world.json(go);
-        assert_eq!(status, 0, "{spoken:?} {told}");
-        assert_eq!(told["result"], "I hand it over.");
-        assert_eq!(told["outputs"], json!({"summary": "s", "sources": ["a"]}));
-        // Three turns of 30 tokens in, 20 of them from a cache, and 5 out; the child's are 330.
-        let cost = &told["cost"];
-        assert_eq!(
-            (&cost["input_tokens"], &cost["cache_read_tokens"], &cost["output_tokens"]),
-            (&json!(30), &json!(60), &json!(15)),
-            "{spoken:?}"
-        );
-        assert_eq!(cost["tokens"], 3 * 35 + 330);
-        assert_eq!(cost["spend_micros"], 3 * (10 + 10 + 10), "{spoken:?}");
-        let id = told["thread_id"].as_str().unwrap();
-        let gave = events(&world, id, "tool_call_result");
-        assert_eq!(gave.len(), 4);
-        assert!(
-            !gave.iter().any(|gave| gave["content"].as_str().unwrap().contains("\"ok\": false"))
-        );
-        assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
-        assert_eq!(server.requests().len(), 3);
-    }
-}
-
-#[test]
 fn what_a_model_said_goes_back_as_it_came_also_in_another_process() {
     for spoken in ALL {
         let thinks = |words: Words| Words { thinks: true, ..words };
