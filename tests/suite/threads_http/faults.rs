@@ -269,7 +269,9 @@ fn an_answer_that_no_record_should_hold_ends_the_thread_and_what_it_wrote_is_sho
 
 #[test]
 fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
-    for (spoken, half) in [(ALL[0], true), (ALL[1], true), (ALL[3], true), (ALL[3], false)] {
+    for (spoken, half) in
+        [(ALL[0], true), (ALL[1], true), (ALL[2], true), (ALL[3], true), (ALL[3], false)]
+    {
         let held = move || {
             let body = body(spoken, &hands_over(), 0);
             let said = if half { head(spoken) + &body[..body.len() / 2] } else { String::new() };

@@ -3,6 +3,7 @@
 
 mod ends;
 mod faults;
+mod killed;
 mod project;
 mod published;
 mod research;
