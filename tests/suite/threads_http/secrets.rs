@@ -6,20 +6,27 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, as_sent_back, hands_over, reply, says, world};
-use crate::http::server::answer;
+use crate::http::server::{Reply, answer};
 use crate::threads::fork;
 use crate::world::World;
 
-/// Every file below a folder that holds the key.
-fn holding(folder: &Path) -> Vec<String> {
+/// The values of a variable that nobody names, and of a secret of a tool.
+const STRAY: &str = "stray-canary-0b6d3e91";
+const TOKEN: &str = "token-canary-7e4a2c58a1";
+
+/// Whether a text holds this, whatever else it is.
+fn holds(bytes: &[u8], secret: &str) -> bool {
+    bytes.windows(secret.len()).any(|part| part == secret.as_bytes())
+}
+
+/// Every file below a folder that holds a secret.
+fn holding(folder: &Path, secret: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(holding(&path));
-        } else if let Ok(bytes) = fs::read(&path)
-            && bytes.windows(CANARY.len()).any(|part| part == CANARY.as_bytes())
-        {
+            found.extend(holding(&path, secret));
+        } else if path.is_file() && fs::read(&path).is_ok_and(|bytes| holds(&bytes, secret)) {
             found.push(path.display().to_string());
         }
     }
@@ -42,7 +49,7 @@ fn the_key_is_in_no_output_record_log_or_error_also_where_the_server_echoes_it()
     // The fixture can tell: what holds it is found.
     let world = World::new();
     world.write("holds", CANARY);
-    assert_eq!(holding(world.outside()).len(), 1);
+    assert_eq!(holding(world.outside(), CANARY).len(), 1);
     for spoken in ALL {
         let echo = format!("The key is {CANARY}.");
         let arguments = json!({"key": CANARY}).to_string();
@@ -63,7 +70,7 @@ fn the_key_is_in_no_output_record_log_or_error_also_where_the_server_echoes_it()
         let shown = shown(&world);
         assert!(shown.contains("***"), "{shown}");
         assert!(!shown.contains(CANARY), "{spoken:?} {shown}");
-        assert_eq!(holding(world.outside()), [""; 0], "{spoken:?}");
+        assert_eq!(holding(world.outside(), CANARY), [""; 0], "{spoken:?}");
         assert_eq!(server.requests().len(), 6);
     }
 }
@@ -84,8 +91,106 @@ fn an_error_that_ends_the_thread_holds_no_key() {
             let shown = shown(&world);
             assert!(shown.contains("provider."), "{shown}");
             assert!(!shown.contains(CANARY), "{spoken:?} {status} {shown}");
-            assert_eq!(holding(world.outside()), [""; 0], "{spoken:?} {status}");
+            assert_eq!(holding(world.outside(), CANARY), [""; 0], "{spoken:?} {status}");
         }
+    }
+}
+
+/// A tool that says all that it sees, and its secret.
+const TELLS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+    # description = \"d\"\n# secrets = [\"ACME_TOKEN\"]\n# ///\n\
+    env; echo \"it is $ACME_TOKEN, of ${#ACME_TOKEN} letters\"\n\
+    env >&2; echo \"it is $ACME_TOKEN, of ${#ACME_TOKEN} letters\" >&2\n";
+
+/// All that the verbs for threads tell of this one, with the log.
+fn told_of(world: &World, id: &str) -> String {
+    let of_one = ["show", "tail", "wait", "tree", "verify", "export"];
+    let mut calls: Vec<Vec<&str>> = of_one.iter().map(|verb| vec!["thread", verb, id]).collect();
+    calls.push(vec!["thread", "export", id, "--format", "markdown"]);
+    calls.push(vec!["thread", "list"]);
+    let mut told = String::new();
+    for args in calls {
+        for more in [&["-vvv"][..], &["--json", "-vvv"]] {
+            let said = world.rye(&[&args[..], more].concat());
+            assert!(!(said.stdout.is_empty() && said.stderr.is_empty()), "{args:?}");
+            told += &format!("{args:?} {said:?}\n");
+        }
+    }
+    told
+}
+
+#[track_caller]
+fn no_secret_is_in(world: &World, shown: &str) {
+    for secret in [CANARY, STRAY, TOKEN] {
+        let line = shown.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "{secret}");
+        assert_eq!(holding(world.outside(), secret), [""; 0], "{secret}");
+    }
+}
+
+#[test]
+fn the_key_a_tools_secret_and_a_variable_that_nobody_names_are_in_no_record_page_export_or_log() {
+    for spoken in [ALL[0], ALL[3]] {
+        let server = Checked::new(spoken, move |seen, n| {
+            for secret in [CANARY, STRAY, TOKEN] {
+                assert!(!holds(&seen.body, secret), "the model is told {secret}");
+            }
+            let error = json!({"error": {"message": format!("bad {CANARY}"), "type": CANARY}});
+            let words = Words { piece: 3, ..says(&format!("The key is {CANARY}.")) };
+            match n {
+                0 => answer(500, "", error.to_string()),
+                1 => {
+                    let words = words.and("acme_tells", "{}").and("acme_fails", "{}");
+                    let shell = json!({"cmd": "env"}).to_string();
+                    reply(spoken, &words.and("run_shell_command", &shell), n)
+                }
+                2 => reply(spoken, &hands_over(), n),
+                3 => answer(401, &format!("X-Echo: {CANARY}\r\n"), error.to_string()),
+                _ => {
+                    let begun = super::body(spoken, &words, n);
+                    let end = begun.len() - 40;
+                    Reply::Hold((super::head(spoken) + &begun[..end]).into_bytes())
+                }
+            }
+        });
+        let world = world(spoken, &server.server, &json!({}));
+        let world = world.env("ACME_STRAY", STRAY).env("ACME_TOKEN", TOKEN);
+        world.signed(".ai/tools/acme/tells.sh", TELLS);
+        world.signed(".ai/tools/acme/fails.sh", &format!("{TELLS}exit 3\n"));
+        let may = "<execute><tool>acme.tells</tool><tool>acme.fails</tool>\
+                   <tool>rye.workspace.*</tool></execute>";
+        let text = crate::threads::directive("go", "turns=\"9\"", may);
+        world.signed(".ai/directives/acme/go.md", &text);
+        let go = ["execute", "directive:acme/go", "--thread", "fork", "--trace", "-vvv"];
+        let newest = || {
+            let row = crate::threads::rows(&world).pop().unwrap();
+            row["thread_id"].as_str().unwrap().to_owned()
+        };
+
+        let said = world.rye(&go);
+        assert_eq!(said.status, 0, "{said:?}");
+        let id = newest();
+        let shown = format!("{said:?}\n{}", told_of(&world, &id));
+        let gave = crate::threads::events(&world, &id, "tool_call_result");
+        let seen = |gave: &Value| gave["content"].to_string().contains("it is ***, of 23 letters");
+        assert!(seen(&gave[0]) && seen(&gave[1]), "the tools had their secret: {gave:?}");
+        assert!(gave[2]["content"].to_string().contains("PATH="), "{}", gave[2]);
+        no_secret_is_in(&world, &shown);
+
+        let said = world.rye(&go);
+        assert_eq!((said.status, said.code().as_str()), (7, "provider.refused"), "{said:?}");
+        no_secret_is_in(&world, &format!("{said:?}\n{}", told_of(&world, &newest())));
+
+        // In a process of its own, while the model speaks and when it was cancelled.
+        let told = crate::async_runs::start(&world, &["directive:acme/go", "--thread", "fork"]);
+        (0..5).for_each(|_| server.server.wait_until_asked());
+        no_secret_is_in(&world, &told.to_string());
+        let id = crate::async_runs::id_of(&told);
+        assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
+        server.server.wait_until_left();
+        no_secret_is_in(&world, &told_of(&world, &id));
+        server.requests();
     }
 }
 
