@@ -10,7 +10,7 @@ use super::{
     ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, reply, says,
     world,
 };
-use crate::http::server::{Reply, Server, answer};
+use crate::http::server::{Authority, Reply, Server, answer};
 use crate::threads::{events, fork, rows, transcript};
 use crate::world::World;
 
@@ -170,6 +170,29 @@ fn is_cut_in_each_turn(spoken: Spoken, words: &Words, cuts: &[usize]) {
     let whole = 35 * (turns as u64 + 1);
     assert_eq!(told["cost"]["tokens"].as_u64(), Some(held + whole));
     assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
+}
+
+#[test]
+fn a_stream_over_tls_that_is_cut_is_asked_for_again_until_it_comes_whole() {
+    for spoken in STREAMED {
+        let authority = Authority::new("one");
+        let whole = body(spoken, &hands_over(), 0);
+        let ends = [0, 1, whole.len() / 2, whole.len() - 1, whole.len()];
+        // The connection ends without a word that it does.
+        let cut = move |n: usize| Reply::Bytes((head(spoken) + &whole[..ends[n]]).into_bytes());
+        let identity = authority.identity("127.0.0.1", false);
+        let server = Checked::tls(&identity, spoken, move |_, n| cut(n));
+        let url = server.server.tls_url(if spoken.is_openai { "/v1" } else { "" });
+        let more = json!({"base_url": url, "retry": {"first_wait": "1ms"}});
+        let world = world(spoken, &server.server, &more);
+        let trusted = world.write_home("issuer.pem", authority.pem());
+        let world = world.env("SSL_CERT_FILE", trusted.to_str().unwrap());
+        let (status, told) = fork(&world, &[]);
+        assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{spoken:?} {told}");
+        assert_eq!((server.requests().len(), &told["cost"]["turns"]), (5, &json!(5)));
+        let failed = failures(&world, told["thread_id"].as_str().unwrap());
+        assert!(failed.iter().all(|(code, _)| code == "provider.unreachable"), "{failed:?}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use published::Expected;
 
-use crate::http::server::{Reply, Seen, Server, answer};
+use crate::http::server::{Identity, Reply, Seen, Server, answer};
 use crate::threads::directive;
 use crate::world::World;
 
@@ -270,6 +270,15 @@ impl Checked {
         answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
         Self::started(expected, answers, Server::new)
+    }
+
+    /// The same over TLS with this certificate.
+    pub fn tls(
+        identity: &Identity,
+        spoken: Spoken,
+        answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::started(Expected::of(spoken), answers, |checked| Server::tls(identity, checked))
     }
 
     fn started(
