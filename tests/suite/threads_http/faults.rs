@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::published::Expected;
 use super::{
-    ALL, CANARY, Checked, STREAMED, Spoken, Words, body, calls, hands_over, head, reply, says,
-    world,
+    ALL, CANARY, Checked, STREAMED, Words, body, calls, hands_over, head, reply, says, world,
 };
 use crate::http::server::{Authority, Reply, Server, answer};
 use crate::threads::{events, fork, rows, transcript};
@@ -102,74 +101,6 @@ fn where_nobody_listens_it_is_tried_again_and_told() {
     assert!(told["error"].as_str().unwrap().contains("nobody listens there"), "{told}");
     assert_eq!(failures(&world, &newest(&world)).len(), 5);
     assert_eq!(rows(&world)[0]["used"]["tokens"], 0, "nothing was sent");
-}
-
-#[test]
-fn a_stream_of_chat_that_is_cut_at_any_byte_is_asked_for_again_and_what_it_cost_is_counted() {
-    is_cut_at_any_byte(STREAMED[0]);
-}
-
-#[test]
-fn a_stream_of_messages_that_is_cut_at_any_byte_is_asked_for_again_and_what_it_cost_is_counted() {
-    is_cut_at_any_byte(STREAMED[1]);
-}
-
-/// How often a turn is cut before it comes whole, and how many turns one thread has: what a thread
-/// sends grows with each of its turns.
-const CUTS_OF_A_TURN: usize = 4;
-const TURNS_OF_A_THREAD: usize = 12;
-
-fn is_cut_at_any_byte(spoken: Spoken) {
-    let words = Words { piece: 3, ..says("Hel\u{e9}lo").and("acme_nobody", "{\"a\":1}") };
-    let whole = body(spoken, &words, 0);
-    let end = if spoken.is_openai { "data: [DONE]\n\n" } else { "\n\n" };
-    assert!(whole.ends_with(end));
-    // With its end mark an answer is whole, whatever becomes of the connection.
-    let cuts: Vec<usize> = (0..whole.len() - 1).collect();
-    for cuts in cuts.chunks(CUTS_OF_A_TURN * TURNS_OF_A_THREAD) {
-        is_cut_in_each_turn(spoken, &words, cuts);
-    }
-}
-
-/// One thread in which each turn is cut four times and comes whole the fifth.
-fn is_cut_in_each_turn(spoken: Spoken, words: &Words, cuts: &[usize]) {
-    let turns = cuts.len().div_ceil(CUTS_OF_A_TURN);
-    let again = CUTS_OF_A_TURN + 1;
-    let (said, places) = (words.clone(), cuts.to_vec());
-    let server = Checked::new(spoken, move |_, n| {
-        let (turn, at) = (n / again, n % again);
-        if turn == turns {
-            return reply(spoken, &hands_over(), turn);
-        }
-        let body = body(spoken, &said, turn).into_bytes();
-        let cut = match places.get(turn * CUTS_OF_A_TURN + at) {
-            Some(cut) if at < CUTS_OF_A_TURN => *cut,
-            None if at < CUTS_OF_A_TURN => *places.last().unwrap(),
-            _ => body.len(),
-        };
-        Reply::Bytes([head(spoken).as_bytes(), &body[..cut]].concat())
-    });
-    let world = world(spoken, &server.server, &json!({"retry": {"first_wait": "1ms"}}));
-    let most = ["turns=100000", "tokens=1000000000", "spend=1000000"];
-    let most: Vec<&str> = most.iter().flat_map(|limit| ["--limit", limit]).collect();
-    let (status, told) = fork(&world, &most);
-    assert_eq!(status, 0, "{spoken:?} {told}");
-    assert_eq!(server.requests().len(), turns * again + 1);
-    let id = told["thread_id"].as_str().unwrap();
-    let failed = failures(&world, id);
-    assert_eq!(failed.len(), turns * CUTS_OF_A_TURN, "each cut was found");
-    assert!(failed.iter().all(|(code, _)| code == "provider.unreachable"));
-    assert_eq!(events(&world, id, "cognition_out").len(), turns + 1);
-    assert_eq!(events(&world, id, "tool_call_result").len(), turns + 1, "each call once");
-    // What was begun and not ended counts as what was held for it.
-    assert_eq!(told["cost"]["turns"], turns * again + 1);
-    let held: u64 = events(&world, id, "provider_failed")
-        .iter()
-        .map(|event| event["usage"]["input_tokens"].as_u64().unwrap())
-        .sum();
-    let whole = 35 * (turns as u64 + 1);
-    assert_eq!(told["cost"]["tokens"].as_u64(), Some(held + whole));
-    assert_eq!(world.rye(&["thread", "verify", id]).status, 0);
 }
 
 #[test]

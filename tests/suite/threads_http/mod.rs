@@ -6,6 +6,7 @@ mod faults;
 mod killed;
 mod project;
 mod published;
+mod recorded;
 mod research;
 mod secrets;
 mod shown;
@@ -287,9 +288,13 @@ impl Checked {
         start: impl FnOnce(Box<dyn Fn(&Seen, usize) -> Reply + Send + Sync>) -> Server,
     ) -> Self {
         let wrong = Arc::<Mutex<Vec<String>>>::default();
-        let found = Arc::clone(&wrong);
+        let (found, last) = (Arc::clone(&wrong), Mutex::new(None));
         let checked = move |seen: &Seen, n: usize| {
-            found.lock().unwrap().extend(expected.wrong(seen));
+            // What is asked for again is the same request, and takes its time to check.
+            let before = last.lock().unwrap().replace(seen.clone());
+            if before.as_ref() != Some(seen) {
+                found.lock().unwrap().extend(expected.wrong(seen));
+            }
             answers(seen, n)
         };
         Self { server: start(Box::new(checked)), wrong }
