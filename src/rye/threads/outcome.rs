@@ -26,7 +26,14 @@ impl KnownRun {
     pub(super) fn with_failure(mut self) -> Self {
         let of_report = self.report().filter(|report| report["status"] == "error");
         self.failure = match (of_report, self.code()) {
-            (Some(report), _) => Some(failure_in(report).into()),
+            (Some(report), _) => {
+                let mut failure = failure_in(report);
+                // What a tool printed stands in its report.
+                if report["type"] == "tool" {
+                    failure.shift_remove("data");
+                }
+                Some(failure.into())
+            }
             (None, Some(code)) => self.failure_kept(code).map(Value::from),
             (None, None) => None,
         };
