@@ -53,13 +53,15 @@ enum Verb {
     },
     /// Follow what a thread does until it ends; nothing of it is checked
     ///
-    /// It ends as the thread does, with what `rye thread wait` gives. With `--json` each event is
-    /// an object on a line of its own, and so is the answer at the end.
+    /// It ends as the thread does, with what `rye thread wait` gives, which is checked. With
+    /// `--json` each event is an object on a line of its own, and so is the answer at the end.
     Tail {
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Wait until a thread or a detached run has ended, and give what it gave
+    ///
+    /// What is taken from the record of a thread is checked before, as `rye thread verify` does.
     Wait {
         #[arg(value_name = "ID")]
         id: String,
