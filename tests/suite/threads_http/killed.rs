@@ -90,9 +90,9 @@ fn goes_on(world: &World, first: usize, what: &str) {
     }
 }
 
-/// Each of these writes of the records is the last one in its turn: an odd stride comes before some
-/// and behind others.
-const STRIDE: usize = 7;
+/// How many steps lie between two kills. An odd number, so that some come before a write and some
+/// behind one.
+const STRIDE: usize = 5;
 
 #[test]
 fn killed_at_a_write_of_its_record_or_its_childs_a_thread_over_http_goes_on_and_repeats_nothing() {
