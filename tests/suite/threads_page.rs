@@ -27,6 +27,15 @@ fn newest(world: &World) -> String {
     rows(world).pop().unwrap()["thread_id"].as_str().unwrap().to_owned()
 }
 
+/// The one that is not among those that are known; it is one of them from here on.
+fn one_more(world: &World, known: &mut Vec<String>) -> String {
+    let ids = rows(world).into_iter().map(|row| row["thread_id"].as_str().unwrap().to_owned());
+    let more: Vec<String> = ids.filter(|id| !known.contains(id)).collect();
+    let [one] = &*more else { panic!("{more:?}") };
+    known.push(one.clone());
+    one.clone()
+}
+
 /// Runs a line of the page in a shell; `ID` is the thread that is meant.
 #[track_caller]
 fn typed(world: &World, line: &str, id: &str) -> String {
@@ -150,7 +159,7 @@ fn what_the_page_says_of_running_on_and_of_going_on_can_be_typed() {
         let id = ids.get(usize::from(line.contains("cancel"))).cloned().unwrap_or_default();
         typed(&world, line, &id);
         if line.ends_with("--async") {
-            ids.push(newest(&world));
+            one_more(&world, &mut ids);
         }
     }
     assert_eq!(ids.len(), 2);
@@ -160,7 +169,7 @@ fn what_the_page_says_of_running_on_and_of_going_on_can_be_typed() {
         let (_, told) = world.json(&["execute", "directive:acme/report", "--thread", "fork"]);
         assert_eq!(told["code"], "provider.bad_request", "{told}");
         turns.lock().unwrap().push_back(hands_over());
-        let said = typed(&world, line, &newest(&world));
+        let said = typed(&world, line, &one_more(&world, &mut ids));
         assert!(said.ends_with("{\"n\":7}\n"), "{line}: {said}");
     }
     assert_eq!(lines.lines().count(), 3);
