@@ -39,6 +39,12 @@ impl Approver {
         Some(Self { pid, start, place: Place::own() })
     }
 
+    /// One that this process started; `None` where it is gone, or cannot be looked at.
+    pub(super) fn started(pid: u32) -> Option<Self> {
+        let start = ProcessStat::read(pid)?.start;
+        Self::own().map(|own| Self { pid, start, ..own })
+    }
+
     /// This process, where it holds the lock of what it registers.
     pub(super) fn own_locked(has_lock: bool) -> Option<Self> {
         let own = Self::own()?;

@@ -59,7 +59,7 @@ pub(crate) struct DetachedRow {
     pub(crate) asked_at: String,
     pub(crate) ended_at: Option<String>,
     process: Option<Approver>,
-    /// Its own process runs it.
+    /// Its own process is there.
     is_claimed: bool,
     /// It is a thread that went on since, in another process.
     pub(crate) is_earlier: bool,
@@ -115,7 +115,8 @@ impl Registry {
 }
 
 impl DetachedRuns<'_> {
-    /// Gives a run a place, or lets it wait for one.
+    /// Gives a run a place, or lets it wait for one. Where the machine loses its power, it is as if
+    /// nobody had asked: neither the run nor what would start it goes on.
     ///
     /// # Errors
     /// `registry.io`. That too many wait is an answer; nothing is written then.
@@ -126,7 +127,7 @@ impl DetachedRuns<'_> {
     ) -> Result<Admitted, RegistryError> {
         let (own, name) = (Approver::own(), self.fresh_name()?);
         let key = new_key().map_err(|source| self.no_chance(source))?;
-        self.registry.in_one_step(|step| {
+        self.in_one_quick_step(|step| {
             reap(step)?;
             let (running, waiting) = (count(step, "running")?, count(step, "created")?);
             if waiting == 0 && running < new.places {
@@ -160,6 +161,22 @@ impl DetachedRuns<'_> {
         })
     }
 
+    /// The process that is to run it is there, and holds its place from now on, so that this one
+    /// may end. It is told what to run only then, so the two never wait for each other.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn hand_over(&mut self, id: &str, pid: u32) -> Result<(), RegistryError> {
+        // One that is gone leaves the place to this process, with whose end the run was killed.
+        let Some(child) = Approver::started(pid) else { return Ok(()) };
+        self.in_one_quick_step(|step| {
+            let sql = "UPDATE detached SET claimed = 2, pid = ?2, start = ?3, place = ?4
+                       WHERE id = ?1 AND state = 'running' AND claimed = 0";
+            let place = place_of(Some(child));
+            step.execute(sql, params![id, child.pid, child.start, place]).map(drop)
+        })
+    }
+
     /// This process is the one that runs it; false where it is not to run any more.
     ///
     /// # Errors
@@ -169,7 +186,7 @@ impl DetachedRuns<'_> {
         self.registry.in_one_step(|step| {
             let changed = step.execute(
                 "UPDATE detached SET claimed = 1, pid = ?2, start = ?3, place = ?4
-                 WHERE id = ?1 AND state = 'running' AND claimed = 0",
+                 WHERE id = ?1 AND state = 'running' AND claimed <> 1",
                 params![id, own.map(|own| own.pid), own.map(|own| own.start), place_of(own)],
             )?;
             Ok(changed == 1)
@@ -311,7 +328,7 @@ impl DetachedRuns<'_> {
     /// `registry.io`
     pub(crate) fn withdraw(&mut self, id: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            let sql = "DELETE FROM detached WHERE id = ?1 AND claimed = 0
+            let sql = "DELETE FROM detached WHERE id = ?1 AND claimed <> 1
                        AND state IN ('created', 'running')";
             step.execute(sql, [id]).map(drop)
         })
@@ -368,6 +385,22 @@ impl DetachedRuns<'_> {
             }),
             _ => Ok(found),
         }
+    }
+
+    /// One step that every other process knows of at once, and which is on the disk only with the
+    /// next one: for what means nothing once the machine was started anew.
+    fn in_one_quick_step<R>(
+        &mut self,
+        act: impl FnOnce(&Connection) -> rusqlite::Result<R>,
+    ) -> Result<R, RegistryError> {
+        let sync = |registry: &Registry, how: &str| {
+            let set = registry.db.pragma_update(None, "synchronous", how);
+            set.map_err(|error| registry.fail(error))
+        };
+        sync(self.registry, "normal")?;
+        let result = self.registry.in_one_step(act);
+        sync(self.registry, "full")?;
+        result
     }
 
     fn fresh_name(&self) -> Result<String, RegistryError> {
@@ -491,109 +524,4 @@ fn row(row: &Row<'_>) -> rusqlite::Result<DetachedRow> {
         is_claimed: row.get(11)?,
         is_earlier: row.get(12)?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Admitted, DetachedEnd, NewDetached, OneEnv};
-    use crate::registry::Registry;
-
-    fn new(id: &str, places: u64) -> NewDetached<'_> {
-        let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
-        NewDetached { id, kind, item, base, asked_at, places, request: id }
-    }
-
-    const ENV: OneEnv<'static> = OneEnv(b"A=1");
-    const END: DetachedEnd<'static> =
-        DetachedEnd { state: "completed", code: None, at: "y", report: "{}", receipts: None };
-
-    #[test]
-    fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        assert_eq!(registry.detached().admit(&new("a", 2), ENV).unwrap(), Admitted::Runs);
-        assert_eq!(registry.detached().admit(&new("b", 2), ENV).unwrap(), Admitted::Runs);
-        let Admitted::WaitsFor(launcher) = registry.detached().admit(&new("c", 2), ENV).unwrap()
-        else {
-            panic!("it waits")
-        };
-        assert_eq!(registry.detached().admit(&new("d", 2), ENV).unwrap(), Admitted::Waits);
-        // Another environment has a launcher of its own.
-        let other = registry.detached().admit(&new("e", 2), OneEnv(b"A=2")).unwrap();
-        let Admitted::WaitsFor(other) = other else { panic!("{other:?}") };
-        assert_ne!(launcher, other);
-        assert_eq!(registry.detached().next(&launcher).unwrap(), None, "there is no place");
-        assert!(registry.detached().claim("a").unwrap());
-        assert!(!registry.detached().claim("a").unwrap(), "once");
-        assert!(registry.detached().end("a", END).unwrap());
-        assert!(!registry.detached().end("a", END).unwrap(), "once");
-        assert_eq!(registry.detached().next(&other).unwrap(), None, "it is not its turn");
-        assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("c".into(), "c".into())));
-        assert_eq!(registry.detached().next(&launcher).unwrap(), None);
-        assert!(!registry.detached().end_launcher(&launcher).unwrap(), "somebody waits");
-        // Nobody who comes later overtakes.
-        assert_eq!(registry.detached().admit(&new("f", 9), ENV).unwrap(), Admitted::Waits);
-        for id in ["b", "c"] {
-            assert!(registry.detached().end(id, END).unwrap());
-        }
-        assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("d".into(), "d".into())));
-        assert_eq!(registry.detached().next(&other).unwrap(), Some(("e".into(), "e".into())));
-        assert_eq!(
-            registry.detached().next(&launcher).unwrap(),
-            Some(("f".into(), "f".into())),
-            "its own places"
-        );
-        assert!(registry.detached().end_launcher(&launcher).unwrap());
-        assert!(!registry.detached().claim_launcher(&launcher).unwrap(), "it ended");
-        let states: Vec<_> =
-            registry.detached().all().unwrap().into_iter().map(|row| row.state).collect();
-        assert_eq!(
-            states,
-            ["completed", "completed", "completed", "running", "running", "running"]
-        );
-        let db = std::fs::read(home.path().join(".ai/state/registry.db")).unwrap();
-        assert!(!String::from_utf8_lossy(&db).contains("A=1"), "no environment is kept");
-    }
-
-    #[test]
-    fn whose_process_is_gone_was_killed_and_whoever_waited_for_a_launcher_that_is_gone_too() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        for id in ["a", "b", "c"] {
-            registry.detached().admit(&new(id, 1), ENV).unwrap();
-        }
-        registry.db.execute("UPDATE detached SET start = start + 1 WHERE id = 'a'", []).unwrap();
-        assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, "killed");
-        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "created");
-        registry.db.execute("UPDATE launcher SET start = start + 1", []).unwrap();
-        for id in ["b", "c"] {
-            assert_eq!(registry.detached().one(id).unwrap().unwrap().0.state, "killed");
-        }
-        assert!(!registry.detached().claim("a").unwrap());
-        assert_eq!(registry.detached().admit(&new("d", 1), ENV).unwrap(), Admitted::Runs);
-    }
-
-    #[test]
-    fn so_many_wait_and_the_next_is_told_so() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        registry.detached().admit(&new("a", 1), ENV).unwrap();
-        registry.detached().admit(&new("b", 1), ENV).unwrap();
-        registry
-            .db
-            .execute(
-                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9998)
-                 INSERT INTO detached (id, kind, item, base, state, asked_at, places, launcher)
-                 SELECT 'n' || i, kind, item, base, state, asked_at, places, launcher FROM n, detached
-                 WHERE detached.id = 'b'",
-                [],
-            )
-            .unwrap();
-        assert_eq!(registry.detached().admit(&new("last", 1), ENV).unwrap(), Admitted::Waits);
-        assert_eq!(
-            registry.detached().admit(&new("more", 1), ENV).unwrap(),
-            Admitted::Full(10_000)
-        );
-        assert!(registry.detached().one("more").unwrap().is_none());
-    }
 }

@@ -18,6 +18,8 @@ mod approver;
 mod continued;
 mod db;
 mod detached;
+#[cfg(test)]
+mod detached_tests;
 mod due_receipts;
 mod env_digests;
 mod error;

@@ -98,9 +98,14 @@ impl Detaching<'_> {
         let started = match &admitted {
             Admitted::Full(waiting) => return Err(DetachError::Full { waiting: *waiting }.into()),
             Admitted::Waits => Ok(None),
-            Admitted::Runs => program::start(child::ENTRY, &at.vars, &at.cwd, &told)
-                .and_then(program::is_ready)
-                .map(Some),
+            Admitted::Runs => {
+                let started = program::start_untold(child::ENTRY, &at.vars, &at.cwd);
+                if let Ok(child) = &started {
+                    registry.detached().hand_over(&id, child.id())?;
+                }
+                let told = started.and_then(|child| program::tell(child, &told));
+                told.and_then(program::is_ready).map(Some)
+            }
             Admitted::WaitsFor(launcher) => {
                 let told = Launch { id: launcher.clone(), user: user.clone() }.to_text();
                 program::start(launcher::ENTRY, &at.vars, &at.cwd, &told)

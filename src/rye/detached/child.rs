@@ -36,6 +36,9 @@ pub(super) fn main() -> ExitCode {
 
 fn run() -> Option<()> {
     lead_own_session().ok()?;
+    // Neither the end of whoever asked nor of a terminal ends it from now on, so whoever asked is
+    // answered. It may be gone, which changes nothing.
+    let _ = say_ready();
     let start = Instant::now();
     let asked: DetachedRequest = serde_json::from_str(&told().ok()?).ok()?;
     let mut registry = Registry::open(&asked.user).ok()?;
@@ -44,8 +47,6 @@ fn run() -> Option<()> {
         return None;
     }
     let _held = hold_signals();
-    // Whoever asked may be gone, which changes nothing.
-    let _ = say_ready();
     let receipts = HeldReceipts::default();
     let end = ended(&asked, &receipts, start);
     let at = now().to_string();

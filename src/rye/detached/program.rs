@@ -30,21 +30,35 @@ pub(super) fn start(
     cwd: &Path,
     told: &str,
 ) -> Result<Child, DetachError> {
+    tell(start_untold(entry, vars, cwd)?, told)
+}
+
+/// Starts rye, which waits until it is told.
+///
+/// # Errors
+/// `async.cannot_start`
+pub(super) fn start_untold(entry: &str, vars: &Vars, cwd: &Path) -> Result<Child, DetachError> {
     if !IS_RYE.load(Ordering::Relaxed) {
         let why = "this program is not rye, but uses it as a library".into();
         return Err(DetachError::CannotStart { why });
     }
-    let failed = |error: io::Error| DetachError::CannotStart { why: error.to_string() };
     let mut command = Command::new("/proc/self/exe");
     command.arg0("rye").arg(entry).env_clear().envs(vars.pairs()).current_dir(cwd);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(failed)?;
+    command.spawn().map_err(|error| DetachError::CannotStart { why: error.to_string() })
+}
+
+/// Tells a process what it is to do.
+///
+/// # Errors
+/// `async.cannot_start`; it is ended then.
+pub(super) fn tell(mut child: Child, told: &str) -> Result<Child, DetachError> {
     let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(told.as_bytes()));
     match written {
         Ok(()) => Ok(child),
         Err(error) => {
             end(child);
-            Err(failed(error))
+            Err(DetachError::CannotStart { why: error.to_string() })
         }
     }
 }
