@@ -34,16 +34,19 @@ enum Verb {
     },
     /// Show one request: what would run, with which parameters, and what came of it
     Show {
+        /// Its id, as `rye pending list` shows it
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Run exactly what was asked for, once
     Approve {
+        /// Its id, as `rye pending list` shows it
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Say no; whoever waits is told why
     Reject {
+        /// Its id, as `rye pending list` shows it
         #[arg(value_name = "ID")]
         id: String,
         /// Why
