@@ -14,7 +14,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::execute::Mask;
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::rye::{RequestRows, SignRequest, WaitingThreads};
+use crate::rye::{RejectedInThread, RequestRows, SignRequest, WaitingThreads};
 use crate::trace::Quiet;
 
 /// See and decide what tools ask a person before they go on
@@ -34,19 +34,16 @@ enum Verb {
     },
     /// Show one request: what would run, with which parameters, and what came of it
     Show {
-        /// Its id, as `rye pending list` shows it
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Run exactly what was asked for, once
     Approve {
-        /// Its id, as `rye pending list` shows it
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Say no; whoever waits is told why
     Reject {
-        /// Its id, as `rye pending list` shows it
         #[arg(value_name = "ID")]
         id: String,
         /// Why
@@ -414,11 +411,23 @@ fn reject_in_thread(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let rye = context.rye_in(request.row.project.clone())?;
+    // Where its folder is gone, nothing goes on, and whoever rejects it ends the waiting.
+    let rye = match request.row.project.is_dir() {
+        true => context.rye_in(request.row.project.clone())?,
+        false => context.rye()?,
+    };
     let decision = rye.approvals().decision();
     match WaitingThreads::new(&rye).reject(request, &decision, reason, context.start, &Quiet)? {
-        Some(report) => Ok(super::execute::show(&report, None, context, out)),
-        None => Ok(rejected(request, out)),
+        RejectedInThread::WentOn(report) => Ok(super::execute::show(&report, None, context, out)),
+        RejectedInThread::Alone => Ok(rejected(request, out)),
+        RejectedInThread::Waits(why) => {
+            let thread = escape_line(request.row.thread.as_deref().unwrap_or_default());
+            out.note(&format!(
+                "its thread does not go on: {why}\n  help: bring that back and `rye thread resume \
+                 {thread}`, or end it with `rye thread cancel {thread}`"
+            ));
+            Ok(rejected(request, out))
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::code::Verdict;
 use crate::diagnostic::Failure;
 use crate::registry::{Decision, PendingRequest, Registry, RegistryError};
 use crate::report::metadata;
-use crate::rye::{RequestRows, Rye, WaitingThreads};
+use crate::rye::{RejectedInThread, RequestRows, Rye, WaitingThreads};
 use crate::trace::Quiet;
 
 /// What the one question of a call is named, from 2026-07-28 on.
@@ -197,10 +197,15 @@ fn rejected_in_thread(
 ) -> Result<Answer, Refusal> {
     let why = "a person said no at the client";
     let came = WaitingThreads::new(rye).reject(request, decision, why, call.start, &Quiet);
-    match came.transpose() {
-        Some(came) => Ok(call.told(None, |_| came)),
-        None => Err(RegistryError::Rejected { id: request.row.id.clone(), why: why.into() }.into()),
-    }
+    let report = match came {
+        Ok(RejectedInThread::WentOn(report)) => Ok(*report),
+        Ok(RejectedInThread::Alone | RejectedInThread::Waits(_)) => {
+            let (id, why) = (request.row.id.clone(), why.into());
+            return Err(RegistryError::Rejected { id, why }.into());
+        }
+        Err(failed) => Err(failed),
+    };
+    Ok(call.told(None, |_| report))
 }
 
 /// What the person said, of a snippet.

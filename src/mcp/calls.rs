@@ -237,17 +237,6 @@ pub(super) fn read<T: DeserializeOwned>(
         .map_err(|error| McpError::Arguments { tool: tool.into(), why: error.to_string() })
 }
 
-/// The facade of a folder that no client named; `None` outside of the roots.
-///
-/// # Errors
-/// Those of finding it.
-pub(super) fn rye_of(call: &Call<'_>, folder: &Path) -> Result<Option<Rye>, Refusal> {
-    let setup = &call.server.setup;
-    let real = folder.canonicalize().ok();
-    let real = real.filter(|real| setup.roots.iter().any(|root| real.starts_with(root)));
-    Ok(real.map(|real| (setup.project)(&real)).transpose()?)
-}
-
 impl<'a> Call<'a> {
     pub(super) fn new(server: &'a Server, log: &'a CallLog, is_cancelled: &'a AtomicBool) -> Self {
         Self { server, log, start: Instant::now(), is_cancelled, rye: OnceCell::new() }

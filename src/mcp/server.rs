@@ -23,6 +23,7 @@ use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
 use crate::host::{Pool, PoolSize, Signals};
 use crate::id::Pattern;
+use crate::registry::process_is_alone;
 use crate::rye::Rye;
 use crate::search::SearchIndex;
 
@@ -110,6 +111,7 @@ pub(crate) fn serve(setup: Setup, transport: ServerTransport) -> Result<McpEnd, 
     // This comes before any thread starts, because each thread inherits the signal mask.
     let signals = Signals::listen().map_err(McpError::from)?;
     has_threads().map_err(McpError::from)?;
+    process_is_alone(false);
     // An error of the project is reported before a client connects.
     let rye = (setup.project)(&setup.roots[0])?;
     if matches!(transport, ServerTransport::Http(_)) && rye.dev_mode() {

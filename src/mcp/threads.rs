@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::calls::{Answer, Call, Refusal, read, rye_of};
+use super::calls::{Answer, Call, Refusal, read};
 use super::error::McpError;
 use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
-use crate::rye::{KnownRun, Rye, WaitingThreads, listed_runs, threads_from_outside};
+use crate::rye::{KnownRun, Rye, listed_runs, threads_from_outside, waiting_above};
 use crate::thread::{ThreadError, duration_limit};
 
 /// The arguments of `rye_thread`.
@@ -56,11 +56,12 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
     match asked.action {
         Action::Wait => wait(rye, id, asked.timeout_ms.map(Duration::from_millis)),
         Action::Cancel => {
-            // Where it waits for a person, the one above it may go on, where they were started.
-            let asked_in = WaitingThreads::new(rye).asked_in(id)?;
-            let other = asked_in.map(|folder| rye_of(call, &folder)).transpose()?.flatten();
-            let rye = other.as_ref().unwrap_or(rye);
-            let mut told = threads_from_outside(rye)?.cancel(id)?.to_json();
+            let threads = threads_from_outside(rye)?;
+            let known = threads.cancel(id)?;
+            let mut told = known.to_json();
+            if let Some(above) = waiting_above(threads, &known)? {
+                told.insert("waits_above".into(), above.into());
+            }
             told.insert("status".into(), "success".into());
             Ok(Answer::shown(told.into()))
         }

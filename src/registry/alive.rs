@@ -41,17 +41,36 @@ fn open(path: &Path, make: bool) -> Option<File> {
 /// This process, which runs what it registers from now on. Where that cannot be locked, nobody
 /// elsewhere can tell how it is, and what is registered says so.
 pub(super) fn hold(registry: &Path, id: &str) -> Option<Approver> {
-    let path = place(registry, id);
+    hold_at(place(registry, id))
+}
+
+/// This process, which starts the process that is to run it: that has a lock of its own once it
+/// does, which counts from then on.
+pub(super) fn hold_to_start(registry: &Path, id: &str) -> Option<Approver> {
+    hold_at(place_to_start(registry, id))
+}
+
+/// The file of whoever starts what runs what is registered under that name.
+fn place_to_start(registry: &Path, id: &str) -> PathBuf {
+    place(registry, &format!("start {id}"))
+}
+
+fn hold_at(path: PathBuf) -> Option<Approver> {
     if let Some(folder) = path.parent() {
         let _ = DirBuilder::new().mode(0o700).create(folder);
     }
     let mut held = unpoisoned(HELD.lock());
-    if let Entry::Vacant(free) = held.entry(path)
-        && let Some(file) = open(free.key(), true).filter(is_locked)
-    {
-        free.insert(file);
-    }
-    Approver::own_locked(held.contains_key(&place(registry, id)))
+    let is_held = match held.entry(path) {
+        Entry::Occupied(_) => true,
+        Entry::Vacant(free) => match open(free.key(), true).filter(is_locked) {
+            Some(file) => {
+                free.insert(file);
+                true
+            }
+            None => false,
+        },
+    };
+    Approver::own_locked(is_held)
 }
 
 /// Locks it, where nobody else has it. Whoever had it before, or looks at it, frees it soon.
@@ -66,12 +85,21 @@ fn is_locked(file: &File) -> bool {
 
 /// It runs no more in this process, or it was taken for dead.
 pub(super) fn release(registry: &Path, id: &str) {
-    let path = place(registry, id);
+    release_at(&place(registry, id));
+    release_to_start(registry, id);
+}
+
+/// This process starts it no more: it runs, or it does not come to run.
+pub(super) fn release_to_start(registry: &Path, id: &str) {
+    release_at(&place_to_start(registry, id));
+}
+
+fn release_at(path: &Path) {
     let mut held = unpoisoned(HELD.lock());
     // One that another process holds is not taken away under it.
-    let file = held.remove(&path).or_else(|| open(&path, false).filter(|it| it.try_lock().is_ok()));
+    let file = held.remove(path).or_else(|| open(path, false).filter(|it| it.try_lock().is_ok()));
     if file.is_some() {
-        let _ = fs::remove_file(&path);
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -88,7 +116,11 @@ pub(super) fn is_gone(db: &Connection, id: &str, process: Approver) -> bool {
         return true;
     }
     let Some(registry) = db.path().filter(|_| process.has_lock()) else { return false };
-    let path = place(Path::new(registry), id);
-    let is_held_here = unpoisoned(HELD.lock()).contains_key(&path);
-    !is_held_here && open(&path, false).is_some_and(|file| file.try_lock_shared().is_ok())
+    // What is being started has the lock of whoever starts it, until it has its own.
+    let both = [place(Path::new(registry), id), place_to_start(Path::new(registry), id)];
+    let is_held = |path: &PathBuf| {
+        unpoisoned(HELD.lock()).contains_key(path)
+            || open(path, false).is_some_and(|file| file.try_lock_shared().is_err())
+    };
+    both.iter().any(|path| path.exists()) && !both.iter().any(is_held)
 }

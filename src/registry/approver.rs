@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::ProcessStat;
 
@@ -26,6 +27,18 @@ pub(super) struct Place {
     namespace: u64,
     /// The process holds the lock of what was registered; see `alive.rs`.
     has_lock: bool,
+    /// The process has other work too.
+    is_shared: bool,
+}
+
+/// Whether this process runs what one command asked for, and nothing else.
+static IS_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Says whether this process runs what one command asked for, and nothing else: then it may be
+/// ended with what it registers. Before anybody says so, as in a program that uses rye as a
+/// library, it may not.
+pub(crate) fn process_is_alone(is_alone: bool) {
+    IS_ALONE.store(is_alone, Ordering::Relaxed);
 }
 
 impl Approver {
@@ -48,13 +61,19 @@ impl Approver {
     /// This process, where it holds the lock of what it registers.
     pub(super) fn own_locked(has_lock: bool) -> Option<Self> {
         let own = Self::own()?;
-        let place = own.place.map(|place| Place { has_lock, ..place });
+        let is_shared = !IS_ALONE.load(Ordering::Relaxed);
+        let place = own.place.map(|place| Place { has_lock, is_shared, ..place });
         Some(Self { place, ..own })
     }
 
     /// Whether it held the lock of what was registered.
     pub(super) fn has_lock(self) -> bool {
         self.place.is_some_and(|place| place.has_lock)
+    }
+
+    /// Whether it has other work than what was registered.
+    pub(super) fn is_shared(self) -> bool {
+        self.place.is_some_and(|place| place.is_shared)
     }
 
     /// It runs no more. Where processes cannot be looked at, nobody knows that, nor of one that
@@ -88,7 +107,7 @@ impl Place {
             let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
             let boot = u128::from_str_radix(&boot.trim().replace('-', ""), 16).ok()?;
             let namespace = fs::metadata("/proc/self/ns/pid").ok()?.ino();
-            Some(Self { boot, namespace, has_lock: false })
+            Some(Self { boot, namespace, has_lock: false, is_shared: false })
         })
     }
 }
@@ -96,7 +115,8 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lock = if self.has_lock { LOCKED } else { "" };
-        write!(f, "{:032x}:{}{lock}", self.boot, self.namespace)
+        let shared = if self.is_shared { SHARED } else { "" };
+        write!(f, "{:032x}:{}{lock}{shared}", self.boot, self.namespace)
     }
 }
 
@@ -104,16 +124,22 @@ impl FromStr for Place {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
+        let plain = text.strip_suffix(SHARED);
+        let (is_shared, text) = (plain.is_some(), plain.unwrap_or(text));
         let plain = text.strip_suffix(LOCKED);
         let (has_lock, text) = (plain.is_some(), plain.unwrap_or(text));
         let (boot, namespace) = text.split_once(':').ok_or(())?;
         let boot = u128::from_str_radix(boot, 16).map_err(drop)?;
-        Ok(Self { boot, namespace: namespace.parse().map_err(drop)?, has_lock })
+        let namespace = namespace.parse().map_err(drop)?;
+        Ok(Self { boot, namespace, has_lock, is_shared })
     }
 }
 
 /// How the place of a process ends that holds the lock of what was registered.
 const LOCKED: &str = ":locked";
+
+/// The same of one that has other work too.
+const SHARED: &str = ":shared";
 
 /// As the registry keeps the place of a process.
 pub(super) fn place_of(process: Option<Approver>) -> Option<String> {

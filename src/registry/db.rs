@@ -127,6 +127,38 @@ const STEPS: &[&str] = &[
     "ALTER TABLE thread ADD COLUMN continued_by TEXT;",
     // Receipts of a run that are signed and not written yet, as `DueReceipts`.
     "ALTER TABLE detached ADD COLUMN receipts TEXT;",
+    // A run may wait for a person, by the request with that id.
+    "
+    CREATE TABLE detached_now (
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        item TEXT NOT NULL,
+        base TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('created', 'running', 'waiting', 'completed',
+            'failed', 'cancelled', 'killed')),
+        code TEXT,
+        asked_at TEXT NOT NULL,
+        ended_at TEXT,
+        places INTEGER NOT NULL,
+        pid INTEGER,
+        start INTEGER,
+        claimed INTEGER NOT NULL DEFAULT 0,
+        launcher TEXT,
+        request TEXT,
+        report TEXT,
+        is_earlier INTEGER NOT NULL DEFAULT 0,
+        place TEXT,
+        receipts TEXT,
+        pending TEXT
+    ) STRICT;
+    INSERT INTO detached_now (rowid, id, kind, item, base, state, code, asked_at, ended_at, places,
+        pid, start, claimed, launcher, request, report, is_earlier, place, receipts)
+        SELECT rowid, id, kind, item, base, state, code, asked_at, ended_at, places,
+        pid, start, claimed, launcher, request, report, is_earlier, place, receipts FROM detached;
+    DROP TABLE detached;
+    ALTER TABLE detached_now RENAME TO detached;
+    CREATE INDEX detached_state ON detached (state);
+    ",
 ];
 
 /// The registry of one person.

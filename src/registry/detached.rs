@@ -11,8 +11,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::alive;
 use super::approver::{Approver, place_from, place_of};
-use super::db::Registry;
+use super::db::{NOW, Registry};
 use super::error::RegistryError;
+use super::launchers::launchers;
 use super::one_env::{OneEnv, new_key};
 use crate::base::limits::{DETACHED_KEPT, DETACHED_WAITING};
 
@@ -52,12 +53,14 @@ pub(crate) struct DetachedRow {
     pub(crate) kind: String,
     pub(crate) item: String,
     pub(crate) base: String,
-    /// `created`, `running`, `completed`, `failed`, `cancelled` or `killed`.
+    /// `created`, `running`, `waiting`, `completed`, `failed`, `cancelled` or `killed`.
     pub(crate) state: String,
     /// Why it failed.
     pub(crate) code: Option<String>,
     pub(crate) asked_at: String,
     pub(crate) ended_at: Option<String>,
+    /// The request for which it waits, or waited.
+    pub(crate) pending: Option<String>,
     process: Option<Approver>,
     /// Its own process is there.
     is_claimed: bool,
@@ -79,10 +82,18 @@ pub(crate) struct DetachedEnd<'a> {
     pub(crate) report: &'a str,
     /// Receipts that are to be written once this stands there.
     pub(crate) receipts: Option<&'a str>,
+    /// The request by which it waits for a person; then it did not end.
+    pub(crate) pending: Option<&'a str>,
 }
 
 const ROW: &str = "id, kind, item, base, state, code, asked_at, ended_at, pid, start, place, \
-                   claimed, is_earlier";
+                   claimed, is_earlier, pending";
+
+impl<'a> DetachedEnd<'a> {
+    fn ended_at(self) -> Option<&'a str> {
+        Some(self.at).filter(|_| self.pending.is_none())
+    }
+}
 
 impl DetachedRow {
     /// The number of the process that runs it.
@@ -125,9 +136,13 @@ impl DetachedRuns<'_> {
         new: &NewDetached<'_>,
         env: OneEnv<'_>,
     ) -> Result<Admitted, RegistryError> {
-        let (own, name) = (Approver::own(), self.fresh_name()?);
+        let name = self.fresh_name()?;
         let key = new_key().map_err(|source| self.no_chance(source))?;
-        self.in_one_quick_step(|step| {
+        let path = self.registry.path.clone();
+        // Whichever of both it starts; the other lock is given back at once.
+        let own = alive::hold_to_start(&path, &lock_of(new.id));
+        let starter = alive::hold_to_start(&path, &name);
+        let admitted = self.in_one_quick_step(|step| {
             reap(step)?;
             let (running, waiting) = (count(step, "running")?, count(step, "created")?);
             if waiting == 0 && running < new.places {
@@ -148,9 +163,9 @@ impl DetachedRuns<'_> {
                             name,
                             key,
                             env.digest(&key),
-                            own.map(|own| own.pid),
-                            own.map(|own| own.start),
-                            place_of(own)
+                            starter.map(|own| own.pid),
+                            starter.map(|own| own.start),
+                            place_of(starter)
                         ],
                     )?;
                     (name.clone(), false)
@@ -158,7 +173,21 @@ impl DetachedRuns<'_> {
             };
             insert(step, new, "created", None, Some(&launcher))?;
             Ok(if is_there { Admitted::Waits } else { Admitted::WaitsFor(launcher) })
-        })
+        });
+        if !matches!(admitted, Ok(Admitted::Runs)) {
+            alive::release_to_start(&path, &lock_of(new.id));
+        }
+        if !matches!(admitted, Ok(Admitted::WaitsFor(_))) {
+            alive::release_to_start(&path, &name);
+        }
+        admitted
+    }
+
+    /// What this process was to start is there, or does not come to be: a run, or a launcher.
+    pub(crate) fn is_started(&mut self, id: &str) {
+        for name in [id, &lock_of(id)] {
+            alive::release_to_start(&self.registry.path, name);
+        }
     }
 
     /// The process that is to run it is there, and holds its place from now on, so that this one
@@ -193,21 +222,6 @@ impl DetachedRuns<'_> {
         })
     }
 
-    /// This process starts what waits with this launcher; false where nobody waits for it.
-    ///
-    /// # Errors
-    /// `registry.io`
-    pub(crate) fn claim_launcher(&mut self, id: &str) -> Result<bool, RegistryError> {
-        let own = alive::hold(&self.registry.path, id);
-        self.registry.in_one_step(|step| {
-            let changed = step.execute(
-                "UPDATE launcher SET pid = ?2, start = ?3, place = ?4 WHERE id = ?1",
-                params![id, own.map(|own| own.pid), own.map(|own| own.start), place_of(own)],
-            )?;
-            Ok(changed == 1)
-        })
-    }
-
     /// The request of the run that is next, where this launcher starts it and there is a place;
     /// this process holds the place until the run's own one claims it.
     ///
@@ -217,7 +231,7 @@ impl DetachedRuns<'_> {
         &mut self,
         launcher: &str,
     ) -> Result<Option<(String, String)>, RegistryError> {
-        let own = Approver::own();
+        let path = self.registry.path.clone();
         self.registry.in_one_step(|step| {
             reap(step)?;
             let sql = "SELECT id, launcher, places, request FROM detached WHERE state = 'created'
@@ -234,6 +248,7 @@ impl DetachedRuns<'_> {
             if by.as_deref() != Some(launcher) || count(step, "running")? >= places {
                 return Ok(None);
             }
+            let own = alive::hold_to_start(&path, &lock_of(&id));
             step.execute(
                 "UPDATE detached SET state = 'running', pid = ?2, start = ?3, place = ?4,
                  request = NULL, launcher = NULL WHERE id = ?1",
@@ -241,27 +256,6 @@ impl DetachedRuns<'_> {
             )?;
             Ok(Some((id, request.unwrap_or_default())))
         })
-    }
-
-    /// Ends a launcher for which nobody waits; false where somebody does.
-    ///
-    /// # Errors
-    /// `registry.io`
-    pub(crate) fn end_launcher(&mut self, id: &str) -> Result<bool, RegistryError> {
-        self.registry
-            .in_one_step(|step| {
-                let sql = "SELECT count(*) FROM detached WHERE state = 'created' AND launcher = ?1";
-                let waiting: u64 = step.query_row(sql, [id], |row| row.get(0))?;
-                if waiting == 0 {
-                    step.execute("DELETE FROM launcher WHERE id = ?1", [id])?;
-                }
-                Ok(waiting == 0)
-            })
-            .inspect(|has_ended| {
-                if *has_ended {
-                    alive::release(&self.registry.path, id);
-                }
-            })
     }
 
     /// Writes once how a run ended, which waits or runs; false where that stands there already. Its
@@ -274,9 +268,9 @@ impl DetachedRuns<'_> {
             .in_one_step(|step| {
                 let changed = step.execute(
                     "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
-                 request = NULL, launcher = NULL
+                 request = NULL, launcher = NULL, pending = ?6
                  WHERE id = ?1 AND state IN ('created', 'running')",
-                    params![id, end.state, end.code, end.at, end.report],
+                    params![id, end.state, end.code, end.ended_at(), end.report, end.pending],
                 )?;
                 let due = "UPDATE detached SET receipts = ?2 WHERE id = ?1";
                 step.execute(due, params![id, end.receipts])?;
@@ -294,16 +288,17 @@ impl DetachedRuns<'_> {
     pub(crate) fn forget_oldest(&mut self) -> Result<Vec<(String, String)>, RegistryError> {
         self.registry.in_one_step(|step| {
             let mut query = step.prepare(
-                "DELETE FROM detached WHERE state NOT IN ('created', 'running')
+                "DELETE FROM detached WHERE state NOT IN ('created', 'running', 'waiting')
                  AND receipts IS NULL AND rowid <=
-                 (SELECT rowid FROM detached WHERE state NOT IN ('created', 'running')
+                 (SELECT rowid FROM detached WHERE state NOT IN ('created', 'running', 'waiting')
                   ORDER BY rowid DESC LIMIT 1 OFFSET ?1) RETURNING base, id",
             )?;
             query.query_map([DETACHED_KEPT], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })
     }
 
-    /// Writes how a run ended that waits for its place; false where it does not wait any more.
+    /// Writes how a run ended that waits, for its place or for a person; false where it does not
+    /// wait any more.
     ///
     /// # Errors
     /// `registry.io`
@@ -315,7 +310,8 @@ impl DetachedRuns<'_> {
         self.registry.in_one_step(|step| {
             let changed = step.execute(
                 "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
-                 request = NULL, launcher = NULL WHERE id = ?1 AND state = 'created'",
+                 request = NULL, launcher = NULL
+                 WHERE id = ?1 AND state IN ('created', 'waiting')",
                 params![id, end.state, end.code, end.at, end.report],
             )?;
             Ok(changed == 1)
@@ -375,7 +371,7 @@ impl DetachedRuns<'_> {
     ) -> Result<Option<(DetachedRow, Option<String>)>, RegistryError> {
         let sql = format!("SELECT {ROW}, report FROM detached WHERE id = ?1");
         let one = |db: &Connection| {
-            db.query_row(&sql, [id], |all| Ok((row(all)?, all.get(13)?))).optional()
+            db.query_row(&sql, [id], |all| Ok((row(all)?, all.get(14)?))).optional()
         };
         let found = one(&self.registry.db).map_err(|error| self.registry.fail(error))?;
         match &found {
@@ -413,24 +409,7 @@ impl DetachedRuns<'_> {
     }
 }
 
-/// Somebody who starts what waits, in one environment.
-struct Launcher {
-    id: String,
-    key: String,
-    env: String,
-    process: Option<Approver>,
-}
-
-fn launchers(db: &Connection) -> rusqlite::Result<Vec<Launcher>> {
-    let mut query = db.prepare("SELECT id, key, env, pid, start, place FROM launcher")?;
-    let rows = query.query_map([], |row| {
-        let (id, key, env) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(Launcher { id, key, env, process: process(row, 3)? })
-    })?;
-    rows.collect()
-}
-
-fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
+pub(super) fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
     let both = row.get::<_, Option<u32>>(at)?.zip(row.get(at + 1)?);
     let place = place_from(row.get(at + 2)?);
     Ok(both.map(|(pid, start)| Approver { pid, start, place }))
@@ -478,16 +457,19 @@ fn insert(
 
 /// A run is taken for dead, whatever its process does; that stops once it sees it.
 pub(super) fn give_up_run(step: &Connection, id: &str) -> rusqlite::Result<()> {
-    let sql = "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL,
-               ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now')
-               WHERE id = ?1 AND state = 'running'";
-    step.execute(sql, [id]).map(drop)
+    let sql = format!(
+        "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL, ended_at = {NOW}
+         WHERE id = ?1 AND state = 'running'"
+    );
+    step.execute(&sql, [id]).map(drop)
 }
 
 /// What runs no more and did not say so was killed; what waits for a launcher that is gone, too.
 fn reap(step: &Connection) -> rusqlite::Result<()> {
-    let killed = "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL,
-                  ended_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now') WHERE state = ?1 AND ";
+    let killed = format!(
+        "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL, ended_at = {NOW}
+         WHERE state = ?1 AND "
+    );
     let mut query = step.prepare(&format!(
         "SELECT {ROW} FROM detached INDEXED BY detached_state WHERE state = 'running'"
     ))?;
@@ -523,5 +505,6 @@ fn row(row: &Row<'_>) -> rusqlite::Result<DetachedRow> {
         process: process(row, 8)?,
         is_claimed: row.get(11)?,
         is_earlier: row.get(12)?,
+        pending: row.get(13)?,
     })
 }

@@ -8,8 +8,14 @@ fn new(id: &str, places: u64) -> NewDetached<'_> {
 }
 
 const ENV: OneEnv<'static> = OneEnv(b"A=1");
-const END: DetachedEnd<'static> =
-    DetachedEnd { state: "completed", code: None, at: "y", report: "{}", receipts: None };
+const END: DetachedEnd<'static> = DetachedEnd {
+    state: "completed",
+    code: None,
+    at: "y",
+    report: "{}",
+    receipts: None,
+    pending: None,
+};
 
 #[test]
 fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {

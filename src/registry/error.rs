@@ -3,9 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use rusqlite::ErrorCode;
 use serde_json::{Map, Value, json};
 
 use super::pending::PendingState;
+use crate::base::durations::REGISTRY_WAIT_MS;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
 
@@ -52,6 +54,12 @@ pub(crate) enum RegistryError {
     Lost { id: String },
 }
 
+/// Another program holds a lock of the file.
+fn is_locked(source: &rusqlite::Error) -> bool {
+    let code = source.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 impl Diagnose for RegistryError {
     fn code(&self) -> Code {
         match self {
@@ -70,6 +78,11 @@ impl Diagnose for RegistryError {
 
     fn help(&self) -> Option<String> {
         Some(match self {
+            Self::Sql { source, .. } if is_locked(source) => format!(
+                "another program has held it for {} seconds and longer; end that, or try again \
+                 once it is done",
+                REGISTRY_WAIT_MS / 1000
+            ),
             Self::Open { .. } | Self::Sql { .. } | Self::Unwritten { .. } => {
                 "see whether the disk is full and the file is yours; what it held is kept".into()
             }
@@ -111,5 +124,20 @@ impl Diagnose for RegistryError {
             return Map::new();
         };
         [("id".to_owned(), json!(id))].into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RegistryError;
+    use crate::diagnostic::Diagnose;
+
+    #[test]
+    fn a_file_that_another_program_holds_is_not_taken_for_a_full_disk() {
+        for (code, said) in [(5, "another program"), (6, "another program"), (13, "disk is full")] {
+            let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            let error = RegistryError::Sql { path: "/r".into(), source };
+            assert!(error.help().unwrap().contains(said), "{code}: {:?}", error.help());
+        }
     }
 }

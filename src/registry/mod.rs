@@ -7,7 +7,8 @@
 //! `snippets.rs` snippets that do ·
 //! `threads.rs` threads and what they use, `thread_row.rs` one as it stands ·
 //! `thread_waits.rs` those that wait for a person ·
-//! `detached.rs` runs in processes of their own · `reaper.rs` of those whose process is gone ·
+//! `detached.rs` runs in processes of their own · `launchers.rs` what starts those that wait ·
+//! `reaper.rs` of those whose process is gone ·
 //! `continued.rs` one in whose place another goes on ·
 //! `threads_above.rs` which of them stand above a process ·
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
@@ -25,6 +26,7 @@ mod env_digests;
 mod error;
 #[cfg(test)]
 mod fixtures;
+mod launchers;
 #[cfg(test)]
 mod ledger_tests;
 mod one_env;
@@ -37,6 +39,7 @@ mod thread_waits;
 mod threads;
 mod threads_above;
 
+pub(crate) use approver::process_is_alone;
 pub(crate) use continued::Continuations;
 pub(crate) use db::Registry;
 pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};

@@ -144,6 +144,9 @@ mod tests {
         let waits = registry.detached().admit(&run("b"), OneEnv(b"A=1")).unwrap();
         let Admitted::WaitsFor(launcher) = waits else { panic!("{waits:?}") };
         assert!(registry.detached().claim_launcher(&launcher).unwrap());
+        for started in ["a", &launcher] {
+            registry.detached().is_started(started);
+        }
         for table in ["thread", "detached", "launcher"] {
             let moved = format!("UPDATE {table} SET start = start + 1, place = ?1 WHERE pid > 0");
             assert_eq!(registry.db.execute(&moved, [&elsewhere]).unwrap(), 1);
@@ -159,6 +162,46 @@ mod tests {
         assert_eq!(state(&mut registry), "killed");
         assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "killed");
         assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
+        registry.detached().is_started("c");
+        let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
+        assert_eq!(left, 0, "what is over leaves no file");
+    }
+
+    #[test]
+    fn whoever_asks_and_dies_in_a_namespace_that_is_gone_keeps_no_place_and_lets_nothing_wait() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let (elsewhere, _) = other_places();
+        let moved = |registry: &Registry, which: &str| {
+            let (table, rest) = which.split_once(' ').unwrap_or((which, ""));
+            let sql = format!("UPDATE {table} SET start = start + 1, place = ?1 {rest}");
+            let elsewhere = format!("{elsewhere}:locked");
+            assert_eq!(registry.db.execute(&sql, [&elsewhere]).unwrap(), 1, "{which}");
+        };
+        let state = |registry: &mut Registry, id: &str| {
+            registry.detached().one(id).unwrap().unwrap().0.state
+        };
+        assert_eq!(registry.detached().admit(&run("a"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
+        let waits = registry.detached().admit(&run("b"), OneEnv(b"A=1")).unwrap();
+        let Admitted::WaitsFor(launcher) = waits else { panic!("{waits:?}") };
+        moved(&registry, "detached WHERE state = 'running'");
+        moved(&registry, "launcher");
+        assert_eq!(state(&mut registry, "a"), "running", "it still starts");
+        assert_eq!(state(&mut registry, "b"), "created");
+        let path = registry.path.clone();
+        for name in ["start run a", &format!("start {launcher}")] {
+            leave(&path, name);
+        }
+        assert_eq!(state(&mut registry, "a"), "killed");
+        assert_eq!(state(&mut registry, "b"), "killed");
+        assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
+        // The run's own process has it now, whatever becomes of whoever asked.
+        assert!(registry.detached().claim("c").unwrap());
+        moved(&registry, "detached WHERE state = 'running'");
+        leave(&path, "start run c");
+        assert_eq!(state(&mut registry, "c"), "running");
+        leave(&path, "run c");
+        assert_eq!(state(&mut registry, "c"), "killed");
         let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
         assert_eq!(left, 0, "what is over leaves no file");
     }

@@ -64,6 +64,11 @@ impl ThreadRow {
         self.status == "running" && self.process.is_some_and(Approver::is_elsewhere)
     }
 
+    /// Its process has other work too, such as other calls of a server.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.status == "running" && self.process.is_some_and(Approver::is_shared)
+    }
+
     /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
     /// ask at once, one gets it. What it waits for is the request with that id: whatever else was
     /// asked for it is withdrawn. Where limits are given, they hold from here on, and so does the

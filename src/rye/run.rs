@@ -89,6 +89,8 @@ pub struct Request {
     pub(crate) limits: Map<String, Value>,
     /// The name of the thread that it becomes, where that was given out before.
     pub(super) thread_id: Option<ThreadId>,
+    /// What of that thread was verified when it was asked for, which alone may start.
+    pub(super) verified: Option<Value>,
     /// The thread that goes on with it.
     pub(super) resuming: Option<Box<Resuming>>,
     /// The thread whose model asks for this.
@@ -126,6 +128,7 @@ impl Request {
             model: None,
             limits: Map::new(),
             thread_id: None,
+            verified: None,
             resuming: None,
             parent: None,
         }

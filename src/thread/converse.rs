@@ -165,11 +165,11 @@ pub(crate) fn converse(
         },
         other => other,
     };
+    let cancelled = came.as_ref().err().and_then(|failure| as_cancelled(failure, thread.record));
     let (status, failure) = match &came {
         Ok(Came::Continues { .. }) => ("continued", None),
         Ok(_) => ("completed", None),
-        Err(failure) if failure.interrupted().is_some() => ("cancelled", Some(failure)),
-        Err(failure) if failure.reason() == THREAD_CANCELLED => ("cancelled", Some(failure)),
+        Err(_) if cancelled.is_some() => ("cancelled", cancelled.as_ref()),
         Err(failure) => ("failed", Some(failure)),
     };
     let ended = match &came {
@@ -187,6 +187,12 @@ pub(crate) fn converse(
     }
     let came = came?;
     written.map(|()| came)
+}
+
+/// Whether a verb asked it to stop, or a signal, a thread was cancelled.
+fn as_cancelled(failure: &Failure, record: &Record) -> Option<Failure> {
+    let is_cancelled = failure.interrupted().is_some() || failure.reason() == THREAD_CANCELLED;
+    is_cancelled.then(|| ThreadError::Cancelled { id: record.id().to_string() }.into())
 }
 
 /// Closes the sandbox of a thread once, whatever ends the thread.

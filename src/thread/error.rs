@@ -26,7 +26,9 @@ codes! {
     THREAD_LIMIT_EXCEEDED = "thread.limit_exceeded", Refused;
     THREAD_MISSING_OUTPUTS = "thread.missing_outputs", ToolFailed;
     THREAD_NO_PROVIDER = "thread.no_provider", Refused;
+    THREAD_NO_RECORD = "thread.no_record", NotFound;
     THREAD_NOT_A_PROVIDER = "thread.not_a_provider", Refused;
+    THREAD_NOT_ALONE = "thread.not_alone", Refused;
     THREAD_NOT_FOUND = "thread.not_found", NotFound;
     THREAD_NOT_RUNNING = "thread.not_running", Refused;
     THREAD_PROJECT_PROVIDER = "thread.project_provider", Refused;
@@ -78,6 +80,11 @@ pub(crate) enum ThreadError {
     Killed { id: String },
     #[error("`{id}` does not go on as it began: {} is different now", escape_line(.what))]
     Drifted { id: ThreadId, what: String },
+    #[error(
+        "`{id}` does not start: {} is different now from what was verified when it was asked for",
+        escape_line(.what)
+    )]
+    StartDrifted { id: ThreadId, what: String },
     #[error("`{id}` cannot go on here: {}", escape_line(.why))]
     NotResumable { id: ThreadId, why: String },
     #[error("`{id}` is continued: `{}` goes on for it", escape_line(.by))]
@@ -86,6 +93,14 @@ pub(crate) enum ThreadError {
     NotRunning { id: String, state: String },
     #[error("`{}` could not be killed: {source}", escape_line(.id))]
     NotKilled { id: String, source: io::Error },
+    #[error(
+        "`{}` runs in the process of `{}`, which would be ended too",
+        escape_line(.id),
+        escape_line(.top)
+    )]
+    NotAlone { id: String, top: String },
+    #[error("`{}` {}", escape_line(.id), without_record(.id, .item, .state))]
+    NoRecord { id: String, item: String, state: String },
     #[error("`{id}` waits until a person decided `{}`", escape_line(.pending))]
     Waits { id: ThreadId, pending: String },
     #[error("`{}` asks a person, and `{id}` cannot wait for one", escape_line(.item))]
@@ -127,6 +142,17 @@ pub(crate) enum ThreadError {
     ScriptEnded { provider: Ref, turns: usize },
 }
 
+/// Why a run has no record.
+fn without_record(id: &str, item: &str, state: &str) -> String {
+    let item = escape_line(item);
+    match state {
+        _ if is_uuid(id) => format!("is a run of `{item}` and not a thread, so it has no record"),
+        "created" => format!("has no record yet: it waits for a place to run `{item}`"),
+        "running" => format!("has no record yet: it is about to begin `{item}`"),
+        state => format!("has no record: it is {state}, and did not begin `{item}`"),
+    }
+}
+
 /// How a limit stopped a thread, which "1 of 0" would not tell where it allows nothing.
 fn stopped_at(breach: &Breach) -> String {
     let Breach { limit, current, max, is_ahead } = breach;
@@ -164,6 +190,23 @@ fn stopped_at(breach: &Breach) -> String {
                 ),
             }
         }
+    }
+}
+
+/// What to do where a limit stopped a thread.
+fn allow_more(id: &ThreadId, breach: &Breach) -> String {
+    match breach.limit {
+        // A thread that may not start below another is not there to go on.
+        "depth" | "spawns" => {
+            "allow more with `--limit`, or in `<limits>`, of the thread at the top".into()
+        }
+        "context_window" => "its model gave no summary for the thread that was to go on; name a \
+                             model with a larger context window, or give it less to do"
+            .into(),
+        limit => format!(
+            "`rye thread show {id}` says how far it came; it goes on with more by `rye thread \
+             resume {id} --limit {limit}=…`, up to the `most` of `config:agent/limits`"
+        ),
     }
 }
 
@@ -237,12 +280,14 @@ impl Diagnose for ThreadError {
             Self::RiskNotAcknowledged { .. } => THREAD_RISK_NOT_ACKNOWLEDGED,
             Self::BadLimit { .. } => THREAD_BAD_LIMIT,
             Self::Outside | Self::NotWithin { .. } | Self::Within => THREAD_OUTSIDE,
-            Self::Drifted { .. } => THREAD_DRIFTED,
+            Self::Drifted { .. } | Self::StartDrifted { .. } => THREAD_DRIFTED,
             Self::NotResumable { .. } | Self::Continued { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
             Self::CannotWait { .. } => THREAD_CANNOT_WAIT,
             Self::Killed { .. } => THREAD_KILLED,
             Self::NotRunning { .. } | Self::NotKilled { .. } => THREAD_NOT_RUNNING,
+            Self::NotAlone { .. } => THREAD_NOT_ALONE,
+            Self::NoRecord { .. } => THREAD_NO_RECORD,
             Self::StillRuns { .. } => THREAD_STILL_RUNS,
             Self::Waits { .. } => THREAD_WAITS,
             Self::LimitExceeded { .. } => THREAD_LIMIT_EXCEEDED,
@@ -286,6 +331,9 @@ impl Diagnose for ThreadError {
             Self::Cancelled { id } | Self::Killed { id } => format!(
                 "`rye thread show {id}` says how far it came; `rye thread resume {id}` goes on"
             ),
+            Self::StartDrifted { .. } => {
+                "look at what changed, and start it anew with `rye execute`".into()
+            }
             Self::Drifted { .. } => {
                 "start a new thread with `rye execute`, or bring back what it began with".into()
             }
@@ -293,6 +341,16 @@ impl Diagnose for ThreadError {
             Self::Continued { by, .. } => format!("go on with `rye thread resume {by}`"),
             Self::NotRunning { .. } => "`rye thread list` shows what runs".into(),
             Self::NotKilled { .. } => "its process belongs to somebody else; see `ps`".into(),
+            Self::NotAlone { id, top } => format!(
+                "end it alone with `rye thread cancel {id}`, or all of them with `rye thread kill \
+                 {top}`"
+            ),
+            Self::NoRecord { id, state, .. } => match state.as_str() {
+                "created" | "running" if !is_uuid(id) => {
+                    format!("`rye thread wait {id}` waits until it ended")
+                }
+                _ => format!("`rye thread show {id}` says what came of it"),
+            },
             Self::StillRuns { id, .. } => {
                 format!("wait longer, or end it with `rye thread cancel {id}`")
             }
@@ -308,20 +366,7 @@ impl Diagnose for ThreadError {
                 "call what it runs as a tool of the thread, or start it in a terminal of your own"
                     .into()
             }
-            // A thread that may not start below another is not there to go on.
-            Self::LimitExceeded { breach: Breach { limit: "depth" | "spawns", .. }, .. } => {
-                "allow more with `--limit`, or in `<limits>`, of the thread at the top".into()
-            }
-            Self::LimitExceeded { breach: Breach { limit: "context_window", .. }, .. } => {
-                "its model gave no summary for the thread that was to go on; name a model with a \
-                 larger context window, or give it less to do"
-                    .into()
-            }
-            Self::LimitExceeded { id, breach } => format!(
-                "`rye thread show {id}` says how far it came; it goes on with more by `rye thread \
-                 resume {id} --limit {}=…`, up to the `most` of `config:agent/limits`",
-                breach.limit
-            ),
+            Self::LimitExceeded { id, breach } => allow_more(id, breach),
             Self::MissingOutputs { id, .. } => format!(
                 "`rye thread show {id}` says how far it came; say in the directive when it hands \
                  over, or add `required=\"false\"` to an output that may be missing"
@@ -388,11 +433,14 @@ impl Diagnose for ThreadError {
             Self::Cancelled { id }
             | Self::Killed { id }
             | Self::NotRunning { id, .. }
+            | Self::NoRecord { id, .. }
             | Self::NotKilled { id, .. }
             | Self::StillRuns { id, .. } => object(json!({"thread_id": id})),
             Self::Drifted { id, .. }
+            | Self::StartDrifted { id, .. }
             | Self::NotResumable { id, .. }
             | Self::RecordGone { id, .. } => object(json!({"thread_id": id.as_str()})),
+            Self::NotAlone { id, top } => object(json!({"thread_id": id, "top": top})),
             Self::Continued { id, by } => {
                 object(json!({"thread_id": id.as_str(), "continued_by": by}))
             }

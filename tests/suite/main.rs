@@ -103,6 +103,7 @@ mod thread_tail;
 mod thread_told;
 mod thread_verbs;
 mod thread_waits;
+mod thread_waits_end;
 mod threads;
 #[cfg(feature = "http")]
 mod threads_http;

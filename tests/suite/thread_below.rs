@@ -164,7 +164,7 @@ fn a_child_is_given_no_more_than_its_parent_has_left_and_the_registry_and_its_re
         let row = &rows(&world)[at];
         let want = json!({
             "turns": turns, "tokens": 90_000 - 15 * used, "spend_micros": 900_000 - 20 * used,
-            "spawns": spawns,
+            "spawns": spawns, "depth": depth,
         });
         assert_eq!(row["limits"], want, "{at}");
         let began = &events(&world, row["thread_id"].as_str().unwrap(), "thread_started")[0];

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::async_runs::{eventually, id_of, is_alive, kill, start, state, tool};
 use crate::http::server::Reply;
-use crate::threads::{ONLY_ECHO, call, directive, events, hand_over, provider, rows, world};
+use crate::threads::{
+    ONLY_ECHO, call, directive, events, hand_over, provider, rows, transcript, world,
+};
 use crate::threads_http::{self, CANARY, Checked};
 use crate::world::World;
 
@@ -207,6 +209,102 @@ fn a_child_alone_is_cancelled_and_its_parent_is_told_and_goes_on() {
     );
     nothing_runs(&world);
     assert_eq!(held(&world), 0);
+}
+
+#[test]
+fn a_child_is_not_killed_with_its_parent_but_by_a_word_and_a_cancelled_thread_has_one_code() {
+    let world = deep();
+    let told = start(&world, GO);
+    let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
+    eventually("it is under way", || is_under_way(&world));
+    let child = id_of(&rows(&world)[1]);
+    let (status, told) = world.json(&["thread", "kill", &child]);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.not_alone")), "{told}");
+    assert_eq!(told["data"]["top"], json!(id));
+    for said in [format!("rye thread cancel {child}"), format!("rye thread kill {id}")] {
+        assert!(told["help"].as_str().unwrap().contains(&said), "{told}");
+    }
+    assert!(is_alive(pid) && is_under_way(&world), "nothing ended");
+    assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
+    for row in rows(&world) {
+        let code = &row["thread_code"];
+        assert_eq!(
+            (&row["thread_status"], code),
+            (&json!("cancelled"), &json!("thread.cancelled"))
+        );
+        let (began, ended) = (row["started_at"].as_str().unwrap(), row["ended_at"].as_str());
+        assert!(ended.unwrap() >= began, "{row}");
+        let ended = &events(&world, row["thread_id"].as_str().unwrap(), "thread_ended")[0];
+        assert_eq!(ended["code"], "thread.cancelled");
+    }
+}
+
+#[test]
+fn what_has_no_record_is_told_as_what_it_is() {
+    let world = deep();
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+    let run = id_of(&start(&world, &["tool:acme/stays"]));
+    eventually("it is under way", || is_under_way(&world));
+    let waits = start(&world, GO);
+    assert_eq!(waits["state"], "created", "{waits}");
+    let waits = id_of(&waits);
+    for (id, said, help) in [
+        (&run, "is a run of `tool:acme/stays` and not a thread", "rye thread show"),
+        (&waits, "waits for a place", "rye thread wait"),
+    ] {
+        for verb in ["verify", "export", "resume"] {
+            let (status, told) = world.json(&["thread", verb, id]);
+            assert_eq!((status, &told["code"]), (3, &json!("thread.no_record")), "{verb} {told}");
+            assert!(told["error"].as_str().unwrap().contains(said), "{told}");
+            assert!(told["help"].as_str().unwrap().contains(help), "{told}");
+        }
+    }
+    for id in [&waits, &run] {
+        assert_eq!(world.json(&["thread", "cancel", id]).0, 0);
+        let (status, told) = world.json(&["thread", "wait", id]);
+        assert_eq!((status, &told["code"]), (6, &json!("thread.cancelled")), "{told}");
+    }
+    let told = world.json(&["thread", "verify", &waits]).1;
+    assert!(
+        told["error"].as_str().unwrap().contains("it is cancelled, and did not begin"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_thread_that_waited_for_its_place_runs_what_was_verified_or_does_not_start_table() {
+    for what in ["nothing", "directive", "provider"] {
+        let world = deep();
+        world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+        let run = id_of(&start(&world, &["tool:acme/stays"]));
+        eventually("it is under way", || is_under_way(&world));
+        world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"5\"", ONLY_ECHO));
+        world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
+        let waits = id_of(&start(&world, GO));
+        match what {
+            "directive" => {
+                let text = directive("go", "turns=\"6\"", ONLY_ECHO);
+                drop(world.signed(".ai/directives/acme/go.md", &text));
+            }
+            "provider" => {
+                let turns = json!([call("acme_echo", &json!({})), hand_over()]);
+                drop(world.signed_home(".ai/tools/acme/script.yaml", &provider(&turns)));
+            }
+            _ => {}
+        }
+        assert_eq!(world.json(&["thread", "kill", &run]).0, 0);
+        let (status, told) = world.json(&["thread", "wait", &waits]);
+        if what == "nothing" {
+            assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+            continue;
+        }
+        assert_eq!((status, &told["code"]), (4, &json!("thread.drifted")), "{what} {told}");
+        assert!(
+            told["error"].as_str().unwrap().contains(what.replace("directive", "acme/go").as_str())
+        );
+        assert_eq!(state(&world, &waits), "failed");
+        assert!(!transcript(&world, &waits).exists(), "nothing of it began");
+    }
 }
 
 #[test]

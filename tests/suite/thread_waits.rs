@@ -26,7 +26,7 @@ const ITEM: &str = ".ai/tools/acme/pay.yaml";
 const BOTH: &str = "<execute><tool>acme.*</tool><directive>acme.*</directive></execute>";
 
 /// A project with a tool that asks before it pays, and a model that says these turns.
-fn asking(turns: &Value) -> World {
+pub fn asking(turns: &Value) -> World {
     let world = world(turns, "turns=\"9\"", BOTH).env("PAY_KEY", "canary-77aa01");
     world.write(".ai/tools/acme/pay-it.sh", PAYS);
     let item = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
@@ -37,7 +37,7 @@ fn asking(turns: &Value) -> World {
 }
 
 /// A turn of three calls, of which the second asks a person.
-fn three() -> Value {
+pub fn three() -> Value {
     json!({
         "calls": [
             {"name": "acme_echo", "arguments": {"n": 1}},
@@ -53,36 +53,36 @@ fn lines(world: &World, file: &str) -> usize {
 }
 
 /// How often the tool paid, and how often the other one ran.
-fn did(world: &World) -> (usize, usize) {
+pub fn did(world: &World) -> (usize, usize) {
     (lines(world, "paid"), lines(world, "ran"))
 }
 
 /// Starts a thread that comes to wait; its id, and that of the request.
-fn waits(world: &World) -> (String, String) {
+pub fn waits(world: &World) -> (String, String) {
     let (status, told) = fork(world, &[]);
     assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     (text(&told["thread_id"]), text(&told["pending"]["id"]))
 }
 
-fn row(world: &World, id: &str) -> Value {
+pub fn row(world: &World, id: &str) -> Value {
     rows(world).into_iter().find(|row| row["thread_id"] == id).unwrap()
 }
 
 /// What its model was told of each call, in order.
-fn gave(world: &World, id: &str) -> Vec<Value> {
+pub fn gave(world: &World, id: &str) -> Vec<Value> {
     let gave = events(world, id, "tool_call_result").into_iter();
     gave.map(|event| serde_json::from_str(event["content"].as_str().unwrap()).unwrap()).collect()
 }
 
-fn verified(world: &World, id: &str) -> Value {
+pub fn verified(world: &World, id: &str) -> Value {
     let (status, told) = world.json(&["thread", "verify", id]);
     assert_eq!(status, 0, "{told}");
     told
 }
 
 /// Nothing is held for any thread.
-fn nothing_is_held(world: &World) {
+pub fn nothing_is_held(world: &World) {
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
     let sql = "SELECT coalesce(sum(held_turns + held_tokens + held_spend), 0) FROM thread";
     assert_eq!(db.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap(), 0);
@@ -270,7 +270,7 @@ fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
 }
 
 /// A thread that waits for its child, which waits for a person: the ids, and that of the request.
-fn parent_and_child() -> (World, String, String, String) {
+pub fn parent_and_child() -> (World, String, String, String) {
     let below = json!({"item_id": "directive:acme/child", "thread": "fork"});
     waiting_below(&json!([call("rye_execute", &below), hand_over()]))
 }
@@ -288,70 +288,6 @@ fn waiting_below(parent: &Value) -> (World, String, String, String) {
         assert_eq!(row(&world, id)["thread_status"], "waiting");
     }
     (world, id, child, request)
-}
-
-/// It ended so, which its record says too, and nobody can decide what it asked.
-fn ended_as(world: &World, id: &str, request: &str, status: &str) {
-    let now = row(world, id);
-    let code = format!("thread.{status}");
-    assert_eq!((&now["thread_status"], &now["thread_code"]), (&json!(status), &json!(code)));
-    assert!(now["ended_at"].is_string(), "{now}");
-    let told = verified(world, id);
-    assert_eq!((&told["thread_status"], &told["final"]), (&json!(status), &json!(true)), "{told}");
-    assert_eq!(events(world, id, "thread_ended")[0]["status"], json!(status));
-    assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
-    assert_eq!(world.json(&["pending", "show", request]).1["state"], "rejected");
-    let (status, told) = world.json(&["pending", "approve", request]);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
-    nothing_is_held(world);
-}
-
-#[test]
-fn a_thread_that_waits_is_cancelled_or_killed_and_what_it_asked_is_withdrawn() {
-    for (verb, status) in [("cancel", "cancelled"), ("kill", "killed")] {
-        let world = asking(&json!([three(), hand_over()]));
-        let (id, request) = waits(&world);
-        let anywhere = world.outside().join("anywhere");
-        fs::create_dir(&anywhere).unwrap();
-        let said = world.rye_in(&anywhere, &["thread", verb, &id, "--json"], b"");
-        assert_eq!((said.status, &said.json()["thread_status"]), (0, &json!(status)), "{said:?}");
-        ended_as(&world, &id, &request, status);
-        assert_eq!(did(&world), (0, 1));
-        let (exit, told) = world.json(&["thread", "wait", &id]);
-        let code = format!("thread.{status}");
-        assert_ne!((exit, &told["code"]), (0, &json!(code)), "{told}");
-        assert_eq!(told["code"], json!(code), "{told}");
-        let (exit, told) = world.json(&["thread", verb, &id]);
-        assert_eq!((exit, &told["code"]), (4, &json!("thread.not_running")), "{told}");
-    }
-}
-
-#[test]
-fn whoever_cancels_the_top_of_threads_that_wait_cancels_all_of_them() {
-    let (world, id, child, request) = parent_and_child();
-    assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
-    for id in [&id, &child] {
-        ended_as(&world, id, &request, "cancelled");
-    }
-    assert_eq!(did(&world), (0, 0));
-    // Who goes on with it all the same is told what became of the one below.
-    let (status, told) = world.json(&["thread", "resume", &id]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
-    assert_eq!(gave(&world, &id)[0]["detail"]["code"], "thread.cancelled");
-    assert_eq!(row(&world, &child)["thread_status"], "cancelled");
-    verified(&world, &id);
-}
-
-#[test]
-fn a_thread_whose_child_is_cancelled_while_both_wait_is_told_and_goes_on() {
-    let (world, id, child, request) = parent_and_child();
-    let (status, told) = world.json(&["thread", "cancel", &child]);
-    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
-    ended_as(&world, &child, &request, "cancelled");
-    assert_eq!(row(&world, &id)["thread_status"], "completed");
-    assert_eq!(gave(&world, &id)[0]["detail"]["code"], "thread.cancelled");
-    assert_eq!(did(&world), (0, 0));
-    verified(&world, &id);
 }
 
 #[test]
@@ -382,7 +318,9 @@ fn threads_of_no_project_are_ended_and_go_on_from_within_one_where_they_were_sta
     let (id, child, _) = start();
     let (status, told) = world.json(&["thread", "cancel", &child]);
     assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
-    assert_eq!(row(&world, &id)["thread_status"], "completed");
+    assert_eq!(told["waits_above"], json!(id));
+    let said = world.rye_in(&bare, &["thread", "resume", &id, "--json"], b"");
+    assert_eq!((said.status, &said.json()["outputs"]), (0, &json!({"n": 7})), "{said:?}");
     #[cfg(feature = "mcp")]
     {
         let (id, child, _) = start();
@@ -396,8 +334,11 @@ fn threads_of_no_project_are_ended_and_go_on_from_within_one_where_they_were_sta
         });
         let said = client.tool("rye_thread", &asked);
         let said = &said["structuredContent"];
-        assert_eq!(said["thread_status"], "cancelled", "{said}");
-        assert_eq!(row(&world, &id)["thread_status"], "completed");
+        assert_eq!(
+            (&said["thread_status"], &said["waits_above"]),
+            (&json!("cancelled"), &json!(id)),
+            "{said}"
+        );
     }
 }
 

@@ -48,7 +48,6 @@ enum Verb {
     /// Show what a thread was told, said and called, or what a detached run gave; nothing of it is
     /// checked
     Show {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -57,7 +56,6 @@ enum Verb {
     /// It ends as the thread does, with what `rye thread wait` gives, which is checked. With
     /// `--json` each event is an object on a line of its own, and so is the answer at the end.
     Tail {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -65,7 +63,6 @@ enum Verb {
     ///
     /// What is taken from the record of a thread is checked before, as `rye thread verify` does.
     Wait {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
         /// No longer than this, such as `10`, `500ms` or `2m`
@@ -74,25 +71,21 @@ enum Verb {
     },
     /// Ask a thread or a detached run to stop; what it started ends with it
     Cancel {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Kill the process that runs a thread or a detached run, with all that it started
     Kill {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Show a thread with the threads below it
     Tree {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Go on with a thread that stopped, and repeat nothing that was carried out
     Resume {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
         /// What to tell its model now
@@ -107,7 +100,6 @@ enum Verb {
     /// The file and standard error say how many bytes of the record are proven. Secrets are hidden
     /// as they are in the record. A file that is there already stays as it is.
     Export {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
         /// The file to write; by default the thread goes to standard output
@@ -119,7 +111,6 @@ enum Verb {
     },
     /// Check that the record of a thread is what was signed
     Verify {
-        /// Its id, or the last characters of it, four or more
         #[arg(value_name = "ID")]
         id: String,
     },

@@ -9,8 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::registry::ThreadRow;
-use crate::rye::{KnownRun, threads_from_outside};
+use crate::registry::{PendingState, ThreadRow};
+use crate::rye::{KnownRun, Rye, threads_from_outside};
 use crate::thread::{Awaited, duration_limit};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -48,8 +48,16 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
         out.line(&format!("\n{}", failure_text(failure)));
     }
     let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == "waiting");
+    let awaited = awaited.filter(|awaited| is_undecided(&rye, &awaited.pending_id));
     out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref())));
     Ok(Exit::DONE)
+}
+
+/// Whether a request still waits: where a thread below was ended, nobody decides it any more.
+fn is_undecided(rye: &Rye, pending: &str) -> bool {
+    let registry = rye.approvals().registry().ok().flatten();
+    let request = registry.and_then(|registry| registry.request(pending).ok());
+    request.is_some_and(|request| request.row.state == PendingState::Waiting)
 }
 
 /// The command that somebody needs who looked at a thread.
@@ -60,7 +68,7 @@ fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>) -> String {
             format!("`rye pending show {}`, for which it waits", escape_line(&awaited.pending_id))
         }
         ("created" | "running", ..) => format!("`rye thread tail {id}`"),
-        ("failed" | "killed" | "cancelled", ..) => format!("`rye thread resume {id}`"),
+        ("waiting" | "failed" | "killed" | "cancelled", ..) => format!("`rye thread resume {id}`"),
         ("continued", _, Some(by)) => format!("`rye thread show {}`", escape_line(by)),
         _ => format!("`rye thread verify {id}`"),
     }
@@ -96,6 +104,11 @@ fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
     if let Some(report) = known.report() {
         out.line(&brief_line(&report.to_string()));
     }
-    out.line(&format!("\nnext: `rye thread wait {}`", known.id()));
+    out.line(&match known.waits_for() {
+        Some(pending) => {
+            format!("\nnext: `rye pending show {}`, for which it waits", escape_line(pending))
+        }
+        None => format!("\nnext: `rye thread wait {}`", known.id()),
+    });
     Exit::DONE
 }

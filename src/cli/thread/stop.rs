@@ -5,33 +5,41 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::rye::{KnownRun, Rye, WaitingThreads, threads_from_outside};
+use crate::rye::{KnownRun, Threads, threads_from_outside, waiting_above};
 
 pub(super) fn cancel(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let known = threads_from_outside(&rye_of(id, context)?)?.cancel(id)?;
-    Ok(told(&known, out))
+    let rye = context.rye()?;
+    let threads = threads_from_outside(&rye)?;
+    let known = threads.cancel(id)?;
+    told(threads, &known, out)
 }
 
 pub(super) fn kill(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let known = threads_from_outside(&rye_of(id, context)?)?.kill(id)?;
-    Ok(told(&known, out))
-}
-
-/// Where the thread waits for a person, the one above it may go on, where they were started.
-fn rye_of(id: &str, context: &Context) -> Result<Rye, Failure> {
     let rye = context.rye()?;
-    threads_from_outside(&rye)?;
-    let asked_in = WaitingThreads::new(&rye).asked_in(id)?;
-    asked_in.map_or(Ok(rye), |folder| context.rye_in(folder))
+    let threads = threads_from_outside(&rye)?;
+    let known = threads.kill(id)?;
+    told(threads, &known, out)
 }
 
-fn told(known: &KnownRun, out: &mut Out) -> Exit {
+/// How it stands now, and which thread above waited with it and goes on nowhere by itself.
+fn told(threads: Threads<'_>, known: &KnownRun, out: &mut Out) -> Result<Exit, Failure> {
+    let above = waiting_above(threads, known)?;
     if out.is_json() {
-        out.success(known.to_json().into());
-    } else if known.is_open() {
+        let mut told = known.to_json();
+        if let Some(above) = above {
+            told.insert("waits_above".into(), above.into());
+        }
+        out.success(told.into());
+        return Ok(Exit::DONE);
+    }
+    if known.is_open() {
         out.line(&format!("{}  still {}, asked to stop", escape_line(known.id()), known.state()));
     } else {
         out.line(&format!("{}  {}", escape_line(known.id()), known.state()));
     }
-    Exit::DONE
+    if let Some(above) = above {
+        let above = escape_line(&above);
+        out.note(&format!("`{above}` waited with it; go on with `rye thread resume {above}`"));
+    }
+    Ok(Exit::DONE)
 }

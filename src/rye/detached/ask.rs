@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::error::DetachError;
 use super::launcher::Launch;
-use super::request::{DetachedRequest, RunPlace};
+use super::request::{DetachedRequest, RunPlace, Verified};
 use super::{child, launcher, program};
 use crate::base::limits::DETACHED_REQUEST_BYTES;
 use crate::diagnostic::Failure;
@@ -15,7 +15,7 @@ use crate::id::{Ref, Space};
 use crate::plan::{Plan, PlanFile};
 use crate::registry::{Admitted, NewDetached, OneEnv, Registry};
 use crate::report::{DetachedReport, Report, Warned};
-use crate::rye::facade::{Rye, now};
+use crate::rye::facade::{Rye, moment};
 use crate::rye::run::Request;
 use crate::thread::{ThreadId, new_uuid};
 use crate::verify::KeyError;
@@ -54,18 +54,18 @@ impl Detaching<'_> {
         let text = text.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
         let id = new_uuid();
         let id = id.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
-        self.go(id, Some(text), for_record)
+        self.go(id, Verified::Plan(text), for_record)
     }
 
-    /// Detaches a thread.
+    /// Detaches a thread, of which this was verified.
     ///
     /// # Errors
     /// `async.*`, `registry.*`, `key.missing`
-    pub(in crate::rye) fn thread(self, id: &ThreadId) -> Result<Report, Failure> {
-        self.go(id.to_string(), None, false)
+    pub(in crate::rye) fn thread(self, id: &ThreadId, verified: Value) -> Result<Report, Failure> {
+        self.go(id.to_string(), Verified::Thread(verified), false)
     }
 
-    fn go(self, id: String, plan: Option<String>, for_record: bool) -> Result<Report, Failure> {
+    fn go(self, id: String, verified: Verified, for_record: bool) -> Result<Report, Failure> {
         let user = self.rye.spaces.get(Space::User).ok_or(KeyError::Missing)?.base().to_owned();
         let at = &self.rye.at;
         let project = at.project.as_ref().map(|project| at.cwd.join(project));
@@ -73,7 +73,7 @@ impl Detaching<'_> {
         let place = RunPlace { id: id.clone(), user: user.clone(), cwd, project };
         let params = self.params.clone();
         let told =
-            DetachedRequest::new(place, self.request, item.clone(), params, plan, for_record);
+            DetachedRequest::new(place, self.request, item.clone(), params, verified, for_record);
         let told = serde_json::to_string(&told);
         let told = told.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
         if told.len() as u64 > DETACHED_REQUEST_BYTES {
@@ -89,7 +89,7 @@ impl Detaching<'_> {
                 kind: &self.item.kind.to_string(),
                 item: &item,
                 base: &base,
-                asked_at: &now().to_string(),
+                asked_at: &moment(),
                 places: self.places,
                 request: &told,
             },
@@ -113,13 +113,19 @@ impl Detaching<'_> {
                     .map(|_| None)
             }
         };
+        let starts = match &admitted {
+            Admitted::WaitsFor(launcher) => launcher,
+            _ => &id,
+        };
         let pid = match started {
             Ok(pid) => pid,
             Err(error) => {
                 registry.detached().withdraw(&id)?;
+                registry.detached().is_started(starts);
                 return Err(error.into());
             }
         };
+        registry.detached().is_started(starts);
         let mode = self.request.thread.clone();
         let (item, warnings) = (self.item, self.warnings);
         let report = DetachedReport { item, thread_id: id, execution_mode: mode, pid, warnings };
@@ -140,8 +146,8 @@ impl Detaching<'_> {
     }
 }
 
-/// The folder that holds the `.ai` of what a detached run writes.
-pub(super) fn state_base(rye: &Rye) -> PathBuf {
+/// The folder that holds the `.ai` of what a run or a thread writes.
+pub(in crate::rye) fn state_base(rye: &Rye) -> PathBuf {
     let project = rye.spaces.get(Space::Project).filter(|root| root.exists());
     let root = project.or_else(|| rye.spaces.get(Space::User));
     root.map(|root| root.base().to_owned()).unwrap_or_default()

@@ -10,12 +10,12 @@ use super::ask::state_base;
 use super::log::{OutputLog, forget_log};
 use super::program::{say_ready, told};
 use super::request::DetachedRequest;
-use crate::diagnostic::{Diagnostic, Failure};
+use crate::diagnostic::Diagnostic;
 use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
 use crate::registry::{DetachedEnd, Registry};
 use crate::report::{Report, error_json};
 use crate::rye::builder::RyeBuilder;
-use crate::rye::facade::{Rye, now};
+use crate::rye::facade::{Rye, moment};
 use crate::rye::failed::Failed;
 use crate::rye::receipts::{DueReceipts, HeldReceipts};
 use crate::rye::run::Request;
@@ -49,10 +49,11 @@ fn run() -> Option<()> {
     let _held = hold_signals();
     let receipts = HeldReceipts::default();
     let end = ended(&asked, &receipts, start);
-    let at = now().to_string();
+    let at = moment();
     let (state, code) = (end.state, end.code.as_deref());
     let (report, receipts) = (end.report.to_string(), receipts.to_text());
-    let end = DetachedEnd { state, code, at: &at, report: &report, receipts: receipts.as_deref() };
+    let (receipts, pending) = (receipts.as_deref(), end.pending.as_deref());
+    let end = DetachedEnd { state, code, at: &at, report: &report, receipts, pending };
     registry.detached().end(&asked.id, end).ok()?;
     // Where they cannot be written now, whoever asks how the run ended tries again.
     let _ = DueReceipts::settle(&mut registry, &asked.id);
@@ -62,11 +63,13 @@ fn run() -> Option<()> {
     Some(())
 }
 
-/// How a run ended.
+/// How a run ended, or that it waits for a person.
 struct RunEnd {
     state: &'static str,
     code: Option<String>,
     report: Value,
+    /// The request by which it waits.
+    pending: Option<String>,
 }
 
 fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> RunEnd {
@@ -82,7 +85,7 @@ fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> Ru
         Ok((rye, request)) => {
             match watched(asked, &request, |request| run_logged(&rye, asked, request, start)) {
                 Ok(report) => came(&report, start),
-                Err(failed) => failed_end(&failed),
+                Err(failed) => failed_end(&told_as_cancelled(failed, &asked.id)),
             }
         }
         Err(failure) => failed_end(&Failed {
@@ -118,34 +121,37 @@ fn watched(
     if request.thread_id.is_some() {
         return run(request);
     }
-    let watch = StopWatch::start(is_asked_to_stop(&asked.user, &asked.id)).ok();
-    run(request).map_err(|failed| {
-        let is_stopped = watch.as_ref().is_some_and(StopWatch::is_stopped);
-        match failed.failure.interrupted().filter(|_| is_stopped) {
-            Some(_) => {
-                let id = asked.id.clone();
-                Failed { failure: ThreadError::Cancelled { id }.into(), ..failed }
-            }
-            None => failed,
-        }
-    })
+    let _watch = StopWatch::start(is_asked_to_stop(&asked.user, &asked.id)).ok();
+    run(request)
+}
+
+/// Whether a verb asked it to stop, or a signal, it was cancelled.
+fn told_as_cancelled(failed: Failed, id: &str) -> Failed {
+    match failed.failure.interrupted() {
+        Some(_) => Failed { failure: ThreadError::Cancelled { id: id.into() }.into(), ..failed },
+        None => failed,
+    }
 }
 
 fn came(report: &Report, start: Instant) -> RunEnd {
     let told = report.to_json(start.elapsed(), false, None);
     let code = told["code"].as_str().map(str::to_owned);
-    let state = if code.is_some() { "failed" } else { "completed" };
-    RunEnd { state, code, report: told }
+    // A thread that waits says so itself.
+    let pending = told["pending"]["id"].as_str().filter(|_| matches!(report, Report::Tool(_)));
+    let pending = pending.map(str::to_owned);
+    let state = match (&code, &pending) {
+        (Some(_), _) => "failed",
+        (None, Some(_)) => "waiting",
+        (None, None) => "completed",
+    };
+    RunEnd { state, code, report: told, pending }
 }
 
 fn failed_end(failed: &Failed) -> RunEnd {
     let diagnostic: Diagnostic = failed.failure.diagnostic();
     let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
     let report = error_json(&diagnostic, item, chain, failed.elapsed, None);
-    let state = if is_cancelled(&failed.failure) { "cancelled" } else { "failed" };
-    RunEnd { state, code: Some(diagnostic.code.name().to_owned()), report }
-}
-
-fn is_cancelled(failure: &Failure) -> bool {
-    failure.interrupted().is_some() || failure.reason() == crate::thread::THREAD_CANCELLED
+    let is_cancelled = failed.failure.reason() == crate::thread::THREAD_CANCELLED;
+    let state = if is_cancelled { "cancelled" } else { "failed" };
+    RunEnd { pending: None, state, code: Some(diagnostic.code.name().to_owned()), report }
 }

@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::host::{Vars, lead_own_session};
 use crate::registry::{DetachedEnd, Registry, RegistryError};
 use crate::report::error_json;
-use crate::rye::facade::now;
+use crate::rye::facade::moment;
 
 /// The first argument of rye when it is started as a launcher.
 pub(super) const ENTRY: &str = "--detached-launcher";
@@ -100,8 +100,9 @@ impl Launcher {
     fn never_began(&mut self, id: &str, error: &DetachError) -> Result<(), RegistryError> {
         let diagnostic = Diagnostic::from(error);
         let report = error_json(&diagnostic, None, &[], Duration::ZERO, None).to_string();
-        let (at, code) = (now().to_string(), Some(diagnostic.code.name()));
-        let end = DetachedEnd { state: "failed", code, at: &at, report: &report, receipts: None };
+        let (at, code) = (moment(), Some(diagnostic.code.name()));
+        let (state, at, report) = ("failed", &*at, &*report);
+        let end = DetachedEnd { state, code, at, report, receipts: None, pending: None };
         self.registry.detached().end(id, end).map(drop)
     }
 
@@ -118,7 +119,10 @@ impl Launcher {
         for (id, mut child) in std::mem::take(&mut self.children) {
             match child.try_wait() {
                 Ok(None) => left.push((id, child)),
-                _ => self.registry.detached().note_never_begun(&id)?,
+                _ => {
+                    self.registry.detached().note_never_begun(&id)?;
+                    self.registry.detached().is_started(&id);
+                }
             }
         }
         self.children = left;

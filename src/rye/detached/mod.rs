@@ -26,13 +26,16 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-pub(super) use ask::Detaching;
+use crate::registry::process_is_alone;
+
+pub(super) use ask::{Detaching, state_base};
 pub(crate) use error::CODES;
 
 /// Handles the command lines of the processes that rye starts for detached runs; `None` for any
 /// other command line.
 pub(crate) fn enter(argv: &[OsString]) -> Option<ExitCode> {
     program::IS_RYE.store(true, Ordering::Relaxed);
+    process_is_alone(true);
     let first = argv.get(1).filter(|_| argv.len() == 2)?;
     match first.to_str()? {
         child::ENTRY => Some(child::main()),

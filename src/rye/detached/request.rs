@@ -33,8 +33,17 @@ pub(super) struct DetachedRequest {
     for_record: bool,
     /// The plan file of a tool.
     plan: Option<String>,
+    /// What was verified of a thread.
+    verified: Option<Value>,
     model: Option<String>,
     limits: Map<String, Value>,
+}
+
+/// What was verified of a run, and alone may run.
+pub(super) enum Verified {
+    /// The plan file of a tool.
+    Plan(String),
+    Thread(Value),
 }
 
 /// Where a run belongs.
@@ -52,10 +61,14 @@ impl DetachedRequest {
         request: &Request,
         item: String,
         params: Map<String, Value>,
-        plan: Option<String>,
+        verified: Verified,
         for_record: bool,
     ) -> Self {
         let RunPlace { id, user, cwd, project } = place;
+        let (plan, verified) = match verified {
+            Verified::Plan(plan) => (Some(plan), None),
+            Verified::Thread(verified) => (None, Some(verified)),
+        };
         Self {
             id,
             user,
@@ -70,6 +83,7 @@ impl DetachedRequest {
             receipt: request.receipt.clone(),
             for_record,
             plan,
+            verified,
             model: request.model.clone(),
             limits: request.limits.clone(),
         }
@@ -93,6 +107,7 @@ impl DetachedRequest {
             model: self.model.clone(),
             limits: self.limits.clone(),
             thread_id: self.id.parse::<ThreadId>().ok(),
+            verified: self.verified.clone(),
             ..Request::new(self.item.clone())
         })
     }

@@ -1,22 +1,19 @@
-//! Ending a thread that waits for a person: what it asked is withdrawn, its record is closed, and
-//! the thread above that waits with it goes on.
+//! Ending a thread that waits for a person: what it asked is withdrawn, and its record is closed
+//! where it can be. The thread above that waits with it runs on nowhere by that: whoever ended the
+//! one below is told which it is.
 
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::json;
 
 use super::life::KnownRun;
-use super::resume::GoingOn;
 use super::{Threads, VerifiedThread};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::Space;
 use crate::registry::{Registry, ThreadRow};
 use crate::thread::{
-    ProvenRecord, Record, THREAD_CANCELLED, THREAD_ENDED, THREAD_KILLED, THREAD_STILL_RUNS,
-    ThreadError,
+    ProvenRecord, Record, THREAD_CANCELLED, THREAD_ENDED, THREAD_KILLED, ThreadError,
 };
-use crate::trace::Quiet;
 use crate::verify::{KeyError, OwnKeys};
 
 /// How a thread that waits for a person is to end.
@@ -34,10 +31,11 @@ impl<'a> WaitingEnd<'a> {
 
 impl WaitingEnd<'_> {
     /// Ends a thread that waits for a person, with those below that wait with it; `None` where it
-    /// does not wait. Where a thread above waits with it, that goes on here, and its model is told.
+    /// does not wait. Where a thread above waits with it, that waits on, until somebody goes on
+    /// with it, and its model is told then.
     ///
     /// # Errors
-    /// `thread.record_io`, `registry.*`; those of the thread above, where that waits on.
+    /// `thread.record_io`, `registry.*`
     pub(super) fn end(&self, id: &str) -> Result<Option<KnownRun>, Failure> {
         let is_waiting = |row: &ThreadRow| row.status == "waiting";
         let known = self.threads.run(id)?;
@@ -57,7 +55,6 @@ impl WaitingEnd<'_> {
                 false => {}
             }
         }
-        self.go_on_above(&mut registry, known.thread.as_ref())?;
         self.threads.run(id).map(Some)
     }
 
@@ -96,35 +93,25 @@ impl WaitingEnd<'_> {
         let (record, _) = Record::reopen(Path::new(&row.base), id, pair, &record)?;
         Ok((record, checked.ledger))
     }
+}
 
-    /// Goes on with the thread at the top of those that waited with one that ended.
-    fn go_on_above(
-        &self,
-        registry: &mut Registry,
-        ended: Option<&ThreadRow>,
-    ) -> Result<(), Failure> {
-        let mut next = ended.and_then(|row| row.parent.clone());
-        let mut top = None;
-        while let Some(id) = next {
-            let above = registry.thread(&id)?.ok().filter(|row| row.status == "waiting");
-            next = above.as_ref().and_then(|row| row.parent.clone());
-            top = above.map(|row| row.id).or(top);
-        }
-        let Some(top) = top else { return Ok(()) };
-        let begin = Instant::now();
-        let request = self.threads.resuming(&top, GoingOn::default());
-        let came = request.and_then(|request| {
-            let ran = self.threads.rye.runs().run(&request, begin, &Quiet);
-            ran.map(drop).map_err(|failed| failed.failure)
-        });
-        let Err(failure) = came else { return Ok(()) };
-        let waits = registry.thread(&top)?.is_ok_and(|row| row.status == "waiting");
-        // Where it ended since, that is its own to say.
-        match waits && failure.reason() != THREAD_STILL_RUNS {
-            true => Err(failure),
-            false => Ok(()),
-        }
+/// The thread at the top of those above one that wait for a person.
+///
+/// # Errors
+/// `registry.*`
+pub(crate) fn waiting_above(
+    threads: Threads<'_>,
+    known: &KnownRun,
+) -> Result<Option<String>, Failure> {
+    let Some(mut registry) = threads.registry()? else { return Ok(None) };
+    let mut next = known.thread.as_ref().and_then(|row| row.parent.clone());
+    let mut top = None;
+    while let Some(id) = next {
+        let above = registry.thread(&id)?.ok().filter(|row| row.status == "waiting");
+        next = above.as_ref().and_then(|row| row.parent.clone());
+        top = above.map(|row| row.id).or(top);
     }
+    Ok(top)
 }
 
 /// A thread below goes on, unless a person ended it while it waited.

@@ -17,6 +17,7 @@ use super::resume::Resuming;
 use super::risk::{RiskClass, acknowledged};
 use super::said_limits::SaidLimits;
 use super::settings::{ChosenModel, limits, model};
+use super::verified::{is_as_verified, verified};
 use super::watch::{HookLog, ThreadHooks};
 use super::{ThreadParent, Threads};
 use crate::base::json::object;
@@ -28,7 +29,8 @@ use crate::interpolate::bind;
 use crate::parse::TokenCounts;
 use crate::registry::{Amounts, Continuations, NewThread, Registry, ThreadRow};
 use crate::report::{CheckedThread, Report, ThreadReport};
-use crate::rye::detached::Detaching;
+use crate::rye::detached::{Detaching, state_base};
+use crate::rye::facade::moment;
 use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::space::Root;
@@ -164,8 +166,7 @@ impl<'a> Start<'a> {
         let risk = acknowledged(loader, lineage)?;
         let item = lineage.source.item().clone();
         let id = self.id.clone();
-        let project = threads.rye.spaces.get(Space::Project).filter(|root| root.exists());
-        let base = project.unwrap_or(user).base().to_owned();
+        let base = state_base(threads.rye);
         // What calls see of the run is the model's; the caller hears of the outcome alone.
         let quiet = WithoutOutput(loader.sink);
         let log = HookLog::new(&quiet);
@@ -211,12 +212,13 @@ impl<'a> Start<'a> {
         if request.dry_run {
             return Ok(Led::Checked(Box::new(prepared.checked())));
         }
+        let verified = verified(lineage, permissions, &prepared.chosen, &prepared.prompt);
+        // What goes on for another one is told more than was asked for.
+        let before = request.verified.as_ref().filter(|_| self.continued.is_none());
+        is_as_verified(before, &verified, &item, &id)?;
         if request.detached {
-            let (places, warnings) = (max_async(loader)?, warnings(lineage.sources()));
-            // They were checked, and are checked anew.
-            let params = request_params(request);
-            let detaching = Detaching { rye: threads.rye, request, item, params, places, warnings };
-            return detaching.thread(&id).map(|report| Led::Report(Box::new(report)));
+            let report = detached(threads, loader, lineage, request, (&id, verified))?;
+            return Ok(Led::Report(Box::new(report)));
         }
         let mut registry = Registry::open(user.base())?;
         let came = prepared.watched(pair, request, &calls, user.base(), &mut registry)?;
@@ -304,6 +306,21 @@ impl<'a> Start<'a> {
             (None, None) => None,
         }
     }
+}
+
+/// Lets a thread run in another process, with what was verified of it.
+fn detached(
+    threads: Threads<'_>,
+    loader: &Loader<'_>,
+    lineage: &Lineage,
+    request: &Request,
+    (id, verified): (&ThreadId, Value),
+) -> Result<Report, Failure> {
+    let (places, warnings) = (max_async(loader)?, warnings(lineage.sources()));
+    // They were checked, and are checked anew.
+    let (item, params) = (lineage.source.item().clone(), request_params(request));
+    let detaching = Detaching { rye: threads.rye, request, item, params, places, warnings };
+    detaching.thread(id, verified)
 }
 
 /// Whoever was interrupted because somebody stopped the thread was cancelled.
@@ -437,7 +454,7 @@ impl Prepared<'_> {
             provider: &self.chosen.item.to_string(),
             model: &self.chosen.model,
             base: &self.base.to_string_lossy(),
-            started_at: &now(),
+            started_at: &moment(),
             most: Amounts { turns, tokens, spend, spawns },
             depth,
             grants: &grants,
@@ -460,7 +477,7 @@ impl Prepared<'_> {
         let id = id.map_err(|source| ThreadError::Record { path: PathBuf::new(), source })?;
         let began = self.to_json(&id, request, Some(continued)).to_string();
         let old = self.start.id.as_str();
-        Continuations::new(registry).begin(old, id.as_str(), &now(), &began)?;
+        Continuations::new(registry).begin(old, id.as_str(), &moment(), &began)?;
         Ok(id)
     }
 
@@ -555,10 +572,6 @@ impl Prepared<'_> {
         };
         converse(conversation, &mut record, registry)
     }
-}
-
-fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
 /// What a thread used, with what those below it used.

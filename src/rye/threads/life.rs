@@ -1,5 +1,4 @@
-//! Waiting for a thread or a detached run, and ending it, from whichever process asks: by the
-//! registry alone.
+//! Waiting for a thread or a detached run, from whichever process asks: by the registry alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,19 +6,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::end_waiting::WaitingEnd;
 use super::outcome::{RunEnd, end_of};
 use super::placed::placed;
+use super::waiting_runs::settle;
 use super::{Threads, parsed};
 use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS};
 use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::host::kill_tree;
-use crate::registry::{Amounts, Continuations, DetachedEnd, DetachedRow, Registry, ThreadRow};
-use crate::report::error_json;
-use crate::rye::facade::now;
+use crate::registry::{Amounts, Continuations, DetachedRow, Registry, ThreadRow};
 use crate::rye::receipts::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
@@ -108,6 +104,11 @@ impl KnownRun {
         of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
     }
 
+    /// Its process has other work too, and is not ended for it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.thread.as_ref().is_some_and(ThreadRow::is_shared)
+    }
+
     /// Where what a detached tool writes is kept, once it is.
     pub(crate) fn log(&self) -> Option<PathBuf> {
         let run = self.detached.as_ref().filter(|run| is_uuid(&run.id))?;
@@ -120,7 +121,13 @@ impl KnownRun {
         self.failure.as_ref()
     }
 
-    /// What a detached run gave, once it ended.
+    /// The request for which a detached tool waits.
+    pub(crate) fn waits_for(&self) -> Option<&str> {
+        let run = self.detached.as_ref().filter(|run| run.state == "waiting");
+        run.and_then(|run| run.pending.as_deref())
+    }
+
+    /// What a detached run gave, once it ended or waits for a person.
     pub(crate) fn report(&self) -> Option<&Value> {
         self.report.as_ref()
     }
@@ -132,14 +139,20 @@ impl KnownRun {
 
     /// As JSON, without the conversation.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let ended = self.thread.as_ref().and_then(|row| row.ended_at.as_deref());
-        let ended = ended.or(self.detached.as_ref().and_then(|run| run.ended_at.as_deref()));
+        // The process of a thread that waits ended, and the thread did not.
+        let ended = match (&self.thread, &self.detached) {
+            (Some(row), _) => row.ended_at.as_deref(),
+            (None, run) => run.as_ref().and_then(|run| run.ended_at.as_deref()),
+        };
         let mut out = object(json!({
             "thread_id": self.id(), "item_id": self.item(), "base": self.base(),
             "thread_status": self.state(), "thread_code": self.code(), "failure": self.failure,
             "started_at": self.started_at(), "ended_at": ended,
             "async": self.detached.is_some(), "pid": self.pid(), "elsewhere": self.is_elsewhere(),
         }));
+        if let Some(pending) = self.waits_for() {
+            out.insert("pending_id".into(), pending.into());
+        }
         if let Some(log) = self.log() {
             out.insert("log".into(), log.display().to_string().into());
         }
@@ -199,7 +212,15 @@ impl Threads<'_> {
     pub(crate) fn runs(self) -> Result<Vec<KnownRun>, Failure> {
         let Some(mut registry) = self.registry()? else { return Ok(Vec::new()) };
         let (mut of_threads, mut others) = (BTreeMap::new(), Vec::new());
-        for run in registry.detached().all()? {
+        let mut runs = registry.detached().all()?;
+        let mut is_settled = false;
+        for run in &runs {
+            is_settled |= settle(&mut registry, run)?;
+        }
+        if is_settled {
+            runs = registry.detached().all()?;
+        }
+        for run in runs {
             match is_uuid(&run.id) {
                 true => others.push(run),
                 false => drop(of_threads.insert(run.id.clone(), run)),
@@ -325,90 +346,7 @@ impl Threads<'_> {
         }
     }
 
-    /// Asks one, or the thread that goes on for it, to stop at its next safe point, and waits a
-    /// moment until it did.
-    ///
-    /// # Errors
-    /// `thread.not_found`, `thread.not_running`, `registry.*`
-    pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
-        let id = &*newest_of(self, id)?;
-        let cancelled = ThreadError::Cancelled { id: id.to_owned() };
-        if let Some(ended) = WaitingEnd::new(self, "cancelled", &cancelled).end(id)? {
-            return Ok(ended);
-        }
-        if let Some(ended) = self.end_waiting(id, "cancelled", &cancelled)? {
-            return Ok(ended);
-        }
-        if let Some(mut registry) = self.registry()? {
-            registry.stops().ask(id, &now().to_string())?;
-        }
-        self.soon_ended(id)
-    }
-
-    /// Kills the process that runs one, or the thread that goes on for it, with all that it
-    /// started. One that runs elsewhere is asked to stop, and is taken for dead where it does not
-    /// answer.
-    ///
-    /// # Errors
-    /// `thread.not_found`, `thread.not_running`, `registry.*`
-    pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
-        let id = &*newest_of(self, id)?;
-        let killed = ThreadError::Killed { id: id.to_owned() };
-        if let Some(ended) = WaitingEnd::new(self, "killed", &killed).end(id)? {
-            return Ok(ended);
-        }
-        if let Some(ended) = self.end_waiting(id, "killed", &killed)? {
-            return Ok(ended);
-        }
-        let known = self.run(id)?;
-        if known.is_elsewhere() {
-            if let Some(mut registry) = self.registry()? {
-                registry.stops().ask(id, &now().to_string())?;
-                if self.soon_ended(id)?.is_open() {
-                    registry.stops().give_up(id)?;
-                }
-            }
-            return self.run(id);
-        }
-        if let Some(pid) = known.pid() {
-            let is_meant = || {
-                let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);
-                of_run || known.thread.as_ref().is_some_and(ThreadRow::has_its_process)
-            };
-            let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
-            kill_tree(pid, &is_meant).map_err(failed)?;
-        }
-        self.soon_ended(id)
-    }
-
-    /// Ends one that waits for its place; `None` where it does not.
-    ///
-    /// # Errors
-    /// `thread.not_found`, `thread.not_running`, `registry.*`
-    fn end_waiting(
-        self,
-        id: &str,
-        state: &str,
-        why: &ThreadError,
-    ) -> Result<Option<KnownRun>, Failure> {
-        let known = self.run(id)?;
-        if !known.is_open() {
-            let (id, state) = (id.to_owned(), known.state().to_owned());
-            return Err(ThreadError::NotRunning { id, state }.into());
-        }
-        let Some(mut registry) = self.registry()? else { return Ok(None) };
-        let diagnostic = Diagnostic::from(why);
-        let (item, none) = (Some(known.item()), Duration::ZERO);
-        let report = error_json(&diagnostic, item, &[], none, None).to_string();
-        let (code, at) = (Some(diagnostic.code.name()), now().to_string());
-        let end = DetachedEnd { state, code, at: &at, report: &report, receipts: None };
-        match known.state() == "created" && registry.detached().end_waiting(id, end)? {
-            true => self.run(id).map(Some),
-            false => Ok(None),
-        }
-    }
-
-    fn soon_ended(self, id: &str) -> Result<KnownRun, Failure> {
+    pub(super) fn soon_ended(self, id: &str) -> Result<KnownRun, Failure> {
         let until = Instant::now() + Duration::from_millis(STOP_WAIT_MS);
         match self.until(id, Some(until), KnownRun::is_open)? {
             Ok(known) => Ok(known),
@@ -452,7 +390,7 @@ pub(super) fn earlier_of(threads: Threads<'_>, id: &ThreadId) -> Result<Vec<Thre
 }
 
 /// The thread that goes on for one, or the thread itself.
-fn newest_of(threads: Threads<'_>, id: &str) -> Result<String, Failure> {
+pub(super) fn newest_of(threads: Threads<'_>, id: &str) -> Result<String, Failure> {
     match threads.registry()? {
         Some(mut registry) => Ok(Continuations::new(&mut registry).newest_of(id)?),
         None => Ok(id.to_owned()),
@@ -467,6 +405,9 @@ pub(super) fn known(
     registry: &mut Registry,
     id: &str,
 ) -> Result<Option<KnownRun>, Failure> {
+    if let Some((run, _)) = registry.detached().one(id)? {
+        settle(registry, &run)?;
+    }
     let (detached, report) = match registry.detached().one(id)? {
         Some((run, report)) => (Some(run), report),
         None => (None, None),

@@ -4,13 +4,13 @@
 //! project · `permissions.rs` what it may reach, `risk.rs` how grave that is · `calls.rs` what its
 //! model calls, `own_paths.rs` what it is not told of, `own_tools.rs`, `find_tools.rs` and
 //! `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the thread, `workspace_size.rs`
-//! what lies there · `life.rs` waiting for one and ending it, of tools that run detached too ·
-//! `outcome.rs` what came of one ·
-//! `places.rs` how many of these run at once · `resume.rs` one that goes on,
-//! `waits.rs` one that waits for a person, `end_waiting.rs` ending such a one · `below.rs` a rye
-//! that something in one started · `watch.rs` the hooks of one,
-//! `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it,
-//! `export.rs` the whole of one as a document · `placed.rs` where its record lies
+//! what lies there · `life.rs` waiting for one, of tools that run detached too, `stop.rs` ending
+//! one, `outcome.rs` what came of one · `places.rs` how many of these run at once · `verified.rs`
+//! what starts later · `resume.rs` one that goes on, `waits.rs` one that waits for a person,
+//! `end_waiting.rs` ending such a one, `waiting_runs.rs` a detached tool that waits · `below.rs` a
+//! rye that something in one started · `watch.rs` the hooks of one, `guardrails.rs` evals of what
+//! it hands over · `tail.rs` what one does, as it does it, `export.rs` the whole of one as a
+//! document · `placed.rs` where its record lies
 
 mod below;
 mod calls;
@@ -35,11 +35,15 @@ mod said_limits;
 mod settings;
 #[cfg(feature = "code")]
 mod snippet_tool;
+mod stop;
 mod tail;
+mod verified;
+mod waiting_runs;
 mod waits;
 mod watch;
 mod workspace_size;
 
+pub(crate) use end_waiting::waiting_above;
 pub(crate) use export::ExportedThread;
 pub(crate) use fork::Forked;
 pub(super) use life::is_asked_to_stop;
@@ -48,7 +52,7 @@ pub(crate) use outcome::listed_runs;
 pub(super) use places::max_async;
 pub(super) use resume::Resuming;
 pub(crate) use tail::TailEnd;
-pub(crate) use waits::WaitingThreads;
+pub(crate) use waits::{RejectedInThread, WaitingThreads};
 
 use std::path::{Path, PathBuf};
 
@@ -160,9 +164,9 @@ impl Threads<'_> {
     ///
     /// # Errors
     /// `thread.record_invalid`, `thread.key_revoked`, `thread.key_not_yours`, `thread.not_found`,
-    /// `thread.record_io`, `registry.*`
+    /// `thread.no_record`, `thread.record_io`, `registry.*`
     pub(crate) fn verify(self, id: &str) -> Result<VerifiedThread, Failure> {
-        let id = parsed(id)?;
+        let id = with_record(self, id)?;
         let mut row = row_if_readable(self, &id)?;
         let mut readings = 0;
         loop {
@@ -221,6 +225,21 @@ pub(crate) fn threads_from_outside(rye: &Rye) -> Result<Threads<'_>, Failure> {
         true => Err(ThreadError::Within.into()),
         false => Ok(Threads::new(rye)),
     }
+}
+
+/// The id of a thread.
+///
+/// # Errors
+/// `thread.not_found`; `thread.no_record` where it is that of a run that has none, or none yet.
+fn with_record(threads: Threads<'_>, id: &str) -> Result<ThreadId, Failure> {
+    let known = threads.run(id);
+    if let Ok(known) = known
+        && known.thread.is_none()
+    {
+        let (item, state) = (known.item().to_owned(), known.state().to_owned());
+        return Err(ThreadError::NoRecord { id: id.to_owned(), item, state }.into());
+    }
+    Ok(parsed(id)?)
 }
 
 /// # Errors

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::{Threads, VerifiedThread, parsed, read};
+use super::{Threads, VerifiedThread, read, with_record};
 use crate::base::money;
 use crate::diagnostic::Failure;
 use crate::id::Ref;
@@ -61,9 +61,9 @@ impl Threads<'_> {
     /// signed starts over with what it began with.
     ///
     /// # Errors
-    /// `thread.not_found`, `thread.still_runs`, `thread.waits`, `thread.record_invalid`,
-    /// `thread.not_resumable`, `thread.drifted`, `thread.bad_limit`; whatever starting a thread is
-    /// refused with.
+    /// `thread.not_found`, `thread.no_record`, `thread.still_runs`, `thread.waits`,
+    /// `thread.record_invalid`, `thread.not_resumable`, `thread.drifted`, `thread.bad_limit`;
+    /// whatever starting a thread is refused with.
     pub(crate) fn resume(
         self,
         id: &str,
@@ -89,7 +89,7 @@ impl Threads<'_> {
         if how.above.is_none() && self.rye.is_below_a_run() {
             return Err(ThreadError::Outside.into());
         }
-        let id = parsed(id)?;
+        let id = with_record(self, id)?;
         let row = self.row(&id)?;
         let row = row.map_err(|near| ThreadError::NotFound { id: id.to_string(), near })?;
         if row.status == "running" {

@@ -1,7 +1,6 @@
 //! A thread that waits for a person: it goes on in whichever process the request is decided, and
 //! what was approved is run once, by the thread itself.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -34,6 +33,16 @@ use crate::thread::{
 };
 use crate::trace::{Quiet, Sink};
 
+/// What became of a request that was rejected in a thread.
+pub(crate) enum RejectedInThread {
+    /// Its thread went on.
+    WentOn(Box<Report>),
+    /// Its thread waits for nothing, or goes on elsewhere.
+    Alone,
+    /// Its thread waits on, as it cannot go on here.
+    Waits(Failure),
+}
+
 /// Threads that wait for a person, who decides.
 #[derive(Clone, Copy)]
 pub(crate) struct WaitingThreads<'a> {
@@ -47,25 +56,6 @@ impl<'a> WaitingThreads<'a> {
 }
 
 impl WaitingThreads<'_> {
-    /// The folder in which a thread that waits for a person asked, or that of its record where that
-    /// is gone; `None` where it does not wait.
-    ///
-    /// # Errors
-    /// `thread.not_found`, `thread.record_io`, `registry.*`
-    pub(crate) fn asked_in(self, id: &str) -> Result<Option<PathBuf>, Failure> {
-        let threads = Threads::new(self.rye);
-        let known = threads.run(id)?;
-        if known.state() != "waiting" {
-            return Ok(None);
-        }
-        let asked = match Awaited::last_of(&threads.show(known.id())?.1) {
-            Some(awaited) => kept(self.rye, &awaited.pending_id)?,
-            None => None,
-        };
-        let asked = asked.map(|asked| asked.row.project).filter(|folder| folder.is_dir());
-        Ok(Some(asked.unwrap_or_else(|| known.base().into())))
-    }
-
     /// Goes on with the thread that waits for a request, and runs what is approved in it.
     ///
     /// # Errors
@@ -98,11 +88,10 @@ impl WaitingThreads<'_> {
     }
 
     /// Rejects a request that a thread waits with, and goes on with the thread, whose model is
-    /// told. `None` where it waits for nothing, or goes on elsewhere: the request is rejected all
-    /// the same.
+    /// told. The request is rejected also where the thread does not go on.
     ///
     /// # Errors
-    /// `pending.decided`; those of a thread that goes on.
+    /// `pending.decided`; those of a thread that went on.
     pub(crate) fn reject(
         self,
         request: &PendingRequest,
@@ -110,22 +99,32 @@ impl WaitingThreads<'_> {
         why: &str,
         begin: Instant,
         sink: &dyn Sink,
-    ) -> Result<Option<Report>, Failed> {
+    ) -> Result<RejectedInThread, Failed> {
         let early = |failure| not_run(failure, request, begin);
-        if let Some(registry) = self.rye.approvals().registry().map_err(early)? {
+        let mut registry = self.rye.approvals().registry().map_err(early)?;
+        if let Some(registry) = &registry {
             let id = &request.row.id;
             registry.reject(id, decision, why).map_err(|error| early(error.into()))?;
             #[cfg(feature = "code")]
-            reject_held(&registry, request, decision, why).map_err(early)?;
+            reject_held(registry, request, decision, why).map_err(early)?;
         }
-        match self.decided(request, None, begin, sink) {
-            Ok(report) => Ok(Some(report)),
-            Err(failed) => match failed.failure.reason() {
-                code if [PENDING_DRIFTED, THREAD_STILL_RUNS, THREAD_CANCELLED].contains(&code) => {
-                    Ok(None)
-                }
-                _ => Err(failed),
-            },
+        let failed = match self.decided(request, None, begin, sink) {
+            Ok(report) => return Ok(RejectedInThread::WentOn(Box::new(report))),
+            Err(failed) => failed,
+        };
+        match failed.failure.reason() {
+            code if [PENDING_DRIFTED, THREAD_STILL_RUNS, THREAD_CANCELLED].contains(&code) => {
+                return Ok(RejectedInThread::Alone);
+            }
+            _ => {}
+        }
+        // Where its record or its folder is gone, it waits on for nothing.
+        let id = request.row.thread.as_deref().unwrap_or_default();
+        let row = registry.as_mut().map(|registry| registry.thread(id)).transpose();
+        let row = row.map_err(|error| early(error.into()))?;
+        match row.is_some_and(|row| row.is_ok_and(|row| row.status == "waiting")) {
+            true => Ok(RejectedInThread::Waits(failed.failure)),
+            false => Err(failed),
         }
     }
 

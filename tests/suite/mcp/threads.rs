@@ -178,14 +178,14 @@ fn a_thread_of_another_project_is_not_shown_to_an_agent() {
 }
 
 #[test]
-fn another_process_cancels_a_thread_in_the_server_which_goes_on_and_a_cancelled_request_ends_one() {
+fn another_process_cancels_or_kills_a_thread_in_the_server_which_goes_on_and_a_request_ends_one() {
     let world = slow();
     let mut client = Client::new(&world, &[]);
     let project = world.project().display().to_string();
     let arguments = json!({"item_id": GO, "thread": "fork", "project_path": project});
     let call =
         json!({"name": "rye_execute", "arguments": arguments, "_meta": {"progressToken": "p"}});
-    for by_request in [false, true] {
+    for how in ["cancel", "kill", "request"] {
         drop(std::fs::remove_file(world.project().join("pid")));
         let request = client.begin("tools/call", &call);
         eventually("its tool runs", || pid(&world).is_some());
@@ -193,13 +193,13 @@ fn another_process_cancels_a_thread_in_the_server_which_goes_on_and_a_cancelled_
         let id = row["thread_id"].as_str().unwrap().to_owned();
         // A client that wants to know hears that it still runs.
         client.wait(|message| message["method"] == "notifications/progress");
-        if by_request {
+        if how == "request" {
             client.send(&json!({
                 "jsonrpc": "2.0", "method": "notifications/cancelled",
                 "params": {"requestId": request},
             }));
         } else {
-            let (status, told) = world.json(&["thread", "cancel", &id]);
+            let (status, told) = world.json(&["thread", how, &id]);
             assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
             let said = client.answer(request);
             let said = &said["result"]["structuredContent"];
@@ -213,5 +213,5 @@ fn another_process_cancels_a_thread_in_the_server_which_goes_on_and_a_cancelled_
     }
     // The server serves on.
     let (said, is_error) = client.call("rye_thread", json!({"action": "list"}));
-    assert_eq!((said["threads"].as_array().unwrap().len(), is_error), (2, false), "{said}");
+    assert_eq!((said["threads"].as_array().unwrap().len(), is_error), (3, false), "{said}");
 }

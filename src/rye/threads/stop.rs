@@ -1,0 +1,128 @@
+//! Ending a thread or a detached run, from whichever process asks: by the registry alone.
+
+use std::time::Duration;
+
+use super::Threads;
+use super::end_waiting::WaitingEnd;
+use super::life::{KnownRun, newest_of};
+use super::waiting_runs::withdrawn;
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::host::kill_tree;
+use crate::registry::{DetachedEnd, DetachedRow, ThreadRow};
+use crate::report::error_json;
+use crate::rye::facade::moment;
+use crate::thread::ThreadError;
+
+impl Threads<'_> {
+    /// Asks one, or the thread that goes on for it, to stop at its next safe point, and waits a
+    /// moment until it did.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `registry.*`
+    pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
+        let id = &*newest_of(self, id)?;
+        let cancelled = ThreadError::Cancelled { id: id.to_owned() };
+        if let Some(ended) = WaitingEnd::new(self, "cancelled", &cancelled).end(id)? {
+            return Ok(ended);
+        }
+        if let Some(ended) = self.end_waiting(id, "cancelled", &cancelled)? {
+            return Ok(ended);
+        }
+        if let Some(mut registry) = self.registry()? {
+            registry.stops().ask(id, &moment())?;
+        }
+        self.soon_ended(id)
+    }
+
+    /// Kills the process that runs one, or the thread that goes on for it, with all that it
+    /// started. One that runs elsewhere is asked to stop, and is taken for dead where it does not
+    /// answer. One whose process has other work too is asked to stop, and no more.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `thread.not_alone`, `registry.*`
+    pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
+        let id = &*newest_of(self, id)?;
+        let killed = ThreadError::Killed { id: id.to_owned() };
+        if let Some(ended) = WaitingEnd::new(self, "killed", &killed).end(id)? {
+            return Ok(ended);
+        }
+        if let Some(ended) = self.end_waiting(id, "killed", &killed)? {
+            return Ok(ended);
+        }
+        let known = self.run(id)?;
+        if known.is_elsewhere() {
+            if let Some(mut registry) = self.registry()? {
+                registry.stops().ask(id, &moment())?;
+                if self.soon_ended(id)?.is_open() {
+                    registry.stops().give_up(id)?;
+                }
+            }
+            return self.run(id);
+        }
+        if known.is_shared() {
+            if let Some(mut registry) = self.registry()? {
+                registry.stops().ask(id, &moment())?;
+            }
+            return self.soon_ended(id);
+        }
+        if let Some(top) = above_in_process(self, &known)? {
+            return Err(ThreadError::NotAlone { id: id.to_owned(), top }.into());
+        }
+        if let Some(pid) = known.pid() {
+            let is_meant = || {
+                let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);
+                of_run || known.thread.as_ref().is_some_and(ThreadRow::has_its_process)
+            };
+            let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
+            kill_tree(pid, &is_meant).map_err(failed)?;
+        }
+        self.soon_ended(id)
+    }
+
+    /// Ends one that waits for its place, or a tool that waits for a person; `None` where it does
+    /// not.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `registry.*`
+    fn end_waiting(
+        self,
+        id: &str,
+        state: &str,
+        why: &ThreadError,
+    ) -> Result<Option<KnownRun>, Failure> {
+        let known = self.run(id)?;
+        let waits = known.thread.is_none() && withdrawn(self, &known, why)?;
+        if !known.is_open() && !waits {
+            let state = match known.waits_for() {
+                Some(_) => "approved already, and runs where that was done",
+                None => known.state(),
+            };
+            let (id, state) = (id.to_owned(), state.to_owned());
+            return Err(ThreadError::NotRunning { id, state }.into());
+        }
+        let Some(mut registry) = self.registry()? else { return Ok(None) };
+        let diagnostic = Diagnostic::from(why);
+        let (item, none) = (Some(known.item()), Duration::ZERO);
+        let report = error_json(&diagnostic, item, &[], none, None).to_string();
+        let (code, at) = (Some(diagnostic.code.name()), moment());
+        let end =
+            DetachedEnd { state, code, at: &at, report: &report, receipts: None, pending: None };
+        match (waits || known.state() == "created") && registry.detached().end_waiting(id, end)? {
+            true => self.run(id).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+/// The thread at the top of those above one that run in its process.
+fn above_in_process(threads: Threads<'_>, known: &KnownRun) -> Result<Option<String>, Failure> {
+    let Some(mut registry) = threads.registry()? else { return Ok(None) };
+    let mut next = known.thread.as_ref().and_then(|row| row.parent.clone());
+    let (mut top, own) = (None, known.pid());
+    while let Some(id) = next {
+        let above = registry.thread(&id)?.ok().filter(|row| own.is_some() && row.pid() == own);
+        next = above.as_ref().and_then(|row| row.parent.clone());
+        top = above.map(|row| row.id).or(top);
+    }
+    Ok(top)
+}

@@ -1,0 +1,177 @@
+//! Threads that wait for a person and are ended, and detached tools that wait.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::async_runs::{id_of, start};
+use crate::thread_waits::{
+    asking, did, gave, nothing_is_held, parent_and_child, row, three, verified, waits,
+};
+use crate::threads::{events, hand_over};
+use crate::world::World;
+
+/// It ended so, which its record says too, and nobody can decide what it asked.
+fn ended_as(world: &World, id: &str, request: &str, status: &str) {
+    let now = row(world, id);
+    let code = format!("thread.{status}");
+    assert_eq!((&now["thread_status"], &now["thread_code"]), (&json!(status), &json!(code)));
+    assert!(now["ended_at"].is_string(), "{now}");
+    let told = verified(world, id);
+    assert_eq!((&told["thread_status"], &told["final"]), (&json!(status), &json!(true)), "{told}");
+    assert_eq!(events(world, id, "thread_ended")[0]["status"], json!(status));
+    assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
+    assert_eq!(world.json(&["pending", "show", request]).1["state"], "rejected");
+    let (status, told) = world.json(&["pending", "approve", request]);
+    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    nothing_is_held(world);
+}
+
+#[test]
+fn a_thread_that_waits_is_cancelled_or_killed_and_what_it_asked_is_withdrawn() {
+    for (verb, status) in [("cancel", "cancelled"), ("kill", "killed")] {
+        let world = asking(&json!([three(), hand_over()]));
+        let (id, request) = waits(&world);
+        let anywhere = world.outside().join("anywhere");
+        fs::create_dir(&anywhere).unwrap();
+        let said = world.rye_in(&anywhere, &["thread", verb, &id, "--json"], b"");
+        assert_eq!((said.status, &said.json()["thread_status"]), (0, &json!(status)), "{said:?}");
+        ended_as(&world, &id, &request, status);
+        assert_eq!(did(&world), (0, 1));
+        let (exit, told) = world.json(&["thread", "wait", &id]);
+        let code = format!("thread.{status}");
+        assert_ne!((exit, &told["code"]), (0, &json!(code)), "{told}");
+        assert_eq!(told["code"], json!(code), "{told}");
+        let (exit, told) = world.json(&["thread", verb, &id]);
+        assert_eq!((exit, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+    }
+}
+
+#[test]
+fn whoever_cancels_the_top_of_threads_that_wait_cancels_all_of_them() {
+    let (world, id, child, request) = parent_and_child();
+    assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
+    for id in [&id, &child] {
+        ended_as(&world, id, &request, "cancelled");
+    }
+    assert_eq!(did(&world), (0, 0));
+    // Who goes on with it all the same is told what became of the one below.
+    let (status, told) = world.json(&["thread", "resume", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(gave(&world, &id)[0]["detail"]["code"], "thread.cancelled");
+    assert_eq!(row(&world, &child)["thread_status"], "cancelled");
+    verified(&world, &id);
+}
+
+#[test]
+fn of_a_thread_that_waits_the_child_alone_is_ended_and_its_parent_is_told_once_somebody_goes_on() {
+    for (verb, status) in [("cancel", "cancelled"), ("kill", "killed")] {
+        let (world, id, child, request) = parent_and_child();
+        let said = world.rye(&["thread", verb, &child]);
+        assert_eq!(said.status, 0, "{said:?}");
+        assert!(said.stderr.contains(&format!("go on with `rye thread resume {id}`")), "{said:?}");
+        ended_as(&world, &child, &request, status);
+        assert_eq!(row(&world, &id)["thread_status"], "waiting", "nothing runs by that");
+        let shown = world.rye(&["thread", "show", &id]).stdout;
+        assert!(shown.ends_with(&format!("next: `rye thread resume {id}`\n")), "{shown}");
+        let (exit, told) = world.json(&["thread", "resume", &id]);
+        assert_eq!((exit, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+        assert_eq!(row(&world, &id)["thread_status"], "completed");
+        let code = format!("thread.{status}");
+        assert_eq!(gave(&world, &id)[0]["detail"]["code"], json!(code));
+        assert_eq!(did(&world), (0, 0));
+        verified(&world, &id);
+    }
+}
+
+#[test]
+fn a_thread_that_waits_is_ended_also_where_its_record_or_its_project_is_gone() {
+    for is_all_gone in [false, true] {
+        for verb in ["cancel", "kill", "reject"] {
+            let (world, id, child, request) = parent_and_child();
+            let anywhere = world.outside().join("anywhere");
+            fs::create_dir(&anywhere).unwrap();
+            match is_all_gone {
+                true => fs::remove_dir_all(world.project()).unwrap(),
+                false => fs::remove_dir_all(world.project().join(".ai/state")).unwrap(),
+            }
+            let ask = |args: &[&str]| {
+                let said = world.rye_in(&anywhere, &[args, &["--json"]].concat(), b"");
+                (said.status, said.json())
+            };
+            let state = |id: &str| {
+                let (_, told) = ask(&["thread", "list"]);
+                let rows = told["threads"].as_array().unwrap();
+                rows.iter().find(|row| row["thread_id"] == id).unwrap()["thread_status"].clone()
+            };
+            if verb == "reject" {
+                let (status, told) = ask(&["pending", "reject", &request]);
+                assert_eq!((status, &told["state"]), (0, &json!("rejected")), "{told}");
+                assert_eq!(state(&id), "waiting");
+                assert_eq!(ask(&["thread", "cancel", &id]).0, 0);
+                assert_eq!((state(&id), state(&child)), (json!("cancelled"), json!("cancelled")));
+                continue;
+            }
+            let want = if verb == "cancel" { "cancelled" } else { "killed" };
+            for (id, above) in [(&child, json!(id)), (&id, Value::Null)] {
+                let (status, told) = ask(&["thread", verb, id]);
+                assert_eq!((status, &told["thread_status"]), (0, &json!(want)), "{told}");
+                assert_eq!(told["waits_above"], above);
+            }
+            assert_eq!(ask(&["pending", "show", &request]).1["state"], "rejected");
+        }
+    }
+}
+
+/// The tool that asks a person, in a process of its own: its id, and that of the request.
+fn detached(world: &World) -> (String, String) {
+    let id = id_of(&start(world, &["tool:acme/pay", "-i", "amount=5"]));
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["status"]), (8, &json!("pending")), "{told}");
+    (id, told["pending"]["id"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_detached_tool_that_asks_a_person_waits_and_ends_as_what_is_decided() {
+    let world = asking(&json!([hand_over()]));
+    let (id, request) = detached(&world);
+    let waits = row(&world, &id);
+    assert_eq!(
+        (&waits["thread_status"], &waits["pending_id"], &waits["ended_at"], &waits["pid"]),
+        (&json!("waiting"), &json!(request), &Value::Null, &Value::Null)
+    );
+    let shown = world.rye(&["thread", "show", &id]).stdout;
+    assert!(
+        shown.ends_with(&format!("next: `rye pending show {request}`, for which it waits\n")),
+        "{shown}"
+    );
+    let (status, told) = world.json(&["pending", "approve", &request]);
+    assert_eq!((status, &told["data"]["paid"]), (0, &json!(true)), "{told}");
+    assert_eq!(did(&world).0, 1);
+    let (status, waited) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &waited["data"]), (0, &told["data"]), "{waited}");
+    let ended = row(&world, &id);
+    assert_eq!(
+        (&ended["thread_status"], ended["ended_at"].is_string()),
+        (&json!("completed"), true)
+    );
+    // What a person rejects failed.
+    let (id, request) = detached(&world);
+    assert_eq!(world.json(&["pending", "reject", &request, "--reason", "too much"]).0, 0);
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["code"]), (4, &json!("pending.rejected")), "{told}");
+    assert!(told["error"].as_str().unwrap().contains("too much"), "{told}");
+    assert_eq!(row(&world, &id)["thread_status"], "failed");
+    // Whoever ends it withdraws what it asked.
+    for (verb, want) in [("cancel", "cancelled"), ("kill", "killed")] {
+        let (id, request) = detached(&world);
+        let (status, told) = world.json(&["thread", verb, &id]);
+        assert_eq!((status, &told["thread_status"]), (0, &json!(want)), "{told}");
+        assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
+        let (status, told) = world.json(&["thread", "wait", &id]);
+        assert_eq!((status, &told["code"]), (6, &json!(format!("thread.{want}"))), "{told}");
+        let (status, told) = world.json(&["thread", verb, &id]);
+        assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+    }
+    assert_eq!(did(&world).0, 1);
+}
