@@ -177,12 +177,12 @@ impl Rye {
     }
 }
 
-/// The clock, to the second.
 /// The present moment to the millisecond, as threads and runs say when they began and ended.
 pub(super) fn moment() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
+/// The clock, to the second.
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_second(jiff::Timestamp::now().as_second())
 }
