@@ -17,6 +17,7 @@ with open(os.environ["RYE_PROJECT"] + "/asked", "a") as asked:
     asked.write(json.dumps(request) + "\n")
 params = request["params"]
 print(params["say"] if "say" in params else '{"score": %s}' % params.get("score", 1))
+sys.stderr.write(request["content"])
 sys.exit(params.get("exit", 0))
 "#;
 
@@ -148,20 +149,24 @@ fn an_eval_that_gives_no_score_lets_nothing_out_where_it_decides_and_is_no_low_s
         (says("{\"score\": \"1\"}", 0), "protocol.bad_score"),
         (says("{}", 0), "protocol.bad_score"),
         (says("{\"score\": 1}", 3), "eval.error"),
-        (says("", 0), "protocol.bad_response"),
+        (says("", 0), "protocol."),
     ] {
         configured(&world, &[row("enforce", more.clone())]);
         let (status, told) = fork(&world, &[]);
         assert_ne!(status, 0, "{more}: {told}");
         assert!(!told.to_string().contains("canary-text"), "{told}");
         let last = rows(&world).pop().unwrap();
+        let id = last["thread_id"].as_str().unwrap();
+        for verb in [&["wait", id][..], &["list"], &["wait", id, "--json"], &["list", "--json"]] {
+            let said = world.rye(&[&["thread"], verb].concat());
+            assert!(!format!("{said:?}").contains("canary-text"), "{said:?}");
+        }
         assert_eq!(
             (&last["thread_status"], &last["thread_code"]),
             (&json!("failed"), &told["code"])
         );
-        if code != "protocol.bad_response" {
-            assert_eq!(told["code"], code, "{more}: {told}");
-        }
+        assert_eq!(told["code"], "eval.error", "{more}: {told}");
+        assert!(told["error"].as_str().unwrap().contains(code), "{told}");
         for mode in ["monitor", "metric"] {
             configured(&world, &[row(mode, more.clone())]);
             let (status, told) = fork(&world, &[]);

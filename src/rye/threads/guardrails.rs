@@ -190,6 +190,21 @@ impl Row<'_> {
     }
 }
 
+/// What an eval says when it fails may hold the very text that it was to judge, so its code alone
+/// is told.
+fn without_words(eval: &Ref, failure: Failure) -> Failure {
+    let code = failure.code();
+    let has_words = code.starts_with("protocol.")
+        || failure.downcast_ref::<EvalError>().is_some()
+        || failure.diagnostic().data.contains_key("stderr_tail");
+    if !has_words {
+        return failure;
+    }
+    let message =
+        format!("{code}; what it said may hold the text that it judged, and is not shown");
+    EvalError::Errored { item: eval.clone(), message, stderr_tail: String::new() }.into()
+}
+
 impl ThreadHooks<'_> {
     /// Judges what a thread is to hand over.
     ///
@@ -266,7 +281,7 @@ impl ThreadHooks<'_> {
             Err(failed)
                 if *mode == GuardMode::Enforce || failed.failure.interrupted().is_some() =>
             {
-                Err(failed.failure)
+                Err(without_words(eval, failed.failure))
             }
             _ => Ok(is_replaced),
         }
