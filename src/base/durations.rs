@@ -207,8 +207,8 @@ pub(crate) const STOP_AGAIN_MS: u64 = 400;
 pub(crate) const LAUNCHER_LOOK_MS: u64 = 100;
 /// How long a launcher for which nobody waits is kept, in milliseconds: more may be on their way.
 pub(crate) const LAUNCHER_IDLE_MS: u64 = 1_000;
-/// How long the process of a detached run may take to say that it is there, in milliseconds; it
-/// waits for others that write the registry.
+/// How long the process of a detached run may take to say that it is there, in milliseconds; a
+/// launcher waits for others that write the registry before.
 pub(crate) const DETACHED_READY_MS: u64 = REGISTRY_WAIT_MS + 10_000;
 /// How long whoever cancels or kills a thread waits until it ended, in milliseconds; after that it
 /// is told that it still runs.

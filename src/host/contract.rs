@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::{ChildEvent, ChildResult, Host, Os, OutputStream, Spawn};
+use super::{ChildEvent, ChildResult, Host, Os, OutputStream, Spawn, end_apart, start_apart};
 use crate::base::Digest;
 
 const MIB: usize = 1 << 20;
@@ -445,6 +445,7 @@ fn os_in_a_process_of_its_own() {
         }
         nothing_that_left_its_group_is_left(&host);
         what_left_its_group_lives_as_long_as_a_run_that_may_have_left_it(&host);
+        what_is_to_go_on_by_itself_is_no_orphan(&host);
         return;
     }
     let name = "host::contract::os_in_a_process_of_its_own";
@@ -490,6 +491,25 @@ fn what_left_its_group_survives_in_somebodys_process_and_holds_nothing() {
     let survivor = text(&ended.stdout).trim();
     let killed = Command::new("kill").args(["-KILL", survivor]).status().unwrap();
     assert!(killed.success(), "it was still there to be killed");
+}
+
+fn what_is_to_go_on_by_itself_is_no_orphan(host: &dyn Host) {
+    let folder = tempfile::tempdir().unwrap();
+    let waits = "touch begun; until [ -e go ]; do sleep 0.02; done";
+    let waits = Spawn { cwd: folder.path().into(), ..sh(waits) };
+    let mut apart = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(host, &waits));
+        while !folder.path().join("begun").exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let apart = start_apart(Command::new("sleep").arg("60")).unwrap();
+        std::fs::write(folder.path().join("go"), "").unwrap();
+        assert_eq!(running.join().unwrap().exit_code, Some(0));
+        apart
+    });
+    assert_eq!(apart.try_wait().unwrap(), None, "it was taken for an orphan");
+    apart.kill().unwrap();
+    end_apart(&mut apart);
 }
 
 fn what_left_its_group_lives_as_long_as_a_run_that_may_have_left_it(host: &dyn Host) {

@@ -83,7 +83,7 @@ pub(crate) use named_below::NamedBelow;
 pub(crate) use net::{AnswerPart, HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;
-pub(crate) use persistent::{KeptByChild, PersistentChild, unswept};
+pub(crate) use persistent::{KeptByChild, PersistentChild, end_apart, start_apart, unswept};
 pub(crate) use pipes::IoRound;
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;

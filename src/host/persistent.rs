@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -199,6 +200,25 @@ pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
     let started = start(spawn)?;
     children.known.insert(started.pid);
     Ok(started)
+}
+
+/// Starts a child that goes on when this process ends, and registers it, so that no sweep takes it
+/// for an orphan.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn start_apart(command: &mut Command) -> io::Result<Child> {
+    let mut children = children();
+    let child = command.spawn()?;
+    children.known.insert(child.id().cast_signed());
+    Ok(child)
+}
+
+/// Waits until such a child has ended.
+pub(crate) fn end_apart(child: &mut Child) {
+    if child.wait().is_ok() {
+        children().known.remove(&child.id().cast_signed());
+    }
 }
 
 /// The thread that started a child. The child ends with it, so the thread waits until this is

@@ -1,6 +1,6 @@
-//! Locks by which one process knows of another that it runs what it registered, where the number of
-//! that means nothing to it, in another namespace of processes of the same machine (threads 2), or
-//! where that lives and runs it no more.
+//! Locks which tell that what is registered still runs. The number of a process does not tell that
+//! in another namespace of processes of the same machine (threads 2), nor where the process lives
+//! and runs it no more.
 //!
 //! Whoever registers something that runs in its own process holds the lock of that until it ends,
 //! and the system frees the lock with the process. A file without a lock is left by one that is
@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -31,23 +32,32 @@ fn place(registry: &Path, id: &str) -> PathBuf {
     registry.with_file_name("alive").join(Digest::of(id.as_bytes()).to_string())
 }
 
-fn open(path: &Path, make: bool) -> Option<File> {
+fn open(path: &Path, make: bool) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut how = OpenOptions::new();
-    let file = how.read(true).write(true).create(make).mode(0o600).custom_flags(flags).open(path);
-    file.ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))
+    let file =
+        how.read(true).write(true).create(make).mode(0o600).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
 }
 
 /// This process, which runs what it registers from now on. Where that cannot be locked, nobody
 /// elsewhere can tell how it is, and what is registered says so.
 pub(super) fn hold(registry: &Path, id: &str) -> Option<Approver> {
+    hold_new(registry, id).0
+}
+
+/// The same, and whether this process did not have the lock before.
+pub(super) fn hold_new(registry: &Path, id: &str) -> (Option<Approver>, bool) {
     hold_at(place(registry, id))
 }
 
 /// This process, which starts the process that is to run it: that has a lock of its own once it
 /// does, which counts from then on.
 pub(super) fn hold_to_start(registry: &Path, id: &str) -> Option<Approver> {
-    hold_at(place_to_start(registry, id))
+    hold_at(place_to_start(registry, id)).0
 }
 
 /// The file of whoever starts what runs what is registered under that name.
@@ -55,22 +65,22 @@ fn place_to_start(registry: &Path, id: &str) -> PathBuf {
     place(registry, &format!("start {id}"))
 }
 
-fn hold_at(path: PathBuf) -> Option<Approver> {
+fn hold_at(path: PathBuf) -> (Option<Approver>, bool) {
     if let Some(folder) = path.parent() {
         let _ = DirBuilder::new().mode(0o700).create(folder);
     }
     let mut held = unpoisoned(HELD.lock());
-    let is_held = match held.entry(path) {
-        Entry::Occupied(_) => true,
-        Entry::Vacant(free) => match open(free.key(), true).filter(is_locked) {
+    let (is_held, is_new) = match held.entry(path) {
+        Entry::Occupied(_) => (true, false),
+        Entry::Vacant(free) => match open(free.key(), true).ok().filter(is_locked) {
             Some(file) => {
                 free.insert(file);
-                true
+                (true, true)
             }
-            None => false,
+            None => (false, false),
         },
     };
-    Approver::own_locked(is_held)
+    (Approver::own_locked(is_held), is_new)
 }
 
 /// Locks it, where nobody else has it. Whoever had it before, or looks at it, frees it soon.
@@ -97,7 +107,8 @@ pub(super) fn release_to_start(registry: &Path, id: &str) {
 fn release_at(path: &Path) {
     let mut held = unpoisoned(HELD.lock());
     // One that another process holds is not taken away under it.
-    let file = held.remove(path).or_else(|| open(path, false).filter(|it| it.try_lock().is_ok()));
+    let other = || open(path, false).ok().filter(|file| file.try_lock().is_ok());
+    let file = held.remove(path).or_else(other);
     if file.is_some() {
         let _ = fs::remove_file(path);
     }
@@ -109,6 +120,11 @@ pub(super) fn leave(registry: &Path, id: &str) {
     unpoisoned(HELD.lock()).remove(&place(registry, id));
 }
 
+/// The same of what this process was to start.
+pub(super) fn leave_to_start(registry: &Path, id: &str) {
+    unpoisoned(HELD.lock()).remove(&place_to_start(registry, id));
+}
+
 /// What is registered runs no more: its process is gone, by its number, or the lock is free that it
 /// held.
 pub(super) fn is_gone(db: &Connection, id: &str, process: Approver) -> bool {
@@ -118,9 +134,19 @@ pub(super) fn is_gone(db: &Connection, id: &str, process: Approver) -> bool {
     let Some(registry) = db.path().filter(|_| process.has_lock()) else { return false };
     // What is being started has the lock of whoever starts it, until it has its own.
     let both = [place(Path::new(registry), id), place_to_start(Path::new(registry), id)];
-    let is_held = |path: &PathBuf| {
-        unpoisoned(HELD.lock()).contains_key(path)
-            || open(path, false).is_some_and(|file| file.try_lock_shared().is_err())
-    };
-    both.iter().any(|path| path.exists()) && !both.iter().any(is_held)
+    let is_free: Vec<bool> = both.iter().filter_map(|path| is_free(path)).collect();
+    !is_free.is_empty() && is_free.into_iter().all(|is_free| is_free)
+}
+
+/// Whether nobody holds the lock of a file; `None` where there is no such file. Of one that cannot
+/// be looked at nobody knows that.
+fn is_free(path: &Path) -> Option<bool> {
+    if unpoisoned(HELD.lock()).contains_key(path) {
+        return Some(false);
+    }
+    match open(path, false) {
+        Ok(file) => Some(file.try_lock_shared().is_ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(_) => Some(false),
+    }
 }

@@ -36,7 +36,7 @@ pub(crate) struct NewDetached<'a> {
 /// What becomes of a run that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Admitted {
-    /// It has a place, which this process holds until the run's own process claims it.
+    /// It has a place, which this process holds until it is handed over to the run's own process.
     Runs,
     /// It waits. Its starter is there already.
     Waits,
@@ -62,7 +62,7 @@ pub(crate) struct DetachedRow {
     /// The request for which it waits, or waited.
     pub(crate) pending: Option<String>,
     process: Option<Approver>,
-    /// Its own process is there.
+    /// Its own process is there, or was started.
     is_claimed: bool,
     /// It is a thread that went on since, in another process.
     pub(crate) is_earlier: bool,
@@ -190,6 +190,14 @@ impl DetachedRuns<'_> {
         }
     }
 
+    /// What this process was to start does not come to be, and that could not be written down:
+    /// whoever looks next takes it for killed.
+    pub(crate) fn leave_start(&mut self, id: &str) {
+        for name in [id, &lock_of(id)] {
+            alive::leave_to_start(&self.registry.path, name);
+        }
+    }
+
     /// The process that is to run it is there, and holds its place from now on, so that this one
     /// may end. It is told what to run only then, so the two never wait for each other.
     ///
@@ -211,15 +219,19 @@ impl DetachedRuns<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn claim(&mut self, id: &str) -> Result<bool, RegistryError> {
-        let own = alive::hold(&self.registry.path, &lock_of(id));
-        self.registry.in_one_step(|step| {
+        let (own, is_new) = alive::hold_new(&self.registry.path, &lock_of(id));
+        let claimed = self.registry.in_one_step(|step| {
             let changed = step.execute(
                 "UPDATE detached SET claimed = 1, pid = ?2, start = ?3, place = ?4
                  WHERE id = ?1 AND state = 'running' AND claimed <> 1",
                 params![id, own.map(|own| own.pid), own.map(|own| own.start), place_of(own)],
             )?;
             Ok(changed == 1)
-        })
+        });
+        if is_new && !matches!(claimed, Ok(true)) {
+            alive::release(&self.registry.path, &lock_of(id));
+        }
+        claimed
     }
 
     /// The request of the run that is next, where this launcher starts it and there is a place;

@@ -13,14 +13,18 @@ impl DetachedRuns<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn claim_launcher(&mut self, id: &str) -> Result<bool, RegistryError> {
-        let own = alive::hold(&self.registry.path, id);
-        self.registry.in_one_step(|step| {
+        let (own, is_new) = alive::hold_new(&self.registry.path, id);
+        let claimed = self.registry.in_one_step(|step| {
             let changed = step.execute(
                 "UPDATE launcher SET pid = ?2, start = ?3, place = ?4 WHERE id = ?1",
                 params![id, own.map(|own| own.pid), own.map(|own| own.start), place_of(own)],
             )?;
             Ok(changed == 1)
-        })
+        });
+        if is_new && !matches!(claimed, Ok(true)) {
+            alive::release(&self.registry.path, id);
+        }
+        claimed
     }
 
     /// Ends a launcher for which nobody waits; false where somebody does.

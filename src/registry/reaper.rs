@@ -131,6 +131,23 @@ mod tests {
     }
 
     #[test]
+    fn whoever_cannot_look_at_a_lock_takes_nobody_for_dead() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("one", None, MOST, 2)).unwrap();
+        leave_thread(&registry, "one");
+        let folder = registry.path.with_file_name("alive");
+        let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert_eq!(status(&mut registry, "one"), "running", "it cannot be opened");
+        std::fs::remove_dir(&file).unwrap();
+        assert_eq!(status(&mut registry, "one"), "running", "it is not there");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(status(&mut registry, "one"), "killed", "it is there, and free");
+    }
+
+    #[test]
     fn a_process_of_another_namespace_whose_lock_is_free_is_gone_and_one_that_has_it_is_not() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();

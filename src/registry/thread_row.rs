@@ -84,7 +84,7 @@ impl ThreadRow {
         limits: Option<(Amounts, u64)>,
         newest: Option<&str>,
     ) -> Result<bool, RegistryError> {
-        let own = alive::hold(&registry.path, &self.id);
+        let (own, is_new) = alive::hold_new(&registry.path, &self.id);
         let claimed = registry.in_one_step(|step| {
             let claimed = step.execute(
                 "UPDATE thread SET status = 'running', code = NULL, ended_at = NULL, pid = ?2, \
@@ -125,7 +125,8 @@ impl ThreadRow {
             }
             Ok(claimed == 1)
         });
-        if !matches!(claimed, Ok(true)) {
+        // The lock may be of another thread of this process, which got it.
+        if is_new && !matches!(claimed, Ok(true)) {
             alive::release(&registry.path, &self.id);
         }
         claimed

@@ -210,8 +210,8 @@ impl Registry {
     }
 
     /// Ends a thread that runs, gives back what it still holds for itself, and withdraws what it
-    /// asked a person. `last` is the final checkpoint of its record: no thread is over here without
-    /// the checkpoint that says so.
+    /// asked a person. `last` is the final checkpoint of its record, where there is one: both
+    /// are known here at once.
     ///
     /// # Errors
     /// `registry.io`

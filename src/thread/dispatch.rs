@@ -150,7 +150,7 @@ impl Place<'_> {
                             _ => return,
                         };
                         if matches!(called, Called::Stopped(_)) {
-                            // The signal to this process came to this call alone.
+                            // It was asked to end, so no other call begins.
                             is_ending.store(true, Ordering::Relaxed);
                         }
                         // Whoever waits is there until the last one has said it.

@@ -362,7 +362,7 @@ impl Shared<'_> {
         match came {
             Err(BackendFault { signal: Some(signal), .. }) => {
                 if !progress.is_closed() {
-                    // It was meant for this process, and this worker alone heard it.
+                    // It was asked to end, so the stream is over.
                     self.close(Some(signal));
                 }
                 Err(closed())

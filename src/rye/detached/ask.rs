@@ -100,10 +100,15 @@ impl Detaching<'_> {
             Admitted::Waits => Ok(None),
             Admitted::Runs => {
                 let started = program::start_untold(child::ENTRY, &at.vars, &at.cwd);
-                if let Ok(child) = &started {
-                    registry.detached().hand_over(&id, child.id())?;
-                }
-                let told = started.and_then(|child| program::tell(child, &told));
+                let told = started.and_then(|child| {
+                    match registry.detached().hand_over(&id, child.id()) {
+                        Ok(()) => program::tell(child, &told),
+                        Err(error) => {
+                            program::end(child);
+                            Err(DetachError::CannotStart { why: error.to_string() })
+                        }
+                    }
+                });
                 told.and_then(program::is_ready).map(Some)
             }
             Admitted::WaitsFor(launcher) => {
@@ -120,8 +125,10 @@ impl Detaching<'_> {
         let pid = match started {
             Ok(pid) => pid,
             Err(error) => {
-                registry.detached().withdraw(&id)?;
-                registry.detached().is_started(starts);
+                match registry.detached().withdraw(&id) {
+                    Ok(_) => registry.detached().is_started(starts),
+                    Err(_) => registry.detached().leave_start(starts),
+                }
                 return Err(error.into());
             }
         };

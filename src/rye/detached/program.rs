@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::error::DetachError;
 use crate::base::durations::DETACHED_READY_MS;
 use crate::base::limits::DETACHED_REQUEST_BYTES;
-use crate::host::{Vars, hold_signals};
+use crate::host::{Vars, end_apart, hold_signals, start_apart};
 
 /// Whether this program is rye, so that it can be started once more. A test program is not.
 pub(super) static IS_RYE: AtomicBool = AtomicBool::new(false);
@@ -45,7 +45,8 @@ pub(super) fn start_untold(entry: &str, vars: &Vars, cwd: &Path) -> Result<Child
     let mut command = Command::new("/proc/self/exe");
     command.arg0("rye").arg(entry).env_clear().envs(vars.pairs()).current_dir(cwd);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    command.spawn().map_err(|error| DetachError::CannotStart { why: error.to_string() })
+    let started = start_apart(&mut command);
+    started.map_err(|error| DetachError::CannotStart { why: error.to_string() })
 }
 
 /// Tells a process what it is to do.
@@ -82,7 +83,8 @@ pub(super) fn is_ready(mut child: Child) -> Result<u32, DetachError> {
     // Where this process goes on, its end is taken note of. It is no failure where that is not
     // possible: then it stands in the list of processes until this one ends.
     let _held = hold_signals();
-    let _ = std::thread::Builder::new().name("detached".into()).spawn(move || child.wait());
+    let _ =
+        std::thread::Builder::new().name("detached".into()).spawn(move || end_apart(&mut child));
     Ok(pid)
 }
 
@@ -109,9 +111,9 @@ pub(super) fn told() -> io::Result<String> {
     }
 }
 
-fn end(mut child: Child) {
+pub(super) fn end(mut child: Child) {
     let _ = child.kill();
-    let _ = child.wait();
+    end_apart(&mut child);
 }
 
 fn waits_for(stdout: &ChildStdout, until: Instant) -> bool {
