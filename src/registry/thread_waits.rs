@@ -39,6 +39,18 @@ impl ThreadWaits<'_> {
         alive::release(&self.registry.path, id);
         Ok(())
     }
+
+    /// Whether somebody is to decide what a thread or one below it asked for, or carries it out.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn is_awaited(&mut self, id: &str) -> Result<bool, RegistryError> {
+        let sql = format!(
+            "{BELOW} SELECT EXISTS (SELECT 1 FROM pending WHERE thread IN below
+             AND state IN ('waiting', 'approved'))"
+        );
+        self.registry.in_one_step(|step| step.query_row(&sql, [id], |row| row.get(0)))
+    }
 }
 
 /// A thread goes on or ended: nobody is to decide what it, or one below it, asked for beside what

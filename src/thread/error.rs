@@ -91,6 +91,8 @@ pub(crate) enum ThreadError {
     Continued { id: ThreadId, by: String },
     #[error("`{}` does not run: it is {state}", escape_line(.id))]
     NotRunning { id: String, state: String },
+    #[error("`{}` waits, and nobody decides any more what it waits for", escape_line(.id))]
+    Unattended { id: String },
     #[error("`{}` could not be killed: {source}", escape_line(.id))]
     NotKilled { id: String, source: io::Error },
     #[error(
@@ -285,7 +287,9 @@ impl Diagnose for ThreadError {
             Self::Cancelled { .. } => THREAD_CANCELLED,
             Self::CannotWait { .. } => THREAD_CANNOT_WAIT,
             Self::Killed { .. } => THREAD_KILLED,
-            Self::NotRunning { .. } | Self::NotKilled { .. } => THREAD_NOT_RUNNING,
+            Self::NotRunning { .. } | Self::NotKilled { .. } | Self::Unattended { .. } => {
+                THREAD_NOT_RUNNING
+            }
             Self::NotAlone { .. } => THREAD_NOT_ALONE,
             Self::NoRecord { .. } => THREAD_NO_RECORD,
             Self::StillRuns { .. } => THREAD_STILL_RUNS,
@@ -328,9 +332,9 @@ impl Diagnose for ThreadError {
             Self::Cancelled { id } | Self::Killed { id } if is_uuid(id) => {
                 format!("`rye thread show {id}` says how far it came; run it again if need be")
             }
-            Self::Cancelled { id } | Self::Killed { id } => format!(
-                "`rye thread show {id}` says how far it came; `rye thread resume {id}` goes on"
-            ),
+            Self::Cancelled { id } | Self::Killed { id } => {
+                format!("`rye thread show {id}` says how far it came, and what goes on with it")
+            }
             Self::StartDrifted { .. } => {
                 "look at what changed, and start it anew with `rye execute`".into()
             }
@@ -340,6 +344,11 @@ impl Diagnose for ThreadError {
             Self::NotResumable { id, .. } => format!("`rye thread show {id}` says how far it came"),
             Self::Continued { by, .. } => format!("go on with `rye thread resume {by}`"),
             Self::NotRunning { .. } => "`rye thread list` shows what runs".into(),
+            Self::Unattended { id } => {
+                format!(
+                    "go on with `rye thread resume {id}`, or end it with `rye thread cancel {id}`"
+                )
+            }
             Self::NotKilled { .. } => "its process belongs to somebody else; see `ps`".into(),
             Self::NotAlone { id, top } => format!(
                 "end it alone with `rye thread cancel {id}`, or all of them with `rye thread kill \
@@ -433,6 +442,7 @@ impl Diagnose for ThreadError {
             Self::Cancelled { id }
             | Self::Killed { id }
             | Self::NotRunning { id, .. }
+            | Self::Unattended { id }
             | Self::NoRecord { id, .. }
             | Self::NotKilled { id, .. }
             | Self::StillRuns { id, .. } => object(json!({"thread_id": id})),

@@ -235,13 +235,9 @@ fn what_a_model_or_a_tool_said_steers_no_terminal_wherever_it_went_before() {
     assert!(clean(&world.rye(&["thread", "wait", &id, "--json"]).stdout));
     world.signed(".ai/tools/acme/loud.sh", &tool("printf '\\302\\2332J \\033[1m loud\\n'\n"));
     let id = id_of(&start(&world, &["tool:acme/loud"]));
-    for verb in ["wait", "tail"] {
-        let said = world.rye(&["thread", verb, &id]);
-        assert!(
-            clean(&said.stdout) && said.stdout.contains("\\u{9b}2J \\u{1b}[1m loud"),
-            "{said:?}"
-        );
-    }
+    // What a tool wrote goes into a pipe as it was, as `rye execute` gives it.
+    let said = world.rye(&["thread", "wait", &id]);
+    assert_eq!(said.stdout, "\u{9b}2J \u{1b}[1m loud\n", "{said:?}");
 }
 
 #[test]

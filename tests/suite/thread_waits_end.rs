@@ -72,6 +72,15 @@ fn of_a_thread_that_waits_the_child_alone_is_ended_and_its_parent_is_told_once_s
         assert!(said.stderr.contains(&format!("go on with `rye thread resume {id}`")), "{said:?}");
         ended_as(&world, &child, &request, status);
         assert_eq!(row(&world, &id)["thread_status"], "waiting", "nothing runs by that");
+        // Whoever waits for it would wait for ever.
+        let (exit, told) = world.json(&["thread", "wait", &id]);
+        assert_eq!((exit, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+        let goes_on = format!("`rye thread resume {id}`");
+        assert!(told["help"].as_str().unwrap().contains(&goes_on), "{told}");
+        // A thread below another does not go on by itself.
+        let shown = world.rye(&["thread", "show", &child]).stdout;
+        let part = format!("next: `rye thread show {id}`, of which it is a part\n");
+        assert!(shown.ends_with(&part), "{shown}");
         let shown = world.rye(&["thread", "show", &id]).stdout;
         assert!(shown.ends_with(&format!("next: `rye thread resume {id}`\n")), "{shown}");
         let (exit, told) = world.json(&["thread", "resume", &id]);

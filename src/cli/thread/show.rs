@@ -49,7 +49,8 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     }
     let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == "waiting");
     let awaited = awaited.filter(|awaited| is_undecided(&rye, &awaited.pending_id));
-    out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref())));
+    let failure = known.failure().unwrap_or(&Value::Null);
+    out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref(), failure)));
     Ok(Exit::DONE)
 }
 
@@ -61,14 +62,24 @@ fn is_undecided(rye: &Rye, pending: &str) -> bool {
 }
 
 /// The command that somebody needs who looked at a thread.
-fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>) -> String {
+fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>, failure: &Value) -> String {
     let id = escape_line(&thread.id);
     match (thread.status.as_str(), awaited, &thread.continued_by) {
         ("waiting", Some(awaited), _) => {
             format!("`rye pending show {}`, for which it waits", escape_line(&awaited.pending_id))
         }
         ("created" | "running", ..) => format!("`rye thread tail {id}`"),
-        ("waiting" | "failed" | "killed" | "cancelled", ..) => format!("`rye thread resume {id}`"),
+        ("waiting" | "failed" | "killed" | "cancelled", ..) => match &thread.parent {
+            Some(above) => {
+                format!("`rye thread show {}`, of which it is a part", escape_line(above))
+            }
+            None => match failure["data"]["limit"].as_str() {
+                Some(limit) => {
+                    format!("`rye thread resume {id} --limit {}=…`", escape_line(limit))
+                }
+                None => format!("`rye thread resume {id}`"),
+            },
+        },
         ("continued", _, Some(by)) => format!("`rye thread show {}`", escape_line(by)),
         _ => format!("`rye thread verify {id}`"),
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::text::{escape, escape_line};
+use crate::base::text::escape_line;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
@@ -48,7 +48,7 @@ pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out)
         }
     } else {
         let text = data_text(&report["data"]);
-        out.exact(&escape(&text.stdout));
+        out.foreign(&text.stdout);
         out.foreign_err(&text.stderr);
     }
     exit_of(report)
@@ -57,7 +57,7 @@ pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out)
 /// Shows what a tool wrote that failed, as far as its report holds it.
 fn show_written(data: &Value, out: &mut Out) {
     let text = |key: &str| data[key].as_str().unwrap_or_default();
-    out.exact(&escape(text("stdout")));
+    out.foreign(text("stdout"));
     let said = if data["stderr"].is_string() { text("stderr") } else { text("stderr_tail") };
     out.foreign_err(said);
 }

@@ -15,7 +15,9 @@ use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::registry::{Amounts, Continuations, DetachedRow, Registry, ThreadRow};
+use crate::registry::{
+    Amounts, Continuations, DetachedRow, PendingState, Registry, ThreadRow, ThreadWaits,
+};
 use crate::rye::receipts::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
@@ -323,13 +325,28 @@ impl Threads<'_> {
     ) -> Result<Result<KnownRun, i32>, Failure> {
         let first = self.run(id)?;
         let Some(mut registry) = self.registry()? else { return Ok(Ok(first)) };
+        let mut unattended = Instant::now();
         loop {
             // Before it is read, so that nothing written in between is missed.
             let version = registry.version()?;
             let found = known(self, &mut registry, id)?.unwrap_or_else(|| first.clone());
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if !goes_on(&found) || left.is_some_and(|left| left.is_zero()) {
-                return Ok(Ok(found));
+            let is_over = left.is_some_and(|left| left.is_zero());
+            let may_go_on = match found.state() == "waiting" {
+                true => awaited(&mut registry, &found)?,
+                false => Awaiting::Person,
+            };
+            match may_go_on {
+                // Whoever decided goes on with it soon, or is gone.
+                Awaiting::Nobody if unattended.elapsed() < UNATTENDED && !is_over => {}
+                Awaiting::Nobody => {
+                    return Err(ThreadError::Unattended { id: found.id().to_owned() }.into());
+                }
+                Awaiting::Run if !is_over => unattended = Instant::now(),
+                Awaiting::Run | Awaiting::Person if !goes_on(&found) || is_over => {
+                    return Ok(Ok(found));
+                }
+                Awaiting::Run | Awaiting::Person => unattended = Instant::now(),
             }
             // Whoever was killed writes nothing, so now and then it is read all the same.
             for _ in 0..LOOKS {
@@ -399,6 +416,31 @@ pub(super) fn newest_of(threads: Threads<'_>, id: &str) -> Result<String, Failur
 
 /// After so many looks at the version of the registry it is read.
 const LOOKS: usize = 4;
+
+/// For what something waits that waits for a person.
+enum Awaiting {
+    /// For the decision.
+    Person,
+    /// It was approved, and what was approved runs where that was done.
+    Run,
+    /// Nobody decides any more what it waited for, and nothing goes on with it.
+    Nobody,
+}
+
+/// How long that may be so before somebody is told: a decision and what follows are two steps.
+const UNATTENDED: Duration = Duration::from_secs(2);
+
+fn awaited(registry: &mut Registry, known: &KnownRun) -> Result<Awaiting, Failure> {
+    if let Some(pending) = known.waits_for() {
+        let request = registry.request(pending);
+        let is_approved = request.is_ok_and(|it| it.row.state == PendingState::Approved);
+        return Ok(if is_approved { Awaiting::Run } else { Awaiting::Person });
+    }
+    Ok(match ThreadWaits::new(registry).is_awaited(known.id())? {
+        true => Awaiting::Person,
+        false => Awaiting::Nobody,
+    })
+}
 
 pub(super) fn known(
     threads: Threads<'_>,
