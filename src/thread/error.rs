@@ -345,9 +345,7 @@ impl Diagnose for ThreadError {
             Self::Continued { by, .. } => format!("go on with `rye thread resume {by}`"),
             Self::NotRunning { .. } => "`rye thread list` shows what runs".into(),
             Self::Unattended { id } => {
-                format!(
-                    "go on with `rye thread resume {id}`, or end it with `rye thread cancel {id}`"
-                )
+                format!("`rye thread resume {id}` goes on, `rye thread cancel {id}` ends it")
             }
             Self::NotKilled { .. } => "its process belongs to somebody else; see `ps`".into(),
             Self::NotAlone { id, top } => format!(

@@ -126,7 +126,7 @@ impl Detaching<'_> {
             Ok(pid) => pid,
             Err(error) => {
                 match registry.detached().withdraw(&id) {
-                    Ok(_) => registry.detached().is_started(starts),
+                    Ok(()) => registry.detached().is_started(starts),
                     Err(_) => registry.detached().leave_start(starts),
                 }
                 return Err(error.into());
