@@ -153,6 +153,9 @@ pub(crate) const SNIPPET_WAITS_S: u64 = 7 * 24 * 60 * 60;
 pub(crate) const TAIL_LOOK_MS: u64 = 100;
 /// How often a request is looked at that somebody waits for, in milliseconds.
 pub(crate) const PENDING_LOOK_MS: u64 = 200;
+/// How long a thread may wait for what nobody decides any more before whoever waits for it is
+/// told, in milliseconds: a decision and what follows it are two steps.
+pub(crate) const UNATTENDED_MS: u64 = 2_000;
 /// How long a connection to a run's proxy may take for the head of a request, and for the greeting
 /// in a tunnel, in milliseconds: a tool on this machine has both at once.
 #[cfg(feature = "http")]

@@ -41,11 +41,7 @@ impl Context {
     /// The same for a caller that builds it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
         // A process that serves one command may kill what its children leave behind.
-        self.rye_with_host(Os::new(true))
-    }
-
-    fn rye_with_host(&self, host: Os) -> Result<Rye, Failure> {
-        let rye = self.builder().host(Box::new(host)).build()?;
+        let rye = self.builder().host(Box::new(Os::new(true))).build()?;
         if let Some(verb) = self.unsaid.take()
             && let Some(item) = short::same_name(verb, &rye)
         {

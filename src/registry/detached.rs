@@ -184,7 +184,7 @@ impl DetachedRuns<'_> {
     }
 
     /// What this process was to start is there, or does not come to be: a run, or a launcher.
-    pub(crate) fn is_started(&mut self, id: &str) {
+    pub(crate) fn note_started(&mut self, id: &str) {
         for name in [id, &lock_of(id)] {
             alive::release_to_start(&self.registry.path, name);
         }

@@ -162,7 +162,7 @@ mod tests {
         let Admitted::WaitsFor(launcher) = waits else { panic!("{waits:?}") };
         assert!(registry.detached().claim_launcher(&launcher).unwrap());
         for started in ["a", &launcher] {
-            registry.detached().is_started(started);
+            registry.detached().note_started(started);
         }
         for table in ["thread", "detached", "launcher"] {
             let moved = format!("UPDATE {table} SET start = start + 1, place = ?1 WHERE pid > 0");
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(state(&mut registry), "killed");
         assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "killed");
         assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
-        registry.detached().is_started("c");
+        registry.detached().note_started("c");
         let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
         assert_eq!(left, 0, "what is over leaves no file");
     }

@@ -19,7 +19,8 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let is_compared = row.is_some();
     if out.is_json() {
         out.success(json!({
-            "thread_id": id, "verified": true, "compared_with_registry": is_compared, "final": checked.is_final,
+            "thread_id": id, "verified": true, "compared_with_registry": is_compared,
+            "final": checked.is_final,
             "thread_status": row.map_or(checked.status, |row| row.status),
             "checkpoints": checked.checkpoints, "proven_bytes": checked.proven_bytes,
             "unproven_bytes": checked.unproven_bytes, "signer": checked.key,

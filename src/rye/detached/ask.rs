@@ -100,7 +100,7 @@ impl Detaching<'_> {
             Admitted::Waits => Ok(None),
             Admitted::Runs => {
                 let started = program::start_untold(child::ENTRY, &at.vars, &at.cwd);
-                let told = started.and_then(|child| {
+                let started = started.and_then(|child| {
                     match registry.detached().hand_over(&id, child.id()) {
                         Ok(()) => program::tell(child, &told),
                         Err(error) => {
@@ -109,7 +109,7 @@ impl Detaching<'_> {
                         }
                     }
                 });
-                told.and_then(program::is_ready).map(Some)
+                started.and_then(program::is_ready).map(Some)
             }
             Admitted::WaitsFor(launcher) => {
                 let told = Launch { id: launcher.clone(), user: user.clone() }.to_text();
@@ -126,13 +126,13 @@ impl Detaching<'_> {
             Ok(pid) => pid,
             Err(error) => {
                 match registry.detached().withdraw(&id) {
-                    Ok(()) => registry.detached().is_started(starts),
+                    Ok(()) => registry.detached().note_started(starts),
                     Err(_) => registry.detached().leave_start(starts),
                 }
                 return Err(error.into());
             }
         };
-        registry.detached().is_started(starts);
+        registry.detached().note_started(starts);
         let mode = self.request.thread.clone();
         let (item, warnings) = (self.item, self.warnings);
         let report = DetachedReport { item, thread_id: id, execution_mode: mode, pid, warnings };

@@ -121,7 +121,7 @@ impl Launcher {
                 Ok(None) => left.push((id, child)),
                 _ => {
                     self.registry.detached().note_never_begun(&id)?;
-                    self.registry.detached().is_started(&id);
+                    self.registry.detached().note_started(&id);
                 }
             }
         }

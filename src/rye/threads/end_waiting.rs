@@ -95,25 +95,6 @@ impl WaitingEnd<'_> {
     }
 }
 
-/// The thread at the top of those above one that wait for a person.
-///
-/// # Errors
-/// `registry.*`
-pub(crate) fn waiting_above(
-    threads: Threads<'_>,
-    known: &KnownRun,
-) -> Result<Option<String>, Failure> {
-    let Some(mut registry) = threads.registry()? else { return Ok(None) };
-    let mut next = known.thread.as_ref().and_then(|row| row.parent.clone());
-    let mut top = None;
-    while let Some(id) = next {
-        let above = registry.thread(&id)?.ok().filter(|row| row.status == "waiting");
-        next = above.as_ref().and_then(|row| row.parent.clone());
-        top = above.map(|row| row.id).or(top);
-    }
-    Ok(top)
-}
-
 /// A thread below goes on, unless a person ended it while it waited.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::outcome::failure_of;
 use super::{Threads, VerifiedThread};
 use crate::base::json::object;
 use crate::diagnostic::Failure;
@@ -27,14 +28,14 @@ impl Threads<'_> {
         let (proven, unproven) = bytes.split_at(at);
         let status = row.as_ref().map_or(checked.status, |row| row.status.clone());
         let is_compared = row.is_some();
-        let failure = last_event(proven, THREAD_ENDED).map(|mut ended| ended["failure"].take());
         let code = row.and_then(|row| row.code);
-        // An earlier end is not the reason of this one.
-        let failure = failure.filter(|failure| code.is_some() && failure["code"] == json!(code));
+        let ended = last_event(proven, THREAD_ENDED);
+        let failure = ended.zip(code.as_deref()).and_then(|(ended, code)| failure_of(&ended, code));
         let fields = object(json!({
             "version": 1, "thread_id": id, "thread_status": status, "thread": thread_file,
             "thread_code": code, "failure": failure, "ledger": checked.ledger,
-            "signer": checked.key, "checkpoints": checked.checkpoints, "final": checked.is_final, "compared_with_registry": is_compared,
+            "signer": checked.key, "checkpoints": checked.checkpoints, "final": checked.is_final,
+            "compared_with_registry": is_compared,
             "proven_bytes": checked.proven_bytes, "unproven_bytes": checked.unproven_bytes,
             "events": events(proven), "unproven_events": events(unproven),
         }));

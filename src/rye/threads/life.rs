@@ -10,7 +10,7 @@ use super::outcome::{RunEnd, end_of};
 use super::placed::placed;
 use super::waiting_runs::settle;
 use super::{Threads, parsed};
-use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS};
+use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS, UNATTENDED_MS};
 use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
@@ -325,28 +325,23 @@ impl Threads<'_> {
     ) -> Result<Result<KnownRun, i32>, Failure> {
         let first = self.run(id)?;
         let Some(mut registry) = self.registry()? else { return Ok(Ok(first)) };
-        let mut unattended = Instant::now();
+        let mut attended = Instant::now();
         loop {
             // Before it is read, so that nothing written in between is missed.
             let version = registry.version()?;
             let found = known(self, &mut registry, id)?.unwrap_or_else(|| first.clone());
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let is_over = left.is_some_and(|left| left.is_zero());
-            let may_go_on = match found.state() == "waiting" {
-                true => awaited(&mut registry, &found)?,
-                false => Awaiting::Person,
-            };
-            match may_go_on {
-                // Whoever decided goes on with it soon, or is gone.
-                Awaiting::Nobody if unattended.elapsed() < UNATTENDED && !is_over => {}
-                Awaiting::Nobody => {
+            let awaits = awaits(&mut registry, &found)?;
+            let stops = matches!(awaits, Awaits::Person) && !goes_on(&found);
+            if stops || left.is_some_and(|left| left.is_zero()) {
+                return Ok(Ok(found));
+            }
+            match awaits {
+                Awaits::Nobody if attended.elapsed() < UNATTENDED => {}
+                Awaits::Nobody => {
                     return Err(ThreadError::Unattended { id: found.id().to_owned() }.into());
                 }
-                Awaiting::Run if !is_over => unattended = Instant::now(),
-                Awaiting::Run | Awaiting::Person if !goes_on(&found) || is_over => {
-                    return Ok(Ok(found));
-                }
-                Awaiting::Run | Awaiting::Person => unattended = Instant::now(),
+                Awaits::Person | Awaits::Run => attended = Instant::now(),
             }
             // Whoever was killed writes nothing, so now and then it is read all the same.
             for _ in 0..LOOKS {
@@ -417,29 +412,28 @@ pub(super) fn newest_of(threads: Threads<'_>, id: &str) -> Result<String, Failur
 /// After so many looks at the version of the registry it is read.
 const LOOKS: usize = 4;
 
-/// For what something waits that waits for a person.
-enum Awaiting {
-    /// For the decision.
+/// For what something waits, if it waits for a person.
+enum Awaits {
+    /// For the decision, or it does not wait.
     Person,
     /// It was approved, and what was approved runs where that was done.
     Run,
-    /// Nobody decides any more what it waited for, and nothing goes on with it.
+    /// Nobody decides any more what it waited for. Whoever decided goes on with it soon, or is
+    /// gone.
     Nobody,
 }
 
-/// How long that may be so before somebody is told: a decision and what follows are two steps.
-const UNATTENDED: Duration = Duration::from_secs(2);
+const UNATTENDED: Duration = Duration::from_millis(UNATTENDED_MS);
 
-fn awaited(registry: &mut Registry, known: &KnownRun) -> Result<Awaiting, Failure> {
+fn awaits(registry: &mut Registry, known: &KnownRun) -> Result<Awaits, Failure> {
     if let Some(pending) = known.waits_for() {
         let request = registry.request(pending);
         let is_approved = request.is_ok_and(|it| it.row.state == PendingState::Approved);
-        return Ok(if is_approved { Awaiting::Run } else { Awaiting::Person });
+        return Ok(if is_approved { Awaits::Run } else { Awaits::Person });
     }
-    Ok(match ThreadWaits::new(registry).is_awaited(known.id())? {
-        true => Awaiting::Person,
-        false => Awaiting::Nobody,
-    })
+    let is_attended =
+        known.state() != "waiting" || ThreadWaits::new(registry).is_awaited(known.id())?;
+    Ok(if is_attended { Awaits::Person } else { Awaits::Nobody })
 }
 
 pub(super) fn known(
@@ -447,10 +441,13 @@ pub(super) fn known(
     registry: &mut Registry,
     id: &str,
 ) -> Result<Option<KnownRun>, Failure> {
-    if let Some((run, _)) = registry.detached().one(id)? {
-        settle(registry, &run)?;
+    let mut found = registry.detached().one(id)?;
+    if let Some((run, _)) = &found
+        && settle(registry, run)?
+    {
+        found = registry.detached().one(id)?;
     }
-    let (detached, report) = match registry.detached().one(id)? {
+    let (detached, report) = match found {
         Some((run, report)) => (Some(run), report),
         None => (None, None),
     };

@@ -43,7 +43,6 @@ mod waits;
 mod watch;
 mod workspace_size;
 
-pub(crate) use end_waiting::waiting_above;
 pub(crate) use export::ExportedThread;
 pub(crate) use fork::Forked;
 pub(super) use life::is_asked_to_stop;
@@ -51,6 +50,7 @@ pub(crate) use life::{KnownRun, full_run_id};
 pub(crate) use outcome::listed_runs;
 pub(super) use places::max_async;
 pub(super) use resume::Resuming;
+pub(crate) use stop::waiting_above;
 pub(crate) use tail::TailEnd;
 pub(crate) use waits::{RejectedInThread, WaitingThreads};
 

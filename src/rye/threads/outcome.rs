@@ -43,10 +43,14 @@ impl KnownRun {
     /// Why it failed with that code, as the last line of its record says it.
     fn failure_kept(&self, code: &str) -> Option<Map<String, Value>> {
         let id = self.thread.as_ref()?.id.parse().ok()?;
-        let ended = kept_end(Path::new(self.base()), &id)?;
-        // An earlier end is not the reason of this one.
-        (ended["failure"]["code"] == code).then(|| failure_in(&ended["failure"]))
+        failure_of(&kept_end(Path::new(self.base()), &id)?, code)
     }
+}
+
+/// Why a thread failed with that code, as the event of its end says it; an earlier end is not the
+/// reason of this one.
+pub(super) fn failure_of(ended: &Value, code: &str) -> Option<Map<String, Value>> {
+    (ended["failure"]["code"] == code).then(|| failure_in(&ended["failure"]))
 }
 
 fn failure_in(said: &Value) -> Map<String, Value> {
@@ -103,9 +107,7 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
         report.insert("code".into(), code.into());
         report.insert("error".into(), format!("`{id}` failed").into());
         report.insert("help".into(), format!("see `rye thread show {id}`").into());
-        if last["failure"]["code"] == code {
-            report.extend(failure_in(&last["failure"]));
-        }
+        report.extend(failure_of(&last, code).unwrap_or_default());
     } else if known.state() == "waiting" {
         report.insert("status".into(), "pending".into());
         let awaited = Awaited::last_of(&events).map(|awaited| awaited.to_json());

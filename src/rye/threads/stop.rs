@@ -22,9 +22,6 @@ impl Threads<'_> {
     pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
         let id = &*newest_of(self, id)?;
         let cancelled = ThreadError::Cancelled { id: id.to_owned() };
-        if let Some(ended) = WaitingEnd::new(self, "cancelled", &cancelled).end(id)? {
-            return Ok(ended);
-        }
         if let Some(ended) = self.end_waiting(id, "cancelled", &cancelled)? {
             return Ok(ended);
         }
@@ -43,9 +40,6 @@ impl Threads<'_> {
     pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
         let id = &*newest_of(self, id)?;
         let killed = ThreadError::Killed { id: id.to_owned() };
-        if let Some(ended) = WaitingEnd::new(self, "killed", &killed).end(id)? {
-            return Ok(ended);
-        }
         if let Some(ended) = self.end_waiting(id, "killed", &killed)? {
             return Ok(ended);
         }
@@ -65,7 +59,9 @@ impl Threads<'_> {
             }
             return self.soon_ended(id);
         }
-        if let Some(top) = above_in_process(self, &known)? {
+        let own = known.pid();
+        let in_process = |row: &ThreadRow| own.is_some() && row.pid() == own;
+        if let Some(top) = top_above(self, &known, in_process)? {
             return Err(ThreadError::NotAlone { id: id.to_owned(), top }.into());
         }
         if let Some(pid) = known.pid() {
@@ -79,17 +75,19 @@ impl Threads<'_> {
         self.soon_ended(id)
     }
 
-    /// Ends one that waits for its place, or a tool that waits for a person; `None` where it does
-    /// not.
+    /// Ends one that waits for its place or for a person; `None` where it does not.
     ///
     /// # Errors
-    /// `thread.not_found`, `thread.not_running`, `registry.*`
+    /// `thread.not_found`, `thread.not_running`, `thread.record_io`, `registry.*`
     fn end_waiting(
         self,
         id: &str,
         state: &str,
         why: &ThreadError,
     ) -> Result<Option<KnownRun>, Failure> {
+        if let Some(ended) = WaitingEnd::new(self, state, why).end(id)? {
+            return Ok(Some(ended));
+        }
         let known = self.run(id)?;
         let waits = known.thread.is_none() && withdrawn(self, &known, why)?;
         if !known.is_open() && !waits {
@@ -114,13 +112,28 @@ impl Threads<'_> {
     }
 }
 
-/// The thread at the top of those above one that run in its process.
-fn above_in_process(threads: Threads<'_>, known: &KnownRun) -> Result<Option<String>, Failure> {
+/// The thread at the top of those above one that wait for a person.
+///
+/// # Errors
+/// `registry.*`
+pub(crate) fn waiting_above(
+    threads: Threads<'_>,
+    known: &KnownRun,
+) -> Result<Option<String>, Failure> {
+    top_above(threads, known, |row| row.status == "waiting")
+}
+
+/// The highest thread above one, of those of which this holds without a gap.
+fn top_above(
+    threads: Threads<'_>,
+    known: &KnownRun,
+    holds: impl Fn(&ThreadRow) -> bool,
+) -> Result<Option<String>, Failure> {
     let Some(mut registry) = threads.registry()? else { return Ok(None) };
     let mut next = known.thread.as_ref().and_then(|row| row.parent.clone());
-    let (mut top, own) = (None, known.pid());
+    let mut top = None;
     while let Some(id) = next {
-        let above = registry.thread(&id)?.ok().filter(|row| own.is_some() && row.pid() == own);
+        let above = registry.thread(&id)?.ok().filter(&holds);
         next = above.as_ref().and_then(|row| row.parent.clone());
         top = above.map(|row| row.id).or(top);
     }

@@ -1,6 +1,6 @@
 //! rye on a terminal of its own, at which a person types.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::{Said, World, program, python_folder};
 
@@ -83,19 +83,25 @@ os.kill(int(told.readline()), number)
 status, ended = told.readline().split()
 print(status, int(asked), ended)
 ";
-        let output = Command::new(python_folder().join("python3"))
-            .args(["-c", script, &signal.to_string(), program()])
-            .args(args)
+        let signal = signal.to_string();
+        let output = self.python(&[&[script, &signal, program()], args].concat());
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let numbers: Vec<i32> = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        let [status, asked, ended] = numbers[..] else { panic!("{output:?}") };
+        (status, asked == 1, ended == 1)
+    }
+
+    /// Runs a Python program with its arguments in the project.
+    fn python(&self, program: &[&str]) -> Output {
+        Command::new(python_folder().join("python3"))
+            .arg("-c")
+            .args(program)
             .current_dir(self.project())
             .env_clear()
             .envs(&self.env)
             .stdin(Stdio::null())
             .output()
-            .expect("python3 starts");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let numbers: Vec<i32> = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
-        let [status, asked, ended] = numbers[..] else { panic!("{output:?}") };
-        (status, asked == 1, ended == 1)
+            .expect("python3 starts")
     }
 
     /// A shell on a terminal of its own, which is closed once the file `ready` is there. The status
@@ -110,14 +116,7 @@ while not os.path.exists('ready'):
 os.close(fd)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
-        let output = Command::new(python_folder().join("python3"))
-            .args(["-c", closes, script])
-            .current_dir(self.project())
-            .env_clear()
-            .envs(&self.env)
-            .stdin(Stdio::null())
-            .output()
-            .expect("python3 starts");
+        let output = self.python(&[closes, script]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.trim().parse().unwrap_or_else(|_| panic!("{output:?}"))
     }
