@@ -1,8 +1,8 @@
 //! A world with a user database of its own: whose home the caller's is, no variable says.
 
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Once;
 
 use super::{World, program, write};
 
@@ -30,7 +30,8 @@ impl World {
 
     /// rye, with the user database of this world.
     pub(super) fn rye_itself(&self) -> Command {
-        let mut command = match &self.users {
+        let_children_hear_signals();
+        match &self.users {
             None => Command::new(program()),
             Some(users) => {
                 let script = "mount --bind \"$0\" /etc/passwd && exec \"$@\"";
@@ -38,24 +39,31 @@ impl World {
                 command.args(["--mount", "sh", "-c", script]).arg(users).arg(program());
                 command
             }
-        };
-        listen_to_signals(&mut command);
-        command
+        }
     }
 }
 
 /// What started the tests may ignore signals, as `nohup` does, and a child would go on with that.
-#[expect(unsafe_code, reason = "signals are reset between fork and exec")]
-fn listen_to_signals(command: &mut Command) {
-    let reset = || {
+///
+/// A handler is not inherited: so a signal that this process ignores is caught by one that does
+/// nothing, and ends a child all the same. Code between fork and exec would make each start copy the
+/// page tables of the tests, which is most of what a start costs.
+#[expect(unsafe_code, reason = "there is no safe way to ask for and set a signal's disposition")]
+fn let_children_hear_signals() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-            // SAFETY: `signal` may be called between fork and exec, and no handler is set.
-            if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
-                return Err(std::io::Error::last_os_error());
+            // SAFETY: the kernel fills in and reads a structure of ours; the handler does nothing.
+            unsafe {
+                let mut now: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &raw mut now);
+                if now.sa_sigaction == libc::SIG_IGN {
+                    now.sa_sigaction = nothing as *const () as usize;
+                    now.sa_flags = libc::SA_RESTART;
+                    libc::sigaction(signal, &raw const now, std::ptr::null_mut());
+                }
             }
         }
-        Ok(())
-    };
-    // SAFETY: it allocates nothing and takes no lock.
-    unsafe { command.pre_exec(reset) };
+    });
 }
