@@ -348,9 +348,8 @@ impl DetachedRuns<'_> {
     /// `registry.io`
     pub(crate) fn note_never_begun(&mut self, id: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            let sql = "UPDATE detached SET state = 'killed' WHERE id = ?1 AND claimed = 0
-                       AND state = 'running'";
-            step.execute(sql, [id]).map(drop)
+            let sql = format!("{} WHERE id = ?1 AND claimed = 0 AND state = 'running'", killed());
+            step.execute(&sql, [id]).map(drop)
         })
     }
 
@@ -467,21 +466,22 @@ fn insert(
     .map(drop)
 }
 
+/// What stands of each run that was killed; the condition follows.
+fn killed() -> String {
+    format!(
+        "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL, ended_at = {NOW}"
+    )
+}
+
 /// A run is taken for dead, whatever its process does; that stops once it sees it.
 pub(super) fn give_up_run(step: &Connection, id: &str) -> rusqlite::Result<()> {
-    let sql = format!(
-        "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL, ended_at = {NOW}
-         WHERE id = ?1 AND state = 'running'"
-    );
+    let sql = format!("{} WHERE id = ?1 AND state = 'running'", killed());
     step.execute(&sql, [id]).map(drop)
 }
 
 /// What runs no more and did not say so was killed; what waits for a launcher that is gone, too.
 fn reap(step: &Connection) -> rusqlite::Result<()> {
-    let killed = format!(
-        "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL, ended_at = {NOW}
-         WHERE state = ?1 AND "
-    );
+    let killed = format!("{} WHERE state = ?1 AND", killed());
     let mut query = step.prepare(&format!(
         "SELECT {ROW} FROM detached INDEXED BY detached_state WHERE state = 'running'"
     ))?;

@@ -86,6 +86,21 @@ fn a_run_that_was_handed_over_ends_with_that_process_and_is_claimed_once() {
 }
 
 #[test]
+fn a_run_whose_process_never_began_was_killed_and_has_a_time_of_its_end() {
+    let home = tempfile::tempdir().unwrap();
+    let mut registry = Registry::open(home.path()).unwrap();
+    for id in ["a", "b"] {
+        assert_eq!(registry.detached().admit(&new(id, 2), ENV).unwrap(), Admitted::Runs);
+    }
+    assert!(registry.detached().claim("b").unwrap());
+    for (id, state, has_ended) in [("a", "killed", true), ("b", "running", false)] {
+        registry.detached().note_never_begun(id).unwrap();
+        let (row, _) = registry.detached().one(id).unwrap().unwrap();
+        assert_eq!((row.state.as_str(), row.ended_at.is_some()), (state, has_ended));
+    }
+}
+
+#[test]
 fn whose_process_is_gone_was_killed_and_whoever_waited_for_a_launcher_that_is_gone_too() {
     let home = tempfile::tempdir().unwrap();
     let mut registry = Registry::open(home.path()).unwrap();
