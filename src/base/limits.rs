@@ -96,6 +96,8 @@ pub(crate) const EXEC_LINE_BYTES: usize = 10 << 20;
 pub(crate) const EXEC_DEATHS: usize = 5;
 /// Timeouts in a row after which a server of several calls at once is replaced.
 pub(crate) const EXEC_TIMEOUTS: usize = 3;
+/// How often what a call left behind is looked for: so deep may that stand below one another.
+pub(crate) const SWEEP_ROUNDS: usize = 100;
 /// Most programs that run on beside calls: each is a process, a private folder and five
 /// descriptors, of which most machines allow a process 1024.
 pub(crate) const EXEC_SERVERS: usize = 160;

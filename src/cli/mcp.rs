@@ -16,7 +16,7 @@ use crate::base::bytes::open_named;
 use crate::base::random;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
-use crate::host::Vars;
+use crate::host::{Os, Vars};
 use crate::id::Pattern;
 use crate::mcp::{Listen, McpEnd, McpError, ServerTransport, Setup, serve};
 use crate::rye::{KeptServers, RyeBuilder};
@@ -106,7 +106,9 @@ fn setup(args: &Args, context: &Context) -> Result<Setup, Failure> {
     let search_index = Arc::<SearchIndex>::default();
     let (vars, kept) = (Vars::from_process(), Arc::clone(&search_index));
     let project = move |project: &Path| {
-        let builder = RyeBuilder::from_vars(vars.clone()).project(project);
+        // What calls leave behind is ended with them, as on the command line.
+        let builder = RyeBuilder::from_vars(vars.clone()).host(Box::new(Os::new(true)));
+        let builder = builder.project(project);
         builder.servers(Arc::clone(&servers)).search_index(Arc::clone(&kept)).build()
     };
     Ok(Setup {

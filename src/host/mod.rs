@@ -5,7 +5,8 @@
 //! - `account.rs` the caller, by the user database · `below_a_run.rs` whether that is a run ·
 //!   `host.rs` the trait and what it promises,
 //!   `contract.rs` the same held against each host · `os.rs` the real one · `persistent.rs` a
-//!   child that others talk with · `pipes.rs` the one loop over a child's streams ·
+//!   child that others talk with · `apart.rs` what goes on by itself ·
+//!   `pipes.rs` the one loop over a child's streams ·
 //!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs`, `signals.rs` and `kernel.rs` the
 //!   few calls that need `unsafe` ·
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
@@ -21,6 +22,7 @@
 mod account;
 #[cfg(feature = "http")]
 mod answer_stream;
+mod apart;
 mod below_a_run;
 mod confinement;
 #[cfg(test)]
@@ -53,6 +55,7 @@ mod stop_watch;
 mod unix;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
+pub(crate) use apart::{DETACHED_LAUNCHER, DETACHED_RUN, ProgramFile};
 pub(crate) use below_a_run::{ProcessesAbove, RUN_VAR, THREAD_VAR, is_below_a_run};
 pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,

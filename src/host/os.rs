@@ -14,7 +14,7 @@ use super::host::{ChildEvent, ChildResult, Host, OutputStream, PlaceKind, Resolv
 use super::named_below::{NamedBelow, named_below};
 use super::net::{AnswerPart, HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
-use super::persistent::{Adopting, PersistentChild, forget, start_known};
+use super::persistent::{Adopting, PersistentChild, forget, note_adopting, start_known};
 use super::pipes::{IoRound, Pipes};
 use super::signals::Signals;
 use super::unix::{Started, reap, reset_sigchld};
@@ -23,8 +23,8 @@ use crate::base::{Digest, Digesting};
 
 /// The machine this process runs on.
 ///
-/// A process that serves only rye (the command line) may adopt and kill the orphans of its
-/// children. Inside another program that could kill that program's own processes.
+/// A process that serves only rye (the command line, `rye mcp`) may adopt and kill the orphans of
+/// its children. Inside another program that could kill that program's own processes.
 pub(crate) struct Os {
     adopts_orphans: bool,
 }
@@ -167,7 +167,8 @@ impl Os {
         self.adopts_orphans.then(|| {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
             reset_sigchld();
-            children()
+            note_adopting();
+            own_children()
         })
     }
 }
@@ -401,7 +402,7 @@ fn pids(list: &str) -> Vec<Pid> {
 }
 
 /// The processes whose parent this process is.
-fn children() -> Vec<Pid> {
+pub(super) fn own_children() -> Vec<Pid> {
     // The common case by one call, where the list takes the kernel longer than all that is asked of
     // it otherwise. All kinds of children: the list names those as well.
     let all = WaitIdOptions::from_bits_retain(libc::__WALL.cast_unsigned());
@@ -412,20 +413,4 @@ fn children() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero();
     let listed = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
     pids(&listed.unwrap_or_default())
-}
-
-/// Kills adopted processes that left their group, except those for which `stays` is true. Up to
-/// three rounds, because processes that are killed may leave orphans again.
-pub(super) fn sweep(stays: &dyn Fn(Pid) -> bool) {
-    for _ in 0..3 {
-        let mut left = children();
-        left.retain(|pid| !stays(*pid));
-        if left.is_empty() {
-            return;
-        }
-        for pid in left {
-            let _ = kill_process(pid, Signal::KILL);
-            let _ = reap(pid.as_raw_nonzero().get());
-        }
-    }
 }

@@ -10,15 +10,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use rustix::process::{kill_process, kill_process_group};
 
+use super::apart::goes_on_by_itself;
 use super::egress::Traffic;
 use super::host::{ChildResult, Spawn};
-use super::os::{ask_below, sweep};
+use super::os::{ask_below, own_children};
 use super::pipes::{IoRound, Pipes};
 use super::signals::{Signals, block_all_signals, forget_group, kill_group_on_signal};
-use super::unix::{Started, reap, start};
+use super::unix::{Started, reap, start, wait};
 use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS};
+use crate::base::limits::SWEEP_ROUNDS;
 use crate::base::sync::unpoisoned;
 
 /// Something that must exist as long as a child runs.
@@ -214,10 +217,14 @@ pub(crate) fn start_apart(command: &mut Command) -> io::Result<Child> {
     Ok(child)
 }
 
-/// Waits until such a child has ended.
+/// Waits until such a child has ended. What it started and left may go on by itself too.
 pub(crate) fn end_apart(child: &mut Child) {
     if child.wait().is_ok() {
-        children().known.remove(&child.id().cast_signed());
+        let mut children = children();
+        children.known.remove(&child.id().cast_signed());
+        if children.adopts {
+            children.orphans();
+        }
     }
 }
 
@@ -266,6 +273,11 @@ pub(super) fn forget(pid: Pid) {
     children().known.remove(&pid.as_raw_nonzero().get());
 }
 
+/// From here on this process adopts orphans of its children.
+pub(super) fn note_adopting() {
+    children().adopts = true;
+}
+
 /// As long as it exists, no orphan is killed: for a child that is started without the register.
 pub(crate) fn unswept() -> impl Sized {
     children()
@@ -295,8 +307,10 @@ impl Drop for Adopting {
 
 /// The register of the children of this process.
 struct Children {
-    /// Those that it started and that run now.
+    /// Those of which something waits for the end: what it started, and what goes on by itself.
     known: BTreeSet<i32>,
+    /// Orphans of its children become its own.
+    adopts: bool,
     /// How many [`Adopting`] there are.
     runs: usize,
     /// Set while there are some: what existed before each of those that ended meanwhile.
@@ -304,8 +318,8 @@ struct Children {
 }
 
 impl Children {
-    /// Kills orphans that this process adopted: all its children but the preexisting ones and those
-    /// that it knows. While something runs that may have left them, it is put off. No child is
+    /// Kills orphans that this process adopted, but for the preexisting ones and those that go on
+    /// by themselves. While something runs that may have left them, it is put off. No child is
     /// started meanwhile.
     fn sweep_unless_runs(&mut self, mut preexisting: Vec<Pid>) {
         if let Some(earlier) = self.preexisting.take() {
@@ -315,14 +329,59 @@ impl Children {
             self.preexisting = Some(preexisting);
             return;
         }
-        let known = &self.known;
-        sweep(&|pid| preexisting.contains(&pid) || known.contains(&pid.as_raw_nonzero().get()));
+        // What is killed may leave orphans again, and one that may not be killed is tried once.
+        let mut tried = BTreeSet::new();
+        for _ in 0..SWEEP_ROUNDS {
+            let mut left = self.orphans();
+            left.retain(|pid| !preexisting.contains(pid) && tried.insert(pid.as_raw_nonzero()));
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                let _ = kill_process(pid, Signal::KILL);
+                let _ = reap(pid.as_raw_nonzero().get());
+            }
+        }
     }
+
+    /// The children that run and of which nothing waits for the end. Those that ended are taken
+    /// note of, and those that go on by themselves get something that waits.
+    fn orphans(&mut self) -> Vec<Pid> {
+        let mut left = own_children();
+        left.retain(|pid| !self.known.contains(&pid.as_raw_nonzero().get()));
+        left.retain(|pid| !has_ended(*pid));
+        let (apart, left): (Vec<Pid>, _) =
+            left.into_iter().partition(|pid| goes_on_by_itself(*pid));
+        for pid in apart {
+            self.wait_for(pid);
+        }
+        left
+    }
+
+    /// Starts a thread that waits for the end of a child.
+    fn wait_for(&mut self, pid: Pid) {
+        let thread = std::thread::Builder::new().name("detached".into()).stack_size(SPAWN_STACK);
+        let waits = thread.spawn(move || {
+            block_all_signals();
+            let _ = wait(pid.as_raw_nonzero().get());
+            forget(pid);
+        });
+        // Without a thread, whoever looks for orphans next tries again.
+        if waits.is_ok() {
+            self.known.insert(pid.as_raw_nonzero().get());
+        }
+    }
+}
+
+/// Whether a child has ended, of which nothing else waits for the end; it is taken note of then.
+fn has_ended(pid: Pid) -> bool {
+    let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    !matches!(ended, Ok(None))
 }
 
 fn children() -> MutexGuard<'static, Children> {
     static CHILDREN: Mutex<Children> =
-        Mutex::new(Children { known: BTreeSet::new(), runs: 0, preexisting: None });
+        Mutex::new(Children { known: BTreeSet::new(), adopts: false, runs: 0, preexisting: None });
     unpoisoned(CHILDREN.lock())
 }
 

@@ -1,4 +1,5 @@
-//! Whether two processes have the same environment, without keeping a value of it.
+//! Whether two processes have the same environment and the same program, without keeping a value
+//! of either.
 
 use std::io;
 
@@ -7,7 +8,8 @@ use sha2::Sha256;
 
 use crate::base::random;
 
-/// A whole environment as one text, in an order that does not depend on the process.
+/// A program file and a whole environment as one text, in an order that does not depend on the
+/// process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneEnv<'a>(pub(crate) &'a [u8]);
 

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use super::error::DetachError;
 use super::launcher::Launch;
+use super::program;
 use super::request::{DetachedRequest, RunPlace, Verified};
-use super::{child, launcher, program};
 use crate::base::limits::DETACHED_REQUEST_BYTES;
 use crate::diagnostic::Failure;
-use crate::host::is_below_a_run;
+use crate::host::{DETACHED_LAUNCHER, DETACHED_RUN, ProgramFile, is_below_a_run};
 use crate::id::{Ref, Space};
 use crate::plan::{Plan, PlanFile};
 use crate::registry::{Admitted, NewDetached, OneEnv, Registry};
@@ -82,7 +82,7 @@ impl Detaching<'_> {
         }
         let mut registry = Registry::open(&user)?;
         let base = state_base(self.rye).to_string_lossy().into_owned();
-        let env = self.env();
+        let env = self.env()?;
         let admitted = registry.detached().admit(
             &NewDetached {
                 id: &id,
@@ -99,7 +99,7 @@ impl Detaching<'_> {
             Admitted::Full(waiting) => return Err(DetachError::Full { waiting: *waiting }.into()),
             Admitted::Waits => Ok(None),
             Admitted::Runs => {
-                let started = program::start_untold(child::ENTRY, &at.vars, &at.cwd);
+                let started = program::start_untold(DETACHED_RUN, &at.vars, &at.cwd);
                 let started = started.and_then(|child| {
                     match registry.detached().hand_over(&id, child.id()) {
                         Ok(()) => program::tell(child, &told),
@@ -113,7 +113,7 @@ impl Detaching<'_> {
             }
             Admitted::WaitsFor(launcher) => {
                 let told = Launch { id: launcher.clone(), user: user.clone() }.to_text();
-                program::start(launcher::ENTRY, &at.vars, &at.cwd, &told)
+                program::start(DETACHED_LAUNCHER, &at.vars, &at.cwd, &told)
                     .and_then(program::is_ready)
                     .map(|_| None)
             }
@@ -140,16 +140,21 @@ impl Detaching<'_> {
     }
 
     /// The environment as one text: the length of each part comes first, so that no other
-    /// environment is the same text.
-    fn env(&self) -> Vec<u8> {
-        let mut text = Vec::new();
+    /// environment is the same text. The program file belongs to it, since a launcher starts what
+    /// it executes itself: one that was started before rye was replaced does not understand what a
+    /// later rye asks for.
+    fn env(&self) -> Result<Vec<u8>, DetachError> {
+        let program = ProgramFile::own();
+        let program =
+            program.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
+        let mut text = [program.device, program.inode].map(u64::to_le_bytes).concat();
         for (name, value) in self.rye.at.vars.pairs() {
             for part in [name, value] {
                 text.extend((part.len() as u64).to_le_bytes());
                 text.extend(part.as_encoded_bytes());
             }
         }
-        text
+        Ok(text)
     }
 }
 

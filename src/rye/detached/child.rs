@@ -23,9 +23,6 @@ use crate::rye::threads::is_asked_to_stop;
 use crate::thread::ThreadError;
 use crate::trace::Quiet;
 
-/// The first argument of rye when it is started as the process of a detached run.
-pub(super) const ENTRY: &str = "--detached-run";
-
 /// Runs what it is told. How that ended stands in the registry, and nobody waits for its status.
 pub(super) fn main() -> ExitCode {
     match run() {

@@ -7,18 +7,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
+use super::error::DetachError;
 use super::program::{say_ready, start, told};
 use super::request::DetachedRequest;
-use super::{child, error::DetachError};
 use crate::base::durations::{LAUNCHER_IDLE_MS, LAUNCHER_LOOK_MS};
 use crate::diagnostic::Diagnostic;
-use crate::host::{Vars, lead_own_session};
+use crate::host::{DETACHED_RUN, Vars, lead_own_session};
 use crate::registry::{DetachedEnd, Registry, RegistryError};
 use crate::report::error_json;
 use crate::rye::facade::moment;
-
-/// The first argument of rye when it is started as a launcher.
-pub(super) const ENTRY: &str = "--detached-launcher";
 
 /// After so many looks it is asked whether whoever has a place is still there.
 const LAUNCHER_LOOKS: usize = 10;
@@ -90,7 +87,7 @@ impl Launcher {
     fn start(&mut self, id: String, request: &str) -> Result<(), RegistryError> {
         let asked: Option<DetachedRequest> = serde_json::from_str(request).ok();
         let cwd = asked.as_ref().map_or(Path::new("/"), |asked| &asked.cwd);
-        match start(child::ENTRY, &self.vars, cwd, request) {
+        match start(DETACHED_RUN, &self.vars, cwd, request) {
             Ok(child) => self.children.push((id, child)),
             Err(error) => self.never_began(&id, &error)?,
         }

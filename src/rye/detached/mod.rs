@@ -7,8 +7,8 @@
 //!
 //! Where all places are taken the run waits. No environment is written down for that: a launcher,
 //! which is rye too, has the environment of whoever asked as its own, and starts what waits in it.
-//! Whoever asks in the same environment uses the same launcher, and a launcher for which nobody
-//! waits ends.
+//! Whoever asks in the same environment, and executes the same file, uses the same launcher. A
+//! launcher for which nobody waits ends.
 //!
 //! `ask.rs` the caller's side · `request.rs` what is told · `child.rs` the run's own process ·
 //! `launcher.rs` what starts those that wait · `log.rs` what its tool writes ·
@@ -26,6 +26,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
+use crate::host::{DETACHED_LAUNCHER, DETACHED_RUN};
 use crate::registry::process_is_alone;
 
 pub(super) use ask::{Detaching, state_base};
@@ -38,8 +39,8 @@ pub(crate) fn enter(argv: &[OsString]) -> Option<ExitCode> {
     process_is_alone(true);
     let first = argv.get(1).filter(|_| argv.len() == 2)?;
     match first.to_str()? {
-        child::ENTRY => Some(child::main()),
-        launcher::ENTRY => Some(launcher::main()),
+        DETACHED_RUN => Some(child::main()),
+        DETACHED_LAUNCHER => Some(launcher::main()),
         _ => None,
     }
 }

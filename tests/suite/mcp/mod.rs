@@ -8,6 +8,7 @@ mod code;
 mod doors;
 mod hostile;
 mod install;
+mod left_behind;
 mod lists;
 mod signing;
 mod stateless;

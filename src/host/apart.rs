@@ -1,0 +1,51 @@
+//! Processes of rye that go on when the one ends that started them: detached runs, and what starts
+//! those that wait for a place.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::process::Pid;
+
+/// The only argument of rye as the process of a detached run.
+pub(crate) const DETACHED_RUN: &str = "--detached-run";
+/// The only argument of rye as the process that starts what waits for a place.
+pub(crate) const DETACHED_LAUNCHER: &str = "--detached-launcher";
+
+/// A program file. As long as a process executes it no other file is taken for it, whatever lies at
+/// its path by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProgramFile {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl ProgramFile {
+    /// The file that this process executes.
+    ///
+    /// # Errors
+    /// The system does not say it.
+    pub(crate) fn own() -> io::Result<Self> {
+        Self::at(Path::new("/proc/self/exe"))
+    }
+
+    fn at(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(|file| Self { device: file.dev(), inode: file.ino() })
+    }
+}
+
+/// Whether a process is rye, by the file that this process executes too, as a detached run or a
+/// launcher.
+pub(super) fn goes_on_by_itself(pid: Pid) -> bool {
+    let folder = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
+    let file = ProgramFile::at(&folder.join("exe"));
+    if !file.is_ok_and(|file| ProgramFile::own().is_ok_and(|own| file == own)) {
+        return false;
+    }
+    let line = fs::read(folder.join("cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+    // Each word ends with a zero, the last one too.
+    let entries = [DETACHED_RUN, DETACHED_LAUNCHER].map(str::as_bytes);
+    matches!(words[..], [_, only, b""] if entries.contains(&only))
+}
