@@ -1,5 +1,6 @@
 //! The signature line, version 2: its grammar and its place in a file (core 3.1–3.4).
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use base64::Engine;
@@ -55,6 +56,45 @@ pub(crate) fn statement(
     key: Fingerprint,
 ) -> String {
     format!("{VERSION}item={item} ext={ext} at={at} sha256={sha256} key={key}")
+}
+
+/// What stands for a signature line in a text that holds none.
+const LEFT_OUT: &str = "[signature line]";
+
+/// The same text without what signature lines say, wherever they stand in it: from the mark to the
+/// end of the signature, or of the line where that is cut. What only speaks of such lines stays.
+pub(crate) fn without_signatures(text: &str) -> Cow<'_, str> {
+    let (mut kept, mut from, mut look) = (String::new(), 0, 0);
+    while let Some(at) = text[look..].find(MARK).map(|found| look + found) {
+        look = at + MARK.len();
+        // No such line is longer, and what follows is looked at once.
+        let most = text.floor_char_boundary(at + SIGNATURE_LINE);
+        let line = text[at..most].lines().next().unwrap_or_default();
+        if let Some(length) = signature_length(line) {
+            kept.push_str(&text[from..at]);
+            kept.push_str(LEFT_OUT);
+            from = at + length;
+            look = from;
+        }
+    }
+    match from {
+        0 => text.into(),
+        _ => (kept + &text[from..]).into(),
+    }
+}
+
+/// How much of a text that begins with the mark is a signature line of either form, perhaps a cut
+/// one. It may stand within quotes, and behind it on its line there may be more.
+fn signature_length(line: &str) -> Option<usize> {
+    if line.starts_with(&[VERSION, "item="].concat()) {
+        let Some(at) = line.find(" sig=").map(|at| at + " sig=".len()) else {
+            return Some(line.len());
+        };
+        let is_of_it = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+        return Some(at + line[at..].bytes().take_while(|b| is_of_it(*b)).count());
+    }
+    let older = line[MARK.len()..].starts_with("20") && line.contains("Z:");
+    older.then(|| line.find([' ', '"', '\\', '\'']).unwrap_or(line.len()))
 }
 
 /// A whole line, its line feed included.

@@ -1,10 +1,15 @@
 //! What a model is given of a call: JSON text that is never longer than it may be (threads 4.3).
+//!
+//! No result holds a signature line, whichever tool prints one: the whole that is kept of a long
+//! result holds none either. Secrets were masked before. Paths that a tool prints stay, as the
+//! model asked for what lies there; rye's own words name none outside the workspace.
 
 use serde_json::{Map, Value, json};
 
 use crate::base::limits::{
     THREAD_DETAIL_CHARS, THREAD_ENTRIES, THREAD_RESULT_CHARS, THREAD_TEXT_CHARS, THREAD_TOOL_NAME,
 };
+use crate::signature::without_signatures;
 
 /// A value as it is given to a model, and whether something of it is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +25,7 @@ pub(crate) struct Serialised {
 pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Serialised {
     let value = match value {
         Value::Bool(truth) => json!({"ok": truth}),
-        other => other.clone(),
+        other => unsigned(other),
     };
     let whole = value.to_string();
     let failure = Failed::of(&value);
@@ -62,6 +67,19 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
         }
     }
     Serialised { text: at(fits), is_cut: true }
+}
+
+/// The same value without what signature lines say.
+fn unsigned(value: &Value) -> Value {
+    match value {
+        Value::String(text) => without_signatures(text).into(),
+        Value::Array(list) => list.iter().map(unsigned).collect(),
+        Value::Object(map) => {
+            let pairs = map.iter().map(|(key, value)| (key.clone(), unsigned(value)));
+            Value::Object(pairs.collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
 }
 
 /// A call that failed, as a model is told it; its fields stand where they always do.
@@ -184,6 +202,58 @@ mod tests {
             }
         }
         assert_eq!(serialised(&json!(false), |_| String::new()).text, "{\"ok\":false}");
+    }
+
+    /// A line as `rye sign` writes it, without its comment.
+    fn line() -> String {
+        let (digest, key) = ("ab".repeat(32), "cd".repeat(16));
+        let signature = "aZ-_".repeat(21) + "aQ";
+        format!(
+            "rye:signed:v2 item=tool:acme/x ext=py at=2026-11-20T01:02:03Z sha256={digest} \
+             key={key} sig={signature}"
+        )
+    }
+
+    #[test]
+    fn no_signature_line_reaches_a_model_wherever_a_tool_prints_it_table() {
+        let line = line();
+        let older =
+            format!("rye:signed:2026-02-01T00:00:00Z:{}:abc_-==:0123456789abcdef", "ab".repeat(32));
+        let note = "[signature line]";
+        let rows = [
+            (format!("# {line}\nprint(1)\n"), format!("# {note}\nprint(1)\n")),
+            (format!("<!-- {line} -->\nx"), format!("<!-- {note} -->\nx")),
+            (format!("a.py:1:# {line}\r\nb.py"), format!("a.py:1:# {note}\r\nb.py")),
+            (format!("{{\"text\":\"# {line}\\nx\"}}"), format!("{{\"text\":\"# {note}\\nx\"}}")),
+            (format!("{line}\n{line}"), format!("{note}\n{note}")),
+            (format!("# {}\nx", &line[..60]), format!("# {note}\nx")),
+            (format!("# {}", &line[..line.len() - 40]), format!("# {note}")),
+            (format!("# {older}\nx"), format!("# {note}\nx")),
+            (format!("\"{older}\" x"), format!("\"{note}\" x")),
+            (
+                "a line begins with `rye:signed:v2 `".into(),
+                "a line begins with `rye:signed:v2 `".into(),
+            ),
+            ("rye:signed:".into(), "rye:signed:".into()),
+        ];
+        for (text, want) in rows {
+            let deep = |text: &str| json!({"a": [text, {"stdout": text}], "detail": text});
+            let got = serialised(&deep(&text), |_| String::new());
+            assert_eq!(serde_json::from_str::<Value>(&got.text).unwrap(), deep(&want), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_result_is_kept_without_signature_lines_too() {
+        let text = format!("# {}\n", line()).repeat(3_000);
+        let mut kept = String::new();
+        let got = serialised(&json!({"stdout": text}), |whole| {
+            kept = whole.to_owned();
+            "digest".into()
+        });
+        let value: Value = serde_json::from_str(&kept).unwrap();
+        assert_eq!(value["stdout"], "# [signature line]\n".repeat(3_000));
+        assert!(got.is_cut && !got.text.contains("sig="));
     }
 
     #[test]

@@ -146,3 +146,42 @@ fn no_result_names_a_place_outside_of_the_workspace_a_value_of_the_environment_o
     let (_, told) = world.json(&["execute", "tool:acme/odd"]);
     assert!(told.to_string().contains(&places[0]), "{told}");
 }
+
+#[test]
+fn no_signature_line_is_told_whether_a_tool_of_rye_a_command_or_a_page_shows_it() {
+    let world = World::new();
+    let files: String = (0..300).map(|n| format!("echo {n} # {}\n", "x".repeat(60))).collect();
+    world.signed(".ai/tools/acme/long.sh", &shell("", &files));
+    world.signed(".ai/tools/acme/show.sh", &shell("", "cat .ai/tools/acme/*.sh\n"));
+    let text = std::fs::read_to_string(world.project().join(".ai/tools/acme/show.sh")).unwrap();
+    assert!(text.contains("rye:signed:v2 item=") && text.contains(" sig="), "{text}");
+    // The script of the model is signed, so no line of it may be one.
+    let marked = text.replace("rye:signed", "rye;signed");
+    let calls = [
+        call("rye_file_system_grep", &json!({"pattern": "signed", "path": ".ai/tools/acme"})),
+        call("acme_show", &json!({})),
+        call("write_workspace_file", &json!({"path": "copy.txt", "content": marked})),
+        call("run_shell_command", &json!({"cmd": "sed 's/rye;/rye:/' copy.txt | tee copy.sh"})),
+        call("read_workspace_file", &json!({"path": "copy.sh"})),
+        call("rye_fetch", &json!({"id": "tool:acme/show"})),
+    ];
+    let allowed = "<execute><tool>acme.*</tool><tool>rye.file-system.*</tool>\
+                   <tool>rye.workspace.*</tool></execute>\
+                   <fetch><tool>acme.*</tool></fetch>";
+    prepared(&world, &calls, allowed);
+    let id = forked(&world);
+    let gave = results(&world, &id);
+    for (told, call) in gave.iter().zip(&calls) {
+        let said = told.to_string();
+        assert!(!said.contains("rye:signed:v2 item=") && !said.contains(" sig="), "{call}: {said}");
+    }
+    for shows in [0, 1, 3, 4] {
+        let said = gave[shows].to_string();
+        assert!(said.contains("[signature line]"), "{}: {said}", calls[shows]);
+    }
+    let kept = &gave[1]["truncated"]["blob"];
+    let blob =
+        world.project().join(format!(".ai/state/threads/{id}/blobs")).join(kept.as_str().unwrap());
+    let blob = std::fs::read_to_string(blob).unwrap();
+    assert!(blob.contains("[signature line]") && !blob.contains(" sig="));
+}
