@@ -1,6 +1,5 @@
 //! The signature line, version 2: its grammar and its place in a file (core 3.1–3.4).
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use base64::Engine;
@@ -14,6 +13,17 @@ use crate::space::Comment;
 /// How every signature line begins behind its comment opener.
 pub(crate) const MARK: &str = "rye:signed:";
 const VERSION: &str = "rye:signed:v2 ";
+/// The fields behind the version, one space between two, each with what is said where it is not.
+const FIELDS: [(&str, &str); 6] = [
+    ("item=", "field `item` is missing or out of place"),
+    ("ext=", "field `ext` is missing or out of place"),
+    ("at=", "field `at` is missing or out of place"),
+    ("sha256=", "field `sha256` is missing or out of place"),
+    ("key=", "field `key` is missing or out of place"),
+    ("sig=", "field `sig` is missing or out of place"),
+];
+/// What is shown in place of a signature.
+const TAKEN_OUT: &str = "[signature line]";
 
 /// A well-formed signature line.
 ///
@@ -56,45 +66,6 @@ pub(crate) fn statement(
     key: Fingerprint,
 ) -> String {
     format!("{VERSION}item={item} ext={ext} at={at} sha256={sha256} key={key}")
-}
-
-/// What stands for a signature line in a text that holds none.
-const LEFT_OUT: &str = "[signature line]";
-
-/// The same text without what signature lines say, wherever they stand in it: from the mark to the
-/// end of the signature, or of the line where that is cut. What only speaks of such lines stays.
-pub(crate) fn without_signatures(text: &str) -> Cow<'_, str> {
-    let (mut kept, mut from, mut look) = (String::new(), 0, 0);
-    while let Some(at) = text[look..].find(MARK).map(|found| look + found) {
-        look = at + MARK.len();
-        // No such line is longer, and what follows is looked at once.
-        let most = text.floor_char_boundary(at + SIGNATURE_LINE);
-        let line = text[at..most].lines().next().unwrap_or_default();
-        if let Some(length) = signature_length(line) {
-            kept.push_str(&text[from..at]);
-            kept.push_str(LEFT_OUT);
-            from = at + length;
-            look = from;
-        }
-    }
-    match from {
-        0 => text.into(),
-        _ => (kept + &text[from..]).into(),
-    }
-}
-
-/// How much of a text that begins with the mark is a signature line of either form, perhaps a cut
-/// one. It may stand within quotes, and behind it on its line there may be more.
-fn signature_length(line: &str) -> Option<usize> {
-    if line.starts_with(&[VERSION, "item="].concat()) {
-        let Some(at) = line.find(" sig=").map(|at| at + " sig=".len()) else {
-            return Some(line.len());
-        };
-        let is_of_it = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-        return Some(at + line[at..].bytes().take_while(|b| is_of_it(*b)).count());
-    }
-    let older = line[MARK.len()..].starts_with("20") && line.contains("Z:");
-    older.then(|| line.find([' ', '"', '\\', '\'']).unwrap_or(line.len()))
 }
 
 /// A whole line, its line feed included.
@@ -217,13 +188,11 @@ fn parse(bytes: &[u8], range: &Range<usize>, comment: &Comment) -> Result<SigLin
 
 fn read_fields(fields: &str) -> Result<SigLine, &'static str> {
     let mut rest = fields.split(' ');
-    let mut field = |name: &str| rest.next().and_then(|f| f.strip_prefix(name));
-    let item = field("item=").ok_or("field `item` is missing or out of place")?;
-    let ext = field("ext=").ok_or("field `ext` is missing or out of place")?;
-    let at = field("at=").ok_or("field `at` is missing or out of place")?;
-    let sha256 = field("sha256=").ok_or("field `sha256` is missing or out of place")?;
-    let key = field("key=").ok_or("field `key` is missing or out of place")?;
-    let sig = field("sig=").ok_or("field `sig` is missing or out of place")?;
+    let mut values = [""; FIELDS.len()];
+    for (value, (name, why)) in values.iter_mut().zip(FIELDS) {
+        *value = rest.next().and_then(|field| field.strip_prefix(name)).ok_or(why)?;
+    }
+    let [item, ext, at, sha256, key, sig] = values;
     if rest.next().is_some() {
         return Err("something stands behind the signature");
     }
@@ -241,6 +210,59 @@ fn read_fields(fields: &str) -> Result<SigLine, &'static str> {
     let (signed, _) = fields.rsplit_once(' ').ok_or("it has no fields")?;
     let statement = [VERSION, signed].concat();
     Ok(SigLine { item, ext: ext.to_owned(), at, sha256, key, sig, statement })
+}
+
+/// A text with `[signature line]` in place of what each signature line in it says, wherever it
+/// stands; `None` if there is none. The comment around it and what stands before it stay. For texts
+/// that are shown to a reader who has no use for signatures.
+pub(crate) fn without_signatures(text: &str) -> Option<String> {
+    let mut shown = String::new();
+    let mut end = 0;
+    for (at, _) in text.match_indices(MARK) {
+        if at >= end
+            && let Some(length) = signature_length(&text[at..])
+        {
+            shown.push_str(&text[end..at]);
+            shown.push_str(TAKEN_OUT);
+            end = at + length;
+        }
+    }
+    (end > 0).then(|| shown + &text[end..])
+}
+
+/// How many bytes at the beginning of a text are the words of a signature line, from its mark on:
+/// those in the older form; else the fields, as far as they are there, if the line says when it was
+/// signed, or if it ends behind them, because it was cut there. A line that only tells of the form
+/// has other words in the place of values.
+fn signature_length(text: &str) -> Option<usize> {
+    let word = |text: &str, more: &[u8]| {
+        let is_part =
+            |b: &u8| b.is_ascii_alphanumeric() || b"-_.:/".contains(b) || more.contains(b);
+        text.bytes().take_while(is_part).count()
+    };
+    let Some(mut rest) = text.strip_prefix(VERSION) else {
+        let longest = text.floor_char_boundary(SIGNATURE_LINE);
+        let length = word(&text[..longest], b"=|@");
+        return is_legacy(&text[..length]).then_some(length);
+    };
+    let mut says_when = false;
+    for (n, (name, _)) in FIELDS.into_iter().enumerate() {
+        let Some(field) = (if n == 0 { Some(rest) } else { rest.strip_prefix(' ') }) else { break };
+        let Some(value) = field.strip_prefix(name) else {
+            // The line may be cut in a name, or in front of one.
+            let (begun, behind) = field.split_at(word(field, b"="));
+            if n > 0 && name.starts_with(begun) {
+                rest = behind;
+            }
+            break;
+        };
+        let length = word(value, b"");
+        says_when |= name == "at=" && value[..length].parse::<Timestamp>().is_ok();
+        rest = &value[length..];
+    }
+    let length = text.len() - rest.len();
+    let is_cut = length > VERSION.len() && (rest.is_empty() || rest.starts_with(['\n', '\r']));
+    (says_when || is_cut).then_some(length)
 }
 
 /// The older form, `rye:signed:<timestamp>:<64 hex>:<base64url>:<16 hex>` with an optional

@@ -1,6 +1,6 @@
 //! The grammar, row by row.
 
-use super::{Scan, SigFault, place, print, scan, statement};
+use super::{Scan, SigFault, TAKEN_OUT, place, print, scan, statement, without_signatures};
 use crate::base::Digest;
 use crate::space::Comment;
 
@@ -126,4 +126,80 @@ fn the_older_form_is_named() {
         );
         assert_eq!(why(&line), Err(SigFault::Legacy { line: 1 }), "{line}");
     }
+}
+
+#[test]
+fn a_text_is_shown_without_what_its_signature_lines_say_and_with_all_else_table() {
+    let line = line();
+    let words = line.strip_prefix("# ").unwrap().trim_end();
+    let older =
+        format!("rye:signed:2026-02-03T04:05:06Z:{}:AbC-_=:{}", "a".repeat(64), "b".repeat(16));
+    let whole = |text: &str| text.replace("{}", words).replace("{older}", &older);
+    let shown = |text: &str| text.replace("{}", TAKEN_OUT).replace("{older}", TAKEN_OUT);
+    for text in [
+        "# {}\nx = 1\n",
+        "#!/bin/sh\n# {}\nx\n",
+        "<!-- {} -->\n# A page\n",
+        ".ai/tools/acme/x.py:1:# {}\n.ai/tools/acme/x.py:2:x\n",
+        "{\"content\": \"# {}\\nx = 1\\n\"}",
+        "# {}\r\nx\n",
+        "# {}\n# {}\n{}",
+        "# {older}\nx\n",
+        "<!-- {older} -->\nx\n",
+        "# {older}|github@somebody\nx\n",
+    ] {
+        let want = shown(text).replace("|github@somebody", "");
+        assert_eq!(without_signatures(&whole(text)), Some(want), "{text}");
+    }
+    for text in [
+        "",
+        "x = 1\n",
+        "rye:signed:",
+        "# rye:signed:v2 …\n",
+        "each line begins with `rye:signed:v2 item=`, and the key signs it",
+        "# rye:signed:v2 item=<kind>:<id> ext=<ext> at=<time> sha256=<digest> key=<key> sig=<s>",
+        "rye:signed:v2 item=tool:acme/x ext=py at=… sha256=… key=… sig=…\n",
+        "the mark is rye:signed:v2",
+        "the mark is rye:signed:v2 ",
+        "# rye:signed:v2 item=config:keys/trusted/<fp> …      (signed by YOUR key)\n",
+        "rye:signed:2026 is a year",
+    ] {
+        assert_eq!(without_signatures(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_signature_line_that_is_cut_anywhere_shows_nothing_of_what_it_signs() {
+    let whole = line().trim_end().to_owned();
+    let first = "# rye:signed:v2 i".len();
+    for end in first..=whole.len() {
+        for behind in ["", "\n", "\r\ny"] {
+            let text = format!("x\n{}{behind}", &whole[..end]);
+            // Before the first value it says nothing.
+            let says_it = end >= "# rye:signed:v2 item=".len();
+            let want = says_it.then(|| format!("x\n# [signature line]{behind}"));
+            assert_eq!(without_signatures(&text), want, "{text:?}");
+        }
+    }
+    // Where a tool writes of its own that it cut a text, the line is known by its time.
+    let time = whole.find(" sha256=").unwrap();
+    for end in time..=whole.len() {
+        let shown = without_signatures(&format!("{}… and more", &whole[..end])).unwrap();
+        let rest = shown.strip_prefix("# [signature line]").unwrap();
+        assert!(
+            !rest.contains("AgICAg") && rest.ends_with("… and more") && rest.len() < 22,
+            "{rest}"
+        );
+    }
+}
+
+#[test]
+fn marks_without_end_are_read_in_one_pass() {
+    let begin = std::time::Instant::now();
+    for text in
+        ["rye:signed:", "rye:signed:v2 item=", "rye:signed:v2 item=a ext=b ", "rye:signed:20"]
+    {
+        without_signatures(&text.repeat((1 << 20) / text.len()));
+    }
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
 }

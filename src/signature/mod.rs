@@ -30,6 +30,7 @@ pub(crate) use check::{SignedText, TextFault, TextVerdict, check, fit_text};
 pub(crate) use dsse::{AnyEnvelope, Envelope, PayloadType};
 pub(crate) use encrypted_key::{EncryptedKeyFault, is_encrypted};
 pub(crate) use key::{EXAMPLE, KeyPair, PUBLISHER, PublicKey, example, publisher};
-pub(crate) use line::without_signatures;
-pub(crate) use line::{MARK, Scan, SigFault, SigLine, has_no_line, line_range, scan};
+pub(crate) use line::{
+    MARK, Scan, SigFault, SigLine, has_no_line, line_range, scan, without_signatures,
+};
 pub(crate) use write::{brief, is_whole_line, line_start, sign_bytes, without_line};

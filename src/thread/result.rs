@@ -69,13 +69,14 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
     Serialised { text: at(fits), is_cut: true }
 }
 
-/// The same value without what signature lines say.
+/// The same value without what signature lines say, in its texts and in its names.
 fn unsigned(value: &Value) -> Value {
+    let shown = |text: &String| without_signatures(text).unwrap_or_else(|| text.clone());
     match value {
-        Value::String(text) => without_signatures(text).into(),
+        Value::String(text) => shown(text).into(),
         Value::Array(list) => list.iter().map(unsigned).collect(),
         Value::Object(map) => {
-            let pairs = map.iter().map(|(key, value)| (key.clone(), unsigned(value)));
+            let pairs = map.iter().map(|(name, value)| (shown(name), unsigned(value)));
             Value::Object(pairs.collect::<Map<_, _>>())
         }
         other => other.clone(),
@@ -305,6 +306,48 @@ mod tests {
                     assert!(shown.as_u64() < total.as_u64(), "{shown} {total}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn no_signature_line_is_told_on_either_side_of_a_cap_in_a_name_or_in_a_failure() {
+        let line = line();
+        let failed = json!({"ok": false, "error_kind": "tool_execution_exception",
+            "message": format!("x:1:# {line}"), "detail": {"stderr": [format!("<!-- {line} -->")]}});
+        let mut rows = vec![
+            json!(format!("# {line}\n")),
+            json!({"matches": [{"path": "x", "text": [format!("# {line}")]}]}),
+            json!({"stdout": "", "stderr": format!("x:1:# {line}\nno\n")}),
+            json!({format!("# {line}"): 1}),
+            failed,
+        ];
+        // So that the line lies on each side of, and across, what is left out.
+        for before in [7_700, 7_900, 7_980, 8_100, 11_800, 12_000, 47_800, 48_000] {
+            let text = format!("{}\n# {line}\n{}", "x".repeat(before), "y".repeat(50_000));
+            let tail = format!("{}\n# {line}\n{}", "x".repeat(50_000), "y".repeat(before / 2));
+            rows.push(json!({"stdout": text, "stderr": tail}));
+            rows.push(json!(vec![json!(["x".repeat(before / 9), line.clone()]); 9]));
+        }
+        // A text whose signature is what would have been too much is whole.
+        let fits = "x".repeat(THREAD_TEXT_CHARS - "# [signature line]\n".len());
+        let got = serialised(&json!(format!("# {line}\n{fits}")), str::to_owned);
+        let want = json!(format!("# [signature line]\n{fits}")).to_string();
+        assert_eq!((got.is_cut, got.text), (false, want));
+        for value in rows {
+            let mut kept = String::new();
+            let got = serialised(&value, |whole| {
+                kept = whole.to_owned();
+                "digest".into()
+            });
+            assert!(serde_json::from_str::<Value>(&got.text).is_ok(), "{}", got.text);
+            assert!(chars(&got.text) <= THREAD_RESULT_CHARS);
+            for text in [&got.text, &kept] {
+                let found =
+                    ["rye:signed", "aZ-_", "abab", "cdcd"].iter().find(|it| text.contains(**it));
+                assert_eq!(found, None, "{}", got.text);
+            }
+            let whole = if got.is_cut { &kept } else { &got.text };
+            assert!(whole.contains("[signature line]"), "{whole}");
         }
     }
 
