@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::alive;
 use super::approver::{Approver, place_from, place_of};
@@ -15,6 +15,7 @@ use super::db::{NOW, Registry};
 use super::error::RegistryError;
 use super::launchers::launchers;
 use super::one_env::{OneEnv, new_key};
+use super::pending::{Decision, PendingState, decide_in};
 use crate::base::limits::{DETACHED_KEPT, DETACHED_WAITING};
 
 /// A run that is to have a process of its own.
@@ -319,14 +320,37 @@ impl DetachedRuns<'_> {
         id: &str,
         end: DetachedEnd<'_>,
     ) -> Result<bool, RegistryError> {
+        self.registry.in_one_step(|step| end_waiting_in(step, id, end))
+    }
+
+    /// Rejects what a run asked a person and ends the run, in one step: whoever looks sees both or
+    /// neither. False where the run does not wait for that any more, or it is decided.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn end_asking(
+        &mut self,
+        run: &DetachedRow,
+        (decision, why): (&Decision, &str),
+        end: DetachedEnd<'_>,
+    ) -> Result<bool, RegistryError> {
+        let Some(pending) = run.pending.as_deref() else { return Ok(false) };
         self.registry.in_one_step(|step| {
-            let changed = step.execute(
-                "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
-                 request = NULL, launcher = NULL
-                 WHERE id = ?1 AND state IN ('created', 'waiting')",
-                params![id, end.state, end.code, end.at, end.report],
-            )?;
-            Ok(changed == 1)
+            let has = |sql, params: &[&str]| {
+                let found = step.query_row(sql, params_from_iter(params), |_| Ok(()));
+                found.optional().map(|found| found.is_some())
+            };
+            let waits = "SELECT 1 FROM detached WHERE id = ?1 AND pending = ?2
+                         AND state = 'waiting'";
+            if !has(waits, &[&run.id, pending])? {
+                return Ok(false);
+            }
+            let rejected = decide_in(step, pending, PendingState::Rejected, decision, Some(why))?;
+            // One that nobody keeps is decided by nobody.
+            match rejected || !has("SELECT 1 FROM pending WHERE id = ?1", &[pending])? {
+                true => end_waiting_in(step, &run.id, end),
+                false => Ok(false),
+            }
         })
     }
 
@@ -424,6 +448,17 @@ pub(super) fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Appro
     let both = row.get::<_, Option<u32>>(at)?.zip(row.get(at + 1)?);
     let place = place_from(row.get(at + 2)?);
     Ok(both.map(|(pid, start)| Approver { pid, start, place }))
+}
+
+/// Ends a run that waits, as part of a step; false where it does not.
+fn end_waiting_in(step: &Connection, id: &str, end: DetachedEnd<'_>) -> rusqlite::Result<bool> {
+    let changed = step.execute(
+        "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
+         request = NULL, launcher = NULL
+         WHERE id = ?1 AND state IN ('created', 'waiting')",
+        params![id, end.state, end.code, end.at, end.report],
+    )?;
+    Ok(changed == 1)
 }
 
 /// What the lock of a run is named by; a thread that runs in it has one of its own.

@@ -239,43 +239,18 @@ impl Registry {
         decision: &Decision,
         result: Option<&str>,
     ) -> Result<(), RegistryError> {
-        let own = Approver::own().filter(|_| state == PendingState::Approved);
         let step = self.db.unchecked_transaction().map_err(|error| self.fail(error))?;
-        let changed = step.execute(
-            "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5,
-             approver_pid = ?6, approver_start = ?7, approver_place = ?8 WHERE id = ?1 AND state = 'waiting'
-             AND held_by IS NULL",
-            params![
-                id,
-                state.name(),
-                decision.by,
-                decision.at,
-                result,
-                own.map(|own| own.pid),
-                own.map(|own| own.start.cast_signed()),
-                place_of(own),
-            ],
-        );
-        match changed.map_err(|error| self.fail(error))? {
-            0 => {
-                drop(step);
-                let PendingRow { state, held_by, .. } = self.request(id)?.row;
-                let id = id.to_owned();
-                Err(match held_by.filter(|_| state == PendingState::Waiting) {
-                    Some(by) => RegistryError::Held { id, by },
-                    None => RegistryError::Decided { id, state },
-                })
-            }
-            _ => {
-                let follows = match state {
-                    // Nothing new of a snippet ran yet.
-                    PendingState::Approved => super::snippets::claimed(&step, id),
-                    _ => super::snippets::free(&step, id),
-                };
-                let follows = follows.and_then(|()| prune_kept(&step));
-                follows.and_then(|()| step.commit()).map_err(|error| self.fail(error))
-            }
+        let decided = decide_in(&step, id, state, decision, result);
+        if decided.map_err(|error| self.fail(error))? {
+            return step.commit().map_err(|error| self.fail(error));
         }
+        drop(step);
+        let PendingRow { state, held_by, .. } = self.request(id)?.row;
+        let id = id.to_owned();
+        Err(match held_by.filter(|_| state == PendingState::Waiting) {
+            Some(by) => RegistryError::Held { id, by },
+            None => RegistryError::Decided { id, state },
+        })
     }
 
     /// What came of the run of a claimed request; also where another one took it for lost.
@@ -295,6 +270,43 @@ impl Registry {
         };
         finish().map_err(|error| self.fail(error))
     }
+}
+
+/// Decides a request that waits, as part of a step; false where it does not wait, or is decided
+/// with another one.
+pub(super) fn decide_in(
+    step: &Connection,
+    id: &str,
+    state: PendingState,
+    decision: &Decision,
+    result: Option<&str>,
+) -> rusqlite::Result<bool> {
+    let own = Approver::own().filter(|_| state == PendingState::Approved);
+    let changed = step.execute(
+        "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5,
+         approver_pid = ?6, approver_start = ?7, approver_place = ?8
+         WHERE id = ?1 AND state = 'waiting' AND held_by IS NULL",
+        params![
+            id,
+            state.name(),
+            decision.by,
+            decision.at,
+            result,
+            own.map(|own| own.pid),
+            own.map(|own| own.start.cast_signed()),
+            place_of(own),
+        ],
+    )?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    match state {
+        // Nothing new of a snippet ran yet.
+        PendingState::Approved => super::snippets::claimed(step, id)?,
+        _ => super::snippets::free(step, id)?,
+    }
+    prune_kept(step)?;
+    Ok(true)
 }
 
 /// A name for a request.

@@ -184,3 +184,34 @@ fn a_detached_tool_that_asks_a_person_waits_and_ends_as_what_is_decided() {
     }
     assert_eq!(did(&world).0, 1);
 }
+
+#[test]
+fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
+    let world = asking(&json!([hand_over()]));
+    let (id, request) = detached(&world);
+    let registry = world.home().join(".ai/state/registry.db");
+    let registry = rusqlite::Connection::open(registry).unwrap();
+    let stops = "CREATE TRIGGER stops BEFORE UPDATE OF state ON detached
+                 WHEN NEW.state = 'cancelled' BEGIN SELECT RAISE(ABORT, 'stopped'); END";
+    registry.execute_batch(stops).unwrap();
+    let (status, told) = world.json(&["thread", "cancel", &id]);
+    assert_eq!((status, &told["code"]), (6, &json!("registry.io")), "{told}");
+    // Whoever looks now does not take it for rejected.
+    assert_eq!(row(&world, &id)["thread_status"], "waiting");
+    assert_eq!(world.json(&["pending", "show", &request]).1["state"], "waiting");
+    registry.execute_batch("DROP TRIGGER stops").unwrap();
+    let (status, told) = world.json(&["thread", "cancel", &id]);
+    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
+    let ended = row(&world, &id);
+    assert_eq!(
+        (&ended["thread_status"], &ended["thread_code"]),
+        (&json!("cancelled"), &json!("thread.cancelled"))
+    );
+    // Where a person decided first, that is the answer, and who cancels is told so.
+    let (id, request) = detached(&world);
+    assert_eq!(world.json(&["pending", "reject", &request]).0, 0);
+    let (status, told) = world.json(&["thread", "cancel", &id]);
+    assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+    assert_eq!(row(&world, &id)["thread_code"], "pending.rejected");
+}

@@ -88,9 +88,21 @@ impl Threads<'_> {
         if let Some(ended) = WaitingEnd::new(self, state, why).end(id)? {
             return Ok(Some(ended));
         }
-        let known = self.run(id)?;
-        let waits = known.thread.is_none() && withdrawn(self, &known, why)?;
-        if !known.is_open() && !waits {
+        let mut known = self.run(id)?;
+        let diagnostic = Diagnostic::from(why);
+        let (item, none) = (Some(known.item()), Duration::ZERO);
+        let report = error_json(&diagnostic, item, &[], none, None).to_string();
+        let (code, at) = (Some(diagnostic.code.name()), moment());
+        let end =
+            DetachedEnd { state, code, at: &at, report: &report, receipts: None, pending: None };
+        if known.thread.is_none() && known.waits_for().is_some() {
+            let is_ended = withdrawn(self, &known, why, end)?;
+            known = self.run(id)?;
+            if is_ended {
+                return Ok(Some(known));
+            }
+        }
+        if !known.is_open() {
             let state = match known.waits_for() {
                 Some(_) => "approved already, and runs where that was done",
                 None => known.state(),
@@ -99,13 +111,7 @@ impl Threads<'_> {
             return Err(ThreadError::NotRunning { id, state }.into());
         }
         let Some(mut registry) = self.registry()? else { return Ok(None) };
-        let diagnostic = Diagnostic::from(why);
-        let (item, none) = (Some(known.item()), Duration::ZERO);
-        let report = error_json(&diagnostic, item, &[], none, None).to_string();
-        let (code, at) = (Some(diagnostic.code.name()), moment());
-        let end =
-            DetachedEnd { state, code, at: &at, report: &report, receipts: None, pending: None };
-        match (waits || known.state() == "created") && registry.detached().end_waiting(id, end)? {
+        match known.state() == "created" && registry.detached().end_waiting(id, end)? {
             true => self.run(id).map(Some),
             false => Ok(None),
         }

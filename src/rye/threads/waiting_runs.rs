@@ -53,7 +53,8 @@ pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<bool,
     Ok(registry.detached().end_waiting(&run.id, end)?)
 }
 
-/// Withdraws what a run asked a person that is to end; false where it does not wait for that, or
+/// Withdraws what a run asked a person and ends the run, in one step, so that whoever looks in
+/// between does not take it for rejected by a person; false where it does not wait for that, or
 /// what it asked is decided already.
 ///
 /// # Errors
@@ -62,23 +63,17 @@ pub(super) fn withdrawn(
     threads: Threads<'_>,
     known: &KnownRun,
     why: &ThreadError,
+    end: DetachedEnd<'_>,
 ) -> Result<bool, Failure> {
     let run = known.detached.as_ref().filter(|run| run.state == "waiting");
-    let Some(pending) = run.and_then(|run| run.pending.as_deref()) else { return Ok(false) };
-    let Some(registry) = threads.registry()? else { return Ok(false) };
+    let (Some(run), Some(mut registry)) = (run, threads.registry()?) else { return Ok(false) };
     let (decision, why) = (threads.rye.approvals().decision(), why.to_string());
-    let request = match registry.request(pending) {
-        Ok(request) => request,
-        // Nobody decides it any more.
-        Err(RegistryError::NotFound { .. }) => return Ok(true),
-        Err(error) => return Err(error.into()),
-    };
-    match registry.reject(&request.row.id, &decision, &why) {
-        Ok(()) => {}
-        Err(RegistryError::Decided { .. }) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    }
     #[cfg(feature = "code")]
-    reject_held(&registry, &request, &decision, &why)?;
-    Ok(true)
+    let request = run.pending.as_deref().and_then(|pending| registry.request(pending).ok());
+    let is_ended = registry.detached().end_asking(run, (&decision, &why), end)?;
+    #[cfg(feature = "code")]
+    if let Some(request) = request.filter(|_| is_ended) {
+        reject_held(&registry, &request, &decision, &why)?;
+    }
+    Ok(is_ended)
 }
