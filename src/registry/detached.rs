@@ -354,6 +354,16 @@ impl DetachedRuns<'_> {
         })
     }
 
+    /// The run that waits with a request.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn waiting_with(&self, request: &str) -> Result<Option<String>, RegistryError> {
+        let sql = "SELECT id FROM detached WHERE pending = ?1 AND state = 'waiting'";
+        let found = self.registry.db.query_row(sql, [request], |row| row.get(0)).optional();
+        found.map_err(|error| self.registry.fail(error))
+    }
+
     /// Takes a run back that no process runs, and which never began.
     ///
     /// # Errors
@@ -458,6 +468,9 @@ fn end_waiting_in(step: &Connection, id: &str, end: DetachedEnd<'_>) -> rusqlite
          WHERE id = ?1 AND state IN ('created', 'waiting')",
         params![id, end.state, end.code, end.at, end.report],
     )?;
+    if changed == 1 {
+        step.execute("DELETE FROM stop WHERE id = ?1", [id])?;
+    }
     Ok(changed == 1)
 }
 

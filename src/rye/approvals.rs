@@ -11,7 +11,7 @@ use super::failed::Failed;
 #[cfg(feature = "code")]
 use super::paused::{SnippetRows, WaitedSnippet};
 use super::run::Request;
-use super::threads::{ThreadParent, WaitingThreads};
+use super::threads::{CarriedOutFor, ThreadParent, WaitingThreads};
 use crate::base::durations::PENDING_LOOK_MS;
 use crate::base::text::escape_line;
 #[cfg(feature = "code")]
@@ -207,7 +207,12 @@ impl Approvals<'_> {
         #[cfg(feature = "code")]
         let asked = self.with_snippet(asked, request, Verdict::Approved).map_err(early)?;
         let asked = Request { parent: parent.or(asked.parent.clone()), ..asked };
+        let waits = CarriedOutFor::watched(self.rye, &request.row.id).map_err(early)?;
         let result = self.rye.runs().run(&asked, start, sink);
+        let result = match (result, waits) {
+            (Err(failed), Some(waits)) => Err(waits.told(failed)),
+            (result, _) => result,
+        };
         if !claimed.load(Ordering::Relaxed) {
             // Nothing was started, or somebody else's run of it was.
             return result;

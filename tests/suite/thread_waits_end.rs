@@ -1,10 +1,11 @@
 //! Threads that wait for a person and are ended, and detached tools that wait.
 
 use std::fs;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{id_of, start};
+use crate::async_runs::{eventually, id_of, start};
 use crate::thread_waits::{
     asking, did, gave, nothing_is_held, parent_and_child, row, three, verified, waits,
 };
@@ -214,4 +215,40 @@ fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
     let (status, told) = world.json(&["thread", "cancel", &id]);
     assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
     assert_eq!(row(&world, &id)["thread_code"], "pending.rejected");
+}
+
+#[test]
+fn a_detached_tool_whose_request_is_carried_out_runs_and_is_cancelled_where_that_happens() {
+    for verb in ["cancel", "kill"] {
+        let world = asking(&json!([hand_over()]));
+        let id = id_of(&start(&world, &["tool:acme/pay", "-i", "amount=5", "-i", "slow=true"]));
+        let (_, told) = world.json(&["thread", "wait", &id]);
+        let request = told["pending"]["id"].as_str().unwrap().to_owned();
+        let mut approve = world.command(&["--yes", "pending", "approve", &request, "--json"]);
+        let approve = approve.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        eventually("it pays", || did(&world).0 == 1);
+        let runs = row(&world, &id);
+        assert_eq!(
+            (&runs["thread_status"], &runs["pending_id"]),
+            (&json!("running"), &Value::Null),
+            "{runs}"
+        );
+        let (_, shown) = world.json(&["thread", "show", &id]);
+        assert_eq!(
+            (&shown["thread_status"], &shown["data"]["report"]),
+            (&json!("running"), &Value::Null)
+        );
+        let (status, told) = world.json(&["thread", "wait", &id, "--timeout", "50ms"]);
+        assert_eq!((status, &told["code"]), (6, &json!("thread.still_runs")), "{told}");
+        let (status, told) = world.json(&["thread", verb, &id]);
+        assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+        let told = approve.wait_with_output().unwrap();
+        let code = told.status.code();
+        let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+        assert_eq!((code, &told["code"]), (Some(6), &json!("thread.cancelled")), "{told}");
+        let (status, waited) = world.json(&["thread", "wait", &id]);
+        assert_eq!((status, &waited["code"]), (6, &json!("thread.cancelled")), "{waited}");
+        assert_eq!(row(&world, &id)["thread_code"], "thread.cancelled");
+        assert_eq!(world.json(&["pending", "show", &request]).1["state"], "done");
+    }
 }

@@ -1,6 +1,6 @@
 //! Waiting for a thread or a detached run, from whichever process asks: by the registry alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,14 @@ use serde_json::{Map, Value, json};
 
 use super::outcome::{RunEnd, end_of};
 use super::placed::placed;
-use super::waiting_runs::settle;
+use super::waiting_runs::{Settled, settle};
 use super::{Threads, parsed};
 use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS, UNATTENDED_MS};
 use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::registry::{
-    Amounts, Continuations, DetachedRow, PendingState, Registry, ThreadRow, ThreadWaits,
-};
+use crate::registry::{Amounts, Continuations, DetachedRow, Registry, ThreadRow, ThreadWaits};
 use crate::rye::receipts::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
@@ -35,6 +33,8 @@ pub(crate) struct KnownRun {
     earlier: Option<Value>,
     /// Why it failed, where that was asked for.
     pub(super) failure: Option<Value>,
+    /// It waited for a person, who approved what it asked: that runs where it was approved.
+    is_approved: bool,
 }
 
 impl KnownRun {
@@ -55,6 +55,7 @@ impl KnownRun {
             {
                 &row.status
             }
+            (_, Some(_)) if self.is_approved => "running",
             (_, Some(run)) => &run.state,
             (None, None) => "unknown",
         }
@@ -106,9 +107,9 @@ impl KnownRun {
         of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
     }
 
-    /// Its process has other work too, and is not ended for it.
+    /// Its process has other work too, as whoever approved something has, and is not ended for it.
     pub(super) fn is_shared(&self) -> bool {
-        self.thread.as_ref().is_some_and(ThreadRow::is_shared)
+        self.is_approved || self.thread.as_ref().is_some_and(ThreadRow::is_shared)
     }
 
     /// Where what a detached tool writes is kept, once it is.
@@ -125,8 +126,8 @@ impl KnownRun {
 
     /// The request for which a detached tool waits.
     pub(crate) fn waits_for(&self) -> Option<&str> {
-        let run = self.detached.as_ref().filter(|run| run.state == "waiting");
-        run.and_then(|run| run.pending.as_deref())
+        let waits = |run: &&DetachedRow| run.state == "waiting" && !self.is_approved;
+        self.detached.as_ref().filter(waits).and_then(|run| run.pending.as_deref())
     }
 
     /// What a detached run gave, once it ended or waits for a person.
@@ -215,11 +216,15 @@ impl Threads<'_> {
         let Some(mut registry) = self.registry()? else { return Ok(Vec::new()) };
         let (mut of_threads, mut others) = (BTreeMap::new(), Vec::new());
         let mut runs = registry.detached().all()?;
-        let mut is_settled = false;
+        let (mut has_ended, mut approved) = (false, BTreeSet::new());
         for run in &runs {
-            is_settled |= settle(&mut registry, run)?;
+            match settle(&mut registry, run)? {
+                Settled::Ended => has_ended = true,
+                Settled::Approved => drop(approved.insert(run.id.clone())),
+                Settled::AsBefore => {}
+            }
         }
-        if is_settled {
+        if has_ended {
             runs = registry.detached().all()?;
         }
         for run in runs {
@@ -237,10 +242,12 @@ impl Threads<'_> {
                 report: None,
                 earlier: None,
                 failure: None,
+                is_approved: false,
             });
         }
         let others = of_threads.into_values().chain(others);
         all.extend(others.map(|run| KnownRun {
+            is_approved: run.state == "waiting" && approved.contains(&run.id),
             thread: None,
             detached: Some(run),
             report: None,
@@ -341,7 +348,7 @@ impl Threads<'_> {
                 Awaits::Nobody => {
                     return Err(ThreadError::Unattended { id: found.id().to_owned() }.into());
                 }
-                Awaits::Person | Awaits::Run => attended = Instant::now(),
+                Awaits::Person => attended = Instant::now(),
             }
             // Whoever was killed writes nothing, so now and then it is read all the same.
             for _ in 0..LOOKS {
@@ -416,8 +423,6 @@ const LOOKS: usize = 4;
 enum Awaits {
     /// For the decision, or it does not wait.
     Person,
-    /// It was approved, and what was approved runs where that was done.
-    Run,
     /// Nobody decides any more what it waited for. Whoever decided goes on with it soon, or is
     /// gone.
     Nobody,
@@ -426,13 +431,9 @@ enum Awaits {
 const UNATTENDED: Duration = Duration::from_millis(UNATTENDED_MS);
 
 fn awaits(registry: &mut Registry, known: &KnownRun) -> Result<Awaits, Failure> {
-    if let Some(pending) = known.waits_for() {
-        let request = registry.request(pending);
-        let is_approved = request.is_ok_and(|it| it.row.state == PendingState::Approved);
-        return Ok(if is_approved { Awaits::Run } else { Awaits::Person });
-    }
-    let is_attended =
-        known.state() != "waiting" || ThreadWaits::new(registry).is_awaited(known.id())?;
+    let is_attended = known.state() != "waiting"
+        || known.waits_for().is_some()
+        || ThreadWaits::new(registry).is_awaited(known.id())?;
     Ok(if is_attended { Awaits::Person } else { Awaits::Nobody })
 }
 
@@ -442,9 +443,11 @@ pub(super) fn known(
     id: &str,
 ) -> Result<Option<KnownRun>, Failure> {
     let mut found = registry.detached().one(id)?;
-    if let Some((run, _)) = &found
-        && settle(registry, run)?
-    {
+    let settled = match &found {
+        Some((run, _)) => settle(registry, run)?,
+        None => Settled::AsBefore,
+    };
+    if settled == Settled::Ended {
         found = registry.detached().one(id)?;
     }
     let (detached, report) = match found {
@@ -462,7 +465,10 @@ pub(super) fn known(
     let (report, earlier) = if is_earlier { (None, report) } else { (report, None) };
     let detached = detached.filter(|_| !is_earlier);
     let is_known = thread.is_some() || detached.is_some();
-    let known = KnownRun { thread, detached, report, earlier, failure: None };
+    let is_approved = settled == Settled::Approved;
+    // What it gave was that it waits.
+    let report = report.filter(|_| !is_approved);
+    let known = KnownRun { thread, detached, report, earlier, failure: None, is_approved };
     Ok(is_known.then(|| known.with_failure()))
 }
 

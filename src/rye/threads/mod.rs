@@ -52,6 +52,7 @@ pub(super) use places::max_async;
 pub(super) use resume::Resuming;
 pub(crate) use stop::waiting_above;
 pub(crate) use tail::TailEnd;
+pub(in crate::rye) use waiting_runs::CarriedOutFor;
 pub(crate) use waits::{RejectedInThread, WaitingThreads};
 
 use std::path::{Path, PathBuf};

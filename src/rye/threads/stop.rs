@@ -103,11 +103,7 @@ impl Threads<'_> {
             }
         }
         if !known.is_open() {
-            let state = match known.waits_for() {
-                Some(_) => "approved already, and runs where that was done",
-                None => known.state(),
-            };
-            let (id, state) = (id.to_owned(), state.to_owned());
+            let (id, state) = (id.to_owned(), known.state().to_owned());
             return Err(ThreadError::NotRunning { id, state }.into());
         }
         let Some(mut registry) = self.registry()? else { return Ok(None) };

@@ -6,28 +6,42 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Threads;
-use super::life::KnownRun;
+use super::life::{KnownRun, is_asked_to_stop};
 use crate::diagnostic::{Diagnostic, Failure};
+use crate::host::StopWatch;
 use crate::registry::{DetachedEnd, DetachedRow, PendingState, Registry, RegistryError};
 use crate::report::error_json;
-use crate::rye::facade::moment;
+use crate::rye::facade::{Rye, moment};
+use crate::rye::failed::Failed;
 #[cfg(feature = "code")]
 use crate::rye::paused::reject_held;
-use crate::thread::ThreadError;
+use crate::thread::{THREAD_CANCELLED, ThreadError};
 
-/// Takes note of how a run ended that waited, where its request is decided. Says whether it was.
+/// How it is with a run that waited for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// As it was read: it waits, or does not.
+    AsBefore,
+    /// What it asked was approved, and runs where that was done.
+    Approved,
+    /// How it ended stands in the registry now.
+    Ended,
+}
+
+/// Takes note of how a run ended that waited, where its request is decided.
 ///
 /// # Errors
 /// `registry.*`
-pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<bool, Failure> {
+pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settled, Failure> {
     let Some(pending) = run.pending.as_deref().filter(|_| run.state == "waiting") else {
-        return Ok(false);
+        return Ok(Settled::AsBefore);
     };
     let (failure, report) = match registry.request(pending) {
         Ok(request) => {
             let (id, result) = (pending.to_owned(), request.result.unwrap_or_default());
             match request.row.state {
-                PendingState::Waiting | PendingState::Approved => return Ok(false),
+                PendingState::Waiting => return Ok(Settled::AsBefore),
+                PendingState::Approved => return Ok(Settled::Approved),
                 PendingState::Done => (None, crate::parse::json(&result).unwrap_or_default()),
                 PendingState::Rejected => {
                     (Some(RegistryError::Rejected { id, why: result }), Value::Null)
@@ -47,10 +61,44 @@ pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<bool,
         None => report,
     };
     let code = report["code"].as_str();
-    let state = if code.is_some() { "failed" } else { "completed" };
+    let state = match code {
+        None => "completed",
+        Some(code) if code == THREAD_CANCELLED.name() => "cancelled",
+        Some(_) => "failed",
+    };
     let (at, text) = (moment(), report.to_string());
     let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, pending: None };
-    Ok(registry.detached().end_waiting(&run.id, end)?)
+    registry.detached().end_waiting(&run.id, end)?;
+    Ok(Settled::Ended)
+}
+
+/// The detached run that waits with a request which is carried out here.
+pub(in crate::rye) struct CarriedOutFor {
+    run: String,
+    watch: StopWatch,
+}
+
+impl CarriedOutFor {
+    /// From here on this thread is ended where somebody cancels the run; `None` where no run waits
+    /// with the request.
+    ///
+    /// # Errors
+    /// `registry.*`
+    pub(in crate::rye) fn watched(rye: &Rye, request: &str) -> Result<Option<Self>, Failure> {
+        let Some(mut registry) = rye.approvals().registry()? else { return Ok(None) };
+        let Some(run) = registry.detached().waiting_with(request)? else { return Ok(None) };
+        let is_asked = is_asked_to_stop(rye.spaces.user()?.base(), &run);
+        // Without a watch it is carried out all the same.
+        Ok(StopWatch::start(is_asked).ok().map(|watch| Self { run, watch }))
+    }
+
+    /// How it failed: where somebody asked the run to stop, it was cancelled.
+    pub(in crate::rye) fn told(self, failed: Failed) -> Failed {
+        match self.watch.is_stopped() && failed.failure.interrupted().is_some() {
+            true => Failed { failure: ThreadError::Cancelled { id: self.run }.into(), ..failed },
+            false => failed,
+        }
+    }
 }
 
 /// Withdraws what a run asked a person and ends the run, in one step, so that whoever looks in
