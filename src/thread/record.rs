@@ -1,12 +1,12 @@
 //! What is kept of a thread: `.ai/state/threads/<id>/transcript.jsonl`, one event a line, and among
 //! them checkpoints that sign everything before (threads 7).
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags, fchmod, open};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -131,7 +131,11 @@ fn close_to_others(base: &Path, record: &Path) -> io::Result<()> {
     for folder in folders {
         let mode = fs::symlink_metadata(folder)?.permissions().mode();
         let is_open = mode & 0o077 != 0;
-        let close = || fs::set_permissions(folder, Permissions::from_mode(0o700));
+        // A link in its place, put there since, is not followed.
+        let close = || -> io::Result<()> {
+            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(fchmod(open(folder, flags, Mode::empty())?, Mode::RWXU)?)
+        };
         if is_open && close().is_err() && mode & 0o022 != 0 {
             let why = format!("others can write into `{}`", folder.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
@@ -338,5 +342,32 @@ impl Record {
 
     fn lost(&self, source: io::Error) -> ThreadError {
         ThreadError::Record { path: self.path.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::{close_to_others, record_folder};
+
+    #[test]
+    fn closing_the_folders_of_a_record_follows_no_link() {
+        let base = tempfile::tempdir().unwrap();
+        let (top, elsewhere) = (record_folder(base.path()), base.path().join("elsewhere"));
+        for folder in [&top, &elsewhere] {
+            fs::create_dir_all(folder).unwrap();
+            fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+        }
+        symlink(&elsewhere, top.join("t")).unwrap();
+        let closed = close_to_others(base.path(), &top.join("t/transcript.jsonl"));
+        assert_eq!(closed.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+        let mode = |folder| fs::metadata(folder).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&elsewhere), 0o755);
+        fs::remove_file(top.join("t")).unwrap();
+        fs::create_dir(top.join("t")).unwrap();
+        close_to_others(base.path(), &top.join("t/transcript.jsonl")).unwrap();
+        assert_eq!((mode(&top), mode(&top.join("t"))), (0o700, 0o700));
     }
 }
