@@ -224,6 +224,10 @@ fn a_child_is_not_killed_with_its_parent_but_by_a_word_and_a_cancelled_thread_ha
     for said in [format!("rye thread cancel {child}"), format!("rye thread kill {id}")] {
         assert!(told["help"].as_str().unwrap().contains(&said), "{told}");
     }
+    let help = world.rye(&["thread", "kill", "--help"]).stdout;
+    for told in ["`thread.not_alone`", "a thread in a server, is cancelled instead"] {
+        assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(told), "{help}");
+    }
     assert!(is_alive(pid) && is_under_way(&world), "nothing ended");
     assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
     for row in rows(&world) {

@@ -75,6 +75,10 @@ enum Verb {
         id: String,
     },
     /// Kill the process that runs a thread or a detached run, with all that it started
+    ///
+    /// It refuses with `thread.not_alone` where a thread above runs in the same process, and names
+    /// what to cancel or to kill instead. What runs in a process that has other work too, such as a
+    /// thread in a server, is cancelled instead.
     Kill {
         #[arg(value_name = "ID")]
         id: String,
