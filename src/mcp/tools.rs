@@ -196,19 +196,63 @@ fn thread() -> Tool {
         "thread_id": {"type": "string", "description": "which one, as `rye_execute` named it"},
         "timeout_ms": {"type": "integer", "minimum": 0, "description": "of `wait`: no longer than this"},
     });
-    let output = json!({
+    let mut output = object(json!({
         "status": {"type": "string", "enum": ["success", "pending", "error"]},
-        "threads": {"type": "array", "items": {"type": "object"}, "description": "the newest last"},
+        "threads": {"type": "array", "items": {"type": "object", "properties": known_run()}, "description": "the newest last"},
         "left_out": {"type": "integer", "description": "older rows that are not given"},
-        "thread_id": {"type": "string"},
-        "thread_status": {"type": "string", "description": "such as `running`, `completed`, `failed`, `cancelled`, `killed`, or `continued`: the thread `continued_by` goes on for it"},
-        "used": {"type": "object", "description": "what a thread used of its limits"},
-        "outputs": {"type": ["object", "null"], "description": "of a thread: what it handed over"},
-        "data": {"description": "the events of a thread, or what the tool gave"},
-    });
+        "waits_above": {"type": "string", "description": "of `cancel`: the thread at the top of those that waited with it and wait on"},
+        "data": {"description": "of `show`: the events of a thread, or the report of a run; of `wait`: what the tool gave"},
+    }));
+    output.extend(object(known_run()));
+    output.extend(object(came()));
     let about = "See threads (directives that a model runs) and detached runs of this project, wait for one, or cancel it with everything that it started.";
-    tool("rye_thread", about, (input, &["project_path", "action"]), output)
+    tool("rye_thread", about, (input, &["project_path", "action"]), output.into())
         .annotate(ToolAnnotations::with_title("Threads").read_only(false).destructive(true))
+}
+
+/// What is told of each thread and each detached run.
+fn known_run() -> Value {
+    json!({
+        "thread_id": {"type": "string"},
+        "item_id": {"type": "string", "description": "what it runs"},
+        "base": {"type": "string", "description": "the folder that holds the `.ai` of its record"},
+        "thread_status": {"type": "string", "enum": ["created", "running", "waiting", "completed", "failed", "cancelled", "killed", "continued"], "description": "`created` waits for a place, `waiting` for a person; of `continued` the thread `continued_by` goes on for it"},
+        "thread_code": {"type": ["string", "null"], "description": "why it failed: a stable name, for `rye explain`"},
+        "failure": {"type": ["object", "null"], "description": "why it failed: `code`, `error`, `help` and `data`"},
+        "pending_id": {"type": "string", "description": "of a tool that waits for a person: the request, for `rye pending`"},
+        "started_at": {"type": "string"},
+        "ended_at": {"type": ["string", "null"]},
+        "async": {"type": "boolean", "description": "it has a process of its own"},
+        "pid": {"type": ["integer", "null"], "description": "the process that runs it"},
+        "elsewhere": {"type": "boolean", "description": "it runs in another container, so nobody here can tell how it is"},
+        "log": {"type": "string", "description": "the file of what a detached tool writes"},
+        "parent": {"type": ["string", "null"], "description": "the thread above"},
+        "continued_by": {"type": ["string", "null"], "description": "the thread that goes on for it"},
+        "provider": {"type": "string", "description": "of a thread: what asks its model"},
+        "model": {"type": "string", "description": "of a thread: its model"},
+        "limits": {"type": "object", "description": "of a thread: what it may use"},
+        "used": {"type": "object", "description": "of a thread: what it used of its limits"},
+    })
+}
+
+/// What `wait` gives of one that ended, or waits for a person: what `rye_execute` would have given.
+fn came() -> Value {
+    json!({
+        "type": {"type": "string"},
+        "directive": {"type": "string"},
+        "result": {"type": ["string", "null"], "description": "of a thread: the last words of the model"},
+        "outputs": {"type": ["object", "null"], "description": "of a thread: what it handed over"},
+        "replaced_by": {"type": "string", "description": "the guardrail that put its text in the place of both"},
+        "cost": {"type": "object", "description": "of a thread: what it used"},
+        "pending": {"type": ["object", "null"], "description": "what it asks a person: `id`, `item_id`, `reason` and `message`"},
+        "your_directions": {"type": "string", "description": "of a directive: what to follow now"},
+        "instructions": {"type": "string", "description": "how to follow them"},
+        "declared_inputs": {"description": "of an error: the inputs that the item takes"},
+        "place": {"type": "object", "description": "of an error: the file that it is about"},
+        "chain": {"type": "array", "items": {"type": "string"}},
+        "hooks": {"type": "array", "description": "what hooks did"},
+        "warnings": {"type": "array"},
+    })
 }
 
 fn sign() -> Tool {

@@ -1,10 +1,14 @@
 //! Threads and detached runs over MCP.
 
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, PATIENCE};
-use crate::async_runs::{eventually, is_alive, tool};
-use crate::threads::{ONLY_ECHO, call, hand_over, rows, world};
+use crate::async_runs::{eventually, id_of, is_alive, start, tool};
+use crate::thread_waits::{asking, parent_and_child};
+use crate::threads::{ONLY_ECHO, call, fork, hand_over, provider, rows, world};
 use crate::world::World;
 
 const GO: &str = "directive:acme/go";
@@ -214,4 +218,171 @@ fn another_process_cancels_or_kills_a_thread_in_the_server_which_goes_on_and_a_r
     // The server serves on.
     let (said, is_error) = client.call("rye_thread", json!({"action": "list"}));
     assert_eq!((said["threads"].as_array().unwrap().len(), is_error), (3, false), "{said}");
+}
+
+/// A client that holds each answer about threads against what the tool says of its answers: each
+/// field is one that it names, and of the type that it says.
+struct Checking {
+    client: Client,
+    answers: jsonschema::Validator,
+    seen: BTreeSet<String>,
+}
+
+impl Checking {
+    fn new(world: &World) -> Self {
+        let mut client = Client::new(world, &[]);
+        let said = client.ask("tools/list", &json!({}));
+        let tools = said["result"]["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|tool| tool["name"] == "rye_thread").unwrap();
+        let mut schema = tool["outputSchema"].clone();
+        schema["additionalProperties"] = false.into();
+        schema["properties"]["threads"]["items"]["additionalProperties"] = false.into();
+        let answers = jsonschema::validator_for(&schema).unwrap();
+        Self { client, answers, seen: BTreeSet::new() }
+    }
+
+    fn call(&mut self, action: &str, id: Option<&str>) -> Value {
+        let mut asked = json!({"action": action});
+        if let Some(id) = id {
+            asked["thread_id"] = id.into();
+        }
+        if action == "wait" {
+            asked["timeout_ms"] = 20.into();
+        }
+        let (said, _) = self.client.call("rye_thread", asked);
+        let wrong: Vec<String> =
+            self.answers.iter_errors(&said).map(|wrong| wrong.to_string()).collect();
+        assert!(wrong.is_empty(), "{action}: {wrong:?}: {said}");
+        said
+    }
+
+    /// One is shown, listed and waited for, in this state.
+    fn all(&mut self, kind: &str, id: &str, status: &str) {
+        let shown = self.call("show", Some(id));
+        assert_eq!(shown["thread_status"], status, "{kind}: {shown}");
+        let listed = self.call("list", None);
+        let mut rows = listed["threads"].as_array().unwrap().iter();
+        assert!(rows.any(|row| row["thread_id"] == id && row["thread_status"] == status), "{kind}");
+        self.call("wait", Some(id));
+        self.seen.insert(format!("{kind} {status}"));
+    }
+
+    fn cancel(&mut self, kind: &str, id: &str) -> Value {
+        let said = self.call("cancel", Some(id));
+        assert_eq!(said["thread_status"], "cancelled", "{kind}: {said}");
+        self.all(kind, id, "cancelled");
+        said
+    }
+
+    /// What was looked at, and in which states.
+    fn saw(self, states: &[&str]) {
+        let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
+        assert_eq!(seen, states);
+    }
+}
+
+/// The tool that asks a person, detached: its id, and that of the request.
+fn tool_that_asks(world: &World) -> (String, String) {
+    let id = id_of(&start(world, &["tool:acme/pay", "-i", "amount=5", "-i", "slow=true"]));
+    let (_, told) = world.json(&["thread", "wait", &id]);
+    (id, told["pending"]["id"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn every_answer_about_threads_and_runs_is_as_the_tool_says_of_itself() {
+    // Threads that wait, with those below.
+    let (world, id, child, _) = parent_and_child();
+    let mut checking = Checking::new(&world);
+    checking.all("thread", &id, "waiting");
+    checking.all("child", &child, "waiting");
+    assert_eq!(checking.cancel("child", &child)["waits_above"], json!(id));
+    checking.all("thread", &id, "waiting");
+    checking.cancel("thread", &id);
+    checking.call("cancel", Some(&id));
+    checking.call("show", Some("../x"));
+    checking.saw(&["child cancelled", "child waiting", "thread cancelled", "thread waiting"]);
+    let (world, id, child, request) = parent_and_child();
+    let mut checking = Checking::new(&world);
+    assert_eq!(world.json(&["pending", "approve", &request]).0, 0);
+    checking.all("child", &child, "completed");
+    checking.all("thread", &id, "completed");
+    checking.saw(&["child completed", "thread completed"]);
+
+    // A tool that asks, and what becomes of it.
+    let world = asking(&json!([hand_over()]));
+    let mut checking = Checking::new(&world);
+    let (id, request) = tool_that_asks(&world);
+    checking.all("tool", &id, "waiting");
+    let mut approve = world.command(&["--yes", "pending", "approve", &request, "--json"]);
+    let mut approve = approve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    eventually("it runs", || checking.call("show", Some(&id))["thread_status"] == "running");
+    checking.all("tool", &id, "running");
+    checking.cancel("tool", &id);
+    approve.wait().unwrap();
+    let (id, _) = tool_that_asks(&world);
+    checking.cancel("tool", &id);
+    let (id, request) = tool_that_asks(&world);
+    assert_eq!(world.json(&["pending", "reject", &request]).0, 0);
+    checking.all("tool", &id, "failed");
+    checking.saw(&["tool cancelled", "tool failed", "tool running", "tool waiting"]);
+}
+
+#[test]
+fn every_answer_about_what_waits_for_a_place_or_came_to_its_end_is_as_the_tool_says_of_itself() {
+    let world = slow();
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+    let mut checking = Checking::new(&world);
+    let thread = id_of(&start(&world, &[GO, "--thread", "fork"]));
+    eventually("its tool runs", || pid(&world).is_some());
+    checking.all("thread", &thread, "running");
+    let waits = id_of(&start(&world, &["tool:acme/slow"]));
+    let other = id_of(&start(&world, &[GO, "--thread", "fork"]));
+    for (kind, id) in [("tool", &waits), ("thread", &other)] {
+        checking.all(kind, id, "created");
+        checking.cancel(kind, id);
+    }
+    let end = |kind: &str, id: &str, checking: &mut Checking| {
+        assert_eq!(world.json(&["thread", "kill", id]).0, 0);
+        checking.all(kind, id, "killed");
+        std::fs::remove_file(world.project().join("pid")).unwrap();
+    };
+    end("thread", &thread, &mut checking);
+    let tool = id_of(&start(&world, &["tool:acme/slow"]));
+    eventually("the tool runs", || pid(&world).is_some());
+    checking.all("tool", &tool, "running");
+    end("tool", &tool, &mut checking);
+    world.write("go", "");
+    let tool = id_of(&start(&world, &["tool:acme/slow"]));
+    assert_eq!(world.json(&["thread", "wait", &tool]).0, 0);
+    checking.all("tool", &tool, "completed");
+    // One that fails, and one whose window is full, for which another one goes on.
+    assert_ne!(fork(&world, &["--limit", "turns=1"]).0, 0);
+    checking.all("thread", &id_of(rows(&world).last().unwrap()), "failed");
+    let full = |mut turn: Value| {
+        turn["usage"] = json!({"input": 945, "output": 5});
+        turn
+    };
+    let summary = json!({"text": "Called.", "usage": {"input": 900, "output": 20}});
+    let turns = json!([full(call("acme_slow", &json!({}))), summary, hand_over()]);
+    let narrow = "\"context_window\":1000,\"answer_tokens\"";
+    let provider = provider(&turns).replace("\"answer_tokens\"", narrow);
+    world.signed_home(".ai/tools/acme/script.yaml", &provider);
+    assert_eq!(fork(&world, &[]).0, 0);
+    let all = rows(&world);
+    checking.all("thread", all[all.len() - 2]["thread_id"].as_str().unwrap(), "continued");
+    checking.all("thread", all[all.len() - 1]["thread_id"].as_str().unwrap(), "completed");
+    checking.saw(&[
+        "thread cancelled",
+        "thread completed",
+        "thread continued",
+        "thread created",
+        "thread failed",
+        "thread killed",
+        "thread running",
+        "tool cancelled",
+        "tool completed",
+        "tool created",
+        "tool killed",
+        "tool running",
+    ]);
 }
