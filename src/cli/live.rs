@@ -7,7 +7,9 @@ use crate::base::limits::{LIVE_RESULT_BYTES, OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
 use crate::base::text::escape;
 use crate::id::Ref;
-use crate::report::{denied_calls_text, provider_failed_text, thread_runs_text};
+use crate::report::{
+    denied_calls_text, provider_failed_text, thread_runs_text, tools_refused_text,
+};
 use crate::trace::{DeniedCall, Event, OutputPiece, Sink};
 
 /// Shows what the tool of a run writes, masked by who hands it over, and passes events on.
@@ -86,6 +88,9 @@ impl Sink for Live<'_> {
         }
         if let (Event::ProviderFailed(failure), true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).shown.note(&provider_failed_text(failure));
+        }
+        if let (Event::ToolsRefused { item_ids }, true) = (&event, self.shows != Shows::Nothing) {
+            unpoisoned(self.state.lock()).shown.note(&tools_refused_text(item_ids));
         }
         if let (Event::CallDenied(denied), true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).denied.push(denied.clone());

@@ -11,6 +11,7 @@ use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Paint, Style};
 use crate::host::{HostTraffic, RefusedCall, Traffic};
+use crate::id::Ref;
 use crate::trace::{DeniedCall, Event, ProviderFailure, Recorded, SkippedPath};
 
 /// One line an event, with its time; links are indented by their depth.
@@ -111,9 +112,8 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("server", format!("{item_id}: {why}; not started again for {wait}"))
         }
         Event::Wait { wait_ms } => ("wait", format!("{} before the next try", ms_text(*wait_ms))),
-        Event::CallDenied(DeniedCall { tool, item_id, .. }) => {
-            ("denied", format!("{item_id}, called by {}", escape_line(tool)))
-        }
+        Event::CallDenied(call) => ("denied", denied_text(call)),
+        Event::ToolsRefused { item_ids } => ("refused", tools_refused_text(item_ids)),
         Event::ThreadRuns { thread_id } => ("thread", thread_runs_text(thread_id)),
         Event::ProviderFailed(failure) => ("provider", provider_failed_text(failure)),
         Event::Redirect { origin, followed } => {
@@ -179,6 +179,23 @@ pub(crate) fn provider_failed_text(failure: &ProviderFailure) -> String {
     let ProviderFailure { error, tries, most_tries, wait_ms, .. } = failure;
     let (wait, next) = (ms_text(*wait_ms), tries + 1);
     format!("{error}; trying again in {wait}, try {next} of {most_tries}")
+}
+
+fn denied_text(DeniedCall { tool, item_id, .. }: &DeniedCall) -> String {
+    format!("{item_id}, called by {}", escape_line(tool))
+}
+
+/// Tools that a model is not told of, as they would be refused, in one line.
+pub(crate) fn tools_refused_text(items: &[Ref]) -> String {
+    /// So many are named.
+    const NAMED: usize = 3;
+    let named: Vec<String> = items.iter().take(NAMED).map(|item| format!("`{item}`")).collect();
+    let more = match items.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let why = items.first().map(|item| format!("; see `rye why {item}`")).unwrap_or_default();
+    format!("not offered to the model, as they would be refused: {}{more}{why}", named.join(", "))
 }
 
 /// What went through rye's proxy, in one line.

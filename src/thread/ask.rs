@@ -130,7 +130,9 @@ impl Running<'_> {
         let used = json!({"usage": counts(usage), "spend_micros": spend});
         let turn = match judged {
             Ok(None) => turn,
-            Ok(Some(other)) => Turn { usage: turn.usage, ..other },
+            Ok(Some(other)) => {
+                Turn { usage: turn.usage, finish_reason: turn.finish_reason, ..other }
+            }
             Err(denied) => {
                 // What it said is in no record, and what it took is.
                 self.record.event("cognition_withheld", used)?;
@@ -141,7 +143,11 @@ impl Running<'_> {
         for key in ["usage", "spend_micros"] {
             said[key] = used[key].clone();
         }
+        if let Some(reason) = &turn.finish_reason {
+            said["finish_reason"] = reason.as_str().into();
+        }
         self.record.event("cognition_out", said)?;
+        self.broken_off_by = turn.broken_off_by().map(str::to_owned);
         Ok(turn)
     }
 

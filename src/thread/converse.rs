@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::backend::SandboxBackend;
 use super::continuation::{Continued, fills_window, hand_over};
-use super::dispatch::{Called, Place, Understood, denied_item, failed, together, understood};
+use super::dispatch::{
+    Called, Place, Understood, denied_item, failed, interrupted, together, understood,
+};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{LanguageModel, Message, ModelCall, Turn};
@@ -138,6 +140,7 @@ pub(crate) fn converse(
         ledger,
         before,
         asks: 0,
+        broken_off_by: None,
         awaited: None,
         unnoted: None,
     };
@@ -223,20 +226,12 @@ pub(super) struct Running<'a> {
     before: Duration,
     /// How often outputs were asked for again.
     asks: usize,
+    /// Why the last answer was cut or withheld.
+    pub(super) broken_off_by: Option<String>,
     /// What the next call asked before, which is decided since.
     pub(super) awaited: Option<Awaited>,
     /// The newest checkpoint, where the registry does not know it yet.
     unnoted: Option<Digest>,
-}
-
-/// Tells the model of calls that it has no result of.
-fn tell_interrupted(thread: &mut Running<'_>, calls: &[ModelCall]) -> Result<(), Failure> {
-    for call in calls {
-        let why = "the call was interrupted, and may have been carried out in part";
-        let called = failed(ToolCallFaultKind::Exception, why.into(), Value::Null);
-        thread.answer(call, called)?;
-    }
-    Ok(())
 }
 
 /// What a thread is to hand over, as evals leave it.
@@ -283,7 +278,7 @@ impl Running<'_> {
         }
         if self.summary_asks > 0 {
             if matches!(self.messages.last(), Some(Message::Result { .. })) {
-                tell_interrupted(self, &unanswered)?;
+                unanswered.iter().try_for_each(|call| self.answer(call, interrupted()))?;
             }
             return hand_over(self, message).map(After::Done);
         }
@@ -294,7 +289,7 @@ impl Running<'_> {
             },
             None => unanswered,
         };
-        tell_interrupted(self, &unanswered)?;
+        unanswered.iter().try_for_each(|call| self.answer(call, interrupted()))?;
         if let Some(message) = message {
             self.record.event("cognition_in", json!({"user": message, "from": "person"}))?;
             self.messages.push(Message::User(message));
@@ -453,8 +448,8 @@ impl Running<'_> {
             return Ok(self.done(text, Map::new()));
         }
         if self.asks == THREAD_ASKS {
-            let id = self.record.id().clone();
-            return Err(ThreadError::MissingOutputs { id, names }.into());
+            let (id, broken_off_by) = (self.record.id().clone(), self.broken_off_by.take());
+            return Err(ThreadError::MissingOutputs { id, names, broken_off_by }.into());
         }
         self.asks += 1;
         let names = names.join("`, `");

@@ -188,3 +188,9 @@ pub(super) fn denied_item(kind: ToolCallFaultKind, detail: &Value) -> Option<Ref
     let item = detail.get("item_id").filter(|_| kind == ToolCallFaultKind::PermissionDenied)?;
     item.as_str()?.parse().ok()
 }
+
+/// A call of which nobody knows what it gave.
+pub(super) fn interrupted() -> Called {
+    let why = "the call was interrupted, and may have been carried out in part";
+    failed(ToolCallFaultKind::Exception, why.into(), Value::Null)
+}

@@ -111,8 +111,15 @@ pub(crate) enum ThreadError {
     StillRuns { id: String, state: String },
     #[error("`{id}` {}", stopped_at(.breach))]
     LimitExceeded { id: ThreadId, breach: Breach },
-    #[error("`{id}` ended without its outputs: `{}`", .names.join("`, `"))]
-    MissingOutputs { id: ThreadId, names: Vec<String> },
+    #[error(
+        "`{id}` ended without its outputs: `{}`{}", .names.join("`, `"), broken_off(.broken_off_by.as_deref())
+    )]
+    MissingOutputs {
+        id: ThreadId,
+        names: Vec<String>,
+        /// Why its provider cut or withheld the last answer.
+        broken_off_by: Option<String>,
+    },
     #[error("`{item}` names no provider, and none is configured")]
     NoProvider { item: Ref },
     #[error("the provider `{}` is in no space", escape_line(.name))]
@@ -153,6 +160,28 @@ fn without_record(id: &str, item: &str, state: &str) -> String {
         "running" => format!("has no record yet: it is about to begin `{item}`"),
         state => format!("has no record: it is {state}, and did not begin `{item}`"),
     }
+}
+
+/// Why the last answer of a model was cut or withheld, in its provider's word.
+fn broken_off(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| {
+        format!("; its provider ended the last answer with `{}`", escape_line(reason))
+    })
+}
+
+/// How a model comes to hand over its outputs.
+fn hand_over(id: &ThreadId, is_broken_off: bool) -> String {
+    let mend = match is_broken_off {
+        true => {
+            "allow longer answers by `answer_tokens` of its provider, or ask for less, where the \
+             answer was cut"
+        }
+        false => {
+            "say in the directive when it hands over, or add `required=\"false\"` to an output \
+             that may be missing"
+        }
+    };
+    format!("`rye thread show {id}` says how far it came; {mend}")
 }
 
 /// How a limit stopped a thread, which "1 of 0" would not tell where it allows nothing.
@@ -374,10 +403,9 @@ impl Diagnose for ThreadError {
                     .into()
             }
             Self::LimitExceeded { id, breach } => allow_more(id, breach),
-            Self::MissingOutputs { id, .. } => format!(
-                "`rye thread show {id}` says how far it came; say in the directive when it hands \
-                 over, or add `required=\"false\"` to an output that may be missing"
-            ),
+            Self::MissingOutputs { id, broken_off_by, .. } => {
+                hand_over(id, broken_off_by.is_some())
+            }
             Self::NoProvider { .. } => {
                 "make one with `rye new provider my/local`, sign it, and name it: `<model \
                  provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
@@ -452,8 +480,12 @@ impl Diagnose for ThreadError {
             Self::Continued { id, by } => {
                 object(json!({"thread_id": id.as_str(), "continued_by": by}))
             }
-            Self::MissingOutputs { id, names } => {
-                object(json!({"thread_id": id.as_str(), "missing": names}))
+            Self::MissingOutputs { id, names, broken_off_by } => {
+                let mut said = json!({"thread_id": id.as_str(), "missing": names});
+                if let Some(reason) = broken_off_by {
+                    said["finish_reason"] = reason.as_str().into();
+                }
+                object(said)
             }
             Self::BadConfig { field, .. } => object(json!({"field": field})),
             Self::RiskNotAcknowledged { directive, capability, class } => object(json!({

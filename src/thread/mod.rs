@@ -64,7 +64,7 @@ pub(crate) use live_words::{LiveText, output_log};
 pub(crate) use model::fuzz;
 pub(crate) use model::{
     CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, ModelName, Scripted,
-    Turn,
+    Turn, is_broken_off,
 };
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{

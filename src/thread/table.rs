@@ -85,6 +85,8 @@ pub(crate) struct ToolTable<'a> {
     tools: Vec<Option<TableTool<'a>>>,
     /// Items that are in reach and have no place of their own.
     pub(crate) left_out: usize,
+    /// Items that are in reach and would be refused.
+    pub(crate) refused: Vec<Ref>,
 }
 
 impl<'a> ToolTable<'a> {
@@ -131,7 +133,7 @@ impl<'a> ToolTable<'a> {
             rows.iter().rposition(is_item).map(|last| rows.remove(last));
         }
         let (told, tools) = rows.into_iter().unzip();
-        Ok(Self { told, tools, left_out })
+        Ok(Self { told, tools, left_out, refused: Vec::new() })
     }
 
     pub(crate) fn tools(&self) -> &[ModelTool] {

@@ -119,7 +119,8 @@ mod tests {
         let call = ModelCall { id: "1".into(), name: "a".into(), arguments: "{".into() };
         let usage = Some(TokenCounts { input: 3, ..TokenCounts::default() });
         let kept = Some(Kept { from: "p".into(), content: "[]".into() });
-        let turn = Turn { text: "x".into(), calls: vec![call], usage, kept };
+        let (text, calls) = ("x".into(), vec![call]);
+        let turn = Turn { text, calls, usage, kept, finish_reason: None };
         let result = Message::Result { call_id: "1".into(), content: "{}".into() };
         let shown = [Message::User("u".into()), Message::Model(turn.clone()), result];
         let all: Value = shown.iter().map(Message::to_json).collect();

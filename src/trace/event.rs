@@ -144,6 +144,8 @@ pub(crate) enum Event {
     ThreadRuns { thread_id: String },
     /// A call of a thread's model was not permitted.
     CallDenied(DeniedCall),
+    /// Tools that a thread may call and that its model is not told of, as they would be refused.
+    ToolsRefused { item_ids: Vec<Ref> },
     /// The provider of a thread gave no answer, and is asked again.
     ProviderFailed(ProviderFailure),
     /// A snippet called a tool and this came of it: nothing, or the code of the failure.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::base::money;
 use crate::base::text::escape_line;
+use crate::thread::is_broken_off;
 
 /// The label of what a model said.
 pub(super) const SAID: &str = "said";
@@ -27,7 +28,9 @@ pub(super) fn brief(event: &Value) -> Vec<(&'static str, String)> {
                 (COST, cost(event)),
             ]
         }
-        "cognition_out" => vec![(SAID, text("content")), (COST, cost(event))],
+        "cognition_out" => {
+            vec![(SAID, text("content")), ("broken off", broken_off(event)), (COST, cost(event))]
+        }
         "tool_call_start" => call(event),
         "tool_call_result" => vec![(result_label(event), text("content"))],
         "hook" => vec![("hook", hook(event))],
@@ -61,6 +64,12 @@ fn call(event: &Value) -> Vec<(&'static str, String)> {
         }
         _ => vec![("call", format!("{name} {arguments}"))],
     }
+}
+
+/// Why an answer was cut or withheld, in its provider's word.
+fn broken_off(event: &Value) -> String {
+    let reason = event["finish_reason"].as_str().filter(|reason| is_broken_off(reason));
+    reason.map(escape_line).unwrap_or_default()
 }
 
 /// A call that was not carried out is told apart from one that gave something.

@@ -36,7 +36,7 @@ use crate::thread::{
     TableTool, ThreadId, ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, ToolTable,
     WorkspaceTool, cut_streams, tool_name,
 };
-use crate::trace::{Quiet, Sink};
+use crate::trace::{Event, Quiet, Sink};
 
 /// The longest that one call may take: what a run takes as its time limit is not longer.
 const LONGEST_CALL: Duration = Duration::from_hours(24);
@@ -110,8 +110,13 @@ impl<'a> ThreadCalls<'a> {
         let built_in = built_in.filter_map(|(is_granted, tool)| {
             is_granted.then(|| TableTool { tool: Box::new(tool), item: None })
         });
-        let items = if granted.executes { self.items()? } else { Vec::new() };
-        Ok(ToolTable::new(built_in.collect(), &names, items, outputs)?)
+        let (items, refused) = if granted.executes { self.items()? } else { Default::default() };
+        if !refused.is_empty() {
+            self.sink.record(Event::ToolsRefused { item_ids: refused.clone() });
+        }
+        let mut table = ToolTable::new(built_in.collect(), &names, items, outputs)?;
+        table.refused = refused;
+        Ok(table)
     }
 
     /// The tool that runs snippets, where this build has them.
@@ -130,11 +135,11 @@ impl<'a> ThreadCalls<'a> {
         CheckedTool { calls: self, tool, item, judged: JudgedHere::Whole }
     }
 
-    /// The tools that are items.
+    /// The tools that are items, and those that would be refused.
     ///
     /// # Errors
     /// `space.*`
-    fn items(&'a self) -> Result<Vec<TableTool<'a>>, Failure> {
+    fn items(&'a self) -> Result<(Vec<TableTool<'a>>, Vec<Ref>), Failure> {
         let mut items: Vec<Ref> = Vec::new();
         for space in Space::NEAREST_FIRST {
             let here = self.rye.items().list(space, Kind::Tool)?.into_iter().map(|it| it.item);
@@ -142,9 +147,12 @@ impl<'a> ThreadCalls<'a> {
         }
         items.sort();
         items.dedup();
-        let queries = items.into_iter().map(Query::from).collect();
-        let described = self.rye.items().describe_all(queries).into_iter();
-        let tools = described.filter_map(|described| {
+        let queries = items.iter().cloned().map(Query::from).collect();
+        let described = self.rye.items().describe_all(queries);
+        let is_refused = items.into_iter().zip(&described);
+        let refused = is_refused.filter(|(_, described)| described.is_err());
+        let refused = refused.map(|(item, _)| item).collect();
+        let tools = described.into_iter().filter_map(|described| {
             // What is not admitted would not run either, and is told when it is called.
             let described = described.ok()?;
             let Item::Tool(tool) = &described.item else { return None };
@@ -164,7 +172,7 @@ impl<'a> ThreadCalls<'a> {
             };
             Some(TableTool { tool: Box::new(tool), item: Some(item) })
         });
-        Ok(tools.collect())
+        Ok((tools.collect(), refused))
     }
 
     pub(super) fn run(

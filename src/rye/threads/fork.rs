@@ -537,6 +537,7 @@ impl Prepared<'_> {
             "risk": self.risk.as_str(),
             "locked": request.locked, "narrowed": request.grants.is_some(),
             "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
+            "tools_refused": self.table.refused,
         })
     }
 

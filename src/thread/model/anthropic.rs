@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{AnswerFault, Progress, bad, parsed, told_fault};
+use super::answer::{AnswerFault, Progress, bad, parsed, short, told_fault};
 use super::{Asked, Kept, Message, ModelCall, Turn, arguments};
 use crate::base::Mask;
 use crate::base::event_stream::ServerEvent;
@@ -102,6 +102,7 @@ pub(super) struct MessageAnswer {
     blocks: BTreeMap<u64, Block>,
     usage: Usage,
     has_begun: bool,
+    stop_reason: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -153,7 +154,10 @@ impl MessageAnswer {
             }
             "content_block_start" => self.begin(said, told)?,
             "content_block_delta" => self.go_on(&said, told)?,
-            "message_delta" => self.usage.take(said.get("usage")),
+            "message_delta" => {
+                self.usage.take(said.get("usage"));
+                self.ended(said.get("delta"));
+            }
             "message_stop" if self.has_begun => return Ok(Progress::Done),
             "message_stop" => return Err(bad("its stream ended without a message")),
             "error" => {
@@ -164,6 +168,11 @@ impl MessageAnswer {
             _ => {}
         }
         Ok(Progress::More)
+    }
+
+    fn ended(&mut self, said: Option<&Value>) {
+        let reason = said.and_then(|said| said.get("stop_reason")).and_then(Value::as_str);
+        self.stop_reason = reason.map(str::to_owned).or(self.stop_reason.take());
     }
 
     fn begin(&mut self, mut said: Value, told: &mut dyn FnMut(&str)) -> Result<(), AnswerFault> {
@@ -228,6 +237,7 @@ impl MessageAnswer {
             return Err(fault);
         }
         self.usage.take(answer.get("usage"));
+        self.ended(Some(&answer));
         let Some(Value::Array(content)) = answer.get_mut("content").map(Value::take) else {
             return Err(bad("it has no list at `/content`"));
         };
@@ -242,6 +252,7 @@ impl MessageAnswer {
 
     pub(super) fn turn(self, mask: &Mask, from: &str, so_far: usize) -> Turn {
         let usage = self.usage.counts();
+        let finish_reason = self.stop_reason.map(|reason| short(&mask.text(&reason)));
         let (mut text, mut calls, mut kept) = (String::new(), Vec::new(), Vec::new());
         for Block { mut content, input } in self.blocks.into_values() {
             let input = mask.text(&input);
@@ -279,7 +290,7 @@ impl MessageAnswer {
         }
         let content = Value::Array(kept).to_string();
         let kept = Some(Kept { from: from.to_owned(), content });
-        Turn { text, calls, usage, kept }
+        Turn { text, calls, usage, kept, finish_reason }
     }
 }
 
@@ -394,6 +405,7 @@ mod tests {
         let kept =
             Some(crate::thread::model::Kept { from: "p".into(), content: "[{\"k\":1}]".into() });
         let turn = Turn {
+            finish_reason: None,
             text: "x".into(),
             calls: vec![call("1", "{\"b\":1}"), call("2", "{bad")],
             usage: None,

@@ -139,7 +139,8 @@ impl<'a> HttpModel<'a> {
             body: Some(Arc::from(body.to_string().into_bytes())),
             until: asked.until,
             connect_timeout: Duration::from_millis(CONNECT_TIMEOUT_MS),
-            body_cap: PROVIDER_ANSWER_BYTES,
+            // More is no fault of the network, so whoever reads it ends it.
+            body_cap: usize::MAX,
             way: self.way.clone(),
         }
     }
@@ -340,6 +341,8 @@ struct Reading {
     is_cut: bool,
     is_done: bool,
     fault: Option<AnswerFault>,
+    /// So many bytes of a body came.
+    length: usize,
 }
 
 impl Reading {
@@ -353,6 +356,7 @@ impl Reading {
             is_cut: false,
             is_done: false,
             fault: None,
+            length: 0,
         }
     }
 
@@ -369,6 +373,12 @@ impl Reading {
             }
             AnswerPart::Body(bytes) => bytes,
         };
+        self.length += bytes.len();
+        if self.length > PROVIDER_ANSWER_BYTES {
+            let why = format!("it has more than {} MiB", PROVIDER_ANSWER_BYTES >> 20);
+            self.fault = Some(AnswerFault::Bad(why));
+            return ControlFlow::Break(());
+        }
         let Some(events) = &mut self.events else {
             self.body.extend_from_slice(bytes);
             if !self.is_answer() && self.body.len() > PROVIDER_FAULT_BYTES {

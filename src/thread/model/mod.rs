@@ -105,6 +105,15 @@ pub(crate) struct Turn {
     pub(crate) usage: Option<TokenCounts>,
     /// The same as it came.
     pub(crate) kept: Option<Kept>,
+    /// Why the answer ended, in the provider's word: `stop`, `length`, `end_turn`, `refusal`.
+    pub(crate) finish_reason: Option<String>,
+}
+
+/// Whether an answer that ended for this reason was cut or withheld, and not ended by its model.
+pub(crate) fn is_broken_off(reason: &str) -> bool {
+    // Both shapes, and how servers like them spell it.
+    let own = ["stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", ""];
+    !own.contains(&reason)
 }
 
 /// What a model said as it came, with all that only its provider understands. It goes back to that
@@ -139,7 +148,13 @@ impl Turn {
             Some(kept) => Some(Kept { from: text(kept, "from")?, content: text(kept, "content")? }),
         };
         let calls = calls.collect::<Option<_>>()?;
-        Some(Self { text: text(said, "content")?, calls, usage: None, kept })
+        let text = text(said, "content")?;
+        Some(Self { text, calls, usage: None, kept, finish_reason: None })
+    }
+
+    /// Why the answer ended, where its model would have gone on: it was cut or withheld.
+    pub(crate) fn broken_off_by(&self) -> Option<&str> {
+        self.finish_reason.as_deref().filter(|reason| is_broken_off(reason))
     }
 
     /// What came from that provider as it came, where it did.
@@ -231,7 +246,8 @@ mod tests {
         let kept = Kept { from: "tool:a/b at https://h".into(), content: content.into() };
         for kept in [None, Some(kept)] {
             let call = ModelCall { id: "1".into(), name: "a".into(), arguments: "{bad".into() };
-            let turn = Turn { text: "x\n".into(), calls: vec![call], usage: None, kept };
+            let (text, calls) = ("x\n".into(), vec![call]);
+            let turn = Turn { text, calls, kept, ..Turn::default() };
             let written = crate::base::canon::exact(&turn.to_json());
             let read = crate::parse::json(&written).unwrap();
             assert_eq!(Turn::from_json(&read), Some(turn.clone()));

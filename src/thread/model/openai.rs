@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{AnswerFault, Progress, bad, parsed, told_fault};
+use super::answer::{AnswerFault, Progress, bad, parsed, short, told_fault};
 use super::strict::fits_strict;
 use super::{Asked, Kept, Message, ModelCall, Turn, arguments};
 use crate::base::Mask;
@@ -97,6 +97,7 @@ pub(super) struct ChatAnswer {
     message: Map<String, Value>,
     has_begun: bool,
     usage: Option<TokenCounts>,
+    finish_reason: Option<String>,
 }
 
 impl ChatAnswer {
@@ -120,6 +121,7 @@ impl ChatAnswer {
             return Err(fault);
         }
         self.usage = chunk.get("usage").and_then(usage).or(self.usage);
+        self.finish_reason = finish_reason(&chunk).or(self.finish_reason.take());
         let Some(Value::Object(delta)) = choice(chunk, "delta") else { return Ok(Progress::More) };
         self.has_begun = true;
         if let Some(text) = delta.get("content").and_then(Value::as_str) {
@@ -134,6 +136,7 @@ impl ChatAnswer {
             return Err(fault);
         }
         self.usage = answer.get("usage").and_then(usage);
+        self.finish_reason = finish_reason(&answer);
         match choice(answer, "message") {
             Some(Value::Object(message)) => {
                 self.message = message;
@@ -144,7 +147,8 @@ impl ChatAnswer {
     }
 
     pub(super) fn turn(self, mask: &Mask, from: &str, so_far: usize) -> Turn {
-        let Self { mut message, usage, .. } = self;
+        let Self { mut message, usage, finish_reason, .. } = self;
+        let finish_reason = finish_reason.map(|reason| short(&mask.text(&reason)));
         // What is null says nothing, and some of it may not be sent back.
         message.retain(|name, value| !value.is_null() || name == "content");
         message.insert("role".into(), "assistant".into());
@@ -180,8 +184,12 @@ impl ChatAnswer {
             text = message.get("refusal").map(text_of).unwrap_or_default();
         }
         let kept = Kept { from: from.to_owned(), content: message.to_string() };
-        Turn { text, calls, usage, kept: Some(kept) }
+        Turn { text, calls, usage, kept: Some(kept), finish_reason }
     }
+}
+
+fn finish_reason(answer: &Value) -> Option<String> {
+    answer.pointer("/choices/0/finish_reason").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// A member of the first choice of an answer or a chunk; another one was not asked for.

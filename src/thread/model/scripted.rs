@@ -38,6 +38,6 @@ impl LanguageModel for Scripted {
             ModelCall { id, name: call.name.clone(), arguments: call.arguments.clone() }
         });
         let wanted = wanted.collect();
-        Ok(Turn { text: turn.text.clone(), calls: wanted, usage: turn.usage, kept: None })
+        Ok(Turn { text: turn.text.clone(), calls: wanted, usage: turn.usage, ..Turn::default() })
     }
 }

@@ -377,3 +377,50 @@ fn help_of_a_provider_names_what_is_to_be_mended_table() {
     assert!(help(&[]).contains("which comes from the tier `general`"), "{}", help(&[]));
     server.requests();
 }
+
+#[test]
+fn an_answer_that_its_provider_cut_or_withheld_is_told_by_its_word_table() {
+    for spoken in ALL {
+        let (usual, words) = match spoken.is_openai {
+            true => ("stop", ["stop", "length", "content_filter"]),
+            false => ("end_turn", ["end_turn", "max_tokens", "refusal"]),
+        };
+        for word in words {
+            let server = Checked::new(spoken, move |_, n| {
+                let body = body(spoken, &says("I am d"), n);
+                let body = body.replace(&format!("\"{usual}\""), &format!("\"{word}\""));
+                Reply::Bytes((head(spoken) + &body).into_bytes())
+            });
+            let world = world(spoken, &server.server, &json!({}));
+            let (status, told) = fork(&world, &[]);
+            assert_eq!((status, &told["code"]), (1, &json!("thread.missing_outputs")), "{told}");
+            let id = newest(&world);
+            let out = events(&world, &id, "cognition_out");
+            assert!(out.iter().all(|event| event["finish_reason"] == word), "{out:?}");
+            let said = world.rye(&["thread", "show", &id]).stdout;
+            let (error, help) = (told["error"].to_string(), told["help"].to_string());
+            let is_usual = word == usual;
+            assert_eq!(told["data"].get("finish_reason").is_none(), is_usual, "{told}");
+            assert_eq!(!error.contains(&format!("`{word}`")), is_usual, "{told}");
+            assert_eq!(!help.contains("answer_tokens"), is_usual, "{told}");
+            assert_eq!(!said.contains("broken off"), is_usual, "{said}");
+            server.requests();
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_a_bad_one_and_is_not_asked_for_again() {
+    for spoken in [ALL[0], ALL[1]] {
+        let server = Checked::new(spoken, move |_, _| {
+            let line = format!(": {}\n", " ".repeat(1 << 20));
+            Reply::Bytes((head(spoken) + &line.repeat(65)).into_bytes())
+        });
+        let world = world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &[]);
+        let got = (status, told["code"].as_str().unwrap());
+        assert_eq!(got, (7, "provider.bad_answer"), "{spoken:?} {told}");
+        assert!(told["error"].as_str().unwrap().contains("more than 64 MiB"), "{told}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
