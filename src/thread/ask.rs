@@ -182,8 +182,8 @@ impl Running<'_> {
             return Err(self.beyond(breach));
         }
         match (failure, again) {
-            (Some(failure), Some(TryAgain { provider, most_tries, wait })) => {
-                let (code, error) = (failure.code().to_owned(), failure.to_string());
+            (Some(failure), Some(TryAgain { provider, why, most_tries, wait })) => {
+                let (code, error) = (failure.code().to_owned(), why);
                 let wait_ms = as_ms(wait);
                 self.conversation.listener.record(Event::ProviderFailed(ProviderFailure {
                     item_id: provider,

@@ -40,7 +40,7 @@ pub(crate) struct DeniedCall {
 pub(crate) struct ProviderFailure {
     pub(crate) item_id: Ref,
     pub(crate) code: String,
-    /// Why there is no answer, without secrets.
+    /// Why there is no answer, without secrets and without the provider's own words.
     pub(crate) error: String,
     /// How often it was asked for this answer so far, and how often at the most.
     pub(crate) tries: u32,

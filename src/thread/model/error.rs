@@ -82,6 +82,17 @@ fn words(said: &str) -> String {
 }
 
 impl ProviderError {
+    /// The same without the words of the provider that may be long, for each try.
+    pub(super) fn brief(&self) -> String {
+        match self {
+            Self::Overloaded { provider, status, .. } => {
+                let (provider, status, said) = (provider.clone(), status.clone(), String::new());
+                Self::Overloaded { provider, status, said }.to_string()
+            }
+            other => other.to_string(),
+        }
+    }
+
     fn provider(&self) -> &Ref {
         match self {
             Self::Unreachable { provider, .. }

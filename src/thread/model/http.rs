@@ -220,20 +220,20 @@ impl<'a> HttpModel<'a> {
     }
 
     /// Asked again as often as the provider says, and while there is time.
-    fn again(&self, failure: Failure, wait: Option<Duration>, asked: &Asked<'_>) -> Lost {
+    fn again(&self, error: ProviderError, wait: Option<Duration>, asked: &Asked<'_>) -> Lost {
         let most_tries = self.http.retry.tries;
         if asked.tries >= most_tries {
-            return Lost::Failed(failure);
+            return Lost::Failed(error.into());
         }
         let most = Duration::from_millis(PROVIDER_WAIT_MAX_MS);
         let own = || backoff(self.http.retry.first_wait, asked.tries);
         let wait = wait.map_or_else(own, |wait| wait.min(most));
         match asked.until.saturating_duration_since(Instant::now()) > wait {
             true => {
-                let provider = self.provider.clone();
-                Lost::Again(failure, TryAgain { provider, most_tries, wait })
+                let (provider, why) = (self.provider.clone(), error.brief());
+                Lost::Again(error.into(), TryAgain { provider, why, most_tries, wait })
             }
-            false => Lost::Failed(failure),
+            false => Lost::Failed(error.into()),
         }
     }
 
@@ -249,18 +249,18 @@ impl<'a> HttpModel<'a> {
             NetFault::Unreachable(_) | NetFault::Broken(_) => {
                 self.again(self.unreachable(self.mask.text(&fault.clause())), None, asked)
             }
-            other => Lost::Failed(self.unreachable(self.mask.text(&other.clause()))),
+            other => Lost::Failed(self.unreachable(self.mask.text(&other.clause())).into()),
         };
         TurnFault { why, may_cost: is_sent || has_answer }
     }
 
-    fn unreachable(&self, clause: String) -> Failure {
+    fn unreachable(&self, clause: String) -> ProviderError {
         let (provider, origin) = (self.provider.clone(), self.http.base.origin());
-        ProviderError::Unreachable { provider, origin, clause }.into()
+        ProviderError::Unreachable { provider, origin, clause }
     }
 
-    fn overloaded(&self, status: String, said: String) -> Failure {
-        ProviderError::Overloaded { provider: self.provider.clone(), status, said }.into()
+    fn overloaded(&self, status: String, said: String) -> ProviderError {
+        ProviderError::Overloaded { provider: self.provider.clone(), status, said }
     }
 
     fn bad_request(&self, status: u16, said: String) -> Failure {

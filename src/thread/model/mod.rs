@@ -201,6 +201,8 @@ pub(crate) enum Lost {
 #[derive(Debug)]
 pub(crate) struct TryAgain {
     pub(crate) provider: Ref,
+    /// Why there is no turn, without the words of the provider.
+    pub(crate) why: String,
     /// How often it is asked for one turn, the first time too.
     pub(crate) most_tries: u32,
     /// Before the next time.

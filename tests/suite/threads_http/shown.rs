@@ -132,6 +132,14 @@ fn each_failure_of_a_provider_that_is_asked_again_is_told_on_standard_error_at_o
         assert!(line.contains("tool:acme/script") && line.contains("status 503"), "{line}");
         assert!(line.ends_with(", try 2 of 3") && !line.contains(CANARY), "{line}");
     }
+    // What the provider says of it stands at the end, once.
+    let busy = Checked::new(spoken, |_, _| answer(503, "", "words of the provider"));
+    let retry = json!({"retry": {"tries": 3, "first_wait": "1ms"}});
+    let said = self::world(spoken, &busy.server, &retry).rye(GO);
+    let told: Vec<_> = said.stderr.lines().filter(|line| line.contains("status 503")).collect();
+    assert_eq!((said.status, told.len()), (7, 3), "two tries are told, and the end: {said:?}");
+    let with_words = |line: &&str| line.contains("words of the provider");
+    assert_eq!(told.iter().map(with_words).collect::<Vec<_>>(), [false, false, true]);
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     let retry = json!({"base_url": url, "retry": {"tries": 3, "first_wait": "1ms"}});
