@@ -52,6 +52,8 @@ pub(crate) struct Conversation<'a> {
     /// Begins the thread that goes on for this one, which is over then.
     pub(crate) continue_by: &'a ContinueBy<'a>,
     pub(crate) limits: ThreadLimits,
+    /// It runs below another thread, so nobody can go on with it alone.
+    pub(crate) is_below: bool,
     pub(crate) begin: Instant,
     /// Somebody asked it to stop.
     pub(crate) is_stopped: Arc<AtomicBool>,
@@ -494,10 +496,7 @@ impl Running<'_> {
         let took = self.took();
         match Duration::from_secs(max).checked_sub(took).filter(|left| !left.is_zero()) {
             Some(left) => Ok(left),
-            None => {
-                let current = took.as_secs();
-                Err(self.beyond(Breach::used("duration_seconds", current, max)))
-            }
+            None => Err(self.beyond(Breach::used("duration_seconds", took.as_secs(), max))),
         }
     }
 
@@ -507,7 +506,8 @@ impl Running<'_> {
     }
 
     pub(super) fn beyond(&self, breach: Breach) -> Failure {
-        ThreadError::LimitExceeded { id: self.record.id().clone(), breach }.into()
+        let (id, is_below) = (self.record.id().clone(), self.conversation.is_below);
+        ThreadError::LimitExceeded { id, breach, is_below }.into()
     }
 
     pub(super) fn checkpoint(&mut self, status: &str, is_final: bool) -> Result<(), Failure> {

@@ -110,7 +110,7 @@ pub(crate) enum ThreadError {
     #[error("`{}` is still {state}", escape_line(.id))]
     StillRuns { id: String, state: String },
     #[error("`{id}` {}", stopped_at(.breach))]
-    LimitExceeded { id: ThreadId, breach: Breach },
+    LimitExceeded { id: ThreadId, breach: Breach, is_below: bool },
     #[error(
         "`{id}` ended without its outputs: `{}`{}", .names.join("`, `"), broken_off(.broken_off_by.as_deref())
     )]
@@ -225,7 +225,7 @@ fn stopped_at(breach: &Breach) -> String {
 }
 
 /// What to do where a limit stopped a thread.
-fn allow_more(id: &ThreadId, breach: &Breach) -> String {
+fn allow_more(id: &ThreadId, breach: &Breach, is_below: bool) -> String {
     match breach.limit {
         // A thread that may not start below another is not there to go on.
         "depth" | "spawns" => {
@@ -234,6 +234,11 @@ fn allow_more(id: &ThreadId, breach: &Breach) -> String {
         "context_window" => "its model gave no summary for the thread that was to go on; name a \
                              model with a larger context window, or give it less to do"
             .into(),
+        _ if is_below => format!(
+            "`rye thread show {id}` says how far it came; it ran below another thread, so it does \
+             not go on alone: allow more in `<limits>` of its directive, and of the thread at the \
+             top in `<limits>` or with `--limit`, and start that again"
+        ),
         limit => format!(
             "`rye thread show {id}` says how far it came; it goes on with more by `rye thread \
              resume {id} --limit {limit}=…`, up to the `most` of `config:agent/limits`"
@@ -402,7 +407,7 @@ impl Diagnose for ThreadError {
                 "call what it runs as a tool of the thread, or start it in a terminal of your own"
                     .into()
             }
-            Self::LimitExceeded { id, breach } => allow_more(id, breach),
+            Self::LimitExceeded { id, breach, is_below } => allow_more(id, breach, *is_below),
             Self::MissingOutputs { id, broken_off_by, .. } => {
                 hand_over(id, broken_off_by.is_some())
             }
@@ -461,7 +466,7 @@ impl Diagnose for ThreadError {
 
     fn data(&self) -> Map<String, Value> {
         match self {
-            Self::LimitExceeded { id, breach } => object(json!({
+            Self::LimitExceeded { id, breach, .. } => object(json!({
                 "thread_id": id.as_str(), "limit": breach.limit, "current": breach.current,
                 "max": breach.max,
             })),

@@ -360,6 +360,33 @@ fn the_time_that_a_caller_gives_and_that_of_a_thread_above_end_a_thread_table() 
 }
 
 #[test]
+fn the_help_for_a_child_at_a_limit_does_not_name_a_resume_that_is_refused() {
+    let below = call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"}));
+    let may = "<execute><tool>acme.echo</tool><directive>acme.child</directive></execute>";
+    let world = world(&json!([below, hand_over()]), "turns=\"9\"", may);
+    let child = provider(&json!([call("acme_echo", &json!({})), hand_over()]));
+    world.signed_home(".ai/tools/acme/child_script.yaml", &child);
+    let text = directive("child", "turns=\"1\"", may).replace("acme/script", "acme/child_script");
+    world.signed(".ai/directives/acme/child.md", &text);
+    assert_eq!(fork(&world, &[]).0, 0);
+    let (told, alone) = (
+        rows(&world)[1].clone(),
+        world.json(&["execute", "directive:acme/child", "--thread", "fork"]).1,
+    );
+    assert_eq!(
+        (&told["thread_code"], &alone["code"]),
+        (&json!("thread.limit_exceeded"), &told["thread_code"])
+    );
+    let help = |said: &Value| said["help"].as_str().unwrap().to_owned();
+    let (of_child, of_top) = (help(&told["failure"]), help(&alone));
+    assert!(of_top.contains("`rye thread resume") && !of_child.contains("resume"), "{of_child}");
+    assert!(of_child.contains("`<limits>` of its directive"), "{of_child}");
+    let id = told["thread_id"].as_str().unwrap();
+    let refused = world.json(&["thread", "resume", id, "--limit", "turns=9"]).1;
+    assert_eq!(refused["code"], "thread.not_resumable", "{refused}");
+}
+
+#[test]
 fn a_model_that_ends_without_outputs_is_asked_twice_again_and_that_is_no_success() {
     let silent = json!({"text": "I am done.", "usage": {"input": 1}});
     let world = world(&json!([silent, silent, hand_over()]), "turns=\"9\"", "");

@@ -461,7 +461,10 @@ impl Prepared<'_> {
             began: &began.to_string(),
         })?;
         match begun {
-            Some(breach) => Err(ThreadError::LimitExceeded { id: id.clone(), breach }.into()),
+            Some(breach) => {
+                let is_below = parent.is_some();
+                Err(ThreadError::LimitExceeded { id: id.clone(), breach, is_below }.into())
+            }
             None => Ok(()),
         }
     }
@@ -567,6 +570,7 @@ impl Prepared<'_> {
                 self.continue_by(registry, request, continued)
             },
             limits: self.limits,
+            is_below: request.parent.is_some(),
             begin: self.start.begin,
             is_stopped,
             resumed: self.start.resumed(),
