@@ -14,7 +14,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::execute::Mask;
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::rye::{RejectedInThread, RequestRows, SignRequest, WaitingThreads};
+use crate::rye::{RejectedInThread, RequestRows, SignRequest, WaitingThreads, WaitsOn};
 use crate::trace::Quiet;
 
 /// See and decide what tools ask a person before they go on
@@ -401,7 +401,7 @@ fn reject(
     let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
     let registry = rye.approvals().registry()?.ok_or_else(|| Failure::from(none()))?;
     registry.reject(&request.row.id, &rye.approvals().decision(), reason).map_err(Failure::from)?;
-    Ok(rejected(request, out))
+    Ok(rejected(request, None, out))
 }
 
 /// Says no to what a thread waits for, and goes on with the thread.
@@ -419,22 +419,23 @@ fn reject_in_thread(
     let decision = rye.approvals().decision();
     match WaitingThreads::new(&rye).reject(request, &decision, reason, context.start, &Quiet)? {
         RejectedInThread::WentOn(report) => Ok(super::execute::show(&report, None, context, out)),
-        RejectedInThread::Alone => Ok(rejected(request, out)),
-        RejectedInThread::Waits(why) => {
-            let thread = escape_line(request.row.thread.as_deref().unwrap_or_default());
-            out.note(&format!(
-                "its thread does not go on: {why}\n  help: bring that back and `rye thread resume \
-                 {thread}`, or end it with `rye thread cancel {thread}`"
-            ));
-            Ok(rejected(request, out))
-        }
+        RejectedInThread::Alone => Ok(rejected(request, None, out)),
+        RejectedInThread::Waits(waits) => Ok(rejected(request, Some(&waits), out)),
     }
 }
 
-fn rejected(request: &PendingRequest, out: &mut Out) -> Exit {
+/// A request was rejected, whose thread may wait on.
+fn rejected(request: &PendingRequest, waits: Option<&WaitsOn>, out: &mut Out) -> Exit {
     if out.is_json() {
-        out.success(json!({"id": request.row.id, "state": "rejected"}));
+        let mut fields = waits.map(WaitsOn::to_json).unwrap_or_default();
+        fields.insert("id".into(), request.row.id.as_str().into());
+        fields.insert("state".into(), "rejected".into());
+        out.success(fields.into());
     } else {
+        if let Some(waits) = waits {
+            let (why, help) = (escape_line(&waits.why.to_string()), waits.help());
+            out.note(&format!("its thread does not go on: {why}\n  help: {help}"));
+        }
         out.line(&format!("rejected  {}  {}", request.row.id, request.row.item));
     }
     Exit::DONE

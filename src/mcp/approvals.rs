@@ -152,7 +152,7 @@ impl Call<'_> {
             let own = rye.approvals().decision();
             let decision = Decision { by: format!("{} over MCP", own.by), ..own };
             if request.row.thread.is_some() && matches!(action, ElicitationAction::Decline) {
-                return rejected_in_thread(self, rye, &request, &decision);
+                return Ok(rejected_in_thread(self, rye, &request, &decision));
             }
             #[cfg(feature = "code")]
             match verdict(action).filter(|_| request.snippet.is_some()) {
@@ -194,18 +194,23 @@ fn rejected_in_thread(
     rye: &Rye,
     request: &PendingRequest,
     decision: &Decision,
-) -> Result<Answer, Refusal> {
+) -> Answer {
     let why = "a person said no at the client";
     let came = WaitingThreads::new(rye).reject(request, decision, why, call.start, &Quiet);
     let report = match came {
         Ok(RejectedInThread::WentOn(report)) => Ok(*report),
-        Ok(RejectedInThread::Alone | RejectedInThread::Waits(_)) => {
+        Ok(came) => {
             let (id, why) = (request.row.id.clone(), why.into());
-            return Err(RegistryError::Rejected { id, why }.into());
+            let rejected = Refusal::from(RegistryError::Rejected { id, why });
+            let mut answer = rejected.into_answer(call.start.elapsed());
+            if let RejectedInThread::Waits(waits) = came {
+                answer.structured.extend(waits.to_json());
+            }
+            return answer;
         }
         Err(failed) => Err(failed),
     };
-    Ok(call.told(None, |_| report))
+    call.told(None, |_| report)
 }
 
 /// What the person said, of a snippet.

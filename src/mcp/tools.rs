@@ -37,6 +37,8 @@ fn execute() -> Tool {
         "status": {"type": "string", "enum": ["success", "running", "created", "pending", "validation_passed", "error"]},
         "type": {"type": "string"},
         "thread_id": {"type": "string", "description": "of a thread, or of what runs on by itself"},
+        "thread_status": {"type": "string", "description": "`waiting`: what it asked was rejected, and it cannot go on here"},
+        "failure": {"type": "object", "description": "why it cannot"},
         "result": {"type": "string", "description": "of a thread: the last words of the model"},
         "outputs": {"type": ["object", "null"], "description": "of a thread: what it handed over"},
         "cost": {"type": "object", "description": "of a thread: what it used"},

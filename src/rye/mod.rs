@@ -118,7 +118,7 @@ pub(crate) use sign_requests::for_a_person;
 pub(crate) use signing::SignatureState;
 pub(crate) use threads::{
     ExportedThread, KnownRun, RejectedInThread, TailEnd, Threads, VerifiedThread, WaitingThreads,
-    full_run_id, listed_runs, threads_from_outside, waiting_above,
+    WaitsOn, full_run_id, listed_runs, threads_from_outside, waiting_above,
 };
 pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

@@ -118,6 +118,12 @@ fn a_thread_that_waits_is_ended_also_where_its_record_or_its_project_is_gone() {
                 let (status, told) = ask(&["pending", "reject", &request]);
                 assert_eq!((status, &told["state"]), (0, &json!("rejected")), "{told}");
                 assert_eq!(state(&id), "waiting");
+                let told = [&told["thread_id"], &told["thread_status"], &told["help"]];
+                let help = format!(
+                    "bring that back and `rye thread resume {child}`, or end it with `rye thread \
+                     cancel {child}`"
+                );
+                assert_eq!(told, [&json!(child), &json!("waiting"), &json!(help)]);
                 assert_eq!(ask(&["thread", "cancel", &id]).0, 0);
                 assert_eq!((state(&id), state(&child)), (json!("cancelled"), json!("cancelled")));
                 continue;

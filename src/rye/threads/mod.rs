@@ -53,7 +53,7 @@ pub(super) use resume::Resuming;
 pub(crate) use stop::waiting_above;
 pub(crate) use tail::TailEnd;
 pub(in crate::rye) use waiting_runs::CarriedOutFor;
-pub(crate) use waits::{RejectedInThread, WaitingThreads};
+pub(crate) use waits::{RejectedInThread, WaitingThreads, WaitsOn};
 
 use std::path::{Path, PathBuf};
 

@@ -12,6 +12,8 @@ use super::resume::{Decided, GoingOn};
 use super::snippet_tool::{approved_snippet, told_as_kept};
 use super::{ThreadParent, Threads};
 use crate::base::Digest;
+use crate::base::json::object;
+use crate::base::text::escape_line;
 #[cfg(feature = "code")]
 use crate::code::{Asks, Verdict};
 use crate::diagnostic::{Diagnostic, Failure};
@@ -40,7 +42,33 @@ pub(crate) enum RejectedInThread {
     /// Its thread waits for nothing, or goes on elsewhere.
     Alone,
     /// Its thread waits on, as it cannot go on here.
-    Waits(Failure),
+    Waits(WaitsOn),
+}
+
+/// A thread that waits on after what it asked was rejected.
+pub(crate) struct WaitsOn {
+    thread: String,
+    /// Why it does not go on.
+    pub(crate) why: Failure,
+}
+
+impl WaitsOn {
+    /// What to do about it.
+    pub(crate) fn help(&self) -> String {
+        let thread = escape_line(&self.thread);
+        format!(
+            "bring that back and `rye thread resume {thread}`, or end it with `rye thread cancel \
+             {thread}`"
+        )
+    }
+
+    /// As JSON, beside what is told of the request.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        object(json!({
+            "thread_id": self.thread, "thread_status": "waiting",
+            "failure": self.why.diagnostic().to_json(), "help": self.help(),
+        }))
+    }
 }
 
 /// Threads that wait for a person, who decides.
@@ -123,7 +151,10 @@ impl WaitingThreads<'_> {
         let row = registry.as_mut().map(|registry| registry.thread(id)).transpose();
         let row = row.map_err(|error| early(error.into()))?;
         match row.is_some_and(|row| row.is_ok_and(|row| row.status == "waiting")) {
-            true => Ok(RejectedInThread::Waits(failed.failure)),
+            true => {
+                let (thread, why) = (id.to_owned(), failed.failure);
+                Ok(RejectedInThread::Waits(WaitsOn { thread, why }))
+            }
             false => Err(failed),
         }
     }

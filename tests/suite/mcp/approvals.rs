@@ -380,6 +380,29 @@ fn a_person_at_the_client_decides_about_a_call_with_which_a_thread_waits_table()
 }
 
 #[test]
+fn whoever_says_no_for_a_thread_that_cannot_go_on_is_told_that_it_waits_on() {
+    use crate::threads::rows;
+
+    let world = with_a_thread(false);
+    let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
+    let arguments = json!({
+        "item_id": "directive:acme/go", "thread": "fork", "project_path": world.project(),
+    });
+    let call = json!({"name": "rye_execute", "arguments": arguments});
+    let id = client.begin("tools/call", &call);
+    let question = client.next("elicitation/create");
+    std::fs::remove_dir_all(world.project().join(".ai/state/threads")).unwrap();
+    says(&mut client, &question, &json!({"action": "decline"}));
+    let got = answer(&mut client, id);
+    assert_eq!((&got["status"], &got["code"]), (&json!("error"), &json!("pending.rejected")));
+    let thread = &rows(&world)[0]["thread_id"];
+    assert_eq!((&got["thread_id"], &got["thread_status"]), (thread, &json!("waiting")), "{got}");
+    assert_eq!(got["failure"]["code"], "thread.record_io", "{got}");
+    let help = got["help"].as_str().unwrap();
+    assert!(help.contains(&format!("`rye thread cancel {}`", thread.as_str().unwrap())), "{got}");
+}
+
+#[test]
 fn what_a_thread_asks_after_a_decision_is_asked_too_with_a_session_and_without() {
     use crate::thread_calls::{prepared, turn};
 
