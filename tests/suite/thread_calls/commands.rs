@@ -84,6 +84,11 @@ fn output_beyond_what_is_kept_of_a_tool_is_told_with_how_much_there_was() {
     assert_eq!(failed["detail"]["truncated"]["stdout"]["total"], cap + 7);
 }
 
+/// Times for `sleep` that no other test waits for, nor another run of these tests.
+fn times<const N: usize>(seconds: [&str; N]) -> [String; N] {
+    seconds.map(|seconds| format!("{seconds}.{}", std::process::id()))
+}
+
 /// The processes with these words in their command lines.
 fn running(words: &str) -> usize {
     let all = fs::read_dir("/proc").unwrap().flatten();
@@ -98,20 +103,20 @@ fn whoever_cancels_a_thread_ends_its_command_with_all_that_it_started() {
         return;
     }
     let world = World::new_on_disk();
-    // Numbers that no other test waits for.
-    let cmd = "trap '' TERM; sleep 31557.25 & setsid sleep 31558.25 & sleep 31559.25";
-    prepared(&world, &[run(cmd)], WORKSPACE);
+    let all = times(["31557", "31558", "31559"]);
+    let [one, two, three] = &all;
+    let cmd = format!("trap '' TERM; sleep {one} & setsid sleep {two} & sleep {three}");
+    prepared(&world, &[run(&cmd)], WORKSPACE);
     let mut command =
         world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let all = ["31557.25", "31558.25", "31559.25"];
     eventually("all run", || all.iter().all(|time| running(time) > 0));
     let id = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
     assert_eq!(world.rye(&["thread", "cancel", &id]).status, 0);
     let said = child.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&said.stdout).unwrap();
     assert_eq!(told["code"], "thread.cancelled", "{told}");
-    for time in all {
+    for time in &all {
         eventually("it is gone", || running(time) == 0);
     }
     let (status, told) = world.json(&["thread", "verify", &id]);
@@ -124,11 +129,13 @@ fn a_command_that_takes_longer_than_its_thread_may_is_ended_with_all_that_it_sta
         return;
     }
     let world = World::new_on_disk();
-    let cmd = "pwd > where; setsid sleep 31560.25 & sleep 31561.25";
-    prepared(&world, &[run(cmd)], WORKSPACE);
+    let all = times(["31560", "31561"]);
+    let [one, two] = &all;
+    let cmd = format!("pwd > where; setsid sleep {one} & sleep {two}");
+    prepared(&world, &[run(&cmd)], WORKSPACE);
     let (status, told) = fork(&world, &["--limit", "duration_seconds=2"]);
     assert_eq!((status, &told["data"]["limit"]), (4, &json!("duration_seconds")), "{told}");
-    for time in ["31560.25", "31561.25"] {
+    for time in &all {
         eventually("it is gone", || running(time) == 0);
     }
     let id = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
