@@ -164,9 +164,12 @@ fn whoever_cancels_a_thread_ends_what_runs_in_its_streams() {
         let said = world.project().join("cancelled").display().to_string();
         let (home, rye) = (world.home().display().to_string(), crate::world::program());
         let cancel = format!("env HOME='{home}' {rye} thread cancel '{id}' --json");
-        let line = format!("({cancel} > '{said}.part' 2>&1; mv '{said}.part' '{said}') &");
+        // It waits until its shell is gone, or it would still be below this process.
+        let waits = "while [ ! -e go ]; do sleep 0.02; done";
+        let line = format!("({waits}; {cancel} > '{said}.part' 2>&1; mv '{said}.part' '{said}') &");
         let mut shell = std::process::Command::new("/bin/sh");
         assert!(shell.args(["-c", &line]).current_dir(world.project()).status().unwrap().success());
+        world.write("go", "");
         crate::async_runs::eventually("it is cancelled", || Path::new(&said).exists());
         let told: Value = serde_json::from_slice(&std::fs::read(said).unwrap()).unwrap();
         assert_eq!(told["status"], "success", "{told}");
