@@ -41,11 +41,15 @@ pub(crate) fn model_answer(data: &[u8]) {
     let turn = answer.turn(&mask, "tool:a/b at https://c/", 3);
     let written = canon::exact(&turn.to_json());
     assert!(!written.contains(KEY), "{written}");
+    assert!(!turn.finish_reason.as_ref().is_some_and(|reason| reason.contains(KEY)));
     assert!(turn.calls.iter().all(|call| !call.id.is_empty() && !call.arguments.is_empty()));
     let kept = turn.kept_from("tool:a/b at https://c/");
     // What is too deep or too large to be read back is said in plain words.
     if let Ok(read) = read_json(&written) {
-        let back = Turn::from_json(&read).map(|back| Turn { usage: turn.usage, ..back });
+        // What a provider counts and why it ended are written down beside.
+        let finish_reason = turn.finish_reason.clone();
+        let with = |back| Turn { usage: turn.usage, finish_reason, ..back };
+        let back = Turn::from_json(&read).map(with);
         assert_eq!(back, Some(turn));
     }
     assert!(kept.is_none_or(|kept| kept.is_object() || kept.is_array()));
