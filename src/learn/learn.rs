@@ -8,14 +8,17 @@ use super::shown::Shown;
 use crate::base::bytes::replace_if;
 use crate::base::diff::unified;
 use crate::diagnostic::Failure;
-use crate::host::can_watch;
+use crate::host::{SANDBOX_FAILED, can_watch};
 use crate::id::{Query, Ref};
 use crate::parse::{Needs, declaration, declare};
 use crate::plan::{Plan, SandboxChoice};
 use crate::report::{Report, ToolReport};
 use crate::resolve::Found;
-use crate::rye::{Request, Rye};
+use crate::rye::{Failed, Request, Rye};
 use crate::trace::Sink;
+
+/// So often a run is tried whose sandbox could not be made.
+const TRIES: usize = 5;
 
 /// What came of a run under observation.
 #[derive(Debug)]
@@ -85,7 +88,7 @@ pub(crate) fn learn(
     if let Some(shown) = &shown {
         shown.forget();
     }
-    let report = rye.runs().run(&request, start, sink)?;
+    let report = watched(rye, &request, start, sink)?;
     let no_process = || LearnError::NoProcess { item: item.clone() };
     let Report::Tool(tool) = &report else { return Err(no_process().into()) };
     let needed = seen(tool).ok_or_else(no_process)?;
@@ -101,6 +104,26 @@ pub(crate) fn learn(
         }
     }
     Ok(learned)
+}
+
+/// Runs it once. What lies in `/tmp` is granted by its name, and others may remove it before the
+/// sandbox is made: then nothing ran, and it is tried again.
+///
+/// # Errors
+/// Those of a run.
+fn watched(
+    rye: &Rye,
+    request: &Request,
+    start: Instant,
+    sink: &dyn Sink,
+) -> Result<Report, Failed> {
+    for _ in 1..TRIES {
+        match rye.runs().run(request, start, sink) {
+            Err(failed) if failed.failure.reason() == SANDBOX_FAILED => {}
+            came => return came,
+        }
+    }
+    rye.runs().run(request, start, sink)
 }
 
 /// The change that these needs make of a file.
