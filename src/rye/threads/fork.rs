@@ -8,6 +8,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::calls::{GrantedActions, ThreadCalls};
+use super::interrupted::told_as_cancelled;
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
 use super::permissions::{narrowed, patterns};
@@ -323,14 +324,6 @@ fn detached(
     detaching.thread(id, verified)
 }
 
-/// Whoever was interrupted because somebody stopped the thread was cancelled.
-fn told_as_cancelled(failure: Failure, is_stopped: bool, id: &ThreadId) -> Failure {
-    match failure.interrupted().filter(|_| is_stopped) {
-        Some(_) => ThreadError::Cancelled { id: id.to_string() }.into(),
-        None => failure,
-    }
-}
-
 /// The keys that sign the record.
 ///
 /// # Errors
@@ -379,7 +372,8 @@ impl Prepared<'_> {
         if is_stopped {
             registry.stops().forget(id.as_str())?;
         }
-        came.map_err(|failure| told_as_cancelled(failure, is_stopped, id))
+        let is_top = request.parent.is_none();
+        came.map_err(|failure| told_as_cancelled(failure, is_stopped, is_top, id))
     }
 
     /// What would start.
@@ -554,6 +548,7 @@ impl Prepared<'_> {
     ) -> Result<Came, Failure> {
         let ChosenModel { provider, prices, .. } = &self.chosen;
         let outputs = &self.lineage.directive.outputs;
+        let is_below = request.parent.is_some();
         let conversation = Conversation {
             system: self.prompt.system(),
             user: self.prompt.user(outputs),
@@ -561,7 +556,7 @@ impl Prepared<'_> {
             watcher: &self.hooks,
             table: &self.table,
             backend: &self.start.backend,
-            model: self.chosen.language_model(calls.rye),
+            model: self.chosen.language_model(calls.rye, (!is_below).then(|| calls.id.clone())),
             listener: self.listener,
             prices: *prices,
             answer_tokens: provider.answer_tokens,
@@ -570,7 +565,7 @@ impl Prepared<'_> {
                 self.continue_by(registry, request, continued)
             },
             limits: self.limits,
-            is_below: request.parent.is_some(),
+            is_below,
             begin: self.start.begin,
             is_stopped,
             resumed: self.start.resumed(),

@@ -17,7 +17,7 @@ use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
 use crate::thread::{
-    Credential, HttpModel, LanguageModel, ModelName, Scripted, ThreadError, ThreadLimits,
+    Credential, HttpModel, LanguageModel, ModelName, Scripted, ThreadError, ThreadId, ThreadLimits,
 };
 use crate::verify::Source;
 
@@ -149,15 +149,20 @@ enum ModelSource {
 }
 
 impl ChosenModel {
-    /// Who answers.
-    pub(super) fn language_model<'a>(&self, rye: &'a Rye) -> Box<dyn LanguageModel + 'a> {
+    /// Who answers; `asked_by` is the thread, where one can go on with it.
+    pub(super) fn language_model<'a>(
+        &self,
+        rye: &'a Rye,
+        asked_by: Option<ThreadId>,
+    ) -> Box<dyn LanguageModel + 'a> {
         let item = self.item.clone();
         match &self.source {
             ModelSource::Script(turns) => Box::new(Scripted::new(item, turns.clone())),
             ModelSource::Http(http, key) => {
                 let http = http.as_ref().clone();
                 let model = ModelName { name: self.model.clone(), from: self.model_from.clone() };
-                Box::new(HttpModel::new(rye.host(), &rye.at.vars, item, http, model, key.clone()))
+                let (vars, key) = (&rye.at.vars, key.clone());
+                Box::new(HttpModel::new(rye.host(), vars, item, http, model, key, asked_by))
             }
         }
     }

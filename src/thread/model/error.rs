@@ -7,6 +7,7 @@ use crate::base::json::object;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::Ref;
+use crate::thread::ThreadId;
 
 codes! {
     PROVIDER_BAD_ANSWER = "provider.bad_answer", PeerFailed;
@@ -33,12 +34,20 @@ pub(crate) enum ProviderError {
     #[error("`{provider}` does not take what it was asked: status {status}{}", words(.said))]
     BadRequest { provider: Ref, status: u16, said: String, asked: Box<AskedAt> },
     #[error("`{provider}` has too much to do, or is in trouble: {status}{}", words(.said))]
-    Overloaded { provider: Ref, status: String, said: String },
+    Overloaded {
+        provider: Ref,
+        status: String,
+        said: String,
+        /// The thread that asked, where one can go on with it.
+        asked_by: Option<ThreadId>,
+    },
     #[error("what `{provider}` answered cannot be used: {}", escape_line(.why))]
     BadAnswer { provider: Ref, why: String, asked: Box<AskedAt> },
     #[error("the key of `{provider}` cannot be used: the variable `{name}` {why}")]
     MissingCredential { provider: Ref, name: String, why: String },
-    #[error("`{provider}` was not waited for: signal {signal}")]
+    #[error(
+        "the answer of `{provider}` was not waited for any longer, as its thread was cancelled"
+    )]
     Interrupted { provider: Ref, signal: i32 },
 }
 
@@ -85,10 +94,13 @@ impl ProviderError {
     /// The same without the words of the provider that may be long, for each try.
     pub(super) fn brief(&self) -> String {
         match self {
-            Self::Overloaded { provider, status, .. } => {
-                let (provider, status, said) = (provider.clone(), status.clone(), String::new());
-                Self::Overloaded { provider, status, said }.to_string()
+            Self::Overloaded { provider, status, .. } => Self::Overloaded {
+                provider: provider.clone(),
+                status: status.clone(),
+                said: String::new(),
+                asked_by: None,
             }
+            .to_string(),
             other => other.to_string(),
         }
     }
@@ -145,9 +157,10 @@ impl Diagnose for ProviderError {
                     _ => format!("see `models`, `options` and `answer_tokens` of `{provider}`"),
                 }
             }
-            Self::Overloaded { .. } => {
-                "go on a little later with `rye thread resume`, or start it again".into()
+            Self::Overloaded { asked_by: Some(id), .. } => {
+                format!("go on a little later with `rye thread resume {id}`, or start it again")
             }
+            Self::Overloaded { asked_by: None, .. } => "start it again a little later".into(),
             Self::BadAnswer { provider, asked, .. } => format!(
                 "see whether the server speaks the shape that `kind` names: {}",
                 asked.address(provider)

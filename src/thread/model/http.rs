@@ -27,6 +27,7 @@ use crate::diagnostic::Failure;
 use crate::host::{AnswerPart, Host, HttpCall, NetFault, NetSettings, Vars, fits_header};
 use crate::id::Ref;
 use crate::parse::{ChatShape, HttpProvider};
+use crate::thread::ThreadId;
 
 /// The key of a provider, where it wants one. Has no `Debug`.
 #[derive(Clone)]
@@ -77,6 +78,8 @@ pub(crate) struct HttpModel<'a> {
     way: NetSettings,
     /// By which it knows what it said itself.
     from: String,
+    /// The thread that asks, where one can go on with it.
+    asked_by: Option<ThreadId>,
 }
 
 impl<'a> HttpModel<'a> {
@@ -87,10 +90,11 @@ impl<'a> HttpModel<'a> {
         http: HttpProvider,
         model: ModelName,
         key: Credential,
+        asked_by: Option<ThreadId>,
     ) -> Self {
         let (way, mask) = (NetSettings::from_vars(vars, &http.base), key.mask());
         let from = format!("{provider} at {}", http.base.as_str());
-        Self { host, provider, http, model, key, mask, way, from }
+        Self { host, provider, http, model, key, mask, way, from, asked_by }
     }
 
     /// What stands behind the `base_url` in the address that is asked.
@@ -260,7 +264,8 @@ impl<'a> HttpModel<'a> {
     }
 
     fn overloaded(&self, status: String, said: String) -> ProviderError {
-        ProviderError::Overloaded { provider: self.provider.clone(), status, said }
+        let (provider, asked_by) = (self.provider.clone(), self.asked_by.clone());
+        ProviderError::Overloaded { provider, status, said, asked_by }
     }
 
     fn bad_request(&self, status: u16, said: String) -> Failure {

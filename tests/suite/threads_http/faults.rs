@@ -84,6 +84,9 @@ fn what_is_tried_again_and_what_is_not_table() {
         }
         let id = newest(&world);
         assert_eq!(failures(&world, &id).len(), sent);
+        // What it says can be pasted.
+        let goes_on = told["help"].as_str().unwrap().contains(&format!("`rye thread resume {id}`"));
+        assert_eq!(goes_on, code == "provider.overloaded", "{told}");
         assert_eq!(world.rye(&["thread", "verify", &id]).status, 0);
         // What says that it is an answer may have cost what one costs.
         let used = crate::threads::rows(&world)[0]["used"]["tokens"].as_u64().unwrap();
@@ -253,6 +256,11 @@ fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
         let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
         assert_eq!(told["code"], "provider.interrupted", "{told}");
         assert_eq!(rows(&world).last().unwrap()["thread_status"], "cancelled");
+        let goes_on = format!("go on with `rye thread resume {}`", newest(&world));
+        assert!(told["help"].as_str().unwrap().ends_with(&goes_on), "{told}");
+        let (_, said) = world.json(&["thread", "show", &newest(&world)]);
+        let said = said.to_string();
+        assert!(said.contains("as its thread was cancelled") && !said.contains("signal"), "{said}");
 
         let mut command =
             world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
