@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use super::error::McpError;
+use super::help::for_a_client;
 use super::server::{Server, held};
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
@@ -35,10 +36,11 @@ pub(super) struct Answer {
 
 impl Answer {
     fn new(value: Value) -> Self {
-        let structured = match value {
+        let mut structured = match value {
             Value::Object(map) => map,
             other => [("data".to_owned(), other)].into_iter().collect(),
         };
+        for_a_client(structured.get_mut("help"));
         let is_error = structured.get("status").is_some_and(|status| status == "error");
         Self { structured, is_error, signal: None }
     }

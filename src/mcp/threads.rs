@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::calls::{Answer, Call, Refusal, read};
 use super::error::McpError;
+use super::help::for_a_client;
 use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
@@ -58,7 +59,7 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
         Action::Cancel => {
             let threads = threads_from_outside(rye)?;
             let known = threads.cancel(id)?;
-            let mut told = known.to_json();
+            let mut told = row(&known);
             if let Some(above) = waiting_above(threads, &known)? {
                 told.insert("waits_above".into(), above.into());
             }
@@ -67,6 +68,13 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
         }
         _ => show(rye, &known),
     }
+}
+
+/// One as JSON, without the conversation.
+fn row(known: &KnownRun) -> Map<String, Value> {
+    let mut row = known.to_json();
+    for_a_client(row.get_mut("failure").and_then(|failure| failure.get_mut("help")));
+    row
 }
 
 /// Whether it belongs to the project that was named, or to none.
@@ -80,7 +88,7 @@ fn list(rye: &Rye) -> Result<Answer, Refusal> {
     let mut all = listed_runs(threads_from_outside(rye)?)?;
     all.retain(|known| is_here(known, rye));
     let left_out = all.len().saturating_sub(MCP_ROWS);
-    let rows: Vec<Value> = all[left_out..].iter().map(|known| known.to_json().into()).collect();
+    let rows: Vec<Value> = all[left_out..].iter().map(|known| row(known).into()).collect();
     Ok(Answer::shown(json!({"status": "success", "threads": rows, "left_out": left_out})))
 }
 
@@ -98,7 +106,7 @@ fn wait(rye: &Rye, id: &str, time: Option<Duration>) -> Result<Answer, Refusal> 
 
 /// The newest events of a thread, or what a run gave.
 fn show(rye: &Rye, known: &KnownRun) -> Result<Answer, Refusal> {
-    let mut told = known.to_json();
+    let mut told = row(known);
     told.insert("status".into(), "success".into());
     let data = match &known.thread {
         None => json!({"report": known.report()}),

@@ -49,10 +49,14 @@ fn a_thread_runs_with_the_model_and_the_limits_that_the_agent_says() {
     let (waited, _) = client.call("rye_thread", json!({"action": "wait", "thread_id": id}));
     let (listed, _) = client.call("rye_thread", json!({"action": "list"}));
     for told in [&shown["failure"], &waited, &listed["threads"][1]["failure"]] {
-        for key in ["code", "error", "data"] {
+        for key in ["code", "error", "data", "help"] {
             assert_eq!(told[key], said[key], "{key}: {told}");
         }
     }
+    let help = said["help"].as_str().unwrap();
+    let shows =
+        format!("`rye_thread` with `action: show` and `thread_id: {}`", id.as_str().unwrap());
+    assert!(help.starts_with(&shows) && help.contains("` in a terminal"), "{help}");
     let before = rows(&world).len();
     for (more, code) in [
         (json!({"model": "none"}), "thread.unknown_model"),
@@ -70,6 +74,13 @@ fn a_thread_runs_with_the_model_and_the_limits_that_the_agent_says() {
             asked["async"] = detached.into();
             let (said, is_error) = client.call("rye_execute", asked);
             assert_eq!((&said["code"], is_error), (&json!(code), true), "{more} {said}");
+            let help = said["help"].as_str().unwrap();
+            let named = match code {
+                "thread.unknown_model" => "with `model` or",
+                "thread.bad_limit" => "give it as `limit_overrides: {\"",
+                _ => "",
+            };
+            assert!(help.contains(named) && !help.contains("--"), "{help}");
         }
     }
     assert_eq!(rows(&world).len(), before, "what is refused is not registered");

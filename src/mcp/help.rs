@@ -1,0 +1,82 @@
+//! What a client is told to do: calls of its tools in the place of what a person types.
+
+use serde_json::Value;
+
+/// Puts calls in the place of what a person types, in the help of an answer or of a failure.
+pub(super) fn for_a_client(told: Option<&mut Value>) {
+    if let Some(Value::String(help)) = told {
+        *help = with_calls(help);
+    }
+}
+
+/// The same of a text, in which whatever is typed stands between two backticks.
+fn with_calls(help: &str) -> String {
+    let parts: Vec<&str> = help.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return help.to_owned();
+    }
+    let told = parts.iter().enumerate().map(|(at, part)| match at % 2 {
+        0 => (*part).to_owned(),
+        _ => called(part),
+    });
+    told.collect()
+}
+
+/// What a client calls or gives for what a person types. Nothing goes on by a call, so whoever is
+/// told of that is told where it is typed.
+fn called(typed: &str) -> String {
+    let words: Vec<&str> = typed.split(' ').collect();
+    match *words {
+        ["rye", "thread", action @ ("list" | "show" | "wait" | "cancel")] => {
+            format!("`rye_thread` with `action: {action}`")
+        }
+        ["rye", "thread", action @ ("show" | "wait" | "cancel"), id] => {
+            format!("`rye_thread` with `action: {action}` and `thread_id: {id}`")
+        }
+        ["rye", "thread", "resume" | "kill", ..] => format!("`{typed}` in a terminal"),
+        ["rye", "execute"] => "`rye_execute`".into(),
+        ["--model"] => "`model`".into(),
+        ["--limit"] => "`limit_overrides`".into(),
+        ["--limit", said] => {
+            let (name, value) = said.split_once('=').unwrap_or((said, "…"));
+            let value = match value.parse::<f64>() {
+                Ok(_) => value.to_owned(),
+                Err(_) => format!("\"{value}\""),
+            };
+            format!("`limit_overrides: {{\"{name}\": {value}}}`")
+        }
+        _ => format!("`{typed}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_calls;
+
+    #[test]
+    fn what_a_person_types_is_told_as_what_a_client_calls_table() {
+        for (typed, called) in [
+            ("`rye thread list` shows", "`rye_thread` with `action: list` shows"),
+            (
+                "end it with `rye thread cancel a/b-1`",
+                "end it with `rye_thread` with `action: cancel` and `thread_id: a/b-1`",
+            ),
+            (
+                "`rye thread resume a/b-1 --limit turns=…`, or",
+                "`rye thread resume a/b-1 --limit turns=…` in a terminal, or",
+            ),
+            ("give it as `--limit spend=2.50`", "give it as `limit_overrides: {\"spend\": 2.50}`"),
+            (
+                "give it as `--limit duration=10m`",
+                "give it as `limit_overrides: {\"duration\": \"10m\"}`",
+            ),
+            ("with `--limit`, or `--model`", "with `limit_overrides`, or `model`"),
+            ("again with `rye execute`", "again with `rye_execute`"),
+            ("see `rye doctor`", "see `rye doctor`"),
+            ("rye thread list", "rye thread list"),
+            ("odd ` is `rye thread list`", "odd ` is `rye thread list`"),
+        ] {
+            assert_eq!(with_calls(typed), called);
+        }
+    }
+}
