@@ -225,6 +225,12 @@ pub(crate) fn brief_line(text: &str) -> String {
     }
 }
 
+/// So many of a thing, whose name takes an `s` where there is more than one.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{ending}")
+}
+
 /// An argument as a shell would need it.
 pub(crate) fn shell_word(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,{}@%+".contains(c);
@@ -339,8 +345,8 @@ pub(crate) fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        Position, PositionFinder, brief_line, escape, escape_line, lone_return, near, position,
-        unfit,
+        Position, PositionFinder, brief_line, counted, escape, escape_line, lone_return, near,
+        position, unfit,
     };
 
     #[test]
@@ -397,6 +403,12 @@ mod tests {
         for (text, want) in rows {
             assert_eq!(unfit(text).map(|u| u.invisible), want, "{text:?}");
         }
+    }
+
+    #[test]
+    fn one_thing_has_no_ending_and_none_or_several_have_one() {
+        let told = [0, 1, 2].map(|count| counted(count, "turn"));
+        assert_eq!(told, ["0 turns", "1 turn", "2 turns"]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use super::context::Context;
 use super::diff::painted;
 use super::exit::Exit;
 use super::out::Out;
+#[cfg(feature = "code")]
+use crate::base::text::counted;
 use crate::base::text::{brief_line, escape_line};
 #[cfg(feature = "code")]
 use crate::code::Verdict;
@@ -141,7 +143,6 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
     }
     let RequestRows { known: mut rows, said } = RequestRows::new(request, &plan, &Mask::default())?;
     rows.insert(1, ("state", state(request)));
-    rows.extend(request.row.thread.clone().map(|thread| ("thread", thread)));
     rows.extend(ended(request, result));
     show_rows(&rows, out);
     out.line(RequestRows::SAID);
@@ -154,6 +155,10 @@ fn next(request: &PendingRequest, out: &mut Out) {
     if request.row.state == PendingState::Waiting {
         let id = &request.row.id;
         out.line(&format!("\nnext: `rye pending approve {id}` or `rye pending reject {id}`"));
+        if let Some(thread) = &request.row.thread {
+            let thread = escape_line(thread);
+            out.line(&format!("      `rye thread show {thread}` shows the thread that waits"));
+        }
     }
 }
 
@@ -164,9 +169,10 @@ fn state(request: &PendingRequest) -> String {
     }
 }
 
-/// Who decided, and what came of it.
+/// Which thread waits with it, who decided, and what came of it.
 fn ended(request: &PendingRequest, result: Option<Value>) -> Vec<(&'static str, String)> {
-    let mut rows = Vec::new();
+    let thread = request.row.thread.clone().map(|thread| ("thread", thread));
+    let mut rows: Vec<_> = thread.into_iter().collect();
     if let (Some(by), Some(at)) = (&request.row.decided_by, &request.row.decided_at) {
         rows.push(("decided", format!("{at} by {by}")));
     }
@@ -205,7 +211,7 @@ fn show_snippet(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure
     if let Some(snippet) = &snippet {
         rows.push(("parameters", snippet.args.to_string()));
         rows.extend(snippet.other_args.iter().map(|args| ("also", args.to_string())));
-        rows.push(("ran", format!("{} calls before it", snippet.calls.len())));
+        rows.push(("ran", format!("{} before it", counted(snippet.calls.len() as u64, "call"))));
         rows.push(("snippet", format!("sha256 {}", snippet.sha256)));
     }
     rows.extend(ended(request, result));

@@ -13,6 +13,7 @@ use crate::id::{Kind, Ref, Space};
 use crate::registry::{Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError};
 use crate::resolve::Found;
 use crate::space::Entry;
+use crate::thread::ThreadId;
 
 /// What tells it from a plan, which is kept in the same place.
 const FORMAT: &str = "rye/signature-request/v1";
@@ -57,11 +58,16 @@ pub(crate) fn for_a_person(item: &Ref) -> Option<&'static str> {
 
 impl Approvals<'_> {
     /// Keeps the request for a signature over an item of the project as it is now, unless it waits
-    /// already; gives its id and what the signature would cover.
+    /// already; gives its id and what the signature would cover. The first thread that asks is
+    /// named to whoever decides.
     ///
     /// # Errors
     /// Those of an offer; `pending.full`, `registry.io`
-    pub(super) fn ask_signature(self, found: Found) -> Result<(String, Digest), Failure> {
+    pub(super) fn ask_signature(
+        self,
+        found: Found,
+        asks: &ThreadId,
+    ) -> Result<(String, Digest), Failure> {
         let Found { item, space, bundle, ext, .. } = found;
         let offer = self.rye.signing().offer(&Entry { item, space, bundle, ext: ext.clone() })?;
         let item = offer.item.to_string();
@@ -87,7 +93,9 @@ impl Approvals<'_> {
             plan: &kept,
             for_record: false,
             reason: "signature",
-            message: "the model of a thread asks you to sign it",
+            message: &format!(
+                "a model asks you to sign it; `rye thread show {asks}` shows its thread"
+            ),
             // It goes on meanwhile.
             thread: None,
         })?;

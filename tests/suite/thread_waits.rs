@@ -106,6 +106,11 @@ fn a_thread_stops_at_a_call_that_asks_and_goes_on_where_it_is_approved() {
     let (status, told) = world.json(&["thread", "wait", &id]);
     assert_eq!((status, &told["pending"]["id"]), (8, &json!(request)), "{told}");
     assert_eq!(told["pending"]["message"], "Pay?");
+    let told = world.rye(&["pending", "show", &request]).stdout;
+    let thread = &rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
+    assert!(told.contains(&format!("\n    thread  {thread}\n")), "{told}");
+    let look = format!("\n      `rye thread show {thread}` shows the thread that waits\n");
+    assert!(told.ends_with(&look), "{told}");
     let (_, shown) = world.json(&["pending", "show", &request]);
     assert_eq!((&shown["thread_id"], &shown["params"]), (&json!(id), &json!({"amount": 5})));
     let (status, told) = world.json(&["thread", "resume", &id]);

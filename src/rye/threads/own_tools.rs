@@ -169,7 +169,7 @@ impl ThreadCalls<'_> {
             return Err(denied(why));
         }
         let item = found.item.clone();
-        let (id, sha256) = self.rye.approvals().ask_signature(found).map_err(refused)?;
+        let (id, sha256) = self.rye.approvals().ask_signature(found, &self.id).map_err(refused)?;
         let message = "a model signs nothing: a person reads the item and signs it";
         let detail = json!({"pending_id": id, "item_id": item, "sha256": sha256});
         Err(ToolCallFault::of(ToolCallFaultKind::Pending, message, detail))

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{prepared, tool, turn};
-use crate::threads::{events, fork, provider};
+use crate::threads::{self, events, fork, provider};
 use crate::world::World;
 
 const SIGNS: &str = "<acknowledge risk=\"elevated\"/><sign><tool>acme.*</tool></sign>";
@@ -47,6 +47,10 @@ fn a_person_is_shown_what_a_model_wants_signed_and_signs_it_once() {
         (1, &json!(id), &json!("tool:acme/mine"))
     );
     let shown = world.rye(&["pending", "show", &id]);
+    let thread = threads::rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
+    let look =
+        format!("a model asks you to sign it; `rye thread show {thread}` shows its thread\n");
+    assert!(shown.stdout.contains(&look), "{shown:?}");
     assert!(shown.status == 0 && shown.stdout.contains("+echo mine"), "{shown:?}");
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert!(shown["diff"].as_str().unwrap().contains("+echo mine"), "{shown}");
