@@ -79,3 +79,20 @@ fn a_limit_is_never_told_as_overspent_where_nothing_was_used() {
     let said = world.rye(&[&FORK[..], &["--limit", "turn=2"]].concat());
     assert!(said.stderr.contains("did you mean `turns`?"), "{said:?}");
 }
+
+#[test]
+fn a_terminal_is_told_each_event_on_one_line_and_a_pipe_the_whole_of_it() {
+    let text = "a word of many ".repeat(20);
+    let turns = json!([call("acme_echo", &json!({"text": text})), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    assert_eq!(fork(&world, &[]).0, 0);
+    let id = rows(&world).pop().unwrap()["thread_id"].as_str().unwrap().to_owned();
+    let tail = ["thread", "tail", &*id];
+    let whole = format!("    call  acme_echo {{\"text\":\"{text}\"}}\n");
+    assert!(world.rye(&tail).stdout.contains(&whole));
+    let shown = world.rye_in_columns(80, &tail).stdout;
+    assert!(shown.contains("    call  acme_echo {\"text\":\"a word of many a word"), "{shown}");
+    // No line of it is folded: what goes on behind it is left out.
+    assert!(shown.matches("of many").count() < 10, "{shown}");
+    assert!(shown.lines().all(|line| line.trim_end().chars().count() <= 80), "{shown}");
+}

@@ -11,6 +11,19 @@ pub(super) const SAID: &str = "said";
 /// The label of what a turn took.
 pub(super) const COST: &str = "cost";
 
+/// How much of what was said is shown; a line of a terminal has 80 columns.
+const SHOWN: usize = 68;
+
+/// What was said, as far as it fits one line.
+pub(super) fn one_line(said: &str) -> String {
+    let words: Vec<&str> = said.split_whitespace().take(SHOWN).collect();
+    let line = escape_line(&words.join(" "));
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 /// What of an event is shown: rows of a label, of at most eight characters, and a text, which is
 /// foreign.
 pub(super) fn brief(event: &Value) -> Vec<(&'static str, String)> {

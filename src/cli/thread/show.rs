@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::events::{brief, failure_text};
+use super::events::{brief, failure_text, one_line};
 use super::used;
 use crate::base::text::{brief_line, escape_line};
 use crate::cli::context::Context;
@@ -82,19 +82,6 @@ fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>, failure: &Value) -> 
         },
         ("continued", _, Some(by)) => format!("`rye thread show {}`", escape_line(by)),
         _ => format!("`rye thread verify {id}`"),
-    }
-}
-
-/// How much of what was said is shown; a line of a terminal has 80 columns.
-const SAID: usize = 68;
-
-/// What was said, as far as it fits one line.
-fn one_line(said: &str) -> String {
-    let words: Vec<&str> = said.split_whitespace().take(SAID).collect();
-    let line = escape_line(&words.join(" "));
-    match line.char_indices().nth(SAID) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
     }
 }
 

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::events::{SAID, brief};
+use super::events::{SAID, brief, one_line};
 use super::wait::{exit_of, show};
 use crate::base::text::{brief_line, escape};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::cli::out::{Out, notice_closed};
+use crate::cli::out::{Out, is_terminal, notice_closed};
 use crate::diagnostic::{Failure, Style};
 use crate::rye::{TailEnd, threads_from_outside};
 
@@ -77,8 +77,13 @@ impl Shown {
                 let was_said = name == Some("cognition_out") && self.has_words;
                 let rows = brief(event).into_iter();
                 for (label, said) in rows.filter(|(label, _)| !was_said || *label != SAID) {
+                    // What its model said is shown whole, as words that come one by one are.
+                    let said = match is_terminal() && label != SAID {
+                        true => one_line(&said),
+                        false => brief_line(&said),
+                    };
                     let label = out.paint().style(Style::Dim, &format!("{label:>8}"));
-                    out.line(&format!("{label}  {}", brief_line(&said)));
+                    out.line(&format!("{label}  {said}"));
                 }
                 self.has_words = false;
             }
