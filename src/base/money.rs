@@ -10,18 +10,21 @@ pub(crate) const MICROS: u64 = 1_000_000;
 /// `None` for everything else: a sign, an exponent, a part that is smaller than a millionth, and an
 /// amount that not every reader of JSON holds exactly.
 pub(crate) fn micros(text: &str) -> Option<u64> {
+    if !is_amount(text) {
+        return None;
+    }
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let part = part.trim_end_matches('0');
-    if !is_number(whole) || !(part.is_empty() || is_number(part)) || part.len() > 6 {
-        return None;
-    }
-    if text.ends_with('.') {
-        return None;
-    }
     let part: u64 = format!("{part:0<6}").parse().ok()?;
     let amount = whole.parse::<u64>().ok()?.checked_mul(MICROS)?.checked_add(part)?;
     (amount <= SAFE).then_some(amount)
+}
+
+/// Whether a text is such a decimal, however large.
+pub(crate) fn is_amount(text: &str) -> bool {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    is_number(whole) && is_number(part) && part.trim_end_matches('0').len() <= 6
 }
 
 /// What so many tokens cost at a price for a million of them, rounded up to a millionth.

@@ -23,6 +23,7 @@ use super::threads::ThreadParent;
 use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
+use crate::base::text::counted;
 use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
 use crate::diagnostic::Failure;
 use crate::id::{Grants, Pattern, Query};
@@ -164,7 +165,7 @@ impl SnippetRows {
     pub(super) fn call(&self) -> Vec<(&'static str, String)> {
         let mut rows = vec![("calls", self.item.clone()), ("arguments", self.args.to_string())];
         rows.extend(self.other_args.iter().map(|args| ("also", args.to_string())));
-        rows.push(("ran", format!("{} calls before it", self.calls.len())));
+        rows.push(("ran", format!("{} before it", counted(self.calls.len() as u64, "call"))));
         rows
     }
 

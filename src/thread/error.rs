@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use super::limits::limit_example;
 use super::record_check::RecordFinding;
 use super::thread_id::{ThreadId, is_uuid};
 use crate::base::json::object;
 use crate::base::money;
-use crate::base::text::{escape_line, shell_word};
+use crate::base::text::{counted, escape_line, shell_word};
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::registry::Breach;
@@ -78,6 +79,12 @@ pub(crate) enum ThreadError {
     Cancelled { id: String },
     #[error("`{}` was killed: its process is gone, and did not say how it ended", escape_line(.id))]
     Killed { id: String },
+    #[error("`{}` was {how} while it waited for a place, and did not begin", escape_line(.id))]
+    NotBegun {
+        id: String,
+        /// `killed` or `cancelled`.
+        how: &'static str,
+    },
     #[error("`{id}` does not go on as it began: {} is different now", escape_line(.what))]
     Drifted { id: ThreadId, what: String },
     #[error(
@@ -143,11 +150,11 @@ pub(crate) enum ThreadError {
     RecordGone { id: ThreadId, path: PathBuf },
     #[error("two tools of the thread have the name `{name}`: {first} and {second}")]
     ToolNameConflict { name: String, first: String, second: String },
-    #[error("`{provider}` has no model `{}`", escape_line(.model))]
+    #[error("`{provider}` has no model {}", named(.model))]
     UnknownModel { provider: Ref, model: String, known: Vec<String> },
     #[error("`{provider}` does not say what `{}` costs", escape_line(.model))]
     UnknownPrice { provider: Ref, model: String },
-    #[error("the script of `{provider}` ended after its {turns} turns")]
+    #[error("the script of `{provider}` ended after its {}", counted(*.turns as u64, "turn"))]
     ScriptEnded { provider: Ref, turns: usize },
 }
 
@@ -199,10 +206,12 @@ fn stopped_at(breach: &Breach) -> String {
                 .into()
         }
         (_, 0) => format!("cannot ask its model for anything: its limit `{limit}` is 0"),
+        ("turns", 1) => "stopped at its limit `turns`: the only one is used".into(),
         ("turns", _) => format!("stopped at its limit `turns`: all {max} are used"),
         ("context_window", _) => format!("stopped at its limit `{limit}`: {current} of {max}"),
         ("duration_seconds", _) => {
-            format!("stopped at its limit `{limit}`: it ran for {current} seconds, of {max}")
+            let took = counted(*current, "second");
+            format!("stopped at its limit `{limit}`: it ran for {took}, of {max}")
         }
         _ => {
             let (unit, amount): (_, fn(u64) -> String) = match *limit {
@@ -210,13 +219,14 @@ fn stopped_at(breach: &Breach) -> String {
                 _ => ("", |amount| amount.to_string()),
             };
             let (current, max) = (amount(*current), amount(*max));
+            let are = if max == "1" { "is" } else { "are" };
             match is_ahead {
                 true => format!(
                     "stopped before its limit `{limit}`: with its next call it may come to \
-                     {current}{unit}, and {max} are allowed"
+                     {current}{unit}, and {max} {are} allowed"
                 ),
                 false => format!(
-                    "stopped at its limit `{limit}`: it came to {current}{unit}, and {max} are \
+                    "stopped at its limit `{limit}`: it came to {current}{unit}, and {max} {are} \
                      allowed"
                 ),
             }
@@ -268,8 +278,22 @@ fn permit_one(first: &str, second: &str) -> String {
     }
 }
 
+/// A model, whose name may be empty.
+fn named(model: &str) -> String {
+    match model.trim() {
+        "" => "with an empty name".into(),
+        _ => format!("`{}`", escape_line(model)),
+    }
+}
+
 /// What to do about a model that a provider does not have.
 fn known_or_new(provider: &Ref, model: &str, known: &[String]) -> String {
+    if model.trim().is_empty() {
+        return format!(
+            "name one that is known, `{}`, or leave `--model` out, so that the directive chooses",
+            known.join("`, `")
+        );
+    }
     format!(
         "name one that is known, `{}`, with `--model` or in `<model tier=\"…\"/>`; or add \
          `{}: MODEL` to `models` of `{provider}`, and sign that again",
@@ -319,6 +343,8 @@ impl Diagnose for ThreadError {
             Self::Drifted { .. } | Self::StartDrifted { .. } => THREAD_DRIFTED,
             Self::NotResumable { .. } | Self::Continued { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
+            Self::NotBegun { how: "killed", .. } => THREAD_KILLED,
+            Self::NotBegun { .. } => THREAD_CANCELLED,
             Self::CannotWait { .. } => THREAD_CANNOT_WAIT,
             Self::Killed { .. } => THREAD_KILLED,
             Self::NotRunning { .. } | Self::NotKilled { .. } | Self::Unattended { .. } => {
@@ -360,8 +386,8 @@ impl Diagnose for ThreadError {
             Self::BadLimit { within: Some(item), .. } => {
                 format!("mend it, and sign `{item}` again")
             }
-            Self::BadLimit { within: None, .. } => {
-                "give it as `--limit turns=5`, or in `<limits>`".into()
+            Self::BadLimit { within: None, name, .. } => {
+                format!("give it as `--limit {}`, or in `<limits>`", limit_example(name))
             }
             Self::Cancelled { id } | Self::Killed { id } if is_uuid(id) => {
                 format!("`rye thread show {id}` says how far it came; run it again if need be")
@@ -369,6 +395,7 @@ impl Diagnose for ThreadError {
             Self::Cancelled { id } | Self::Killed { id } => {
                 format!("`rye thread show {id}` says how far it came, and what goes on with it")
             }
+            Self::NotBegun { .. } => "start it again with `rye execute`, if it is to run".into(),
             Self::StartDrifted { .. } => {
                 "look at what changed, and start it anew with `rye execute`".into()
             }
@@ -472,6 +499,7 @@ impl Diagnose for ThreadError {
             })),
             Self::Cancelled { id }
             | Self::Killed { id }
+            | Self::NotBegun { id, .. }
             | Self::NotRunning { id, .. }
             | Self::Unattended { id }
             | Self::NoRecord { id, .. }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::error::ThreadError;
 use crate::base::canon::SAFE;
 use crate::base::limits::THREAD_DEPTH;
-use crate::base::money::micros;
+use crate::base::money::{self, is_amount, micros};
 use crate::base::text::near;
 use crate::base::time::{TIME_FORMS, time_from_text};
 use crate::registry::Amounts;
@@ -27,16 +27,26 @@ pub(crate) struct ThreadLimits {
     pub(crate) depth: u64,
 }
 
-const NAMES: [&str; 8] = [
-    "turns",
-    "tokens",
-    "spend",
-    "spend_currency",
-    "spawns",
-    "duration",
-    "duration_seconds",
-    "depth",
+/// The limits that can be said, each with an example.
+const NAMES: [(&str, &str); 8] = [
+    ("turns", "turns=5"),
+    ("tokens", "tokens=200000"),
+    ("spend", "spend=2.50"),
+    ("spend_currency", "spend_currency=USD"),
+    ("spawns", "spawns=3"),
+    ("duration", "duration=10m"),
+    ("duration_seconds", "duration_seconds=600"),
+    ("depth", "depth=2"),
 ];
+
+/// How a limit is said; of a name that is none, how another one is.
+pub(super) fn limit_example(name: &str) -> &'static str {
+    NAMES.into_iter().find(|(known, _)| *known == name).unwrap_or(NAMES[0]).1
+}
+
+fn too_large(text: &str, most: &str) -> String {
+    format!("`{text}` is too large; {most} is the most")
+}
 
 impl Default for ThreadLimits {
     /// What holds where nobody says anything.
@@ -87,8 +97,12 @@ impl ThreadLimits {
             "duration_seconds" => &mut self.duration_seconds,
             "depth" => &mut self.depth,
             "spend" => {
-                let why =
-                    || format!("`{text}` is not an amount such as `0.25`, with at most six places");
+                let why = || match is_amount(text) {
+                    true => too_large(text, &money::shown(Self::MOST.spend)),
+                    false => {
+                        format!("`{text}` is not an amount such as `0.25`, with at most six places")
+                    }
+                };
                 self.spend = micros(text).ok_or_else(|| bad(why()))?;
                 return Ok(());
             }
@@ -104,14 +118,19 @@ impl ThreadLimits {
                 return Err(bad(format!("`{text}` is not `USD`, the one that is known")));
             }
             _ => {
-                let near = near(name, NAMES.into_iter(), 1).pop();
+                let names = NAMES.map(|(name, _)| name);
+                let near = near(name, names.into_iter(), 1).pop();
                 let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-                return Err(bad(format!("{near}it is not one of `{}`", NAMES.join("`, `"))));
+                return Err(bad(format!("{near}it is not one of `{}`", names.join("`, `"))));
             }
         };
-        let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok());
-        let number = number.flatten().filter(|number| *number <= SAFE);
-        *place = number.ok_or_else(|| bad(format!("`{text}` is not a whole number from 0")))?;
+        if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(bad(format!("`{text}` is not a whole number from 0")));
+        }
+        let number = text.parse().ok().filter(|number| *number <= SAFE);
+        let most = || Self::MOST.rows().into_iter().find(|(known, _)| *known == name);
+        let most = || most().map_or(SAFE, |(_, most)| most).to_string();
+        *place = number.ok_or_else(|| bad(too_large(text, &most())))?;
         Ok(())
     }
 

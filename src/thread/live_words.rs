@@ -15,12 +15,13 @@ use super::thread_id::ThreadId;
 use crate::base::bytes::open_plain;
 use crate::base::limits::LIVE_WORDS_BYTES;
 
-const WORDS: &str = "words";
+/// The file with what the model of a thread is saying.
+pub(crate) const LIVE_WORDS: &str = "words";
 const LOG: &str = "output.log";
 
 /// Where the words of a thread stand while its model says them.
 pub(super) fn words(base: &Path, id: &ThreadId) -> PathBuf {
-    record_folder(base).join(id.as_str()).join(WORDS)
+    record_folder(base).join(id.as_str()).join(LIVE_WORDS)
 }
 
 /// Where a detached run of a tool with that id, which is a UUID, writes what the tool writes.

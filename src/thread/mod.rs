@@ -59,7 +59,7 @@ pub(crate) use continuation::Continued;
 pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse, counts};
 pub(crate) use error::{CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError};
 pub(crate) use limits::ThreadLimits;
-pub(crate) use live_words::{LiveText, output_log};
+pub(crate) use live_words::{LIVE_WORDS, LiveText, output_log};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use model::fuzz;
 pub(crate) use model::{

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::record::{Checkpoint, THREAD_ENDED, THREAD_RESUMED, VERSION};
 use super::thread_id::ThreadId;
-use crate::base::text::escape_line;
+use crate::base::text::{counted, escape_line};
 use crate::base::{Digest, Digesting, Timestamp, canon};
 use crate::id::Fingerprint;
 use crate::verify::{Envelope, PayloadType, PublicKey};
@@ -138,8 +138,8 @@ pub(crate) fn check_record(
         checked.finding = Some(NO_CHECKPOINT.to_owned().into());
     }
     if checked.finding.is_none() && checked.is_final && checked.unproven_bytes > 0 {
-        let bytes = checked.unproven_bytes;
-        checked.finding = Some(format!("{bytes} bytes stand behind the last checkpoint").into());
+        let bytes = counted(checked.unproven_bytes, "byte");
+        checked.finding = Some(format!("it goes on behind its last checkpoint for {bytes}").into());
     }
     checked
 }

@@ -268,11 +268,50 @@ fn what_has_no_record_is_told_as_what_it_is() {
         let (status, told) = world.json(&["thread", "wait", id]);
         assert_eq!((status, &told["code"]), (6, &json!("thread.cancelled")), "{told}");
     }
+    let told = world.json(&["thread", "wait", &waits]).1;
+    let why = "was cancelled while it waited for a place, and did not begin";
+    assert!(told["error"].as_str().unwrap().ends_with(why), "{told}");
     let told = world.json(&["thread", "verify", &waits]).1;
     assert!(
         told["error"].as_str().unwrap().contains("it is cancelled, and did not begin"),
         "{told}"
     );
+}
+
+#[test]
+fn what_is_killed_before_it_began_is_not_told_of_a_process_that_is_gone() {
+    let world = deep();
+    world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
+    let run = id_of(&start(&world, &["tool:acme/stays"]));
+    eventually("it is under way", || is_under_way(&world));
+    for what in [GO, &["tool:acme/stays"]] {
+        let id = id_of(&start(&world, what));
+        assert_eq!(world.json(&["thread", "kill", &id]).0, 0);
+        let (status, told) = world.json(&["thread", "wait", &id]);
+        assert_eq!((status, &told["code"]), (6, &json!("thread.killed")), "{told}");
+        let why = format!("`{id}` was killed while it waited for a place, and did not begin");
+        assert_eq!(told["error"], why, "{told}");
+        assert_eq!(told["help"], "start it again with `rye execute`, if it is to run", "{told}");
+        assert_eq!(told["data"]["thread_id"], id, "{told}");
+    }
+    assert_eq!(world.json(&["thread", "cancel", &run]).0, 0);
+}
+
+#[test]
+fn a_thread_that_ctrl_c_stops_in_a_tool_says_how_it_goes_on() {
+    let world = deep();
+    let mut command = world.command(&["execute", "directive:acme/go", "--thread", "fork"]);
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    eventually("it is under way", || is_under_way(&world));
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    let top = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
+    let help = format!("nothing of it is left running; go on with `rye thread resume {top}`\n");
+    assert!(said.contains("error[execute.interrupted]: ") && said.contains(&help), "{said}");
+    assert_eq!(said.matches("rye thread resume").count(), 1, "{said}");
 }
 
 #[test]

@@ -67,7 +67,15 @@ fn verify_finds_a_blob_that_was_changed_or_taken_away_and_tells_of_files_that_no
         "it proves nothing of it: {told}"
     );
     let plain = world.rye(&["thread", "verify", &id]).stdout;
-    assert!(plain.contains("not proven, since nothing names them: blobs/more"), "{plain}");
+    let told = "\nnot proven: 1 file that the record does not name: `blobs/more`\n";
+    assert!(plain.contains(told), "{plain}");
+    // It is left behind where a thread is killed while its model speaks.
+    let words = transcript(&world, &id).with_file_name("words");
+    fs::write(words, "half an ans").unwrap();
+    let plain = world.rye(&["thread", "verify", &id]).stdout;
+    let told = "not proven: 2 files that the record does not name: `blobs/more`, `words` (what the \
+                model was saying when its process ended)\n";
+    assert!(plain.contains(told), "{plain}");
 }
 
 #[test]

@@ -81,6 +81,46 @@ fn a_limit_is_never_told_as_overspent_where_nothing_was_used() {
 }
 
 #[test]
+fn a_limit_and_a_model_that_cannot_be_are_refused_with_what_can_be_table() {
+    let world = ends_at_once();
+    let large = "99999999999999999999";
+    for (name, value, why, help) in [
+        ("turns", large, "is too large; 9007199254740991 is the most", "turns=5"),
+        ("turns", "+1", "is not a whole number from 0", "turns=5"),
+        ("depth", large, "is too large; 32 is the most", "depth=2"),
+        ("spend", "99999999999", "is too large; 9007199254.740991 is the most", "spend=2.50"),
+        ("spend", "much", "is not an amount such as `0.25`, with at most six places", "spend=2.50"),
+        ("duration", "soon", "is not a time", "duration=10m"),
+        ("speed", "1", "is not one of", "turns=5"),
+    ] {
+        let said = world.rye(&[&FORK[..], &["--limit", &format!("{name}={value}")]].concat());
+        assert_eq!((said.status, said.code().as_str()), (4, "thread.bad_limit"), "{said:?}");
+        assert!(said.stderr.contains(why), "{why}: {said:?}");
+        let help = format!("\n  help: give it as `--limit {help}`, or in `<limits>`\n");
+        assert!(said.stderr.contains(&help), "{help}: {said:?}");
+    }
+    let said = world.rye(&[&FORK[..], &["--model", ""]].concat());
+    assert!(said.stderr.contains("has no model with an empty name\n"), "{said:?}");
+    let help = "name one that is known, `general`, or leave `--model` out";
+    assert!(said.stderr.contains(help) && !said.stderr.contains("MODEL"), "{said:?}");
+}
+
+#[test]
+fn of_one_thing_it_is_told_as_of_one() {
+    let turns = json!([call("acme_echo", &json!({})), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    let said = world.rye(&[&FORK[..], &["--limit", "tokens=1"]].concat());
+    assert!(said.stderr.contains(", and 1 is allowed\n"), "{said:?}");
+    let said = world.rye(&[&FORK[..], &["--limit", "turns=1"]].concat());
+    assert!(said.stderr.contains("stopped at its limit `turns`: the only one is used"), "{said:?}");
+    let id = rows(&world).pop().unwrap()["thread_id"].as_str().unwrap().to_owned();
+    for verb in [&["show"][..], &["tree"], &["export", "--format", "markdown"]] {
+        let said = world.rye(&[&["thread"], verb, &[&*id]].concat());
+        assert!(said.stdout.contains("1 turn, 15 tokens, 0.00002 USD\n"), "{said:?}");
+    }
+}
+
+#[test]
 fn a_terminal_is_told_each_event_on_one_line_and_a_pipe_the_whole_of_it() {
     let text = "a word of many ".repeat(20);
     let turns = json!([call("acme_echo", &json!({"text": text})), hand_over()]);

@@ -252,7 +252,7 @@ fn a_thread_is_handed_out_in_both_formats_with_what_is_proven_and_without_secret
     let gave = &events(&world, id, "tool_call_result")[1];
     assert!(gave["content"].as_str().unwrap().contains("***"), "the tool told it: {gave}");
     let bytes = fs::metadata(transcript(&world, id)).unwrap().len();
-    let proof = format!("{bytes} bytes of the record are proven");
+    let proof = format!("proven: {bytes} bytes of the record, signed by ");
     // To standard output, and the same to a file of its owner alone.
     let said = world.rye(&["thread", "export", id]);
     assert!(said.status == 0 && said.stderr.contains(&proof), "{said:?}");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::base::money;
-use crate::base::text::escape_line;
+use crate::base::text::{counted, escape_line};
 use crate::thread::is_broken_off;
 
 /// The label of what a model said.
@@ -130,5 +130,5 @@ fn cost(event: &Value) -> String {
     let cached = if cached > 0 { format!(", {cached} cached") } else { String::new() };
     let (input, output) = (count("input_tokens"), count("output_tokens"));
     let spend = money::shown(event["spend_micros"].as_u64().unwrap_or_default());
-    format!("{input} tokens in, {output} out{cached}, {spend} USD")
+    format!("{} in, {output} out{cached}, {spend} USD", counted(input, "token"))
 }

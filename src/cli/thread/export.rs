@@ -10,7 +10,7 @@ use super::used_text;
 use super::verify::NOT_COMPARED;
 use crate::base::bytes::write_new;
 use crate::base::json;
-use crate::base::text::{escape, escape_line};
+use crate::base::text::{counted, escape, escape_line};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -68,8 +68,9 @@ pub(super) fn run(
 fn proof(exported: &ExportedThread) -> String {
     let (proven, unproven) = (exported.proven_bytes, exported.unproven_bytes);
     let signer = exported.fields["signer"].as_str().unwrap_or_default();
+    let (proven, unproven) = (counted(proven, "byte"), counted(unproven, "byte"));
     let said =
-        format!("{proven} bytes of the record are proven, signed by {signer}; {unproven} are not");
+        format!("proven: {proven} of the record, signed by {signer}; not proven: {unproven}");
     match exported.fields["compared_with_registry"] == true {
         true => said,
         false => format!("{said}; {NOT_COMPARED}"),

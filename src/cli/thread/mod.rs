@@ -20,6 +20,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
 use crate::base::money;
+use crate::base::text::counted;
 use crate::diagnostic::Failure;
 use crate::registry::ThreadRow;
 use crate::rye::{full_run_id, threads_from_outside};
@@ -148,5 +149,6 @@ fn used(thread: &ThreadRow) -> String {
 }
 
 fn used_text(turns: u64, tokens: u64, spend: u64) -> String {
-    format!("{turns} turns, {tokens} tokens, {} USD", money::shown(spend))
+    let (turns, tokens) = (counted(turns, "turn"), counted(tokens, "token"));
+    format!("{turns}, {tokens}, {} USD", money::shown(spend))
 }

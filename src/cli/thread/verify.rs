@@ -2,12 +2,13 @@
 
 use serde_json::json;
 
-use crate::base::text::escape_line;
+use crate::base::text::{counted, escape_line};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::rye::{VerifiedThread, threads_from_outside};
+use crate::thread::LIVE_WORDS;
 
 /// What is less certain without the registry.
 pub(super) const NOT_COMPARED: &str = "not compared with the registry, which does not know this \
@@ -33,21 +34,31 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let key = checked.key.map(|key| key.to_string()).unwrap_or_default();
     out.line(&format!("{good}  signed by {key}"));
     let status = row.map_or(checked.status, |row| row.status);
-    let (count, proven) = (checked.checkpoints, checked.proven_bytes);
-    out.line(&format!("{status}, {count} checkpoints over {proven} bytes"));
+    let count = counted(checked.checkpoints, "checkpoint");
+    out.line(&format!("{status}, {count} over {}", counted(checked.proven_bytes, "byte")));
     if !is_compared {
         out.line(NOT_COMPARED);
     }
     if checked.unproven_bytes > 0 {
-        let bytes = checked.unproven_bytes;
-        out.line(&format!("{bytes} bytes behind the last checkpoint are not proven"));
+        let bytes = counted(checked.unproven_bytes, "byte");
+        out.line(&format!("not proven: {bytes} of the record behind its last checkpoint"));
     }
     if files.unproven > 0 {
-        let (left_out, names) =
-            (files.unproven - files.unproven_names.len() as u64, files.unproven_names.join(", "));
+        let names: Vec<String> = files.unproven_names.iter().map(|name| told_file(name)).collect();
+        let left_out = files.unproven - names.len() as u64;
         let more = if left_out > 0 { format!(" and {left_out} more") } else { String::new() };
-        out.line(&format!("not proven, since nothing names them: {}{more}", escape_line(&names)));
+        let count = counted(files.unproven, "file");
+        let names = names.join(", ");
+        out.line(&format!("not proven: {count} that the record does not name: {names}{more}"));
     }
     out.line(&escape_line(&path.display().to_string()));
     Ok(Exit::DONE)
+}
+
+/// A file of the folder, and what it is where rye itself made it.
+fn told_file(name: &str) -> String {
+    match name {
+        LIVE_WORDS => format!("`{name}` (what the model was saying when its process ended)"),
+        name => format!("`{}`", escape_line(name)),
+    }
 }

@@ -82,14 +82,17 @@ impl Threads<'_> {
     fn end_waiting(
         self,
         id: &str,
-        state: &str,
+        state: &'static str,
         why: &ThreadError,
     ) -> Result<Option<KnownRun>, Failure> {
         if let Some(ended) = WaitingEnd::new(self, state, why).end(id)? {
             return Ok(Some(ended));
         }
         let mut known = self.run(id)?;
-        let diagnostic = Diagnostic::from(why);
+        let diagnostic = match known.state() {
+            "created" => Diagnostic::from(&ThreadError::NotBegun { id: id.to_owned(), how: state }),
+            _ => Diagnostic::from(why),
+        };
         let (item, none) = (Some(known.item()), Duration::ZERO);
         let report = error_json(&diagnostic, item, &[], none, None).to_string();
         let (code, at) = (Some(diagnostic.code.name()), moment());
