@@ -8,7 +8,8 @@ use crate::base::sync::unpoisoned;
 use crate::base::text::escape;
 use crate::id::Ref;
 use crate::report::{
-    denied_calls_text, provider_failed_text, thread_runs_text, tools_refused_text,
+    denied_calls_text, provider_failed_text, thread_runs_text, tools_missing_text,
+    tools_refused_text,
 };
 use crate::trace::{DeniedCall, Event, OutputPiece, Sink};
 
@@ -91,6 +92,9 @@ impl Sink for Live<'_> {
         }
         if let (Event::ToolsRefused { item_ids }, true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).shown.note(&tools_refused_text(item_ids));
+        }
+        if let (Event::ToolsMissing { missing }, true) = (&event, self.shows != Shows::Nothing) {
+            unpoisoned(self.state.lock()).shown.note(&tools_missing_text(missing));
         }
         if let (Event::CallDenied(denied), true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).denied.push(denied.clone());

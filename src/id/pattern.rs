@@ -24,6 +24,11 @@ impl Pattern {
         self.kind.is_none_or(|kind| kind == item.kind) && covers(id, item.id.as_str())
     }
 
+    /// The one item that it matches, where it has no star.
+    pub(crate) fn only_item(&self) -> Option<Ref> {
+        self.text.parse().ok().filter(|_| !self.text.contains('*'))
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }

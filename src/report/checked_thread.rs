@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use super::tree::{tools_missing_text, tools_refused_text};
 use crate::base::money;
 use crate::base::text::escape_line;
 use crate::diagnostic::{Paint, Style};
 use crate::id::{Ref, Space};
+use crate::trace::MissingTool;
 
 /// A thread that was checked as far as a start checks it.
 #[derive(Debug)]
@@ -27,6 +29,10 @@ pub(crate) struct CheckedThread {
     pub(crate) tools: Vec<String>,
     /// How many more are permitted than a model is told of.
     pub(crate) tools_left_out: usize,
+    /// Those of which it is not told, as they would be refused.
+    pub(crate) tools_refused: Vec<Ref>,
+    /// Those of which it is not told, as no space has them.
+    pub(crate) tools_missing: Vec<MissingTool>,
 }
 
 /// One limit, and who says it.
@@ -61,6 +67,7 @@ impl CheckedThread {
             "limits": limits.collect::<Map<_, _>>(),
             "permissions": self.permissions, "risk": self.risk,
             "tools": self.tools, "tools_left_out": self.tools_left_out,
+            "tools_refused": self.tools_refused, "tools_missing": self.tools_missing,
         })
     }
 
@@ -80,6 +87,12 @@ impl CheckedThread {
         rows.extend(self.tools.iter().map(|tool| ("tool", tool.clone())));
         if self.tools_left_out > 0 {
             rows.push(("tool", format!("and {} of which it is not told", self.tools_left_out)));
+        }
+        if !self.tools_refused.is_empty() {
+            rows.push(("refused", tools_refused_text(&self.tools_refused)));
+        }
+        if !self.tools_missing.is_empty() {
+            rows.push(("missing", tools_missing_text(&self.tools_missing)));
         }
         let (mut out, mut last) = (String::new(), "");
         for (label, text) in rows {

@@ -29,4 +29,4 @@ pub(crate) use sarif::{SarifLevel, sarif};
 pub(crate) use text::{chain_tree, data_text, external_tree, passed_over_text};
 pub(crate) use thread::{ThreadReport, handed_over_text};
 pub(crate) use tree::{denied_calls_text, provider_failed_text, thread_runs_text};
-pub(crate) use tree::{tools_refused_text, trace_text};
+pub(crate) use tree::{tools_missing_text, tools_refused_text, trace_text};

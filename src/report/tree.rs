@@ -12,7 +12,7 @@ use crate::base::time::time_text;
 use crate::diagnostic::{Paint, Style};
 use crate::host::{HostTraffic, RefusedCall, Traffic};
 use crate::id::Ref;
-use crate::trace::{DeniedCall, Event, ProviderFailure, Recorded, SkippedPath};
+use crate::trace::{DeniedCall, Event, MissingTool, ProviderFailure, Recorded, SkippedPath};
 
 /// One line an event, with its time; links are indented by their depth.
 pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
@@ -114,6 +114,7 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::Wait { wait_ms } => ("wait", format!("{} before the next try", ms_text(*wait_ms))),
         Event::CallDenied(call) => ("denied", denied_text(call)),
         Event::ToolsRefused { item_ids } => ("refused", tools_refused_text(item_ids)),
+        Event::ToolsMissing { missing } => ("missing", tools_missing_text(missing)),
         Event::ThreadRuns { thread_id } => ("thread", thread_runs_text(thread_id)),
         Event::ProviderFailed(failure) => ("provider", provider_failed_text(failure)),
         Event::Redirect { origin, followed } => {
@@ -187,15 +188,29 @@ fn denied_text(DeniedCall { tool, item_id, .. }: &DeniedCall) -> String {
 
 /// Tools that a model is not told of, as they would be refused, in one line.
 pub(crate) fn tools_refused_text(items: &[Ref]) -> String {
+    let named = first_named(items.iter().map(|item| format!("`{item}`")));
+    let why = items.first().map(|item| format!("; see `rye why {item}`")).unwrap_or_default();
+    format!("not offered to the model, as they would be refused: {named}{why}")
+}
+
+/// Tools that a model is not told of, as there are none, in one line.
+pub(crate) fn tools_missing_text(missing: &[MissingTool]) -> String {
+    let named = first_named(missing.iter().map(|MissingTool { item_id, near }| {
+        let near = near.as_ref().map(|near| format!(" (did you mean `{near}`?)"));
+        format!("`{item_id}`{}", near.unwrap_or_default())
+    }));
+    format!("not offered to the model, as no space has them: {named}")
+}
+
+/// The first of several names, and how many more there are.
+fn first_named(names: impl ExactSizeIterator<Item = String>) -> String {
     /// So many are named.
     const NAMED: usize = 3;
-    let named: Vec<String> = items.iter().take(NAMED).map(|item| format!("`{item}`")).collect();
-    let more = match items.len().saturating_sub(NAMED) {
+    let more = match names.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let why = items.first().map(|item| format!("; see `rye why {item}`")).unwrap_or_default();
-    format!("not offered to the model, as they would be refused: {}{more}{why}", named.join(", "))
+    names.take(NAMED).collect::<Vec<_>>().join(", ") + &more
 }
 
 /// What went through rye's proxy, in one line.

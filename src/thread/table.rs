@@ -7,6 +7,7 @@ use super::tool::ThreadTool;
 use crate::base::limits::{THREAD_TOOL_NAME, THREAD_TOOLS};
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, InputType};
+use crate::trace::MissingTool;
 
 /// One tool as a model is told of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +88,8 @@ pub(crate) struct ToolTable<'a> {
     pub(crate) left_out: usize,
     /// Items that are in reach and would be refused.
     pub(crate) refused: Vec<Ref>,
+    /// Items that are permitted by their names, and that no space has.
+    pub(crate) missing: Vec<MissingTool>,
 }
 
 impl<'a> ToolTable<'a> {
@@ -133,7 +136,7 @@ impl<'a> ToolTable<'a> {
             rows.iter().rposition(is_item).map(|last| rows.remove(last));
         }
         let (told, tools) = rows.into_iter().unzip();
-        Ok(Self { told, tools, left_out, refused: Vec::new() })
+        Ok(Self { told, tools, left_out, refused: Vec::new(), missing: Vec::new() })
     }
 
     pub(crate) fn tools(&self) -> &[ModelTool] {

@@ -48,6 +48,15 @@ pub(crate) struct ProviderFailure {
     pub(crate) wait_ms: u64,
 }
 
+/// A tool that a thread may call by its name, and that no space has.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct MissingTool {
+    pub(crate) item_id: Ref,
+    /// The one that may have been meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) near: Option<Ref>,
+}
+
 /// One decision, recorded when it is made.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
@@ -146,6 +155,8 @@ pub(crate) enum Event {
     CallDenied(DeniedCall),
     /// Tools that a thread may call and that its model is not told of, as they would be refused.
     ToolsRefused { item_ids: Vec<Ref> },
+    /// Tools that a thread may call by their names, and that no space has.
+    ToolsMissing { missing: Vec<MissingTool> },
     /// The provider of a thread gave no answer, and is asked again.
     ProviderFailed(ProviderFailure),
     /// A snippet called a tool and this came of it: nothing, or the code of the failure.

@@ -7,5 +7,5 @@
 mod event;
 mod sink;
 
-pub(crate) use event::{DeniedCall, Event, ProviderFailure, SkippedPath, Warning};
+pub(crate) use event::{DeniedCall, Event, MissingTool, ProviderFailure, SkippedPath, Warning};
 pub(crate) use sink::{OutputPiece, Quiet, Recorded, Recorder, Sink, Warnings, WithoutOutput};

@@ -19,9 +19,10 @@ use super::own_tools::OwnTool;
 use super::snippet_tool::SnippetTool;
 use crate::base::Mask;
 use crate::base::limits::{ANSWER_BYTES, OUTPUT_BYTES};
+use crate::base::text::near;
 use crate::diagnostic::Failure;
 use crate::execute::ExecuteError;
-use crate::id::{Grants, Kind, Query, Ref, Space};
+use crate::id::{Grants, Kind, Pattern, Query, Ref, Space};
 use crate::parse::{DirectiveOutput, Item};
 use crate::plan::{PLAN_INVALID_PARAMETERS, Params};
 use crate::registry::Decision;
@@ -36,7 +37,7 @@ use crate::thread::{
     TableTool, ThreadId, ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind, ToolTable,
     WorkspaceTool, cut_streams, tool_name,
 };
-use crate::trace::{Event, Quiet, Sink};
+use crate::trace::{Event, MissingTool, Quiet, Sink};
 
 /// The longest that one call may take: what a run takes as its time limit is not longer.
 const LONGEST_CALL: Duration = Duration::from_hours(24);
@@ -64,11 +65,23 @@ pub(super) struct ThreadCalls<'a> {
 }
 
 /// The actions that a thread has any capability of.
-#[derive(Clone, Copy)]
 pub(super) struct GrantedActions {
-    pub(super) executes: bool,
-    pub(super) fetches: bool,
-    pub(super) signs: bool,
+    executes: bool,
+    fetches: bool,
+    signs: bool,
+    /// The tools that it may call by their names.
+    named: Vec<Ref>,
+}
+
+impl GrantedActions {
+    pub(super) fn new(execute: &[Pattern], fetch: &[Pattern], sign: &[Pattern]) -> Self {
+        let named = execute.iter().filter_map(Pattern::only_item);
+        let mut named: Vec<Ref> = named.filter(|item| item.kind == Kind::Tool).collect();
+        named.sort();
+        named.dedup();
+        let (executes, fetches) = (!execute.is_empty(), !fetch.is_empty());
+        Self { executes, fetches, signs: !sign.is_empty(), named }
+    }
 }
 
 impl<'a> ThreadCalls<'a> {
@@ -79,7 +92,7 @@ impl<'a> ThreadCalls<'a> {
     pub(super) fn table(
         &'a self,
         outputs: &[DirectiveOutput],
-        granted: GrantedActions,
+        granted: &GrantedActions,
     ) -> Result<ToolTable<'a>, Failure> {
         let own = [
             (granted.executes, OwnTool::Execute(self)),
@@ -106,15 +119,22 @@ impl<'a> ThreadCalls<'a> {
             .filter(|tool| tool_name(tool.name()) == tool.name())
             .filter_map(|tool| Some((tool, reference(tool.name())?)))
             .map(|(tool, item)| by_name(self.checked(Arc::clone(tool), Some(item))));
-        let built_in = of_rye.into_iter().chain(of_program);
-        let built_in = built_in.filter_map(|(is_granted, tool)| {
+        let built_in: Vec<(bool, CheckedTool<'a>)> = of_rye.into_iter().chain(of_program).collect();
+        let mut known: Vec<Ref> = built_in.iter().filter_map(|(_, it)| it.item.clone()).collect();
+        let built_in = built_in.into_iter().filter_map(|(is_granted, tool)| {
             is_granted.then(|| TableTool { tool: Box::new(tool), item: None })
         });
-        let (items, refused) = if granted.executes { self.items()? } else { Default::default() };
+        let listed = if granted.executes { listed(self.rye)? } else { Vec::new() };
+        known.extend(listed.iter().cloned());
+        let (items, refused) = self.items(listed);
+        let mut table = ToolTable::new(built_in.collect(), &names, items, outputs)?;
+        table.missing = missing(&granted.named, &known);
+        if !table.missing.is_empty() {
+            self.sink.record(Event::ToolsMissing { missing: table.missing.clone() });
+        }
         if !refused.is_empty() {
             self.sink.record(Event::ToolsRefused { item_ids: refused.clone() });
         }
-        let mut table = ToolTable::new(built_in.collect(), &names, items, outputs)?;
         table.refused = refused;
         Ok(table)
     }
@@ -135,18 +155,9 @@ impl<'a> ThreadCalls<'a> {
         CheckedTool { calls: self, tool, item, judged: JudgedHere::Whole }
     }
 
-    /// The tools that are items, and those that would be refused.
-    ///
-    /// # Errors
-    /// `space.*`
-    fn items(&'a self) -> Result<(Vec<TableTool<'a>>, Vec<Ref>), Failure> {
-        let mut items: Vec<Ref> = Vec::new();
-        for space in Space::NEAREST_FIRST {
-            let here = self.rye.items().list(space, Kind::Tool)?.into_iter().map(|it| it.item);
-            items.extend(here.filter(|item| !is_link(item) && self.execute.allow(item)));
-        }
-        items.sort();
-        items.dedup();
+    /// Those of the tools that may be called, and those that would be refused.
+    fn items(&'a self, mut items: Vec<Ref>) -> (Vec<TableTool<'a>>, Vec<Ref>) {
+        items.retain(|item| !is_link(item) && self.execute.allow(item));
         let queries = items.iter().cloned().map(Query::from).collect();
         let described = self.rye.items().describe_all(queries);
         let is_refused = items.into_iter().zip(&described);
@@ -172,7 +183,7 @@ impl<'a> ThreadCalls<'a> {
             };
             Some(TableTool { tool: Box::new(tool), item: Some(item) })
         });
-        Ok((tools.collect(), refused))
+        (tools.collect(), refused)
     }
 
     pub(super) fn run(
@@ -270,6 +281,30 @@ impl ThreadCalls<'_> {
     pub(super) fn call_id(&self, session: &ThreadSession<'_>) -> String {
         format!("{}-{}", self.id, session.call_id())
     }
+}
+
+/// The tools of all spaces.
+///
+/// # Errors
+/// `space.*`
+fn listed(rye: &Rye) -> Result<Vec<Ref>, Failure> {
+    let mut items: Vec<Ref> = Vec::new();
+    for space in Space::NEAREST_FIRST {
+        items.extend(rye.items().list(space, Kind::Tool)?.into_iter().map(|it| it.item));
+    }
+    items.sort();
+    items.dedup();
+    Ok(items)
+}
+
+/// The tools that are permitted by their names, and that are none of those known.
+fn missing(named: &[Ref], known: &[Ref]) -> Vec<MissingTool> {
+    let missing = named.iter().filter(|item| !known.contains(item)).map(|item| {
+        let ids = known.iter().map(|known| known.id.as_str());
+        let near = near(item.id.as_str(), ids, 1).pop().and_then(|id| reference(&id));
+        MissingTool { item_id: item.clone(), near }
+    });
+    missing.collect()
 }
 
 /// The item by whose name a tool is granted that is none.

@@ -159,11 +159,7 @@ impl<'a> Start<'a> {
         let permissions = permissions.unwrap_or_default();
         let (execute, fetch) = (patterns(permissions, "execute"), patterns(permissions, "fetch"));
         let sign = patterns(permissions, "sign");
-        let granted = GrantedActions {
-            executes: !execute.is_empty(),
-            fetches: !fetch.is_empty(),
-            signs: !sign.is_empty(),
-        };
+        let granted = GrantedActions::new(&execute, &fetch, &sign);
         let risk = acknowledged(loader, lineage)?;
         let item = lineage.source.item().clone();
         let id = self.id.clone();
@@ -199,7 +195,7 @@ impl<'a> Start<'a> {
             chosen,
             hooks,
             prompt: prompt(loader, lineage, &inputs, self.continued.as_ref())?,
-            table: calls.table(&leaf.outputs, granted)?,
+            table: calls.table(&leaf.outputs, &granted)?,
             permissions,
             risk,
             start: &self,
@@ -390,6 +386,8 @@ impl Prepared<'_> {
             risk: self.risk.as_str(),
             tools: self.table.tools().iter().map(|tool| tool.name.clone()).collect(),
             tools_left_out: self.table.left_out,
+            tools_refused: self.table.refused.clone(),
+            tools_missing: self.table.missing.clone(),
         }
     }
 
@@ -534,7 +532,7 @@ impl Prepared<'_> {
             "risk": self.risk.as_str(),
             "locked": request.locked, "narrowed": request.grants.is_some(),
             "inputs": self.inputs, "tools": tools, "tools_left_out": self.table.left_out,
-            "tools_refused": self.table.refused,
+            "tools_refused": self.table.refused, "tools_missing": self.table.missing,
         })
     }
 

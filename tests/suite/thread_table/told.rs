@@ -194,6 +194,7 @@ fn a_tool_that_would_be_refused_is_not_offered_and_whoever_started_the_thread_is
     }
     prepared(&world, &[call("acme_altered", &json!({}))], "<execute><tool>acme.*</tool></execute>");
     let go = ["execute", "directive:acme/go", "--thread", "fork"];
+    let dry = [&go[..], &["--dry-run"]].concat();
     let said = world.rye(&go);
     assert!(said.status == 0 && !said.stderr.contains("offered"), "it works untouched: {said:?}");
     world.write(".ai/tools/acme/altered.sh", shell("", "cat; cat /etc/passwd\n"));
@@ -202,6 +203,7 @@ fn a_tool_that_would_be_refused_is_not_offered_and_whoever_started_the_thread_is
     let told = "not offered to the model, as they would be refused: `tool:acme/altered`; see \
                 `rye why tool:acme/altered`";
     assert!(said.stderr.contains(told), "{said:?}");
+    assert!(world.rye(&dry).stdout.contains(told), "whoever only tries it is told too");
     let (_, rows) = world.json(&["thread", "list"]);
     let id = rows["threads"].as_array().unwrap().last().unwrap()["thread_id"]
         .as_str()
@@ -214,4 +216,36 @@ fn a_tool_that_would_be_refused_is_not_offered_and_whoever_started_the_thread_is
         events.iter().find_map(|event| event.get("tools_refused").cloned()).unwrap()
     };
     assert_eq!(refused(&shown), json!(["tool:acme/altered"]));
+}
+
+#[test]
+fn a_tool_that_is_permitted_by_its_name_and_that_no_space_has_is_told_to_whoever_starts_the_thread()
+{
+    let world = World::new();
+    world.signed(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
+    let good = "<execute><tool>acme.echo</tool><tool>acme.no*</tool><tool>rye.code</tool>\
+                <tool>rye.workspace.*</tool></execute>";
+    prepared(&world, &[], good);
+    let go = ["execute", "directive:acme/go", "--thread", "fork"];
+    let dry = [&go[..], &["--dry-run"]].concat();
+    let said = world.rye(&go);
+    assert!(said.status == 0 && !said.stderr.contains("offered"), "it works untouched: {said:?}");
+    let missing = "<tool>acme.Echo</tool><tool>zzz.nothere</tool>";
+    prepared(&world, &[], &good.replace("</execute>", &format!("{missing}</execute>")));
+    let told = "not offered to the model, as no space has them: `tool:acme/Echo` (did you mean \
+                `tool:acme/echo`?), `tool:zzz/nothere`";
+    for args in [&go[..], &dry] {
+        let said = world.rye(args);
+        let shown = if args == go { &said.stderr } else { &said.stdout };
+        assert!(said.status == 0 && shown.contains(told), "{args:?}: {said:?}");
+    }
+    let want = json!([
+        {"item_id": "tool:acme/Echo", "near": "tool:acme/echo"}, {"item_id": "tool:zzz/nothere"},
+    ]);
+    let (_, checked) = world.json(&dry);
+    assert_eq!(checked["thread"]["tools_missing"], want, "{checked}");
+    assert_eq!(checked["thread"]["tools_refused"], json!([]), "{checked}");
+    let (_, shown) = world.json(&["thread", "show", &forked(&world)]);
+    let begun = shown["data"]["events"][0].clone();
+    assert_eq!(begun["tools_missing"], want, "{begun}");
 }
