@@ -8,6 +8,7 @@ use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::load::Loader;
+use super::threads::check_settings;
 use crate::base::secret_forms::secret_forms;
 use crate::base::text::{Position, PositionFinder, escape_line};
 use crate::chain::{Fetch as _, executors};
@@ -22,7 +23,7 @@ use crate::parse::{
 };
 #[cfg(feature = "code")]
 use crate::plan::check_snippet;
-use crate::plan::{check_config, check_examples, check_schema, unknown_names};
+use crate::plan::{ConfigCopy, check_config, check_examples, check_schema, unknown_names};
 use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
 use crate::verify::{
@@ -381,12 +382,24 @@ pub(super) fn judge_content(
         #[cfg(feature = "code")]
         findings.extend(snippet_finding(tool, source));
     }
+    if let Item::Config(config) = &parsed {
+        findings.extend(settings_finding(config.value.clone(), source));
+    }
     if let Item::Directive(directive) = &parsed {
         findings.extend(undeclared(directive, source.text()));
     }
     // The person looks at the file on disk, which has no signature line yet.
     let findings = findings.into_iter().map(|finding| finding.up(added)).collect();
     Ok((parsed, findings))
+}
+
+/// What no thread would start with.
+fn settings_finding(
+    value: serde_json::Map<String, serde_json::Value>,
+    source: &Source,
+) -> Option<Finding> {
+    let copy = ConfigCopy { space: source.space(), source: source.clone(), value };
+    check_settings(&copy).err().map(|failure| Finding::error(failure.to_string()))
 }
 
 /// What a line, or the one above it, holds where a text only looks like a secret.

@@ -8,7 +8,7 @@ use crate::threads::{
     ECHO, ONLY_ECHO, RESEARCH, call, directive, fork, hand_over, provider, rows as all_threads,
     world,
 };
-use crate::world::{MARKER_SH, World};
+use crate::world::{MARKER_SH, World, line, seconds_from_now};
 
 type Breaks = fn(&World);
 
@@ -45,10 +45,12 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
             world.signed(".ai/directives/acme/go.md", &text);
         }),
         // A typing error there would be no limit at all.
-        ("thread.bad_config", 4, &[], |world| limits_of_all(world, "mots: {spend: 0.01}\n")),
-        ("thread.bad_config", 4, &[], |world| limits_of_all(world, "most: [1]\n")),
-        ("thread.bad_config", 4, &[], |world| limits_of_all(world, "defaults: 3\n")),
-        ("thread.bad_limit", 4, &[], |world| limits_of_all(world, "most: {turn: 1}\n")),
+        ("thread.bad_config", 4, &[], |world| {
+            signed_before(world, "limits", "mots: {spend: 0.01}\n")
+        }),
+        ("thread.bad_config", 4, &[], |world| signed_before(world, "limits", "most: [1]\n")),
+        ("thread.bad_config", 4, &[], |world| signed_before(world, "limits", "defaults: 3\n")),
+        ("thread.bad_limit", 4, &[], |world| signed_before(world, "limits", "most: {turn: 1}\n")),
         ("thread.bad_config", 4, &[], |world| models(world, "providr: acme/script\n")),
         ("thread.bad_config", 4, &[], |world| models(world, "provider: [acme/script]\n")),
         ("thread.tool_name_conflict", 4, &[], |world| {
@@ -207,7 +209,57 @@ fn models(world: &World, text: &str) {
     world.signed(".ai/directives/acme/go.md", &nobody);
     world.signed_home(".ai/config/agent/models.yaml", "provider: acme/script\n");
     assert_eq!(fork(world, &["--dry-run"]).0, 0, "the fixture itself is good");
-    world.signed_home(".ai/config/agent/models.yaml", text);
+    signed_before(world, "models", text);
+}
+
+/// A configuration that a rye signed which did not look at what it says.
+fn signed_before(world: &World, name: &str, text: &str) {
+    let (item, at) = (format!("config:agent/{name}"), seconds_from_now(0));
+    let line = line(&world.own_key(), &item, "yaml", &at, text.as_bytes());
+    world.write_home(&format!(".ai/config/agent/{name}.yaml"), format!("# {line}\n{text}"));
+}
+
+#[test]
+fn what_no_thread_would_start_with_is_not_signed_table() {
+    let limits = "config:agent/limits";
+    let models = "config:agent/models";
+    let rows = [
+        (limits, "defaults: {turns: -10}\n", "`-10` is not a whole number"),
+        (limits, "most: {turn: 1}\n", "did you mean `turns`?"),
+        (limits, "mots: {spend: 0.01}\n", "did you mean `most`?"),
+        (limits, "most: [1]\n", "is not a mapping"),
+        (limits, "max_async: 0\n", "`max_async`"),
+        (models, "providr: acme/script\n", "did you mean `provider`?"),
+        (models, "provider: [acme/script]\n", "is not the id of one"),
+        (models, "prices: {m: {input: -1, output: 1}}\n", "is not an amount of money"),
+    ];
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    for (item, text, words) in rows {
+        let path = format!(".ai/{}.yaml", item.replace(':', "/"));
+        for space in ["user", "project"] {
+            let file = match space {
+                "user" => world.write_home(&path, text),
+                _ => world.write(&path, text),
+            };
+            let (status, told) = world.json(&["sign", item, "--space", space]);
+            let row = &told["items"][0];
+            assert_eq!((status, &row["code"]), (4, &json!("sign.invalid")), "{text} {told}");
+            assert!(row["error"].as_str().unwrap().contains(words), "{text} {told}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+            fs::remove_file(file).unwrap();
+        }
+    }
+    let good = "defaults: {turns: 10, spend: 0.5}\nmost: {duration: 2m}\nmax_async: 3\n";
+    world.signed(".ai/config/agent/limits.yaml", good);
+    world.signed_home(".ai/config/agent/models.yaml", "prices: {m: {input: 1, output: 1}}\n");
+    let text = provider(&json!([hand_over()]));
+    let none = text.replace("\"answer_tokens\":100", "\"answer_tokens\":0");
+    assert_ne!(none, text);
+    world.write_home(".ai/tools/acme/script.yaml", none);
+    let (status, told) = world.json(&["sign", "tool:acme/script", "--space", "user"]);
+    assert_ne!(status, 0, "{told}");
+    let why = told["items"][0]["error"].as_str().unwrap();
+    assert!(why.contains("`/provider/answer_tokens` is 0"), "{told}");
 }
 
 #[test]
@@ -334,7 +386,7 @@ fn a_model_without_a_price_is_priced_by_your_configuration_and_by_no_project() {
         ("prices: 3\n", "thread.bad_config"),
         ("prices: {n: {input: 4, output: 8}}\n", "thread.unknown_price"),
     ] {
-        world.signed_home(".ai/config/agent/models.yaml", said);
+        signed_before(&world, "models", said);
         assert_eq!(fork(&world, &[]).1["code"], code, "{said}");
     }
     assert_eq!(all_threads(&world).len(), 0);

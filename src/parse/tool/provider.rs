@@ -135,6 +135,9 @@ pub(super) fn provider(fields: &Fields<'_>) -> Result<Option<Provider>, ParseFau
         return Err(bad("/provider/models", "names no model, as `general: <name>` does"));
     }
     let answer_tokens = whole(&block, "answer_tokens")?.unwrap_or(THREAD_ANSWER_TOKENS);
+    if answer_tokens == 0 {
+        return Err(bad("/provider/answer_tokens", "is 0, which has no room for an answer"));
+    }
     let context_window = whole(&block, "context_window")?;
     if context_window.is_some_and(|window| window <= answer_tokens) {
         return Err(bad("/provider/context_window", "has no room for more than an answer"));

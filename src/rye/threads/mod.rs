@@ -51,6 +51,7 @@ pub(crate) use life::{KnownRun, full_run_id};
 pub(crate) use outcome::listed_runs;
 pub(super) use places::max_async;
 pub(super) use resume::Resuming;
+pub(super) use settings::check_settings;
 pub(crate) use stop::waiting_above;
 pub(crate) use tail::TailEnd;
 pub(in crate::rye) use waiting_runs::CarriedOutFor;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::settings::{MAX_ASYNC, limit_copies, may_loosen};
 use crate::base::limits::{DETACHED_MAX, DETACHED_PER_CORE};
 use crate::diagnostic::Failure;
+use crate::plan::ConfigCopy;
 use crate::rye::load::Loader;
 use crate::thread::ThreadError;
 
@@ -19,11 +20,17 @@ pub(in crate::rye) fn max_async(loader: &Loader<'_>) -> Result<u64, Failure> {
     let cores = available_parallelism().map_or(1, NonZero::get) as u64;
     let mut places = cores.saturating_mul(DETACHED_PER_CORE).min(DETACHED_MAX);
     for copy in limit_copies(loader)? {
-        let Some(said) = copy.value.get(MAX_ASYNC) else { continue };
-        let said = number(said).map_err(|error| error.within(copy.source.item()))?;
+        let Some(said) = said_places(&copy)? else { continue };
         places = if may_loosen(&copy, loader) { said } else { places.min(said) };
     }
     Ok(places)
+}
+
+/// # Errors
+/// `thread.bad_limit`
+pub(super) fn said_places(copy: &ConfigCopy) -> Result<Option<u64>, ThreadError> {
+    let said = copy.value.get(MAX_ASYNC).map(number).transpose();
+    said.map_err(|error| error.within(copy.source.item()))
 }
 
 fn number(value: &Value) -> Result<u64, ThreadError> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::places::said_places;
 use super::project_provider::{check_permit, provider_of};
 use super::said_limits::SaidLimits;
 use crate::base::Digest;
@@ -27,11 +28,13 @@ const LIMITS: &str = "config:agent/limits";
 const DEFAULTS: &str = "defaults";
 const MOST: &str = "most";
 pub(super) const MAX_ASYNC: &str = "max_async";
+const LIMITS_KEYS: [&str; 3] = [DEFAULTS, MOST, MAX_ASYNC];
 /// Which provider answers where a directive names none, and what models cost where a provider does
 /// not say it; and its keys.
 const MODELS: &str = "config:agent/models";
 const PROVIDER: &str = "provider";
 const PRICES: &str = "prices";
+const MODELS_KEYS: [&str; 2] = [PROVIDER, PRICES];
 /// The tier of a model that nobody names.
 const DEFAULT_TIER: &str = "general";
 
@@ -73,8 +76,30 @@ pub(super) fn limits(
 /// `thread.bad_config`; whatever a copy is refused with.
 pub(super) fn limit_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failure> {
     let copies = configured(loader, LIMITS)?;
-    copies.iter().try_for_each(|copy| only(copy, &[DEFAULTS, MOST, MAX_ASYNC]))?;
+    copies.iter().try_for_each(|copy| only(copy, &LIMITS_KEYS))?;
     Ok(copies)
+}
+
+/// What a start would refuse in a configuration of limits or models, for whoever signs it.
+///
+/// # Errors
+/// `thread.bad_config`, `thread.bad_limit`
+pub(in crate::rye) fn check_settings(copy: &ConfigCopy) -> Result<(), Failure> {
+    match copy.source.item().to_string().as_str() {
+        LIMITS => {
+            only(copy, &LIMITS_KEYS)?;
+            changed(copy, DEFAULTS, ThreadLimits::default())?;
+            changed(copy, MOST, ThreadLimits::MOST)?;
+            said_places(copy)?;
+        }
+        MODELS => {
+            only(copy, &MODELS_KEYS)?;
+            said_provider(copy)?;
+            said_prices(copy)?;
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Limits, with what a copy says under a key in their place.
@@ -176,7 +201,7 @@ impl ChosenModel {
 fn model_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failure> {
     let mut copies = configured(loader, MODELS)?;
     copies.retain(|copy| may_loosen(copy, loader));
-    copies.iter().try_for_each(|copy| only(copy, &[PROVIDER, PRICES]))?;
+    copies.iter().try_for_each(|copy| only(copy, &MODELS_KEYS))?;
     copies.reverse();
     Ok(copies)
 }
@@ -184,13 +209,29 @@ fn model_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failure> {
 /// What a model costs by the nearest copy that says it.
 fn configured_prices(loader: &Loader<'_>, model: &str) -> Result<Option<Prices>, Failure> {
     for copy in model_copies(loader)? {
-        let all = model_prices(&copy.value);
-        let all = all.map_err(|fault| config_fault(&copy, PRICES, format!("has {}", fault.why)))?;
-        if let Some((_, prices)) = all.into_iter().find(|(name, _)| name == model) {
+        let mut all = said_prices(&copy)?.into_iter();
+        if let Some((_, prices)) = all.find(|(name, _)| name == model) {
             return Ok(Some(prices));
         }
     }
     Ok(None)
+}
+
+/// # Errors
+/// `thread.bad_config`
+fn said_prices(copy: &ConfigCopy) -> Result<Vec<(String, Prices)>, Failure> {
+    let all = model_prices(&copy.value);
+    all.map_err(|fault| config_fault(copy, PRICES, format!("has {}", fault.why)))
+}
+
+/// # Errors
+/// `thread.bad_config`
+fn said_provider(copy: &ConfigCopy) -> Result<Option<&str>, Failure> {
+    match copy.value.get(PROVIDER) {
+        None => Ok(None),
+        Some(Value::String(named)) => Ok(Some(named)),
+        Some(_) => Err(config_fault(copy, PROVIDER, "is not the id of one".into())),
+    }
 }
 
 /// The provider that the nearest copy names, and the space of the copy.
@@ -199,10 +240,8 @@ fn configured_prices(loader: &Loader<'_>, model: &str) -> Result<Option<Prices>,
 /// `thread.bad_config`; whatever a copy is refused with.
 fn configured_provider(loader: &Loader<'_>) -> Result<Option<(String, Space)>, Failure> {
     for copy in &model_copies(loader)? {
-        match copy.value.get(PROVIDER) {
-            None => {}
-            Some(Value::String(named)) => return Ok(Some((named.clone(), copy.space))),
-            Some(_) => return Err(config_fault(copy, PROVIDER, "is not the id of one".into())),
+        if let Some(named) = said_provider(copy)? {
+            return Ok(Some((named.to_owned(), copy.space)));
         }
     }
     Ok(None)
