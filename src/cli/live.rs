@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::base::limits::{LIVE_RESULT_BYTES, OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
-use crate::base::text::escape;
+use crate::base::text::{escape, escape_line};
 use crate::id::Ref;
 use crate::report::{
     denied_calls_text, provider_failed_text, thread_runs_text, tools_missing_text,
@@ -95,6 +95,11 @@ impl Sink for Live<'_> {
         }
         if let (Event::ToolsMissing { missing }, true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).shown.note(&tools_missing_text(missing));
+        }
+        if let (Event::ProviderPassedOver { why, .. }, true) =
+            (&event, self.shows != Shows::Nothing)
+        {
+            unpoisoned(self.state.lock()).shown.note(&escape_line(why));
         }
         if let (Event::CallDenied(denied), true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).denied.push(denied.clone());

@@ -21,6 +21,8 @@ pub(crate) struct CheckedThread {
     pub(crate) model: String,
     /// Who named the model, in words.
     pub(crate) model_from: String,
+    /// Whose word about the provider does not count, in words.
+    pub(crate) passed_over: Option<String>,
     pub(crate) limits: Vec<CheckedLimit>,
     pub(crate) permissions: Vec<String>,
     /// The class of the gravest of them.
@@ -63,7 +65,7 @@ impl CheckedThread {
         });
         json!({
             "provider": {"item_id": self.provider, "space": self.space, "path": self.path},
-            "model": self.model, "model_from": self.model_from,
+            "model": self.model, "model_from": self.model_from, "passed_over": self.passed_over,
             "limits": limits.collect::<Map<_, _>>(),
             "permissions": self.permissions, "risk": self.risk,
             "tools": self.tools, "tools_left_out": self.tools_left_out,
@@ -78,6 +80,7 @@ impl CheckedThread {
             ("provider", format!("{provider}  {space}  {path}")),
             ("model", format!("{model}  ({model_from})")),
         ];
+        rows.extend(self.passed_over.iter().map(|why| ("ignored", why.clone())));
         rows.extend(self.limits.iter().map(|limit| ("limit", limit.to_text())));
         rows.extend(self.permissions.iter().map(|permission| ("permits", permission.clone())));
         if self.permissions.is_empty() {

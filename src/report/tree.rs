@@ -115,6 +115,7 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::CallDenied(call) => ("denied", denied_text(call)),
         Event::ToolsRefused { item_ids } => ("refused", tools_refused_text(item_ids)),
         Event::ToolsMissing { missing } => ("missing", tools_missing_text(missing)),
+        Event::ProviderPassedOver { why, .. } => ("provider", escape_line(why)),
         Event::ThreadRuns { thread_id } => ("thread", thread_runs_text(thread_id)),
         Event::ProviderFailed(failure) => ("provider", provider_failed_text(failure)),
         Event::Redirect { origin, followed } => {

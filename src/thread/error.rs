@@ -128,7 +128,11 @@ pub(crate) enum ThreadError {
         broken_off_by: Option<String>,
     },
     #[error("`{item}` names no provider, and none is configured")]
-    NoProvider { item: Ref },
+    NoProvider {
+        item: Ref,
+        /// Whose word about one does not count, in words.
+        passed_over: Option<String>,
+    },
     #[error("the provider `{}` is in no space", escape_line(.name))]
     ProviderNotFound { name: String, near: Vec<String> },
     #[error("`{item}` is not a provider of models")]
@@ -438,11 +442,13 @@ impl Diagnose for ThreadError {
             Self::MissingOutputs { id, broken_off_by, .. } => {
                 hand_over(id, broken_off_by.is_some())
             }
-            Self::NoProvider { .. } => {
-                "make one with `rye new provider my/local`, sign it, and name it: `<model \
-                 provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
-                 `config:agent/models` of your user space"
-                    .into()
+            Self::NoProvider { passed_over, .. } => {
+                let why = passed_over.as_ref().map(|why| format!("{why}; ")).unwrap_or_default();
+                format!(
+                    "{why}make one with `rye new provider my/local`, sign it, and name it: `<model \
+                     provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
+                     `config:agent/models` of your user space"
+                )
             }
             Self::ProviderNotFound { name, near } => name_another(name, near),
             Self::NotAProvider { .. } => {
@@ -481,7 +487,7 @@ impl Diagnose for ThreadError {
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::NoProvider { item }
+            Self::NoProvider { item, .. }
             | Self::NotAProvider { item }
             | Self::ProjectProvider { item, .. }
             | Self::BadConfig { item, .. }

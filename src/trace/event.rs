@@ -157,6 +157,8 @@ pub(crate) enum Event {
     ToolsRefused { item_ids: Vec<Ref> },
     /// Tools that a thread may call by their names, and that no space has.
     ToolsMissing { missing: Vec<MissingTool> },
+    /// Who answers a thread is said where it does not count.
+    ProviderPassedOver { item_id: Ref, why: String },
     /// The provider of a thread gave no answer, and is asked again.
     ProviderFailed(ProviderFailure),
     /// A snippet called a tool and this came of it: nothing, or the code of the failure.

@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::threads::{
-    ECHO, ONLY_ECHO, RESEARCH, call, directive, fork, hand_over, provider, rows as all_threads,
-    world,
+    ECHO, ONLY_ECHO, RESEARCH, call, directive, events, fork, hand_over, provider,
+    rows as all_threads, world,
 };
 use crate::world::{MARKER_SH, World, line, seconds_from_now};
 
@@ -210,6 +210,33 @@ fn models(world: &World, text: &str) {
     world.signed_home(".ai/config/agent/models.yaml", "provider: acme/script\n");
     assert_eq!(fork(world, &["--dry-run"]).0, 0, "the fixture itself is good");
     signed_before(world, "models", text);
+}
+
+#[test]
+fn whoever_starts_a_thread_is_told_that_the_provider_of_a_project_does_not_count() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    models(&world, "provider: acme/script\n");
+    let go = ["execute", "directive:acme/go", "--thread", "fork"];
+    let said = world.rye(&go);
+    assert!(said.status == 0 && !said.stderr.contains("does not count"), "{said:?}");
+    world.signed(".ai/config/agent/models.yaml", "provider: acme/theirs\n");
+    let why = "`provider` of `config:agent/models` in the project does not count, as a project \
+               does not choose who answers";
+    let whose = format!("{why}; that of the user space does, which names `acme/script`");
+    for tried in [&[][..], &["--dry-run"]] {
+        let said = world.rye(&[&go[..], tried].concat());
+        let shown = if tried.is_empty() { &said.stderr } else { &said.stdout };
+        assert_eq!((said.status, shown.matches(&whose).count()), (0, 1), "{said:?}");
+    }
+    assert_eq!(fork(&world, &["--dry-run"]).1["thread"]["passed_over"], whose);
+    let (_, told) = fork(&world, &[]);
+    let begun = &events(&world, told["thread_id"].as_str().unwrap(), "thread_started")[0];
+    assert_eq!(begun["passed_over"], whose, "{begun}");
+    fs::remove_file(world.home().join(".ai/config/agent/models.yaml")).unwrap();
+    let (_, told) = fork(&world, &[]);
+    let help = told["help"].as_str().unwrap();
+    assert_eq!(told["code"], "thread.no_provider", "{told}");
+    assert!(help.starts_with(&format!("{why}; make one with")), "{told}");
 }
 
 /// A configuration that a rye signed which did not look at what it says.

@@ -185,6 +185,9 @@ impl<'a> Start<'a> {
             decision: self.resuming.as_ref().and_then(|it| it.decision().cloned()),
         };
         let chosen = model(loader, lineage, request.model.as_deref())?;
+        if request.parent.is_none() && self.continued.is_none() {
+            chosen.tell_passed_over(loader.sink);
+        }
         let hooks =
             ThreadHooks::checked(loader, &log, &id, &lineage.source, &chosen, request.locked)?;
         let mut said = limits(loader, lineage, &request.limits)?;
@@ -381,6 +384,7 @@ impl Prepared<'_> {
             path: path.clone(),
             model: model.clone(),
             model_from: model_from.clone(),
+            passed_over: self.chosen.passed_over.clone(),
             limits: self.said.told(),
             permissions: self.permissions.to_vec(),
             risk: self.risk.as_str(),
@@ -526,7 +530,7 @@ impl Prepared<'_> {
             "item_id": source.item(), "sha256": source.digest(),
             "signer": source.signer().map(|signer| signer.key),
             "provider": self.chosen.item, "provider_sha256": self.chosen.digest,
-            "model": self.chosen.model,
+            "model": self.chosen.model, "passed_over": self.chosen.passed_over,
             "context_window": self.chosen.provider.context_window,
             "limits": self.limits.to_json(), "permissions": self.permissions,
             "risk": self.risk.as_str(),

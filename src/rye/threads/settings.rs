@@ -20,6 +20,7 @@ use crate::rye::load::Loader;
 use crate::thread::{
     Credential, HttpModel, LanguageModel, ModelName, Scripted, ThreadError, ThreadId, ThreadLimits,
 };
+use crate::trace::{Event, Sink};
 use crate::verify::Source;
 
 /// The item with the limits of all threads.
@@ -161,6 +162,8 @@ pub(super) struct ChosenModel {
     /// Who named it, in words.
     pub(super) model_from: String,
     pub(super) prices: Prices,
+    /// Whose word about the provider does not count, and whose does, in words.
+    pub(super) passed_over: Option<String>,
     /// Where the provider lies.
     pub(super) space: Space,
     pub(super) path: String,
@@ -174,6 +177,12 @@ enum ModelSource {
 }
 
 impl ChosenModel {
+    pub(super) fn tell_passed_over(&self, sink: &dyn Sink) {
+        if let Some(why) = self.passed_over.clone() {
+            sink.record(Event::ProviderPassedOver { item_id: self.item.clone(), why });
+        }
+    }
+
     /// Who answers; `asked_by` is the thread, where one can go on with it.
     pub(super) fn language_model<'a>(
         &self,
@@ -247,6 +256,26 @@ fn configured_provider(loader: &Loader<'_>) -> Result<Option<(String, Space)>, F
     Ok(None)
 }
 
+/// Whose word about the provider does not count, in words.
+///
+/// # Errors
+/// Whatever a copy is refused with.
+fn passed_over(loader: &Loader<'_>) -> Result<Option<String>, Failure> {
+    let mut copies = configured(loader, MODELS)?;
+    copies.retain(|copy| !may_loosen(copy, loader) && copy.value.contains_key(PROVIDER));
+    let told = |copy: &ConfigCopy| match copy.space {
+        Space::Project => format!(
+            "`{PROVIDER}` of `{MODELS}` in the project does not count, as a project does not choose \
+             who answers"
+        ),
+        space => format!(
+            "`{PROVIDER}` of `{MODELS}` in the {space} space does not count, as you did not sign it"
+        ),
+    };
+    let told: Vec<String> = copies.iter().rev().map(told).collect();
+    Ok((!told.is_empty()).then(|| told.join("; ")))
+}
+
 /// The provider that is named in a space: one of that space or below, as another one with that id
 /// does not take the place of yours where a project holds it.
 fn named_provider(
@@ -300,12 +329,16 @@ pub(super) fn model(
     let (by, declared) = declared.unzip();
     let (by, declared) = (by.unwrap_or(&lineage.source), declared.unwrap_or_default());
     let (by, from) = (by.item().clone(), by.space());
-    let named = match declared.provider {
-        Some(named) => Some((named, from)),
-        None => configured_provider(loader)?,
+    let (named, passed_over) = match declared.provider {
+        Some(named) => (Some((named, from)), None),
+        None => (configured_provider(loader)?, passed_over(loader)?),
     };
-    let none = || ThreadError::NoProvider { item: lineage.source.item().clone() };
-    let (named, from) = named.ok_or_else(none)?;
+    let Some((named, from)) = named else {
+        let item = lineage.source.item().clone();
+        return Err(ThreadError::NoProvider { item, passed_over }.into());
+    };
+    let passed_over = passed_over
+        .map(|why| format!("{why}; that of the {from} space does, which names `{named}`"));
     let (source, parsed) = named_provider(loader, &named, from)?;
     let (item, space, digest) = (source.item().clone(), source.space(), source.digest());
     let path = source.place().path;
@@ -341,5 +374,16 @@ pub(super) fn model(
             ModelSource::Http(http.clone(), key)
         }
     };
-    Ok(ChosenModel { item, digest, provider, model, model_from, prices, space, path, source })
+    Ok(ChosenModel {
+        item,
+        digest,
+        provider,
+        model,
+        model_from,
+        prices,
+        passed_over,
+        space,
+        path,
+        source,
+    })
 }
