@@ -304,7 +304,7 @@ impl Running<'_> {
             let args = read_json(&call.arguments).ok().filter(|_| is_taken)?;
             outputs_of(args.as_object()?, self.conversation.outputs).ok()
         });
-        self.after(turn.text, !turn.calls.is_empty(), handed_over)
+        self.after(turn.text.clone(), turn.goes_on(), handed_over)
     }
 
     /// Writes down what hooks and evals said.
@@ -323,12 +323,12 @@ impl Running<'_> {
 
     /// Carries out the calls of a turn.
     fn act(&mut self, turn: Turn) -> Result<After, Failure> {
-        let (text, wanted) = (turn.text.clone(), turn.calls.clone());
+        let (text, wanted, goes_on) = (turn.text.clone(), turn.calls.clone(), turn.goes_on());
         self.messages.push(Message::Model(turn));
         let mut handed_over = None;
         match self.call_each(&wanted, 0, &mut handed_over)? {
             Some(awaited) => Ok(After::Done(Came::Waits(awaited, self.tokens))),
-            None => self.after(text, !wanted.is_empty(), handed_over),
+            None => self.after(text, goes_on, handed_over),
         }
     }
 
@@ -435,13 +435,13 @@ impl Running<'_> {
     fn after(
         &mut self,
         text: String,
-        has_calls: bool,
+        goes_on: bool,
         handed_over: Option<Map<String, Value>>,
     ) -> Result<After, Failure> {
         if let Some(outputs) = handed_over {
             return Ok(self.done(text, outputs));
         }
-        if has_calls {
+        if goes_on {
             return Ok(After::Next);
         }
         let required = self.conversation.outputs.iter().filter(|output| output.required);

@@ -109,11 +109,15 @@ pub(crate) struct Turn {
     pub(crate) finish_reason: Option<String>,
 }
 
+/// Why an answer ended whose provider has work of its own under way: Anthropic goes on with it once
+/// it is sent back as it is.
+const PAUSED: &str = "pause_turn";
+
 /// Whether an answer that ended for this reason was cut or withheld, and not ended by its model.
 pub(crate) fn is_broken_off(reason: &str) -> bool {
     // Both shapes, and how servers like them spell it.
     let own = ["stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", ""];
-    !own.contains(&reason)
+    !own.contains(&reason) && reason != PAUSED
 }
 
 /// What a model said as it came, with all that only its provider understands. It goes back to that
@@ -136,7 +140,8 @@ impl Turn {
         said
     }
 
-    /// What [`Turn::to_json`] wrote; the usage is none of it.
+    /// What [`Turn::to_json`] wrote, and why the answer ended, where that was added to it; the usage
+    /// is none of it.
     pub(crate) fn from_json(said: &Value) -> Option<Self> {
         let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
         let calls = said.get("tool_calls")?.as_array()?.iter().map(|call| {
@@ -148,8 +153,13 @@ impl Turn {
             Some(kept) => Some(Kept { from: text(kept, "from")?, content: text(kept, "content")? }),
         };
         let calls = calls.collect::<Option<_>>()?;
-        let text = text(said, "content")?;
-        Some(Self { text, calls, usage: None, kept, finish_reason: None })
+        let (content, finish_reason) = (text(said, "content")?, text(said, "finish_reason"));
+        Some(Self { text: content, calls, usage: None, kept, finish_reason })
+    }
+
+    /// Whether its model is to say more: it waits for what its calls give, or paused.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.calls.is_empty() || self.finish_reason.as_deref() == Some(PAUSED)
     }
 
     /// Why the answer ended, where its model would have gone on: it was cut or withheld.

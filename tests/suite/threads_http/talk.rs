@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::published::Expected;
-use super::{ALL, Checked, Words, as_sent_back, calls, hands_over, says, world};
+use super::{ALL, Checked, Words, as_sent_back, body, calls, hands_over, head, says, world};
+use crate::http::server::Reply;
 use crate::threads::{events, fork, rows, transcript};
 
 /// The messages behind the system message and the task.
@@ -257,5 +258,40 @@ fn a_server_holds_its_model_to_the_schemas_that_fit_where_its_provider_says_so_a
         ];
         let fit: Vec<_> = fit.into_iter().map(|name| (name, json!(true))).collect();
         assert_eq!(strict, if is_strict { fit } else { Vec::new() }, "{spoken:?} {more}");
+    }
+}
+
+#[test]
+fn an_answer_that_only_paused_goes_back_as_it_came_and_its_model_goes_on_also_in_another_process() {
+    for spoken in [ALL[2], ALL[3]] {
+        let thinks = |words: Words| Words { thinks: true, ..words };
+        let turns = [thinks(says("I look.")), thinks(says("I look again.")), hands_over()];
+        let said = turns.clone();
+        let server = Checked::new(spoken, move |_, n| {
+            let body = body(spoken, &said[n], n);
+            let paused =
+                body.replace("\"stop_reason\":\"end_turn\"", "\"stop_reason\":\"pause_turn\"");
+            assert_ne!(body, paused);
+            let body = if n < 2 { paused } else { body };
+            Reply::Bytes((head(spoken) + &body).into_bytes())
+        });
+        let world = world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &["--limit", "turns=1"]);
+        let got = (status, &told["code"], &told["data"]["limit"]);
+        assert_eq!(got, (4, &json!("thread.limit_exceeded"), &json!("turns")), "{told}");
+        let id = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
+        let (status, told) = world.json(&["thread", "resume", &id, "--limit", "turns=5"]);
+        assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{spoken:?} {told}");
+        assert_eq!(told["cost"]["turns"], 3, "{told}");
+        assert_eq!(events(&world, &id, "cognition_in").len(), 1, "nobody said anything between");
+        let requests = server.requests();
+        assert_eq!(requests.len(), 3);
+        for (at, request) in requests.iter().enumerate().skip(1) {
+            let all = later(request, false);
+            let blocks = |turn: usize| as_sent_back(spoken, &turns[turn], turn);
+            let blocks = (0..at).flat_map(|turn| blocks(turn).as_array().unwrap().clone());
+            let want = json!([{"role": "assistant", "content": blocks.collect::<Vec<_>>()}]);
+            assert_eq!(Value::from(all).to_string(), want.to_string(), "{spoken:?} {at}");
+        }
     }
 }
