@@ -27,7 +27,7 @@ use crate::plan::{ConfigCopy, check_config, check_examples, check_schema, unknow
 use crate::resolve::{Found, ResolveError};
 use crate::trace::Quiet;
 use crate::verify::{
-    KeyPair, OwnKeys, PartFinding, PublicKey, SignWith, SignedFile, Source, TrustError,
+    KeyError, KeyPair, OwnKeys, PartFinding, PublicKey, SignWith, SignedFile, Source, TrustError,
     VERIFY_UNSIGNED, VERIFY_UNTRUSTED, check_own_config, stage,
 };
 
@@ -311,8 +311,16 @@ impl Signing<'_> {
     }
 
     /// The user's own key pair.
+    ///
+    /// # Errors
+    /// `key.*`, `trust.*`; `thread.outside` where it is missing within a thread.
     pub(crate) fn own_pair(self) -> Result<KeyPair, Failure> {
-        let pair = OwnKeys::new(self.rye.spaces.user()?).pair()?;
+        let pair = OwnKeys::new(self.rye.spaces.user()?).pair();
+        if matches!(pair, Err(KeyError::Missing)) {
+            // A sandbox hides it from what a thread starts, where it may well be there.
+            self.rye.may_read()?;
+        }
+        let pair = pair?;
         if self.rye.trust().own_is_revoked() {
             let fingerprint = pair.public().fingerprint();
             return Err(TrustError::Revoked { fingerprint, own: true }.into());

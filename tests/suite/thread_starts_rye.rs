@@ -301,7 +301,7 @@ fn what_outlives_its_thread_runs_nothing() {
 }
 
 #[test]
-fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_nothing() {
+fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_and_signs_nothing() {
     if levels("where_the_registry_is_out_of_reach").is_empty() {
         return;
     }
@@ -315,16 +315,19 @@ fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_nothing() {
                   # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
                   # description = \"Starts rye.\"\n";
     let sees = format!("# sandbox = {{ fs = {{ read = [\"{}\"] }} }}\n# ///\n", program());
-    let script = format!("{rye} execute tool:acme/echo --json; true\n");
-    world.signed(".ai/tools/acme/starts.sh", &format!("{header}{sees}{script}"));
     let world = world.held();
-    let (status, told) = world.json(&["execute", "tool:acme/starts"]);
-    assert_eq!(status, 0, "{told}");
-    assert_ne!(told["data"]["code"], "thread.outside", "outside of a thread it is another matter");
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
-    let result = &events(&world, told["thread_id"].as_str().unwrap(), "tool_call_result")[0];
-    assert!(result["content"].as_str().unwrap().contains("thread.outside"), "{result}");
+    for does in ["execute tool:acme/echo", "sign tool:acme/echo"] {
+        let script = format!("{rye} {does} --json; true\n");
+        world.signed(".ai/tools/acme/starts.sh", &format!("{header}{sees}{script}"));
+        let (status, told) = world.json(&["execute", "tool:acme/starts"]);
+        assert_eq!(status, 0, "{told}");
+        let code = &told["data"]["code"];
+        assert_ne!(code, "thread.outside", "outside of a thread it is another matter");
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{told}");
+        let result = &events(&world, told["thread_id"].as_str().unwrap(), "tool_call_result")[0];
+        assert!(result["content"].as_str().unwrap().contains("thread.outside"), "{result}");
+    }
 }
 
 #[test]
