@@ -63,7 +63,14 @@ impl Named {
         match (said, wanted) {
             (Some(said), Some(wanted)) if said != wanted => {
                 let message = format!("`{}` is not in the {wanted} space", escape_line(word));
-                Err(CliError::Usage { message, help: Some("name one space".into()) }.into())
+                let help = match is_path(word) {
+                    true => format!(
+                        "a path says by itself in which space it lies, here the {said} space: leave \
+                         `--space` out, or name items of the {wanted} space, such as 'tool:**'"
+                    ),
+                    false => "name one space".into(),
+                };
+                Err(CliError::Usage { message, help: Some(help) }.into())
             }
             (said, wanted) => Ok(wanted.or(said)),
         }

@@ -60,6 +60,12 @@ fn is_locked(source: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+/// The file holds something else than what rye wrote.
+fn is_broken(source: &rusqlite::Error) -> bool {
+    let code = source.sqlite_error_code();
+    matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
 impl Diagnose for RegistryError {
     fn code(&self) -> Code {
         match self {
@@ -83,6 +89,11 @@ impl Diagnose for RegistryError {
                  once it is done",
                 REGISTRY_WAIT_MS / 1000
             ),
+            Self::Sql { source, .. } if is_broken(source) => {
+                "the file is not as rye wrote it: bring it back from a backup, and read `rye explain \
+                 registry.io` before you move it away"
+                    .into()
+            }
             Self::Open { .. } | Self::Sql { .. } | Self::Unwritten { .. } => {
                 "see whether the disk is full and the file is yours; what it held is kept".into()
             }

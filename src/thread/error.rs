@@ -466,6 +466,10 @@ impl Diagnose for ThreadError {
             Self::Record { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
                 "move it away; rye makes a file there, which keeps records out of git".into()
             }
+            Self::Record { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+                "put a folder in the place of the link: a record would go to wherever it leads"
+                    .into()
+            }
             Self::Record { .. } => "see whether the disk is full and the folder is yours".into(),
             Self::RecordGone { .. } => {
                 "if its project was moved, ask in the project where it lies now; else bring the \

@@ -409,6 +409,8 @@ fn the_registry_is_closed_to_others_and_what_cannot_be_kept_is_an_error() {
     assert_eq!(paid(&world), 0);
     let (status, got) = world.json(&["pending", "list"]);
     assert_eq!((status, &got["code"]), (6, &json!("registry.io")), "{got}");
+    let help = got["help"].as_str().unwrap();
+    assert!(help.contains("not as rye wrote it") && !help.contains("disk"), "{help}");
 }
 
 #[test]

@@ -163,3 +163,13 @@ fn what_a_merge_made_is_shown_and_asked_for_like_any_other_change() {
     assert!(said.status == 0 && !said.stdout.contains("[y/N]"), "{said:?}");
     assert!(said.stdout.contains("2 signed"), "{text}: {said:?}");
 }
+
+#[test]
+fn a_path_with_the_name_of_another_space_is_told_what_to_leave_out() {
+    let (world, ..) = shell();
+    let said = world.rye(&["sign", ".", "--space", "user"]);
+    assert_eq!((said.status, said.code().as_str()), (2, "cli.usage"), "{said:?}");
+    let help = "a path says by itself in which space it lies, here the project space: leave \
+                `--space` out, or name items of the user space, such as 'tool:**'";
+    assert!(said.stderr.contains(help), "{said:?}");
+}

@@ -239,6 +239,20 @@ fn whoever_starts_a_thread_is_told_that_the_provider_of_a_project_does_not_count
     assert!(help.starts_with(&format!("{why}; make one with")), "{told}");
 }
 
+#[test]
+fn the_help_for_a_link_in_the_place_of_the_folder_of_records_is_about_the_link() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    let elsewhere = world.outside().join("elsewhere");
+    fs::create_dir_all(world.project().join(".ai/state")).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, world.project().join(".ai/state/threads")).unwrap();
+    let (status, told) = fork(&world, &[]);
+    assert_ne!(status, 0, "{told}");
+    assert_eq!(told["code"], "thread.record_io", "{told}");
+    let help = told["help"].as_str().unwrap();
+    assert!(help.contains("in the place of the link") && !help.contains("disk"), "{help}");
+}
+
 /// A configuration that a rye signed which did not look at what it says.
 fn signed_before(world: &World, name: &str, text: &str) {
     let (item, at) = (format!("config:agent/{name}"), seconds_from_now(0));
