@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{AnswerFault, Progress, bad, parsed, short, told_fault};
-use super::{Asked, Kept, Message, ModelCall, Turn, arguments};
+use super::{Asked, Kept, Message, ModelCall, Turn, arguments, without_secrets};
 use crate::base::Mask;
 use crate::base::event_stream::ServerEvent;
 use crate::base::limits::PROVIDER_PARTS;
@@ -281,7 +281,7 @@ impl MessageAnswer {
                         true => format!("call_{so_far}_{}", calls.len()),
                         false => id.to_owned(),
                     };
-                    let (name, arguments) = (of("name").to_owned(), arguments(&written));
+                    let (name, arguments) = (of("name").to_owned(), arguments(&written, mask));
                     calls.push(ModelCall { id, name, arguments });
                 }
                 _ => {}
@@ -289,7 +289,8 @@ impl MessageAnswer {
             kept.push(block);
         }
         let content = Value::Array(kept).to_string();
-        let kept = Some(Kept { from: from.to_owned(), content });
+        let kept = Kept { from: from.to_owned(), content };
+        let (text, kept) = without_secrets(&text, kept, mask);
         Turn { text, calls, usage, kept, finish_reason }
     }
 }
@@ -393,6 +394,29 @@ mod tests {
             {\"type\":\"tool_use\",\"id\":\"t2\",\"name\":\"b\",\"input\":{}},\
             {\"type\":\"tool_use\",\"id\":\"t3\",\"name\":\"c\",\"input\":{}}]";
         assert_eq!(turn.kept.unwrap().content, kept);
+    }
+
+    #[test]
+    fn a_secret_in_two_blocks_or_spelled_with_escapes_is_masked() {
+        let mask = Mask::new(["sk-canary"].into_iter());
+        let mut answer = MessageAnswer::default();
+        let text = |text: &str| json!({"type": "text", "text": text});
+        answer.whole(json!({"content": [text("is sk-"), text("canary.")]})).unwrap();
+        let in_two = answer.turn(&mask, "p", 0);
+        assert_eq!((in_two.text.as_str(), &in_two.kept), ("is ***.", &None));
+        let mut answer = MessageAnswer::default();
+        let tool = json!({"type": "tool_use", "id": "t", "name": "a", "input": {}});
+        let piece =
+            json!({"type": "input_json_delta", "partial_json": "{\"x\":\"\\u0073k-canary\"}"});
+        for said in [
+            json!({"type": "content_block_start", "index": 0, "content_block": tool}),
+            json!({"type": "content_block_delta", "index": 0, "delta": piece}),
+        ] {
+            assert_eq!(event(&mut answer, &said), Ok(Progress::More));
+        }
+        let escaped = answer.turn(&mask, "p", 0);
+        assert_eq!(escaped.calls[0].arguments, "{\"x\":\"***\"}");
+        assert!(!escaped.kept.unwrap().content.contains("canary"));
     }
 
     #[test]

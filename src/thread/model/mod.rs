@@ -23,9 +23,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::table::ModelTool;
+use crate::base::Mask;
 use crate::diagnostic::Failure;
 use crate::id::Ref;
-use crate::parse::TokenCounts;
+use crate::parse::{TokenCounts, json as read_json};
 
 /// The model that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,9 +244,29 @@ pub(crate) trait LanguageModel {
     }
 }
 
-/// The arguments of a call as a model wrote them; without any they are an empty object.
-fn arguments(text: &str) -> String {
-    if text.trim().is_empty() { Value::Object(Map::new()).to_string() } else { text.to_owned() }
+/// The arguments of a call as a model wrote them, without secrets; without any they are an empty
+/// object.
+fn arguments(text: &str, mask: &Mask) -> String {
+    if text.trim().is_empty() {
+        return Value::Object(Map::new()).to_string();
+    }
+    let text = mask.text(text);
+    // JSON may spell a secret with escapes.
+    match read_json(&text) {
+        Ok(read) => {
+            let masked = mask.value(read.clone());
+            if masked == read { text } else { masked.to_string() }
+        }
+        Err(_) => text,
+    }
+}
+
+/// What was said in several parts, without secrets, and what was kept of it. Where a secret lies
+/// across two parts nothing is kept as it came.
+fn without_secrets(text: &str, kept: Kept, mask: &Mask) -> (String, Option<Kept>) {
+    let masked = mask.text(text);
+    let kept = (masked == text).then_some(kept);
+    (masked, kept)
 }
 
 #[cfg(test)]

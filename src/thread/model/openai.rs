@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{AnswerFault, Progress, bad, parsed, short, told_fault};
 use super::strict::fits_strict;
-use super::{Asked, Kept, Message, ModelCall, Turn, arguments};
+use super::{Asked, Kept, Message, ModelCall, Turn, arguments, without_secrets};
 use crate::base::Mask;
 use crate::base::event_stream::ServerEvent;
 use crate::base::limits::PROVIDER_PARTS;
@@ -170,21 +170,25 @@ impl ChatAnswer {
             Some(_) => {}
             None => drop(message.insert("content".into(), nothing)),
         }
-        let message = mask.value(Value::Object(message));
-        for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        let mut message = mask.value(Value::Object(message));
+        let all = message.get_mut("tool_calls").and_then(Value::as_array_mut);
+        for call in all.into_iter().flatten() {
             let text = |at: &str| call.pointer(at).and_then(Value::as_str).unwrap_or_default();
-            calls.push(ModelCall {
-                id: text("/id").to_owned(),
-                name: text("/function/name").to_owned(),
-                arguments: arguments(text("/function/arguments")),
-            });
+            let (id, name) = (text("/id").to_owned(), text("/function/name").to_owned());
+            let said = text("/function/arguments");
+            let arguments = arguments(said, mask);
+            if !said.trim().is_empty() {
+                call["function"]["arguments"] = arguments.as_str().into();
+            }
+            calls.push(ModelCall { id, name, arguments });
         }
         let mut text = text_of(&message["content"]);
         if text.is_empty() {
             text = message.get("refusal").map(text_of).unwrap_or_default();
         }
         let kept = Kept { from: from.to_owned(), content: message.to_string() };
-        Turn { text, calls, usage, kept: Some(kept), finish_reason }
+        let (text, kept) = without_secrets(&text, kept, mask);
+        Turn { text, calls, usage, kept, finish_reason }
     }
 }
 
@@ -367,6 +371,27 @@ mod tests {
             ],
         });
         assert_eq!(kept, want);
+    }
+
+    #[test]
+    fn a_secret_in_two_parts_or_spelled_with_escapes_is_masked() {
+        let mask = Mask::new(["sk-canary"].into_iter());
+        let turn = |content: Value| {
+            let call = json!({"id": "c", "type": "function",
+                "function": {"name": "a", "arguments": "{\"x\":\"\\u0073k-canary\"}"}});
+            let message = json!({"content": content, "tool_calls": [call]});
+            let mut answer = ChatAnswer::default();
+            answer.whole(json!({"choices": [{"message": message}]})).unwrap();
+            answer.turn(&mask, "p", 0)
+        };
+        let parts =
+            json!([{"type": "text", "text": "is sk-"}, {"type": "text", "text": "canary."}]);
+        let in_two = turn(parts);
+        assert_eq!((in_two.text.as_str(), &in_two.kept), ("is ***.", &None));
+        let escaped = turn("x".into());
+        assert_eq!(escaped.calls[0].arguments, "{\"x\":\"***\"}");
+        let kept: Value = serde_json::from_str(&escaped.kept.unwrap().content).unwrap();
+        assert_eq!(kept["tool_calls"][0]["function"]["arguments"], "{\"x\":\"***\"}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, as_sent_back, hands_over, reply, says, world};
 use crate::http::server::{Reply, answer};
-use crate::threads::fork;
+use crate::threads::{events, fork};
 use crate::world::World;
 
 /// The values of a variable that nobody names, and of a secret of a tool.
@@ -72,6 +72,25 @@ fn the_key_is_in_no_output_record_log_or_error_also_where_the_server_echoes_it()
         assert!(!shown.contains(CANARY), "{spoken:?} {shown}");
         assert_eq!(holding(world.outside(), CANARY), [""; 0], "{spoken:?}");
         assert_eq!(server.requests().len(), 6);
+    }
+}
+
+#[test]
+fn a_key_that_is_spelled_with_escapes_is_in_nothing_either() {
+    for spoken in ALL {
+        let escaped = format!("\\u{:04x}{}", CANARY.as_bytes()[0], &CANARY[1..]);
+        let arguments = format!("{{\"key\":\"{escaped}\"}}");
+        let turns = vec![says("").and("acme_echo", &arguments), hands_over()];
+        let server = Checked::says(spoken, turns);
+        let world = super::world(spoken, &server.server, &json!({}));
+        let (status, told) = fork(&world, &[]);
+        assert_eq!(status, 0, "{spoken:?} {told}");
+        let id = told["thread_id"].as_str().unwrap();
+        let gave = events(&world, id, "tool_call_result");
+        assert!(gave[0].to_string().contains("***"), "the tool was called: {gave:?}");
+        assert_eq!(holding(world.outside(), &CANARY[1..]), [""; 0], "{spoken:?}");
+        let asked = server.requests();
+        assert!(!Value::from(asked).to_string().contains(&CANARY[1..]), "{spoken:?}");
     }
 }
 
