@@ -58,27 +58,28 @@ fn hear(
 ) -> Result<(), NetFault> {
     // The library keeps the time itself; the grace lets its own answer come first.
     let until = call.until + Duration::from_millis(NET_GRACE_MS);
+    let mut woken = [0; 64];
     loop {
         // What wakes the listener comes behind what it is woken for.
-        let mut woken = [0; 64];
         while matches!(ended.read(&mut woken), Ok(1..)) {}
-        loop {
-            let flow = match told.try_recv() {
-                Ok(Told::Head { status, headers }) => {
-                    take(AnswerPart::Head { status, headers: &headers })
-                }
-                Ok(Told::Body(bytes)) => take(AnswerPart::Body(&bytes)),
-                Ok(Told::End(came)) => return came,
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => {
-                    return Err(NetFault::Broken("a bug in rye ended it".into()));
-                }
-            };
-            if flow.is_break() {
-                return Ok(());
+        let next = told.try_recv();
+        // Looked at between any two pieces: a server that sends without end is left as well.
+        let wait_until = if next.is_ok() { Instant::now() } else { until };
+        let flow = match next {
+            Ok(Told::Head { status, headers }) => {
+                take(AnswerPart::Head { status, headers: &headers })
             }
+            Ok(Told::Body(bytes)) => take(AnswerPart::Body(&bytes)),
+            Ok(Told::End(came)) => return came,
+            Err(TryRecvError::Empty) => ControlFlow::Continue(()),
+            Err(TryRecvError::Disconnected) => {
+                return Err(NetFault::Broken("a bug in rye ended it".into()));
+            }
+        };
+        if flow.is_break() {
+            return Ok(());
         }
-        let heard = listen(signals, Some(ended), until);
+        let heard = listen(signals, Some(ended), wait_until);
         let signal = heard.map_err(|error| NetFault::Broken(error.to_string()))?;
         if let Some(signal) = signal {
             return Err(NetFault::Interrupted(signal));
@@ -228,5 +229,25 @@ mod tests {
         assert_eq!(ended, Err(NetFault::Broken("it has more than 10 bytes".into())));
         left.recv_timeout(PATIENCE).unwrap();
         assert!(read <= 3 + 10, "no more than the cap was handed over: {read}");
+    }
+
+    #[test]
+    fn an_answer_that_comes_faster_than_it_is_read_is_left_when_its_time_is_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let flood = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let _ = client.read(&mut [0; 4096]).unwrap();
+            client.write_all(HEAD.as_bytes()).unwrap();
+            let piece = format!("4000\r\n{}\r\n", "a".repeat(0x4000));
+            while client.write_all(piece.as_bytes()).is_ok() {}
+        });
+        let mut slowly = |_: AnswerPart<'_>| {
+            std::thread::sleep(Duration::from_millis(2));
+            ControlFlow::Continue(())
+        };
+        let asked = call(url, Duration::from_millis(200), 64 << 20);
+        assert_eq!(Os::new(false).stream(&asked, &mut slowly), Err(NetFault::TimedOut));
+        flood.join().unwrap();
     }
 }
