@@ -21,8 +21,9 @@ pub(crate) const EXEC_BACKOFF_MAX_MS: u64 = 5_000;
 pub(crate) const GIT_SETTINGS_TIME: u64 = 30;
 /// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).
 pub(crate) const EXEC_CLOSE_MS: u64 = 2_000;
-/// How long a process waits for others that write the registry, in milliseconds: as long as a run
-/// may take, since a request that is not kept is lost with the run that made it.
+/// How long a process waits for its turn to write the registry, and then for others that write
+/// without a turn, in milliseconds: as long as a run may take, since a request that is not kept is
+/// lost with the run that made it.
 pub(crate) const REGISTRY_WAIT_MS: u64 = TIMEOUT_MS;
 /// Longest pause between two tries, in milliseconds: a write takes about as long.
 pub(crate) const REGISTRY_PAUSE_MS: u64 = 20;
@@ -212,7 +213,7 @@ pub(crate) const LAUNCHER_LOOK_MS: u64 = 100;
 pub(crate) const LAUNCHER_IDLE_MS: u64 = 1_000;
 /// How long the process of a detached run may take to say that it is there, in milliseconds; a
 /// launcher waits for others that write the registry before.
-pub(crate) const DETACHED_READY_MS: u64 = REGISTRY_WAIT_MS + 10_000;
+pub(crate) const DETACHED_READY_MS: u64 = 2 * REGISTRY_WAIT_MS + 10_000;
 /// How long whoever cancels or kills a thread waits until it ended, in milliseconds; after that it
 /// is told that it still runs.
 pub(crate) const STOP_WAIT_MS: u64 = 5_000;

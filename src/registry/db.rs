@@ -1,10 +1,11 @@
 //! The file `<user>/.ai/state/registry.db` and its versions.
 
 use std::cell::Cell;
-use std::fs::{DirBuilder, File};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -177,8 +178,8 @@ impl Registry {
         let io = |source| RegistryError::Open { path: path.clone(), source };
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
-            if !path.exists() {
-                make(&path, folder)?;
+            if fs::metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+                make(&end_of_links(&path))?;
             }
         }
         Self::at(path)
@@ -215,9 +216,10 @@ impl Registry {
 
 /// Puts a complete registry into place, unless somebody else did so in the meantime. Many who
 /// ask for the first time at once never wait for each other here, and none meets half a file.
-fn make(path: &Path, folder: &Path) -> Result<(), RegistryError> {
+fn make(path: &Path) -> Result<(), RegistryError> {
     let io = |source| RegistryError::Open { path: path.to_owned(), source };
     let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
+    let folder = path.parent().unwrap_or(Path::new("/"));
     let own = temporary(folder).map_err(io)?;
     let mut db = Connection::open(own.path()).map_err(fail)?;
     // It is synced as a whole below.
@@ -234,6 +236,16 @@ fn make(path: &Path, folder: &Path) -> Result<(), RegistryError> {
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(io(error.error)),
     }
+}
+
+/// Where a file is made that its person linked elsewhere, as to another disk: `SQLite` would make
+/// it there too, and let everybody read it. What is at the end is not there, so there is an end.
+fn end_of_links(path: &Path) -> PathBuf {
+    let mut end = path.to_owned();
+    while let Ok(next) = fs::read_link(&end) {
+        end = end.parent().unwrap_or(Path::new("/")).join(next);
+    }
+    end
 }
 
 fn path_of(user_base: &Path) -> PathBuf {
@@ -256,6 +268,45 @@ fn upgrade(db: &mut Connection, path: &Path) -> Result<(), RegistryError> {
     step.commit().map_err(fail)
 }
 
+/// The turn of this process to write, until it is dropped.
+pub(super) struct WriteTurn(File);
+
+impl Drop for WriteTurn {
+    fn drop(&mut self) {
+        // A child of this process has the same file open until it runs its program.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Waits until it is the turn of this process to write. The system lets those who wait go on in the
+/// order in which they came, and they take no time of the processor meanwhile; `SQLite` knows no
+/// order, and of some hundred that try again and again a few would come too late. Without a turn,
+/// because that took too long or the folder cannot be locked, a write goes on: `SQLite` itself
+/// keeps writers apart.
+pub(super) fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
+    let folder = File::open(registry.parent()?).ok()?;
+    match folder.try_lock() {
+        Ok(()) => return Some(WriteTurn(folder)),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(_)) => return None,
+    }
+    let (say, said) = channel();
+    // A lock of the system is waited for without a limit of time.
+    let waits = move || {
+        loop {
+            match folder.lock() {
+                Ok(()) => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+        // Where nobody waits for it any more, the turn is over at once.
+        let _ = say.send(WriteTurn(folder));
+    };
+    std::thread::Builder::new().name("registry".into()).spawn(waits).ok()?;
+    said.recv_timeout(Duration::from_millis(REGISTRY_WAIT_MS)).ok()
+}
+
 /// Waits a moment for whoever holds a lock of the registry; false once that took too long. How long
 /// a moment is, is left to chance, so that of many who wait none is always behind.
 fn wait(tries: i32) -> bool {
@@ -274,9 +325,12 @@ fn wait(tries: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Registry, STEPS};
+    use super::{Registry, STEPS, wait_for_turn};
     use crate::diagnostic::Diagnose;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
 
     #[test]
     fn the_file_is_for_its_owner_alone_and_opening_it_again_changes_nothing() {
@@ -296,6 +350,29 @@ mod tests {
     }
 
     #[test]
+    fn where_it_is_linked_to_a_file_that_is_not_there_yet_that_is_made_for_its_owner_alone() {
+        let (home, disk) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = super::path_of(home.path());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(disk.path().join("one"), &path).unwrap();
+        symlink("two", disk.path().join("one")).unwrap();
+        assert!(Registry::find(home.path()).unwrap().is_none());
+        let registry = Registry::open(home.path()).unwrap();
+        assert!(path.is_symlink() && disk.path().join("two").is_file());
+        for entry in std::fs::read_dir(disk.path()).unwrap() {
+            let mode = std::fs::metadata(entry.unwrap().path()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        drop(registry);
+        assert!(Registry::find(home.path()).unwrap().is_some());
+        // Links that lead nowhere end with a failure.
+        std::fs::remove_file(disk.path().join("two")).unwrap();
+        symlink("one", disk.path().join("two")).unwrap();
+        let error = Registry::open(home.path()).err().unwrap();
+        assert_eq!(error.code().name(), "registry.io");
+    }
+
+    #[test]
     fn each_earlier_registry_is_brought_to_the_last_version_with_what_it_holds() {
         for version in 1..STEPS.len() {
             let home = tempfile::tempdir().unwrap();
@@ -312,6 +389,23 @@ mod tests {
             let request = Registry::open(home.path()).unwrap().request("p-1").unwrap();
             assert_eq!((request.row.item.as_str(), request.env), ("tool:a/b", None), "{version}");
         }
+    }
+
+    #[test]
+    fn whoever_writes_waits_for_its_turn_and_writes_once_the_one_before_is_done() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        let turn = wait_for_turn(&registry.path).unwrap();
+        let (say, said) = channel();
+        let writes = std::thread::spawn(move || {
+            let is_written = registry.in_one_step(|_| Ok(())).is_ok();
+            say.send(is_written).unwrap();
+        });
+        assert!(said.recv_timeout(Duration::from_millis(200)).is_err(), "it is not its turn");
+        drop(turn);
+        assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok(true));
+        writes.join().unwrap();
+        assert!(wait_for_turn(Path::new("/nowhere/registry.db")).is_none(), "nobody waits there");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Runs in processes of their own, and those that wait for a place (remote 1).
 //!
 //! A run is admitted in one transaction: it takes a place, or it is put behind all that wait. Which
-//! of these is next is decided in one transaction too, so none runs twice and none overtakes. A
-//! place is held by the process that runs there: where that is gone, the place is free when
-//! somebody looks.
+//! of these is next is decided in one transaction too, so none runs twice. None overtakes, but that
+//! a run for which too many run already, by its own number of places, holds nobody back whose
+//! number is larger: a project lowers it for its own runs alone. A place is held by the process
+//! that runs there: where that is gone, the place is free when somebody looks.
 
 use std::path::Path;
 
@@ -146,7 +147,7 @@ impl DetachedRuns<'_> {
         let admitted = self.in_one_quick_step(|step| {
             reap(step)?;
             let (running, waiting) = (count(step, "running")?, count(step, "created")?);
-            if waiting == 0 && running < new.places {
+            if running < new.places && !has_next(step, running)? {
                 insert(step, new, "running", own, None)?;
                 return Ok(Admitted::Runs);
             }
@@ -247,18 +248,17 @@ impl DetachedRuns<'_> {
         let path = self.registry.path.clone();
         self.registry.in_one_step(|step| {
             reap(step)?;
-            let sql = "SELECT id, launcher, places, request FROM detached WHERE state = 'created'
-                       ORDER BY rowid LIMIT 1";
-            let first = step.query_row(sql, [], |row| {
+            let sql = "SELECT id, launcher, request FROM detached
+                       WHERE state = 'created' AND places > ?1 ORDER BY rowid LIMIT 1";
+            let first = step.query_row(sql, [count(step, "running")?], |row| {
                 Ok((
                     row.get::<_, String>(0)?,
                     row.get::<_, Option<String>>(1)?,
-                    row.get::<_, u64>(2)?,
-                    row.get::<_, Option<String>>(3)?,
+                    row.get::<_, Option<String>>(2)?,
                 ))
             });
-            let Some((id, by, places, request)) = first.optional()? else { return Ok(None) };
-            if by.as_deref() != Some(launcher) || count(step, "running")? >= places {
+            let Some((id, by, request)) = first.optional()? else { return Ok(None) };
+            if by.as_deref() != Some(launcher) {
                 return Ok(None);
             }
             let own = alive::hold_to_start(&path, &lock_of(&id));
@@ -482,6 +482,12 @@ fn lock_of(id: &str) -> String {
 fn count(db: &Connection, state: &str) -> rusqlite::Result<u64> {
     let mut query = db.prepare("SELECT count(*) FROM detached WHERE state = ?1")?;
     query.query_row([state], |row| row.get(0))
+}
+
+/// Whether one that waits has a place, where so many run.
+fn has_next(db: &Connection, running: u64) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM detached WHERE state = 'created' AND places > ?1)";
+    db.query_row(sql, [running], |row| row.get(0))
 }
 
 fn insert(

@@ -41,24 +41,55 @@ fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {
     assert_eq!(registry.detached().next(&launcher).unwrap(), None);
     assert!(!registry.detached().end_launcher(&launcher).unwrap(), "somebody waits");
     // Nobody who comes later overtakes.
-    assert_eq!(registry.detached().admit(&new("f", 9), ENV).unwrap(), Admitted::Waits);
+    assert_eq!(registry.detached().admit(&new("f", 2), ENV).unwrap(), Admitted::Waits);
     for id in ["b", "c"] {
         assert!(registry.detached().end(id, END).unwrap());
     }
     assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("d".into(), "d".into())));
     assert_eq!(registry.detached().next(&other).unwrap(), Some(("e".into(), "e".into())));
-    assert_eq!(
-        registry.detached().next(&launcher).unwrap(),
-        Some(("f".into(), "f".into())),
-        "its own places"
-    );
+    assert_eq!(registry.detached().next(&launcher).unwrap(), None, "there is no place");
+    assert!(registry.detached().end("d", END).unwrap());
+    assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("f".into(), "f".into())));
     assert!(registry.detached().end_launcher(&launcher).unwrap());
     assert!(!registry.detached().claim_launcher(&launcher).unwrap(), "it ended");
     let states: Vec<_> =
         registry.detached().all().unwrap().into_iter().map(|row| row.state).collect();
-    assert_eq!(states, ["completed", "completed", "completed", "running", "running", "running"]);
+    let want = ["completed", "completed", "completed", "completed", "running", "running"];
+    assert_eq!(states, want);
     let db = std::fs::read(home.path().join(".ai/state/registry.db")).unwrap();
     assert!(!String::from_utf8_lossy(&db).contains("A=1"), "no environment is kept");
+}
+
+#[test]
+fn a_run_that_has_fewer_places_holds_back_none_that_has_more() {
+    let home = tempfile::tempdir().unwrap();
+    let mut registry = Registry::open(home.path()).unwrap();
+    assert_eq!(registry.detached().admit(&new("a", 3), ENV).unwrap(), Admitted::Runs);
+    let Admitted::WaitsFor(launcher) = registry.detached().admit(&new("few", 1), ENV).unwrap()
+    else {
+        panic!("it waits")
+    };
+    for id in ["b", "c"] {
+        assert_eq!(registry.detached().admit(&new(id, 3), ENV).unwrap(), Admitted::Runs);
+    }
+    for id in ["d", "e"] {
+        assert_eq!(registry.detached().admit(&new(id, 3), ENV).unwrap(), Admitted::Waits);
+    }
+    let next = |registry: &mut Registry| {
+        let next = registry.detached().next(&launcher).unwrap();
+        next.map(|(id, _)| id).unwrap_or_default()
+    };
+    assert_eq!(next(&mut registry), "", "there is no place");
+    assert!(registry.detached().end("a", END).unwrap());
+    assert_eq!(next(&mut registry), "d");
+    assert!(registry.detached().end("b", END).unwrap());
+    let last = registry.detached().admit(&new("f", 3), ENV).unwrap();
+    assert_eq!(last, Admitted::Waits, "behind one that has a place");
+    assert_eq!(next(&mut registry), "e");
+    for (ended, want) in [("c", "f"), ("d", ""), ("e", ""), ("f", "few")] {
+        assert!(registry.detached().end(ended, END).unwrap());
+        assert_eq!(next(&mut registry), want, "`{ended}` ended");
+    }
 }
 
 #[test]

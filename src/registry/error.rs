@@ -54,7 +54,7 @@ pub(crate) enum RegistryError {
     Lost { id: String },
 }
 
-/// Another program holds a lock of the file.
+/// Others hold a lock of the file.
 fn is_locked(source: &rusqlite::Error) -> bool {
     let code = source.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
@@ -85,8 +85,8 @@ impl Diagnose for RegistryError {
     fn help(&self) -> Option<String> {
         Some(match self {
             Self::Sql { source, .. } if is_locked(source) => format!(
-                "another program has held it for {} seconds and longer; end that, or try again \
-                 once it is done",
+                "others have kept it busy for {} seconds and longer; try again once they are done, \
+                 or end a program that holds it",
                 REGISTRY_WAIT_MS / 1000
             ),
             Self::Sql { source, .. } if is_broken(source) => {
@@ -144,8 +144,8 @@ mod tests {
     use crate::diagnostic::Diagnose;
 
     #[test]
-    fn a_file_that_another_program_holds_is_not_taken_for_a_full_disk() {
-        for (code, said) in [(5, "another program"), (6, "another program"), (13, "disk is full")] {
+    fn a_file_that_others_keep_busy_is_not_taken_for_a_full_disk() {
+        for (code, said) in [(5, "kept it busy"), (6, "kept it busy"), (13, "disk is full")] {
             let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             let error = RegistryError::Sql { path: "/r".into(), source };
             assert!(error.help().unwrap().contains(said), "{code}: {:?}", error.help());

@@ -483,7 +483,7 @@ fn two_hundred_processes_that_are_killed_leave_nothing_held_and_nothing_beyond_t
     let refused = fs::read_to_string(home.path().join("refused")).unwrap();
     let refused = |limit: &str| refused.lines().filter(|line| *line == limit).count();
     let seen = [refused("tokens"), refused("spawns"), held, looks];
-    assert!(seen.iter().all(|times| *times > 100), "{seen:?}");
+    assert!(seen.iter().all(|times| *times > 50), "{seen:?}");
     assert_eq!(sums(&registry, WIDE).spawns, PLACES);
 }
 

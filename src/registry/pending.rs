@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::approver::{Approver, place_from, place_of};
-use super::db::Registry;
+use super::db::{Registry, wait_for_turn};
 use super::env_digests::EnvDigests;
 use super::error::RegistryError;
 use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
@@ -125,6 +125,7 @@ impl Registry {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
+        let _turn = wait_for_turn(&path);
         let step =
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         make_room(&step, asked.plan.len(), fail)?;

@@ -14,6 +14,8 @@ use rusqlite::{Transaction, TransactionBehavior};
 use super::approver::Approver;
 use super::db::Registry;
 #[cfg(any(feature = "code", test))]
+use super::db::wait_for_turn;
+#[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
 #[cfg(any(feature = "code", test))]
 use super::error::RegistryError;
@@ -64,6 +66,7 @@ impl Registry {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
+        let _turn = wait_for_turn(&path);
         let step =
             self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         let plan = asked.tool.as_ref().map_or(0, |tool| tool.plan.len());
