@@ -40,7 +40,9 @@ impl Answer {
             Value::Object(map) => map,
             other => [("data".to_owned(), other)].into_iter().collect(),
         };
-        for_a_client(structured.get_mut("help"));
+        if let Some(help) = structured.get_mut("help") {
+            for_a_client(help);
+        }
         let is_error = structured.get("status").is_some_and(|status| status == "error");
         Self { structured, is_error, signal: None }
     }

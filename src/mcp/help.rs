@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 /// Puts calls in the place of what a person types, in the help of an answer or of a failure.
-pub(super) fn for_a_client(told: Option<&mut Value>) {
-    if let Some(Value::String(help)) = told {
+pub(super) fn for_a_client(told: &mut Value) {
+    if let Value::String(help) = told {
         *help = with_calls(help);
     }
 }
@@ -12,7 +12,7 @@ pub(super) fn for_a_client(told: Option<&mut Value>) {
 /// The same of a text, in which whatever is typed stands between two backticks.
 fn with_calls(help: &str) -> String {
     let parts: Vec<&str> = help.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return help.to_owned();
     }
     let told = parts.iter().enumerate().map(|(at, part)| match at % 2 {

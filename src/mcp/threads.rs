@@ -13,6 +13,7 @@ use super::help::for_a_client;
 use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
+use crate::parse::kept_json;
 use crate::rye::{KnownRun, Rye, listed_runs, threads_from_outside, waiting_above};
 use crate::thread::{ThreadError, duration_limit};
 
@@ -73,7 +74,9 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
 /// One as JSON, without the conversation.
 fn row(known: &KnownRun) -> Map<String, Value> {
     let mut row = known.to_json();
-    for_a_client(row.get_mut("failure").and_then(|failure| failure.get_mut("help")));
+    if let Some(help) = row.get_mut("failure").and_then(|failure| failure.get_mut("help")) {
+        for_a_client(help);
+    }
     row
 }
 
@@ -118,7 +121,7 @@ fn show(rye: &Rye, known: &KnownRun) -> Result<Answer, Refusal> {
             let (mut events, mut left_out) = (Vec::new(), 0_usize);
             for line in lines.filter(|line| !line.is_empty()) {
                 // A line that is not JSON is told by `rye thread verify`; a half one may be last.
-                let Ok(event) = serde_json::from_slice::<Value>(line) else { continue };
+                let Some(event) = kept_json(line) else { continue };
                 if event.get("event").is_none() {
                     continue;
                 }

@@ -31,7 +31,7 @@ mod reach;
 mod signed_before;
 mod tool;
 
-pub(crate) use data::{json, json_of, kind, yaml, yaml_position};
+pub(crate) use data::{json, json_of, kept_json, kind, yaml, yaml_position};
 pub(crate) use directive::{
     Directive, DirectiveContext, DirectiveOutput, Input, InputType, metadata_range,
 };

@@ -285,7 +285,7 @@ impl Approvals<'_> {
                     return Err(RegistryError::Rejected { id: id.to_owned(), why: result }.into());
                 }
                 PendingState::Done => {
-                    return Ok(Ok(crate::parse::json(&result).unwrap_or(Value::Null)));
+                    return Ok(Ok(crate::parse::kept_json(result.as_bytes()).unwrap_or_default()));
                 }
                 PendingState::Lost => {
                     return Err(RegistryError::Lost { id: id.to_owned() }.into());

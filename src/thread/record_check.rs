@@ -10,6 +10,7 @@ use super::thread_id::ThreadId;
 use crate::base::text::{counted, escape_line};
 use crate::base::{Digest, Digesting, Timestamp, canon};
 use crate::id::Fingerprint;
+use crate::parse::kept_json;
 use crate::verify::{Envelope, PayloadType, PublicKey};
 
 /// What does not hold in a record.
@@ -152,8 +153,7 @@ fn goes_on(line: &[u8], status: &str) -> bool {
         return false;
     }
     let is_whole = line.ends_with(b"\n");
-    let event = serde_json::from_slice::<Value>(line).ok();
-    event.map_or(!is_whole, |event| {
+    kept_json(line).map_or(!is_whole, |event| {
         let has_ended = status == "waiting" && event["event"] == THREAD_ENDED;
         event["event"] == THREAD_RESUMED || has_ended
     })

@@ -11,6 +11,7 @@ use crate::base::bytes::{Bounded, read_plain, write_atomic};
 use crate::base::canon;
 use crate::base::limits::THREAD_FILE_BYTES;
 use crate::id::Fingerprint;
+use crate::parse::kept_json;
 use crate::verify::{Envelope, KeyPair, PayloadType, PublicKey};
 
 pub(super) const THREAD_FILE: &str = "thread.json";
@@ -61,7 +62,7 @@ pub(super) fn check_thread_file(
     key_of: &dyn Fn(Fingerprint) -> Result<PublicKey, RecordFinding>,
 ) -> Result<Option<Value>, RecordFinding> {
     let first = proven.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let started: Value = serde_json::from_slice(first).unwrap_or_default();
+    let started = kept_json(first).unwrap_or_default();
     if started["event"] != THREAD_STARTED || started.get("version").is_none() {
         return Ok(None);
     }
@@ -82,6 +83,6 @@ pub(super) fn check_thread_file(
     }
     match SHARED.into_iter().find(|name| document[*name] != started[*name]) {
         Some(name) => Err(wrong(&format!("says another `{name}` than the record"))),
-        None => Ok(serde_json::from_slice(&text).ok()),
+        None => Ok(kept_json(&text)),
     }
 }

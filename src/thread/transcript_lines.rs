@@ -13,6 +13,7 @@ use super::thread_file::THREAD_STARTED;
 use super::thread_id::ThreadId;
 use crate::base::bytes::{open_plain, read_end};
 use crate::base::limits::{THREAD_END_BYTES, THREAD_LINE_BYTES};
+use crate::parse::kept_json;
 
 /// The last event with that name.
 pub(crate) fn last_event(lines: &[u8], name: &str) -> Option<Value> {
@@ -21,7 +22,7 @@ pub(crate) fn last_event(lines: &[u8], name: &str) -> Option<Value> {
 
 fn last_event_where(lines: &[u8], is_it: impl Fn(&Value) -> bool) -> Option<Value> {
     let events = lines.split(|byte| *byte == b'\n').rev();
-    let mut events = events.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let mut events = events.filter_map(kept_json);
     events.find(is_it)
 }
 

@@ -23,6 +23,46 @@ fn with_a_blob() -> (World, String) {
     (world, told["thread_id"].as_str().unwrap().to_owned())
 }
 
+/// Objects with keys that the library for JSON takes for its own, and a deep one.
+pub fn odd_objects() -> [String; 4] {
+    [
+        r#"{"$serde_json::private::Number":"17"}"#.into(),
+        r#"{"$serde_json::private::RawValue":"[1]"}"#.into(),
+        r#"{"$serde_json::private::RawValue":"nonsense"}"#.into(),
+        "{\"a\":".repeat(62) + "{}" + &"}".repeat(62),
+    ]
+}
+
+#[test]
+fn what_a_model_hands_over_is_told_and_read_from_its_record_as_it_was_whatever_its_keys_are() {
+    for object in odd_objects() {
+        let arguments = format!("{{\"o\":{object}}}");
+        let hands_over = call("directive_return", &json!(arguments));
+        let turns = json!([hands_over, hands_over]);
+        let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+        let text = directive("go", "turns=\"9\"", ONLY_ECHO);
+        let text = text.replace("name=\"n\" type=\"integer\"", "name=\"o\" type=\"object\"");
+        world.signed(".ai/directives/acme/go.md", &text);
+        // These tests read JSON with that library too, so the text is looked at.
+        let tells = |args: &[&str]| {
+            let said = world.rye(args);
+            assert_eq!(said.status, 0, "{args:?} {object}: {said:?}");
+            let wanted = format!("\"outputs\":{arguments}");
+            assert!(said.stdout.contains(&wanted), "{args:?} {wanted}: {said:?}");
+        };
+        tells(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
+        let all = rows(&world);
+        let id = all[0]["thread_id"].as_str().unwrap();
+        tells(&["thread", "wait", id, "--json"]);
+        tells(&["thread", "export", id]);
+        tells(&["thread", "show", id, "--json"]);
+        tells(&["thread", "tail", id, "--json"]);
+        assert_eq!(verify(&world, id).0, 0, "{object}");
+        // Whoever goes on with it reads it too.
+        tells(&["thread", "resume", id, "again", "--json"]);
+    }
+}
+
 fn verify(world: &World, id: &str) -> (i32, Value) {
     world.json(&["thread", "verify", id])
 }

@@ -1,4 +1,4 @@
-//! Caps of what is kept of a thread.
+//! Caps of what is kept of a thread or a detached run.
 
 /// How often a process tries to lock what it registers: whoever looks has the lock for a moment.
 pub(crate) const LOCK_TRIES: u32 = 40;
@@ -21,3 +21,7 @@ pub(crate) const THREAD_LINE_BYTES: usize = 64 << 20;
 /// How much of the end of a record is read for why its thread failed, in bytes: a failure in words,
 /// with its help and its values, and the checkpoint behind it.
 pub(crate) const THREAD_END_BYTES: u64 = 256 << 10;
+/// Deepest nesting of JSON that rye wrote: what it was given stands some levels deeper there.
+pub(crate) const KEPT_DEPTH: usize = 2 * super::DATA_DEPTH;
+/// Most values of JSON that rye wrote: what it was given stands beside its own.
+pub(crate) const KEPT_NODES: usize = 2 * super::JSON_NODES;

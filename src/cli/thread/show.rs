@@ -9,6 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
+use crate::parse::kept_json;
 use crate::registry::{PendingState, ThreadRow};
 use crate::rye::{KnownRun, Rye, threads_from_outside};
 use crate::thread::{Awaited, duration_limit};
@@ -20,7 +21,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let (_, transcript) = threads_from_outside(&rye)?.show(id)?;
     // A line that is not JSON is told by `rye thread verify`; a half one may be the last.
     let lines = transcript.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let events = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let events = lines.filter_map(kept_json);
     let events = events.filter(|event| event.get("event").is_some());
     if out.is_json() {
         let mut fields = known.to_json();

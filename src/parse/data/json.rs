@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::too_deep;
-use crate::base::limits::{DATA_DEPTH, JSON_NODES};
+use crate::base::limits::{DATA_DEPTH, JSON_NODES, KEPT_DEPTH, KEPT_NODES};
 use crate::base::text::{escape_line, position};
 use crate::parse::error::{PARSE_JSON, PARSE_LIMIT, ParseFault};
 
@@ -26,7 +26,18 @@ pub(crate) fn json(text: &str) -> Result<Value, ParseFault> {
 /// # Errors
 /// As [`json`].
 pub(crate) fn json_of(text: &str, most: usize) -> Result<Value, ParseFault> {
-    let mut reader = Reader { text, at: 0, nodes: 0, most };
+    read(text, most, DATA_DEPTH)
+}
+
+/// Reads a line of a record, or another text that rye keeps: what [`json`] read stands in it some
+/// levels deeper, and beside others. `None` for what is not JSON, as for a line that is half
+/// written.
+pub(crate) fn kept_json(text: &[u8]) -> Option<Value> {
+    read(std::str::from_utf8(text).ok()?, KEPT_NODES, KEPT_DEPTH).ok()
+}
+
+fn read(text: &str, most: usize, deepest: usize) -> Result<Value, ParseFault> {
+    let mut reader = Reader { text, at: 0, nodes: 0, most, deepest };
     let value = reader.value(0).and_then(|value| {
         reader.space();
         let rest = reader.at < text.len();
@@ -41,6 +52,7 @@ struct Reader<'t> {
     /// Values begun so far.
     nodes: usize,
     most: usize,
+    deepest: usize,
 }
 
 fn fault(why: &str) -> ParseFault {
@@ -75,8 +87,8 @@ impl<'t> Reader<'t> {
             ));
         }
         match self.peek() {
-            Some(b'{') if depth < DATA_DEPTH => self.object(depth + 1),
-            Some(b'[') if depth < DATA_DEPTH => self.array(depth + 1),
+            Some(b'{') if depth < self.deepest => self.object(depth + 1),
+            Some(b'[') if depth < self.deepest => self.array(depth + 1),
             Some(b'{' | b'[') => Err(too_deep()),
             Some(b'"') => Ok(Value::String(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.number(),
@@ -179,7 +191,7 @@ impl<'t> Reader<'t> {
 
 #[cfg(test)]
 mod tests {
-    use super::{JSON_NODES, json};
+    use super::{DATA_DEPTH, JSON_NODES, json, kept_json};
     use crate::base::text::Position;
     use serde_json::Value;
 
@@ -256,6 +268,29 @@ mod tests {
         // Reading stopped at the first value beyond the bound.
         let column = "[".len() + 2 * (JSON_NODES - 1) + 1;
         assert_eq!(fault.position, Some(Position { line: 1, column }));
+    }
+
+    #[test]
+    fn what_was_read_is_read_back_from_where_rye_keeps_it_whatever_its_keys_are() {
+        let deep = "[".repeat(DATA_DEPTH) + &"]".repeat(DATA_DEPTH);
+        let wide = format!("[{}0]", "0,".repeat(JSON_NODES - 2));
+        for text in [
+            r#"{"$serde_json::private::Number":"17"}"#,
+            r#"{"$serde_json::private::RawValue":"[1]"}"#,
+            r#"{"$serde_json::private::RawValue":"nonsense"}"#,
+            &deep,
+            &wide,
+        ] {
+            let value = json(text).unwrap();
+            let line = serde_json::json!({"event": "x", "outputs": {"o": value}}).to_string();
+            let read = kept_json(format!("{line}\n").as_bytes()).unwrap();
+            assert_eq!(read["outputs"]["o"], value, "{text:.60}");
+            assert_eq!(kept_json(&line.as_bytes()[..line.len() - 1]), None, "it is half written");
+        }
+        let deeper = "[".repeat(3 * DATA_DEPTH) + &"]".repeat(3 * DATA_DEPTH);
+        for text in [b"".as_slice(), b"\n", b"\"\xff\"", deeper.as_bytes()] {
+            assert_eq!(kept_json(text), None);
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!
 //! Invariants
 //! - A duplicate key is an error; so is a key that is not a string.
-//! - Nothing nests deeper than `DATA_DEPTH`; nothing grows beyond its file by aliases.
+//! - Nothing nests deeper than `DATA_DEPTH`, nor what rye keeps than `KEPT_DEPTH`; nothing grows
+//!   beyond its file by aliases.
 //! - Numbers keep the digits they were written with; NaN and infinities are refused.
 
 #[cfg(any(test, feature = "fuzz"))]
@@ -23,7 +24,7 @@ use crate::base::limits::{DATA_DEPTH, DATA_SIGNS};
 use crate::base::text::unfit;
 use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
 
-pub(crate) use json::{json, json_of};
+pub(crate) use json::{json, json_of, kept_json};
 pub(crate) use number::{decimal, radix};
 pub(crate) use position::yaml_position;
 pub(crate) use toml::toml;

@@ -85,7 +85,7 @@ impl Launcher {
 
     /// Starts one run in the folder that it was asked for in.
     fn start(&mut self, id: String, request: &str) -> Result<(), RegistryError> {
-        let asked: Option<DetachedRequest> = serde_json::from_str(request).ok();
+        let asked = DetachedRequest::from_text(request);
         let cwd = asked.as_ref().map_or(Path::new("/"), |asked| &asked.cwd);
         match start(DETACHED_RUN, &self.vars, cwd, request) {
             Ok(child) => self.children.push((id, child)),

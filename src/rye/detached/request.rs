@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::base::json::object;
 use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
+use crate::parse::kept_json;
 use crate::plan::{PlanFile, SandboxChoice};
 use crate::rye::run::Request;
 use crate::thread::ThreadId;
@@ -24,6 +26,7 @@ pub(super) struct DetachedRequest {
     /// `--project`, as it was given.
     pub(super) project: Option<PathBuf>,
     pub(super) item: String,
+    #[serde(skip_deserializing)]
     params: Map<String, Value>,
     thread: String,
     locked: bool,
@@ -34,8 +37,10 @@ pub(super) struct DetachedRequest {
     /// The plan file of a tool.
     plan: Option<String>,
     /// What was verified of a thread.
+    #[serde(skip_deserializing)]
     verified: Option<Value>,
     model: Option<String>,
+    #[serde(skip_deserializing)]
     limits: Map<String, Value>,
 }
 
@@ -87,6 +92,17 @@ impl DetachedRequest {
             model: request.model.clone(),
             limits: request.limits.clone(),
         }
+    }
+
+    /// Reads what was told; `None` where it is not as rye writes it.
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let mut told = object(kept_json(text.as_bytes())?);
+        // The library mistakes an object with a certain private key for another value.
+        let [params, verified, limits] =
+            ["params", "verified", "limits"].map(|key| told.shift_remove(key));
+        let asked: Self = serde_json::from_value(told.into()).ok()?;
+        let verified = verified.filter(|verified| !verified.is_null());
+        Some(Self { params: object(params?), verified, limits: object(limits?), ..asked })
     }
 
     /// The run that is asked for.

@@ -6,6 +6,7 @@ use super::outcome::failure_of;
 use super::{Threads, VerifiedThread};
 use crate::base::json::object;
 use crate::diagnostic::Failure;
+use crate::parse::kept_json;
 use crate::thread::{THREAD_ENDED, last_event};
 
 /// A thread with its whole conversation, and how much of it is proven.
@@ -47,6 +48,6 @@ impl Threads<'_> {
 /// The events among the lines of a transcript; one that is half written is none.
 fn events(lines: &[u8]) -> Vec<Value> {
     let lines = lines.split(|byte| *byte == b'\n');
-    let lines = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let lines = lines.filter_map(kept_json);
     lines.filter(|line| line.get("event").is_some()).collect()
 }

@@ -459,7 +459,7 @@ pub(super) fn known(
         Some(row) => Some(placed(threads, row, &parsed(id)?)?),
         None => None,
     };
-    let report = report.and_then(|text| crate::parse::json(&text).ok());
+    let report = report.and_then(|text| crate::parse::kept_json(text.as_bytes()));
     let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;
     let is_earlier = thread.is_some() && detached.as_ref().is_some_and(|run| run.is_earlier);
     let (report, earlier) = if is_earlier { (None, report) } else { (report, None) };

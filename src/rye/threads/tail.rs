@@ -11,6 +11,7 @@ use super::outcome::{RunEnd, end_of};
 use super::{Threads, parsed};
 use crate::base::durations::TAIL_LOOK_MS;
 use crate::diagnostic::Failure;
+use crate::parse::kept_json;
 use crate::thread::{LiveText, THREAD_ENDED, TranscriptLines, is_uuid};
 
 /// Why nothing more is told of a thread.
@@ -131,6 +132,5 @@ fn tell_words(
 
 /// What a line of a transcript tells; a checkpoint tells nothing.
 fn event(line: &[u8]) -> Option<Value> {
-    let event: Value = serde_json::from_slice(line).ok()?;
-    event.get("event").is_some().then_some(event)
+    kept_json(line).filter(|event| event.get("event").is_some())
 }

@@ -9,6 +9,7 @@ use super::Threads;
 use super::life::{KnownRun, is_asked_to_stop};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::StopWatch;
+use crate::parse::kept_json;
 use crate::registry::{DetachedEnd, DetachedRow, PendingState, Registry, RegistryError};
 use crate::report::error_json;
 use crate::rye::facade::{Rye, moment};
@@ -42,7 +43,7 @@ pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settl
             match request.row.state {
                 PendingState::Waiting => return Ok(Settled::AsBefore),
                 PendingState::Approved => return Ok(Settled::Approved),
-                PendingState::Done => (None, crate::parse::json(&result).unwrap_or_default()),
+                PendingState::Done => (None, kept_json(result.as_bytes()).unwrap_or_default()),
                 PendingState::Rejected => {
                     (Some(RegistryError::Rejected { id, why: result }), Value::Null)
                 }

@@ -309,7 +309,7 @@ impl ThreadCalls<'_> {
             // It ran in a process that was killed before its thread was told.
             PendingState::Done => {
                 let result = request.result.unwrap_or_default();
-                let result = crate::parse::json(&result).unwrap_or_default();
+                let result = crate::parse::kept_json(result.as_bytes()).unwrap_or_default();
                 #[cfg(feature = "code")]
                 if request.plan.is_empty() {
                     return told_as_kept(result);

@@ -252,7 +252,8 @@ pub fn reply(spoken: Spoken, words: &Words, turn: usize) -> Reply {
     Reply::Bytes((head(spoken) + &body(spoken, words, turn)).into_bytes())
 }
 
-/// A server that checks each request, and answers the nth as `answers` says.
+/// A server that checks each request, and answers the nth as `answers` says. Whoever drops it is
+/// told what was wrong with any of them.
 pub struct Checked {
     pub server: Server,
     wrong: Arc<Mutex<Vec<String>>>,
@@ -311,8 +312,21 @@ impl Checked {
     /// The bodies of the requests, all of which were of the published shape.
     #[track_caller]
     pub fn requests(&self) -> Vec<Value> {
-        assert_eq!(*self.wrong.lock().unwrap(), [""; 0]);
+        self.check();
         self.server.seen().iter().map(Seen::json).collect()
+    }
+
+    #[track_caller]
+    fn check(&self) {
+        assert_eq!(*self.wrong.lock().unwrap(), [""; 0]);
+    }
+}
+
+impl Drop for Checked {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check();
+        }
     }
 }
 
