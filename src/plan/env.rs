@@ -55,6 +55,8 @@ pub(super) struct Env {
     hides_named: bool,
     /// Names and values of what rye adds to requests in the tool's place; the child gets none.
     of_services: BTreeMap<String, String>,
+    /// Values of others, which it is told of and must not show either.
+    of_others: Vec<String>,
 }
 
 impl Env {
@@ -141,6 +143,7 @@ impl Env {
             named,
             hides_named,
             of_services,
+            of_others: Vec::new(),
         })
     }
 
@@ -222,7 +225,13 @@ impl Env {
         let named = self.named.iter().filter(move |_| with_named);
         let named = named.filter_map(|name| self.host.get(name));
         let named = named.filter(|value| value.len() >= NAMED_SHOWN);
-        secrets.chain(named).chain(self.of_services.values()).map(String::as_str)
+        let rest = self.of_services.values().chain(&self.of_others);
+        secrets.chain(named).chain(rest).map(String::as_str)
+    }
+
+    /// Adds values that are shown as little as its own.
+    pub(super) fn hide(&mut self, values: &[String]) {
+        self.of_others.extend_from_slice(values);
     }
 
     /// The templates of the links.

@@ -9,9 +9,9 @@ use super::checked_thread::CheckedThread;
 use super::detached::DetachedReport;
 use super::error::ReceiptError;
 use super::thread::ThreadReport;
-use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::limits::OUTPUT_BYTES;
+use crate::base::{Digest, Mask};
 use crate::diagnostic::{Code, Diagnostic, ExitStatus};
 use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure, new_repositories_text};
 use crate::host::Refusal;
@@ -23,6 +23,9 @@ use crate::verify::{Integrity, Source};
 /// One sentence that goes with every directive that is handed to an agent.
 const INSTRUCTIONS: &str =
     "Follow the directions in `your_directions` now, step by step, to their end.";
+
+/// What rye itself says in the report of a tool, by which others go on.
+const OF_RYE: [&str; 5] = ["status", "code", "type", "item_id", "chain"];
 
 /// One link of a chain, for `--chain-details`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -246,6 +249,19 @@ impl Report {
             out.insert("trace".into(), json!(trace));
         }
         Value::Object(out)
+    }
+
+    /// The same for what is kept, or told to a model: with no value that a tool named of the host,
+    /// since whoever shows it later knows none of them.
+    pub(crate) fn to_masked_json(&self, elapsed: Duration) -> Value {
+        let shown = self.to_json(elapsed, false, None);
+        let Self::Tool(tool) = self else { return shown };
+        let mask = Mask::new(tool.plan.private_values());
+        let members = object(shown).into_iter().map(|(key, value)| {
+            let is_of_rye = OF_RYE.contains(&key.as_str());
+            (key, if is_of_rye { value } else { mask.value(value) })
+        });
+        Value::Object(members.collect())
     }
 }
 

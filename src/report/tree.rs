@@ -83,8 +83,8 @@ fn describe(event: &Event) -> (&'static str, String) {
             let allowed = if *permitted { ", which you allowed" } else { "" };
             ("interpreter", format!("{var}{path}{real}{allowed}{}", passed(passed_over)))
         }
-        Event::External { folders, passed_over } => {
-            ("external", format!("{}{}", folders.join(" "), passed(passed_over)))
+        Event::External { folders, passed_over: over } => {
+            ("external", folders.join(" ") + &passed(over))
         }
         Event::Sandbox { in_force } => ("sandbox", sandbox_text(in_force)),
         Event::TimeLimit { limit } => ("limit", limit_text(limit)),
@@ -107,8 +107,7 @@ fn describe(event: &Event) -> (&'static str, String) {
         }
         Event::ServerStarted { item_id, pid } => ("server", format!("{item_id} started as {pid}")),
         Event::ServerEnded { item_id, why, restart_ms } => {
-            let why = escape_line(why);
-            let wait = ms_text(*restart_ms);
+            let (why, wait) = (escape_line(why), ms_text(*restart_ms));
             ("server", format!("{item_id}: {why}; not started again for {wait}"))
         }
         Event::Wait { wait_ms } => ("wait", format!("{} before the next try", ms_text(*wait_ms))),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::thread_record::odd_objects;
 use crate::threads::{call, hand_over};
 use crate::world::World;
 
@@ -96,6 +97,50 @@ fn a_tool_runs_on_in_a_session_of_its_own_and_is_waited_for_by_its_id() {
     }
     let text = world.rye(&["thread", "wait", &id]);
     assert_eq!((text.status, text.stdout.as_str()), (0, "{\n  \"n\": 1\n}\n"), "{text:?}");
+}
+
+#[test]
+fn a_detached_tool_is_given_and_gives_what_one_that_is_waited_for_does_whatever_its_keys_are() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/cat.sh", &tool("cat\n"));
+    for object in odd_objects() {
+        let input = format!("x:={object}");
+        let args = ["execute", "tool:acme/cat", "-i", &input, "--json"];
+        // These tests read JSON with the library that has these keys, so the text is looked at.
+        let wanted = format!("\"data\":{{\"x\":{object}}}");
+        let inline = world.rye(&args);
+        assert!(inline.status == 0 && inline.stdout.contains(&wanted), "{inline:?}");
+        let id = id_of(&world.json(&[&args[..4], &["--async"]].concat()).1);
+        let waited = world.rye(&["thread", "wait", &id, "--json"]);
+        assert!(waited.status == 0 && waited.stdout.contains(&wanted), "{wanted}: {waited:?}");
+    }
+}
+
+/// Whoever shows it later, at a terminal or in a pipe, knows none of the values.
+#[test]
+fn f08_what_a_detached_tool_gives_is_kept_and_shown_without_its_secrets() {
+    let world = World::new().env("ACME_KEY", "canary-31c7d0").env("NO_COLOR", "1");
+    let body = "printf '{\"key\": \"%s\"}\\n' \"$ACME_KEY\"\n";
+    let text = tool(body).replace("# ///\nprintf", "# secrets = [\"ACME_KEY\"]\n# ///\nprintf");
+    world.signed(".ai/tools/acme/tells.sh", &text);
+    let (status, inline) = world.json(&["execute", "tool:acme/tells"]);
+    assert_eq!((status, &inline["data"]), (0, &json!({"key": "canary-31c7d0"})), "{inline}");
+    let id = id_of(&start(&world, &["tool:acme/tells"]));
+    let (status, waited) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &waited["data"]), (0, &json!({"key": "***"})), "{waited}");
+    for verb in ["wait", "show", "tail"] {
+        let args = ["thread", verb, id.as_str()];
+        let in_json = [&args[..], &["--json"]].concat();
+        for said in [world.rye(&args), world.rye(&in_json), world.rye_at_a_terminal("", &args)] {
+            assert_eq!(said.status, 0, "{verb}: {said:?}");
+            assert!(said.stdout.contains("***"), "{verb}: {said:?}");
+            assert!(!format!("{said:?}").contains("canary-31c7d0"), "{verb}: {said:?}");
+        }
+    }
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let kept = "SELECT report FROM detached";
+    let kept: String = db.query_row(kept, [], |row| row.get(0)).unwrap();
+    assert!(kept.contains("***") && !kept.contains("canary-31c7d0"), "{kept}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn run() -> Option<()> {
     // answered. It may be gone, which changes nothing.
     let _ = say_ready();
     let start = Instant::now();
-    let asked: DetachedRequest = serde_json::from_str(&told().ok()?).ok()?;
+    let asked = DetachedRequest::from_text(&told().ok()?)?;
     let mut registry = Registry::open(&asked.user).ok()?;
     // It may have been stopped, or taken for dead, while it came to be.
     if !registry.detached().claim(&asked.id).ok()? {
@@ -131,11 +131,10 @@ fn told_as_cancelled(failed: Failed, id: &str) -> Failed {
 }
 
 fn came(report: &Report, start: Instant) -> RunEnd {
-    let told = report.to_json(start.elapsed(), false, None);
+    let told = report.to_masked_json(start.elapsed());
     let code = told["code"].as_str().map(str::to_owned);
     // A thread that waits says so itself.
-    let pending = told["pending"]["id"].as_str().filter(|_| matches!(report, Report::Tool(_)));
-    let pending = pending.map(str::to_owned);
+    let pending = report.pending_id().filter(|_| report.is_tool()).map(str::to_owned);
     let state = match (&code, &pending) {
         (Some(_), _) => "failed",
         (None, Some(_)) => "waiting",

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::error::HookError;
 use super::in_force::{HookLoaders, VerifiedHook};
-use crate::base::Digest;
 use crate::base::json::object;
+use crate::base::{Digest, Mask};
 use crate::diagnostic::Failure;
 use crate::exec_protocol::{HookVerdict, envelope, verdict};
 use crate::execute::{ExecuteError, Outcome};
@@ -26,6 +26,8 @@ pub(in crate::rye) struct CallHooks<'a> {
     /// In the order in which they are asked.
     armed: Vec<VerifiedHook>,
     notes: RefCell<Vec<HookNote>>,
+    /// What a hook sees in an answer and must not pass on in what it says of it.
+    hidden: Vec<String>,
 }
 
 impl<'a> CallHooks<'a> {
@@ -35,11 +37,22 @@ impl<'a> CallHooks<'a> {
         call_id: String,
         armed: Vec<VerifiedHook>,
     ) -> Self {
-        Self { loaders, call, call_id, armed, notes: RefCell::default() }
+        Self { loaders, call, call_id, armed, notes: RefCell::default(), hidden: Vec::new() }
     }
 }
 
 impl CallHooks<'_> {
+    /// From here on nothing that a hook says of the call shows one of these values, which the tool
+    /// is given of the host. A hook may be shown an answer as JSON, where a value has another
+    /// spelling.
+    pub(in crate::rye) fn hide<'v>(&mut self, values: impl Iterator<Item = &'v str>) {
+        let in_json = |value: &str| {
+            let spelled = Value::from(value).to_string();
+            spelled[1..spelled.len() - 1].to_owned()
+        };
+        self.hidden = values.flat_map(|value| [value.to_owned(), in_json(value)]).collect();
+    }
+
     /// In a dry run: who would be asked.
     pub(in crate::rye) fn announce(&self) {
         for armed in &self.armed {
@@ -228,7 +241,8 @@ impl CallHooks<'_> {
             let start = Instant::now();
             let payload = envelope(&armed.hook, phase, parts);
             let loader = self.loaders.for_space(armed.source.space());
-            let (verdict, reason) = match loader.rye.hooks().tell(loader, armed, payload) {
+            let hooks = loader.rye.hooks();
+            let (verdict, reason) = match hooks.tell(loader, armed, payload, &self.hidden) {
                 Ok(()) => ("told", String::new()),
                 // Whatever goes wrong with it changes nothing.
                 Err(failure) => ("not_told", failure.to_string()),
@@ -248,7 +262,7 @@ impl CallHooks<'_> {
         let start = Instant::now();
         let payload = envelope(&armed.hook, phase, parts);
         let loader = self.loaders.for_space(armed.source.space());
-        let said = match loader.rye.hooks().ask(loader, armed, payload) {
+        let said = match loader.rye.hooks().ask(loader, armed, payload, &self.hidden) {
             Ok(Ok(outcome)) => match &outcome.failure {
                 Some(failure) => Err(failure.message.clone()),
                 None => verdict(&outcome.data, &armed.hook),
@@ -267,6 +281,7 @@ impl CallHooks<'_> {
             }
             other => other,
         };
+        let mask = Mask::new(self.hidden.iter().map(String::as_str));
         match said {
             Ok(HookVerdict::Allow { replace, metadata }) => {
                 let word = if replace.is_some() { "replace" } else { "allow" };
@@ -275,14 +290,16 @@ impl CallHooks<'_> {
                 let both = replace.iter().flatten().next().and_then(|(part, is)| {
                     shown.and_then(|shown| shown.get(part)).map(|was| (was, is))
                 });
-                self.note(armed, phase, metadata, both);
+                self.note(armed, phase, mask.value(metadata), both);
                 Ok(replace)
             }
             Ok(HookVerdict::Deny { reason, enforced, metadata }) => {
+                let (reason, metadata) = (mask.text(&reason), mask.value(metadata));
                 self.record(armed, phase, "deny", &reason, start.elapsed());
                 Err(self.refusal(armed, phase, reason, enforced, metadata))
             }
             Err(why) => {
+                let why = mask.text(&why);
                 self.record(armed, phase, "deny", &why, start.elapsed());
                 Err(self.denied(armed, phase, why))
             }

@@ -4,7 +4,7 @@
 //! person see every call; those of the project see calls of the project's own tools. None shadows
 //! another. One that cannot be asked denies what it may have judged.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
@@ -332,7 +332,7 @@ impl Hooks<'_> {
         let envelope = envelope(&armed.hook, phase, &parts.collect::<Vec<_>>());
         let filters = armed.hook.filters;
         let failed = |why: String, tail: String| HookFailure { why, tail, filters };
-        let outcome = match self.ask(loader, &armed, envelope)? {
+        let outcome = match self.ask(loader, &armed, envelope, &[])? {
             Ok(outcome) => outcome,
             Err(error) => {
                 let tail = error.data().remove("stderr_tail");
@@ -349,6 +349,8 @@ impl Hooks<'_> {
         })
     }
 
+    /// Neither a fault of its answer nor its standard error shows a value that is `hidden`.
+    ///
     /// # Errors
     /// What is wrong before it is started; how it ended is the inner result.
     pub(super) fn ask(
@@ -356,25 +358,31 @@ impl Hooks<'_> {
         loader: Loader<'_>,
         armed: &VerifiedHook,
         payload: Map<String, Value>,
+        hidden: &[String],
     ) -> Result<Result<Outcome, ExecuteError>, Failure> {
-        let plan = plan(loader, armed, payload)?;
+        let plan = plan(loader, armed, payload, loader.policy.time_left())?;
+        // An answer that it replaces may hold what the tool's own answer may.
+        let mask = Mask::new(plan.private_values());
+        let plan = plan.hiding(hidden);
         // A hook is a program, which asks nobody.
         let request = Request::new(plan.item().to_string());
         let caller = Caller { request: &request, run_id: "", for_record: false, can_wait: false };
         let ended = self.rye.runs().execute(&plan, caller, None, &Quiet);
         // What it says of a call is shown to whoever made it.
-        let mask = Mask::new(plan.private_values());
         Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))
     }
 
-    /// Starts a hook that is only told, and goes on.
+    /// Starts a hook that is only told, and goes on; its standard error shows no value that is
+    /// `hidden`.
     pub(super) fn tell(
         self,
         loader: Loader<'_>,
         armed: &VerifiedHook,
         payload: Map<String, Value>,
+        hidden: &[String],
     ) -> Result<(), Failure> {
-        let plan = plan(loader, armed, payload)?;
+        // Nobody waits for it, so it has all the time that it says itself.
+        let plan = plan(loader, armed, payload, None)?.hiding(hidden);
         let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
         let place = self.rye.observers.place().ok_or_else(busy)?;
         let fallback = pin_fallback(self.rye);
@@ -398,13 +406,14 @@ fn plan(
     loader: Loader<'_>,
     armed: &VerifiedHook,
     payload: Map<String, Value>,
+    timeout: Option<Duration>,
 ) -> Result<Plan, Failure> {
     let valid = valid_here(loader.chain(armed.source.clone(), armed.tool.clone(), &Quiet)?)?;
     let run_id = crate::rye::run::run_id();
     let params = Params::check(armed.item(), None, payload, None)?;
     // What a project says of its runs is not for those who judge it.
     let project_shortens = armed.source.space() == Space::Project;
-    let machine = PlanContext { run_id: &run_id, project_shortens, ..loader.machine() };
+    let machine = PlanContext { run_id: &run_id, project_shortens, timeout, ..loader.machine() };
     Plan::build(&valid, params, &machine, &Quiet)
 }
 
