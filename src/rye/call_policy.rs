@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use super::facade::Rye;
 use super::listed_files::{ListedFiles, listers};
@@ -44,6 +45,8 @@ pub(crate) struct CallPolicy<'a> {
     lock_mode: LockMode,
     /// The thread whose model asks for the call.
     pub(super) thread: Option<ThreadId>,
+    /// When the time of that thread is over.
+    until: Option<Instant>,
     lock: OnceLock<Result<Lock, Failure>>,
     /// What each tool lists.
     listing: OnceLock<HashMap<Entry, ListedFiles>>,
@@ -71,6 +74,7 @@ impl<'a> CallPolicy<'a> {
             dev: rye.dev,
             lock_mode,
             thread: None,
+            until: None,
             lock: OnceLock::new(),
             listing: OnceLock::new(),
         }
@@ -79,6 +83,17 @@ impl<'a> CallPolicy<'a> {
     /// The same for a call of the model of a thread, if there is one.
     pub(super) fn in_thread(self, thread: Option<ThreadId>) -> Self {
         Self { thread, ..self }
+    }
+
+    /// The same, whose hooks are asked until then at most.
+    pub(super) fn until(self, until: Option<Instant>) -> Self {
+        Self { until, ..self }
+    }
+
+    /// How long a hook may take that is asked now, whatever it says itself.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        let left = self.until?.saturating_duration_since(Instant::now());
+        Some(left.max(Duration::from_millis(1)))
     }
 
     /// The same without dev mode and the lock: for texts that are being written.
@@ -106,6 +121,7 @@ impl<'a> CallPolicy<'a> {
             dev: DevMode(false),
             lock_mode,
             thread: self.thread.clone(),
+            until: self.until,
             lock: OnceLock::new(),
             listing: OnceLock::new(),
         };

@@ -252,7 +252,8 @@ impl Runs<'_> {
         let request = below.as_ref().unwrap_or(request);
         let thread = request.parent.as_ref().map(|parent| parent.id.clone());
         let policy = CallPolicy::new(self.rye, LockMode::from_flag(request.locked));
-        let policy = policy.in_thread(thread);
+        let until = request.parent.as_ref().and_then(|parent| parent.until);
+        let policy = policy.in_thread(thread).until(until);
         let loader = policy.loader(sink);
         let reach = request.grants.as_ref();
         let found = loader.find(&query).map_err(|failure| {
@@ -320,7 +321,8 @@ impl Runs<'_> {
         let run_id = run_id();
         let hook_policies = loader.policy.for_hooks();
         let call_id = request.call_id.as_ref().unwrap_or(&run_id);
-        let hooks = self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, call_id)?;
+        let mut hooks =
+            self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, call_id)?;
         if request.dry_run {
             hooks.announce();
         } else {
@@ -338,6 +340,7 @@ impl Runs<'_> {
         let for_record = request.for_record || !receipts.is_empty();
         let machine = PlanContext { for_record, ..context(&loader, request, &run_id) };
         let plan = Plan::build(&valid, params, &machine, loader.sink)?;
+        hooks.hide(plan.private_values());
         request.compare(&plan)?;
         let chain = valid.chain();
         let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());

@@ -199,7 +199,7 @@ fn marks_without_end_are_read_in_one_pass() {
     for text in
         ["rye:signed:", "rye:signed:v2 item=", "rye:signed:v2 item=a ext=b ", "rye:signed:20"]
     {
-        without_signatures(&text.repeat((1 << 20) / text.len()));
+        without_signatures(&text.repeat((1 << 18) / text.len()));
     }
     assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::converse::{Conversation, Running, counts, price, total};
 use super::model::{Asked, Lost, Message, TryAgain, Turn, TurnFault};
+use super::record::USAGE_IS_RESERVED;
 use super::watch::{ReplacedRequest, ShownRequest};
 use crate::base::money::cost;
 use crate::base::time::as_ms;
@@ -17,8 +18,30 @@ use crate::trace::{Event, ProviderFailure};
 /// The longest that one answer may take, however much time there is.
 const LONGEST_ANSWER: Duration = Duration::from_hours(24);
 
-/// What is held for one answer: tokens, and what they cost.
-type Held = (u64, u64);
+/// What is held for one answer, or booked for it.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    tokens: TokenCounts,
+    spend: u64,
+    /// Nobody said what it took, so it is all that was held.
+    is_reserved: bool,
+}
+
+impl Used {
+    /// As the ledger counts it: tokens of each kind together, and what they cost.
+    fn sums(self) -> (u64, u64) {
+        (total(self.tokens), self.spend)
+    }
+
+    /// Adds it to an event of the record.
+    fn note(self, event: &mut Value) {
+        event["usage"] = counts(self.tokens);
+        event["spend_micros"] = self.spend.into();
+        if self.is_reserved {
+            event[USAGE_IS_RESERVED] = true.into();
+        }
+    }
+}
 
 impl Running<'_> {
     /// Asks for the next turn; a provider that cannot answer now is asked again.
@@ -42,10 +65,12 @@ impl Running<'_> {
             system: &self.conversation.system,
             messages: &self.messages,
             round: self.turns + 1,
+            until: Instant::now() + self.time_left()?,
         };
         let judged = self.conversation.watcher.before_call(&shown);
         self.note_hooks()?;
-        let replaced = judged?;
+        // A hook that was ended with the time of the thread refused nothing.
+        let replaced = judged.or_else(|failure| self.time_left().and(Err(failure)))?;
         let messages = replaced.messages.as_ref();
         let messages: Option<Value> =
             messages.map(|messages| messages.iter().map(Message::to_json).collect());
@@ -69,6 +94,7 @@ impl Running<'_> {
             system: replaced.system.as_deref().unwrap_or(&self.conversation.system),
             messages: replaced.messages.as_deref().unwrap_or(&self.messages),
             round: self.turns + 1,
+            until: Instant::now() + time,
         };
         let asked = Asked {
             system: shown.system,
@@ -81,14 +107,14 @@ impl Running<'_> {
         };
         // Two bytes a token is less than any language takes, so this is the most that is read.
         let input = asked.bytes().div_ceil(2);
-        let tokens = input.saturating_add(answer_tokens);
         let dearest = prices.input.max(prices.cache_read).max(prices.cache_write);
         let spend = cost(input, dearest).saturating_add(cost(answer_tokens, prices.output));
+        let tokens = TokenCounts { input, output: answer_tokens, ..TokenCounts::default() };
+        let held = Used { tokens, spend, is_reserved: true };
         let id = self.record.id().to_string();
-        if let Some(breach) = self.ledger.hold(&id, tokens, spend)? {
+        if let Some(breach) = self.ledger.hold(&id, total(tokens), spend)? {
             return Err(self.beyond(breach));
         }
-        let held = (tokens, spend);
         let (listener, begin, mut is_in_line) = (self.conversation.listener, Instant::now(), false);
         let record = &mut *self.record;
         let turn = self.conversation.model.turn(&asked, &mut |text| {
@@ -105,14 +131,15 @@ impl Running<'_> {
         match turn {
             Ok(turn) => {
                 let took = begin.elapsed();
-                // What nobody says is booked as what was held.
-                let used = turn.usage.map_or(held, |usage| (total(usage), price(usage, prices)));
-                let breach = self.ledger.book(&id, held, Some(used))?;
+                let used = turn.usage.map_or(held, |tokens| Used {
+                    tokens,
+                    spend: price(tokens, prices),
+                    is_reserved: false,
+                });
+                let breach = self.ledger.book(&id, held.sums(), Some(used.sums()))?;
                 let judged = self.conversation.watcher.after_call(&shown, &turn, took);
-                let usage =
-                    turn.usage.unwrap_or(TokenCounts { input: tokens, ..TokenCounts::default() });
-                self.count(usage, used.1);
-                let turn = self.said(turn, judged, (usage, used.1))?;
+                self.count(used);
+                let turn = self.said(turn, judged, used)?;
                 breach.map_or(Ok(Ok(turn)), |breach| Err(self.beyond(breach)))
             }
             Err(fault) => self.lost(&id, held, tries, fault).map(Err),
@@ -124,10 +151,9 @@ impl Running<'_> {
         &mut self,
         turn: Turn,
         judged: Result<Option<Turn>, Failure>,
-        (usage, spend): (TokenCounts, u64),
+        used: Used,
     ) -> Result<Turn, Failure> {
         self.note_hooks()?;
-        let used = json!({"usage": counts(usage), "spend_micros": spend});
         let turn = match judged {
             Ok(None) => turn,
             Ok(Some(other)) => {
@@ -135,14 +161,14 @@ impl Running<'_> {
             }
             Err(denied) => {
                 // What it said is in no record, and what it took is.
-                self.record.event("cognition_withheld", used)?;
-                return Err(denied);
+                let mut withheld = json!({});
+                used.note(&mut withheld);
+                self.record.event("cognition_withheld", withheld)?;
+                return self.time_left().and(Err(denied));
             }
         };
         let mut said = turn.to_json();
-        for key in ["usage", "spend_micros"] {
-            said[key] = used[key].clone();
-        }
+        used.note(&mut said);
         if let Some(reason) = &turn.finish_reason {
             said["finish_reason"] = reason.as_str().into();
         }
@@ -155,12 +181,12 @@ impl Running<'_> {
     fn lost(
         &mut self,
         id: &str,
-        held: Held,
+        held: Used,
         tries: u32,
         fault: TurnFault,
     ) -> Result<Duration, Failure> {
         let TurnFault { why, may_cost } = fault;
-        let breach = self.ledger.book(id, held, may_cost.then_some(held))?;
+        let breach = self.ledger.book(id, held.sums(), may_cost.then_some(held.sums()))?;
         let (failure, again) = match why {
             Lost::TimedOut => (None, None),
             Lost::Failed(failure) => (Some(failure), None),
@@ -172,10 +198,8 @@ impl Running<'_> {
             "error": failure.as_ref().map(ToString::to_string),
         });
         if may_cost {
-            let usage = TokenCounts { input: held.0, ..TokenCounts::default() };
-            self.count(usage, held.1);
-            told["usage"] = counts(usage);
-            told["spend_micros"] = held.1.into();
+            self.count(held);
+            held.note(&mut told);
         }
         self.record.event("provider_failed", told)?;
         if let Some(breach) = breach {
@@ -206,9 +230,9 @@ impl Running<'_> {
     }
 
     /// A turn that was counted: its own tokens and what they cost.
-    fn count(&mut self, usage: TokenCounts, spend: u64) {
+    fn count(&mut self, used: Used) {
         self.turns += 1;
-        self.tokens.add(usage);
-        self.spent = self.spent.saturating_add(spend);
+        self.tokens.add(used.tokens);
+        self.spent = self.spent.saturating_add(used.spend);
     }
 }

@@ -87,8 +87,8 @@ impl Resumed {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Came {
     Ended(Ended),
-    /// It waits for a person, with the tokens that it took so far.
-    Waits(Box<Awaited>, TokenCounts),
+    /// It waits for a person.
+    Waits(Box<Awaited>),
     /// Another thread goes on with its task, and is registered.
     Continues {
         by: ThreadId,
@@ -104,8 +104,6 @@ pub(crate) struct Ended {
     pub(crate) outputs: Map<String, Value>,
     /// The guardrail that put its text in the place of both.
     pub(crate) replaced_by: Option<Ref>,
-    /// Its own tokens, without those of threads below it.
-    pub(crate) tokens: TokenCounts,
 }
 
 /// What a call that hands over is answered with; see [`serialised`].
@@ -164,8 +162,8 @@ pub(crate) fn converse(
     };
     drop(closing);
     let came = match came {
-        Ok(Came::Waits(awaited, tokens)) => match thread.wait(&awaited) {
-            Ok(()) => return Ok(Came::Waits(awaited, tokens)),
+        Ok(Came::Waits(awaited)) => match thread.wait(&awaited) {
+            Ok(()) => return Ok(Came::Waits(awaited)),
             Err(failure) => Err(failure),
         },
         other => other,
@@ -242,7 +240,8 @@ fn judged(thread: &mut Running<'_>, mut ended: Ended) -> Result<Ended, Failure> 
     let watcher = thread.conversation.watcher;
     let judged = watcher.after_output(&mut ended, &thread.messages, thread.turns, time);
     thread.note_hooks()?;
-    judged.map(|()| ended)
+    // An eval that was ended with the time of the thread says nothing of what it judged.
+    judged.map(|()| ended).or_else(|failure| thread.time_left().and(Err(failure)))
 }
 
 impl Running<'_> {
@@ -286,7 +285,7 @@ impl Running<'_> {
         }
         let unanswered = match awaited {
             Some(awaited) => match self.go_on(awaited, &unanswered)? {
-                Some(awaited) => return Ok(After::Done(Came::Waits(awaited, self.tokens))),
+                Some(awaited) => return Ok(After::Done(Came::Waits(awaited))),
                 None => Vec::new(),
             },
             None => unanswered,
@@ -327,7 +326,7 @@ impl Running<'_> {
         self.messages.push(Message::Model(turn));
         let mut handed_over = None;
         match self.call_each(&wanted, 0, &mut handed_over)? {
-            Some(awaited) => Ok(After::Done(Came::Waits(awaited, self.tokens))),
+            Some(awaited) => Ok(After::Done(Came::Waits(awaited))),
             None => self.after(text, goes_on, handed_over),
         }
     }
@@ -426,9 +425,8 @@ impl Running<'_> {
         Ok(())
     }
 
-    fn done(&self, result: String, outputs: Map<String, Value>) -> After {
-        let tokens = self.tokens;
-        After::Done(Came::Ended(Ended { result, outputs, replaced_by: None, tokens }))
+    fn done(result: String, outputs: Map<String, Value>) -> After {
+        After::Done(Came::Ended(Ended { result, outputs, replaced_by: None }))
     }
 
     /// What comes behind a turn whose calls have their results.
@@ -439,7 +437,7 @@ impl Running<'_> {
         handed_over: Option<Map<String, Value>>,
     ) -> Result<After, Failure> {
         if let Some(outputs) = handed_over {
-            return Ok(self.done(text, outputs));
+            return Ok(Self::done(text, outputs));
         }
         if goes_on {
             return Ok(After::Next);
@@ -447,7 +445,7 @@ impl Running<'_> {
         let required = self.conversation.outputs.iter().filter(|output| output.required);
         let names: Vec<String> = required.map(|output| output.name.clone()).collect();
         if names.is_empty() {
-            return Ok(self.done(text, Map::new()));
+            return Ok(Self::done(text, Map::new()));
         }
         if self.asks == THREAD_ASKS {
             let (id, broken_off_by) = (self.record.id().clone(), self.broken_off_by.take());
@@ -587,7 +585,7 @@ pub(super) fn price(usage: TokenCounts, prices: Prices) -> u64 {
 }
 
 /// Tokens as they are shown.
-pub(crate) fn counts(tokens: TokenCounts) -> Value {
+pub(super) fn counts(tokens: TokenCounts) -> Value {
     json!({
         "input_tokens": tokens.input, "output_tokens": tokens.output,
         "cache_read_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write,

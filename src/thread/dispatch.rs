@@ -100,7 +100,8 @@ impl Place<'_> {
         time: Duration,
     ) -> Called {
         let Self { thread_id, backend, awaited, .. } = self;
-        let session = ThreadSession { thread_id, call_id: &call.id, time, backend, awaited };
+        let until = Instant::now() + time;
+        let session = ThreadSession { thread_id, call_id: &call.id, until, backend, awaited };
         let came = catch_unwind(AssertUnwindSafe(|| tool.call(&session, args)));
         match came {
             Ok(Ok(value)) => Called::Gave(value),

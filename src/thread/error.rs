@@ -282,6 +282,16 @@ fn permit_one(first: &str, second: &str) -> String {
     }
 }
 
+/// How a provider is made and named, behind whose word about one does not count.
+fn make_provider(passed_over: Option<&str>) -> String {
+    let why = passed_over.map(|why| format!("{why}; ")).unwrap_or_default();
+    format!(
+        "{why}make one with `rye new provider my/local`, sign it, and name it: `<model \
+         provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
+         `config:agent/models` of your user space"
+    )
+}
+
 /// A model, whose name may be empty.
 fn named(model: &str) -> String {
     match model.trim() {
@@ -442,14 +452,7 @@ impl Diagnose for ThreadError {
             Self::MissingOutputs { id, broken_off_by, .. } => {
                 hand_over(id, broken_off_by.is_some())
             }
-            Self::NoProvider { passed_over, .. } => {
-                let why = passed_over.as_ref().map(|why| format!("{why}; ")).unwrap_or_default();
-                format!(
-                    "{why}make one with `rye new provider my/local`, sign it, and name it: `<model \
-                     provider=\"my/local\"/>` in the directive, or `provider: my/local` in \
-                     `config:agent/models` of your user space"
-                )
-            }
+            Self::NoProvider { passed_over, .. } => make_provider(passed_over.as_deref()),
             Self::ProviderNotFound { name, near } => name_another(name, near),
             Self::NotAProvider { .. } => {
                 "name a tool with `tool_type: provider`; `rye list --kind tool` shows tools".into()

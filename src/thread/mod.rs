@@ -56,7 +56,7 @@ pub use stream::{BackendEvent, BackendStream, BackendStreams, PayloadFuture};
 pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
 pub(crate) use continuation::Continued;
-pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse, counts};
+pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse};
 pub(crate) use error::{CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError};
 pub(crate) use limits::ThreadLimits;
 pub(crate) use live_words::{LIVE_WORDS, LiveText, output_log};
@@ -68,8 +68,8 @@ pub(crate) use model::{
 };
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{
-    ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, new_output_log, refuse_record_links,
-    transcript,
+    ProvenRecord, Record, THREAD_ENDED, THREAD_RESUMED, USAGE_IS_RESERVED, new_output_log,
+    refuse_record_links, transcript,
 };
 pub(crate) use record_check::{CheckedRecord, RecordFinding, check_record};
 pub(crate) use record_files::{CheckedFiles, check_files};

@@ -64,6 +64,10 @@ pub(crate) const THREAD_RESUMED: &str = "thread_resumed";
 /// The event that stands last but for a checkpoint.
 pub(crate) const THREAD_ENDED: &str = "thread_ended";
 
+/// Stands in an event beside `usage` where the provider did not say what an answer took: then it
+/// is all that was reserved.
+pub(crate) const USAGE_IS_RESERVED: &str = "usage_is_reserved";
+
 /// A transcript that was checked, for whoever goes on with it.
 #[derive(Debug, Clone)]
 pub(crate) struct ProvenRecord {

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::continuation::{ASKS_SUMMARY, Continued};
 use super::model::{Message, ModelCall, Turn};
-use super::record::THREAD_RESUMED;
+use super::record::{THREAD_RESUMED, USAGE_IS_RESERVED};
 use super::thread_file::THREAD_STARTED;
 use super::waits::{Awaited, THREAD_WAITING};
-use crate::parse::{TokenCounts, json as read_json};
+use crate::parse::{TokenCounts, kept_json};
 
 /// A conversation as far as it came.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,8 +42,7 @@ pub(crate) fn replay(proven: &[u8]) -> Result<Replayed, String> {
         if line.is_empty() {
             continue;
         }
-        let text = std::str::from_utf8(line).map_err(|_| format!("line {} is not text", at + 1))?;
-        let event = read_json(text).map_err(|_| format!("line {} is not JSON", at + 1))?;
+        let event = kept_json(line).ok_or_else(|| format!("line {} is not JSON", at + 1))?;
         replayed.take(&event).ok_or_else(|| format!("line {} is not a known event", at + 1))?;
     }
     Ok(replayed)
@@ -103,9 +102,8 @@ impl Replayed {
             }
             Some("cognition_out") => {
                 let turn = turn(event)?;
-                let usage = turn.usage.unwrap_or_default();
                 self.turns += 1;
-                self.tokens.add(usage);
+                self.tokens.add(usage(event)?);
                 self.spent = self.spent.saturating_add(event.get("spend_micros")?.as_u64()?);
                 self.unanswered.clone_from(&turn.calls);
                 self.messages.push(Message::Model(turn));
@@ -144,9 +142,11 @@ impl Replayed {
     }
 }
 
-/// What a model said, as it was written down.
+/// What a model said, as it was written down; what was reserved is not what it took.
 fn turn(event: &Value) -> Option<Turn> {
-    Some(Turn { usage: Some(usage(event)?), ..Turn::from_json(event)? })
+    let usage = usage(event)?;
+    let is_said = event.get(USAGE_IS_RESERVED) != Some(&true.into());
+    Some(Turn { usage: is_said.then_some(usage), ..Turn::from_json(event)? })
 }
 
 pub(super) fn usage(event: &Value) -> Option<TokenCounts> {

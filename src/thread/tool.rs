@@ -1,7 +1,7 @@
 //! A tool that the model of a thread may call: what the model is told of it, and what carries a
 //! call out (threads 4).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
@@ -49,7 +49,8 @@ pub trait ThreadTool: Send + Sync {
 pub struct ThreadSession<'a> {
     pub(crate) thread_id: &'a str,
     pub(crate) call_id: &'a str,
-    pub(crate) time: Duration,
+    /// When the time of the thread is over.
+    pub(crate) until: Instant,
     pub(crate) backend: &'a dyn SandboxBackend,
     /// The call was made before, and a person decided since what it asked.
     pub(crate) awaited: Option<&'a Awaited>,
@@ -68,7 +69,7 @@ impl ThreadSession<'_> {
 
     /// How much time the thread has left; the call should be over by then.
     pub fn time_left(&self) -> Duration {
-        self.time
+        self.until.saturating_duration_since(Instant::now())
     }
 
     /// The sandbox of the thread, with its workspace. It is opened by the first payload.

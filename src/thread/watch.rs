@@ -1,7 +1,7 @@
 //! Who judges what a model is asked and what it answers, and who is told how a conversation goes
 //! (exec-protocol 6). Whoever stands above knows the hooks; what they say is written down here.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -55,6 +55,8 @@ pub(crate) struct ShownRequest<'a> {
     pub(crate) messages: &'a [Message],
     /// Which turn it asks for, from 1.
     pub(crate) round: u64,
+    /// When the time of the thread is over.
+    pub(crate) until: Instant,
 }
 
 /// What is asked in the place of parts of a request; for this request alone.

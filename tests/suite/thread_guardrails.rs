@@ -1,6 +1,7 @@
 //! Evals of what a thread hands over: guardrails and metrics (exec-protocol 5).
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -35,12 +36,17 @@ fn judged() -> World {
     last["text"] = json!("canary-text");
     let turns = json!([call("acme_echo", &json!({"a": 1})), last]);
     let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
-    world.write_home(".ai/tools/acme/judge.py", JUDGE);
-    world.signed_home(".ai/tools/acme/mood.yaml", &item("{}"));
+    judge(&world);
     world
 }
 
-fn configured(world: &World, rows: &[Value]) {
+/// Puts an eval into the user space.
+pub fn judge(world: &World) {
+    world.write_home(".ai/tools/acme/judge.py", JUDGE);
+    world.signed_home(".ai/tools/acme/mood.yaml", &item("{}"));
+}
+
+pub fn configured(world: &World, rows: &[Value]) {
     world.signed_home(CONFIG, &format!("guardrails: {}\n", json!(rows)));
 }
 
@@ -51,7 +57,7 @@ fn row(mode: &str, more: Value) -> Value {
     row
 }
 
-fn scored(mode: &str, score: f64, more: Value) -> Value {
+pub fn scored(mode: &str, score: f64, more: Value) -> Value {
     let mut row = row(mode, more);
     row["params"] = json!({"score": score});
     row
@@ -59,6 +65,25 @@ fn scored(mode: &str, score: f64, more: Value) -> Value {
 
 fn evals(world: &World, told: &Value) -> Vec<Value> {
     events(world, told["thread_id"].as_str().unwrap(), "eval")
+}
+
+#[test]
+fn the_time_of_a_thread_ends_it_while_an_eval_judges_which_is_no_fault_of_the_eval() {
+    let world = judged();
+    let sleeps = "#!/usr/bin/env python3\nimport time\ntime.sleep(40)\n";
+    world.write_home(".ai/tools/acme/judge.py", sleeps);
+    let slow = item("{}").replace("exec:\n", "exec:\n  timeout_ms: 60000\n");
+    world.signed_home(".ai/tools/acme/mood.yaml", &slow);
+    configured(&world, &[scored("enforce", 1.0, json!({}))]);
+    let begin = Instant::now();
+    let (status, told) = fork(&world, &["--limit", "duration_seconds=3"]);
+    let limit = (status, &told["code"], &told["data"]["limit"]);
+    let want = (4, &json!("thread.limit_exceeded"), &json!("duration_seconds"));
+    assert_eq!(limit, want, "{told}");
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    let row = rows(&world).pop().unwrap();
+    let ended = (&row["thread_status"], &row["thread_code"]);
+    assert_eq!(ended, (&json!("failed"), &told["code"]), "{row}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! calls of a model, and those that are told how a conversation goes. Rows f07, f08 and f10.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -286,6 +287,35 @@ fn f07_in_a_thread_every_way_to_give_no_answer_denies_before_and_after_a_call_of
 }
 
 #[test]
+fn the_time_of_a_thread_ends_it_while_a_hook_is_asked_whose_own_time_is_longer_table() {
+    for (kind, phase) in [
+        ("provider", "before_call"),
+        ("provider", "after_call"),
+        ("tool", "before_execution"),
+        ("tool", "after_execution"),
+    ] {
+        let world = two_turns();
+        let head = format!("phases: [{phase}]\n");
+        put(&world, true, "guard", kind, &head, &format!("sleep 40; {ALLOW}"));
+        let item = ".ai/tools/hooks/guard.yaml";
+        let text = fs::read_to_string(world.home().join(item)).unwrap();
+        let text =
+            text.split_once('\n').unwrap().1.replace("exec:\n", "exec:\n  timeout_ms: 60000\n");
+        world.signed_home(item, &text);
+        let begin = Instant::now();
+        let (status, told) = fork(&world, &["--limit", "duration_seconds=2"]);
+        let limit = (status, &told["code"], &told["data"]["limit"]);
+        let want = (4, &json!("thread.limit_exceeded"), &json!("duration_seconds"));
+        assert_eq!(limit, want, "{phase}: {told}");
+        assert!(begin.elapsed() < Duration::from_secs(30), "{phase}: {:?}", begin.elapsed());
+        let row = newest(&world);
+        let ended = (&row["thread_status"], &row["thread_code"]);
+        assert_eq!(ended, (&json!("failed"), &told["code"]), "{phase}: {row}");
+        is_whole(&world, id(&row));
+    }
+}
+
+#[test]
 fn f10_no_thread_starts_below_a_hook_that_was_changed_or_taken_away_or_is_missing() {
     let world = two_turns();
     put(&world, true, "guard", "provider", BOTH, BY_FILE);
@@ -484,14 +514,16 @@ fn hooks_of_sessions_are_told_of_a_thread_that_is_continued_and_of_the_one_that_
     assert_eq!(sent.len(), 8);
 }
 
+/// A tool that prints a secret.
+const TELLS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
+    # description = \"Tells.\"\n# secrets = [\"ACME_SECRET\"]\n# ///\n\
+    echo x >> ran\necho \"it is $ACME_SECRET\"\n";
+
 #[test]
 fn f08_in_a_thread_no_hook_is_sent_a_secret_of_the_environment() {
     let world = two_turns().env("ACME_SECRET", "canary-93b1e0");
-    let tells = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-        # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-        # description = \"Tells.\"\n# secrets = [\"ACME_SECRET\"]\n# ///\n\
-        echo x >> ran\necho \"it is $ACME_SECRET\"\n";
-    world.signed(".ai/tools/acme/echo.sh", tells);
+    world.signed(".ai/tools/acme/echo.sh", TELLS);
     let session = "phases: [session_start, session_update, session_end]\n";
     let tool = "phases: [before_execution, after_execution]\n";
     for (name, kind, phases) in
@@ -512,5 +544,54 @@ fn f08_in_a_thread_no_hook_is_sent_a_secret_of_the_environment() {
     let text = fs::read_to_string(transcript(&world, id)).unwrap();
     for (what, text) in [("payload", others), ("record", text), ("answer", told.to_string())] {
         assert!(!text.contains("canary-93b1e0"), "{what}: {text}");
+    }
+}
+
+#[test]
+fn f08_whatever_a_hook_says_of_an_answer_holds_no_secret_of_the_tool_that_gave_it_table() {
+    // What the hook saw, as it stands in what it was sent: a JSON string.
+    let saw = r#"saw=$(sed 's/.*"content":\("\([^"\\]\|\\.\)*"\).*/\1/')"#;
+    let denies = r#"printf '{"allow":false,"reason":%s,"metadata":{"was":%s}}' "$saw" "$saw""#;
+    let allows = r#"printf '{"allow":true,"metadata":{"was":%s}}' "$saw""#;
+    let aloud = |says: &str| format!("printf '%s\\n' \"$saw\" >&2; {says}");
+    let (plain, quoted) = ("one-93b1e0-zq", "one\"93b1e0-zq");
+    for (secret, says, verdict, is_told) in [
+        (plain, aloud(denies), "deny", true),
+        // In what it was sent a quote has another spelling.
+        (quoted, denies.to_owned(), "deny", true),
+        (plain, aloud("printf 'no: %s' \"$saw\""), "deny", false),
+        (plain, aloud(&format!("{denies}; exit 3")), "deny", false),
+        (plain, aloud(allows), "allow", true),
+    ] {
+        let world = two_turns().env("ACME_SECRET", secret).env("RYE_LOG", "info");
+        world.signed(".ai/tools/acme/echo.sh", TELLS);
+        let after = "phases: [after_execution]\nmatch: [\"acme/echo\"]\n";
+        put(&world, true, "guard", "tool", after, &format!("{saw}\n{says}"));
+        let go = ["execute", "directive:acme/go", "--thread", "fork", "--json", "--trace"];
+        let forked = world.rye(&go);
+        assert_eq!((forked.status, ran(&world)), (0, true), "{forked:?}");
+        let told = forked.json();
+        let id = told["thread_id"].as_str().unwrap();
+        assert_eq!(verdicts(&world, id), [("after_execution".into(), verdict.into())], "{says}");
+        let record = fs::read_to_string(transcript(&world, id)).unwrap();
+        let inline = world.rye(&["execute", "tool:acme/echo", "--json", "--trace"]);
+        let of_hook = match verdict {
+            "deny" => inline.stdout.clone(),
+            // A pipe gets what the tool gave as it is.
+            _ => inline.json()["hooks"].to_string(),
+        };
+        if is_told {
+            let masked = "it is ***";
+            assert!(record.contains(masked) && of_hook.contains(masked), "{says}: {of_hook}");
+        }
+        for (what, text) in [
+            ("record", &record),
+            ("answer of the thread", &forked.stdout),
+            ("log of the thread", &forked.stderr),
+            ("answer", &of_hook),
+            ("log", &inline.stderr),
+        ] {
+            assert!(!text.contains("93b1e0-zq"), "{says}: {what}: {text}");
+        }
     }
 }

@@ -46,7 +46,7 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
         }),
         // A typing error there would be no limit at all.
         ("thread.bad_config", 4, &[], |world| {
-            signed_before(world, "limits", "mots: {spend: 0.01}\n")
+            signed_before(world, "limits", "mots: {spend: 0.01}\n");
         }),
         ("thread.bad_config", 4, &[], |world| signed_before(world, "limits", "most: [1]\n")),
         ("thread.bad_config", 4, &[], |world| signed_before(world, "limits", "defaults: 3\n")),

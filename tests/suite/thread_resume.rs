@@ -234,6 +234,27 @@ fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
     assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
 }
 
+#[test]
+fn the_record_of_a_thread_names_the_provider_that_was_signed_anew_before_it_went_on() {
+    let world = world(&json!([hand_over(), hand_over(), hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let went_on = |message: &str| {
+        let (status, told) = world.json(&["thread", "resume", id, message]);
+        assert_eq!(status, 0, "{told}");
+        events(&world, id, "thread_resumed").pop().unwrap()
+    };
+    assert_eq!(went_on("once more")["provider_sha256"], Value::Null);
+    let other = format!("{}\n# other\n", provider(&json!([hand_over(), hand_over(), hand_over()])));
+    world.signed_home(".ai/tools/acme/script.yaml", &other);
+    let resumed = went_on("and again");
+    let named = resumed["provider_sha256"].as_str().unwrap_or_default();
+    let began = &events(&world, id, "thread_started")[0]["provider_sha256"];
+    assert!(named.len() == 64 && began != named, "{resumed}");
+    verified(&world, id);
+}
+
 type Breaks = fn(&World, &str);
 
 #[test]

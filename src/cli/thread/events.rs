@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::base::money;
 use crate::base::text::{counted, escape_line};
-use crate::thread::is_broken_off;
+use crate::parse::kept_json;
+use crate::thread::{USAGE_IS_RESERVED, is_broken_off};
 
 /// The label of what a model said.
 pub(super) const SAID: &str = "said";
@@ -70,7 +71,7 @@ pub(super) fn failure_text(failure: &Value) -> String {
 fn call(event: &Value) -> Vec<(&'static str, String)> {
     let text = |key: &str| event[key].as_str().unwrap_or_default();
     let (name, arguments) = (text("name"), text("arguments"));
-    let mut given: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let mut given = kept_json(arguments.as_bytes()).unwrap_or_default();
     match given.as_object_mut().and_then(|given| given.shift_remove("code")) {
         Some(Value::String(code)) if name == "rye_code" => {
             vec![("call", format!("{name} {given}")), ("code", code)]
@@ -87,10 +88,8 @@ fn broken_off(event: &Value) -> String {
 
 /// A call that was not carried out is told apart from one that gave something.
 fn result_label(event: &Value) -> &'static str {
-    let content: Value = event["content"]
-        .as_str()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+    let content = event["content"].as_str().and_then(|text| kept_json(text.as_bytes()));
+    let content = content.unwrap_or_default();
     match (&content["ok"], content["error_kind"].as_str()) {
         (Value::Bool(false), Some("permission_denied" | "blocked_by_hook")) => "denied",
         _ => "gave",
@@ -130,5 +129,8 @@ fn cost(event: &Value) -> String {
     let cached = if cached > 0 { format!(", {cached} cached") } else { String::new() };
     let (input, output) = (count("input_tokens"), count("output_tokens"));
     let spend = money::shown(event["spend_micros"].as_u64().unwrap_or_default());
-    format!("{} in, {output} out{cached}, {spend} USD", counted(input, "token"))
+    let reserved = event[USAGE_IS_RESERVED] == true;
+    let reserved = if reserved { ", booked as reserved" } else { "" };
+    let input = counted(input, "token");
+    format!("{input} in, {output} out{cached}, {spend} USD{reserved}")
 }

@@ -160,7 +160,7 @@ fn within(threads: &[ThreadAbove], request: &Request) -> Result<Request, Failure
         // Nothing that a tool starts asks for signatures, nor does its thread wait for it.
         parent: parent.map(|id| {
             let sign = Grants::new(Vec::new());
-            ThreadParent { id, fetch: granted.fetch, sign, can_wait: false }
+            ThreadParent { id, fetch: granted.fetch, sign, can_wait: false, until: None }
         }),
         ..request.clone()
     })

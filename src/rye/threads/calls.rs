@@ -17,7 +17,6 @@ use super::own_paths::OwnPaths;
 use super::own_tools::OwnTool;
 #[cfg(feature = "code")]
 use super::snippet_tool::SnippetTool;
-use crate::base::Mask;
 use crate::base::limits::{ANSWER_BYTES, OUTPUT_BYTES};
 use crate::base::text::near;
 use crate::diagnostic::Failure;
@@ -208,7 +207,7 @@ impl<'a> ThreadCalls<'a> {
     pub(super) fn below(&self, request: Request, session: &ThreadSession<'_>) -> Request {
         Request {
             grants: Some(self.execute.clone()),
-            parent: Some(self.as_parent()),
+            parent: Some(self.parent_in(session)),
             locked: self.locked,
             call_id: Some(self.call_id(session)),
             ..request
@@ -231,9 +230,7 @@ impl<'a> ThreadCalls<'a> {
 
 /// A report as a model, and the record, are shown it: with no value that a tool named of the host.
 pub(super) fn masked(report: &Report, elapsed: Duration) -> Value {
-    let shown = report.to_json(elapsed, false, None);
-    let Report::Tool(tool) = report else { return shown };
-    let mut shown = Mask::new(tool.plan.private_values()).value(shown);
+    let mut shown = report.to_masked_json(elapsed);
     if let Some(data) = shown.get_mut("data") {
         *data = with_cut(report, data.take());
     }
@@ -255,7 +252,12 @@ impl ThreadCalls<'_> {
     /// The thread, for whatever it starts.
     pub(super) fn as_parent(&self) -> ThreadParent {
         let (fetch, sign) = (self.fetch.clone(), self.sign.clone());
-        ThreadParent { id: self.id.clone(), fetch, sign, can_wait: self.can_wait }
+        ThreadParent { id: self.id.clone(), fetch, sign, can_wait: self.can_wait, until: None }
+    }
+
+    /// The same for a call, with the time that the thread has left.
+    pub(super) fn parent_in(&self, session: &ThreadSession<'_>) -> ThreadParent {
+        ThreadParent { until: Some(session.until), ..self.as_parent() }
     }
 
     /// What a rye that a call starts may reach.
@@ -434,7 +436,8 @@ impl CheckedTool<'_> {
         }
         let calls = self.calls;
         let policy = CallPolicy::new(calls.rye, LockMode::from_flag(calls.locked));
-        let policy = policy.in_thread(Some(calls.id.clone())).for_hooks();
+        let policy = policy.in_thread(Some(calls.id.clone())).until(Some(session.until));
+        let policy = policy.for_hooks();
         let call_id = calls.call_id(session);
         let hooks = calls.rye.hooks().of_own_tool(&policy, calls.sink, &item, &call_id);
         let hooks = hooks.map_err(refused)?;

@@ -11,6 +11,7 @@ use super::calls::{GrantedActions, ThreadCalls};
 use super::interrupted::told_as_cancelled;
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
+use super::outcome::cost;
 use super::permissions::{narrowed, patterns};
 use super::places::max_async;
 use super::prompt::prompt;
@@ -21,13 +22,11 @@ use super::settings::{ChosenModel, limits, model};
 use super::verified::{is_as_verified, verified};
 use super::watch::{HookLog, ThreadHooks};
 use super::{ThreadParent, Threads};
-use crate::base::json::object;
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::host::{StopWatch, is_below_a_run};
 use crate::id::Space;
 use crate::interpolate::bind;
-use crate::parse::TokenCounts;
 use crate::registry::{Amounts, Continuations, NewThread, Registry, ThreadRow};
 use crate::report::{CheckedThread, Report, ThreadReport};
 use crate::rye::detached::{Detaching, state_base};
@@ -37,8 +36,7 @@ use crate::rye::run::{Request, warnings};
 use crate::space::Root;
 use crate::thread::{
     Came, Continued, Conversation, Ended, Prompt, RECORD_VERSION, Record, Resumed, THREAD_RESUMED,
-    ThreadError, ThreadId, ThreadLimits, ToolTable, converse, counts, refuse_record_links,
-    transcript,
+    ThreadError, ThreadId, ThreadLimits, ToolTable, converse, refuse_record_links, transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys};
@@ -227,12 +225,12 @@ impl<'a> Start<'a> {
         loader.remember(lineage.sources(), false);
         let (ended, awaited) = match came {
             Came::Ended(ended) => (ended, None),
-            Came::Waits(awaited, tokens) => {
+            Came::Waits(awaited) => {
                 if let Some(report) = threads.went_on(&id, &awaited, is_top, begin, loader.sink)? {
                     return Ok(Led::Report(Box::new(report)));
                 }
                 let nothing =
-                    Ended { result: String::new(), outputs: Map::new(), replaced_by: None, tokens };
+                    Ended { result: String::new(), outputs: Map::new(), replaced_by: None };
                 (nothing, Some(awaited))
             }
             Came::Continues { by, continued } => {
@@ -246,7 +244,7 @@ impl<'a> Start<'a> {
             result: ended.result,
             outputs: ended.outputs,
             replaced_by: ended.replaced_by,
-            cost: cost(&mut registry, &id, ended.tokens)?,
+            cost: registry.thread(id.as_str())?.map_or_else(|_| Map::new(), |row| cost(&row)),
             warnings: warnings(lineage.sources()),
             awaited,
         };
@@ -495,7 +493,8 @@ impl Prepared<'_> {
                 let continued = self.start.continued.as_ref();
                 record.begin(self.to_json(id, request, continued))?;
             }
-            record.event(THREAD_RESUMED, resuming.to_json(&self.limits, unproven))?;
+            let told = resuming.to_json(&self.limits, self.chosen.digest, unproven);
+            record.event(THREAD_RESUMED, told)?;
             Ok(record)
         });
         opened.map_err(|error| {
@@ -574,21 +573,4 @@ impl Prepared<'_> {
         };
         converse(conversation, &mut record, registry)
     }
-}
-
-/// What a thread used, with what those below it used.
-fn cost(
-    registry: &mut Registry,
-    id: &ThreadId,
-    tokens: TokenCounts,
-) -> Result<Map<String, Value>, Failure> {
-    let mut cost = object(counts(tokens));
-    if let Ok(row) = registry.thread(id.as_str())? {
-        let Amounts { turns, tokens, spend, spawns } = row.used;
-        cost.extend(object(json!({
-            "turns": turns, "tokens": tokens, "spend_micros": spend, "currency": "USD",
-            "spawns": spawns,
-        })));
-    }
-    Ok(cost)
 }

@@ -65,6 +65,13 @@ pub(super) struct Guardrail {
     text: String,
 }
 
+impl Guardrail {
+    /// Whether it may put its text in the place of what a model said.
+    pub(super) fn may_replace(&self) -> bool {
+        self.mode == GuardMode::Enforce
+    }
+}
+
 /// Those for a directive, in the order in which they are written, the farthest space first. A
 /// project's judge its own directives, and say no text.
 ///
@@ -254,6 +261,7 @@ impl ThreadHooks<'_> {
                 fetch: Grants::new(Vec::new()),
                 sign: Grants::new(Vec::new()),
                 can_wait: false,
+                until: Some(Instant::now() + left),
             }),
             ..Request::new(format!("{eval}@{space}"))
         };

@@ -58,6 +58,7 @@ pub(in crate::rye) use waiting_runs::CarriedOutFor;
 pub(crate) use waits::{RejectedInThread, WaitingThreads, WaitsOn};
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use placed::{finding, placed};
 use serde_json::Value;
@@ -86,6 +87,8 @@ pub(crate) struct ThreadParent {
     sign: Grants,
     /// It waits where one of its calls asks a person.
     can_wait: bool,
+    /// When its time is over, for the hooks of its calls.
+    pub(super) until: Option<Instant>,
 }
 
 impl ThreadParent {
@@ -98,7 +101,7 @@ impl ThreadParent {
     pub(super) fn that_waits(request: &PendingRequest) -> Option<Self> {
         let id = request.row.thread.as_deref()?.parse().ok()?;
         let nothing = || Grants::new(Vec::new());
-        Some(Self { id, fetch: nothing(), sign: nothing(), can_wait: true })
+        Some(Self { id, fetch: nothing(), sign: nothing(), can_wait: true, until: None })
     }
 
     /// The thread of a snippet that goes on in another process than the thread: its tools are below
@@ -106,7 +109,7 @@ impl ThreadParent {
     #[cfg(feature = "code")]
     pub(super) fn of_snippet(id: ThreadId) -> Self {
         let nothing = || Grants::new(Vec::new());
-        Self { id, fetch: nothing(), sign: nothing(), can_wait: false }
+        Self { id, fetch: nothing(), sign: nothing(), can_wait: false, until: None }
     }
 
     #[cfg(feature = "code")]

@@ -9,6 +9,7 @@ use super::placed::placed;
 use super::{Threads, VerifiedThread, parsed};
 use crate::base::json::object;
 use crate::diagnostic::Failure;
+use crate::registry::ThreadRow;
 use crate::thread::{Awaited, THREAD_ENDED, ThreadError, kept_end, last_event};
 
 /// How one came out.
@@ -123,9 +124,16 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
         }
     }
     if let Some(row) = &known.thread {
-        report.insert("cost".into(), amounts(&row.used));
+        report.insert("cost".into(), cost(row).into());
     }
     Ok(RunEnd { report: report.into() })
+}
+
+/// What a thread used, with what those below it used.
+pub(super) fn cost(row: &ThreadRow) -> Map<String, Value> {
+    let mut cost = object(amounts(&row.used));
+    cost.insert("currency".into(), "USD".into());
+    cost
 }
 
 /// The lines of a record that were signed, and are as they were.

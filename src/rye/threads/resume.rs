@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::{Threads, VerifiedThread, read, with_record};
-use crate::base::money;
+use crate::base::{Digest, money};
 use crate::diagnostic::Failure;
 use crate::id::Ref;
 use crate::registry::{Amounts, Decision, Registry, ThreadRow};
@@ -164,7 +164,7 @@ fn unsigned(
     if !checked.is_unsigned() {
         return Ok(None);
     }
-    let began = row.began.as_deref().and_then(|text| crate::parse::json(text).ok());
+    let began = row.began.as_deref().and_then(|text| crate::parse::kept_json(text.as_bytes()));
     let Some(Value::Object(started)) = began else {
         let why = "it stopped before anything of it was signed, and an earlier rye ran it; \
                    start it anew with `rye execute`";
@@ -285,9 +285,14 @@ impl Resuming {
     pub(super) fn to_json(
         &self,
         limits: &ThreadLimits,
-        unproven: Option<crate::base::Digest>,
+        provider: Digest,
+        unproven: Option<Digest>,
     ) -> Value {
         let mut told = json!({"thread_id": self.id.as_str(), "from": self.row.status});
+        // Its owner signed it anew since.
+        if self.resumed.replayed.started.get("provider_sha256") != Some(&json!(provider)) {
+            told["provider_sha256"] = json!(provider);
+        }
         if self.has_limits || self.lowers(limits) {
             told["limits"] = limits.to_json();
         }

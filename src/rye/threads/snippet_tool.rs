@@ -77,7 +77,7 @@ impl ThreadTool for SnippetTool<'_> {
         let tools = RyeTools::new(calls.rye, calls.sink)
             .approval(policy.approval(CallApproval::First))
             .locked(calls.locked)
-            .of_thread(calls.call_id(session), calls.execute.clone(), calls.as_parent());
+            .of_thread(calls.call_id(session), calls.execute.clone(), calls.parent_in(session));
         let executor = Executor::with_languages(policy.config);
         let executor = executor.records_bytes(THREAD_SNIPPET_RECORDS_BYTES);
         let result = executor.run(&request, &tools, &|_, _| ());

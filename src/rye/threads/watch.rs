@@ -2,7 +2,7 @@
 //! and what is written down of all hooks that something in it met.
 
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -117,14 +117,14 @@ impl<'a> ThreadHooks<'a> {
 
 impl ThreadHooks<'_> {
     fn check(&self) -> Result<(), Failure> {
-        let (policy, hooks) = (self.policy(), self.rye.hooks());
+        let (policy, hooks) = (self.policy(None), self.rye.hooks());
         hooks.of_model(&policy, self.log, &self.provider, self.provider_space)?;
         hooks.of_session(&policy, self.log, &self.directive, self.space).map(drop)
     }
 
-    fn policy(&self) -> HookPolicies<'_> {
+    fn policy(&self, until: Option<Instant>) -> HookPolicies<'_> {
         let policy = CallPolicy::new(self.rye, LockMode::from_flag(self.locked));
-        policy.in_thread(Some(self.id.clone())).for_hooks()
+        policy.in_thread(Some(self.id.clone())).until(until).for_hooks()
     }
 
     fn request(&self, shown: &ShownRequest<'_>) -> Map<String, Value> {
@@ -138,10 +138,11 @@ impl ThreadHooks<'_> {
 
 impl Watcher for ThreadHooks<'_> {
     fn before_call(&self, shown: &ShownRequest<'_>) -> Result<ReplacedRequest, Failure> {
-        let policy = self.policy();
+        let policy = self.policy(Some(shown.until));
         let hooks =
             self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
-        let may_withhold = hooks.may_withhold(Phase::AfterCall);
+        let may_withhold = hooks.may_withhold(Phase::AfterCall)
+            || self.guardrails.iter().any(Guardrail::may_replace);
         let mut replaced = ReplacedRequest { may_withhold, ..ReplacedRequest::default() };
         hooks.before_model(|| self.request(shown), &mut |part, value| {
             if part == "messages" {
@@ -162,7 +163,7 @@ impl Watcher for ThreadHooks<'_> {
         turn: &Turn,
         took: Duration,
     ) -> Result<Option<Turn>, Failure> {
-        let policy = self.policy();
+        let policy = self.policy(Some(shown.until));
         let hooks =
             self.rye.hooks().of_model(&policy, self.log, &self.provider, self.provider_space)?;
         let mut replaced = None;
@@ -175,7 +176,7 @@ impl Watcher for ThreadHooks<'_> {
     }
 
     fn tell(&self, phase: Phase, messages: &[Message], turn_index: u64) {
-        let policy = self.policy();
+        let policy = self.policy(None);
         let hooks = self.rye.hooks().of_session(&policy, self.log, &self.directive, self.space);
         // One that cannot be asked is told of where it would decide.
         let Ok(hooks) = hooks else { return };

@@ -119,8 +119,10 @@ fn goes_on_behind_each_cut(recorded: &Recorded, world: &World, cuts: usize) {
     assert_eq!(ids[..turns], each, "each call once");
     // What was begun and not ended counts as what was held for it.
     assert_eq!(told["cost"]["turns"], requests_of(cuts));
-    let held =
-        of("provider_failed").map(|failed| failed["usage"]["input_tokens"].as_u64().unwrap());
+    let held = of("provider_failed").map(|failed| {
+        let tokens = |kind: &str| failed["usage"][kind].as_u64().unwrap();
+        tokens("input_tokens") + tokens("output_tokens")
+    });
     let whole = recorded.tokens * turns as u64 + 35;
     assert_eq!(told["cost"]["tokens"].as_u64(), Some(held.sum::<u64>() + whole));
     assert_eq!(world.rye(&["thread", "verify", id]).status, 0);

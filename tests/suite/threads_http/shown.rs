@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, body, hands_over, head, reply, says, world};
 use crate::http::server::{Reply, answer};
+use crate::thread_guardrails::{configured, judge, scored};
 use crate::thread_tail::watch;
-use crate::threads::transcript;
+use crate::threads::{events, fork, transcript};
 
 const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork"];
 
@@ -53,6 +54,47 @@ fn words_are_shown_before_the_answer_ends() {
     let said = world.rye_at_a_terminal("", &[GO, &["--limit", "duration_seconds=2"]].concat());
     assert_eq!(said.status, 4, "{said:?}");
     assert!((said.stdout + &said.stderr).contains("Shown early."));
+    server.requests();
+}
+
+#[test]
+fn what_an_eval_may_replace_is_not_shown_as_it_comes() {
+    let spoken = ALL[1];
+    for (mode, is_shown) in [("monitor", true), ("enforce", false)] {
+        let words = Words { text: "Forbidden words.".into(), ..hands_over() };
+        let server = Checked::says(spoken, vec![words]);
+        let world = world(spoken, &server.server, &json!({}));
+        judge(&world);
+        configured(&world, &[scored(mode, 0.0, json!({}))]);
+        let said = world.rye_at_a_terminal("", GO);
+        assert_eq!(said.status, 0, "{mode}: {said:?}");
+        let shown = said.stdout + &said.stderr;
+        assert_eq!(shown.contains("Forbidden words."), is_shown, "{mode}: {shown}");
+        server.requests();
+    }
+}
+
+#[test]
+fn what_a_provider_does_not_say_that_it_took_is_told_as_what_was_reserved() {
+    let spoken = ALL[0];
+    let server = Checked::new(spoken, move |_, n| {
+        let mut said: Value = serde_json::from_str(&body(spoken, &hands_over(), n)).unwrap();
+        said.as_object_mut().unwrap().remove("usage");
+        Reply::Bytes((head(spoken) + &said.to_string()).into_bytes())
+    });
+    let world = world(spoken, &server.server, &json!({}));
+    let (status, told) = fork(&world, &[]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap();
+    let said = &events(&world, id, "cognition_out")[0];
+    let tokens = |kind: &str| said["usage"][kind].as_u64().unwrap();
+    assert_eq!((tokens("output_tokens"), &said["usage_is_reserved"]), (100, &json!(true)));
+    assert!(tokens("input_tokens") > 100, "{said}");
+    let show = world.rye(&["thread", "show", id]).stdout;
+    assert!(show.contains("100 out, ") && show.contains("booked as reserved"), "{show}");
+    assert_eq!(told["cost"]["tokens"], tokens("input_tokens") + 100, "{told}");
+    // Whoever waits is told the same cost.
+    assert_eq!(world.json(&["thread", "wait", id]).1["cost"], told["cost"]);
     server.requests();
 }
 
