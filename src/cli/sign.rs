@@ -56,12 +56,14 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
-    // Without a key there is no question, and within a thread it says why there is none.
-    let pair = rye.signing().own_pair()?;
+    // A sandbox hides what is to be signed, and the key, from what a thread starts.
+    rye.may_read()?;
     let NamedFiles { files, failed, by_name } = find(&args.items, args.all, args.space, &rye)?;
     let scope = if by_name { SignScope::Named } else { SignScope::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();
     let claims = claims(&files);
+    // Without a key there is no question.
+    let pair = rye.signing().own_pair()?;
     let staged = stage(&rye, files, &pair, scope, out);
     for row in staged.iter().filter(|row| row.digest().is_some()) {
         if let Some(by) = claims.get(&(row.item.clone(), row.place.path.clone())) {
