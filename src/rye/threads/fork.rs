@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::calls::{GrantedActions, ThreadCalls};
-use super::interrupted::told_as_cancelled;
+use super::failed_thread::told_as_of;
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
 use super::outcome::cost;
@@ -370,7 +370,7 @@ impl Prepared<'_> {
             registry.stops().forget(id.as_str())?;
         }
         let is_top = request.parent.is_none();
-        came.map_err(|failure| told_as_cancelled(failure, is_stopped, is_top, id))
+        came.map_err(|failure| told_as_of(id, failure, is_stopped, is_top))
     }
 
     /// What would start.

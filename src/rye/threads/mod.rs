@@ -5,7 +5,7 @@
 //! model calls, `own_paths.rs` what it is not told of, `own_tools.rs`, `find_tools.rs` and
 //! `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the thread, `workspace_size.rs`
 //! what lies there · `life.rs` waiting for one, of tools that run detached too, `stop.rs` ending
-//! one, `interrupted.rs` one that a signal ended, `outcome.rs` what came of one · `places.rs` how
+//! one, `failed_thread.rs` why one failed, `outcome.rs` what came of one · `places.rs` how
 //! many of these run at once · `verified.rs` what starts later · `resume.rs` one that goes on,
 //! `waits.rs` one that waits for a person, `end_waiting.rs` ending such a one, `waiting_runs.rs` a
 //! detached tool that waits · `below.rs` a rye that something in one started · `watch.rs` the hooks
@@ -16,10 +16,10 @@ mod below;
 mod calls;
 mod end_waiting;
 mod export;
+mod failed_thread;
 mod find_tools;
 mod fork;
 mod guardrails;
-mod interrupted;
 mod life;
 mod local;
 mod outcome;

@@ -102,6 +102,7 @@ fn where_nobody_listens_it_is_tried_again_and_told() {
     let (status, told) = fork(&world, &[]);
     assert_eq!((status, &told["code"]), (7, &json!("provider.unreachable")), "{told}");
     assert!(told["error"].as_str().unwrap().contains("nobody listens there"), "{told}");
+    assert_eq!(told["data"]["thread_id"], rows(&world)[0]["thread_id"], "{told}");
     assert_eq!(failures(&world, &newest(&world)).len(), 5);
     assert_eq!(rows(&world)[0]["used"]["tokens"], 0, "nothing was sent");
 }
