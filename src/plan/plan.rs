@@ -306,12 +306,6 @@ impl Plan {
         self.context.env.private_values()
     }
 
-    /// The plan of what is told of another's call: the private values of that are private here too.
-    pub(crate) fn hiding(mut self, values: &[String]) -> Self {
-        self.context.env.hide(values);
-        self
-    }
-
     /// The names and values that the project's `.env` gives. The plan as data names the variables,
     /// and says nothing of their values.
     pub(crate) fn of_env_file(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -502,4 +496,10 @@ fn names(tool: &Source, params: &Params, machine: &PlanContext<'_>) -> Names {
         ("params_json", Named::Params(params.clone())),
     ]
     .into()
+}
+
+/// The plan of what is told of another's call: the private values of that are private here too.
+pub(crate) fn hiding(mut plan: Plan, values: &[String]) -> Plan {
+    plan.context.env.hide(values);
+    plan
 }

@@ -207,7 +207,7 @@ impl<'a> ThreadCalls<'a> {
     pub(super) fn below(&self, request: Request, session: &ThreadSession<'_>) -> Request {
         Request {
             grants: Some(self.execute.clone()),
-            parent: Some(self.parent_in(session)),
+            parent: Some(self.as_parent(Some(session.until))),
             locked: self.locked,
             call_id: Some(self.call_id(session)),
             ..request
@@ -249,15 +249,10 @@ pub(super) fn told(mut report: Value) -> Result<Value, ToolCallFault> {
 }
 
 impl ThreadCalls<'_> {
-    /// The thread, for whatever it starts.
-    pub(super) fn as_parent(&self) -> ThreadParent {
+    /// The thread, for whatever it starts, and when its time is over.
+    pub(super) fn as_parent(&self, until: Option<Instant>) -> ThreadParent {
         let (fetch, sign) = (self.fetch.clone(), self.sign.clone());
-        ThreadParent { id: self.id.clone(), fetch, sign, can_wait: self.can_wait, until: None }
-    }
-
-    /// The same for a call, with the time that the thread has left.
-    pub(super) fn parent_in(&self, session: &ThreadSession<'_>) -> ThreadParent {
-        ThreadParent { until: Some(session.until), ..self.as_parent() }
+        ThreadParent { id: self.id.clone(), fetch, sign, can_wait: self.can_wait, until }
     }
 
     /// What a rye that a call starts may reach.

@@ -77,7 +77,11 @@ impl ThreadTool for SnippetTool<'_> {
         let tools = RyeTools::new(calls.rye, calls.sink)
             .approval(policy.approval(CallApproval::First))
             .locked(calls.locked)
-            .of_thread(calls.call_id(session), calls.execute.clone(), calls.parent_in(session));
+            .of_thread(
+                calls.call_id(session),
+                calls.execute.clone(),
+                calls.as_parent(Some(session.until)),
+            );
         let executor = Executor::with_languages(policy.config);
         let executor = executor.records_bytes(THREAD_SNIPPET_RECORDS_BYTES);
         let result = executor.run(&request, &tools, &|_, _| ());
@@ -95,7 +99,7 @@ pub(super) fn approved_snippet(
     request: &PendingRequest,
     decision: &Decision,
 ) -> Result<Result<Value, ToolCallFault>, Failure> {
-    let parent = calls.as_parent();
+    let parent = calls.as_parent(None);
     let approvals = calls.rye.approvals();
     let (result, warned) = approvals.approve_snippet_in(parent, request, decision, calls.sink)?;
     Ok(told(calls, &result, &warned))

@@ -141,8 +141,8 @@ impl Turn {
         said
     }
 
-    /// What [`Turn::to_json`] wrote, and why the answer ended where that was added; its usage is not
-    /// read.
+    /// What [`Turn::to_json`] wrote, and why the answer ended where that was added; its usage is
+    /// not read.
     pub(crate) fn from_json(said: &Value) -> Option<Self> {
         let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
         let calls = said.get("tool_calls")?.as_array()?.iter().map(|call| {
