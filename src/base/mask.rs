@@ -17,6 +17,14 @@ const LINE: usize = 8;
 /// What is held back of a stream is a multiple of this, in bytes.
 const LAG: usize = 1 << 10;
 
+/// How JSON spells a value within its quotes, which is to be masked as well where texts hold JSON.
+pub(crate) fn spelled_as_json(value: &str) -> String {
+    let mut spelled = Value::from(value).to_string();
+    spelled.pop();
+    spelled.remove(0);
+    spelled
+}
+
 /// The values to be masked. Has no `Debug`.
 #[derive(Default)]
 pub(crate) struct Mask {

@@ -40,6 +40,6 @@ pub(crate) use digest::{Digest, Digesting};
 pub(crate) use host_rule::HostRule;
 #[cfg(feature = "http")]
 pub(crate) use host_rule::address_of;
-pub(crate) use mask::Mask;
+pub(crate) use mask::{Mask, spelled_as_json};
 pub(crate) use process_stat::ProcessStat;
 pub(crate) use time::Timestamp;

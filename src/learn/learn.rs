@@ -17,7 +17,7 @@ use crate::resolve::Found;
 use crate::rye::{Failed, Request, Rye};
 use crate::trace::Sink;
 
-/// So often a run is tried whose sandbox could not be made.
+/// How often a run is tried whose sandbox could not be made.
 const TRIES: usize = 5;
 
 /// What came of a run under observation.
@@ -106,8 +106,8 @@ pub(crate) fn learn(
     Ok(learned)
 }
 
-/// Runs it once. What lies in `/tmp` is granted by its name, and others may remove it before the
-/// sandbox is made: then nothing ran, and it is tried again.
+/// Runs the tool once. Each entry of `/tmp` is granted by its name, and somebody may remove one
+/// before the sandbox is made: then nothing ran, and the run is tried again.
 ///
 /// # Errors
 /// Those of a run.
@@ -117,13 +117,13 @@ fn watched(
     start: Instant,
     sink: &dyn Sink,
 ) -> Result<Report, Failed> {
-    for _ in 1..TRIES {
+    let mut tries = 1;
+    loop {
         match rye.runs().run(request, start, sink) {
-            Err(failed) if failed.failure.reason() == SANDBOX_FAILED => {}
+            Err(failed) if failed.failure.reason() == SANDBOX_FAILED && tries < TRIES => tries += 1,
             came => return came,
         }
     }
-    rye.runs().run(request, start, sink)
 }
 
 /// The change that these needs make of a file.

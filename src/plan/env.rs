@@ -230,7 +230,7 @@ impl Env {
     }
 
     /// Adds values that are shown as little as its own.
-    pub(super) fn hide(&mut self, values: &[String]) {
+    pub(super) fn add_private(&mut self, values: &[String]) {
         self.of_others.extend_from_slice(values);
     }
 

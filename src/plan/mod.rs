@@ -77,7 +77,7 @@ pub(crate) use network::default_net;
 pub(crate) use params::{
     Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
 };
-pub(crate) use plan::{Plan, PlanContext, hiding};
+pub(crate) use plan::{Plan, PlanContext, with_private_values};
 pub(crate) use plan_source::{ConfigCopy, PlanSource};
 pub(crate) use process::Process;
 pub(crate) use protected::GIT_NAME as GIT;

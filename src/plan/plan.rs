@@ -499,7 +499,7 @@ fn names(tool: &Source, params: &Params, machine: &PlanContext<'_>) -> Names {
 }
 
 /// The plan of what is told of another's call: the private values of that are private here too.
-pub(crate) fn hiding(mut plan: Plan, values: &[String]) -> Plan {
-    plan.context.env.hide(values);
+pub(crate) fn with_private_values(mut plan: Plan, values: &[String]) -> Plan {
+    plan.context.env.add_private(values);
     plan
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::error::RegistryError;
 use crate::base::bytes::{sweep, temporary};
@@ -278,12 +278,22 @@ impl Drop for WriteTurn {
     }
 }
 
+impl Registry {
+    /// Begins a step that writes, once it is the turn of this process. The step ends before the
+    /// turn does.
+    pub(super) fn begin_write(&mut self) -> rusqlite::Result<(Option<WriteTurn>, Transaction<'_>)> {
+        let turn = wait_for_turn(&self.path);
+        let step = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        Ok((turn, step))
+    }
+}
+
 /// Waits until it is the turn of this process to write. The system lets those who wait go on in the
 /// order in which they came, and they take no time of the processor meanwhile; `SQLite` knows no
 /// order, and of some hundred that try again and again a few would come too late. Without a turn,
 /// because that took too long or the folder cannot be locked, a write goes on: `SQLite` itself
 /// keeps writers apart.
-pub(super) fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
+fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
     let folder = File::open(registry.parent()?).ok()?;
     match folder.try_lock() {
         Ok(()) => return Some(WriteTurn(folder)),

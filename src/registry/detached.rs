@@ -1,10 +1,10 @@
 //! Runs in processes of their own, and those that wait for a place (remote 1).
 //!
 //! A run is admitted in one transaction: it takes a place, or it is put behind all that wait. Which
-//! of these is next is decided in one transaction too, so none runs twice. None overtakes, but that
-//! a run for which too many run already, by its own number of places, holds nobody back whose
-//! number is larger: a project lowers it for its own runs alone. A place is held by the process
-//! that runs there: where that is gone, the place is free when somebody looks.
+//! of these is next is decided in one transaction too, so none runs twice. They start in order,
+//! each once fewer run than it has places. A project lowers that number for its own runs alone, so
+//! one that has to wait longer for this reason is overtaken by those with more places. A place is
+//! held by the process that runs there: where that is gone, the place is free when somebody looks.
 
 use std::path::Path;
 

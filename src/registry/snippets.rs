@@ -7,14 +7,12 @@
 #[cfg(any(feature = "code", test))]
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, params};
 #[cfg(any(feature = "code", test))]
-use rusqlite::{Transaction, TransactionBehavior};
+use rusqlite::Transaction;
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::approver::Approver;
 use super::db::Registry;
-#[cfg(any(feature = "code", test))]
-use super::db::wait_for_turn;
 #[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
 #[cfg(any(feature = "code", test))]
@@ -66,9 +64,7 @@ impl Registry {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
-        let _turn = wait_for_turn(&path);
-        let step =
-            self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let (_turn, step) = self.begin_write().map_err(fail)?;
         let plan = asked.tool.as_ref().map_or(0, |tool| tool.plan.len());
         make_room(&step, asked.kept.len() + plan, fail)?;
         insert(&step, &id, asked).map_err(fail)?;

@@ -4,11 +4,11 @@
 //! before it is used: so a thread and all those below it never use more than it may. What a process
 //! held that is gone is given back when somebody looks.
 
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, params};
 
 use super::alive;
 use super::approver::place_of;
-use super::db::{NOW, Registry, wait_for_turn};
+use super::db::{NOW, Registry};
 use super::error::RegistryError;
 use super::reaper::{reap_left, reap_threads};
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
@@ -277,9 +277,7 @@ impl Registry {
     ) -> Result<R, RegistryError> {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
-        let _turn = wait_for_turn(&path);
-        let step =
-            self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        let (_turn, step) = self.begin_write().map_err(fail)?;
         let result = act(&step).map_err(fail)?;
         step.commit().map_err(fail)?;
         Ok(result)

@@ -22,11 +22,11 @@ use super::run::{Request, run_id};
 use super::saved_snippet::{Nesting, SavedRun};
 use super::search::{SearchRequest, is_link};
 use super::threads::ThreadParent;
+use crate::base::Digest;
 use crate::base::limits::CODE_KEPT;
 use crate::base::staged::AtomicFile;
 use crate::base::sync::unpoisoned;
 use crate::base::time::as_ms;
-use crate::base::{Digest, Mask};
 use crate::code::{
     Asks, Backend, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor, PausedSnippet,
     SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools,
@@ -376,15 +376,15 @@ impl<'a> RyeTools<'a> {
             tool.details.iter().for_each(|link| self.note(&link.item, link.digest));
         }
         let backend = backend(report);
-        let mut told = report.to_json(begin.elapsed(), false, None);
-        if let (Report::Tool(tool), true) = (report, self.hides_values) {
-            told = Mask::new(tool.plan.private_values()).value(told);
-        }
+        let mut told = match self.hides_values {
+            true => report.to_masked_json(begin.elapsed()),
+            false => report.to_json(begin.elapsed(), false, None),
+        };
         let text = |told: &Value, key: &str| told[key].as_str().map(str::to_owned);
         match told["status"].as_str() {
             Some("success") => Ok(ToolAnswer { value: told["data"].take(), backend }),
             Some("pending") => {
-                let request = text(&told["pending"], "id");
+                let request = report.pending_id().map(str::to_owned);
                 let message = text(&told["pending"], "message").unwrap_or_default();
                 let reason = text(&told["pending"], "reason").unwrap_or_default();
                 let item = text(&told, "item_id").unwrap_or_default();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::HookError;
 use super::in_force::{HookLoaders, VerifiedHook};
 use crate::base::json::object;
-use crate::base::{Digest, Mask};
+use crate::base::{Digest, Mask, spelled_as_json};
 use crate::diagnostic::Failure;
 use crate::exec_protocol::{HookVerdict, envelope, verdict};
 use crate::execute::{ExecuteError, Outcome};
@@ -46,11 +46,7 @@ impl CallHooks<'_> {
     /// is given of the host. A hook may be shown an answer as JSON, where a value has another
     /// spelling.
     pub(in crate::rye) fn hide<'v>(&mut self, values: impl Iterator<Item = &'v str>) {
-        let in_json = |value: &str| {
-            let spelled = Value::from(value).to_string();
-            spelled[1..spelled.len() - 1].to_owned()
-        };
-        self.hidden = values.flat_map(|value| [value.to_owned(), in_json(value)]).collect();
+        self.hidden = values.flat_map(|value| [value.to_owned(), spelled_as_json(value)]).collect();
     }
 
     /// In a dry run: who would be asked.

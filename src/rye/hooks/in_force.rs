@@ -17,7 +17,7 @@ use crate::exec_protocol::{HookVerdict, Notification, envelope, verdict};
 use crate::execute::{ExecuteError, Mask, Outcome, start};
 use crate::id::{ItemId, Kind, Ref, Space};
 use crate::parse::{Hook, HookKind, Item, Tool};
-use crate::plan::{Act, Params, Plan, PlanContext, hiding};
+use crate::plan::{Act, Params, Plan, PlanContext, with_private_values};
 use crate::resolve::Found;
 use crate::rye::call_policy::{CallPolicy, HookPolicies, LockMode};
 use crate::rye::carry_out::{Caller, pin_fallback, run_context};
@@ -363,7 +363,7 @@ impl Hooks<'_> {
         let plan = plan(loader, armed, payload, loader.policy.time_left())?;
         // An answer that it replaces may hold what the tool's own answer may.
         let mask = Mask::new(plan.private_values());
-        let plan = hiding(plan, hidden);
+        let plan = with_private_values(plan, hidden);
         // A hook is a program, which asks nobody.
         let request = Request::new(plan.item().to_string());
         let caller = Caller { request: &request, run_id: "", for_record: false, can_wait: false };
@@ -382,7 +382,7 @@ impl Hooks<'_> {
         hidden: &[String],
     ) -> Result<(), Failure> {
         // Nobody waits for it, so it has all the time that it says itself.
-        let plan = hiding(plan(loader, armed, payload, None)?, hidden);
+        let plan = with_private_values(plan(loader, armed, payload, None)?, hidden);
         let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
         let place = self.rye.observers.place().ok_or_else(busy)?;
         let fallback = pin_fallback(self.rye);

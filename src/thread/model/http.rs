@@ -9,13 +9,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::answer::{Answer, AnswerFault, Progress, short, words};
 use super::error::{AskedAt, ProviderError};
 use super::{Asked, LanguageModel, Lost, ModelName, TryAgain, Turn, TurnFault, anthropic, openai};
-use crate::base::Mask;
 use crate::base::again::{backoff, retry_after};
 use crate::base::durations::{CONNECT_TIMEOUT_MS, PROVIDER_WAIT_MAX_MS};
 use crate::base::event_stream::EventStream;
@@ -23,6 +21,7 @@ use crate::base::limits::{
     PROVIDER_ANSWER_BYTES, PROVIDER_EVENT_BYTES, PROVIDER_FAULT_BYTES, PROVIDER_TURN_BYTES,
 };
 use crate::base::mask::StreamMask;
+use crate::base::{Mask, spelled_as_json};
 use crate::diagnostic::Failure;
 use crate::host::{AnswerPart, Host, HttpCall, NetFault, NetSettings, Vars, fits_header};
 use crate::id::Ref;
@@ -61,9 +60,8 @@ impl Credential {
     /// What no text may show; also as JSON spells it.
     fn mask(&self) -> Mask {
         let key = self.0.as_ref().map(|key| key.as_str());
-        let quoted = key.map(|key| Zeroizing::new(Value::from(key).to_string()));
-        let quoted = quoted.as_ref().map(|text| text.trim_matches('"'));
-        Mask::new(key.into_iter().chain(quoted))
+        let spelled = key.map(|key| Zeroizing::new(spelled_as_json(key)));
+        Mask::new(key.into_iter().chain(spelled.as_ref().map(|text| text.as_str())))
     }
 }
 
