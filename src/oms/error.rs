@@ -101,7 +101,7 @@ impl Diagnose for OmsError {
                 "name a newer trusted root, or that of the service which the signer used: its `trusted_root.json` with `--trusted-root FILE`, or as `import.trusted_root` of your `config:rye/policy`".into()
             }
             Self::Key { .. } => {
-                "a signer is a PEM file with `BEGIN PUBLIC KEY` or `BEGIN CERTIFICATE`, and one's own key one with `BEGIN PRIVATE KEY`, on P-256, P-384 or P-521".into()
+                "a signer is a PEM file with the label `PUBLIC KEY` or `CERTIFICATE`, and your own key one with the label `PRIVATE KEY`, on P-256, P-384 or P-521".into()
             }
         })
     }
