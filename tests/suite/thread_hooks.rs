@@ -2,7 +2,6 @@
 //! calls of a model, and those that are told how a conversation goes. Rows f07, f08 and f10.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -296,18 +295,18 @@ fn the_time_of_a_thread_ends_it_while_a_hook_is_asked_whose_own_time_is_longer_t
     ] {
         let world = two_turns();
         let head = format!("phases: [{phase}]\n");
-        put(&world, true, "guard", kind, &head, &format!("sleep 40; {ALLOW}"));
+        let slow = format!("sleep 40; echo x >>\"$RYE_PROJECT/judged\"; {ALLOW}");
+        put(&world, true, "guard", kind, &head, &slow);
         let item = ".ai/tools/hooks/guard.yaml";
         let text = fs::read_to_string(world.home().join(item)).unwrap();
         let text =
             text.split_once('\n').unwrap().1.replace("exec:\n", "exec:\n  timeout_ms: 60000\n");
         world.signed_home(item, &text);
-        let begin = Instant::now();
         let (status, told) = fork(&world, &["--limit", "duration_seconds=2"]);
         let limit = (status, &told["code"], &told["data"]["limit"]);
         let want = (4, &json!("thread.limit_exceeded"), &json!("duration_seconds"));
         assert_eq!(limit, want, "{phase}: {told}");
-        assert!(begin.elapsed() < Duration::from_secs(30), "{phase}: {:?}", begin.elapsed());
+        assert!(!world.project().join("judged").exists(), "{phase}: it was waited for");
         let row = newest(&world);
         let ended = (&row["thread_status"], &row["thread_code"]);
         assert_eq!(ended, (&json!("failed"), &told["code"]), "{phase}: {row}");
