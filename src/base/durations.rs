@@ -54,7 +54,8 @@ pub(crate) const BACKOFF_MAX_MS: u64 = 30_000;
 /// First wait before a provider of models is asked again, in milliseconds, unless it says
 /// otherwise; twice as long each time.
 pub(crate) const PROVIDER_BACKOFF_MS: u64 = 1_000;
-/// Longest wait that a provider may ask for, in milliseconds; it is asked again then all the same.
+/// Longest wait that a provider may ask for, in milliseconds; one that asks for more is not asked
+/// again.
 pub(crate) const PROVIDER_WAIT_MAX_MS: u64 = 60_000;
 /// How long an exchange is waited for after its connection was closed, in milliseconds.
 #[cfg(feature = "http")]

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::ErrorKind;
+use std::ops::Deref;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -269,7 +270,7 @@ fn upgrade(db: &mut Connection, path: &Path) -> Result<(), RegistryError> {
 }
 
 /// The turn of this process to write, until it is dropped.
-pub(super) struct WriteTurn(File);
+struct WriteTurn(File);
 
 impl Drop for WriteTurn {
     fn drop(&mut self) {
@@ -278,13 +279,32 @@ impl Drop for WriteTurn {
     }
 }
 
-impl Registry {
-    /// Begins a step that writes, once it is the turn of this process. The step ends before the
-    /// turn does.
-    pub(super) fn begin_write(&mut self) -> rusqlite::Result<(Option<WriteTurn>, Transaction<'_>)> {
-        let turn = wait_for_turn(&self.path);
-        let step = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        Ok((turn, step))
+/// A step that writes, in the turn of this process. It ends before the turn does: fields are
+/// dropped in their order.
+pub(super) struct WriteStep<'a> {
+    step: Transaction<'a>,
+    _turn: Option<WriteTurn>,
+}
+
+impl<'a> WriteStep<'a> {
+    /// Begins one, once it is the turn of this process.
+    pub(super) fn begin(registry: &'a mut Registry) -> rusqlite::Result<Self> {
+        let turn = wait_for_turn(&registry.path);
+        let step = registry.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        Ok(Self { step, _turn: turn })
+    }
+
+    /// Ends the step with all that it wrote; without this it wrote nothing.
+    pub(super) fn commit(self) -> rusqlite::Result<()> {
+        self.step.commit()
+    }
+}
+
+impl Deref for WriteStep<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.step
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::approver::{Approver, place_from, place_of};
-use super::db::Registry;
+use super::db::{Registry, WriteStep};
 use super::env_digests::EnvDigests;
 use super::error::RegistryError;
 use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
@@ -125,7 +125,7 @@ impl Registry {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
-        let (_turn, step) = self.begin_write().map_err(fail)?;
+        let step = WriteStep::begin(self).map_err(fail)?;
         make_room(&step, asked.plan.len(), fail)?;
         step.execute(
             "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread, state)

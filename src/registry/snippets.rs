@@ -7,12 +7,12 @@
 #[cfg(any(feature = "code", test))]
 use std::path::Path;
 
-#[cfg(any(feature = "code", test))]
-use rusqlite::Transaction;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::approver::Approver;
 use super::db::Registry;
+#[cfg(any(feature = "code", test))]
+use super::db::WriteStep;
 #[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
 #[cfg(any(feature = "code", test))]
@@ -64,7 +64,7 @@ impl Registry {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
-        let (_turn, step) = self.begin_write().map_err(fail)?;
+        let step = WriteStep::begin(self).map_err(fail)?;
         let plan = asked.tool.as_ref().map_or(0, |tool| tool.plan.len());
         make_room(&step, asked.kept.len() + plan, fail)?;
         insert(&step, &id, asked).map_err(fail)?;
@@ -75,7 +75,7 @@ impl Registry {
 }
 
 #[cfg(any(feature = "code", test))]
-fn insert(step: &Transaction<'_>, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
+fn insert(step: &Connection, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
     let tool = asked.tool.as_ref();
     step.execute(
         "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread,

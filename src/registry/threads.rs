@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::alive;
 use super::approver::place_of;
-use super::db::{NOW, Registry};
+use super::db::{NOW, Registry, WriteStep};
 use super::error::RegistryError;
 use super::reaper::{reap_left, reap_threads};
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
@@ -277,7 +277,7 @@ impl Registry {
     ) -> Result<R, RegistryError> {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
-        let (_turn, step) = self.begin_write().map_err(fail)?;
+        let step = WriteStep::begin(self).map_err(fail)?;
         let result = act(&step).map_err(fail)?;
         step.commit().map_err(fail)?;
         Ok(result)

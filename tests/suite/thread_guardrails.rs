@@ -218,7 +218,8 @@ fn a_project_judges_its_own_directives_and_puts_no_eval_in_the_place_of_yours() 
         ["execute", "directive:rye/examples/research", "--thread", "fork", "-i", "topic=x"];
     let (status, told) = world.json(&research);
     assert_eq!((status, evals(&world, &told).len()), (0, 0), "{told}");
-    world.signed(CONFIG, "guardrails: [{eval: tool:acme/mood, mode: enforce, text: Pay here.}]\n");
+    let text = "guardrails: [{eval: tool:acme/mood, mode: enforce, text: Pay here.}]\n";
+    world.signed_before(&world.project(), CONFIG, text);
     assert_eq!(fork(&world, &[]).1["code"], "thread.bad_config");
 }
 
@@ -251,7 +252,7 @@ fn a_configuration_of_guardrails_that_is_not_valid_lets_nothing_start_table() {
         ("guardrails: [{eval: tool:acme/script, mode: monitor}]\n", "eval.not_an_eval", "script"),
     ];
     for (text, code, named) in rows {
-        world.signed_home(CONFIG, text);
+        world.signed_before(&world.home(), CONFIG, text);
         let before = self::rows(&world).len();
         let (_, told) = fork(&world, &[]);
         assert_eq!(told["code"], code, "{text}: {told}");

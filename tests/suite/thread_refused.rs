@@ -8,7 +8,7 @@ use crate::threads::{
     ECHO, ONLY_ECHO, RESEARCH, call, directive, events, fork, hand_over, provider,
     rows as all_threads, world,
 };
-use crate::world::{MARKER_SH, World, line, seconds_from_now};
+use crate::world::{MARKER_SH, World};
 
 type Breaks = fn(&World);
 
@@ -253,17 +253,17 @@ fn the_help_for_a_link_in_the_place_of_the_folder_of_records_is_about_the_link()
     assert!(help.contains("in the place of the link") && !help.contains("disk"), "{help}");
 }
 
-/// A configuration that a rye signed which did not look at what it says.
+/// A configuration of the user space that a rye signed which did not look at what it says.
 fn signed_before(world: &World, name: &str, text: &str) {
-    let (item, at) = (format!("config:agent/{name}"), seconds_from_now(0));
-    let line = line(&world.own_key(), &item, "yaml", &at, text.as_bytes());
-    world.write_home(&format!(".ai/config/agent/{name}.yaml"), format!("# {line}\n{text}"));
+    world.signed_before(&world.home(), &format!(".ai/config/agent/{name}.yaml"), text);
 }
 
 #[test]
 fn what_no_thread_would_start_with_is_not_signed_table() {
     let limits = "config:agent/limits";
     let models = "config:agent/models";
+    let risk = "config:agent/risk";
+    let guardrails = "config:agent/guardrails";
     let rows = [
         (limits, "defaults: {turns: -10}\n", "`-10` is not a whole number"),
         (limits, "most: {turn: 1}\n", "did you mean `turns`?"),
@@ -273,6 +273,12 @@ fn what_no_thread_would_start_with_is_not_signed_table() {
         (models, "providr: acme/script\n", "did you mean `provider`?"),
         (models, "provider: [acme/script]\n", "is not the id of one"),
         (models, "prices: {m: {input: -1, output: 1}}\n", "is not an amount of money"),
+        (risk, "clases: {}\n", "did you mean `classes`?"),
+        (risk, "classes: {rye.execute.tool.acme.x: elevatd}\n", "did you mean `elevated`?"),
+        (risk, "classes: {acme.x: safe}\n", "is not a capability"),
+        (guardrails, "guardrails: {}\n", "is not a list"),
+        (guardrails, "guardrails:\n  - {eval: tool:acme/x, mod: enforce}\n", "did you mean `mode`?"),
+        (guardrails, "guardrails:\n  - {eval: 7, mode: monitor}\n", "is not an item such as"),
     ];
     let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
     for (item, text, words) in rows {
@@ -293,6 +299,9 @@ fn what_no_thread_would_start_with_is_not_signed_table() {
     let good = "defaults: {turns: 10, spend: 0.5}\nmost: {duration: 2m}\nmax_async: 3\n";
     world.signed(".ai/config/agent/limits.yaml", good);
     world.signed_home(".ai/config/agent/models.yaml", "prices: {m: {input: 1, output: 1}}\n");
+    world.signed(".ai/config/agent/risk.yaml", "classes: {rye.execute.tool.acme.x: elevated}\n");
+    let later = "guardrails:\n  - {eval: tool:acme/later, mode: monitor}\n";
+    world.signed(".ai/config/agent/guardrails.yaml", later);
     let text = provider(&json!([hand_over()]));
     let none = text.replace("\"answer_tokens\":100", "\"answer_tokens\":0");
     assert_ne!(none, text);

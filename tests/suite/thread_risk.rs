@@ -199,7 +199,7 @@ fn a_configuration_of_risk_that_is_not_valid_lets_nothing_start_table() {
     ];
     let world = quick();
     for (text, want, named) in rows {
-        world.signed_home(RISK, text);
+        world.signed_before(&world.home(), RISK, text);
         let before = kept(&world);
         let (status, told) = fork(&world, &[]);
         let word = if status == 0 { &told["status"] } else { &told["code"] };
@@ -208,7 +208,7 @@ fn a_configuration_of_risk_that_is_not_valid_lets_nothing_start_table() {
         assert_eq!(status == 0, kept(&world) != before);
     }
     let many: String = (0..257).map(|n| format!("  rye.execute.tool.x{n}: safe\n")).collect();
-    world.signed_home(RISK, &format!("classes:\n{many}"));
+    world.signed_before(&world.home(), RISK, &format!("classes:\n{many}"));
     assert_eq!(came(&world), "thread.bad_config");
     world.signed_home(RISK, "classes: {}\n");
     world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));

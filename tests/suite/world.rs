@@ -244,6 +244,15 @@ impl World {
         file
     }
 
+    /// Writes a configuration below `base` as a rye signed it that did not look at what it says.
+    pub fn signed_before(&self, base: &Path, path: &str, text: &str) {
+        let at = seconds_from_now(0);
+        let line = line(&self.own_key(), &item_of(path), "yaml", &at, text.as_bytes());
+        let file = base.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, format!("# {line}\n{text}")).unwrap();
+    }
+
     /// Runs an item and gives the status and the code of its failure.
     pub fn run(&self, item: &str) -> (i32, String) {
         let said = self.rye(&["execute", item, "--json"]);

@@ -23,7 +23,7 @@ use crate::rye::run::Request;
 use crate::thread::{Ended, Message};
 
 /// The item that names the evals, and its key.
-const CONFIG: &str = "config:agent/guardrails";
+pub(super) const GUARDRAILS_CONFIG: &str = "config:agent/guardrails";
 const ROWS: &str = "guardrails";
 const KEYS: [&str; 7] = ["eval", "mode", "match", "params", "min_score", "max_score", "text"];
 /// What stands in the place of a text that did not pass.
@@ -83,20 +83,12 @@ pub(super) fn guardrails(
     space: Space,
 ) -> Result<Vec<Guardrail>, Failure> {
     let mut all = Vec::new();
-    for copy in configured(loader, CONFIG)? {
-        only(&copy, &[ROWS])?;
-        let rows = match copy.value.get(ROWS) {
-            None => continue,
-            Some(Value::Array(rows)) if rows.len() <= GUARDRAILS => rows,
-            Some(Value::Array(_)) => {
-                return Err(config_fault(&copy, ROWS, format!("has more than {GUARDRAILS} rows")));
-            }
-            Some(_) => return Err(config_fault(&copy, ROWS, "is not a list".into())),
-        };
-        for (at, row) in rows.iter().enumerate() {
-            let row = Row { loader, copy: &copy, field: format!("{ROWS}/{at}"), said: row };
-            let (patterns, guardrail) = row.read()?;
-            let is_about = patterns.is_empty() || patterns.iter().any(|it| it.matches(directive));
+    for copy in configured(loader, GUARDRAILS_CONFIG)? {
+        for row in rows(&copy)? {
+            let said = row.read()?;
+            let guardrail = row.guardrail(loader, &said)?;
+            let is_about = said.patterns.is_empty()
+                || said.patterns.iter().any(|pattern| pattern.matches(directive));
             if is_about && (copy.space != Space::Project || space == Space::Project) {
                 all.push(guardrail);
             }
@@ -105,9 +97,45 @@ pub(super) fn guardrails(
     Ok(all)
 }
 
+/// What a start would refuse in a configuration of guardrails, for whoever signs it; its evals are
+/// not looked at, which may be signed later.
+///
+/// # Errors
+/// `thread.bad_config`
+pub(super) fn check_guardrails(copy: &ConfigCopy) -> Result<(), Failure> {
+    rows(copy)?.iter().try_for_each(|row| row.read().map(drop))
+}
+
+/// The rows of one copy of the configuration.
+///
+/// # Errors
+/// `thread.bad_config`
+fn rows(copy: &ConfigCopy) -> Result<Vec<Row<'_>>, Failure> {
+    only(copy, &[ROWS])?;
+    let rows = match copy.value.get(ROWS) {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(rows)) if rows.len() <= GUARDRAILS => rows,
+        Some(Value::Array(_)) => {
+            return Err(config_fault(copy, ROWS, format!("has more than {GUARDRAILS} rows")));
+        }
+        Some(_) => return Err(config_fault(copy, ROWS, "is not a list".into())),
+    };
+    let row = |(at, said)| Row { copy, field: format!("{ROWS}/{at}"), said };
+    Ok(rows.iter().enumerate().map(row).collect())
+}
+
+/// What one row says.
+struct SaidGuardrail {
+    eval: Ref,
+    mode: GuardMode,
+    params: Map<String, Value>,
+    thresholds: Thresholds,
+    text: Option<String>,
+    patterns: Vec<Pattern>,
+}
+
 /// One row of a configuration.
 struct Row<'a> {
-    loader: &'a Loader<'a>,
     copy: &'a ConfigCopy,
     field: String,
     said: &'a Value,
@@ -120,7 +148,7 @@ impl Row<'_> {
         config_fault(self.copy, &field, why.into())
     }
 
-    fn read(&self) -> Result<(Vec<Pattern>, Guardrail), Failure> {
+    fn read(&self) -> Result<SaidGuardrail, Failure> {
         let row = self.said.as_object().ok_or_else(|| self.bad("", "is not a mapping"))?;
         if let Some(odd) = row.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let near = near(odd, KEYS.into_iter(), 1).pop();
@@ -145,20 +173,35 @@ impl Row<'_> {
             return Err(self.bad("mode", "is `metric`, which has no threshold"));
         }
         let thresholds = Thresholds::new(min, max).map_err(|why| self.bad("min_score", why))?;
+        let is_text_known = mode == GuardMode::Enforce && self.copy.space != Space::Project;
         let text = match row.get("text") {
-            None => REPLACED.to_owned(),
-            Some(Value::String(text))
-                if mode == GuardMode::Enforce && may_loosen(self.copy, self.loader) =>
-            {
-                text.clone()
-            }
-            Some(_) => {
-                return Err(self.bad("text", "is a text of your own, for `mode: enforce`"));
-            }
+            None => None,
+            Some(Value::String(text)) if is_text_known => Some(text.clone()),
+            Some(_) => return Err(self.not_own_text()),
         };
-        let (eval, space) = self.eval(row.get("eval"))?;
+        let eval = row.get("eval").and_then(Value::as_str).and_then(|text| text.parse().ok());
+        let eval = eval.ok_or_else(|| self.bad("eval", "is not an item such as `tool:acme/x`"))?;
         let patterns = self.patterns(row.get("match"))?;
-        Ok((patterns, Guardrail { eval, space, mode, params, thresholds, text }))
+        Ok(SaidGuardrail { eval, mode, params, thresholds, text, patterns })
+    }
+
+    fn not_own_text(&self) -> Failure {
+        self.bad("text", "is a text of your own, for `mode: enforce`")
+    }
+
+    /// The guardrail of this row; its eval is there.
+    fn guardrail(&self, loader: &Loader<'_>, said: &SaidGuardrail) -> Result<Guardrail, Failure> {
+        if said.text.is_some() && !may_loosen(self.copy, loader) {
+            return Err(self.not_own_text());
+        }
+        Ok(Guardrail {
+            eval: said.eval.clone(),
+            space: self.space_of(loader, &said.eval)?,
+            mode: said.mode,
+            params: said.params.clone(),
+            thresholds: said.thresholds,
+            text: said.text.clone().unwrap_or_else(|| REPLACED.to_owned()),
+        })
     }
 
     fn patterns(&self, said: Option<&Value>) -> Result<Vec<Pattern>, Failure> {
@@ -169,32 +212,34 @@ impl Row<'_> {
         list.iter().map(read).collect()
     }
 
-    /// The eval that is named, which is there. A project puts none in the place of yours.
-    fn eval(&self, said: Option<&Value>) -> Result<(Ref, Space), Failure> {
-        let item = said.and_then(Value::as_str).and_then(|text| text.parse::<Ref>().ok());
-        let item = item.ok_or_else(|| self.bad("eval", "is not an item such as `tool:acme/x`"))?;
+    /// Where the eval that is named lies, which is there. A project puts none in the place of yours.
+    fn space_of(&self, loader: &Loader<'_>, item: &Ref) -> Result<Space, Failure> {
         let found = match self.copy.space {
-            Space::Project => self.loader.find(&item.clone().into())?,
-            _ => self.own(&item)?.ok_or_else(|| {
+            Space::Project => loader.find(&item.clone().into())?,
+            _ => own(loader, item)?.ok_or_else(|| {
                 self.bad("eval", format!("is `{item}`, which is not in your user space"))
             })?,
         };
-        let (source, parsed) = self.loader.admit(found)?;
+        let (source, parsed) = loader.admit(found)?;
         match parsed {
-            Item::Tool(tool) if tool.eval.is_some() => Ok((item, source.space())),
-            _ => Err(EvalError::NotAnEval { item, why: "its `tool_type` is another one" }.into()),
-        }
-    }
-
-    fn own(&self, item: &Ref) -> Result<Option<Found>, Failure> {
-        for space in [Space::User, Space::System] {
-            let found = self.loader.resolver(|resolver| resolver.in_space(item, space))?;
-            if found.is_some() {
-                return Ok(found);
+            Item::Tool(tool) if tool.eval.is_some() => Ok(source.space()),
+            _ => {
+                let item = item.clone();
+                Err(EvalError::NotAnEval { item, why: "its `tool_type` is another one" }.into())
             }
         }
-        Ok(None)
     }
+}
+
+/// The item of the user space, or else of the system.
+fn own(loader: &Loader<'_>, item: &Ref) -> Result<Option<Found>, Failure> {
+    for space in [Space::User, Space::System] {
+        let found = loader.resolver(|resolver| resolver.in_space(item, space))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// What an eval says when it fails may hold the very text that it was to judge, so its code alone

@@ -12,11 +12,12 @@ use crate::base::text::near;
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Pattern};
+use crate::plan::ConfigCopy;
 use crate::rye::load::Loader;
 use crate::thread::ThreadError;
 
 /// The item that says which permissions are of which class.
-const RISK: &str = "config:agent/risk";
+pub(super) const RISK: &str = "config:agent/risk";
 /// Its key, with a class for each pattern over capabilities.
 const CLASSES: &str = "classes";
 
@@ -126,27 +127,7 @@ fn rows(loader: &Loader<'_>) -> Result<Vec<RiskRow>, Failure> {
         rows.extend(row(capability, class));
     }
     for copy in configured(loader, RISK)? {
-        only(&copy, &[CLASSES])?;
-        let classes = match copy.value.get(CLASSES) {
-            None => continue,
-            Some(Value::Object(classes)) if classes.len() <= RISK_ROWS => classes,
-            Some(Value::Object(_)) => {
-                return Err(config_fault(
-                    &copy,
-                    CLASSES,
-                    format!("has more than {RISK_ROWS} rows"),
-                ));
-            }
-            Some(_) => return Err(config_fault(&copy, CLASSES, "is not a mapping".into())),
-        };
-        for (capability, said) in classes {
-            let field = format!("{CLASSES}/{capability}");
-            let bad = |why: String| config_fault(&copy, &field, why);
-            let class = said.as_str().and_then(RiskClass::from_text);
-            let class = class.ok_or_else(|| bad(no_class(said)))?;
-            let row = row(capability, class).ok_or_else(|| {
-                bad("is not a capability such as `rye.execute.tool.acme.deploy`".into())
-            })?;
+        for row in own_rows(&copy)? {
             if may_loosen(&copy, loader) {
                 rows.retain(|other| other.capability != row.capability);
             }
@@ -154,6 +135,40 @@ fn rows(loader: &Loader<'_>) -> Result<Vec<RiskRow>, Failure> {
         }
     }
     Ok(rows)
+}
+
+/// The rows of one copy of the configuration.
+///
+/// # Errors
+/// `thread.bad_config`
+fn own_rows(copy: &ConfigCopy) -> Result<Vec<RiskRow>, Failure> {
+    only(copy, &[CLASSES])?;
+    let classes = match copy.value.get(CLASSES) {
+        None => return Ok(Vec::new()),
+        Some(Value::Object(classes)) if classes.len() <= RISK_ROWS => classes,
+        Some(Value::Object(_)) => {
+            return Err(config_fault(copy, CLASSES, format!("has more than {RISK_ROWS} rows")));
+        }
+        Some(_) => return Err(config_fault(copy, CLASSES, "is not a mapping".into())),
+    };
+    let read = |(capability, said): (&String, &Value)| {
+        let field = format!("{CLASSES}/{capability}");
+        let bad = |why: String| config_fault(copy, &field, why);
+        let class = said.as_str().and_then(RiskClass::from_text);
+        let class = class.ok_or_else(|| bad(no_class(said)))?;
+        row(capability, class).ok_or_else(|| {
+            bad("is not a capability such as `rye.execute.tool.acme.deploy`".into())
+        })
+    };
+    classes.iter().map(read).collect()
+}
+
+/// What a start would refuse in a configuration of classes, for whoever signs it.
+///
+/// # Errors
+/// `thread.bad_config`
+pub(super) fn check_risk(copy: &ConfigCopy) -> Result<(), Failure> {
+    own_rows(copy).map(drop)
 }
 
 fn row(capability: &str, class: RiskClass) -> Option<RiskRow> {

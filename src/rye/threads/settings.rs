@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::guardrails::{GUARDRAILS_CONFIG, check_guardrails};
 use super::places::said_places;
 use super::project_provider::{check_permit, provider_of};
+use super::risk::{RISK, check_risk};
 use super::said_limits::SaidLimits;
 use crate::base::Digest;
 use crate::base::text::near;
@@ -81,7 +83,7 @@ pub(super) fn limit_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failu
     Ok(copies)
 }
 
-/// What a start would refuse in a configuration of limits or models, for whoever signs it.
+/// What a start would refuse in a configuration of threads, for whoever signs it.
 ///
 /// # Errors
 /// `thread.bad_config`, `thread.bad_limit`
@@ -98,6 +100,8 @@ pub(in crate::rye) fn check_settings(copy: &ConfigCopy) -> Result<(), Failure> {
             said_provider(copy)?;
             said_prices(copy)?;
         }
+        RISK => check_risk(copy)?,
+        GUARDRAILS_CONFIG => check_guardrails(copy)?,
         _ => {}
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Why a provider gives no turn.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use super::ModelName;
@@ -25,6 +27,8 @@ codes! {
 pub(crate) enum ProviderError {
     #[error("{origin}, where `{provider}` is, {clause}")]
     Unreachable { provider: Ref, origin: String, clause: String },
+    #[error("{origin}, where `{provider}` is, broke its answer off")]
+    BrokenOff { provider: Ref, origin: String },
     #[error(
         "`{provider}` lets nobody in {}: status {status}{}",
         if .key.is_some() { "with this key" } else { "without a key" },
@@ -33,11 +37,17 @@ pub(crate) enum ProviderError {
     Refused { provider: Ref, status: u16, said: String, key: Option<String> },
     #[error("`{provider}` does not take what it was asked: status {status}{}", words(.said))]
     BadRequest { provider: Ref, status: u16, said: String, asked: Box<AskedAt> },
-    #[error("`{provider}` has too much to do, or is in trouble: {status}{}", words(.said))]
+    #[error(
+        "`{provider}` has too much to do, or is in trouble: {status}{}{}",
+        words(.said),
+        come_again(*.retry_after)
+    )]
     Overloaded {
         provider: Ref,
         status: String,
         said: String,
+        /// How long it asks to be left alone, where that was not waited for.
+        retry_after: Option<Duration>,
         /// The thread that asked, where one can go on with it.
         asked_by: Option<ThreadId>,
     },
@@ -90,6 +100,11 @@ fn words(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(", `{}`", escape_line(said)) }
 }
 
+fn come_again(after: Option<Duration>) -> String {
+    let said = |after: Duration| format!("; it asks to be left alone for {} s", after.as_secs());
+    after.map(said).unwrap_or_default()
+}
+
 impl ProviderError {
     /// The same without the words of the provider that may be long, for each try.
     pub(super) fn brief(&self) -> String {
@@ -98,6 +113,7 @@ impl ProviderError {
                 provider: provider.clone(),
                 status: status.clone(),
                 said: String::new(),
+                retry_after: None,
                 asked_by: None,
             }
             .to_string(),
@@ -108,6 +124,7 @@ impl ProviderError {
     fn provider(&self) -> &Ref {
         match self {
             Self::Unreachable { provider, .. }
+            | Self::BrokenOff { provider, .. }
             | Self::Refused { provider, .. }
             | Self::BadRequest { provider, .. }
             | Self::Overloaded { provider, .. }
@@ -121,7 +138,7 @@ impl ProviderError {
 impl Diagnose for ProviderError {
     fn code(&self) -> Code {
         match self {
-            Self::Unreachable { .. } => PROVIDER_UNREACHABLE,
+            Self::Unreachable { .. } | Self::BrokenOff { .. } => PROVIDER_UNREACHABLE,
             Self::Refused { .. } => PROVIDER_REFUSED,
             Self::BadRequest { .. } => PROVIDER_BAD_REQUEST,
             Self::Overloaded { .. } => PROVIDER_OVERLOADED,
@@ -138,6 +155,10 @@ impl Diagnose for ProviderError {
                     "see whether the server runs, and whether `base_url` of `{provider}` is right"
                 )
             }
+            Self::BrokenOff { provider, .. } => format!(
+                "start it again; where each answer ends so, the server or something before it ends \
+                 streams early, and `stream: false` in `{provider}` asks for whole answers"
+            ),
             Self::Refused { provider, key: Some(key), .. } => format!(
                 "set `{key}`, which `credential_env` of `{provider}` names, to a key that is valid \
                  there and may use the model"
@@ -157,10 +178,17 @@ impl Diagnose for ProviderError {
                     _ => format!("see `models`, `options` and `answer_tokens` of `{provider}`"),
                 }
             }
-            Self::Overloaded { asked_by: Some(id), .. } => {
-                format!("go on a little later with `rye thread resume {id}`, or start it again")
+            Self::Overloaded { asked_by, retry_after, .. } => {
+                let later = retry_after.map_or("a little later".to_owned(), |after| {
+                    format!("once {} s are over", after.as_secs())
+                });
+                match asked_by {
+                    Some(id) => {
+                        format!("go on {later} with `rye thread resume {id}`, or start it again")
+                    }
+                    None => format!("start it again {later}"),
+                }
             }
-            Self::Overloaded { asked_by: None, .. } => "start it again a little later".into(),
             Self::BadAnswer { provider, asked, .. } => format!(
                 "see whether the server speaks the shape that `kind` names: {}",
                 asked.address(provider)
@@ -184,6 +212,9 @@ impl Diagnose for ProviderError {
             })),
             Self::BadAnswer { asked, .. } => object(json!({"url": asked.url})),
             Self::MissingCredential { name, .. } => object(json!({"variable": name})),
+            Self::Overloaded { retry_after: Some(after), .. } => {
+                object(json!({"retry_after_seconds": after.as_secs()}))
+            }
             _ => Map::new(),
         }
     }

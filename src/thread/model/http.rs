@@ -165,8 +165,8 @@ impl<'a> HttpModel<'a> {
             (None, None) => answer.whole(&body).err(),
             (None, Some(_)) if is_done => None,
             (None, Some(_)) => {
-                let clause = "broke its answer off".to_owned();
-                let why = self.again(self.unreachable(clause), None, asked);
+                let (provider, origin) = (self.provider.clone(), self.http.base.origin());
+                let why = self.again(ProviderError::BrokenOff { provider, origin }, None, asked);
                 return Err(TurnFault { why, may_cost: true });
             }
         };
@@ -221,22 +221,21 @@ impl<'a> HttpModel<'a> {
         }
     }
 
-    /// Asked again as often as the provider says, and while there is time.
-    fn again(&self, error: ProviderError, wait: Option<Duration>, asked: &Asked<'_>) -> Lost {
+    /// Asked again as often as the provider says, and while there is time. A wait that it asks for
+    /// and that is too long is not begun, and is told.
+    fn again(&self, mut error: ProviderError, told: Option<Duration>, asked: &Asked<'_>) -> Lost {
         let most_tries = self.http.retry.tries;
-        if asked.tries >= most_tries {
-            return Lost::Failed(error.into());
+        let wait = told.unwrap_or_else(|| backoff(self.http.retry.first_wait, asked.tries));
+        let is_short = told.is_none_or(|wait| wait <= Duration::from_millis(PROVIDER_WAIT_MAX_MS));
+        let has_time = asked.until.saturating_duration_since(Instant::now()) > wait;
+        if asked.tries < most_tries && is_short && has_time {
+            let (provider, why) = (self.provider.clone(), error.brief());
+            return Lost::Again(error.into(), TryAgain { provider, why, most_tries, wait });
         }
-        let most = Duration::from_millis(PROVIDER_WAIT_MAX_MS);
-        let own = || backoff(self.http.retry.first_wait, asked.tries);
-        let wait = wait.map_or_else(own, |wait| wait.min(most));
-        match asked.until.saturating_duration_since(Instant::now()) > wait {
-            true => {
-                let (provider, why) = (self.provider.clone(), error.brief());
-                Lost::Again(error.into(), TryAgain { provider, why, most_tries, wait })
-            }
-            false => Lost::Failed(error.into()),
+        if let ProviderError::Overloaded { retry_after, .. } = &mut error {
+            *retry_after = told.filter(|wait| !wait.is_zero());
         }
+        Lost::Failed(error.into())
     }
 
     fn of_net(&self, fault: NetFault, has_answer: bool, asked: &Asked<'_>) -> TurnFault {
@@ -263,7 +262,7 @@ impl<'a> HttpModel<'a> {
 
     fn overloaded(&self, status: String, said: String) -> ProviderError {
         let (provider, asked_by) = (self.provider.clone(), self.asked_by.clone());
-        ProviderError::Overloaded { provider, status, said, asked_by }
+        ProviderError::Overloaded { provider, status, said, retry_after: None, asked_by }
     }
 
     fn bad_request(&self, status: u16, said: String) -> Failure {

@@ -428,7 +428,8 @@ fn a_repository_is_told_however_the_tool_ends_and_wherever_it_is_hidden() {
         for name in ["failed", "hung", "closed", "many"] {
             fs::create_dir_all(world.project().join(name)).unwrap();
         }
-        let shell = "[config]\ntimeout = \"5s\"\n".to_owned() + WRITES;
+        // Long enough for `git init` on a busy machine.
+        let shell = "[config]\ntimeout = \"15s\"\n".to_owned() + WRITES;
         doer(&world, "hangs", &shell);
         let made = |name: &str| {
             serde_json::json!([world
