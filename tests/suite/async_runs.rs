@@ -442,6 +442,8 @@ fn what_ran_in_a_namespace_of_processes_that_is_gone_was_killed_and_holds_no_pla
         .status
         != 0
     {
+        let test = "what_ran_in_a_namespace_of_processes_that_is_gone_was_killed";
+        not_run(test, "unshare", "it makes none here");
         return;
     }
     let args = ["execute", "tool:acme/slow", "--async", "--json"];
@@ -546,6 +548,8 @@ fn where_rye_cannot_be_started_once_more_that_is_said_and_nothing_is_left() {
     let before = [&without_proc[..], &[script]].concat();
     let run = |args: &[&str]| world.run_through("unshare", &before, args);
     if run(&["--version"]).status != 0 {
+        let test = "where_rye_cannot_be_started_once_more_that_is_said";
+        not_run(test, "unshare", "it makes none here");
         return;
     }
     let said = run(&["execute", "tool:acme/slow", "--async", "--json"]);

@@ -86,9 +86,9 @@ pub(super) fn guardrails(
     for copy in configured(loader, GUARDRAILS_CONFIG)? {
         for row in rows(&copy)? {
             let said = row.read()?;
-            let guardrail = row.guardrail(loader, &said)?;
             let is_about = said.patterns.is_empty()
                 || said.patterns.iter().any(|pattern| pattern.matches(directive));
+            let guardrail = row.guardrail(loader, said)?;
             if is_about && (copy.space != Space::Project || space == Space::Project) {
                 all.push(guardrail);
             }
@@ -190,18 +190,14 @@ impl Row<'_> {
     }
 
     /// The guardrail of this row; its eval is there.
-    fn guardrail(&self, loader: &Loader<'_>, said: &SaidGuardrail) -> Result<Guardrail, Failure> {
+    fn guardrail(&self, loader: &Loader<'_>, said: SaidGuardrail) -> Result<Guardrail, Failure> {
         if said.text.is_some() && !may_loosen(self.copy, loader) {
             return Err(self.not_own_text());
         }
-        Ok(Guardrail {
-            eval: said.eval.clone(),
-            space: self.space_of(loader, &said.eval)?,
-            mode: said.mode,
-            params: said.params.clone(),
-            thresholds: said.thresholds,
-            text: said.text.clone().unwrap_or_else(|| REPLACED.to_owned()),
-        })
+        let space = self.space_of(loader, &said.eval)?;
+        let SaidGuardrail { eval, mode, params, thresholds, text, .. } = said;
+        let text = text.unwrap_or_else(|| REPLACED.to_owned());
+        Ok(Guardrail { eval, space, mode, params, thresholds, text })
     }
 
     fn patterns(&self, said: Option<&Value>) -> Result<Vec<Pattern>, Failure> {
