@@ -286,7 +286,7 @@ impl Interleaving<'_> {
 }
 
 #[test]
-fn in_ten_thousand_interleavings_no_root_goes_beyond_its_limit_and_all_is_given_back() {
+fn h01_in_ten_thousand_interleavings_no_root_goes_beyond_its_limit_and_all_is_given_back() {
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     let (mut refused, mut died, mut steps) = (BTreeMap::<_, usize>::new(), 0, 0);
     for round in 0..100 {
@@ -450,7 +450,7 @@ fn ten_are_killed(home: &Path, registry: &mut Registry, root: &str, chance: &mut
 }
 
 #[test]
-fn two_hundred_processes_that_are_killed_leave_nothing_held_and_nothing_beyond_the_limit() {
+fn h03_two_hundred_processes_that_are_killed_leave_nothing_held_and_nothing_beyond_the_limit() {
     let home = home();
     let mut registry = open(home.path());
     let wide = Amounts { spawns: PLACES, ..LARGE };

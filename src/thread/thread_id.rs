@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_made_in_one_millisecond_are_distinct() {
+    fn h03_ids_made_in_one_millisecond_are_distinct() {
         let directive = "acme/look".parse().unwrap();
         let ids: Vec<_> =
             (0..20_000).map(|_| ThreadId::new(&directive).unwrap().to_string()).collect();

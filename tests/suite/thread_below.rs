@@ -49,7 +49,7 @@ fn has_run(world: &World) -> bool {
 }
 
 #[test]
-fn a_thread_without_permissions_starts_and_runs_and_reads_nothing() {
+fn h02_a_thread_without_permissions_starts_and_runs_and_reads_nothing() {
     let turns =
         json!([start("child"), run("tool:acme/echo"), read("knowledge:rye/overview"), hand_over()]);
     let world = world(&turns, "turns=\"9\"", "");
@@ -64,7 +64,7 @@ fn a_thread_without_permissions_starts_and_runs_and_reads_nothing() {
 }
 
 #[test]
-fn a_child_that_declares_more_reaches_what_its_parent_reaches_in_every_generation_table() {
+fn h02_a_child_that_declares_more_reaches_what_its_parent_reaches_in_every_generation_table() {
     let calls = || [run("tool:acme/other"), read("knowledge:rye/overview"), read("tool:acme/echo")];
     let denied = json!("permission_denied");
     let child = "<directive>acme.child</directive><directive>acme.grandchild</directive>";
@@ -96,7 +96,7 @@ fn a_child_that_declares_more_reaches_what_its_parent_reaches_in_every_generatio
 }
 
 #[test]
-fn a_child_without_permissions_reaches_nothing_below_a_parent_that_reaches_all() {
+fn h02_a_child_without_permissions_reaches_nothing_below_a_parent_that_reaches_all() {
     let world = world(&json!([start("child"), hand_over()]), "turns=\"9\"", ALL);
     below(&world, "child", "", &[run("tool:acme/echo"), call("acme_echo", &json!({}))]);
     let (status, told) = fork(&world, &[]);
@@ -148,7 +148,7 @@ fn what_a_directive_declares_counts_whole_even_where_it_is_nothing_table() {
 }
 
 #[test]
-fn a_child_is_given_no_more_than_its_parent_has_left_and_the_registry_and_its_record_say_so() {
+fn h01_a_child_is_given_no_more_than_its_parent_has_left_and_the_registry_and_its_record_say_so() {
     let both = "<execute><directive>acme.*</directive></execute>";
     let world = world(&json!([start("child"), start("child"), hand_over()]), "turns=\"9\"", both);
     below(&world, "child", both, &[start("grandchild")]);

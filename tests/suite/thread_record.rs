@@ -344,7 +344,7 @@ fn without(lines: &[&str], out: impl Fn(usize) -> bool) -> String {
 
 /// Whoever relies on a record is told the same as who verifies it.
 #[test]
-fn a_record_without_checkpoints_cut_to_an_older_one_or_of_another_id_is_refused_table() {
+fn h05_a_record_without_checkpoints_cut_to_an_older_one_or_of_another_id_is_refused_table() {
     let (world, id) = with_a_blob();
     let path = transcript(&world, &id);
     let good = fs::read_to_string(&path).unwrap();
@@ -399,7 +399,7 @@ fn a_record_without_checkpoints_cut_to_an_older_one_or_of_another_id_is_refused_
 
 /// A thread that was killed has no final checkpoint, so what is missing is what the registry knows.
 #[test]
-fn the_record_of_a_killed_thread_that_is_cut_to_an_older_checkpoint_is_refused() {
+fn h05_the_record_of_a_killed_thread_that_is_cut_to_an_older_checkpoint_is_refused() {
     let turns = json!([call("acme_echo", &json!({})), call("acme_other", &json!({})), hand_over()]);
     let world = world(&turns, "turns=\"9\"", "<execute><tool>acme.*</tool></execute>");
     world.signed(".ai/tools/acme/other.sh", &tool("touch begun; sleep 300\n"));

@@ -277,7 +277,11 @@ fn what_no_thread_would_start_with_is_not_signed_table() {
         (risk, "classes: {rye.execute.tool.acme.x: elevatd}\n", "did you mean `elevated`?"),
         (risk, "classes: {acme.x: safe}\n", "is not a capability"),
         (guardrails, "guardrails: {}\n", "is not a list"),
-        (guardrails, "guardrails:\n  - {eval: tool:acme/x, mod: enforce}\n", "did you mean `mode`?"),
+        (
+            guardrails,
+            "guardrails:\n  - {eval: tool:acme/x, mod: enforce}\n",
+            "did you mean `mode`?",
+        ),
         (guardrails, "guardrails:\n  - {eval: 7, mode: monitor}\n", "is not an item such as"),
     ];
     let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);

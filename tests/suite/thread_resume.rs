@@ -169,7 +169,7 @@ fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself(
 }
 
 #[test]
-fn of_two_that_resume_a_thread_at_once_one_gets_it() {
+fn h03_of_two_that_resume_a_thread_at_once_one_gets_it() {
     let (world, id) = killed("echo x >> ran\nsleep 2\n");
     let start = || {
         let mut command = world.command(&["thread", "resume", &id, "--json"]);

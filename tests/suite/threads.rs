@@ -237,7 +237,7 @@ fn whatever_a_model_calls_wrongly_is_told_to_it_and_it_goes_on_table() {
 }
 
 #[test]
-fn a_child_never_reaches_more_than_its_parent() {
+fn h02_a_child_never_reaches_more_than_its_parent() {
     let all = "<execute><tool>*</tool><directive>*</directive></execute>";
     let child = json!([
         call("rye_execute", &json!({"item_id": "tool:acme/other"})),
@@ -409,7 +409,7 @@ fn a_model_that_ends_without_outputs_is_asked_twice_again_and_that_is_no_success
 }
 
 #[test]
-fn verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_record_of_another() {
+fn h05_verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_record_of_another() {
     let turns = json!([call("acme_echo", &json!({"a": 1})), hand_over()]);
     let world = world(&turns, "turns=\"4\"", ONLY_ECHO);
     let run = || fork(&world, &[]).1["thread_id"].as_str().unwrap().to_owned();

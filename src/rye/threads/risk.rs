@@ -156,9 +156,8 @@ fn own_rows(copy: &ConfigCopy) -> Result<Vec<RiskRow>, Failure> {
         let bad = |why: String| config_fault(copy, &field, why);
         let class = said.as_str().and_then(RiskClass::from_text);
         let class = class.ok_or_else(|| bad(no_class(said)))?;
-        row(capability, class).ok_or_else(|| {
-            bad("is not a capability such as `rye.execute.tool.acme.deploy`".into())
-        })
+        row(capability, class)
+            .ok_or_else(|| bad("is not a capability such as `rye.execute.tool.acme.deploy`".into()))
     };
     classes.iter().map(read).collect()
 }

@@ -301,7 +301,8 @@ fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
 }
 
 #[test]
-fn whoever_kills_and_resumes_a_thread_in_the_middle_of_a_turn_comes_to_its_limit_all_the_same() {
+fn h03_whoever_kills_and_resumes_a_thread_in_the_middle_of_a_turn_comes_to_its_limit_all_the_same()
+{
     let (spoken, most) = (ALL[0], 3);
     let server = Checked::new(spoken, |_, _| Reply::Hold(Vec::new()));
     let world = world(spoken, &server.server, &json!({}));
