@@ -48,7 +48,8 @@ pub(super) struct Args {
     /// The tier or the name of the model that answers in a thread
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// A limit of a thread, such as `turns=5` or `spend=0.50`; again for more
+    /// A limit of a thread (`turns`, `tokens`, `spend`, `spawns`, `depth` or `duration`), such as
+    /// `turns=5`; again for more
     #[arg(long, value_name = "NAME=VALUE", value_parser = limit)]
     limit: Vec<(String, String)>,
     /// Run it in a process of its own, and give its id at once; see `rye thread`

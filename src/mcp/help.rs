@@ -35,6 +35,9 @@ fn called(typed: &str) -> String {
         }
         ["rye", "thread", "resume" | "kill", ..] => format!("`{typed}` in a terminal"),
         ["rye", "execute"] => "`rye_execute`".into(),
+        ["--async"] => "`async: true`".into(),
+        ["--dry-run"] => "`dry_run: true`".into(),
+        ["--thread", thread] => format!("`thread: {thread}`"),
         ["--model"] => "`model`".into(),
         ["--limit"] => "`limit_overrides`".into(),
         ["--limit", said] => {
@@ -69,6 +72,10 @@ mod tests {
             (
                 "give it as `--limit duration=10m`",
                 "give it as `limit_overrides: {\"duration\": \"10m\"}`",
+            ),
+            (
+                "use `--thread fork` with `--async`, or drop `--async`",
+                "use `thread: fork` with `async: true`, or drop `async: true`",
             ),
             ("with `--limit`, or `--model`", "with `limit_overrides`, or `model`"),
             ("again with `rye execute`", "again with `rye_execute`"),

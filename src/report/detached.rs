@@ -40,9 +40,10 @@ impl DetachedReport {
     pub(super) fn to_text(&self) -> Text {
         let stdout = format!("{}\n", self.thread_id);
         let stderr = match self.pid {
-            Some(_) => format!("it runs; wait for it with `rye thread wait {}`\n", self.thread_id),
-            None => format!("it waits for a place; `rye thread wait {}`\n", self.thread_id),
+            Some(_) => "it runs",
+            None => "it waits for a place",
         };
+        let stderr = format!("{stderr}; wait for it with `rye thread wait {}`\n", self.thread_id);
         Text { stdout, stderr }
     }
 }

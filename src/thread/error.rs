@@ -96,7 +96,7 @@ pub(crate) enum ThreadError {
     NotResumable { id: ThreadId, why: String },
     #[error("`{id}` is continued: `{}` goes on for it", escape_line(.by))]
     Continued { id: ThreadId, by: String },
-    #[error("`{}` does not run: it is {state}", escape_line(.id))]
+    #[error("`{}` is not running: {}", escape_line(.id), as_it_stands(.state))]
     NotRunning { id: String, state: String },
     #[error("`{}` waits, and nobody decides any more what it waits for", escape_line(.id))]
     Unattended { id: String },
@@ -114,7 +114,7 @@ pub(crate) enum ThreadError {
     Waits { id: ThreadId, pending: String },
     #[error("`{}` asks a person, and `{id}` cannot wait for one", escape_line(.item))]
     CannotWait { id: ThreadId, item: String },
-    #[error("`{}` is still {state}", escape_line(.id))]
+    #[error("`{}` still {}", escape_line(.id), still_does(.state))]
     StillRuns { id: String, state: String },
     #[error("`{id}` {}", stopped_at(.breach))]
     LimitExceeded { id: ThreadId, breach: Breach, is_below: bool },
@@ -134,7 +134,7 @@ pub(crate) enum ThreadError {
         passed_over: Option<String>,
     },
     #[error("the provider `{}` is in no space", escape_line(.name))]
-    ProviderNotFound { name: String, near: Vec<String> },
+    ProviderNotFound { name: String, near: Option<String> },
     #[error("`{item}` is not a provider of models")]
     NotAProvider { item: Ref },
     #[error("no thread has the id `{}`", escape_line(.id))]
@@ -162,6 +162,31 @@ pub(crate) enum ThreadError {
     ScriptEnded { provider: Ref, turns: usize },
 }
 
+/// How what does not run ended, or what it waits for.
+fn as_it_stands(state: &str) -> String {
+    match state {
+        "failed" => "it failed".into(),
+        "killed" | "cancelled" => format!("it was {state}"),
+        "waiting" => "it waits for a person".into(),
+        "continued" => "another thread goes on for it".into(),
+        state => format!("it is {state}"),
+    }
+}
+
+/// What a thread or a run does that is not over.
+fn still_does(state: &str) -> &str {
+    match state {
+        "created" => "waits for a place",
+        "waiting" => "waits for a person",
+        _ => "runs",
+    }
+}
+
+/// Where somebody sees what a thread did, in front of what else to do.
+pub(crate) fn see_how_far(id: &str) -> String {
+    format!("see how far it came with `rye thread show {id}`")
+}
+
 /// Why a run has no record.
 fn without_record(id: &str, item: &str, state: &str) -> String {
     let item = escape_line(item);
@@ -169,7 +194,7 @@ fn without_record(id: &str, item: &str, state: &str) -> String {
         _ if is_uuid(id) => format!("is a run of `{item}` and not a thread, so it has no record"),
         "created" => format!("has no record yet: it waits for a place to run `{item}`"),
         "running" => format!("has no record yet: it is about to begin `{item}`"),
-        state => format!("has no record: it is {state}, and did not begin `{item}`"),
+        state => format!("has no record: {}, and did not begin `{item}`", as_it_stands(state)),
     }
 }
 
@@ -192,7 +217,7 @@ fn hand_over(id: &ThreadId, is_broken_off: bool) -> String {
              that may be missing"
         }
     };
-    format!("`rye thread show {id}` says how far it came; {mend}")
+    format!("{}; {mend}", see_how_far(id.as_str()))
 }
 
 /// How a limit stopped a thread, which "1 of 0" would not tell where it allows nothing.
@@ -214,8 +239,8 @@ fn stopped_at(breach: &Breach) -> String {
         ("turns", _) => format!("stopped at its limit `turns`: all {max} are used"),
         ("context_window", _) => format!("stopped at its limit `{limit}`: {current} of {max}"),
         ("duration_seconds", _) => {
-            let took = counted(*current, "second");
-            format!("stopped at its limit `{limit}`: it ran for {took}, of {max}")
+            let most = counted(*max, "second");
+            format!("stopped at its limit `{limit}`: it ran for {current} of {most}")
         }
         _ => {
             let (unit, amount): (_, fn(u64) -> String) = match *limit {
@@ -229,10 +254,9 @@ fn stopped_at(breach: &Breach) -> String {
                     "stopped before its limit `{limit}`: with its next call it may come to \
                      {current}{unit}, and {max} {are} allowed"
                 ),
-                false => format!(
-                    "stopped at its limit `{limit}`: it came to {current}{unit}, and {max} {are} \
-                     allowed"
-                ),
+                false => {
+                    format!("stopped at its limit `{limit}`: it came to {current} of {max}{unit}")
+                }
             }
         }
     }
@@ -249,24 +273,25 @@ fn allow_more(id: &ThreadId, breach: &Breach, is_below: bool) -> String {
                              model with a larger context window, or give it less to do"
             .into(),
         _ if is_below => format!(
-            "`rye thread show {id}` says how far it came; it ran below another thread, so it does \
-             not go on alone: allow more in `<limits>` of its directive, and of the thread at the \
-             top in `<limits>` or with `--limit`, and start that again"
+            "{}; it ran below another thread, so it does not go on alone: allow more in `<limits>` \
+             of its directive, and of the thread at the top in `<limits>` or with `--limit`, and \
+             start that again",
+            see_how_far(id.as_str())
         ),
         limit => format!(
-            "`rye thread show {id}` says how far it came; it goes on with more by `rye thread \
-             resume {id} --limit {limit}=…`, up to the `most` of `config:agent/limits`"
+            "{}; to let it go on with more, up to the `most` of `config:agent/limits`: `rye thread \
+             resume {id} --limit {limit}=…`",
+            see_how_far(id.as_str())
         ),
     }
 }
 
 /// What to do about a provider that is not there.
-fn name_another(name: &str, near: &[String]) -> String {
-    let near: Vec<String> = near.iter().map(|near| format!("did you mean `{near}`? ")).collect();
+fn name_another(name: &str, near: Option<&str>) -> String {
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     format!(
-        "{}name one that is there in `<model provider=\"…\"/>` or in `config:agent/models`, or make \
-         one with `rye new provider {}`",
-        near.concat(),
+        "{near}name one that is there in `<model provider=\"…\"/>` or in `config:agent/models`, or \
+         make one with `rye new provider {}`",
         shell_word(name)
     )
 }
@@ -404,11 +429,13 @@ impl Diagnose for ThreadError {
                 format!("give it as `--limit {}`, or in `<limits>`", limit_example(name))
             }
             Self::Cancelled { id } | Self::Killed { id } if is_uuid(id) => {
-                format!("`rye thread show {id}` says how far it came; run it again if need be")
+                format!("{}; run it again if need be", see_how_far(id))
             }
-            Self::Cancelled { id } | Self::Killed { id } => {
-                format!("`rye thread show {id}` says how far it came, and what goes on with it")
-            }
+            Self::Cancelled { id } | Self::Killed { id } => format!(
+                "{}; go on with `rye thread resume {id}`, or with the thread above it, if it has \
+                 one",
+                see_how_far(id)
+            ),
             Self::NotBegun { .. } => "start it again with `rye execute`, if it is to run".into(),
             Self::StartDrifted { .. } => {
                 "look at what changed, and start it anew with `rye execute`".into()
@@ -416,7 +443,7 @@ impl Diagnose for ThreadError {
             Self::Drifted { .. } => {
                 "start a new thread with `rye execute`, or bring back what it began with".into()
             }
-            Self::NotResumable { id, .. } => format!("`rye thread show {id}` says how far it came"),
+            Self::NotResumable { id, .. } => see_how_far(id.as_str()),
             Self::Continued { by, .. } => format!("go on with `rye thread resume {by}`"),
             Self::NotRunning { .. } => "`rye thread list` shows what runs".into(),
             Self::Unattended { id } => {
@@ -453,7 +480,7 @@ impl Diagnose for ThreadError {
                 hand_over(id, broken_off_by.is_some())
             }
             Self::NoProvider { passed_over, .. } => make_provider(passed_over.as_deref()),
-            Self::ProviderNotFound { name, near } => name_another(name, near),
+            Self::ProviderNotFound { name, near } => name_another(name, near.as_deref()),
             Self::NotAProvider { .. } => {
                 "name a tool with `tool_type: provider`; `rye list --kind tool` shows tools".into()
             }

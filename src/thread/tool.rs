@@ -18,6 +18,46 @@ use crate::diagnostic::Failure;
 /// that permission reaches it. It runs in the program itself, without a sandbox: it is that
 /// program's own code. Arguments were held against [`ThreadTool::parameters`] before a call, and a
 /// panic is told to the model as any failure.
+///
+/// ```
+/// use rye::{RyeBuilder, ThreadSession, ThreadTool, ToolCallFault};
+/// use serde_json::{Map, Value, json};
+///
+/// struct Weather;
+///
+/// impl ThreadTool for Weather {
+///     fn name(&self) -> &str {
+///         "weather"
+///     }
+///
+///     fn description(&self) -> &str {
+///         "Says the weather of a town."
+///     }
+///
+///     fn parameters(&self) -> Value {
+///         let town = json!({"town": {"type": "string"}});
+///         json!({"type": "object", "properties": town, "required": ["town"]})
+///     }
+///
+///     fn call(
+///         &self,
+///         _session: &ThreadSession<'_>,
+///         args: Map<String, Value>,
+///     ) -> Result<Value, ToolCallFault> {
+///         match args["town"].as_str() {
+///             Some("Atlantis") => Err(ToolCallFault::new("it sank")),
+///             town => Ok(json!({"town": town, "sky": "clear"})),
+///         }
+///     }
+/// }
+///
+/// # fn main() -> Result<(), rye::Failure> {
+/// let rye = RyeBuilder::new().thread_tool(std::sync::Arc::new(Weather)).project("/").build()?;
+/// // A directive with `<execute><tool>weather</tool></execute>` may call it now:
+/// // rye.run_json(&rye::Request::new("directive:acme/go").fork());
+/// # Ok(())
+/// # }
+/// ```
 pub trait ThreadTool: Send + Sync {
     /// What the model calls it: at most 64 of `a-z`, `0-9` and `_`. Others are never permitted.
     fn name(&self) -> &str;

@@ -51,7 +51,11 @@ fn a_run_that_waits_for_a_place_is_answered_as_created_field_by_field() {
     assert_eq!(told, want);
     assert!(id.starts_with("acme/go/go-"), "{id}");
     let said = world.rye(&[&["execute"], GO, &["--async"]].concat());
-    assert!(said.stderr.contains("it waits for a place"), "{said:?}");
+    let waits = format!(
+        "it waits for a place; wait for it with `rye thread wait {}`\n",
+        said.stdout.trim()
+    );
+    assert!(said.stderr.contains(&waits), "{said:?}");
     assert_eq!(state(&world, said.stdout.trim()), "created");
     world.write("go", "");
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::sandbox::not_run;
 use crate::thread_record::odd_objects;
 use crate::threads::{call, hand_over};
 use crate::world::World;
@@ -389,6 +390,7 @@ fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
         assert_eq!(fs::read(world.project().join("ticks")).unwrap_or_default().len(), ticks);
         let (status, told) = world.json(&["thread", verb, &id]);
         assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+        assert_eq!(told["error"], format!("`{id}` is not running: it was {want}"));
     }
 }
 

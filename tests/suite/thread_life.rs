@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::async_runs::{eventually, id_of, is_alive, kill, start, state, tool};
 use crate::http::server::Reply;
+use crate::sandbox::not_run;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, hand_over, provider, rows, transcript, world,
 };
@@ -152,7 +153,7 @@ fn limits_of_the_configuration_that_are_none_are_refused() {
 }
 
 #[test]
-fn another_process_cancels_a_thread_with_its_child_and_their_tool_within_a_second() {
+fn another_process_cancels_a_thread_with_its_child_and_their_tool() {
     for detached in [false, true] {
         let world = deep();
         let (mut caller, id) = match detached {
@@ -166,11 +167,8 @@ fn another_process_cancels_a_thread_with_its_child_and_their_tool_within_a_secon
                 (Some(caller), id_of(&rows(&world)[0]))
             }
         };
-        let begin = Instant::now();
         let (status, told) = world.json(&["thread", "cancel", &id]);
-        let took = begin.elapsed();
         assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
-        eprintln!("cancelled in {took:?}");
         nothing_runs(&world);
         if let Some(caller) = caller.take() {
             let output = caller.wait_with_output().unwrap();
@@ -273,7 +271,7 @@ fn what_has_no_record_is_told_as_what_it_is() {
     assert!(told["error"].as_str().unwrap().ends_with(why), "{told}");
     let told = world.json(&["thread", "verify", &waits]).1;
     assert!(
-        told["error"].as_str().unwrap().contains("it is cancelled, and did not begin"),
+        told["error"].as_str().unwrap().contains("it was cancelled, and did not begin"),
         "{told}"
     );
 }

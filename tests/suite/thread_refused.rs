@@ -35,6 +35,7 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
             world.signed_home(".ai/tools/acme/scripts.yaml", &provider(&json!([hand_over()])));
             let said = world.rye(&["execute", "directive:acme/go", "--thread", "fork"]).stderr;
             assert!(said.contains("did you mean `tool:acme/scripts`?"), "{said}");
+            assert_eq!(said.matches("did you mean").count(), 1, "only a provider is named: {said}");
         }),
         ("thread.project_provider", 4, &[], |world| {
             world.signed(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
@@ -94,6 +95,21 @@ fn put_provider(world: &World, from: &str, to: &str) {
     let text = provider(&json!([hand_over()]));
     assert!(text.contains(from));
     world.signed_home(".ai/tools/acme/script.yaml", &text.replace(from, to));
+}
+
+#[test]
+fn h01_limits_that_are_negative_no_number_infinite_or_too_large_are_refused_table() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    for name in ["turns", "tokens", "spend", "spawns", "depth", "duration_seconds"] {
+        let fine = format!("{name}=1");
+        assert_eq!(fork(&world, &["--dry-run", "--limit", &fine]).0, 0, "{fine} works untouched");
+        for value in ["-1", "NaN", "inf", "-inf", "1e999", "1e300", "18446744073709551616", ""] {
+            let (status, told) = fork(&world, &["--limit", &format!("{name}={value}")]);
+            let got = (status, told["code"].as_str().unwrap());
+            assert_eq!(got, (4, "thread.bad_limit"), "{name}={value}: {told}");
+        }
+    }
+    assert!(all_threads(&world).is_empty());
 }
 
 /// Whoever adds the line that the help names has a thread that starts.

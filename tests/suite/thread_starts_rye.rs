@@ -1,12 +1,11 @@
 //! What something in a thread may do by starting rye again.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::hooks::hook;
-use crate::sandbox::levels;
+use crate::sandbox::{levels, not_run};
 use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
 use crate::world::{World, program};
 

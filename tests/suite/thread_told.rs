@@ -80,6 +80,8 @@ fn why_a_thread_failed_stands_in_its_record_and_every_verb_tells_it_table() {
             let said = world.rye(&[&["thread"], verb, &[&*id]].concat());
             let said = said.stdout + &said.stderr;
             assert!(said.contains(sentence), "{verb:?}: {said}");
+            // Whoever looks at it already is not told to.
+            assert!(verb != ["show"] || !said.contains("see how far it came"), "{said}");
         }
         assert_eq!(world.json(&["thread", "verify", &id]).0, 0, "it is signed");
     }
@@ -98,7 +100,9 @@ fn no_failure_is_told_of_a_thread_that_went_on_and_came_to_its_end() {
         assert_eq!(told["failure"], Value::Null, "{told}");
     }
     assert_eq!(newest(&world)["failure"], Value::Null);
-    assert_eq!(world.json(&["thread", "wait", &id]).1["outputs"], json!({"n": 7}));
+    let (_, waited) = world.json(&["thread", "wait", &id]);
+    assert_eq!(waited["outputs"], json!({"n": 7}));
+    assert!(waited["metadata"]["duration_ms"].as_u64() > Some(0), "{waited}");
 }
 
 #[test]

@@ -25,14 +25,23 @@ use crate::diagnostic::Failure;
 use crate::registry::ThreadRow;
 use crate::rye::{full_run_id, threads_from_outside};
 
-/// See what directives did that a model ran, and check the record of it
+/// Watch, stop, resume and check threads (directives that a model runs) and runs started with
+/// `--async`
 ///
-/// An ID may be the last characters of one, four or more, where no other ends so; `rye thread list`
-/// shows eight.
+/// The last four or more characters of an id are enough if no other id ends with them; `rye thread
+/// list` shows eight.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
+}
+
+// A docstring here would become the first line of the help of each verb that takes one.
+#[derive(clap::Args)]
+struct RunId {
+    /// The thread or run: its id, or its last four or more characters
+    #[arg(value_name = "ID")]
+    id: String,
 }
 
 #[derive(clap::Subcommand)]
@@ -46,34 +55,34 @@ enum Verb {
         #[arg(short, long)]
         all: bool,
     },
-    /// Show what a thread was told, said and called, or what a detached run gave; nothing of it is
-    /// checked
+    /// Show what a thread was told, said and called, or what a detached run gave; the record is not
+    /// verified
     Show {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
     },
-    /// Follow what a thread does until it ends; nothing of it is checked
+    /// Follow what a thread does until it ends; the record is not verified
     ///
     /// It ends as the thread does, with what `rye thread wait` gives, which is checked. With
     /// `--json` each event is an object on a line of its own, and so is the answer at the end.
     Tail {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
     },
     /// Wait until a thread or a detached run has ended, and give what it gave
     ///
     /// What is taken from the record of a thread is checked before, as `rye thread verify` does.
     Wait {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
         /// No longer than this, such as `10`, `500ms` or `2m`
         #[arg(long, value_name = "TIME", value_parser = super::execute::time)]
         timeout: Option<Duration>,
     },
     /// Ask a thread or a detached run to stop; what it started ends with it
     Cancel {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
     },
     /// Kill the process that runs a thread or a detached run, with all that it started
     ///
@@ -81,18 +90,18 @@ enum Verb {
     /// what to cancel or to kill instead. What runs in a process that has other work too, such as a
     /// thread in a server, is cancelled instead.
     Kill {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
     },
     /// Show a thread with the threads below it
     Tree {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
     },
     /// Go on with a thread that stopped, and repeat nothing that was carried out
     Resume {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
         /// What to tell its model now
         #[arg(value_name = "MESSAGE")]
         message: Option<String>,
@@ -105,8 +114,8 @@ enum Verb {
     /// The file and standard error say how many bytes of the record are proven. Secrets are hidden
     /// as they are in the record. A file that is there already stays as it is.
     Export {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
         /// The file to write; by default the thread goes to standard output
         #[arg(short, long, alias = "output", value_name = "FILE")]
         out: Option<PathBuf>,
@@ -116,15 +125,15 @@ enum Verb {
     },
     /// Check that the record of a thread is what was signed
     Verify {
-        #[arg(value_name = "ID")]
-        id: String,
+        #[command(flatten)]
+        id: RunId,
     },
 }
 
 pub(super) use wait::show as show_end;
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let full = |id: &str| full_run_id(threads_from_outside(&context.rye()?)?, id);
+    let full = |id: &RunId| full_run_id(threads_from_outside(&context.rye()?)?, &id.id);
     match &args.verb {
         Verb::List { all } => list::run(*all, context, out),
         Verb::Show { id } => show::run(&full(id)?, context, out),

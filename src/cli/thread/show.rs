@@ -12,7 +12,7 @@ use crate::diagnostic::{Failure, Style};
 use crate::parse::kept_json;
 use crate::registry::{PendingState, ThreadRow};
 use crate::rye::{KnownRun, Rye, threads_from_outside};
-use crate::thread::{Awaited, duration_limit};
+use crate::thread::{Awaited, duration_limit, see_how_far};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
@@ -46,13 +46,23 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
         }
     }
     if let Some(failure) = known.failure() {
-        out.line(&format!("\n{}", failure_text(failure)));
+        out.line(&format!("\n{}", failure_text(&without_look(failure, id))));
     }
     let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == "waiting");
     let awaited = awaited.filter(|awaited| is_undecided(&rye, &awaited.pending_id));
     let failure = known.failure().unwrap_or(&Value::Null);
     out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref(), failure)));
     Ok(Exit::DONE)
+}
+
+/// Whoever looks at a thread already is not told to.
+fn without_look(failure: &Value, id: &str) -> Value {
+    let (mut failure, look) = (failure.clone(), format!("{}; ", see_how_far(id)));
+    let rest = failure["help"].as_str().and_then(|help| help.strip_prefix(&look));
+    if let Some(rest) = rest.map(str::to_owned) {
+        failure["help"] = rest.into();
+    }
+    failure
 }
 
 /// Whether a request still waits: where a thread below was ended, nobody decides it any more.

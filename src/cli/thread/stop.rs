@@ -33,7 +33,8 @@ fn told(threads: Threads<'_>, known: &KnownRun, out: &mut Out) -> Result<Exit, F
         return Ok(Exit::DONE);
     }
     if known.is_open() {
-        out.line(&format!("{}  still {}, asked to stop", escape_line(known.id()), known.state()));
+        let how = if known.state() == "created" { "waits for a place" } else { "runs" };
+        out.line(&format!("{}  still {how}, asked to stop", escape_line(known.id())));
     } else {
         out.line(&format!("{}  {}", escape_line(known.id()), known.state()));
     }

@@ -208,7 +208,8 @@ impl Row<'_> {
         list.iter().map(read).collect()
     }
 
-    /// Where the eval that is named lies, which is there. A project puts none in the place of yours.
+    /// Where the eval that is named lies, which is there. A project puts none in the place of
+    /// yours.
     fn space_of(&self, loader: &Loader<'_>, item: &Ref) -> Result<Space, Failure> {
         let found = match self.copy.space {
             Space::Project => loader.find(&item.clone().into())?,

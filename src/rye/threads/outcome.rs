@@ -1,7 +1,9 @@
 //! What came of a thread or a detached run that ended.
 
 use std::path::Path;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::life::{KnownRun, amounts};
@@ -10,6 +12,7 @@ use super::{Threads, VerifiedThread, parsed};
 use crate::base::json::object;
 use crate::diagnostic::Failure;
 use crate::registry::ThreadRow;
+use crate::report::metadata;
 use crate::thread::{Awaited, THREAD_ENDED, ThreadError, kept_end, last_event};
 
 /// How one came out.
@@ -125,8 +128,17 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
     }
     if let Some(row) = &known.thread {
         report.insert("cost".into(), cost(row).into());
+        report.insert("metadata".into(), metadata(took(row)).into());
     }
     Ok(RunEnd { report: report.into() })
+}
+
+/// How long a thread took from its start to its end, also where it stopped in between.
+fn took(row: &ThreadRow) -> Duration {
+    let at = |text: &str| text.parse::<Timestamp>().ok();
+    let ended = row.ended_at.as_deref().and_then(at);
+    let took = at(&row.started_at).zip(ended).map(|(began, ended)| ended.duration_since(began));
+    took.and_then(|took| took.try_into().ok()).unwrap_or_default()
 }
 
 /// What a thread used, with what those below it used.

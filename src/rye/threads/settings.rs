@@ -298,12 +298,20 @@ fn named_provider(
     }
     let found = loader.find(&query).map_err(|failure| match query.kind {
         Some(kind) if failure.reason() == RESOLVE_NOT_FOUND => {
-            let near = loader.near(&Ref::new(kind, query.id.clone()));
+            let all = loader.near(&Ref::new(kind, query.id.clone()));
+            let near = all.into_iter().find(|near| is_provider(loader, near));
             ThreadError::ProviderNotFound { name: named.to_owned(), near }.into()
         }
         _ => failure,
     });
     loader.admit(found?)
+}
+
+/// Whether an item that may have been meant is a provider.
+fn is_provider(loader: &Loader<'_>, item: &str) -> bool {
+    let found = item.parse::<Query>().ok().and_then(|query| loader.find(&query).ok());
+    let admitted = found.and_then(|found| loader.admit(found).ok());
+    admitted.is_some_and(|(source, item)| provider_of(&source, item).is_ok())
 }
 
 /// A model of a provider by its tier, else by its name, and where that stands; `of` are words of

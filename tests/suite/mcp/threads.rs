@@ -54,9 +54,9 @@ fn a_thread_runs_with_the_model_and_the_limits_that_the_agent_says() {
         }
     }
     let help = said["help"].as_str().unwrap();
-    let shows =
-        format!("`rye_thread` with `action: show` and `thread_id: {}`", id.as_str().unwrap());
-    assert!(help.starts_with(&shows) && help.contains("` in a terminal"), "{help}");
+    let id = id.as_str().unwrap();
+    let shows = format!("with `rye_thread` with `action: show` and `thread_id: {id}`; ");
+    assert!(help.contains(&shows) && help.contains("` in a terminal"), "{help}");
     let before = rows(&world).len();
     for (more, code) in [
         (json!({"model": "none"}), "thread.unknown_model"),
