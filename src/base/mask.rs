@@ -9,6 +9,8 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::nfa::contiguous::NFA;
 use serde_json::Value;
 
+use super::json_spelling::without_escapes;
+
 /// What stands for a secret.
 const MASK: &[u8] = b"***";
 /// A line of a secret of many lines is masked alone from this length on, in bytes: logs break
@@ -17,13 +19,8 @@ const LINE: usize = 8;
 /// What is held back of a stream is a multiple of this, in bytes.
 const LAG: usize = 1 << 10;
 
-/// How JSON spells a value within its quotes, which is to be masked as well where texts hold JSON.
-pub(crate) fn spelled_as_json(value: &str) -> String {
-    let mut spelled = Value::from(value).to_string();
-    spelled.pop();
-    spelled.remove(0);
-    spelled
-}
+/// JSON may stand in a string of JSON, and so on; so many levels are looked through.
+const JSON_LEVELS: usize = 4;
 
 /// The values to be masked. Has no `Debug`.
 #[derive(Default)]
@@ -53,14 +50,14 @@ impl Mask {
         self.secrets.is_empty()
     }
 
-    /// The value without the secrets in its strings, keys and numbers.
+    /// The value without the secrets in its strings, keys and numbers; a string may hold JSON.
     pub(crate) fn value(&self, value: Value) -> Value {
         match value {
-            Value::String(text) => self.text(&text).into(),
+            Value::String(text) => self.words(&text).into(),
             Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
             Value::Object(map) => {
                 let members = map.into_iter();
-                Value::Object(members.map(|(k, v)| (self.text(&k), self.value(v))).collect())
+                Value::Object(members.map(|(k, v)| (self.words(&k), self.value(v))).collect())
             }
             Value::Number(number) => {
                 let text = number.to_string();
@@ -74,6 +71,24 @@ impl Mask {
     /// The text without the secrets.
     pub(crate) fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.bytes(text.as_bytes(), false)).into_owned()
+    }
+
+    /// The text without the secrets, also where it holds JSON that spells one of them with escapes:
+    /// such a text is given without its escapes.
+    pub(crate) fn words(&self, text: &str) -> String {
+        let mut shown = self.text(text);
+        let mut plain = shown.clone();
+        for _ in 0..JSON_LEVELS {
+            if self.is_empty() || !plain.contains('\\') {
+                break;
+            }
+            let undone = without_escapes(&plain);
+            plain = self.text(&undone);
+            if plain != undone {
+                shown.clone_from(&plain);
+            }
+        }
+        shown
     }
 
     /// The bytes without the secrets, every byte of every occurrence; of bytes that were `cut` the
@@ -303,6 +318,7 @@ pub(crate) fn begun(secret: &[u8], bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{LAG, LagMask, Mask, StreamMask};
+    use serde_json::Value;
     use std::time::{Duration, Instant};
 
     #[test]
@@ -323,6 +339,22 @@ mod tests {
         for (secrets, text, want) in rows {
             assert_eq!(mask(secrets, text), *want, "{secrets:?} {text:?}");
         }
+    }
+
+    #[test]
+    fn in_words_a_secret_is_found_however_json_spells_it_and_at_any_level_table() {
+        let mask = Mask::new(["key-\"\u{e9}\\"].into_iter());
+        let value = Value::from("is key-\"\u{e9}\\, all");
+        let once = value.to_string();
+        let twice = Value::from(&*once).to_string();
+        for text in [&*once, &*twice, r#"{"x":"is key\u002d\u0022\u00E9\\"#] {
+            let shown = mask.words(text);
+            assert!(shown.contains("is ***") && !shown.contains("key"), "{text}: {shown}");
+        }
+        let held = Value::from(vec![twice]);
+        assert!(!mask.value(held).to_string().contains("key"));
+        let others = r#"{"a":"b\n\u0041"}"#;
+        assert_eq!(mask.words(others), others, "without a secret it is as it was");
     }
 
     #[test]

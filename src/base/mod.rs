@@ -19,6 +19,7 @@ pub(crate) mod fold;
 pub(crate) mod fuzz;
 mod host_rule;
 pub(crate) mod json;
+mod json_spelling;
 pub(crate) mod limits;
 pub(crate) mod lines;
 pub(crate) mod look_alike;
@@ -40,6 +41,9 @@ pub(crate) use digest::{Digest, Digesting};
 pub(crate) use host_rule::HostRule;
 #[cfg(feature = "http")]
 pub(crate) use host_rule::address_of;
-pub(crate) use mask::{Mask, spelled_as_json};
+#[cfg(feature = "code")]
+pub(crate) use json_spelling::spelled_as_json;
+pub(crate) use json_spelling::spellings;
+pub(crate) use mask::Mask;
 pub(crate) use process_stat::ProcessStat;
 pub(crate) use time::Timestamp;

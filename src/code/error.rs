@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::engine::{EngineError, EngineLimit, SnippetFault, Thrown};
 use super::journal::PausedSnippet;
+use crate::base::Mask;
 use crate::base::json::object;
 use crate::base::limits::{CODE_NESTED, CODE_NESTED_AT_ONCE, CODE_OPEN_BYTES};
 use crate::base::text::escape_line;
@@ -182,6 +183,27 @@ impl CodeError {
             }
             EngineError::Stopped => Self::Cancelled,
             EngineError::Worker { why } => Self::Worker { why },
+        }
+    }
+
+    /// The same without the values in what a snippet, or a tool, says in it.
+    pub(crate) fn masked(self, mask: &Mask) -> Self {
+        match self {
+            Self::Failed(fault) => Self::Failed(SnippetFault {
+                name: mask.words(&fault.name),
+                message: mask.words(&fault.message),
+                stack: fault.stack.iter().map(|call| mask.words(call)).collect(),
+                ..fault
+            }),
+            Self::NotSerialisable { path, why } => {
+                Self::NotSerialisable { path: mask.words(&path), why: mask.words(&why) }
+            }
+            Self::NotKept(mut told) => {
+                told.message = mask.words(&told.message);
+                told.data = object(mask.value(std::mem::take(&mut told.data).into()));
+                Self::NotKept(told)
+            }
+            other => other,
         }
     }
 

@@ -1,13 +1,12 @@
 //! Hooks that are only told: they run beside the call and change nothing (exec-protocol 6).
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::stderr::StderrLog;
 use super::wire::{one_line, request};
-use crate::base::durations::OBSERVER_LOOK_MS;
+use crate::base::durations::{OBSERVER_LOOK_MS, STOP_AGAIN_MS};
 use crate::base::limits::OBSERVERS;
 use crate::base::sync::unpoisoned;
 use crate::execute::{Mask, RunFolders};
@@ -15,13 +14,28 @@ use crate::host::{PersistentChild, Signals, hold_signals};
 use crate::id::Ref;
 
 /// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a
-/// signal that asks this process to end ends them.
+/// signal that asks this process to end ends them. Those that were told in a thread of a model end
+/// with it where it is cut off.
 #[derive(Default)]
 pub(crate) struct Observers {
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    is_over: Arc<AtomicBool>,
+    running: Mutex<Vec<Observer>>,
     /// Those that run hold one each.
     places: Arc<()>,
+}
+
+/// A program that was told something.
+struct Observer {
+    watcher: JoinHandle<()>,
+    /// The thread of a model that counts for it.
+    thread: Option<String>,
+    deadline: Arc<Mutex<Instant>>,
+}
+
+impl Observer {
+    fn end_by(&self, latest: Instant) {
+        let mut deadline = unpoisoned(self.deadline.lock());
+        *deadline = latest.min(*deadline);
+    }
 }
 
 /// Leave for one program to be told something: there are [`OBSERVERS`].
@@ -30,6 +44,8 @@ pub(crate) struct NotificationSlot(#[expect(dead_code, reason = "it is counted")
 /// A program that is told something.
 pub(crate) struct Notification {
     pub(crate) item: Ref,
+    /// The thread in which it is told, where it is in one.
+    pub(crate) thread: Option<String>,
     pub(crate) child: PersistentChild,
     pub(crate) folders: RunFolders,
     /// What it is told, a JSON object as text.
@@ -49,50 +65,63 @@ impl Observers {
 
     /// Tells a program that has been started, on a thread of its own.
     pub(crate) fn tell(&self, place: NotificationSlot, told: Notification) {
-        let is_over = Arc::clone(&self.is_over);
-        let thread = std::thread::Builder::new().name("observer".into());
-        let item = told.item.clone();
+        let deadline = Arc::new(Mutex::new(told.deadline));
+        let until = Arc::clone(&deadline);
+        let builder = std::thread::Builder::new().name("observer".into());
+        let (item, thread) = (told.item.clone(), told.thread.clone());
         // What asks this process to end is heard by whoever waits for the call.
         let _held = hold_signals();
         let watch = move || {
-            watch(told, &is_over);
+            watch(told, &until);
             drop(place);
         };
-        match thread.spawn(watch) {
-            Ok(thread) => {
-                let mut threads = unpoisoned(self.threads.lock());
-                threads.retain(|thread| !thread.is_finished());
-                threads.push(thread);
+        match builder.spawn(watch) {
+            Ok(watcher) => {
+                let mut running = unpoisoned(self.running.lock());
+                running.retain(|observer| !observer.watcher.is_finished());
+                running.push(Observer { watcher, thread, deadline });
             }
             Err(error) => tracing::warn!(%item, %error, "the hook could not be watched"),
         }
     }
 
-    /// Lets those that still run end now.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
+    /// Gives those that were told in a thread, or in none, no more time than a call has to end
+    /// whose thread is to stop.
+    pub(crate) fn end_soon(&self, thread: Option<&str>) {
+        let latest = Instant::now() + Duration::from_millis(STOP_AGAIN_MS);
+        let running = unpoisoned(self.running.lock());
+        for observer in running.iter().filter(|observer| observer.thread.as_deref() == thread) {
+            observer.end_by(latest);
+        }
+    }
+
+    /// Those that were told in a thread, which is over, count as told in another one from here on.
+    pub(crate) fn pass_on(&self, thread: &str, to: &str) {
+        for observer in &mut *unpoisoned(self.running.lock()) {
+            if observer.thread.as_deref() == Some(thread) {
+                observer.thread = Some(to.to_owned());
+            }
+        }
     }
 }
 
-fn watch(told: Notification, is_over: &AtomicBool) {
-    let Notification { item, child, folders, payload, deadline, mask } = told;
+fn watch(told: Notification, deadline: &Mutex<Instant>) {
+    let Notification { item, child, folders, payload, mask, .. } = told;
     let mut words = one_line(request(&payload, false, None));
     let mut stderr_log = StderrLog::new(folders.authors_paths());
     loop {
         if words.is_empty() {
             child.close_input();
         }
-        let now = Instant::now();
-        if now >= deadline || is_over.load(Ordering::Relaxed) {
+        // It may have become sooner.
+        let (now, until) = (Instant::now(), *unpoisoned(deadline.lock()));
+        if now >= until {
             tracing::warn!(%item, "the hook did not end in time and was stopped");
             break;
         }
         // What it answers changes nothing.
-        match child.turn(
-            &mut words,
-            deadline.min(now + Duration::from_millis(OBSERVER_LOOK_MS)),
-            None,
-        ) {
+        match child.turn(&mut words, until.min(now + Duration::from_millis(OBSERVER_LOOK_MS)), None)
+        {
             Ok(turn) => {
                 stderr_log.take(&item, &turn.stderr, &mask);
                 // It may close its output and go on without an answer.
@@ -115,20 +144,22 @@ fn watch(told: Notification, is_over: &AtomicBool) {
 
 impl Drop for Observers {
     fn drop(&mut self) {
-        let threads = std::mem::take(&mut *unpoisoned(self.threads.lock()));
-        if threads.is_empty() {
+        let running = std::mem::take(&mut *unpoisoned(self.running.lock()));
+        if running.is_empty() {
             return;
         }
         let signals = Signals::listen().ok();
-        for thread in threads {
-            while !thread.is_finished() {
-                // It stays for whoever is to end by it.
-                if signals.as_ref().is_some_and(Signals::is_waiting) {
-                    self.end();
+        while running.iter().any(|observer| !observer.watcher.is_finished()) {
+            // It stays for whoever is to end by it.
+            if signals.as_ref().is_some_and(Signals::is_waiting) {
+                for observer in &running {
+                    observer.end_by(Instant::now());
                 }
-                std::thread::sleep(Duration::from_millis(2));
             }
-            let _ = thread.join();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        for observer in running {
+            let _ = observer.watcher.join();
         }
     }
 }

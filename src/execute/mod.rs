@@ -40,6 +40,8 @@ pub(crate) use error::{CODES, EXECUTE_TOOL_FAILED, ExecuteError};
 pub(crate) use http::http_request;
 pub(crate) use mcp_fault::{McpFault, ToolChange};
 pub(crate) use new_repositories::{Aftermath, new_repositories_text};
+#[cfg(feature = "code")]
+pub(crate) use outcome::SnippetDid;
 pub(crate) use outcome::{Outcome, Pending, ToolFailure, status_text};
 #[cfg(feature = "code")]
 pub(crate) use output_digest::CallSeen;

@@ -29,14 +29,29 @@ pub(crate) struct Outcome {
     pub(crate) pending: Option<Pending>,
     /// Where the tool was an HTTP request.
     pub(crate) http: Option<HttpMetadata>,
-    /// What a snippet printed and called, and its limits, where the tool is one.
-    pub(crate) snippet: Option<Map<String, Value>>,
+    /// What a snippet did, where the tool is one.
+    pub(crate) snippet: Option<SnippetDid>,
     /// What it did, where it was watched.
     pub(crate) accesses: Accesses,
     /// What went through rye's proxy, where it was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
     /// Each `.git` that came to be while it ran, in what it may write of the project.
     pub(crate) new_repositories: NewRepositories,
+}
+
+/// What a saved snippet did beside its value. Has no `Debug` of the private values.
+#[derive(Clone, PartialEq)]
+pub(crate) struct SnippetDid {
+    /// What it printed and called, and its limits.
+    pub(crate) told: Map<String, Value>,
+    /// The private values of the tools that it called, which are private to it as well.
+    pub(crate) private: Vec<String>,
+}
+
+impl std::fmt::Debug for SnippetDid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SnippetDid").field("told", &self.told).finish_non_exhaustive()
+    }
 }
 
 /// How an HTTP request went.
@@ -134,7 +149,7 @@ impl Outcome {
 
     /// Of a snippet that came to its end: its value, and what it did on the way.
     #[cfg(feature = "code")]
-    pub(crate) fn of_snippet(data: Value, did: Map<String, Value>, duration: Duration) -> Self {
+    pub(crate) fn of_snippet(data: Value, did: SnippetDid, duration: Duration) -> Self {
         Self {
             data,
             exit_code: None,
@@ -179,7 +194,7 @@ impl Outcome {
             return out;
         }
         if let Some(snippet) = &self.snippet {
-            return snippet.clone();
+            return snippet.told.clone();
         }
         out.insert("exit_code".into(), json!(self.exit_code));
         if let Some(signal) = self.signal {

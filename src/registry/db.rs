@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::ops::Deref;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -312,13 +313,15 @@ impl Deref for WriteStep<'_> {
 /// order in which they came, and they take no time of the processor meanwhile; `SQLite` knows no
 /// order, and of some hundred that try again and again a few would come too late. Without a turn,
 /// because that took too long or the folder cannot be locked, a write goes on: `SQLite` itself
-/// keeps writers apart.
+/// keeps writers apart. Whoever waited in vain once does not wait again: somebody holds the lock
+/// who does not write.
 fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
+    static HAS_WAITED_IN_VAIN: AtomicBool = AtomicBool::new(false);
     let folder = File::open(registry.parent()?).ok()?;
     match folder.try_lock() {
         Ok(()) => return Some(WriteTurn(folder)),
-        Err(TryLockError::WouldBlock) => {}
-        Err(TryLockError::Error(_)) => return None,
+        Err(TryLockError::WouldBlock) if !HAS_WAITED_IN_VAIN.load(Ordering::Relaxed) => {}
+        Err(_) => return None,
     }
     let (say, said) = channel();
     // A lock of the system is waited for without a limit of time.
@@ -334,7 +337,9 @@ fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
         let _ = say.send(WriteTurn(folder));
     };
     std::thread::Builder::new().name("registry".into()).spawn(waits).ok()?;
-    said.recv_timeout(Duration::from_millis(REGISTRY_WAIT_MS)).ok()
+    let turn = said.recv_timeout(Duration::from_millis(REGISTRY_WAIT_MS)).ok();
+    HAS_WAITED_IN_VAIN.fetch_or(turn.is_none(), Ordering::Relaxed);
+    turn
 }
 
 /// Waits a moment for whoever holds a lock of the registry; false once that took too long. How long

@@ -24,6 +24,8 @@ pub(crate) use detached::DetachedReport;
 pub(crate) use error::{CODES, ReceiptError};
 pub(crate) use failed::{error_json, error_text};
 pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
+#[cfg(feature = "code")]
+pub(crate) use report::masked_report;
 pub(crate) use report::{Detail, DirectiveReport, HookNote, Report, ToolReport, Warned, metadata};
 pub(crate) use sarif::{SarifLevel, sarif};
 pub(crate) use text::{chain_tree, data_text, external_tree, passed_over_text};

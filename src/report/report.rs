@@ -256,13 +256,17 @@ impl Report {
     pub(crate) fn to_masked_json(&self, elapsed: Duration) -> Value {
         let shown = self.to_json(elapsed, false, None);
         let Self::Tool(tool) = self else { return shown };
-        let mask = Mask::new(tool.plan.private_values());
-        let members = object(shown).into_iter().map(|(key, value)| {
-            let is_of_rye = OF_RYE.contains(&key.as_str());
-            (key, if is_of_rye { value } else { mask.value(value) })
-        });
-        Value::Object(members.collect())
+        masked_report(shown, &Mask::new(tool.plan.private_values()))
     }
+}
+
+/// A report without the values in what is not of rye itself.
+pub(crate) fn masked_report(shown: Value, mask: &Mask) -> Value {
+    let members = object(shown).into_iter().map(|(key, value)| {
+        let is_of_rye = OF_RYE.contains(&key.as_str());
+        (key, if is_of_rye { value } else { mask.value(value) })
+    });
+    Value::Object(members.collect())
 }
 
 impl ToolReport {

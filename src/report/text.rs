@@ -54,19 +54,18 @@ impl ToolReport {
         if let Some(pending) = &outcome.pending {
             return Text { stdout: self.pending_text(pending, paint), stderr: String::new() };
         }
-        let masked = in_terminal.then(|| {
-            let named = Mask::new(self.plan.private_values());
-            named.value(outcome.data.clone())
-        });
+        let named = Mask::new(self.plan.private_values());
+        let masked = in_terminal.then(|| named.value(outcome.data.clone()));
         let data = masked.as_ref().unwrap_or(&outcome.data);
         let mut text = match outcome.http.as_ref().filter(|http| http.is_wrapped) {
             Some(_) => answer_text(data),
             None => data_text(data),
         };
         if let Some(snippet) = &outcome.snippet {
-            // The value is the answer, and what is printed on the way stands beside it.
-            let printed = ["stdout", "stderr"].map(|key| snippet.get(key).and_then(Value::as_str));
-            text.stderr = printed.into_iter().flatten().collect();
+            // The value is the answer, and what is printed on the way stands beside it, masked as
+            // where it is shown as it comes.
+            let printed = ["stdout", "stderr"].map(|key| snippet.told.get(key)?.as_str());
+            text.stderr = printed.into_iter().flatten().map(|text| named.text(text)).collect();
         }
         if let Some(failure) = &outcome.failure {
             // What the tool wrote is shown once: here, unless it stood in the data already.

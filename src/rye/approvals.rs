@@ -10,7 +10,7 @@ use super::facade::{Rye, now};
 use super::failed::Failed;
 #[cfg(feature = "code")]
 use super::paused::{SnippetRows, WaitedSnippet};
-use super::run::Request;
+use super::run::{PassedValues, Request};
 use super::threads::{CarriedOutFor, ThreadParent, WaitingThreads};
 use crate::base::durations::PENDING_LOOK_MS;
 use crate::base::text::escape_line;
@@ -182,13 +182,14 @@ impl Approvals<'_> {
         start: Instant,
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
-        self.approve_in(None, request, decision, start, sink)
+        self.approve_in((None, Vec::new()), request, decision, start, sink)
     }
 
-    /// The same for what was asked in a thread that does not wait for it.
+    /// The same for what was asked in a thread that does not wait for it, or by a snippet that was
+    /// given these private values.
     pub(super) fn approve_in(
         self,
-        parent: Option<ThreadParent>,
+        (parent, private): (Option<ThreadParent>, Vec<String>),
         request: &PendingRequest,
         decision: Decision,
         start: Instant,
@@ -206,7 +207,8 @@ impl Approvals<'_> {
         let (asked, claimed) = approved(request, decision).map_err(early)?;
         #[cfg(feature = "code")]
         let asked = self.with_snippet(asked, request, Verdict::Approved).map_err(early)?;
-        let asked = Request { parent: parent.or(asked.parent.clone()), ..asked };
+        let private = PassedValues(private);
+        let asked = Request { parent: parent.or(asked.parent.clone()), private, ..asked };
         let waits = CarriedOutFor::watched(self.rye, &request.row.id).map_err(early)?;
         let result = self.rye.runs().run(&asked, start, sink);
         let result = match (result, waits) {
@@ -225,7 +227,8 @@ impl Approvals<'_> {
             return result;
         }
         let told = match &result {
-            Ok(report) => report.to_json(start.elapsed(), false, None),
+            // Whoever shows it later knows none of the values.
+            Ok(report) => report.to_masked_json(start.elapsed()),
             Err(failed) => {
                 let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
                 error_json(&failed.failure.diagnostic(), item, chain, failed.elapsed, None)

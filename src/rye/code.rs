@@ -18,7 +18,8 @@ use super::facade::{Rye, now};
 use super::failed::Failed;
 use super::grants::{self, ApprovalNeeded};
 use super::paused::{ItemDigests, KeptSnippet};
-use super::run::{Request, run_id};
+use super::private_values::PrivateValues;
+use super::run::{PassedValues, Request, run_id};
 use super::saved_snippet::{Nesting, SavedRun};
 use super::search::{SearchRequest, is_link};
 use super::threads::ThreadParent;
@@ -118,6 +119,8 @@ pub struct RyeTools<'a> {
     /// A model wrote it, which is shown no value that a tool named of the host, whatever a snippet
     /// would make of it, and not where files lie.
     hides_values: bool,
+    /// Its own private values, and those of what it called and was not masked for it.
+    pub(super) private: PrivateValues,
 }
 
 impl<'a> RyeTools<'a> {
@@ -146,6 +149,7 @@ impl<'a> RyeTools<'a> {
             thread: None,
             waiting_thread: None,
             hides_values: false,
+            private: PrivateValues::default(),
         }
     }
 
@@ -187,6 +191,7 @@ impl<'a> RyeTools<'a> {
             thread: kept.parent(),
             waiting_thread: None,
             hides_values: kept.hides_values,
+            private: PrivateValues::of(kept.private.iter().map(String::as_str)),
             receipts: kept.receipts.clone(),
             warned: Mutex::default(),
             claimed: is_approved.then(|| id.to_owned()),
@@ -201,7 +206,7 @@ impl<'a> RyeTools<'a> {
         &self,
         format: &str,
         paused: Value,
-        sha256: Digest,
+        text: &str,
     ) -> Result<KeptSnippet, Failure> {
         let policy = match self.policy {
             Some(policy) => policy,
@@ -219,7 +224,8 @@ impl<'a> RyeTools<'a> {
             hides_values: self.hides_values,
             format: format.to_owned(),
             paused,
-            sha256,
+            sha256: Digest::of(text.as_bytes()),
+            private: self.private.standing_in(text),
             policy,
         })
     }
@@ -240,8 +246,8 @@ impl<'a> RyeTools<'a> {
         let missing = || RegistryError::NotFound { id: request.to_owned(), near: Vec::new() };
         let registry = approvals.registry()?.ok_or_else(|| Failure::from(missing()))?;
         let asked = registry.request(request).map_err(Failure::from)?;
-        let (decision, parent) = (approvals.decision(), self.thread.clone());
-        match approvals.approve_in(parent, &asked, decision, begin, self.sink) {
+        let (decision, caller) = (approvals.decision(), (self.thread.clone(), self.private.all()));
+        match approvals.approve_in(caller, &asked, decision, begin, self.sink) {
             Ok(report) => self.ran(&report, id, begin),
             Err(failed) => self.refused(failed),
         }
@@ -298,6 +304,7 @@ impl<'a> RyeTools<'a> {
 
     /// For a snippet that is this run.
     pub(super) fn of_saved(self, saved: SavedRun<'a>, within: Nesting, can_wait: bool) -> Self {
+        self.private.add(saved.plan.private_values());
         Self { saved: Some(saved), within, can_wait, ..self }
     }
 
@@ -374,6 +381,9 @@ impl<'a> RyeTools<'a> {
         unpoisoned(self.warned.lock()).extend(report.warnings().iter().cloned());
         if let Report::Tool(tool) = report {
             tool.details.iter().for_each(|link| self.note(&link.item, link.digest));
+            if !self.hides_values {
+                self.private.add(tool.plan.private_values());
+            }
         }
         let backend = backend(report);
         let mut told = match self.hides_values {
@@ -434,6 +444,7 @@ impl Tools for RyeTools<'_> {
         request.call_id = Some(call_id);
         request.is_typed = self.approval == CallApproval::Never;
         request.within = self.within.clone();
+        request.private = PassedValues(self.private.all());
         request.parent.clone_from(&self.thread);
         let came = match self.rye.runs().run(&request, begin, self.sink) {
             Ok(report) => self.ran(&report, call.id, begin),
@@ -453,13 +464,13 @@ impl Tools for RyeTools<'_> {
         let asked = paused.asked();
         let mut registry = Registry::open(self.rye.spaces().user()?.base())?;
         let requests = paused.requests().collect::<Vec<_>>();
-        let asked_at = now().to_string();
+        let (asked_at, mask) = (now().to_string(), self.private.mask());
         let waiting = WaitingSnippet {
             asked_at: &asked_at,
             item: &asked.asks.item,
             project: self.rye.spaces().project_path(),
-            reason: &asked.asks.reason,
-            message: &asked.asks.message,
+            reason: &mask.words(&asked.asks.reason),
+            message: &mask.words(&asked.asks.message),
             kept: &kept,
             requests: &requests,
             tool: None,
@@ -470,7 +481,7 @@ impl Tools for RyeTools<'_> {
         let env = registry.env_digests(saved.plan.of_env_file())?;
         let item = saved.plan.item().to_string();
         let tool = WaitingTool { plan: &plan, for_record: saved.for_record, env: &env };
-        let message = saved.asks(asked);
+        let message = saved.asks(asked, &mask);
         let waiting =
             WaitingSnippet { item: &item, message: &message, tool: Some(tool), ..waiting };
         Ok(registry.pause(&waiting)?)

@@ -44,6 +44,8 @@ mod offer;
 #[cfg(feature = "code")]
 mod paused;
 mod plan_source;
+#[cfg(feature = "code")]
+mod private_values;
 mod projects;
 mod reach;
 mod receipts;

@@ -20,17 +20,17 @@ use super::facade::Rye;
 use super::failed::Failed;
 use super::run::Request;
 use super::threads::ThreadParent;
-use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
 use crate::base::text::counted;
+use crate::base::{Digest, Mask};
 use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
 use crate::diagnostic::Failure;
 use crate::id::{Grants, Pattern, Query};
 use crate::registry::{
     Decision, PendingRequest, PendingState, Registry, RegistryError, unclaim_snippet,
 };
-use crate::report::{Report, Warned};
+use crate::report::{Report, Warned, masked_report};
 use crate::thread::ThreadId;
 use crate::trace::{Quiet, Sink};
 
@@ -64,6 +64,9 @@ pub(super) struct KeptSnippet {
     /// As in [`RyeTools`]; of what an earlier rye kept nobody knows who wrote it.
     #[serde(default = "hides")]
     pub(super) hides_values: bool,
+    /// The private values that stand in it, and must not be shown with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) private: Vec<String>,
 }
 
 fn hides() -> bool {
@@ -79,8 +82,8 @@ impl KeptSnippet {
         let unwritten =
             |error: serde_json::Error| RegistryError::Unwritten { why: error.to_string() };
         let paused = paused.to_json().map_err(unwritten)?;
-        let sha256 = Digest::of(paused.to_string().as_bytes());
-        let kept = tools.kept(FORMAT, paused, sha256)?;
+        let text = paused.to_string();
+        let kept = tools.kept(FORMAT, paused, &text)?;
         Ok(serde_json::to_string(&kept).map_err(unwritten)?)
     }
 
@@ -143,12 +146,16 @@ impl SnippetRows {
         let Some(text) = &request.snippet else { return Ok(None) };
         let (kept, paused) = KeptSnippet::read(&request.row.id, text)?;
         let asked = paused.asked();
+        let mask = Mask::new(kept.private.iter().map(String::as_str));
+        let masked = |values: Vec<Value>| -> Vec<Value> {
+            values.into_iter().map(|value| mask.value(value)).collect()
+        };
         Ok(Some(Self {
             code: paused.code().map(str::to_owned),
             item: asked.asks.item.clone(),
-            args: asked.args.clone().into(),
-            other_args: asked.others.clone(),
-            calls: paused.calls_so_far(),
+            args: mask.value(asked.args.clone().into()),
+            other_args: masked(asked.others.clone()),
+            calls: masked(paused.calls_so_far()),
             sha256: kept.sha256,
         }))
     }
@@ -360,7 +367,9 @@ fn run_again(
         // It was asked to end before anything new ran, so the person may decide it again.
         return Ok(result);
     }
-    registry.finish(id, &result.to_json().to_string())?;
+    // Whoever shows it later knows none of the values.
+    let told = masked_report(result.to_json(), &tools.private.mask());
+    registry.finish(id, &told.to_string())?;
     Ok(result)
 }
 

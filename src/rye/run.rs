@@ -1,6 +1,7 @@
 //! Running an item: from a reference to a report.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ use crate::interpolate::{bind, render};
 use crate::parse::{DirectiveContext, Item, Phase, Tool};
 use crate::plan::{
     MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
-    Thread, typed,
+    Thread, typed, with_private_values,
 };
 use crate::report::{
     CheckedThread, Detail, DirectiveReport, Report, ToolReport, Warned, error_json,
@@ -83,6 +84,8 @@ pub struct Request {
     /// The saved snippets that it is called from.
     #[cfg(feature = "code")]
     pub(crate) within: Nesting,
+    /// Private values that its snippet was given and may pass on: they are private here too.
+    pub(super) private: PassedValues,
     /// The tier or the name of the model that answers in a thread, over what the directive says.
     pub(crate) model: Option<String>,
     /// Limits of a thread by their names, over what the directive says.
@@ -95,6 +98,16 @@ pub struct Request {
     pub(super) resuming: Option<Box<Resuming>>,
     /// The thread whose model asks for this.
     pub(super) parent: Option<ThreadParent>,
+}
+
+/// Values that go with a request. Its `Debug` shows none of them.
+#[derive(Clone, Default)]
+pub(super) struct PassedValues(pub(super) Vec<String>);
+
+impl fmt::Debug for PassedValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} private values", self.0.len())
+    }
 }
 
 impl Request {
@@ -125,6 +138,7 @@ impl Request {
             is_typed: false,
             #[cfg(feature = "code")]
             within: Nesting::default(),
+            private: PassedValues::default(),
             model: None,
             limits: Map::new(),
             thread_id: None,
@@ -340,6 +354,7 @@ impl Runs<'_> {
         let for_record = request.for_record || !receipts.is_empty();
         let machine = PlanContext { for_record, ..context(&loader, request, &run_id) };
         let plan = Plan::build(&valid, params, &machine, loader.sink)?;
+        let mut plan = with_private_values(plan, &request.private.0);
         hooks.hide(plan.private_values());
         request.compare(&plan)?;
         let chain = valid.chain();
@@ -375,6 +390,10 @@ impl Runs<'_> {
                 let ended = self.act(&plan, writer, caller, &warnings, sink);
                 match ended {
                     Ok((mut outcome, written)) => {
+                        if let Some(did) = &outcome.snippet {
+                            plan = with_private_values(plan, &did.private);
+                            hooks.hide(plan.private_values());
+                        }
                         let after = hooks.after(args.as_map(), &mut outcome, begin.elapsed());
                         self.rye.approvals().withdraw_if(after, &outcome)?;
                         (Some(outcome), written)
@@ -385,13 +404,7 @@ impl Runs<'_> {
                 }
             }
         };
-        let pending = outcome.as_ref().and_then(|outcome| outcome.pending.as_ref());
-        // What is only tried asks nobody.
-        let pending = pending.filter(|_| request.workplace.is_none());
-        let thread = request.parent.as_ref().and_then(ThreadParent::waiting);
-        let pending_id =
-            pending.map(|pending| self.rye.approvals().keep(&plan, for_record, pending, thread));
-        let pending_id = pending_id.transpose()?;
+        let pending_id = self.keep_asked(request, &plan, for_record, outcome.as_ref())?;
         if outcome.is_some() {
             loader.remember(chain.links().iter().map(|link| &link.source), false);
         }
@@ -408,6 +421,22 @@ impl Runs<'_> {
             lost: written.lost,
             warnings,
         })))
+    }
+
+    /// Keeps what the tool asked a person; gives its id.
+    fn keep_asked(
+        self,
+        request: &Request,
+        plan: &Plan,
+        for_record: bool,
+        outcome: Option<&Outcome>,
+    ) -> Result<Option<String>, Failure> {
+        // What is only tried asks nobody.
+        let outcome = outcome.filter(|_| request.workplace.is_none());
+        let pending = outcome.and_then(|outcome| outcome.pending.as_ref());
+        let thread = request.parent.as_ref().and_then(ThreadParent::waiting);
+        let approvals = self.rye.approvals();
+        pending.map(|pending| approvals.keep(plan, for_record, pending, thread)).transpose()
     }
 
     /// Runs the plan; however that ends, the receipt is written.

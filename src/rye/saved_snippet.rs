@@ -10,6 +10,7 @@ use super::carry_out::Caller;
 use super::code::RyeTools;
 use super::code_policy::{CallApproval, CodePolicy};
 use super::paused::WaitedSnippet;
+use super::private_values::PrivateValues;
 use super::run::Runs;
 use crate::base::Digest;
 use crate::base::json::object;
@@ -18,10 +19,11 @@ use crate::base::mask::{Mask, StreamMask};
 use crate::base::sync::unpoisoned;
 use crate::base::text::brief_line;
 use crate::code::{
-    AskedCall, CodeError, CodeLimit, CodeRequest, Executor, NestedLimit, SavedSnippetError, Verdict,
+    AskedCall, CodeError, CodeLimit, CodeRequest, Executor, NestedLimit, PrintStream,
+    SavedSnippetError, Verdict,
 };
 use crate::diagnostic::Failure;
-use crate::execute::{CallSeen, ExecuteError, Outcome, OutputWitness, Pending};
+use crate::execute::{CallSeen, ExecuteError, Outcome, OutputWitness, Pending, SnippetDid};
 use crate::plan::{Plan, SnippetPlan};
 use crate::trace::{OutputPiece, Sink, WithoutOutput};
 
@@ -68,16 +70,17 @@ pub(super) struct SavedRun<'a> {
 }
 
 impl SavedRun<'_> {
-    /// What a person is asked about a call of it, as a sentence.
-    pub(super) fn asks(&self, asked: &AskedCall) -> String {
+    /// What a person is asked about a call of it, as a sentence without the values. They are masked
+    /// before it is cut, which could leave a part of one.
+    pub(super) fn asks(&self, asked: &AskedCall, mask: &Mask) -> String {
         let (own, AskedCall { args, asks, .. }) = (self.plan.item(), asked);
-        let args = brief_line(&Value::from(args.clone()).to_string());
+        let args = brief_line(&mask.value(args.clone().into()).to_string());
         match asks.request {
             None => format!("`{own}` calls `{}` with {args}", asks.item),
             Some(_) => format!(
                 "`{own}` calls `{}` with {args}, which asks: {}",
                 asks.item,
-                brief_line(&asks.message)
+                brief_line(&mask.words(&asks.message))
             ),
         }
     }
@@ -88,29 +91,52 @@ impl SavedRun<'_> {
 struct Printed<'a> {
     sink: &'a dyn Sink,
     /// `None` where nobody hears of it.
-    mask: Option<Mutex<StreamMask<Box<Mask>>>>,
+    stream: Option<Mutex<PrintedStream>>,
+}
+
+struct PrintedStream {
+    mask: StreamMask<Box<Mask>>,
+    /// So many private values are masked.
+    values: usize,
+}
+
+impl PrintedStream {
+    fn new(private: &PrivateValues) -> Self {
+        let values = private.count();
+        Self { mask: StreamMask::new(Box::new(private.mask())), values }
+    }
 }
 
 impl<'a> Printed<'a> {
     fn new(plan: &Plan, sink: &'a dyn Sink) -> Self {
-        let mask = Box::new(Mask::new(plan.private_values()));
-        let is_heard = sink.begin_output(!mask.is_empty());
-        Self { sink, mask: is_heard.then(|| Mutex::new(StreamMask::new(mask))) }
+        let private = PrivateValues::of(plan.private_values());
+        let is_heard = sink.begin_output(private.count() > 0);
+        Self { sink, stream: is_heard.then(|| Mutex::new(PrintedStream::new(&private))) }
     }
 
-    fn take(&self, text: &str) {
-        self.show(|mask| mask.next(text.as_bytes()));
+    /// What it prints once it was given these values.
+    fn take(&self, text: &str, private: &PrivateValues) {
+        self.show(|stream| {
+            let mut bytes = Vec::new();
+            if stream.values != private.count() {
+                // What was held back may be part of a value, and the rest of that comes now.
+                bytes = stream.mask.end(true);
+                *stream = PrintedStream::new(private);
+            }
+            bytes.extend(stream.mask.next(text.as_bytes()));
+            bytes
+        });
     }
 
     /// The rest of it; where the snippet was ended, that may be part of what is masked.
     fn end(&self, was_cut: bool) {
-        self.show(|mask| mask.end(was_cut));
+        self.show(|stream| stream.mask.end(was_cut));
     }
 
-    fn show(&self, text: impl FnOnce(&mut StreamMask<Box<Mask>>) -> Vec<u8>) {
-        let Some(mask) = &self.mask else { return };
-        let mut mask = unpoisoned(mask.lock());
-        let bytes = text(&mut mask);
+    fn show(&self, text: impl FnOnce(&mut PrintedStream) -> Vec<u8>) {
+        let Some(stream) = &self.stream else { return };
+        let mut stream = unpoisoned(stream.lock());
+        let bytes = text(&mut stream);
         self.sink.wrote(OutputPiece { of_stderr: true, bytes: &bytes });
     }
 }
@@ -170,12 +196,14 @@ impl Runs<'_> {
             .params(snippet.params.as_map().clone())
             .timeout(own.min(configured));
         let executor = Executor::with_languages(config).records_bytes(CODE_SAVED_RECORDS_BYTES);
+        let print = |_: PrintStream, text: &str| printed.take(text, &tools.private);
         let result = match waited {
             Some(WaitedSnippet { paused, verdict, .. }) => {
-                executor.resume(paused, verdict.clone(), &tools, &|_, text| printed.take(text))
+                executor.resume(paused, verdict.clone(), &tools, &print)
             }
-            None => executor.run(&request, &tools, &|_, text| printed.take(text)),
+            None => executor.run(&request, &tools, &print),
         };
+        let mask = tools.private.mask();
         printed.end(result.failure().is_some());
         let mut told = object(result.to_json());
         if let Some(witness) = witness {
@@ -184,16 +212,20 @@ impl Runs<'_> {
         }
         let stack = told.get_mut("error").map(|error| error["stack"].take());
         told.retain(|key, _| DID.contains(&key.as_str()));
-        let Some(failure) = result.failure() else {
+        let Some(error) = result.error().cloned() else {
             let pending = result.waiting().map(|(id, asked)| Pending {
-                reason: asked.asks.reason.clone(),
-                message: saved.asks(asked),
+                reason: mask.words(&asked.asks.reason),
+                message: saved.asks(asked, &mask),
                 kept_as: Some(id.to_owned()),
             });
-            let outcome = Outcome::of_snippet(result.value().clone(), told, result.duration());
+            // What it gives is its own, and whoever keeps or shows it masks that.
+            let did = SnippetDid { told, private: tools.private.all() };
+            let outcome = Outcome::of_snippet(result.value().clone(), did, result.duration());
             return Ok(Outcome { pending, ..outcome });
         };
+        let failure = Failure::from(error.masked(&mask));
         told.extend(stack.map(|stack| ("stack".to_owned(), stack)));
+        let told = object(mask.value(told.into()));
         let limit = match result.error() {
             Some(CodeError::Limit { limit, most }) => Some((*limit, *most)),
             _ => None,

@@ -120,7 +120,7 @@ fn h04_the_sixteen_cells() {
 fn h04_a_tool_runs_detached_in_the_last_of_the_sixteen_cells() {
     let world = world();
     let (code, status, said) = detached("local", "inline").run(&world, TOOL);
-    assert_eq!((&*code, status, &said["status"]), ("", 0, &json!("running")), "{said}");
+    assert_eq!((&*code, status, &said["state"]), ("", 0, &json!("running")), "{said}");
     let (status, told) = world.json(&["thread", "wait", &crate::async_runs::id_of(&said)]);
     assert_eq!((status, world.project().join("marker").exists()), (0, true), "{told}");
 }

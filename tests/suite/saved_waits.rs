@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::async_runs::{id_of, start};
 use crate::hooks::hook;
 use crate::mcp::client::Client;
 use crate::saved_snippets::snippet;
@@ -243,4 +244,106 @@ fn a_case_of_a_spec_asks_nobody() {
     let said = world.rye(&["test"]);
     assert_eq!(said.status, 0, "{said:?}");
     assert!(waiting(&world).is_empty());
+}
+
+const SECRET: &str = "canary-c2f8a613";
+
+/// `tells` prints its secret, `asks` asks a person about the key that it is given.
+fn world_with_a_secret() -> World {
+    let world = World::new().env("ACME_KEY", SECRET).env("NO_COLOR", "1");
+    let tells = shell("printf '{\"key\": \"%s\", \"n\": 1}\\n' \"$ACME_KEY\"\n");
+    let more = "# effects = \"read\"\n# secrets = [\"ACME_KEY\"]\n# ///\n";
+    world.signed(".ai/tools/acme/tells.sh", &tells.replacen("# ///\n", more, 1));
+    let program = "#!/bin/sh\nread -r call\nkey=${call#*'\"key\":\"'}\nkey=${key%%'\"'*}\n\
+        case \"$call\" in\n*'\"approval\":'*) printf '{\"result\":%s}\\n' \"$call\" ;;\n\
+        *) printf '{\"pending\":{\"reason\":\"key\",\"message\":\"Use %s?\"}}\\n' \"$key\" ;;\nesac\n";
+    world.write(".ai/tools/acme/asks-it.sh", program);
+    let item = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+                category: acme\ndescription: Asks.\neffects: read\n\
+                exec:\n  command: ./asks-it.sh\n  files: [asks-it.sh]\n";
+    world.signed(".ai/tools/acme/asks.yaml", item);
+    let saved = |name: &str, code: &str| {
+        let text = snippet(&["tool:acme/*"], code);
+        let text = text.replacen("// calls", "// effects = \"read\"\n// calls", 1);
+        world.signed(&format!(".ai/tools/acme/{name}.js"), &text);
+    };
+    saved("gives", "__out = await tools.acme.tells(); println(`has ${__out.key}`)");
+    saved("outer", "__out = (await tools.acme.gives()).key");
+    saved("throws", "throw new Error((await tools.acme.tells()).key)");
+    let code = "const {key} = await tools.acme.tells(); __out = await tools.acme.asks({key})";
+    saved("passes", code);
+    world
+}
+
+#[track_caller]
+fn hides(world: &World, args: &[&str], status: i32) {
+    let told = world.rye(&[args, &["--json"]].concat());
+    assert!(told.stdout.contains("***"), "{args:?}: {told:?}");
+    for said in [told, world.rye(args), world.rye_at_a_terminal("", args)] {
+        assert_eq!(said.status, status, "{args:?}: {said:?}");
+        assert!(!format!("{said:?}").contains(SECRET), "{args:?}: {said:?}");
+    }
+}
+
+/// No text of a column of the registry shows it.
+#[track_caller]
+fn is_kept_without(world: &World, columns: &[(&str, &str)]) {
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    for (table, column) in columns {
+        let mut texts = db.prepare(&format!("SELECT {column} FROM {table}")).unwrap();
+        let texts = texts.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
+        let texts: Vec<_> = texts.filter_map(Result::unwrap).collect();
+        assert!(texts.iter().any(|text| text.contains("***")), "{table}.{column}: {texts:?}");
+        assert!(!texts.iter().any(|text| text.contains(SECRET)), "{table}.{column}: {texts:?}");
+    }
+}
+
+#[test]
+fn f08_what_a_saved_snippet_gives_is_kept_and_shown_without_the_secrets_of_its_tools() {
+    let world = world_with_a_secret();
+    let (status, told) = world.json(&["run", "acme/gives"]);
+    assert_eq!((status, &told["data"]["key"]), (0, &json!(SECRET)), "its data are its own: {told}");
+    for name in ["acme/gives", "acme/outer"] {
+        for more in [&[][..], &["--no-stream"][..]] {
+            let said = world.rye_at_a_terminal("", &[&["run", name][..], more].concat());
+            assert!(said.status == 0 && said.stdout.contains("***"), "{name}: {said:?}");
+            assert!(!format!("{said:?}").contains(SECRET), "{name}: {said:?}");
+        }
+        let id = id_of(&start(&world, &[name]));
+        hides(&world, &["thread", "wait", &id], 0);
+    }
+    let id = id_of(&start(&world, &["acme/gives"]));
+    hides(&world, &["thread", "wait", &id], 0);
+    hides(&world, &["thread", "tail", &id], 0);
+    let (_, shown) = world.json(&["thread", "show", &id]);
+    let log = fs::read_to_string(shown["log"].as_str().unwrap()).unwrap();
+    assert_eq!(log, "has ***\n");
+    is_kept_without(&world, &[("detached", "report")]);
+    // What is told of a failure hides it wherever that is shown.
+    hides(&world, &["run", "acme/throws"], 1);
+}
+
+#[test]
+fn f08_what_a_saved_snippet_asks_a_person_is_kept_and_shown_without_the_secrets_of_its_tools() {
+    let world = world_with_a_secret();
+    let (status, told) = world.json(&["run", "acme/passes"]);
+    let asks =
+        "`tool:acme/passes` calls `tool:acme/asks` with {\"key\":\"***\"}, which asks: Use ***?";
+    assert_eq!((status, &told["pending"]["message"]), (8, &json!(asks)), "{told}");
+    let run = id_of(&start(&world, &["acme/passes"]));
+    hides(&world, &["thread", "wait", &run], 8);
+    let (_, waited) = world.json(&["thread", "wait", &run]);
+    hides(&world, &["pending", "list", "--all"], 0);
+    for told in [&told, &waited] {
+        let id = told["pending"]["id"].as_str().unwrap();
+        hides(&world, &["pending", "show", id], 0);
+        is_kept_without(&world, &[("pending", "message")]);
+        let (status, told) = world.json(&["pending", "approve", id]);
+        let given = &told["data"]["args"]["key"];
+        assert_eq!((status, given), (0, &json!(SECRET)), "the tool is given it: {told}");
+        hides(&world, &["pending", "show", id], 0);
+        is_kept_without(&world, &[("pending", "result"), ("pending", "message")]);
+    }
+    hides(&world, &["thread", "wait", &run], 0);
+    is_kept_without(&world, &[("detached", "report")]);
 }

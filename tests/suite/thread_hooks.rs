@@ -16,7 +16,7 @@ const BY_FILE: &str = "cat >\"$RYE_PROJECT/sent-$$\"; . \"$RYE_PROJECT/answer\""
 const ALLOW: &str = "echo '{\"allow\":true}'";
 const BOTH: &str = "phases: [before_call, after_call]\n";
 
-fn put(world: &World, is_own: bool, name: &str, kind: &str, more: &str, script: &str) {
+pub fn put(world: &World, is_own: bool, name: &str, kind: &str, more: &str, script: &str) {
     let program = format!(".ai/tools/hooks/{name}-it.sh");
     let item = format!(".ai/tools/hooks/{name}.yaml");
     let script = format!("#!/bin/sh\n{script}\n");
@@ -61,20 +61,20 @@ fn echo() -> Value {
 }
 
 /// A world whose model says a word, calls a tool and hands over.
-fn two_turns() -> World {
+pub fn two_turns() -> World {
     let mut first = echo();
     first["text"] = json!("I look, canary-said.");
     world(&json!([first, hand_over()]), "turns=\"9\"", ONLY_ECHO)
 }
 
-fn ran(world: &World) -> bool {
+pub fn ran(world: &World) -> bool {
     let mark = world.project().join("ran");
     let ran = mark.exists();
     let _ = fs::remove_file(mark);
     ran
 }
 
-fn verdicts(world: &World, id: &str) -> Vec<(String, String)> {
+pub fn verdicts(world: &World, id: &str) -> Vec<(String, String)> {
     let all = events(world, id, "hook").into_iter();
     let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
     all.filter(|event| event["verdict"].is_string())
@@ -514,7 +514,7 @@ fn hooks_of_sessions_are_told_of_a_thread_that_is_continued_and_of_the_one_that_
 }
 
 /// A tool that prints a secret.
-const TELLS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
+pub const TELLS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
     # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
     # description = \"Tells.\"\n# secrets = [\"ACME_SECRET\"]\n# ///\n\
     echo x >> ran\necho \"it is $ACME_SECRET\"\n";
@@ -543,54 +543,5 @@ fn f08_in_a_thread_no_hook_is_sent_a_secret_of_the_environment() {
     let text = fs::read_to_string(transcript(&world, id)).unwrap();
     for (what, text) in [("payload", others), ("record", text), ("answer", told.to_string())] {
         assert!(!text.contains("canary-93b1e0"), "{what}: {text}");
-    }
-}
-
-#[test]
-fn f08_whatever_a_hook_says_of_an_answer_holds_no_secret_of_the_tool_that_gave_it_table() {
-    // What the hook saw, as it stands in what it was sent: a JSON string.
-    let saw = r#"saw=$(sed 's/.*"content":\("\([^"\\]\|\\.\)*"\).*/\1/')"#;
-    let denies = r#"printf '{"allow":false,"reason":%s,"metadata":{"was":%s}}' "$saw" "$saw""#;
-    let allows = r#"printf '{"allow":true,"metadata":{"was":%s}}' "$saw""#;
-    let aloud = |says: &str| format!("printf '%s\\n' \"$saw\" >&2; {says}");
-    let (plain, quoted) = ("one-93b1e0-zq", "one\"93b1e0-zq");
-    for (secret, says, verdict, is_told) in [
-        (plain, aloud(denies), "deny", true),
-        // In what it was sent a quote has another spelling.
-        (quoted, denies.to_owned(), "deny", true),
-        (plain, aloud("printf 'no: %s' \"$saw\""), "deny", false),
-        (plain, aloud(&format!("{denies}; exit 3")), "deny", false),
-        (plain, aloud(allows), "allow", true),
-    ] {
-        let world = two_turns().env("ACME_SECRET", secret).env("RYE_LOG", "info");
-        world.signed(".ai/tools/acme/echo.sh", TELLS);
-        let after = "phases: [after_execution]\nmatch: [\"acme/echo\"]\n";
-        put(&world, true, "guard", "tool", after, &format!("{saw}\n{says}"));
-        let go = ["execute", "directive:acme/go", "--thread", "fork", "--json", "--trace"];
-        let forked = world.rye(&go);
-        assert_eq!((forked.status, ran(&world)), (0, true), "{forked:?}");
-        let told = forked.json();
-        let id = told["thread_id"].as_str().unwrap();
-        assert_eq!(verdicts(&world, id), [("after_execution".into(), verdict.into())], "{says}");
-        let record = fs::read_to_string(transcript(&world, id)).unwrap();
-        let inline = world.rye(&["execute", "tool:acme/echo", "--json", "--trace"]);
-        let of_hook = match verdict {
-            "deny" => inline.stdout.clone(),
-            // A pipe gets what the tool gave as it is.
-            _ => inline.json()["hooks"].to_string(),
-        };
-        if is_told {
-            let masked = "it is ***";
-            assert!(record.contains(masked) && of_hook.contains(masked), "{says}: {of_hook}");
-        }
-        for (what, text) in [
-            ("record", &record),
-            ("answer of the thread", &forked.stdout),
-            ("log of the thread", &forked.stderr),
-            ("answer", &of_hook),
-            ("log", &inline.stderr),
-        ] {
-            assert!(!text.contains("93b1e0-zq"), "{says}: {what}: {text}");
-        }
     }
 }

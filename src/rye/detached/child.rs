@@ -11,6 +11,7 @@ use super::log::{OutputLog, forget_log};
 use super::program::{say_ready, told};
 use super::request::DetachedRequest;
 use crate::diagnostic::Diagnostic;
+use crate::exec_protocol::Observers;
 use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
 use crate::registry::{DetachedEnd, Registry};
 use crate::report::{Report, error_json};
@@ -45,7 +46,10 @@ fn run() -> Option<()> {
     }
     let _held = hold_signals();
     let receipts = HeldReceipts::default();
-    let end = ended(&asked, &receipts, start);
+    let (end, observers) = ended(&asked, &receipts, start);
+    if end.state == "cancelled" {
+        observers.end_soon(None);
+    }
     let at = moment();
     let (state, code) = (end.state, end.code.as_deref());
     let (report, receipts) = (end.report.to_string(), receipts.to_text());
@@ -57,6 +61,8 @@ fn run() -> Option<()> {
     for (base, id) in registry.detached().forget_oldest().ok()? {
         forget_log(Path::new(&base), &id);
     }
+    // Nobody waits for them to hear how the run ended.
+    drop(observers);
     Some(())
 }
 
@@ -69,7 +75,8 @@ struct RunEnd {
     pending: Option<String>,
 }
 
-fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> RunEnd {
+/// How it ended, with the hooks that were only told and may still run; nothing else of it does.
+fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> (RunEnd, Observers) {
     match asked.to_request().and_then(|request| {
         let request = Request { held_receipts: Some(receipts.clone()), ..request };
         let builder = RyeBuilder::from_vars(Vars::from_process()).cwd(asked.cwd.clone());
@@ -80,19 +87,24 @@ fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> Ru
         Ok((builder.host(Box::new(Os::new(true))).build()?, request))
     }) {
         Ok((rye, request)) => {
-            match watched(asked, &request, |request| run_logged(&rye, asked, request, start)) {
+            let run = |request: &Request| run_logged(&rye, asked, request, start);
+            let end = match watched(asked, &request, run) {
                 Ok(report) => came(&report, start),
                 Err(failed) => failed_end(&told_as_cancelled(failed, &asked.id)),
-            }
+            };
+            (end, rye.observers)
         }
-        Err(failure) => failed_end(&Failed {
-            failure,
-            item: asked.item.clone(),
-            chain: Vec::new(),
-            elapsed: start.elapsed(),
-            warnings: Vec::new(),
-            trace: None,
-        }),
+        Err(failure) => {
+            let end = failed_end(&Failed {
+                failure,
+                item: asked.item.clone(),
+                chain: Vec::new(),
+                elapsed: start.elapsed(),
+                warnings: Vec::new(),
+                trace: None,
+            });
+            (end, Observers::default())
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::HookError;
 use super::in_force::{HookLoaders, VerifiedHook};
 use crate::base::json::object;
-use crate::base::{Digest, Mask, spelled_as_json};
+use crate::base::{Digest, Mask, spellings};
 use crate::diagnostic::Failure;
 use crate::exec_protocol::{HookVerdict, envelope, verdict};
 use crate::execute::{ExecuteError, Outcome};
@@ -46,7 +46,7 @@ impl CallHooks<'_> {
     /// is given of the host. A hook may be shown an answer as JSON, where a value has another
     /// spelling.
     pub(in crate::rye) fn hide<'v>(&mut self, values: impl Iterator<Item = &'v str>) {
-        self.hidden = values.flat_map(|value| [value.to_owned(), spelled_as_json(value)]).collect();
+        self.hidden = values.flat_map(spellings).collect();
     }
 
     /// In a dry run: who would be asked.
@@ -127,7 +127,7 @@ impl CallHooks<'_> {
             failure.tail.clear();
         }
         if let Some(did) = &mut outcome.snippet {
-            did.retain(|key, _| key == "limits");
+            did.told.retain(|key, _| key == "limits");
         }
         outcome.data = content;
         Ok(())
@@ -290,12 +290,12 @@ impl CallHooks<'_> {
                 Ok(replace)
             }
             Ok(HookVerdict::Deny { reason, enforced, metadata }) => {
-                let (reason, metadata) = (mask.text(&reason), mask.value(metadata));
+                let (reason, metadata) = (mask.words(&reason), mask.value(metadata));
                 self.record(armed, phase, "deny", &reason, start.elapsed());
                 Err(self.refusal(armed, phase, reason, enforced, metadata))
             }
             Err(why) => {
-                let why = mask.text(&why);
+                let why = mask.words(&why);
                 self.record(armed, phase, "deny", &why, start.elapsed());
                 Err(self.denied(armed, phase, why))
             }

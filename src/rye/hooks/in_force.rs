@@ -25,6 +25,7 @@ use crate::rye::facade::Rye;
 use crate::rye::load::{Loader, valid_here};
 use crate::rye::run::Request;
 use crate::space::Root;
+use crate::thread::ThreadId;
 use crate::trace::{Quiet, Sink};
 use crate::verify::Source;
 
@@ -393,11 +394,11 @@ impl Hooks<'_> {
         let payload = plan.spawn(process, None, None).stdin;
         let (child, folders) = start(&plan, process, &running, &[])?;
         let item = plan.item().clone();
+        let thread = loader.policy.thread.as_ref().map(ThreadId::to_string);
         let mask = Mask::new(plan.private_values());
         let deadline = Instant::now() + plan.timeout();
-        self.rye
-            .observers
-            .tell(place, Notification { item, child, folders, payload, deadline, mask });
+        let told = Notification { item, thread, child, folders, payload, deadline, mask };
+        self.rye.observers.tell(place, told);
         Ok(())
     }
 }

@@ -365,6 +365,7 @@ impl Prepared<'_> {
         }
         let is_stopped = watch.as_ref().map(StopWatch::flag).unwrap_or_default();
         let came = self.run(calls, request, record, is_stopped, registry);
+        self.hooks.let_go(&came, request.parent.as_ref());
         let is_stopped = watch.is_some_and(|watch| watch.is_stopped());
         if is_stopped {
             registry.stops().forget(id.as_str())?;

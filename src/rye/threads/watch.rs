@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::ThreadParent;
 use super::guardrails::{Guardrail, guardrails};
 use super::settings::ChosenModel;
 use crate::base::json::object;
@@ -19,8 +20,8 @@ use crate::rye::facade::Rye;
 use crate::rye::hooks::CallHooks;
 use crate::rye::load::Loader;
 use crate::thread::{
-    Ended, Message, ReplacedRequest, ShownRequest, ThreadId, Turn, Watcher, messages_from_json,
-    turn_from_json,
+    Came, Ended, Message, ReplacedRequest, ShownRequest, THREAD_CANCELLED, ThreadError, ThreadId,
+    Turn, Watcher, messages_from_json, turn_from_json,
 };
 use crate::trace::{Event, Sink};
 use crate::verify::Source;
@@ -127,6 +128,18 @@ impl ThreadHooks<'_> {
         policy.in_thread(Some(self.id.clone())).until(until).for_hooks()
     }
 
+    /// Those that were told in the thread, which is over, end soon where it was cut off. Else they
+    /// go on, for the thread that goes on for it or the one above.
+    pub(super) fn let_go(&self, came: &Result<Came, Failure>, parent: Option<&ThreadParent>) {
+        let (observers, id) = (&self.rye.observers, self.id.as_str());
+        match (came, parent) {
+            (Err(failure), _) if is_cut_off(failure) => observers.end_soon(Some(id)),
+            (Ok(Came::Continues { by, .. }), _) => observers.pass_on(id, by.as_str()),
+            (_, Some(parent)) => observers.pass_on(id, parent.id.as_str()),
+            (_, None) => {}
+        }
+    }
+
     fn request(&self, shown: &ShownRequest<'_>) -> Map<String, Value> {
         let messages: Value = shown.messages.iter().map(Message::to_json).collect();
         object(json!({
@@ -134,6 +147,15 @@ impl ThreadHooks<'_> {
             "system_prompt": shown.system, "round": shown.round,
         }))
     }
+}
+
+/// Whether somebody stopped a thread, or its time was over.
+fn is_cut_off(failure: &Failure) -> bool {
+    let is_late = match failure.downcast_ref::<ThreadError>() {
+        Some(ThreadError::LimitExceeded { breach, .. }) => breach.limit == "duration_seconds",
+        _ => false,
+    };
+    is_late || failure.interrupted().is_some() || failure.reason() == THREAD_CANCELLED
 }
 
 impl Watcher for ThreadHooks<'_> {

@@ -105,7 +105,7 @@ pub(super) fn words(body: &[u8], is_cut: bool, mask: &Mask) -> String {
         }
     });
     // An escape in JSON may have hidden a part of a secret from the first look.
-    short(&mask.text(&told.unwrap_or(body)))
+    short(&mask.words(&told.unwrap_or(body)))
 }
 
 /// Words that fit into a message.
@@ -130,6 +130,8 @@ mod tests {
             ("{\"type\":\"error\",\"error\":{\"type\":\"a\",\"message\":\"no\"}}", "no"),
             ("{\"error\":\"model 'x' not found\"}", "model 'x' not found"),
             ("{\"error\":{\"message\":\"is sk\\u002dsecret\"}}", "is ***"),
+            ("{\"detail\":[\"is sk\\u002dsecret\"]}", "{\"detail\":[\"is ***\"]}"),
+            ("{\"x\":\"is sk\\\\u002dsecret", "{\"x\":\"is ***"),
             ("{\"detail\":\"Not Found\"}", "Not Found"),
             ("<html>\n  <b>502</b></html>", "<html> <b>502</b></html>"),
             ("", ""),

@@ -21,7 +21,7 @@ use crate::base::limits::{
     PROVIDER_ANSWER_BYTES, PROVIDER_EVENT_BYTES, PROVIDER_FAULT_BYTES, PROVIDER_TURN_BYTES,
 };
 use crate::base::mask::StreamMask;
-use crate::base::{Mask, spelled_as_json};
+use crate::base::{Mask, spellings};
 use crate::diagnostic::Failure;
 use crate::host::{AnswerPart, Host, HttpCall, NetFault, NetSettings, Vars, fits_header};
 use crate::id::Ref;
@@ -59,9 +59,9 @@ impl Credential {
 
     /// What no text may show; also as JSON spells it.
     fn mask(&self) -> Mask {
-        let key = self.0.as_ref().map(|key| key.as_str());
-        let spelled = key.map(|key| Zeroizing::new(spelled_as_json(key)));
-        Mask::new(key.into_iter().chain(spelled.as_ref().map(|text| text.as_str())))
+        let keys = self.0.iter().flat_map(|key| spellings(key)).collect();
+        let keys: Zeroizing<Vec<String>> = Zeroizing::new(keys);
+        Mask::new(keys.iter().map(String::as_str))
     }
 }
 
@@ -91,8 +91,11 @@ impl<'a> HttpModel<'a> {
         asked_by: Option<ThreadId>,
     ) -> Self {
         let (way, mask) = (NetSettings::from_vars(vars, &http.base), key.mask());
-        let from = format!("{provider} at {}", http.base.as_str());
-        Self { host, provider, http, model, key, mask, way, from, asked_by }
+        let mut made =
+            Self { host, provider, http, model, key, mask, way, from: String::new(), asked_by };
+        // The address tells the shape as well.
+        made.from = format!("{} at {}", made.provider, made.url());
+        made
     }
 
     /// What stands behind the `base_url` in the address that is asked.

@@ -257,7 +257,7 @@ fn arguments(text: &str, mask: &Mask) -> String {
             let masked = mask.value(read.clone());
             if masked == read { text } else { masked.to_string() }
         }
-        Err(_) => text,
+        Err(_) => mask.words(&text),
     }
 }
 

@@ -100,3 +100,35 @@ fn a_cancelled_snippet_leaves_nothing_running_and_the_server_goes_on() {
     let (said, is_error) = client.call("rye_code", json!({"code": "__out = 3"}));
     assert!(!is_error && said["value"] == 3, "{said}");
 }
+
+/// Also where what it was given before it waited is not asked for again.
+#[test]
+fn f08_what_an_approved_snippet_gives_is_kept_and_shown_without_the_secrets_of_its_tools() {
+    let secret = "canary-90d4e17b";
+    let world = world().env("ACME_KEY", secret).env("NO_COLOR", "1");
+    let tells = shell("printf '{\"key\": \"%s\"}\\n' \"$ACME_KEY\"\n");
+    let more = "# effects = \"read\"\n# secrets = [\"ACME_KEY\"]\n# ///\n";
+    world.signed(".ai/tools/acme/tells.sh", &tells.replacen("# ///\n", more, 1));
+    let mut client = Client::new(&world, &[]);
+    let code =
+        "const {key} = await tools.acme.tells(); await tools.acme.writes({key}); __out = key";
+    let (said, _) = client.call("rye_code", json!({"code": code}));
+    assert_eq!(said["status"], "pending", "{said}");
+    let id = said["pending"]["id"].as_str().unwrap();
+    let is_shown_without = |what: &str| {
+        let args = ["pending", "show", id];
+        let in_json = [&args[..], &["--json"]].concat();
+        for said in [world.rye(&args), world.rye(&in_json), world.rye_at_a_terminal("", &args)] {
+            assert!(said.status == 0 && said.stdout.contains("***"), "{what}: {said:?}");
+            assert!(!format!("{said:?}").contains(secret), "{what}: {said:?}");
+        }
+    };
+    is_shown_without("while it waits");
+    let (status, told) = world.json(&["pending", "approve", id]);
+    assert_eq!((status, &told["value"]), (0, &json!(secret)), "it has it: {told}");
+    is_shown_without("once it ended");
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let kept = "SELECT result FROM pending";
+    let kept: String = db.query_row(kept, [], |row| row.get(0)).unwrap();
+    assert!(kept.contains("***") && !kept.contains(secret), "{kept}");
+}

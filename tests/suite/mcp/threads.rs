@@ -397,3 +397,47 @@ fn every_answer_about_what_waits_for_a_place_or_came_to_its_end_is_as_the_tool_s
         "tool running",
     ]);
 }
+
+/// Whoever shows it later, by whatever door, knows none of the values.
+#[test]
+fn f08_what_an_approved_tool_gives_is_kept_and_shown_without_its_secrets() {
+    let secret = "canary-5e0c91aa";
+    let world = World::new().env("ACME_KEY", secret).env("NO_COLOR", "1");
+    let program = "#!/bin/sh\nread -r call\ncase \"$call\" in\n\
+        *'\"approval\":'*) printf '{\"result\":{\"k\":\"%s\"}}\\n' \"$ACME_KEY\" ;;\n\
+        *) echo '{\"pending\":{\"reason\":\"amount\",\"message\":\"Pay?\"}}' ;;\nesac\n";
+    world.write(".ai/tools/acme/asks-it.sh", program);
+    let item = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+                category: acme\ndescription: Asks.\nsecrets: [ACME_KEY]\n\
+                exec:\n  command: ./asks-it.sh\n  files: [asks-it.sh]\n";
+    world.signed(".ai/tools/acme/asks.yaml", item);
+    let run = id_of(&start(&world, &["tool:acme/asks"]));
+    let text = |told: &Value| told["pending"]["id"].as_str().unwrap().to_owned();
+    let requests = [
+        text(&world.json(&["thread", "wait", &run]).1),
+        text(&world.json(&["run", "tool:acme/asks"]).1),
+    ];
+    for request in &requests {
+        let (status, told) = world.json(&["pending", "approve", request]);
+        assert_eq!((status, &told["data"]), (0, &json!({"k": secret})), "it has it: {told}");
+    }
+    let waits = ["thread", "wait", &run];
+    let shown = requests.each_ref().map(|request| ["pending", "show", request]);
+    for args in shown.iter().chain([&waits]) {
+        let in_json = [&args[..], &["--json"]].concat();
+        for said in [world.rye(args), world.rye(&in_json), world.rye_at_a_terminal("", args)] {
+            assert!(said.status == 0 && said.stdout.contains("***"), "{args:?}: {said:?}");
+            assert!(!format!("{said:?}").contains(secret), "{args:?}: {said:?}");
+        }
+    }
+    let mut client = Client::new(&world, &[]);
+    let (said, _) = client.call("rye_thread", json!({"action": "wait", "thread_id": run}));
+    assert_eq!(said["data"], json!({"k": "***"}), "{said}");
+    let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let kept = "SELECT result FROM pending UNION ALL SELECT report FROM detached";
+    let mut kept = db.prepare(kept).unwrap();
+    let kept = kept.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let kept: Vec<_> = kept.map(Result::unwrap).collect();
+    assert_eq!(kept.len(), 3, "{kept:?}");
+    assert!(kept.iter().all(|text| text.contains("***") && !text.contains(secret)), "{kept:?}");
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, as_sent_back, hands_over, reply, says, world};
-use crate::http::server::{Reply, answer};
+use crate::http::server::{Reply, Server, answer};
 use crate::threads::{events, fork};
 use crate::world::World;
 
@@ -77,10 +77,18 @@ fn the_key_is_in_no_output_record_log_or_error_also_where_the_server_echoes_it()
 
 #[test]
 fn a_key_that_is_spelled_with_escapes_is_in_nothing_either() {
-    for spoken in ALL {
-        let escaped = format!("\\u{:04x}{}", CANARY.as_bytes()[0], &CANARY[1..]);
-        let arguments = format!("{{\"key\":\"{escaped}\"}}");
-        let turns = vec![says("").and("acme_echo", &arguments), hands_over()];
+    let whole = format!("{{\"key\":\"{}\"}}", escaped());
+    // What is not JSON is not read.
+    let odd = [
+        format!("{{\"key\":\"{0}\",\"key\":\"x\"}}", escaped()),
+        format!("{{\"key\":\"{}\"", escaped()),
+        format!("{whole} and more"),
+    ];
+    for (spoken, arguments) in ALL.into_iter().flat_map(|spoken| {
+        let odd = odd.iter().filter(move |_| spoken.is_openai || spoken.streams);
+        std::iter::once(&whole).chain(odd).map(move |arguments| (spoken, arguments))
+    }) {
+        let turns = vec![says("").and("acme_echo", arguments), hands_over()];
         let server = Checked::says(spoken, turns);
         let world = super::world(spoken, &server.server, &json!({}));
         let (status, told) = fork(&world, &[]);
@@ -88,10 +96,15 @@ fn a_key_that_is_spelled_with_escapes_is_in_nothing_either() {
         let id = told["thread_id"].as_str().unwrap();
         let gave = events(&world, id, "tool_call_result");
         assert!(gave[0].to_string().contains("***"), "the tool was called: {gave:?}");
-        assert_eq!(holding(world.outside(), &CANARY[1..]), [""; 0], "{spoken:?}");
+        assert_eq!(holding(world.outside(), &CANARY[1..]), [""; 0], "{spoken:?} {arguments}");
         let asked = server.requests();
-        assert!(!Value::from(asked).to_string().contains(&CANARY[1..]), "{spoken:?}");
+        assert!(!Value::from(asked).to_string().contains(&CANARY[1..]), "{spoken:?} {arguments}");
     }
+}
+
+/// The key as JSON may spell it.
+fn escaped() -> String {
+    format!("\\u{:04x}{}", CANARY.as_bytes()[0], &CANARY[1..])
 }
 
 #[test]
@@ -102,6 +115,8 @@ fn an_error_that_ends_the_thread_holds_no_key() {
         (404, CANARY.to_owned()),
         (200, format!("\u{1}{CANARY}")),
         (200, format!("{{\"{CANARY}\": 1}}")),
+        (400, format!("{{\"detail\":[{{\"msg\":\"bad key {}\"}}]}}", escaped())),
+        (401, format!("{{\"errors\":[\"bad key {}", escaped())),
     ] {
         for spoken in [ALL[0], ALL[2]] {
             let body = body.clone();
@@ -109,8 +124,9 @@ fn an_error_that_ends_the_thread_holds_no_key() {
             let world = world(spoken, &server.server, &json!({}));
             let shown = shown(&world);
             assert!(shown.contains("provider."), "{shown}");
-            assert!(!shown.contains(CANARY), "{spoken:?} {status} {shown}");
-            assert_eq!(holding(world.outside(), CANARY), [""; 0], "{spoken:?} {status}");
+            assert!(!shown.contains(&CANARY[1..]), "{spoken:?} {status} {shown}");
+            let holding = holding(world.outside(), &CANARY[1..]);
+            assert_eq!(holding, [""; 0], "{spoken:?} {status}");
         }
     }
 }
@@ -239,5 +255,34 @@ fn what_came_from_one_address_does_not_go_to_another() {
         let got: &Value = if spoken.is_openai { said } else { &said["content"] };
         assert_eq!(got, &plain, "{spoken:?}: the words and the calls alone");
         assert_eq!(first.requests().len(), 2);
+    }
+}
+
+#[test]
+fn what_came_in_one_shape_does_not_go_back_in_the_other() {
+    for (was, is) in [(ALL[3], ALL[1]), (ALL[1], ALL[3])] {
+        let thinks = Words { thinks: true, ..says("Hm.").and("acme_echo", "{}") };
+        let server = Server::new({
+            let thinks = thinks.clone();
+            move |_, n| match n {
+                0 => reply(was, &thinks, 0),
+                n => reply(is, &hands_over(), n),
+            }
+        });
+        // The address that is said is the same.
+        let base = json!({"base_url": server.url("")});
+        let provider = |spoken| super::provider(&super::block(spoken, "", &base));
+        let world = world(was, &server, &base);
+        assert_eq!(fork(&world, &["--limit", "turns=1"]).0, 4);
+        let id = crate::threads::rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
+        world.signed_home(".ai/tools/acme/script.yaml", &provider(is));
+        let (status, told) = world.json(&["thread", "resume", &id, "--limit", "turns=5"]);
+        assert_eq!(status, 0, "{was:?} {told}");
+        let asked = server.seen()[1].json();
+        let said = asked["messages"].as_array().unwrap();
+        let said = said.iter().find(|message| message["role"] == "assistant").unwrap();
+        let plain = as_sent_back(is, &Words { thinks: false, ..thinks }, 0);
+        let got: &Value = if is.is_openai { said } else { &said["content"] };
+        assert_eq!(got, &plain, "{was:?}: the words and the calls alone");
     }
 }
