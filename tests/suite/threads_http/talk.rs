@@ -204,8 +204,8 @@ fn a_transcript_says_which_provider_answered_and_holds_no_delta() {
     assert!(!text.contains("text_delta"), "{text}");
     let said = events(&world, id, "cognition_out");
     assert_eq!(said[0]["content"], "Hello.");
-    let url = server.server.url("");
-    assert_eq!(said[0]["kept"]["from"], format!("tool:acme/script at {url}/"));
+    let url = server.server.url("/v1/messages");
+    assert_eq!(said[0]["kept"]["from"], format!("tool:acme/script at {url}"));
 }
 
 #[test]
