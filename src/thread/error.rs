@@ -431,11 +431,10 @@ impl Diagnose for ThreadError {
             Self::Cancelled { id } | Self::Killed { id } if is_uuid(id) => {
                 format!("{}; run it again if need be", see_how_far(id))
             }
-            Self::Cancelled { id } | Self::Killed { id } => format!(
-                "{}; go on with `rye thread resume {id}`, or with the thread above it, if it has \
-                 one",
-                see_how_far(id)
-            ),
+            Self::Cancelled { id } | Self::Killed { id } => {
+                let above = "or with the thread above it, if it has one";
+                format!("{}; go on with `rye thread resume {id}`, {above}", see_how_far(id))
+            }
             Self::NotBegun { .. } => "start it again with `rye execute`, if it is to run".into(),
             Self::StartDrifted { .. } => {
                 "look at what changed, and start it anew with `rye execute`".into()
