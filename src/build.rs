@@ -24,7 +24,8 @@ fn main() {
     // program's own addresses, as it may lie anywhere in memory. What is handed out may.
     let var = |name| std::env::var(name).unwrap_or_default();
     let is_gnu = var("CARGO_CFG_TARGET_OS") == "linux" && var("CARGO_CFG_TARGET_ENV") == "gnu";
-    if is_gnu && var("PROFILE") == "debug" {
+    let is_static = var("CARGO_CFG_TARGET_FEATURE").split(',').any(|name| name == "crt-static");
+    if is_gnu && !is_static && var("PROFILE") == "debug" {
         println!("cargo:rustc-link-arg-bin=rye=-no-pie");
     }
 }

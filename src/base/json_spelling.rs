@@ -19,7 +19,7 @@ pub(crate) fn spellings(value: &str) -> BTreeSet<String> {
 }
 
 /// How JSON spells a value within its quotes.
-pub(crate) fn spelled_as_json(value: &str) -> String {
+fn spelled_as_json(value: &str) -> String {
     let mut spelled = Value::from(value).to_string();
     spelled.pop();
     spelled.remove(0);

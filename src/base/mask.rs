@@ -1,7 +1,7 @@
 //! Texts and streams without the values that stand in them: every byte of every occurrence of each
 //! is replaced by `***`. Another spelling of a value, such as base64, is another value.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
 
 use aho_corasick::Anchored;
@@ -9,7 +9,7 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::nfa::contiguous::NFA;
 use serde_json::Value;
 
-use super::json_spelling::without_escapes;
+use super::json_spelling::{spellings, without_escapes};
 
 /// What stands for a secret.
 const MASK: &[u8] = b"***";
@@ -20,7 +20,13 @@ const LINE: usize = 8;
 const LAG: usize = 1 << 10;
 
 /// JSON may stand in a string of JSON, and so on; so many levels are looked through.
-const JSON_LEVELS: usize = 4;
+pub(super) const JSON_LEVELS: usize = 4;
+
+/// The value, and each of its lines that is long enough to be masked alone.
+pub(super) fn parts(value: &str) -> impl Iterator<Item = &str> {
+    let lines = value.lines().map(str::trim).filter(|line| line.len() >= LINE);
+    std::iter::once(value.trim()).chain(lines).filter(|part| !part.is_empty())
+}
 
 /// The values to be masked. Has no `Debug`.
 #[derive(Default)]
@@ -33,12 +39,15 @@ pub(crate) struct Mask {
 
 impl Mask {
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
-        let parts = secrets.flat_map(|value| {
-            let lines = value.lines().map(str::trim).filter(|line| line.len() >= LINE);
-            std::iter::once(value.trim()).chain(lines)
-        });
-        let mut secrets: Vec<Vec<u8>> =
-            parts.filter(|part| !part.is_empty()).map(|part| part.as_bytes().to_vec()).collect();
+        let mut secrets: Vec<Vec<u8>> = secrets
+            .flat_map(|value| {
+                // Its lines stand in its spellings, and would be masked alone there.
+                let is_of_lines = value.trim().contains('\n');
+                let spelled = if is_of_lines { spellings(value.trim()) } else { BTreeSet::new() };
+                let parts = parts(value).map(|part| part.as_bytes().to_vec());
+                parts.chain(spelled.into_iter().map(String::into_bytes)).collect::<Vec<_>>()
+            })
+            .collect();
         secrets.sort();
         secrets.dedup();
         let found = if secrets.is_empty() { None } else { NFA::new(&secrets).ok() };
@@ -73,13 +82,25 @@ impl Mask {
         String::from_utf8_lossy(&self.bytes(text.as_bytes(), false)).into_owned()
     }
 
-    /// The text without the secrets, also where it holds JSON that spells one of them with escapes:
-    /// such a text is given without its escapes.
+    /// The text without the secrets, also where it holds JSON that spells one of them with escapes.
+    /// What is JSON as a whole stays JSON; of another text with such a secret the escapes are
+    /// undone.
     pub(crate) fn words(&self, text: &str) -> String {
         let mut shown = self.text(text);
+        if self.is_empty() || !shown.contains('\\') {
+            return shown;
+        }
+        let read = serde_json::from_str(&shown).ok();
+        let read = read.filter(|read: &Value| read.is_object() || read.is_array());
+        if let Some(read) = read {
+            let masked = self.value(read.clone());
+            if masked != read {
+                return masked.to_string();
+            }
+        }
         let mut plain = shown.clone();
         for _ in 0..JSON_LEVELS {
-            if self.is_empty() || !plain.contains('\\') {
+            if !plain.contains('\\') {
                 break;
             }
             let undone = without_escapes(&plain);
@@ -355,6 +376,11 @@ mod tests {
         assert!(!mask.value(held).to_string().contains("key"));
         let others = r#"{"a":"b\n\u0041"}"#;
         assert_eq!(mask.words(others), others, "without a secret it is as it was");
+        let mask = Mask::new(["token-0123", "first long line\nab\nsecond long line"].into_iter());
+        let arguments = r#"{"key":"\u0074oken-0123","q":"a \"b\""}"#;
+        assert_eq!(mask.words(arguments), r#"{"key":"***","q":"a \"b\""}"#, "JSON stays JSON");
+        let lines = r#"{"k":"first long line\nab\nsecond long line"}"#;
+        assert_eq!(mask.words(lines), r#"{"k":"***"}"#);
     }
 
     #[test]

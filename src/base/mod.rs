@@ -31,6 +31,7 @@ mod process_stat;
 pub(crate) mod random;
 pub(crate) mod secret_forms;
 pub(crate) mod staged;
+mod standing;
 pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod time;
@@ -41,9 +42,8 @@ pub(crate) use digest::{Digest, Digesting};
 pub(crate) use host_rule::HostRule;
 #[cfg(feature = "http")]
 pub(crate) use host_rule::address_of;
-#[cfg(feature = "code")]
-pub(crate) use json_spelling::spelled_as_json;
 pub(crate) use json_spelling::spellings;
 pub(crate) use mask::Mask;
 pub(crate) use process_stat::ProcessStat;
+pub(crate) use standing::standing;
 pub(crate) use time::Timestamp;

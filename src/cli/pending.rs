@@ -126,7 +126,8 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
         return show_snippet(request, out);
     }
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
-    let params = Value::from(plan.params().cloned().unwrap_or_default());
+    let mask = Mask::new(request.private.iter().map(String::as_str));
+    let params = mask.value(plan.params().cloned().unwrap_or_default().into());
     let result = request.result.as_deref();
     let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
     if out.is_json() {
@@ -141,7 +142,7 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
-    let RequestRows { known: mut rows, said } = RequestRows::new(request, &plan, &Mask::default())?;
+    let RequestRows { known: mut rows, said } = RequestRows::new(request, &plan, &[])?;
     rows.insert(1, ("state", state(request)));
     rows.extend(ended(request, result));
     show_rows(&rows, out);

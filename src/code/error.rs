@@ -201,8 +201,14 @@ impl CodeError {
             Self::NotKept(mut told) => {
                 told.message = mask.words(&told.message);
                 told.data = object(mask.value(std::mem::take(&mut told.data).into()));
+                told.help = told.help.take().map(|help| mask.words(&help));
                 Self::NotKept(told)
             }
+            Self::CallPending { tool, id, message } => {
+                Self::CallPending { tool, id, message: mask.words(&message) }
+            }
+            Self::Worker { why } => Self::Worker { why: mask.words(&why) },
+            Self::Chain { why } => Self::Chain { why: mask.words(&why) },
             other => other,
         }
     }

@@ -25,7 +25,7 @@ impl Judged {
         let none = Map::new();
         let map = data.as_object().unwrap_or(&none);
         let score = Score::from_value(map.get("score"));
-        let score = score.map_err(|why| ProtocolFault::BadScore { why: mask.text(&why) })?;
+        let score = score.map_err(|why| ProtocolFault::BadScore { why: mask.words(&why) })?;
         let detail = match map.get("detail") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),

@@ -109,11 +109,11 @@ pub(crate) fn outcome(answer: Answer, mask: &Mask, tail: String, duration: Durat
         Answer::Result(data) => (data, None, None),
         Answer::Error(message, data) => {
             let is_mute = message.trim().is_empty();
-            let message = if is_mute { MUTE.to_owned() } else { mask.text(&message) };
+            let message = if is_mute { MUTE.to_owned() } else { mask.words(&message) };
             (mask.value(data), Some(ToolFailure { message, tail, of: "stderr_tail" }), None)
         }
         Answer::Pending(Pending { reason, message, kept_as }) => {
-            let (reason, message) = (mask.text(&reason), mask.text(&message));
+            let (reason, message) = (mask.words(&reason), mask.words(&message));
             let pending = Pending { reason, message, kept_as };
             (json!(null), None, Some(pending))
         }

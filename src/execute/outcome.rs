@@ -217,7 +217,7 @@ impl Outcome {
 pub(super) fn reported_error(value: &Value, mask: &Mask) -> Option<String> {
     let map = value.as_object()?;
     (map.get("success")? == &Value::Bool(false)).then(|| match map.get("error") {
-        Some(Value::String(text)) => mask.text(text),
+        Some(Value::String(text)) => mask.words(text),
         None | Some(Value::Null) => "the tool reported a failure without saying which".into(),
         // A secret that is itself JSON is known by its text.
         Some(other) => mask.text(&mask.value(other.clone()).to_string()),

@@ -270,12 +270,12 @@ fn key(plan: &Plan, server: &McpServer) -> Digest {
 /// The same without secrets.
 pub(super) fn masked(fault: McpFault, mask: &Mask) -> McpFault {
     match fault {
-        McpFault::ServerFailed { why } => McpFault::ServerFailed { why: mask.text(&why) },
-        McpFault::BadAnswer { why } => McpFault::BadAnswer { why: mask.text(&why) },
-        McpFault::OutputSchema { why } => McpFault::OutputSchema { why: mask.text(&why) },
+        McpFault::ServerFailed { why } => McpFault::ServerFailed { why: mask.words(&why) },
+        McpFault::BadAnswer { why } => McpFault::BadAnswer { why: mask.words(&why) },
+        McpFault::OutputSchema { why } => McpFault::OutputSchema { why: mask.words(&why) },
         McpFault::ToolChanged { tool, mut changes } => {
             for change in &mut changes {
-                change.field = mask.text(&change.field);
+                change.field = mask.words(&change.field);
                 change.new = change.new.take().map(|value| mask.value(value));
             }
             McpFault::ToolChanged { tool, changes }

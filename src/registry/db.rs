@@ -162,6 +162,9 @@ const STEPS: &[&str] = &[
     ALTER TABLE detached_now RENAME TO detached;
     CREATE INDEX detached_state ON detached (state);
     ",
+    "
+    ALTER TABLE pending ADD COLUMN private TEXT;
+    ",
 ];
 
 /// The registry of one person.
@@ -313,13 +316,16 @@ impl Deref for WriteStep<'_> {
 /// order in which they came, and they take no time of the processor meanwhile; `SQLite` knows no
 /// order, and of some hundred that try again and again a few would come too late. Without a turn,
 /// because that took too long or the folder cannot be locked, a write goes on: `SQLite` itself
-/// keeps writers apart. Whoever waited in vain once does not wait again: somebody holds the lock
-/// who does not write.
+/// keeps writers apart. Whoever waited in vain does not wait again until the lock was free
+/// once: somebody may hold it who does not write.
 fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
     static HAS_WAITED_IN_VAIN: AtomicBool = AtomicBool::new(false);
     let folder = File::open(registry.parent()?).ok()?;
     match folder.try_lock() {
-        Ok(()) => return Some(WriteTurn(folder)),
+        Ok(()) => {
+            HAS_WAITED_IN_VAIN.store(false, Ordering::Relaxed);
+            return Some(WriteTurn(folder));
+        }
         Err(TryLockError::WouldBlock) if !HAS_WAITED_IN_VAIN.load(Ordering::Relaxed) => {}
         Err(_) => return None,
     }

@@ -32,6 +32,8 @@ pub(crate) struct Postponed<'a> {
     pub(crate) env: &'a EnvDigests,
     /// The thread that waits with it.
     pub(crate) thread: Option<&'a str>,
+    /// What of its parameters is shown to nobody.
+    pub(crate) private: &'a [String],
 }
 
 /// A request of the registry, as a row of a list shows it.
@@ -72,6 +74,8 @@ pub(crate) struct PendingRequest {
     pub(crate) result: Option<String>,
     /// What is needed to run a snippet again, where a snippet waits.
     pub(crate) snippet: Option<String>,
+    /// What of its parameters is shown to nobody.
+    pub(crate) private: Vec<String>,
 }
 
 /// How far a request came.
@@ -128,8 +132,8 @@ impl Registry {
         let step = WriteStep::begin(self).map_err(fail)?;
         make_room(&step, asked.plan.len(), fail)?;
         step.execute(
-            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting')",
+            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread,
+             private, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'waiting')",
             params![
                 id,
                 asked.asked_at,
@@ -141,6 +145,7 @@ impl Registry {
                 asked.message,
                 asked.env.to_text(),
                 asked.thread,
+                private_text(asked.private),
             ],
         )
         .map_err(fail)?;
@@ -172,7 +177,8 @@ impl Registry {
         super::snippets::expire(&self.db).map_err(|error| self.fail(error))?;
         let sql = format!(
             "SELECT {ROW}, plan, for_record, result, env,
-             (SELECT kept FROM snippet WHERE snippet.id = pending.id) FROM pending WHERE id = ?1"
+             (SELECT kept FROM snippet WHERE snippet.id = pending.id), private
+             FROM pending WHERE id = ?1"
         );
         let look = || self.db.query_row(&sql, [id], request).optional();
         let mut found = look().map_err(|error| self.fail(error))?;
@@ -395,8 +401,13 @@ fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
     })
 }
 
+/// Values as they are kept; nothing where there is none.
+pub(super) fn private_text(values: &[String]) -> Option<String> {
+    (!values.is_empty()).then(|| serde_json::Value::from(values).to_string())
+}
+
 fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
-    let env: Option<String> = all.get(17)?;
+    let (env, private): (Option<String>, Option<String>) = (all.get(17)?, all.get(19)?);
     Ok(PendingRequest {
         row: row(all)?,
         env: env.and_then(|text| EnvDigests::from_text(&text)),
@@ -404,6 +415,8 @@ fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
         for_record: all.get(15)?,
         result: all.get(16)?,
         snippet: all.get(18)?,
+        // It is what `private_text` wrote.
+        private: private.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
 }
 
@@ -432,6 +445,7 @@ mod tests {
             reason: "amount",
             message: "Pay 5,000?",
             thread: None,
+            private: &[],
         };
         registry.postpone(&asked).map_err(|error| error.code().name())
     }

@@ -19,7 +19,7 @@ use super::env_digests::EnvDigests;
 use super::error::RegistryError;
 use super::pending::approver;
 #[cfg(any(feature = "code", test))]
-use super::pending::{make_room, new_id, prune};
+use super::pending::{make_room, new_id, private_text, prune};
 use crate::base::durations::SNIPPET_WAITS_S;
 
 /// A snippet that is to wait, before it is kept.
@@ -52,6 +52,8 @@ pub(crate) struct WaitingTool<'a> {
     pub(crate) for_record: bool,
     /// What the project's `.env` gave to the run.
     pub(crate) env: &'a EnvDigests,
+    /// What of its parameters is shown to nobody.
+    pub(crate) private: &'a [String],
 }
 
 impl Registry {
@@ -79,7 +81,7 @@ fn insert(step: &Connection, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::
     let tool = asked.tool.as_ref();
     step.execute(
         "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread,
-         state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting')",
+         private, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'waiting')",
         params![
             id,
             asked.asked_at,
@@ -91,6 +93,7 @@ fn insert(step: &Connection, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::
             asked.message,
             tool.map(|tool| tool.env.to_text()),
             asked.thread,
+            tool.and_then(|tool| private_text(tool.private)),
         ],
     )?;
     step.execute("INSERT INTO snippet (id, kept) VALUES (?1, ?2)", params![id, asked.kept])?;
@@ -243,6 +246,7 @@ mod tests {
             reason: "amount",
             message: "Pay?",
             thread: None,
+            private: &[],
         };
         registry.postpone(&asked).unwrap()
     }

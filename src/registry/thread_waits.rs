@@ -110,6 +110,7 @@ mod tests {
             reason: "amount",
             message: "Pay?",
             thread: Some(thread),
+            private: &[],
         };
         registry.postpone(&asked).unwrap()
     }

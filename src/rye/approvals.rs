@@ -13,6 +13,7 @@ use super::paused::{SnippetRows, WaitedSnippet};
 use super::run::{PassedValues, Request};
 use super::threads::{CarriedOutFor, ThreadParent, WaitingThreads};
 use crate::base::durations::PENDING_LOOK_MS;
+use crate::base::standing;
 use crate::base::text::escape_line;
 #[cfg(feature = "code")]
 use crate::code::Verdict;
@@ -117,6 +118,7 @@ impl Approvals<'_> {
         let file = PlanFile::write(plan, true)?;
         let mut registry = Registry::open(self.rye.spaces.user()?.base())?;
         let env = registry.env_digests(plan.of_env_file())?;
+        let private = private_in(plan, &file)?;
         Ok(registry.postpone(&Postponed {
             env: &env,
             asked_at: &now().to_string(),
@@ -127,6 +129,7 @@ impl Approvals<'_> {
             reason: &pending.reason,
             message: &pending.message,
             thread,
+            private: &private,
         })?)
     }
 
@@ -264,11 +267,11 @@ impl Approvals<'_> {
         let asked = Request { parent, ..asked.dry_run(true) };
         let report = self.rye.runs().run(&asked, Instant::now(), &crate::trace::Quiet);
         let report = report.map_err(|failed| failed.failure)?;
-        let mask = match &report {
-            Report::Tool(tool) => Mask::new(tool.plan.private_values()),
-            _ => Mask::default(),
+        let values = match &report {
+            Report::Tool(tool) => tool.plan.private_values().map(str::to_owned).collect(),
+            _ => Vec::new(),
         };
-        RequestRows::new(request, &PlanFile::read(&request.plan)?, &mask)
+        RequestRows::new(request, &PlanFile::read(&request.plan)?, &values)
     }
 
     /// Waits until somebody decided, and gives the report of the run as JSON.
@@ -348,6 +351,15 @@ pub(super) fn approved(
     Ok((asked, claimed))
 }
 
+/// What of the private values of a plan stands in the parameters of its file.
+///
+/// # Errors
+/// `plan.malformed`, which does not happen to a file that was just written.
+pub(super) fn private_in(plan: &Plan, file: &[u8]) -> Result<Vec<String>, Failure> {
+    let params = PlanFile::read(file)?.params().cloned().unwrap_or_default();
+    Ok(standing(plan.private_values(), &Value::from(params).to_string()))
+}
+
 /// What a person is shown of a request, row by row: a label and a value that may be of any form.
 pub(crate) struct RequestRows {
     /// What rye knows of it.
@@ -360,13 +372,16 @@ impl RequestRows {
     /// What stands above the tool's own words.
     pub(crate) const SAID: &str = "The tool says, in words that nobody checked:";
 
+    /// None of these values is shown.
+    ///
     /// # Errors
     /// `pending.drifted`: of a saved snippet that waits it is not what was kept.
     pub(crate) fn new(
         request: &PendingRequest,
         plan: &PlanFile,
-        mask: &Mask,
+        values: &[String],
     ) -> Result<Self, Failure> {
+        let mask = Mask::new(values.iter().chain(&request.private).map(String::as_str));
         let params = mask.value(plan.params().cloned().unwrap_or_default().into());
         let row = &request.row;
         let known = vec![
@@ -378,9 +393,9 @@ impl RequestRows {
             ("parameters", params.to_string()),
         ];
         let call =
-            waiting_call(request)?.into_iter().map(|(label, text)| (label, mask.text(&text)));
+            waiting_call(request)?.into_iter().map(|(label, text)| (label, mask.words(&text)));
         let known = known.into_iter().chain(call).collect();
-        let said = [("reason", mask.text(&row.reason)), ("message", mask.text(&row.message))];
+        let said = [("reason", mask.words(&row.reason)), ("message", mask.words(&row.message))];
         Ok(Self { known, said })
     }
 }

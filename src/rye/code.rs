@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use super::approvals::private_in;
 use super::carry_out::Caller;
 use super::code_policy::{CallApproval, CodePolicy};
 use super::describe::DetailLevel;
@@ -480,7 +481,8 @@ impl Tools for RyeTools<'_> {
         let plan = PlanFile::write(saved.plan, true)?;
         let env = registry.env_digests(saved.plan.of_env_file())?;
         let item = saved.plan.item().to_string();
-        let tool = WaitingTool { plan: &plan, for_record: saved.for_record, env: &env };
+        let (for_record, private) = (saved.for_record, private_in(saved.plan, &plan)?);
+        let tool = WaitingTool { plan: &plan, for_record, env: &env, private: &private };
         let message = saved.asks(asked, &mask);
         let waiting =
             WaitingSnippet { item: &item, message: &message, tool: Some(tool), ..waiting };

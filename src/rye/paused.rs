@@ -151,7 +151,7 @@ impl SnippetRows {
             values.into_iter().map(|value| mask.value(value)).collect()
         };
         Ok(Some(Self {
-            code: paused.code().map(str::to_owned),
+            code: paused.code().map(|code| mask.words(code)),
             item: asked.asks.item.clone(),
             args: mask.value(asked.args.clone().into()),
             other_args: masked(asked.others.clone()),

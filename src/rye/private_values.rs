@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::base::sync::unpoisoned;
-use crate::base::{Mask, spelled_as_json};
+use crate::base::{Mask, standing};
 
 /// The private values of what a snippet called, and its own. Has no `Debug`.
 #[derive(Default)]
@@ -36,42 +36,6 @@ impl PrivateValues {
 
     /// What of them stands in this JSON, and no part that does not: for who keeps both.
     pub(super) fn standing_in(&self, json: &str) -> Vec<String> {
-        let values = self.all();
-        // A text in it may hold JSON again. A value of many lines is masked line by line.
-        let stands = |part: &str| {
-            let is_one_line = !part.contains('\n');
-            json.contains(&spelled_as_json(part))
-                || is_one_line && Mask::new(std::iter::once(part)).words(json) != json
-        };
-        let parts = values.iter().flat_map(|value| {
-            let mask = Mask::new(std::iter::once(value.as_str()));
-            let lines = value.lines().map(str::trim).filter(move |line| mask.text(line) != *line);
-            std::iter::once(value.trim()).chain(lines)
-        });
-        let standing: BTreeSet<&str> =
-            parts.filter(|part| !part.is_empty() && stands(part)).collect();
-        standing.into_iter().map(str::to_owned).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::PrivateValues;
-
-    #[test]
-    fn what_of_the_values_is_kept_stands_in_what_is_kept_anyway() {
-        let values = ["token-0123", "ab\nfirst long line\nsecond long line", "a\"quote", ""];
-        let values = PrivateValues::of(values.into_iter());
-        let rows: [(&str, &[&str]); 6] = [
-            ("{}", &[]),
-            (r#"["is token-0123"]"#, &["token-0123"]),
-            (r#"["token-012", "ab"]"#, &[]),
-            (r#"["ab second long line"]"#, &["second long line"]),
-            (r#"["a\"quote"]"#, &["a\"quote"]),
-            (r#"["{\"is\": \"a\\\"quote\"}"]"#, &["a\"quote"]),
-        ];
-        for (json, want) in rows {
-            assert_eq!(values.standing_in(json), want, "{json}");
-        }
+        standing(self.all().iter().map(String::as_str), json)
     }
 }

@@ -337,6 +337,7 @@ impl Runs<'_> {
         let call_id = request.call_id.as_ref().unwrap_or(&run_id);
         let mut hooks =
             self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, call_id)?;
+        hooks.hide(request.private.0.iter().map(String::as_str));
         if request.dry_run {
             hooks.announce();
         } else {

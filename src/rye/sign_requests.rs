@@ -98,6 +98,7 @@ impl Approvals<'_> {
             ),
             // It goes on meanwhile.
             thread: None,
+            private: &[],
         })?;
         Ok((id, sha256))
     }

@@ -74,7 +74,7 @@ def is_alive(pid):
     try:
         with open(f'/proc/{pid}/stat') as file:
             return file.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -134,7 +134,10 @@ def main():
         top_id = next(row['thread_id'] for row in running if row['item_id'].endswith('acme/top'))
         began = time.perf_counter()
         subprocess.run([rye, 'thread', 'cancel', top_id], **quiet)
-        thread.wait()
+        try:
+            thread.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            sys.exit('the thread goes on running')
         while any(is_alive(pid) for pid in pids):
             time.sleep(0.005)
             if time.perf_counter() - began > 30:

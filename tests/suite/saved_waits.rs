@@ -334,6 +334,15 @@ fn f08_what_a_saved_snippet_asks_a_person_is_kept_and_shown_without_the_secrets_
     hides(&world, &["thread", "wait", &run], 8);
     let (_, waited) = world.json(&["thread", "wait", &run]);
     hides(&world, &["pending", "list", "--all"], 0);
+    // What the tool itself asked is a request as well.
+    let all = world.json(&["pending", "list", "--all"]).1["pending"].as_array().unwrap().clone();
+    assert_eq!(all.len(), 4, "{all:?}");
+    let show_all = || {
+        for row in &all {
+            hides(&world, &["pending", "show", row["id"].as_str().unwrap()], 0);
+        }
+    };
+    show_all();
     for told in [&told, &waited] {
         let id = told["pending"]["id"].as_str().unwrap();
         hides(&world, &["pending", "show", id], 0);
@@ -344,6 +353,7 @@ fn f08_what_a_saved_snippet_asks_a_person_is_kept_and_shown_without_the_secrets_
         hides(&world, &["pending", "show", id], 0);
         is_kept_without(&world, &[("pending", "result"), ("pending", "message")]);
     }
+    show_all();
     hides(&world, &["thread", "wait", &run], 0);
     is_kept_without(&world, &[("detached", "report")]);
 }

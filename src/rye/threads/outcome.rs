@@ -128,17 +128,18 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
     }
     if let Some(row) = &known.thread {
         report.insert("cost".into(), cost(row).into());
-        report.insert("metadata".into(), metadata(took(row)).into());
+        if let Some(took) = took(row) {
+            report.insert("metadata".into(), metadata(took).into());
+        }
     }
     Ok(RunEnd { report: report.into() })
 }
 
 /// How long a thread took from its start to its end, also where it stopped in between.
-fn took(row: &ThreadRow) -> Duration {
+fn took(row: &ThreadRow) -> Option<Duration> {
     let at = |text: &str| text.parse::<Timestamp>().ok();
     let ended = row.ended_at.as_deref().and_then(at);
-    let took = at(&row.started_at).zip(ended).map(|(began, ended)| ended.duration_since(began));
-    took.and_then(|took| took.try_into().ok()).unwrap_or_default()
+    ended?.duration_since(at(&row.started_at)?).try_into().ok()
 }
 
 /// What a thread used, with what those below it used.

@@ -65,6 +65,9 @@ impl Credential {
     }
 }
 
+/// What a server says that it is to be left alone for longer is no time.
+const A_YEAR: Duration = Duration::from_hours(24 * 365);
+
 /// See the module.
 pub(crate) struct HttpModel<'a> {
     host: &'a dyn Host,
@@ -185,10 +188,10 @@ impl<'a> HttpModel<'a> {
             }
             Some(AnswerFault::Bad(why)) => Lost::Failed(self.bad_answer(&why)),
             Some(AnswerFault::Told { kind, message }) => {
-                let said = short(&self.mask.text(&message));
+                let said = short(&self.mask.words(&message));
                 match is_busy(&kind) {
                     true => self.again(
-                        self.overloaded(short(&self.mask.text(&kind)), said),
+                        self.overloaded(short(&self.mask.words(&kind)), said),
                         None,
                         asked,
                     ),
@@ -236,7 +239,7 @@ impl<'a> HttpModel<'a> {
             return Lost::Again(error.into(), TryAgain { provider, why, most_tries, wait });
         }
         if let ProviderError::Overloaded { retry_after, .. } = &mut error {
-            *retry_after = told.filter(|wait| !wait.is_zero());
+            *retry_after = told.filter(|wait| !wait.is_zero()).map(|wait| wait.min(A_YEAR));
         }
         Lost::Failed(error.into())
     }
@@ -274,7 +277,7 @@ impl<'a> HttpModel<'a> {
     }
 
     fn bad_answer(&self, why: &str) -> Failure {
-        let why = short(&self.mask.text(why));
+        let why = short(&self.mask.words(why));
         let (provider, asked) = (self.provider.clone(), Box::new(self.asked_at()));
         ProviderError::BadAnswer { provider, why, asked }.into()
     }
