@@ -13,7 +13,6 @@ use crate::base::text::{brief_line, escape_line};
 #[cfg(feature = "code")]
 use crate::code::Verdict;
 use crate::diagnostic::{Failure, Style};
-use crate::execute::Mask;
 use crate::plan::PlanFile;
 use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
 use crate::rye::{RejectedInThread, RequestRows, SignRequest, WaitingThreads, WaitsOn};
@@ -126,8 +125,7 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
         return show_snippet(request, out);
     }
     let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
-    let mask = Mask::new(request.private.iter().map(String::as_str));
-    let params = mask.value(plan.params().cloned().unwrap_or_default().into());
+    let RequestRows { known: mut rows, said, params } = RequestRows::new(request, &plan, &[])?;
     let result = request.result.as_deref();
     let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
     if out.is_json() {
@@ -142,7 +140,6 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
-    let RequestRows { known: mut rows, said } = RequestRows::new(request, &plan, &[])?;
     rows.insert(1, ("state", state(request)));
     rows.extend(ended(request, result));
     show_rows(&rows, out);

@@ -366,6 +366,8 @@ pub(crate) struct RequestRows {
     pub(crate) known: Vec<(&'static str, String)>,
     /// The tool's own words, which nobody checked.
     pub(crate) said: [(&'static str, String); 2],
+    /// The parameters, which stand in `known` as text.
+    pub(crate) params: Value,
 }
 
 impl RequestRows {
@@ -396,7 +398,7 @@ impl RequestRows {
             waiting_call(request)?.into_iter().map(|(label, text)| (label, mask.words(&text)));
         let known = known.into_iter().chain(call).collect();
         let said = [("reason", mask.words(&row.reason)), ("message", mask.words(&row.message))];
-        Ok(Self { known, said })
+        Ok(Self { known, said, params })
     }
 }
 
