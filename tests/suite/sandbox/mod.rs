@@ -67,9 +67,11 @@ pub fn levels(test: &str) -> Vec<&'static str> {
     [BWRAP, LANDLOCK].into_iter().filter(|level| works(test, level)).collect()
 }
 
-/// A tool in Python that does what its parameter says; `more` is put into its header.
+/// A tool in Python that does what its parameter says; `more` is put into its header. It has five
+/// minutes on a busy machine, unless `more` sets another `timeout`.
 pub fn doer(world: &World, name: &str, more: &str) {
-    let more: String = more.lines().map(|line| format!("# {line}\n")).collect();
+    let time = if more.contains("timeout") { "" } else { "\n[config]\ntimeout = \"5m\"" };
+    let more: String = more.lines().chain(time.lines()).map(|line| format!("# {line}\n")).collect();
     let text = format!(
         "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/python/script\"\n\
          # description = \"does it\"\n{more}# ///\nimport json, sys\n\
