@@ -33,7 +33,7 @@ mod tool;
 
 pub(crate) use data::{json, json_of, kept_json, kind, yaml, yaml_position};
 pub(crate) use directive::{
-    Directive, DirectiveContext, DirectiveOutput, Input, InputType, metadata_range,
+    Directive, DirectiveContext, DirectiveOutput, Input, InputType, RiskClass, metadata_range,
 };
 pub(crate) use error::{CODES, PARSE_LIMIT, then_sign};
 pub(crate) use format::{FormattedHeader, Naming, formatted, places, renamed, replaced_once};

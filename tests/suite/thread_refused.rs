@@ -396,6 +396,33 @@ fn a_fallback_is_taken_where_the_provider_has_no_model_of_the_first_name_and_nob
     assert_eq!(fork(&world, &["--dry-run"]).1["code"], "thread.unknown_model");
 }
 
+/// Another provider would be asked than the one that was meant, with that provider's key.
+#[test]
+fn what_is_misspelt_in_the_model_of_a_directive_is_not_signed_and_asks_no_other_provider() {
+    let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
+    assert_eq!(fork(&world, &[]).0, 0, "the fixture itself is good");
+    let other = provider(&json!([call("directive_return", &json!({"n": 8}))]));
+    world.signed_home(".ai/tools/acme/other.yaml", &other);
+    world.signed_home(".ai/config/agent/models.yaml", "provider: acme/other\n");
+    let before = all_threads(&world).len();
+    for model in [
+        "<model providr=\"acme/script\"/>",
+        "<model>acme/script</model>",
+        "<model><fallback provider=\"acme/script\"/></model>",
+    ] {
+        let text = directive("go", "turns=\"2\"", ONLY_ECHO);
+        let text = text.replace("<model provider=\"acme/script\"/>", model);
+        world.write(".ai/directives/acme/go.md", &text);
+        let (status, told) = world.json(&["sign", "directive:acme/go"]);
+        assert_ne!(status, 0, "{model}: {told}");
+        assert!(told.to_string().contains("parse.directive"), "{model}: {told}");
+        // Nor does it start where it was signed by a rye that passed over it.
+        world.signed_before(&world.project(), ".ai/directives/acme/go.md", &text);
+        assert_eq!(fork(&world, &[]).1["code"], "parse.directive", "{model}");
+    }
+    assert_eq!(all_threads(&world).len(), before);
+}
+
 #[test]
 fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
     let world = World::empty();

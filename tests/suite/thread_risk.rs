@@ -60,8 +60,6 @@ fn what_is_grave_starts_only_where_it_is_acknowledged_and_leaves_nothing_otherwi
         ("<execute><tool>rye.workspace.write_workspace_file</tool></execute>", "", "write"),
         (BASH, "", ""),
         (BASH, "safe", ""),
-        (BASH, "high", ""),
-        (BASH, "Elevated", ""),
         (BASH, "elevated", "elevated"),
         (BASH, "unrestricted", "elevated"),
         ("<execute><tool>rye.workspace.*</tool></execute>", "", ""),

@@ -244,13 +244,15 @@ impl World {
         file
     }
 
-    /// Writes a configuration below `base` as a rye signed it that did not look at what it says.
+    /// Writes an item below `base` as a rye signed it that did not look at what it says.
     pub fn signed_before(&self, base: &Path, path: &str, text: &str) {
         let at = seconds_from_now(0);
-        let line = line(&self.own_key(), &item_of(path), "yaml", &at, text.as_bytes());
+        let is_page = Path::new(path).extension().is_some_and(|ext| ext == "md");
+        let (ext, open, close) = if is_page { ("md", "<!-- ", " -->") } else { ("yaml", "# ", "") };
+        let line = line(&self.own_key(), &item_of(path), ext, &at, text.as_bytes());
         let file = base.join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, format!("# {line}\n{text}")).unwrap();
+        fs::write(file, format!("{open}{line}{close}\n{text}")).unwrap();
     }
 
     /// Runs an item and gives the status and the code of its failure.

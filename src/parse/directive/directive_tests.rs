@@ -152,7 +152,7 @@ fn permissions_table() {
         ("<sign><knowledge>a.**</knowledge></sign>", &["rye.sign.knowledge.a.**"]),
         ("<fetch><tool>a/b</tool><tool>a.b</tool></fetch>", &["rye.fetch.tool.a.b"]),
         ("<execute/>", &[]),
-        ("<fetch/><acknowledge risk='r'/>", &[]),
+        ("<fetch/><acknowledge risk='write'/>", &[]),
     ];
     for (text, want) in rows {
         let got = meta(&format!("<permissions>{text}</permissions>"));
@@ -173,6 +173,7 @@ fn permissions_table() {
         "<execute><tool>../x</tool></execute>",
         "<execute kind='tool'>*</execute>",
         "<acknowledge/>",
+        "<acknowledge risk='high'/>",
         "<execute><tool><b/></tool></execute>",
     ] {
         let got = meta(&format!("<permissions>{text}</permissions>")).map_err(|f| f.code.name());
@@ -203,6 +204,43 @@ fn bad_fields_are_refused() {
             "`<description>` occurs twice",
         ),
         ("<description>a <b>c</b></description>", "`<description>` holds text only, not `<b>`"),
+        ("<limits>turns=3</limits>", "`<limits>` holds no text; it takes `turns`"),
+        ("<limits><turns max='1'>3</turns></limits>", "`max` is not an attribute of `<turns>`"),
+        (
+            "<model providr='a/b'/>",
+            "`providr` is not a part of `<model>`; did you mean `provider`?",
+        ),
+        ("<model teir='fast'/>", "did you mean `tier`?"),
+        ("<model><modle>m</modle></model>", "`modle` is not a part of `<model>`"),
+        ("<model>my/local</model>", "`<model>` holds no text; it takes `tier`"),
+        ("<model provider=''/>", "`provider` of `<model>` is empty"),
+        ("<model><fallback/></model>", "`fallback` of `<model>` is empty"),
+        (
+            "<model><fallback tier='general'/></model>",
+            "`tier` is not an attribute of `<fallback>`; it takes none",
+        ),
+        ("<acknowledge risk='elevted'/>", "did you mean `elevated`?"),
+        (
+            "<acknowledge risk='high'/>",
+            "`high` is not a class of risk in `<acknowledge>`; known are `safe`, `write`",
+        ),
+        ("<acknowledge risk='write' why='x'/>", "`why` is not an attribute of `<acknowledge>`"),
+        (
+            "<permissions><execute>acme/x</execute></permissions>",
+            "write `<execute><tool>acme.x</tool></execute>`",
+        ),
+        (
+            "<permissions><fetch>knowledge:acme/x</fetch></permissions>",
+            "write `<fetch><knowledge>acme.x</knowledge></fetch>`",
+        ),
+        (
+            "<permissions><execute><tool>tool:acme/x</tool></execute></permissions>",
+            "is not a pattern over dotted ids; write `acme.x`",
+        ),
+        (
+            "<permissions><execute><tool>directive:acme/x</tool></execute></permissions>",
+            "write `<directive>acme.x</directive>`",
+        ),
         ("<context><sistem>a</sistem></context>", "did you mean `system`?"),
         ("<context><system>../a</system></context>", "`../a` is not a valid item id"),
         ("<context><system/></context>", "is not a valid item id"),

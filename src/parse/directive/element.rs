@@ -84,6 +84,12 @@ impl<'d> Element<'d> {
         }
     }
 
+    /// Whether words stand right inside.
+    pub(super) fn holds_text(&self) -> bool {
+        let mut texts = self.node.children().filter(Node::is_text).filter_map(|text| text.text());
+        texts.any(|text| !text.trim().is_empty())
+    }
+
     /// The text inside, CDATA as text, without the white space around it.
     pub(super) fn text(&self) -> Result<String, ParseFault> {
         if let Some(child) = self.children().next() {

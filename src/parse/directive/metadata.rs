@@ -35,6 +35,9 @@ impl Model {
     }
 }
 
+/// What `<model>` may hold, as attributes or as elements.
+const MODEL: [&str; 4] = ["tier", "id", "fallback", "provider"];
+
 const LIMITS: [&str; 8] = [
     "turns",
     "tokens",
@@ -63,8 +66,19 @@ pub(super) fn child<'d>(
     metadata.map_or(Ok(None), |metadata| metadata.child(name))
 }
 
-/// The values of an element, given as attributes or as children, each name once.
-fn values(element: Element<'_>) -> Result<Vec<(&str, String)>, ParseFault> {
+/// The values of an element, given as attributes or as children, each name once and none but those
+/// that are known: a name that is misspelt would leave the choice to another directive, or to a
+/// configuration.
+fn values<'d>(
+    element: Element<'d>,
+    known: &[&str],
+    what: &str,
+) -> Result<Vec<(&'d str, String)>, ParseFault> {
+    if element.holds_text() {
+        let (name, known) = (element.name(), known.join("`, `"));
+        let why = format!("`<{name}>` holds no text; it takes `{known}` as attributes or elements");
+        return Err(element.fault(why));
+    }
     let mut values: Vec<(&str, String)> = Vec::new();
     let mut seen = HashSet::new();
     for (name, value) in element.attributes() {
@@ -76,22 +90,28 @@ fn values(element: Element<'_>) -> Result<Vec<(&str, String)>, ParseFault> {
             let why = format!("`{}` is given twice in `<{}>`", child.name(), element.name());
             return Err(child.fault(why));
         }
+        child.only(&[])?;
         values.push((child.name(), child.line()?));
     }
-    Ok(values)
+    match values.iter().find(|(name, _)| !known.contains(name)) {
+        Some((name, _)) => Err(element.unknown(name, known, what)),
+        None => Ok(values),
+    }
 }
 
 pub(super) fn model(element: Element<'_>) -> Result<Model, ParseFault> {
     let mut model = Model::default();
-    for (name, value) in values(element)? {
+    for (name, value) in values(element, &MODEL, "not a part of")? {
+        if value.is_empty() {
+            return Err(element.fault(format!("`{name}` of `<model>` is empty")));
+        }
         let field = match name {
             "tier" => &mut model.tier,
             "id" => &mut model.id,
             "fallback" => &mut model.fallback,
-            "provider" => &mut model.provider,
-            _ => continue,
+            _ => &mut model.provider,
         };
-        *field = Some(value).filter(|value| !value.is_empty());
+        *field = Some(value);
     }
     Ok(model)
 }
@@ -100,10 +120,7 @@ pub(super) fn model(element: Element<'_>) -> Result<Model, ParseFault> {
 /// `spend_currency`, which is a word, and `duration`, a time that becomes `duration_seconds`.
 pub(super) fn limits(element: Element<'_>) -> Result<Map<String, Value>, ParseFault> {
     let mut limits = Map::new();
-    for (name, text) in values(element)? {
-        if !LIMITS.contains(&name) {
-            return Err(element.unknown(name, &LIMITS, "not a limit in"));
-        }
+    for (name, text) in values(element, &LIMITS, "not a limit in")? {
         let value = match name {
             "spend_currency" => {
                 let fits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());

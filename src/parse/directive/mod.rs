@@ -26,3 +26,4 @@ pub(crate) use context::DirectiveContext;
 pub(crate) use directive::{Directive, METADATA, signature_length};
 pub(crate) use fence::{first_heading, metadata_range};
 pub(crate) use inputs::{DirectiveOutput, Input, InputType};
+pub(crate) use permissions::RiskClass;

@@ -11,16 +11,46 @@ use crate::parse::error::ParseFault;
 const ACTIONS: [&str; 3] = ["execute", "fetch", "sign"];
 const KINDS: [&str; 3] = ["tool", "directive", "knowledge"];
 
-/// A risk that the author acknowledges, and the reason.
+/// How much a permission leaves to a model; the least first (threads 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RiskClass {
+    /// It only reads items.
+    Safe,
+    /// It runs items that were named.
+    Write,
+    /// It runs whatever the model writes, or something as grave.
+    Elevated,
+    /// It runs every tool that there is.
+    Unrestricted,
+}
+
+impl RiskClass {
+    pub(crate) const ALL: [Self; 4] = [Self::Safe, Self::Write, Self::Elevated, Self::Unrestricted];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Write => "write",
+            Self::Elevated => "elevated",
+            Self::Unrestricted => "unrestricted",
+        }
+    }
+
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == text)
+    }
+}
+
+/// A class of risk that the author acknowledges, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
-    pub(crate) risk: String,
+    pub(crate) risk: RiskClass,
     pub(crate) why: String,
 }
 
 impl Acknowledged {
     pub(crate) fn to_json(&self) -> Value {
-        json!({"risk": self.risk, "why": self.why})
+        json!({"risk": self.risk.as_str(), "why": self.why})
     }
 }
 
@@ -56,7 +86,7 @@ fn of_action(action: Element<'_>, found: &mut Vec<String>) -> Result<(), ParseFa
                 found.push(format!("rye.{name}.*"));
                 Ok(())
             }
-            other => Err(pattern_fault(action, other)),
+            other => Err(kind_is_missing(action, other)),
         };
     }
     for kind in action.children() {
@@ -85,20 +115,50 @@ fn dotted(pattern: &str) -> Option<String> {
     fits.then_some(dotted)
 }
 
+/// The fault of an action that names an item without saying of which kind it is.
+fn kind_is_missing(action: Element<'_>, pattern: &str) -> ParseFault {
+    let Some((kind, dotted)) = of_ref(pattern) else { return pattern_fault(action, pattern) };
+    let name = action.name();
+    action.fault(format!(
+        "`<{name}>` holds a kind or `*`, not `{pattern}`; write \
+         `<{name}><{kind}>{dotted}</{kind}></{name}>`"
+    ))
+}
+
+/// A ref or a pattern without its kind as kind and dotted pattern; a tool where it names no kind.
+fn of_ref(text: &str) -> Option<(&str, String)> {
+    let (kind, rest) = text.split_once(':').unwrap_or(("tool", text));
+    let known = KINDS.contains(&kind);
+    dotted(rest).filter(|_| known).map(|pattern| (kind, pattern))
+}
+
 fn pattern_fault(element: Element<'_>, pattern: &str) -> ParseFault {
-    let pattern = escape_line(pattern);
-    element.fault(format!("`{pattern}` in `<{}>` is not a pattern over dotted ids", element.name()))
+    // The ref of an item is what every other place takes.
+    let is_ref = pattern.contains(':') && KINDS.contains(&element.name());
+    let hint = match of_ref(pattern).filter(|_| is_ref) {
+        Some((kind, dotted)) if kind == element.name() => format!("; write `{dotted}`"),
+        Some((kind, dotted)) => format!("; write `<{kind}>{dotted}</{kind}>`"),
+        None => String::new(),
+    };
+    let (pattern, name) = (escape_line(pattern), element.name());
+    element.fault(format!("`{pattern}` in `<{name}>` is not a pattern over dotted ids{hint}"))
 }
 
 /// The risks that `<acknowledge risk="…">why</acknowledge>` elements name.
 pub(super) fn acknowledged(element: Element<'_>) -> Result<Vec<Acknowledged>, ParseFault> {
     let children = element.children().filter(|child| child.name() == "acknowledge");
     children
-        .map(|child| match child.attribute("risk").map(str::trim) {
-            Some(risk) if !risk.is_empty() => {
-                Ok(Acknowledged { risk: risk.to_owned(), why: child.line()? })
-            }
-            _ => Err(child.fault("an `<acknowledge>` has no `risk`")),
+        .map(|child| {
+            child.only(&["risk"])?;
+            let Some(risk) = child.attribute("risk").map(str::trim).filter(|risk| !risk.is_empty())
+            else {
+                return Err(child.fault("an `<acknowledge>` has no `risk`"));
+            };
+            let Some(class) = RiskClass::from_text(risk) else {
+                let known = RiskClass::ALL.map(RiskClass::as_str);
+                return Err(child.unknown(risk, &known, "not a class of risk in"));
+            };
+            Ok(Acknowledged { risk: class, why: child.line()? })
         })
         .collect()
 }

@@ -12,6 +12,7 @@ use crate::base::text::near;
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Pattern};
+use crate::parse::{Directive, RiskClass};
 use crate::plan::ConfigCopy;
 use crate::rye::load::Loader;
 use crate::thread::ThreadError;
@@ -20,36 +21,6 @@ use crate::thread::ThreadError;
 pub(super) const RISK: &str = "config:agent/risk";
 /// Its key, with a class for each pattern over capabilities.
 const CLASSES: &str = "classes";
-
-/// How much a permission leaves to a model; the least first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum RiskClass {
-    /// It only reads items.
-    Safe,
-    /// It runs items that were named.
-    Write,
-    /// It runs whatever the model writes, or something as grave.
-    Elevated,
-    /// It runs every tool that there is.
-    Unrestricted,
-}
-
-impl RiskClass {
-    const ALL: [Self; 4] = [Self::Safe, Self::Write, Self::Elevated, Self::Unrestricted];
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Safe => "safe",
-            Self::Write => "write",
-            Self::Elevated => "elevated",
-            Self::Unrestricted => "unrestricted",
-        }
-    }
-
-    fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.as_str() == text)
-    }
-}
 
 /// What holds where nothing is configured: a model that writes a command line, and one that asks
 /// for signatures.
@@ -85,9 +56,7 @@ pub(super) fn acknowledged(loader: &Loader<'_>, lineage: &Lineage) -> Result<Ris
     // Of several of one class the first is told.
     let gravest = classed.reduce(|one, other| if other.0 > one.0 { other } else { one });
     let Some((class, capability)) = gravest else { return Ok(RiskClass::Safe) };
-    let said = directive.acknowledged.iter();
-    let said = said.filter_map(|acknowledged| RiskClass::from_text(&acknowledged.risk)).max();
-    if class >= RiskClass::Elevated && said.is_none_or(|said| said < class) {
+    if is_to_acknowledge(class, directive) {
         return Err(ThreadError::RiskNotAcknowledged {
             directive: source.item().clone(),
             capability: capability.clone(),
@@ -96,6 +65,25 @@ pub(super) fn acknowledged(loader: &Loader<'_>, lineage: &Lineage) -> Result<Ris
         .into());
     }
     Ok(class)
+}
+
+/// The class that has to be acknowledged before this capability may be permitted as well, and is
+/// not. Where the configuration is not valid no thread starts, so nothing is told of it here.
+pub(super) fn to_acknowledge(
+    loader: &Loader<'_>,
+    lineage: &Lineage,
+    capability: &str,
+) -> Option<&'static str> {
+    let declares = lineage.directives().find(|one| one.permissions.is_some());
+    let class = class(capability, &rows(loader).ok()?);
+    let is_lacking = is_to_acknowledge(class, declares.unwrap_or(&lineage.directive));
+    is_lacking.then(|| class.as_str())
+}
+
+/// Whether a class has to be acknowledged, and the directive does not do so.
+fn is_to_acknowledge(class: RiskClass, directive: &Directive) -> bool {
+    let said = directive.acknowledged.iter().map(|acknowledged| acknowledged.risk).max();
+    class >= RiskClass::Elevated && said.is_none_or(|said| said < class)
 }
 
 /// The gravest class of the patterns that share an item with a capability.
