@@ -208,6 +208,11 @@ pub(crate) const STOP_LOOK_MS: u64 = 150;
 /// How long a call may take to end when its thread is to stop, in milliseconds, before it is asked
 /// again, which gives it no more time.
 pub(crate) const STOP_AGAIN_MS: u64 = 400;
+/// How long a detached run and a launcher ask a registry again that is out of reach, such as on a
+/// full disk, and how often, in milliseconds. What waits is killed only behind that.
+pub(crate) const REGISTRY_INSISTS_MS: u64 = 600_000;
+/// See `REGISTRY_INSISTS_MS`.
+pub(crate) const REGISTRY_AGAIN_MS: u64 = 500;
 /// How often a launcher looks for places that others made free, in milliseconds.
 pub(crate) const LAUNCHER_LOOK_MS: u64 = 100;
 /// How long a launcher for which nobody waits is kept, in milliseconds: more may be on their way.

@@ -150,6 +150,21 @@ fn whose_process_is_gone_was_killed_and_whoever_waited_for_a_launcher_that_is_go
 }
 
 #[test]
+fn a_launcher_that_was_never_started_holds_back_nobody_while_whoever_asked_for_it_lives() {
+    let home = tempfile::tempdir().unwrap();
+    let mut registry = Registry::open(home.path()).unwrap();
+    assert_eq!(registry.detached().admit(&new("a", 1), ENV).unwrap(), Admitted::Runs);
+    let Admitted::WaitsFor(launcher) = registry.detached().admit(&new("b", 1), ENV).unwrap() else {
+        panic!("it waits")
+    };
+    // This process could not start it, and lives on.
+    registry.detached().withdraw("b").unwrap();
+    registry.detached().leave_start(&launcher);
+    let next = registry.detached().admit(&new("c", 1), ENV).unwrap();
+    assert!(matches!(&next, Admitted::WaitsFor(other) if *other != launcher), "{next:?}");
+}
+
+#[test]
 fn so_many_wait_and_the_next_is_told_so() {
     let home = tempfile::tempdir().unwrap();
     let mut registry = Registry::open(home.path()).unwrap();

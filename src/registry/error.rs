@@ -66,6 +66,14 @@ fn is_broken(source: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
+impl RegistryError {
+    /// Whether the same question may be answered later: others hold the registry, or its disk is
+    /// full or fails.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::Sql { source, .. } if !is_broken(source))
+    }
+}
+
 impl Diagnose for RegistryError {
     fn code(&self) -> Code {
         match self {

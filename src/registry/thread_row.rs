@@ -114,12 +114,18 @@ impl ThreadRow {
                         params![self.id, turns, tokens, spend, spawns, depth],
                     )?;
                 }
-                // What was asked of it before, and the report of its process before, are of then.
+                // What was asked of it before, and the report of its process before, are of then;
+                // also where that process, which is another one, has yet to write its report.
                 step.execute("DELETE FROM stop WHERE id = ?1", [&self.id])?;
                 step.execute(
                     "UPDATE detached SET is_earlier = 1
-                     WHERE id = ?1 AND state NOT IN ('created', 'running')",
-                    [&self.id],
+                     WHERE id = ?1 AND (state NOT IN ('created', 'running')
+                     OR (state = 'running' AND (pid IS NOT ?2 OR start IS NOT ?3)))",
+                    params![
+                        self.id,
+                        own.map(|process| process.pid),
+                        own.map(|process| process.start),
+                    ],
                 )?;
                 withdraw(step, &self.id, waits_for)?;
             }

@@ -51,7 +51,7 @@ pub(crate) struct Amounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Breach {
     pub(crate) limit: &'static str,
-    /// What would be used.
+    /// What is used, or would be where it is ahead.
     pub(crate) current: u64,
     pub(crate) max: u64,
     /// It was not used: a call of the model could have come to it, and was not made.
@@ -177,8 +177,12 @@ impl Registry {
         self.in_one_step(|step| {
             let mut breach = None;
             let rows = with_those_above(step, id)?;
-            // What was taken for dead holds nothing any more; what it took counts.
-            let holds = rows.first().is_some_and(|row| row.status == "running");
+            // What was taken for dead holds nothing any more, also where another process went on
+            // with it since; what it took counts.
+            let holds = rows.first().is_some_and(|row| {
+                let Amounts { turns, tokens, spend, .. } = row.held;
+                row.status == "running" && turns >= 1 && tokens >= held.0 && spend >= held.1
+            });
             let (one, held) = if holds { (1, held) } else { (0, (0, 0)) };
             for row in rows {
                 step.execute(
@@ -318,7 +322,12 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
         ] {
             let current = used.saturating_add(held).saturating_add(more);
             if current > max {
-                return Ok(Held::Breached(Breach::ahead(limit, current, max)));
+                return Ok(Held::Breached(match limit {
+                    // A turn is one more, as everybody knows, so what is used says enough.
+                    "turns" => Breach::used(limit, used.saturating_add(held), max),
+                    _ if used > max => Breach::used(limit, used, max),
+                    _ => Breach::ahead(limit, current, max),
+                }));
             }
         }
     }
@@ -426,7 +435,7 @@ mod tests {
             assert_eq!(registry.hold("root", 1, 1).unwrap(), None);
             assert_eq!(registry.book("root", (1, 1), Some((1, 1))).unwrap(), None);
         }
-        let breach = Breach::ahead("turns", 11, 10);
+        let breach = Breach::used("turns", 10, 10);
         assert_eq!(registry.hold("two", 1, 1).unwrap(), Some(breach), "the turns of the root");
     }
 

@@ -89,6 +89,8 @@ pub(crate) struct Record {
     file: File,
     path: PathBuf,
     written: Digesting,
+    /// A part of a line that was not written whole may stand at the end of the file.
+    is_torn: bool,
     seq: u64,
     previous: Option<Digest>,
     /// What the model says while it says it.
@@ -190,7 +192,8 @@ impl Record {
         let file = file.map_err(|source| ThreadError::Record { path: path.clone(), source })?;
         lock(&file, &id, &path)?;
         let (written, live) = (Digesting::default(), LiveWords::new(words(base, &id)));
-        Ok(Self { id, pair, file, path, written, seq: 0, previous: None, live })
+        let (seq, previous, is_torn) = (0, None, false);
+        Ok(Self { id, pair, file, path, written, is_torn, seq, previous, live })
     }
 
     /// Opens the record of a thread that goes on. What stands behind its last checkpoint is kept as
@@ -216,19 +219,24 @@ impl Record {
             refuse_record_links(base, &path)?;
             close_to_others(base, &path)?;
             let file = OpenOptions::new().append(true).custom_flags(flags).open(&path)?;
-            let meta = file.metadata()?;
-            match meta.is_file() && meta.len() == checked.bytes.len() as u64 {
+            match file.metadata()?.is_file() {
                 true => Ok(file),
-                false => Err(io::Error::other("it changed while it was checked")),
+                false => Err(io::Error::other("it is not a file")),
             }
         };
-        let file = open().map_err(|source| ThreadError::Record { path: path.clone(), source })?;
+        let lost = |source| ThreadError::Record { path: path.clone(), source };
+        let file = open().map_err(lost)?;
         lock(&file, &id, &path)?;
+        // Behind the lock: a process that was taken for dead may have written until then.
+        if file.metadata().map_err(lost)?.len() != checked.bytes.len() as u64 {
+            return Err(lost(io::Error::other("it changed while it was checked")));
+        }
         let mut written = Digesting::default();
         written.take(proven);
         let (seq, previous) = (checked.checkpoints, checked.last);
         let live = LiveWords::new(words(base, &id));
-        let record = Self { id, pair, file, path, written, seq, previous, live };
+        let is_torn = false;
+        let record = Self { id, pair, file, path, written, is_torn, seq, previous, live };
         if tail.is_empty() {
             return Ok((record, None));
         }
@@ -253,7 +261,8 @@ impl Record {
         self.event(THREAD_STARTED, began)
     }
 
-    /// Adds one event.
+    /// Adds one event, with its keys in their order: what a model handed over is told later as it
+    /// was told first.
     ///
     /// # Errors
     /// `thread.record_io`
@@ -265,7 +274,7 @@ impl Record {
         if let Value::Object(fields) = fields {
             event.extend(fields);
         }
-        self.line(&(canon::exact_object(&event) + "\n"))
+        self.line(&format!("{}\n", Value::Object(event)))
     }
 
     /// Tells whoever watches what the model says; no part of the record.
@@ -295,8 +304,9 @@ impl Record {
         let line = Envelope::seal_as(PayloadType::Checkpoint, &self.pair, payload).to_text();
         let digest = Digest::of(line.as_bytes());
         self.line(&line)?;
-        self.file.sync_data().map_err(|source| self.lost(source))?;
+        // It stands there, whether or not it is on the disk yet: the next one comes behind it.
         (self.seq, self.previous) = (seq + 1, Some(digest));
+        self.file.sync_data().map_err(|source| self.lost(source))?;
         Ok((seq, digest))
     }
 
@@ -339,8 +349,24 @@ impl Record {
             let most = THREAD_LINE_BYTES >> 20;
             return Err(self.lost(io::Error::other(format!("an event has more than {most} MiB"))));
         }
-        self.file.write_all(line.as_bytes()).map_err(|source| self.lost(source))?;
+        self.cut_torn_line()?;
+        if let Err(source) = self.file.write_all(line.as_bytes()) {
+            self.is_torn = true;
+            // If this fails too, it is tried again before the next line.
+            let _ = self.cut_torn_line();
+            return Err(self.lost(source));
+        }
         self.written.take(line.as_bytes());
+        Ok(())
+    }
+
+    /// Takes away what a failed write left of a line, since every checkpoint speaks for all that
+    /// stands before it.
+    fn cut_torn_line(&mut self) -> Result<(), ThreadError> {
+        if self.is_torn {
+            self.file.set_len(self.written.bytes()).map_err(|source| self.lost(source))?;
+            self.is_torn = false;
+        }
         Ok(())
     }
 
@@ -351,10 +377,37 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::fs::{self, File, Permissions};
+    use std::io::Write;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use super::{close_to_others, record_folder};
+    use serde_json::json;
+
+    use super::{Record, close_to_others, record_folder, transcript};
+    use crate::thread::record_check::check_record;
+    use crate::thread::thread_id::ThreadId;
+    use crate::verify::KeyPair;
+
+    #[test]
+    fn what_a_failed_write_left_of_a_line_stands_before_no_checkpoint() {
+        let base = tempfile::tempdir().unwrap();
+        let id = ThreadId::new(&"acme/look".parse().unwrap()).unwrap();
+        let pair = KeyPair::generate().unwrap();
+        let public = pair.public();
+        let mut record = Record::create(base.path(), id.clone(), pair).unwrap();
+        record.event("cognition_in", json!({"n": 1})).unwrap();
+        let path = transcript(base.path(), &id);
+        let writable = std::mem::replace(&mut record.file, File::open(&path).unwrap());
+        assert!(record.event("cognition_out", json!({"n": 2})).is_err());
+        record.file = writable;
+        record.file.write_all(b"{\"event\":\"cogni").unwrap();
+        record.event("thread_ended", json!({"n": 3})).unwrap();
+        record.checkpoint("failed", json!({}), true).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let checked = check_record(&bytes, &id, &|_| Ok(public.clone()));
+        assert_eq!((checked.finding.as_ref(), checked.is_final), (None, true));
+        assert_eq!((checked.proven_bytes, checked.unproven_bytes), (bytes.len() as u64, 0));
+    }
 
     #[test]
     fn closing_the_folders_of_a_record_follows_no_link() {

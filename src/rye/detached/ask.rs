@@ -118,16 +118,17 @@ impl Detaching<'_> {
                     .map(|_| None)
             }
         };
-        let starts = match &admitted {
-            Admitted::WaitsFor(launcher) => launcher,
-            _ => &id,
+        let (starts, is_launcher) = match &admitted {
+            Admitted::WaitsFor(launcher) => (launcher, true),
+            _ => (&id, false),
         };
         let pid = match started {
             Ok(pid) => pid,
             Err(error) => {
+                // A launcher still stands in the registry: whoever looks next sees that it is gone.
                 match registry.detached().withdraw(&id) {
-                    Ok(()) => registry.detached().note_started(starts),
-                    Err(_) => registry.detached().leave_start(starts),
+                    Ok(()) if !is_launcher => registry.detached().note_started(starts),
+                    _ => registry.detached().leave_start(starts),
                 }
                 return Err(error.into());
             }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::ask::state_base;
+use super::insisting::insisting;
 use super::log::{OutputLog, forget_log};
 use super::program::{say_ready, told};
 use super::request::DetachedRequest;
@@ -41,7 +42,7 @@ fn run() -> Option<()> {
     let asked = DetachedRequest::from_text(&told().ok()?)?;
     let mut registry = Registry::open(&asked.user).ok()?;
     // It may have been stopped, or taken for dead, while it came to be.
-    if !registry.detached().claim(&asked.id).ok()? {
+    if !insisting(&mut registry, |registry| registry.detached().claim(&asked.id)).ok()? {
         return None;
     }
     let _held = hold_signals();
@@ -55,7 +56,7 @@ fn run() -> Option<()> {
     let (report, receipts) = (end.report.to_string(), receipts.to_text());
     let (receipts, pending) = (receipts.as_deref(), end.pending.as_deref());
     let end = DetachedEnd { state, code, at: &at, report: &report, receipts, pending };
-    registry.detached().end(&asked.id, end).ok()?;
+    insisting(&mut registry, |registry| registry.detached().end(&asked.id, end)).ok()?;
     // Where they cannot be written now, whoever asks how the run ended tries again.
     let _ = DueReceipts::settle(&mut registry, &asked.id);
     for (base, id) in registry.detached().forget_oldest().ok()? {
@@ -101,6 +102,7 @@ fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> (R
                 chain: Vec::new(),
                 elapsed: start.elapsed(),
                 warnings: Vec::new(),
+                told: Vec::new(),
                 trace: None,
             });
             (end, Observers::default())
@@ -137,7 +139,11 @@ fn watched(
 /// Whether a verb asked it to stop, or a signal, it was cancelled.
 fn told_as_cancelled(failed: Failed, id: &str) -> Failed {
     match failed.failure.interrupted() {
-        Some(_) => Failed { failure: ThreadError::Cancelled { id: id.into() }.into(), ..failed },
+        Some(_) => {
+            // Nothing that runs below a thread is detached.
+            let cancelled = ThreadError::Cancelled { id: id.into(), is_below: false };
+            Failed { failure: cancelled.into(), ..failed }
+        }
         None => failed,
     }
 }
@@ -159,6 +165,7 @@ fn failed_end(failed: &Failed) -> RunEnd {
     let diagnostic: Diagnostic = failed.failure.diagnostic();
     let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
     let report = error_json(&diagnostic, item, chain, failed.elapsed, None);
+    let report = failed.with_warnings(report);
     let is_cancelled = failed.failure.reason() == crate::thread::THREAD_CANCELLED;
     let state = if is_cancelled { "cancelled" } else { "failed" };
     RunEnd { pending: None, state, code: Some(diagnostic.code.name().to_owned()), report }

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use super::error::DetachError;
+use super::insisting::insisting;
 use super::program::{say_ready, start, told};
 use super::request::DetachedRequest;
 use crate::base::durations::{LAUNCHER_IDLE_MS, LAUNCHER_LOOK_MS};
@@ -62,22 +63,30 @@ impl Launcher {
         }
         // Whoever asked may be gone, which changes nothing.
         let _ = say_ready();
+        let id = self.id.clone();
         let mut idle_since = Instant::now();
         loop {
             // Before it is read, so that nothing written in between is missed.
-            let version = self.registry.version()?;
-            while let Some((id, request)) = self.registry.detached().next(&self.id)? {
-                self.start(id, &request)?;
+            let version = insisting(&mut self.registry, |registry| registry.version())?;
+            while let Some((run, request)) =
+                insisting(&mut self.registry, |registry| registry.detached().next(&id))?
+            {
+                self.start(run, &request)?;
                 idle_since = Instant::now();
             }
             let is_idle = idle_since.elapsed() >= Duration::from_millis(LAUNCHER_IDLE_MS);
-            if is_idle && self.registry.detached().end_launcher(&self.id)? {
+            if is_idle
+                && insisting(&mut self.registry, |registry| registry.detached().end_launcher(&id))?
+            {
                 return Ok(());
             }
             // A place is free once a child ended, or somebody else wrote; whoever was killed there
             // says nothing.
             let mut looks = if is_idle { LAUNCHER_LOOKS } else { 1 };
-            while looks > 0 && !self.a_child_ended()? && self.registry.version()? == version {
+            while looks > 0
+                && !self.a_child_ended()?
+                && insisting(&mut self.registry, |registry| registry.version())? == version
+            {
                 looks -= 1;
             }
         }
@@ -100,7 +109,7 @@ impl Launcher {
         let (at, code) = (moment(), Some(diagnostic.code.name()));
         let (state, at, report) = ("failed", &*at, &*report);
         let end = DetachedEnd { state, code, at, report, receipts: None, pending: None };
-        self.registry.detached().end(id, end).map(drop)
+        insisting(&mut self.registry, |registry| registry.detached().end(id, end)).map(drop)
     }
 
     /// Waits a moment; whether a child ended meanwhile. Its output ends with it.
@@ -117,7 +126,9 @@ impl Launcher {
             match child.try_wait() {
                 Ok(None) => left.push((id, child)),
                 _ => {
-                    self.registry.detached().note_never_begun(&id)?;
+                    insisting(&mut self.registry, |registry| {
+                        registry.detached().note_never_begun(&id)
+                    })?;
                     self.registry.detached().note_started(&id);
                 }
             }

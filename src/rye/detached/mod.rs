@@ -12,11 +12,12 @@
 //!
 //! `ask.rs` the caller's side · `request.rs` what is told · `child.rs` the run's own process ·
 //! `launcher.rs` what starts those that wait · `log.rs` what its tool writes ·
-//! `program.rs` starting either
+//! `program.rs` starting either · `insisting.rs` a registry that is out of reach for a while
 
 mod ask;
 mod child;
 mod error;
+mod insisting;
 mod launcher;
 mod log;
 mod program;

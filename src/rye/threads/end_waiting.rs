@@ -77,6 +77,8 @@ impl WaitingEnd<'_> {
         };
         let last = written.as_ref().ok().and_then(Option::as_ref);
         let last = last.map(|(_, digest)| digest.to_string());
+        // Without its last checkpoint it is one that was killed.
+        let status = if written.is_ok() { status } else { "killed" };
         registry.end_thread(&row.id, status, Some(code), last.as_deref())?;
         Ok(written.map(drop)?)
     }
@@ -101,10 +103,14 @@ impl WaitingEnd<'_> {
 /// `thread.cancelled`, `thread.killed`
 pub(super) fn was_not_ended(threads: Threads<'_>, id: &str) -> Result<(), Failure> {
     let Ok(row) = threads.row(&super::parsed(id)?)? else { return Ok(()) };
-    let id = row.id;
+    let (id, is_below) = (row.id, row.parent.is_some());
     match row.code.as_deref() {
-        Some(code) if code == THREAD_CANCELLED.name() => Err(ThreadError::Cancelled { id }.into()),
-        Some(code) if code == THREAD_KILLED.name() => Err(ThreadError::Killed { id }.into()),
+        Some(code) if code == THREAD_CANCELLED.name() => {
+            Err(ThreadError::Cancelled { id, is_below }.into())
+        }
+        Some(code) if code == THREAD_KILLED.name() => {
+            Err(ThreadError::Killed { id, is_below }.into())
+        }
         _ => Ok(()),
     }
 }

@@ -13,6 +13,9 @@ use crate::report::error_json;
 use crate::rye::facade::moment;
 use crate::thread::ThreadError;
 
+/// How often one is stopped that begins to wait, or is continued, in the middle of it.
+const STOP_TRIES: usize = 4;
+
 impl Threads<'_> {
     /// Asks one, or the thread that goes on for it, to stop at its next safe point, and waits a
     /// moment until it did.
@@ -20,15 +23,7 @@ impl Threads<'_> {
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `registry.*`
     pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
-        let id = &*newest_of(self, id)?;
-        let cancelled = ThreadError::Cancelled { id: id.to_owned() };
-        if let Some(ended) = self.end_waiting(id, "cancelled", &cancelled)? {
-            return Ok(ended);
-        }
-        if let Some(mut registry) = self.registry()? {
-            registry.stops().ask(id, &moment())?;
-        }
-        self.soon_ended(id)
+        until_stopped(self, id, ask_to_stop)
     }
 
     /// Kills the process that runs one, or the thread that goes on for it, with all that it
@@ -38,41 +33,7 @@ impl Threads<'_> {
     /// # Errors
     /// `thread.not_found`, `thread.not_running`, `thread.not_alone`, `registry.*`
     pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
-        let id = &*newest_of(self, id)?;
-        let killed = ThreadError::Killed { id: id.to_owned() };
-        if let Some(ended) = self.end_waiting(id, "killed", &killed)? {
-            return Ok(ended);
-        }
-        let known = self.run(id)?;
-        if known.is_elsewhere() {
-            if let Some(mut registry) = self.registry()? {
-                registry.stops().ask(id, &moment())?;
-                if self.soon_ended(id)?.is_open() {
-                    registry.stops().give_up(id)?;
-                }
-            }
-            return self.run(id);
-        }
-        if known.is_shared() {
-            if let Some(mut registry) = self.registry()? {
-                registry.stops().ask(id, &moment())?;
-            }
-            return self.soon_ended(id);
-        }
-        let own = known.pid();
-        let in_process = |row: &ThreadRow| own.is_some() && row.pid() == own;
-        if let Some(top) = top_above(self, &known, in_process)? {
-            return Err(ThreadError::NotAlone { id: id.to_owned(), top }.into());
-        }
-        if let Some(pid) = known.pid() {
-            let is_meant = || {
-                let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);
-                of_run || known.thread.as_ref().is_some_and(ThreadRow::has_its_process)
-            };
-            let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
-            kill_tree(pid, &is_meant).map_err(failed)?;
-        }
-        self.soon_ended(id)
+        until_stopped(self, id, kill_one)
     }
 
     /// Ends one that waits for its place or for a person; `None` where it does not.
@@ -115,6 +76,77 @@ impl Threads<'_> {
             false => Ok(None),
         }
     }
+}
+
+/// Stops the thread that goes on for one, and again where it began to wait, or yet another one
+/// went on for it, before it saw that it was to stop.
+fn until_stopped(
+    threads: Threads<'_>,
+    id: &str,
+    stop: fn(Threads<'_>, &str) -> Result<KnownRun, Failure>,
+) -> Result<KnownRun, Failure> {
+    let mut known = stop(threads, &newest_of(threads, id)?)?;
+    for _ in 1..STOP_TRIES {
+        if !matches!(known.state(), "waiting" | "continued") {
+            break;
+        }
+        let newest = newest_of(threads, known.id())?;
+        known = threads.run(&newest)?;
+        if known.is_open() || known.state() == "waiting" {
+            known = stop(threads, &newest)?;
+        }
+    }
+    Ok(known)
+}
+
+fn ask_to_stop(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
+    let is_below = threads.run(id)?.is_below();
+    let cancelled = ThreadError::Cancelled { id: id.to_owned(), is_below };
+    if let Some(ended) = threads.end_waiting(id, "cancelled", &cancelled)? {
+        return Ok(ended);
+    }
+    if let Some(mut registry) = threads.registry()? {
+        registry.stops().ask(id, &moment())?;
+    }
+    threads.soon_ended(id)
+}
+
+fn kill_one(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
+    let is_below = threads.run(id)?.is_below();
+    let killed = ThreadError::Killed { id: id.to_owned(), is_below };
+    if let Some(ended) = threads.end_waiting(id, "killed", &killed)? {
+        return Ok(ended);
+    }
+    let known = threads.run(id)?;
+    if known.is_elsewhere() {
+        if let Some(mut registry) = threads.registry()? {
+            registry.stops().ask(id, &moment())?;
+            if threads.soon_ended(id)?.is_open() {
+                registry.stops().give_up(id)?;
+            }
+        }
+        return threads.run(id);
+    }
+    if known.is_shared() {
+        if let Some(mut registry) = threads.registry()? {
+            registry.stops().ask(id, &moment())?;
+        }
+        return threads.soon_ended(id);
+    }
+    let own = known.pid();
+    let in_process = |row: &ThreadRow| own.is_some() && row.pid() == own;
+    if let Some(top) = top_above(threads, &known, in_process)? {
+        return Err(ThreadError::NotAlone { id: id.to_owned(), top }.into());
+    }
+    if let Some(pid) = known.pid() {
+        let is_meant = || {
+            let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);
+            of_run || known.thread.as_ref().is_some_and(ThreadRow::has_its_process)
+        };
+        let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
+        kill_tree(pid, &is_meant).map_err(failed)?;
+    }
+    threads.soon_ended(id)
 }
 
 /// The thread at the top of those above one that wait for a person.

@@ -1,0 +1,85 @@
+//! What meets a thread at a bad moment: a disk that is full for a while, and a word that comes as it
+//! begins to wait.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::async_runs::{eventually, start, state};
+use crate::faults::tracer::{Fault, trace};
+use crate::thread_waits::{asking, did, row, verified};
+use crate::threads::{ONLY_ECHO, call, hand_over, rows, transcript, world};
+use crate::world::World;
+
+const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork", "--json"];
+
+/// The thread that was begun last.
+fn newest(world: &World) -> Option<Value> {
+    rows(world).into_iter().max_by_key(|row| row["thread_id"].as_str().map(str::to_owned))
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_write_of_a_record_leaves_one_that_holds_and_goes_on() {
+    let turns = json!([call("acme_echo", &json!({"n": 1})), hand_over(), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    let records = world.project().join(".ai/state/threads");
+    std::fs::create_dir_all(&records).unwrap();
+    let (mut at, mut resumed) = (0, 0);
+    loop {
+        let known = rows(&world).len();
+        let traced =
+            trace(&mut world.command(GO), &records, Some((at, Fault::Fails(libc::ENOSPC))));
+        let Some(hit) = traced.hit.clone() else {
+            assert_eq!(traced.status, Some(0), "{traced:?}");
+            break;
+        };
+        at += 1;
+        if rows(&world).len() == known {
+            assert_ne!(traced.status, Some(0), "it was refused before it began: {traced:?}");
+            continue;
+        }
+        let thread = newest(&world).unwrap();
+        let (id, status) = (thread["thread_id"].as_str().unwrap(), &thread["thread_status"]);
+        let (code, told) = world.json(&["thread", "verify", id]);
+        // Its folder could not be made, so there is nothing to go on with.
+        let has_none = told["code"] == "thread.record_io" && !transcript(&world, id).exists();
+        let finding = told["data"]["finding"].as_str().unwrap_or_default();
+        let is_unsigned = finding == "it stopped before anything of it was signed";
+        assert!(code == 0 || has_none || is_unsigned, "{hit:?} {status}: {told}");
+        if status != "completed" && !has_none {
+            let (code, told) = world.json(&["thread", "resume", id]);
+            assert_eq!((code, &told["outputs"]), (0, &json!({"n": 7})), "{hit:?}: {told}");
+            verified(&world, id);
+            resumed += 1;
+        }
+    }
+    assert!(at >= 10 && resumed > 3, "{at} {resumed}");
+}
+
+/// The times meet each moment between the call that asks and the end of its process.
+#[test]
+fn a_cancel_that_comes_as_a_run_begins_to_wait_for_a_person_ends_it() {
+    let world = asking(&json!([call("acme_pay", &json!({"amount": 5})), hand_over()]));
+    for step in 0..12 {
+        let known = rows(&world).len();
+        let mut caller = world.command(GO).stdout(Stdio::null()).spawn().unwrap();
+        eventually("it began", || rows(&world).len() > known);
+        std::thread::park_timeout(Duration::from_millis(step * 12));
+        let id = newest(&world).unwrap()["thread_id"].as_str().unwrap().to_owned();
+        let (status, told) = world.json(&["thread", "cancel", &id]);
+        assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{step}: {told}");
+        caller.wait().unwrap();
+        assert_eq!(row(&world, &id)["thread_status"], "cancelled", "{step}");
+        verified(&world, &id);
+    }
+    for step in 0..8 {
+        let told = start(&world, &["tool:acme/pay", "-i", "amount=5"]);
+        let id = told["thread_id"].as_str().unwrap();
+        std::thread::park_timeout(Duration::from_millis(step * 12));
+        let (status, told) = world.json(&["thread", "cancel", id]);
+        assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{step}: {told}");
+        assert_eq!(state(&world, id), "cancelled", "{step}");
+    }
+    assert_eq!(did(&world).0, 0);
+}
