@@ -553,9 +553,12 @@ pub(crate) const CONTINUE_AT_PERCENT: u128 = 90;
 pub(crate) const SUMMARY_ASKS: usize = 2;
 /// Longest part of arguments that are not valid which is told, in characters (threads 4.2).
 pub(crate) const THREAD_DETAIL_CHARS: usize = 2_000;
-/// Verdicts of hooks that are kept until the call that met them is written down; a snippet may make
-/// very many calls, and of those the newest are told.
+/// Verdicts of hooks that are kept until their call is written down; of more the newest are told.
 pub(crate) const THREAD_HOOK_EVENTS: usize = 1_000;
+/// Most events of a thread that are kept to warn whoever started it.
+pub(crate) const THREAD_WARNINGS: usize = 1_000;
+/// Most sentences that these are told in, and most names in one of them.
+pub(crate) const WARNING_SENTENCES: usize = 20;
 /// Deepest thread below another that anybody may ask for: each takes a part of the stack.
 pub(crate) const THREAD_DEPTH: u64 = 32;
 /// Most evals of one copy of `config:agent/guardrails`: each runs for every thread.
@@ -568,11 +571,9 @@ pub(crate) const SCRIPT_TURNS: usize = 1_000;
 pub(crate) const THREAD_ANSWER_TOKENS: u64 = 4_096;
 /// Times that a provider of models is asked for one turn (threads 6).
 pub(crate) const PROVIDER_TRIES: u32 = 5;
-/// Largest answer of a provider in bytes: many times what a model writes in one turn, with what is
-/// around each piece.
+/// Largest answer of a provider in bytes: many times what a model writes in one turn.
 pub(crate) const PROVIDER_ANSWER_BYTES: usize = 64 << 20;
-/// Largest turn of a model in bytes, as it is written down: far more than one says, and far less
-/// than the longest line of a record.
+/// Largest turn of a model in bytes, as written down: far less than the longest line of a record.
 pub(crate) const PROVIDER_TURN_BYTES: usize = 16 << 20;
 /// Largest event of its stream in bytes: one piece of an answer.
 pub(crate) const PROVIDER_EVENT_BYTES: usize = 8 << 20;
@@ -595,6 +596,5 @@ pub(crate) const DETACHED_REQUEST_BYTES: u64 = 64 << 20;
 /// Bytes of the newest events of a thread that an agent is shown; it reads them all.
 #[cfg(feature = "mcp")]
 pub(crate) const MCP_EVENTS_BYTES: usize = 64 << 10;
-/// Most that one turn counts as, in tokens and in millionths of a dollar: far beyond every limit,
-/// and a hundred turns of it still fit into a table.
+/// Most tokens, or millionths of a dollar, that one turn counts as: a hundred of it fit a table.
 pub(crate) const LEDGER_MOST: u64 = 1 << 56;

@@ -49,7 +49,7 @@ pub(super) enum CliError {
     FileOfATool { path: String, tool: Ref },
     #[error("the answer could not be written: {source}")]
     Output { source: io::Error },
-    #[error("`{}` could not be written: {source}", escape_line(&.path.display().to_string()))]
+    #[error("`{}` {}", escape_line(&.path.display().to_string()), not_written(.source))]
     OutputFile { path: PathBuf, source: io::Error },
     /// What `--check` asks about is not as it should be.
     #[error("{count} items would be {verb}, the first is `{first}`")]
@@ -58,6 +58,14 @@ pub(super) enum CliError {
     SetUp { what: String, help: Option<String> },
     #[error("`{}` is not an error code of rye", escape_line(.code))]
     UnknownCode { code: String, near: Vec<String> },
+}
+
+/// Why there is no new file.
+fn not_written(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => "is there already, and is not overwritten".into(),
+        _ => format!("could not be written: {source}"),
+    }
 }
 
 impl Diagnose for CliError {

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::input::Inputs;
 use super::live::{Live, Shows, Streamed};
-use super::named::reference;
+use super::named::{query, reference};
 use super::out::{Out, is_terminal};
 use crate::base::text::escape_line;
 use crate::base::time::{TIME_FORMS, time_from_text};
@@ -107,13 +107,27 @@ pub(super) fn limit(text: &str) -> Result<(String, String), String> {
 ///
 /// # Errors
 /// `cli.usage`
-fn of_a_thread(args: &Args) -> Result<(), CliError> {
+fn of_a_thread(args: &Args, context: &Context) -> Result<(), CliError> {
     if args.thread == "inline" && (args.model.is_some() || !args.limit.is_empty()) {
         let message = "`--model` and `--limit` are of a thread".into();
-        let help = Some("add `--thread fork`, which runs a directive as one".into());
-        return Err(CliError::Usage { message, help });
+        let help = match is_tool(args, context) {
+            true => "a tool has neither: leave them out, and bound its time with `--timeout`",
+            false => "add `--thread fork`, which runs a directive as one",
+        };
+        return Err(CliError::Usage { message, help: Some(help.into()) });
     }
     Ok(())
+}
+
+/// Whether a tool is to run, as far as that can be told.
+fn is_tool(args: &Args, context: &Context) -> bool {
+    let Some(word) = args.item.as_ref().filter(|_| args.plan.is_none()) else {
+        // There are plans of tools alone.
+        return true;
+    };
+    let Ok(rye) = context.rye() else { return false };
+    let named = query(word, &rye).map(|query| rye.items().full_ref(&query));
+    named.is_ok_and(|item| item.starts_with("tool:"))
 }
 
 /// Limits of a thread by their names.
@@ -132,7 +146,7 @@ pub(super) fn limits_of(given: &[(String, String)]) -> Result<Map<String, Value>
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    of_a_thread(args)?;
+    of_a_thread(args, context)?;
     let limits = limits_of(&args.limit)?;
     let rye = context.rye()?;
     let mut request = request(args, &rye)?;

@@ -8,8 +8,8 @@ use crate::base::sync::unpoisoned;
 use crate::base::text::{escape, escape_line};
 use crate::id::Ref;
 use crate::report::{
-    denied_calls_text, provider_failed_text, thread_runs_text, tools_missing_text,
-    tools_refused_text,
+    denied_calls_text, limit_lowered_text, provider_failed_text, thread_runs_text,
+    tools_missing_text, tools_refused_text,
 };
 use crate::trace::{DeniedCall, Event, OutputPiece, Sink};
 
@@ -95,6 +95,9 @@ impl Sink for Live<'_> {
         }
         if let (Event::ToolsMissing { missing }, true) = (&event, self.shows != Shows::Nothing) {
             unpoisoned(self.state.lock()).shown.note(&tools_missing_text(missing));
+        }
+        if let (Event::LimitLowered(lowered), true) = (&event, self.shows != Shows::Nothing) {
+            unpoisoned(self.state.lock()).shown.note(&limit_lowered_text(lowered));
         }
         if let (Event::ProviderPassedOver { why, .. }, true) =
             (&event, self.shows != Shows::Nothing)

@@ -391,7 +391,7 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if asks { ExitCode::SUCCESS } else { Exit::Status(2).end() }
 }
 
-/// The same error with a tip for the commonest slip: an input of an item that is typed like an
+/// The same error with a tip for a common slip, such as an input of an item that is typed like an
 /// option of rye, or bare.
 fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
     let runs = argv.get(1).is_some_and(|verb| verb == "execute" || verb == RUN);
@@ -402,6 +402,9 @@ fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
         let name = said.trim_start_matches('-').split('=').next().unwrap_or_default();
         let tip = format!("an input of an item is given as '{}=VALUE'", escape_line(name));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    if argv.get(1).is_some_and(|verb| verb == "thread") {
+        thread::set_tip(&mut error);
     }
     if let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg)
         && said.starts_with("--lang")

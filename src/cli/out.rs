@@ -201,7 +201,9 @@ impl Out {
             let value = match run {
                 Some(run) => {
                     let trace = run.trace.as_deref();
-                    error_json(&diagnostic, Some(&run.item), &run.chain, run.elapsed, trace)
+                    let item = Some(run.item.as_str());
+                    let shown = error_json(&diagnostic, item, &run.chain, run.elapsed, trace);
+                    run.with_warnings(shown)
                 }
                 None => error_json(&diagnostic, None, &failure.chain(), Duration::ZERO, None),
             };

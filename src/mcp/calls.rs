@@ -311,7 +311,9 @@ impl<'a> Call<'a> {
     fn execute(&self, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
         let asked: Execute = read("rye_execute", arguments)?;
         if asked.thread == "inline" && (asked.model.is_some() || asked.limit_overrides.is_some()) {
-            let why = "`model` and `limit_overrides` are of a thread: `thread` is `fork`".into();
+            let why = "`model` and `limit_overrides` are only for `thread: fork`, which runs a \
+                       directive as a thread"
+                .into();
             return Err(McpError::Arguments { tool: "rye_execute".into(), why }.into());
         }
         let rye = self.rye("rye_execute", &asked.project_path)?;
@@ -353,10 +355,7 @@ impl<'a> Call<'a> {
                 let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
                 let diagnostic = failed.failure.diagnostic();
                 let error = error_json(&diagnostic, item, chain, failed.elapsed, events.as_deref());
-                let mut answer = Answer::new(error);
-                if !failed.warnings.is_empty() {
-                    answer.structured.insert("warnings".into(), json!(failed.warnings));
-                }
+                let answer = Answer::new(failed.with_warnings(error));
                 Answer { signal: failed.failure.interrupted(), ..answer }
             }
         }

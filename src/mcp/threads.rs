@@ -14,7 +14,7 @@ use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
 use crate::parse::kept_json;
-use crate::rye::{KnownRun, Rye, listed_runs, threads_from_outside, waiting_above};
+use crate::rye::{KnownRun, Rye, full_run_id, listed_runs, threads_from_outside, waiting_above};
 use crate::thread::{ThreadError, duration_limit};
 
 /// The arguments of `rye_thread`.
@@ -50,16 +50,16 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
         (_, Some(id)) => id,
         (_, None) => return Err(wrong("`thread_id` says which one")),
     };
-    let known = threads_from_outside(rye)?.run(id)?;
+    let threads = threads_from_outside(rye)?;
+    let id = full_run_id(threads, id, |known| is_here(known, rye))?;
+    let known = threads.run(&id)?;
     if !is_here(&known, rye) {
-        let missing = ThreadError::NotFound { id: id.clone(), near: Vec::new() };
-        return Err(missing.into());
+        return Err(ThreadError::NotFound { id, near: Vec::new() }.into());
     }
     match asked.action {
-        Action::Wait => wait(rye, id, asked.timeout_ms.map(Duration::from_millis)),
+        Action::Wait => wait(rye, &id, asked.timeout_ms.map(Duration::from_millis)),
         Action::Cancel => {
-            let threads = threads_from_outside(rye)?;
-            let known = threads.cancel(id)?;
+            let known = threads.cancel(&id)?;
             let mut told = row(&known);
             if let Some(above) = waiting_above(threads, &known)? {
                 told.insert("waits_above".into(), above.into());

@@ -195,7 +195,7 @@ fn thread() -> Tool {
     let input = json!({
         "project_path": project(),
         "action": {"type": "string", "enum": ["list", "show", "wait", "cancel"], "description": "`list` all of the project, `show` what one did, `wait` until it ended and get what it gave, or `cancel` it"},
-        "thread_id": {"type": "string", "description": "which one, as `rye_execute` named it"},
+        "thread_id": {"type": "string", "description": "which one, as `rye_execute` named it, or the last four or more characters of that"},
         "timeout_ms": {"type": "integer", "minimum": 0, "description": "of `wait`: no longer than this"},
     });
     let mut output = object(json!({

@@ -26,9 +26,13 @@ pub(crate) use failed::{error_json, error_text};
 pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
 #[cfg(feature = "code")]
 pub(crate) use report::masked_report;
-pub(crate) use report::{Detail, DirectiveReport, HookNote, Report, ToolReport, Warned, metadata};
+pub(crate) use report::{
+    Detail, DirectiveReport, HookNote, Report, ToolReport, Warned, add_warnings, metadata,
+};
 pub(crate) use sarif::{SarifLevel, sarif};
 pub(crate) use text::{chain_tree, data_text, external_tree, passed_over_text};
 pub(crate) use thread::{ThreadReport, handed_over_text};
-pub(crate) use tree::{denied_calls_text, provider_failed_text, thread_runs_text};
-pub(crate) use tree::{tools_missing_text, tools_refused_text, trace_text};
+pub(crate) use tree::{
+    denied_calls_text, limit_lowered_text, provider_failed_text, thread_runs_text,
+};
+pub(crate) use tree::{thread_warnings, tools_missing_text, tools_refused_text, trace_text};

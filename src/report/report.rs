@@ -242,7 +242,10 @@ impl Report {
                 "data": {"content": content}, "metadata": metadata(elapsed),
             })),
         };
-        if !self.warnings().is_empty() {
+        if let Self::Thread(thread) = self {
+            let item = thread.item.to_string();
+            add_warnings(&mut out, &item, &thread.warnings, &thread.told);
+        } else if !self.warnings().is_empty() {
             out.insert("warnings".into(), json!(self.warnings()));
         }
         if let Some(trace) = wanted.trace {
@@ -257,6 +260,21 @@ impl Report {
         let shown = self.to_json(elapsed, false, None);
         let Self::Tool(tool) = self else { return shown };
         masked_report(shown, &Mask::new(tool.plan.private_values()))
+    }
+}
+
+/// Adds to an answer about an item what dev mode let through, each with a code, and what whoever
+/// started a thread is told of it.
+pub(crate) fn add_warnings(
+    out: &mut Map<String, Value>,
+    item: &str,
+    warnings: &[Warned],
+    told: &[String],
+) {
+    let told = told.iter().map(|message| json!({"item_id": item, "message": message}));
+    let all: Vec<Value> = warnings.iter().map(|warned| json!(warned)).chain(told).collect();
+    if !all.is_empty() {
+        out.insert("warnings".into(), all.into());
     }
 }
 

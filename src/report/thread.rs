@@ -25,6 +25,8 @@ pub(crate) struct ThreadReport {
     /// What it used, the threads below it included.
     pub(crate) cost: Map<String, Value>,
     pub(crate) warnings: Vec<Warned>,
+    /// What whoever started it is told beside that, and of the threads below it, as sentences.
+    pub(crate) told: Vec<String>,
     /// What it waits for.
     pub(crate) awaited: Option<Box<Awaited>>,
 }

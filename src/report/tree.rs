@@ -7,12 +7,16 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::dry_run::sandbox_text;
+use crate::base::limits::WARNING_SENTENCES;
+use crate::base::money;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
 use crate::diagnostic::{Paint, Style};
 use crate::host::{HostTraffic, RefusedCall, Traffic};
 use crate::id::Ref;
-use crate::trace::{DeniedCall, Event, MissingTool, ProviderFailure, Recorded, SkippedPath};
+use crate::trace::{
+    DeniedCall, Event, LoweredLimit, MissingTool, ProviderFailure, Recorded, SkippedPath,
+};
 
 /// One line an event, with its time; links are indented by their depth.
 pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {
@@ -56,12 +60,10 @@ fn describe(event: &Event) -> (&'static str, String) {
             Some(executor) => ("link", format!("{item_id} -> {executor}")),
             None => ("link", format!("{item_id}, the end")),
         },
-        Event::Validate { pair, findings } if findings.is_empty() => {
-            ("validate", format!("{pair} ok"))
-        }
-        Event::Validate { pair, findings } => {
-            ("validate", format!("{pair}: {}", findings.join("; ")))
-        }
+        Event::Validate { pair, findings } => match findings.is_empty() {
+            true => ("validate", format!("{pair} ok")),
+            false => ("validate", format!("{pair}: {}", findings.join("; "))),
+        },
         Event::Anchor { declared_by, root, counts } => {
             let counts = if *counts { "counts" } else { "does not count here" };
             ("anchor", format!("{root}, declared by {declared_by}, {counts}"))
@@ -115,6 +117,7 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::ToolsRefused { item_ids } => ("refused", tools_refused_text(item_ids)),
         Event::ToolsMissing { missing } => ("missing", tools_missing_text(missing)),
         Event::ProviderPassedOver { why, .. } => ("provider", escape_line(why)),
+        Event::LimitLowered(lowered) => ("lowered", limit_lowered_text(lowered)),
         Event::ThreadRuns { thread_id } => ("thread", thread_runs_text(thread_id)),
         Event::ProviderFailed(failure) => ("provider", provider_failed_text(failure)),
         Event::Redirect { origin, followed } => {
@@ -146,10 +149,16 @@ pub(crate) fn denied_calls_text(denied: &[DeniedCall]) -> Vec<String> {
         let calls: Vec<_> = denied.iter().filter(|call| call.directive == *directive).collect();
         let items: BTreeSet<_> = calls.iter().map(|call| format!("`{}`", call.item_id)).collect();
         let needed: BTreeSet<_> = calls.iter().map(|call| needed_permission(call)).collect();
-        let joined = |texts: BTreeSet<String>| texts.into_iter().collect::<Vec<_>>().join(", ");
+        let grave = calls.iter().filter_map(|call| call.acknowledge);
+        let grave: BTreeSet<_> = grave.map(acknowledgement).collect();
+        let joined = |texts: BTreeSet<String>| first_named(texts.into_iter(), WARNING_SENTENCES);
+        let beside = match grave.is_empty() {
+            true => String::new(),
+            false => format!(", and beside them {}", joined(grave)),
+        };
         let were = if calls.len() == 1 { "call was" } else { "calls were" };
         format!(
-            "{} {were} denied: {}; `<permissions>` of `directive:{}` would need {}",
+            "{} {were} denied: {}; `<permissions>` of `directive:{}` would need {}{beside}",
             calls.len(),
             joined(items),
             escape_line(directive),
@@ -160,14 +169,43 @@ pub(crate) fn denied_calls_text(denied: &[DeniedCall]) -> Vec<String> {
 }
 
 /// What `<permissions>` would have to hold for a call.
-fn needed_permission(DeniedCall { tool, item_id, .. }: &DeniedCall) -> String {
-    let action = match tool.as_str() {
-        "rye_fetch" => "fetch",
-        "rye_sign" => "sign",
-        _ => "execute",
-    };
-    let (kind, id) = (item_id.kind, item_id.id.as_str().replace('.', "%2E").replace('/', "."));
+fn needed_permission(call: &DeniedCall) -> String {
+    let (action, kind, id) = (call.action(), call.item_id.kind, call.dotted_id());
     format!("`<{action}><{kind}>{id}</{kind}></{action}>`")
+}
+
+/// What a directive would have to acknowledge for a call.
+fn acknowledgement(class: &str) -> String {
+    format!("`<acknowledge risk=\"{class}\">why</acknowledge>`")
+}
+
+/// What whoever started a thread is told of it and of those below it, beside how it came out: each
+/// thing once.
+pub(crate) fn thread_warnings(events: &[Event]) -> Vec<String> {
+    let (mut told, mut denied) = (Vec::new(), Vec::new());
+    for event in events {
+        let line = match event {
+            Event::ToolsRefused { item_ids } => tools_refused_text(item_ids),
+            Event::ToolsMissing { missing } => tools_missing_text(missing),
+            Event::ProviderPassedOver { why, .. } => escape_line(why),
+            Event::LimitLowered(lowered) => limit_lowered_text(lowered),
+            Event::CallDenied(call) => {
+                denied.push(call.clone());
+                continue;
+            }
+            _ => continue,
+        };
+        if !told.contains(&line) {
+            told.push(line);
+        }
+    }
+    told.extend(denied_calls_text(&denied));
+    let more = told.len().saturating_sub(WARNING_SENTENCES);
+    if more > 0 {
+        told.truncate(WARNING_SENTENCES);
+        told.push(format!("{more} more warnings are left out"));
+    }
+    told
 }
 
 /// The name of a thread, for whoever started it and may want to stop it or look at it.
@@ -188,29 +226,42 @@ fn denied_text(DeniedCall { tool, item_id, .. }: &DeniedCall) -> String {
 
 /// Tools that a model is not told of, as they would be refused, in one line.
 pub(crate) fn tools_refused_text(items: &[Ref]) -> String {
-    let named = first_named(items.iter().map(|item| format!("`{item}`")));
+    let named = first_named(items.iter().map(|item| format!("`{item}`")), TOOLS_NAMED);
     let why = items.first().map(|item| format!("; see `rye why {item}`")).unwrap_or_default();
     format!("not offered to the model, as they would be refused: {named}{why}")
 }
 
 /// Tools that a model is not told of, as there are none, in one line.
 pub(crate) fn tools_missing_text(missing: &[MissingTool]) -> String {
-    let named = first_named(missing.iter().map(|MissingTool { item_id, near }| {
+    let named = missing.iter().map(|MissingTool { item_id, near }| {
         let near = near.as_ref().map(|near| format!(" (did you mean `{near}`?)"));
         format!("`{item_id}`{}", near.unwrap_or_default())
-    }));
+    });
+    let named = first_named(named, TOOLS_NAMED);
     format!("not offered to the model, as no space has them: {named}")
 }
 
+/// A limit that is less than the start of a thread asks for, in one line.
+pub(crate) fn limit_lowered_text(lowered: &LoweredLimit) -> String {
+    let LoweredLimit { limit, asked, value, by } = lowered;
+    let shown = |amount: u64| match *limit {
+        "spend" => money::shown(amount),
+        _ => amount.to_string(),
+    };
+    let (asked, value) = (shown(*asked), shown(*value));
+    format!("the limit `{limit}` is {value} and not {asked}: no more is allowed by {by}")
+}
+
+/// So many tools that a model is not told of are named.
+const TOOLS_NAMED: usize = 3;
+
 /// The first of several names, and how many more there are.
-fn first_named(names: impl ExactSizeIterator<Item = String>) -> String {
-    /// So many are named.
-    const NAMED: usize = 3;
-    let more = match names.len().saturating_sub(NAMED) {
+fn first_named(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = match names.len().saturating_sub(most) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    names.take(NAMED).collect::<Vec<_>>().join(", ") + &more
+    names.take(most).collect::<Vec<_>>().join(", ") + &more
 }
 
 /// What went through rye's proxy, in one line.

@@ -321,6 +321,7 @@ pub(super) fn not_run(failure: Failure, request: &PendingRequest, start: Instant
         chain: Vec::new(),
         elapsed: start.elapsed(),
         warnings: Vec::new(),
+        told: Vec::new(),
         trace: None,
     }
 }

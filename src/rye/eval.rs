@@ -48,7 +48,8 @@ impl Runs<'_> {
             Err(failure) => {
                 let (item, code) = (item.to_string(), failure.reason());
                 sink.record(Event::Refused { item_id: Some(item.clone()), code });
-                Err(Failed { failure, item, chain, elapsed, warnings, trace: None })
+                let told = Vec::new();
+                Err(Failed { failure, item, chain, elapsed, warnings, told, trace: None })
             }
         }
     }

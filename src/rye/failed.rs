@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::diagnostic::{Failure, diagnose_as};
-use crate::report::Warned;
+use crate::report::{Warned, add_warnings};
 use crate::trace::Recorded;
 
 /// A failure with what was known of the run by then.
@@ -18,8 +20,20 @@ pub(crate) struct Failed {
     pub(crate) elapsed: Duration,
     /// What dev mode let through before.
     pub(crate) warnings: Vec<Warned>,
+    /// What whoever started a thread is told of it before, as sentences.
+    pub(crate) told: Vec<String>,
     /// The trace, where one was asked for.
     pub(crate) trace: Option<Vec<Recorded>>,
+}
+
+impl Failed {
+    /// The failure as JSON, with what was warned of before.
+    pub(crate) fn with_warnings(&self, mut shown: Value) -> Value {
+        if let Some(out) = shown.as_object_mut() {
+            add_warnings(out, &self.item, &self.warnings, &self.told);
+        }
+        shown
+    }
 }
 
 diagnose_as!(failed => failed.failure.inner(), Failed);

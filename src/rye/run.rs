@@ -32,7 +32,7 @@ use crate::plan::{
     Thread, typed, with_private_values,
 };
 use crate::report::{
-    CheckedThread, Detail, DirectiveReport, Report, ToolReport, Warned, error_json,
+    CheckedThread, Detail, DirectiveReport, Report, ToolReport, Warned, error_json, thread_warnings,
 };
 use crate::thread::ThreadId;
 use crate::trace::{Event, Quiet, Sink, Warnings, WithoutOutput};
@@ -203,13 +203,9 @@ impl Rye {
             Ok(report) => report.to_json(start.elapsed(), false, None),
             Err(failed) => {
                 let (failure, item) = (&failed.failure, failed.item.as_str());
-                error_json(
-                    &failure.diagnostic(),
-                    Some(item),
-                    &failure.chain(),
-                    failed.elapsed,
-                    None,
-                )
+                let (diagnostic, chain) = (failure.diagnostic(), failure.chain());
+                let shown = error_json(&diagnostic, Some(item), &chain, failed.elapsed, None);
+                failed.with_warnings(shown)
             }
         }
     }
@@ -225,7 +221,11 @@ impl Runs<'_> {
     ) -> Result<Report, Failed> {
         let mut progress = Progress { item: request.item.clone(), chain: Vec::new() };
         let sink = Warnings::new(sink);
-        self.steps(request, &mut progress, &sink).map_err(|failure| {
+        let mut ran = self.steps(request, &mut progress, &sink);
+        if let Ok(Report::Thread(thread)) = &mut ran {
+            thread.told = thread_warnings(&sink.of_threads());
+        }
+        ran.map_err(|failure| {
             let diagnostic = failure.diagnostic();
             tracing::info!(item = progress.item, code = diagnostic.code.name(), "stopped");
             let item_id = diagnostic.item.or_else(|| Some(progress.item.clone()));
@@ -237,7 +237,8 @@ impl Runs<'_> {
             let (item, elapsed) = (progress.item, start.elapsed());
             let warnings =
                 sink.kept().into_iter().map(|(item_id, w)| Warned::new(item_id, w)).collect();
-            Failed { failure, item, chain, elapsed, warnings, trace: None }
+            let told = thread_warnings(&sink.of_threads());
+            Failed { failure, item, chain, elapsed, warnings, told, trace: None }
         })
     }
 

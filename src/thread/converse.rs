@@ -8,9 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::backend::SandboxBackend;
 use super::continuation::{Continued, fills_window, hand_over};
-use super::dispatch::{
-    Called, Place, Understood, denied_item, failed, interrupted, together, understood,
-};
+use super::dispatch::{Called, Place, Understood, failed, interrupted, together, understood};
 use super::error::{THREAD_CANCELLED, ThreadError};
 use super::limits::ThreadLimits;
 use super::model::{LanguageModel, Message, ModelCall, Turn};
@@ -20,7 +18,7 @@ use super::result::serialised;
 use super::table::{NamedTool, ToolTable, outputs_of};
 use super::thread_id::ThreadId;
 use super::tool::ToolCallFaultKind;
-use super::waits::Awaited;
+use super::waits::{Awaited, cancelled};
 use super::watch::Watcher;
 use crate::base::Digest;
 use crate::base::canon::SAFE;
@@ -51,6 +49,7 @@ pub(crate) struct Conversation<'a> {
     pub(crate) context_window: Option<u64>,
     /// Begins the thread that goes on for this one, which is over then.
     pub(crate) continue_by: &'a ContinueBy<'a>,
+    pub(crate) denied_by: &'a DeniedBy<'a>,
     pub(crate) limits: ThreadLimits,
     /// It runs below another thread, so nobody can go on with it alone.
     pub(crate) is_below: bool,
@@ -64,6 +63,10 @@ pub(crate) struct Conversation<'a> {
 /// Registers the thread that goes on, in the place of one that is over then, and gives its id.
 pub(crate) type ContinueBy<'a> =
     dyn Fn(&mut Registry, &Continued) -> Result<ThreadId, Failure> + 'a;
+
+/// What is told of a call that failed so, where permissions are why.
+pub(crate) type DeniedBy<'a> =
+    dyn Fn(&ModelCall, ToolCallFaultKind, &Value) -> Option<DeniedCall> + 'a;
 
 /// A thread that goes on.
 #[derive(Debug, Clone, Default)]
@@ -168,11 +171,11 @@ pub(crate) fn converse(
         },
         other => other,
     };
-    let cancelled = came.as_ref().err().and_then(|failure| as_cancelled(failure, thread.record));
+    let stopped = came.as_ref().err().and_then(|failure| as_cancelled(failure, &thread));
     let (status, failure) = match &came {
         Ok(Came::Continues { .. }) => ("continued", None),
         Ok(_) => ("completed", None),
-        Err(_) if cancelled.is_some() => ("cancelled", cancelled.as_ref()),
+        Err(_) if stopped.is_some() => ("cancelled", stopped.as_ref()),
         Err(failure) => ("failed", Some(failure)),
     };
     let ended = match &came {
@@ -193,9 +196,9 @@ pub(crate) fn converse(
 }
 
 /// Whether a verb asked it to stop, or a signal, a thread was cancelled.
-fn as_cancelled(failure: &Failure, record: &Record) -> Option<Failure> {
+fn as_cancelled(failure: &Failure, thread: &Running<'_>) -> Option<Failure> {
     let is_cancelled = failure.interrupted().is_some() || failure.reason() == THREAD_CANCELLED;
-    is_cancelled.then(|| ThreadError::Cancelled { id: record.id().to_string() }.into())
+    is_cancelled.then(|| cancelled(thread).into())
 }
 
 /// Closes the sandbox of a thread once, whatever ends the thread.
@@ -392,9 +395,7 @@ impl Running<'_> {
         let value = match called {
             Called::Gave(value) => value,
             Called::Failed { kind, message, detail } => {
-                if let Some(item_id) = denied_item(kind, &detail) {
-                    let directive = self.record.id().directive().to_owned();
-                    let denied = DeniedCall { directive, tool: call.name.clone(), item_id };
+                if let Some(denied) = (self.conversation.denied_by)(call, kind, &detail) {
                     self.conversation.listener.record(Event::CallDenied(denied));
                 }
                 let kind = kind.as_str();
@@ -488,7 +489,7 @@ impl Running<'_> {
     /// `thread.limit_exceeded`, `thread.cancelled`
     pub(super) fn time_left(&self) -> Result<Duration, Failure> {
         if self.conversation.is_stopped.load(Ordering::Relaxed) {
-            return Err(ThreadError::Cancelled { id: self.record.id().to_string() }.into());
+            return Err(cancelled(self).into());
         }
         let max = self.conversation.limits.duration_seconds;
         let took = self.took();
@@ -539,10 +540,10 @@ impl Running<'_> {
         // Where the registry is out of reach still, the thread is taken for killed.
         note(self)?;
         let written = self.record.event(THREAD_ENDED, told).map_err(Failure::from);
-        let written = written.and_then(|()| sign(self, status, true));
+        // Without its last checkpoint it is one that was killed, which can be resumed.
+        written.and_then(|()| sign(self, status, true))?;
         let last = self.unnoted.map(|digest| digest.to_string());
-        self.ledger.end_thread(self.record.id().as_str(), status, code, last.as_deref())?;
-        written
+        Ok(self.ledger.end_thread(self.record.id().as_str(), status, code, last.as_deref())?)
     }
 }
 

@@ -17,7 +17,6 @@ use crate::base::limits::{NEAR_NAMES, THREAD_DETAIL_CHARS, THREAD_READS};
 use crate::base::text::near;
 use crate::diagnostic::Failure;
 use crate::host::{Pool, PoolSize, attended, hear_again};
-use crate::id::Ref;
 use crate::parse::json as read_json;
 
 /// What became of a call.
@@ -182,12 +181,6 @@ impl Place<'_> {
         }
         came
     }
-}
-
-/// What a call that is not permitted would have reached; only a person can permit it.
-pub(super) fn denied_item(kind: ToolCallFaultKind, detail: &Value) -> Option<Ref> {
-    let item = detail.get("item_id").filter(|_| kind == ToolCallFaultKind::PermissionDenied)?;
-    item.as_str()?.parse().ok()
 }
 
 /// A call of which nobody knows what it gave.

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::limits::limit_example;
+use super::limits::{allow_more, limit_example, stopped_at};
 use super::record_check::RecordFinding;
 use super::thread_id::{ThreadId, is_uuid};
 use crate::base::json::object;
-use crate::base::money;
 use crate::base::text::{counted, escape_line, shell_word};
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::{Fingerprint, Ref, Space};
@@ -76,9 +75,9 @@ pub(crate) enum ThreadError {
     #[error("a rye that was started within a thread shows and ends no threads")]
     Within,
     #[error("somebody cancelled `{}`", escape_line(.id))]
-    Cancelled { id: String },
+    Cancelled { id: String, is_below: bool },
     #[error("`{}` was killed: its process is gone, and did not say how it ended", escape_line(.id))]
-    Killed { id: String },
+    Killed { id: String, is_below: bool },
     #[error("`{}` was {how} while it waited for a place, and did not begin", escape_line(.id))]
     NotBegun {
         id: String,
@@ -159,7 +158,7 @@ pub(crate) enum ThreadError {
     #[error("`{provider}` does not say what `{}` costs", escape_line(.model))]
     UnknownPrice { provider: Ref, model: String },
     #[error("the script of `{provider}` ended after its {}", counted(*.turns as u64, "turn"))]
-    ScriptEnded { provider: Ref, turns: usize },
+    ScriptEnded { provider: Ref, turns: usize, has_message: bool },
 }
 
 /// How what does not run ended, or what it waits for.
@@ -185,6 +184,27 @@ fn still_does(state: &str) -> &str {
 /// Where somebody sees what a thread did, in front of what else to do.
 pub(crate) fn see_how_far(id: &str) -> String {
     format!("see how far it came with `rye thread show {id}`")
+}
+
+/// What to do about what somebody ended.
+fn go_on_anew(id: &str, is_below: bool) -> String {
+    let next = match is_below {
+        _ if is_uuid(id) => "run it again if need be".to_owned(),
+        true => "it ran below another thread, so it does not go on alone".to_owned(),
+        false => format!("go on with `rye thread resume {id}`"),
+    };
+    format!("{}; {next}", see_how_far(id))
+}
+
+/// What to do about a script that has no further turn.
+fn end_script(provider: &Ref, has_message: bool) -> String {
+    if has_message {
+        return format!(
+            "a script answers no message beyond its turns; add turns to `{provider}`, and sign \
+             that again"
+        );
+    }
+    "its last turn has to hand over the outputs, or to call no tool".into()
 }
 
 /// Why a run has no record.
@@ -218,72 +238,6 @@ fn hand_over(id: &ThreadId, is_broken_off: bool) -> String {
         }
     };
     format!("{}; {mend}", see_how_far(id.as_str()))
-}
-
-/// How a limit stopped a thread, which "1 of 0" would not tell where it allows nothing.
-fn stopped_at(breach: &Breach) -> String {
-    let Breach { limit, current, max, is_ahead } = breach;
-    match (*limit, *max) {
-        ("depth", 0) => {
-            "does not start: the thread that asks for it is as deep as its limit `depth` lets \
-             threads stand below each other"
-                .into()
-        }
-        ("spawns", 0) => {
-            "does not start: the limit `spawns` of a thread above it is 0, which lets \
-                          it start no other"
-                .into()
-        }
-        (_, 0) => format!("cannot ask its model for anything: its limit `{limit}` is 0"),
-        ("turns", 1) => "stopped at its limit `turns`: the only one is used".into(),
-        ("turns", _) => format!("stopped at its limit `turns`: all {max} are used"),
-        ("context_window", _) => format!("stopped at its limit `{limit}`: {current} of {max}"),
-        ("duration_seconds", _) => {
-            let most = counted(*max, "second");
-            format!("stopped at its limit `{limit}`: it ran for {current} of {most}")
-        }
-        _ => {
-            let (unit, amount): (_, fn(u64) -> String) = match *limit {
-                "spend" => (" US dollars", money::shown),
-                _ => ("", |amount| amount.to_string()),
-            };
-            let (current, max) = (amount(*current), amount(*max));
-            let are = if max == "1" { "is" } else { "are" };
-            match is_ahead {
-                true => format!(
-                    "stopped before its limit `{limit}`: with its next call it may come to \
-                     {current}{unit}, and {max} {are} allowed"
-                ),
-                false => {
-                    format!("stopped at its limit `{limit}`: it came to {current} of {max}{unit}")
-                }
-            }
-        }
-    }
-}
-
-/// What to do where a limit stopped a thread.
-fn allow_more(id: &ThreadId, breach: &Breach, is_below: bool) -> String {
-    match breach.limit {
-        // A thread that may not start below another is not there to go on.
-        "depth" | "spawns" => {
-            "allow more with `--limit`, or in `<limits>`, of the thread at the top".into()
-        }
-        "context_window" => "its model gave no summary for the thread that was to go on; name a \
-                             model with a larger context window, or give it less to do"
-            .into(),
-        _ if is_below => format!(
-            "{}; it ran below another thread, so it does not go on alone: allow more in `<limits>` \
-             of its directive, and of the thread at the top in `<limits>` or with `--limit`, and \
-             start that again",
-            see_how_far(id.as_str())
-        ),
-        limit => format!(
-            "{}; to let it go on with more, up to the `most` of `config:agent/limits`: `rye thread \
-             resume {id} --limit {limit}=…`",
-            see_how_far(id.as_str())
-        ),
-    }
 }
 
 /// What to do about a provider that is not there.
@@ -428,12 +382,8 @@ impl Diagnose for ThreadError {
             Self::BadLimit { within: None, name, .. } => {
                 format!("give it as `--limit {}`, or in `<limits>`", limit_example(name))
             }
-            Self::Cancelled { id } | Self::Killed { id } if is_uuid(id) => {
-                format!("{}; run it again if need be", see_how_far(id))
-            }
-            Self::Cancelled { id } | Self::Killed { id } => {
-                let above = "or with the thread above it, if it has one";
-                format!("{}; go on with `rye thread resume {id}`, {above}", see_how_far(id))
+            Self::Cancelled { id, is_below } | Self::Killed { id, is_below } => {
+                go_on_anew(id, *is_below)
             }
             Self::NotBegun { .. } => "start it again with `rye execute`, if it is to run".into(),
             Self::StartDrifted { .. } => {
@@ -484,7 +434,9 @@ impl Diagnose for ThreadError {
                 "name a tool with `tool_type: provider`; `rye list --kind tool` shows tools".into()
             }
             Self::NotFound { near, .. } => match near.as_slice() {
-                [] => "`rye thread list` shows what there is".into(),
+                [] => "`rye thread list` shows what there is; an id may be shortened to its last \
+                       characters, at least four"
+                    .into(),
                 near => format!("did you mean `{}`?", near.join("` or `")),
             },
             Self::ProjectProvider { item, .. } => {
@@ -512,9 +464,7 @@ impl Diagnose for ThreadError {
                  `config:agent/models` of the user space, and sign that again",
                 escape_line(model)
             ),
-            Self::ScriptEnded { .. } => {
-                "its last turn has to hand over the outputs, or to call no tool".into()
-            }
+            Self::ScriptEnded { provider, has_message, .. } => end_script(provider, *has_message),
         })
     }
 
@@ -536,8 +486,8 @@ impl Diagnose for ThreadError {
                 "thread_id": id.as_str(), "limit": breach.limit, "current": breach.current,
                 "max": breach.max,
             })),
-            Self::Cancelled { id }
-            | Self::Killed { id }
+            Self::Cancelled { id, .. }
+            | Self::Killed { id, .. }
             | Self::NotBegun { id, .. }
             | Self::NotRunning { id, .. }
             | Self::Unattended { id }

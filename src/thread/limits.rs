@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::error::ThreadError;
+use super::error::{ThreadError, see_how_far};
+use super::thread_id::ThreadId;
 use crate::base::canon::SAFE;
 use crate::base::limits::THREAD_DEPTH;
 use crate::base::money::{self, is_amount, micros};
-use crate::base::text::near;
+use crate::base::text::{counted, near};
 use crate::base::time::{TIME_FORMS, time_from_text};
-use crate::registry::Amounts;
+use crate::registry::{Amounts, Breach};
 
 /// How much a thread and all threads below it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,78 @@ const NAMES: [(&str, &str); 8] = [
 /// How a limit is said; of a name that is none, how another one is.
 pub(super) fn limit_example(name: &str) -> &'static str {
     NAMES.into_iter().find(|(known, _)| *known == name).unwrap_or(NAMES[0]).1
+}
+
+/// How a limit stopped a thread, which "1 of 0" would not tell where it allows nothing.
+pub(super) fn stopped_at(breach: &Breach) -> String {
+    let Breach { limit, current, max, is_ahead } = breach;
+    match (*limit, *max) {
+        ("depth", 0) => {
+            "does not start: the thread that asks for it is as deep as its limit `depth` lets \
+             threads stand below each other"
+                .into()
+        }
+        ("spawns", 0) => {
+            "does not start: the limit `spawns` of a thread above it is 0, which lets \
+                          it start no other"
+                .into()
+        }
+        // Limits that were given anew may allow less than was used before.
+        ("turns", _) if current > max => {
+            let be = |count: u64| if count == 1 { "is" } else { "are" };
+            let used = format!("{current} {} used", be(*current));
+            format!("stopped at its limit `turns`: {used}, and {max} {} allowed", be(*max))
+        }
+        (_, 0) => format!("cannot ask its model for anything: its limit `{limit}` is 0"),
+        ("turns", 1) => "stopped at its limit `turns`: the only one is used".into(),
+        ("turns", _) => format!("stopped at its limit `turns`: all {max} are used"),
+        ("context_window", _) => format!("stopped at its limit `{limit}`: {current} of {max}"),
+        ("duration_seconds", _) => {
+            let most = counted(*max, "second");
+            format!("stopped at its limit `{limit}`: it ran for {current} of {most}")
+        }
+        _ => {
+            let (unit, amount): (_, fn(u64) -> String) = match *limit {
+                "spend" => (" US dollars", money::shown),
+                _ => ("", |amount| amount.to_string()),
+            };
+            let (current, max) = (amount(*current), amount(*max));
+            let are = if max == "1" { "is" } else { "are" };
+            match is_ahead {
+                true => format!(
+                    "stopped before its limit `{limit}`: with its next call it may come to \
+                     {current}{unit}, and {max} {are} allowed"
+                ),
+                false => {
+                    format!("stopped at its limit `{limit}`: it came to {current} of {max}{unit}")
+                }
+            }
+        }
+    }
+}
+
+/// What to do where a limit stopped a thread.
+pub(super) fn allow_more(id: &ThreadId, breach: &Breach, is_below: bool) -> String {
+    match breach.limit {
+        // A thread that may not start below another is not there to go on.
+        "depth" | "spawns" => {
+            "allow more with `--limit`, or in `<limits>`, of the thread at the top".into()
+        }
+        "context_window" => "its model gave no summary for the thread that was to go on; name a \
+                             model with a larger context window, or give it less to do"
+            .into(),
+        _ if is_below => format!(
+            "{}; it ran below another thread, so it does not go on alone: allow more in `<limits>` \
+             of its directive, and of the thread at the top in `<limits>` or with `--limit`, and \
+             start that again",
+            see_how_far(id.as_str())
+        ),
+        limit => format!(
+            "{}; to let it go on with more, up to the `most` of `config:agent/limits`: `rye thread \
+             resume {id} --limit {limit}=…`",
+            see_how_far(id.as_str())
+        ),
+    }
 }
 
 fn too_large(text: &str, most: &str) -> String {

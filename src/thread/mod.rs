@@ -65,8 +65,8 @@ pub(crate) use live_words::{LIVE_WORDS, LiveText, output_log};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use model::fuzz;
 pub(crate) use model::{
-    CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, ModelName, Scripted,
-    Turn, is_broken_off,
+    CODES as PROVIDER_CODES, Credential, HttpModel, LanguageModel, Message, ModelCall, ModelName,
+    Scripted, Turn, is_broken_off,
 };
 pub(crate) use prompt::Prompt;
 pub(crate) use record::{

@@ -75,6 +75,12 @@ impl Replayed {
         Self { turns, tokens, spent, continued: Some(continued.clone()), ..Self::default() }
     }
 
+    /// How many answers its model gave, and those of the threads that it goes on for.
+    pub(crate) fn answers(&self) -> usize {
+        let before = self.continued.as_ref().map_or(0, |continued| continued.answers);
+        before + self.messages.iter().filter(|said| matches!(said, Message::Model(_))).count()
+    }
+
     /// How long the threads ran that it goes on for.
     pub(crate) fn took_before(&self) -> Duration {
         self.continued.as_ref().map_or(Duration::ZERO, |continued| continued.took)

@@ -95,13 +95,19 @@ impl Running<'_> {
     pub(super) fn wait(&mut self, awaited: &Awaited) -> Result<(), Failure> {
         let id = self.record.id().to_string();
         if self.conversation.is_stopped.load(Ordering::Relaxed) {
-            return Err(ThreadError::Cancelled { id }.into());
+            return Err(cancelled(self).into());
         }
         self.note_hooks()?;
         self.record.event(THREAD_WAITING, awaited.to_event().into())?;
         self.checkpoint("waiting", true)?;
         Ok(ThreadWaits::new(self.ledger).begin(&id)?)
     }
+}
+
+/// Somebody asked a thread to stop.
+pub(super) fn cancelled(thread: &Running<'_>) -> ThreadError {
+    let (id, is_below) = (thread.record.id().to_string(), thread.conversation.is_below);
+    ThreadError::Cancelled { id, is_below }
 }
 
 /// How many calls the last turn has.

@@ -33,6 +33,25 @@ pub(crate) struct DeniedCall {
     pub(crate) tool: String,
     /// What it would have reached.
     pub(crate) item_id: Ref,
+    /// The class of risk that has to be acknowledged beside the permission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) acknowledge: Option<&'static str>,
+}
+
+impl DeniedCall {
+    /// The action that `<permissions>` would have to name.
+    pub(crate) fn action(&self) -> &'static str {
+        match self.tool.as_str() {
+            "rye_fetch" => "fetch",
+            "rye_sign" => "sign",
+            _ => "execute",
+        }
+    }
+
+    /// The id of its item, as permissions write it.
+    pub(crate) fn dotted_id(&self) -> String {
+        self.item_id.id.as_str().replace('.', "%2E").replace('/', ".")
+    }
 }
 
 /// A provider that gave no answer to a thread, and is asked again after a while.
@@ -55,6 +74,16 @@ pub(crate) struct MissingTool {
     /// The one that may have been meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) near: Option<Ref>,
+}
+
+/// A limit of a thread that is less than its start asks for; money is in millionths.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct LoweredLimit {
+    pub(crate) limit: &'static str,
+    pub(crate) asked: u64,
+    pub(crate) value: u64,
+    /// Who allows no more, in words.
+    pub(crate) by: String,
 }
 
 /// One decision, recorded when it is made.
@@ -159,6 +188,8 @@ pub(crate) enum Event {
     ToolsMissing { missing: Vec<MissingTool> },
     /// Who answers a thread is said where it does not count.
     ProviderPassedOver { item_id: Ref, why: String },
+    /// A thread may use less than its start asks for.
+    LimitLowered(LoweredLimit),
     /// The provider of a thread gave no answer, and is asked again.
     ProviderFailed(ProviderFailure),
     /// A snippet called a tool and this came of it: nothing, or the code of the failure.

@@ -7,5 +7,7 @@
 mod event;
 mod sink;
 
-pub(crate) use event::{DeniedCall, Event, MissingTool, ProviderFailure, SkippedPath, Warning};
+pub(crate) use event::{
+    DeniedCall, Event, LoweredLimit, MissingTool, ProviderFailure, SkippedPath, Warning,
+};
 pub(crate) use sink::{OutputPiece, Quiet, Recorded, Recorder, Sink, Warnings, WithoutOutput};

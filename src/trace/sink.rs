@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use super::event::{Event, Warning};
+use crate::base::limits::THREAD_WARNINGS;
 use crate::base::sync::unpoisoned;
 use crate::id::Ref;
 
@@ -103,16 +104,22 @@ impl Sink for WithoutOutput<'_> {
 pub(crate) struct Warnings<'a> {
     inner: &'a dyn Sink,
     kept: Mutex<Vec<(Ref, Warning)>>,
+    of_threads: Mutex<Vec<Event>>,
 }
 
 impl<'a> Warnings<'a> {
     pub(crate) fn new(inner: &'a dyn Sink) -> Self {
-        Self { inner, kept: Mutex::new(Vec::new()) }
+        Self { inner, kept: Mutex::default(), of_threads: Mutex::default() }
     }
 
     /// The warnings so far, each with the item that it is about.
     pub(crate) fn kept(&self) -> Vec<(Ref, Warning)> {
         unpoisoned(self.kept.lock()).clone()
+    }
+
+    /// What whoever started a thread is to know of it and of those below it, in order.
+    pub(crate) fn of_threads(&self) -> Vec<Event> {
+        unpoisoned(self.of_threads.lock()).clone()
     }
 }
 
@@ -121,6 +128,19 @@ impl Sink for Warnings<'_> {
         if let Event::VerifyIntegrity { item_id, warnings, .. } = &event {
             let mut kept = unpoisoned(self.kept.lock());
             kept.extend(warnings.iter().map(|warning| (item_id.clone(), warning.clone())));
+        }
+        if matches!(
+            event,
+            Event::CallDenied(_)
+                | Event::ToolsRefused { .. }
+                | Event::ToolsMissing { .. }
+                | Event::LimitLowered(_)
+                | Event::ProviderPassedOver { .. }
+        ) {
+            let mut told = unpoisoned(self.of_threads.lock());
+            if told.len() < THREAD_WARNINGS {
+                told.push(event.clone());
+            }
         }
         self.inner.record(event);
     }

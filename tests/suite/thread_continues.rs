@@ -123,7 +123,7 @@ fn results_that_no_model_counted_yet_fill_the_window_too() {
 
 #[test]
 fn each_limit_counts_on_over_the_threads_that_go_on() {
-    for (limit, most, current) in [("turns", "4", 5), ("tokens", "2400", 0), ("spend", "0.0001", 0)]
+    for (limit, most, current) in [("turns", "4", 4), ("tokens", "2400", 0), ("spend", "0.0001", 0)]
     {
         let world = full(&turns(), "turns=\"9\"");
         assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");

@@ -380,6 +380,54 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
     }
 }
 
+#[test]
+fn show_says_of_a_killed_thread_what_wait_says_and_of_one_below_that_it_does_not_go_on_alone() {
+    let world = deep();
+    let top = id_of(&start(&world, GO));
+    eventually("it is under way", || is_under_way(&world));
+    assert_eq!(world.json(&["thread", "kill", &top]).0, 0);
+    nothing_runs(&world);
+    let next = [
+        format!("go on with `rye thread resume {top}`"),
+        "it ran below another thread, so it does not go on alone".to_owned(),
+    ];
+    for (row, next) in rows(&world).iter().zip(next) {
+        let id = row["thread_id"].as_str().unwrap();
+        let (status, waited) = world.json(&["thread", "wait", id]);
+        assert_eq!((status, &waited["code"]), (6, &json!("thread.killed")), "{waited}");
+        let help = format!("see how far it came with `rye thread show {id}`; {next}");
+        assert_eq!(waited["help"], help, "{waited}");
+        let (_, told) = world.json(&["thread", "show", id]);
+        for key in ["code", "error", "help"] {
+            assert_eq!(told["failure"][key], waited[key], "{key}: {told}");
+        }
+        assert_eq!(told["failure"]["data"]["thread_id"], id, "{told}");
+        // Whoever looks at it already is not told to.
+        let error = waited["error"].as_str().unwrap();
+        let want = format!("\n\nerror[thread.killed]: {error}\n  help: {next}\n\nnext: ");
+        let shown = world.rye(&["thread", "show", id]).stdout;
+        assert!(shown.contains(&want), "{shown}");
+    }
+}
+
+#[test]
+fn words_that_no_record_names_are_said_now_as_long_as_their_thread_runs() {
+    let world = deep();
+    let id = id_of(&start(&world, GO));
+    eventually("it is under way", || is_under_way(&world));
+    fs::write(transcript(&world, &id).with_file_name("words"), "half an ans").unwrap();
+    let verified = || world.rye(&["thread", "verify", &id]).stdout;
+    let said = verified();
+    assert!(said.contains("`words` (what the model is saying now)\n"), "{said}");
+    assert_eq!(world.json(&["thread", "kill", &id]).0, 0);
+    nothing_runs(&world);
+    let said = verified();
+    assert!(
+        said.contains("`words` (what the model was saying when its process ended)\n"),
+        "{said}"
+    );
+}
+
 /// A tool started the child in a process of its own, so the thread above it lives.
 #[test]
 fn a_child_that_is_killed_in_a_call_of_its_model_holds_nothing_above_while_its_parent_goes_on() {

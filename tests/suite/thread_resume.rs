@@ -22,7 +22,8 @@ const COUNTS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n
 fn counting() -> World {
     let one = |n: u64| json!({"name": "acme_echo", "arguments": {"n": n}});
     let two = json!({"calls": [one(1), one(2)], "usage": {"input": 10, "output": 5}});
-    let turns = json!([two, call("acme_echo", &json!({"n": 3})), hand_over(), hand_over()]);
+    let three = call("acme_echo", &json!({"n": 3}));
+    let turns = json!([two, three, hand_over(), hand_over(), hand_over()]);
     let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
     world.signed(".ai/tools/acme/echo.sh", COUNTS);
     world

@@ -81,6 +81,28 @@ fn a_limit_is_never_told_as_overspent_where_nothing_was_used() {
 }
 
 #[test]
+fn where_more_is_used_than_a_limit_allows_both_numbers_are_told_in_words_and_as_data() {
+    let echo = || call("acme_echo", &json!({}));
+    let turns = json!([echo(), echo(), echo(), hand_over()]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    assert_eq!(fork(&world, &["--limit", "turns=3"]).0, 4);
+    let id = rows(&world).pop().unwrap()["thread_id"].as_str().unwrap().to_owned();
+    for (limits, words, used, most) in [
+        (&["--limit", "turns=2"][..], "`turns`: 3 are used, and 2 are allowed", 3, 2),
+        (&["--limit", "turns=1"], "`turns`: 3 are used, and 1 is allowed", 3, 1),
+        (&["--limit", "turns=3"], "`turns`: all 3 are used", 3, 3),
+        (&["--limit", "turns=9", "--limit", "tokens=40"], "`tokens`: it came to 45 of 40", 45, 40),
+    ] {
+        let (status, told) = world.json(&[&["thread", "resume", &*id], limits].concat());
+        assert_eq!((status, &told["code"]), (4, &json!("thread.limit_exceeded")), "{told}");
+        let want = format!("`{id}` stopped at its limit {words}");
+        assert_eq!(told["error"], want, "{told}");
+        let numbers = (&told["data"]["current"], &told["data"]["max"]);
+        assert_eq!(numbers, (&json!(used), &json!(most)), "{told}");
+    }
+}
+
+#[test]
 fn a_limit_and_a_model_that_cannot_be_are_refused_with_what_can_be_table() {
     let world = ends_at_once();
     let large = "99999999999999999999";

@@ -7,7 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, start, tool};
-use crate::threads::{ONLY_ECHO, call, fork, hand_over, provider, rows, transcript, world};
+use crate::threads::{
+    ONLY_ECHO, call, directive, fork, hand_over, provider, rows, transcript, world,
+};
 use crate::world::World;
 
 fn newest(world: &World) -> Value {
@@ -54,7 +56,8 @@ fn why_a_thread_failed_stands_in_its_record_and_every_verb_tells_it_table() {
         if !limit.is_empty() {
             assert_eq!(
                 (&failed["data"]["current"], &failed["data"]["max"]),
-                (&json!(2), &json!(1))
+                (&json!(1), &json!(1)),
+                "the only one is used"
             );
         }
         assert_eq!(failed["data"]["thread_id"], id, "{failed}");
@@ -100,6 +103,8 @@ fn no_failure_is_told_of_a_thread_that_went_on_and_came_to_its_end() {
         assert_eq!(told["failure"], Value::Null, "{told}");
     }
     assert_eq!(newest(&world)["failure"], Value::Null);
+    let shown = world.rye(&["thread", "show", &id]).stdout;
+    assert!(shown.contains("\n resumed  it had failed\n"), "{shown}");
     let (_, waited) = world.json(&["thread", "wait", &id]);
     assert_eq!(waited["outputs"], json!({"n": 7}));
     assert!(waited["metadata"]["duration_ms"].as_u64() > Some(0), "{waited}");
@@ -150,6 +155,44 @@ fn resume_says_what_it_resumes_and_takes_no_empty_message() {
     let said = world.rye(&["thread", "resume", &id, "--limit", "turns=9"]);
     assert_eq!((said.status, &*said.stdout), (0, "{\"n\":7}\n"), "{said:?}");
     assert!(said.stderr.contains(&format!("runs as thread {id}\n")), "{said:?}");
+}
+
+#[test]
+fn a_message_that_no_turn_of_a_script_answers_is_refused_and_changes_nothing() {
+    let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    let id = id(&fork(&world, &[]).1);
+    let record = || fs::read(transcript(&world, &id)).unwrap();
+    let before = record();
+    let (status, told) = world.json(&["thread", "resume", &id, "once more"]);
+    assert_eq!((status, &told["code"]), (7, &json!("provider.script_ended")), "{told}");
+    let help = "a script answers no message beyond its turns; add turns to `tool:acme/script`";
+    assert!(told["help"].as_str().unwrap().starts_with(help), "{told}");
+    assert_eq!(newest(&world)["thread_status"], "completed");
+    assert_eq!(record(), before);
+    assert_eq!(world.json(&["thread", "wait", &id]).1["outputs"], json!({"n": 7}));
+    // What it was given since answers.
+    world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([hand_over(), hand_over()])));
+    let (status, told) = world.json(&["thread", "resume", &id, "once more"]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    let shown = world.rye(&["thread", "show", &id]).stdout;
+    assert!(shown.contains("\n resumed  it was completed\n"), "{shown}");
+}
+
+#[test]
+fn wait_gives_the_outputs_in_the_order_in_which_execute_gave_them() {
+    let handed = "{\"summary\":\"short\",\"count\":{\"z\":1,\"a\":2}}";
+    let turns = json!([call("directive_return", &json!(handed))]);
+    let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
+    let text = directive("go", "turns=\"9\"", ONLY_ECHO).replace(
+        "<output name=\"n\" type=\"integer\">",
+        "<output name=\"summary\" type=\"string\">a text</output>\
+         <output name=\"count\" type=\"object\">",
+    );
+    world.signed(".ai/directives/acme/go.md", &text);
+    let ran = world.rye(&["execute", "directive:acme/go", "--thread", "fork"]);
+    assert_eq!((ran.status, &*ran.stdout), (0, &*format!("{handed}\n")), "{ran:?}");
+    let id = id(&newest(&world));
+    assert_eq!(world.rye(&["thread", "wait", &id]).stdout, ran.stdout);
 }
 
 /// A thread with a hook, an eval, a snippet, a call that is not permitted and costs.
@@ -263,6 +306,48 @@ fn wait_shows_what_a_detached_tool_wrote_that_failed() {
     // Whoever watched it has seen that already.
     let said = world.rye(&["thread", "tail", &id]);
     assert_eq!((said.stdout + &said.stderr).matches("to-err").count(), 1);
+}
+
+#[test]
+fn show_of_a_detached_tool_has_what_it_gave_and_names_only_what_can_still_be_done() {
+    let world = World::new();
+    world.signed(".ai/tools/acme/gives.sh", &tool("echo '{\"text\": \"a\", \"n\": 1}'\n"));
+    world.signed(".ai/tools/acme/bad.sh", &tool("echo to-out; exit 3\n"));
+    world.signed(".ai/tools/acme/stays.sh", &tool("while [ ! -e go ]; do sleep 0.02; done\n"));
+    let shown = |id: &str| world.rye(&["thread", "show", id]).stdout;
+    let ended = |item: &str| {
+        let id = id_of(&start(&world, &[item]));
+        world.json(&["thread", "wait", &id]);
+        shown(&id)
+    };
+    let said = ended("tool:acme/gives");
+    assert!(said.ends_with("\n{\n  \"text\": \"a\",\n  \"n\": 1\n}\n"), "{said}");
+    assert!(!said.contains("next:"), "{said}");
+    let said = ended("tool:acme/bad");
+    assert!(said.contains("\nto-out\n\nerror[execute.tool_failed]: "), "{said}");
+    assert!(!said.contains("next:") && !said.contains("\"status\""), "{said}");
+    let id = id_of(&start(&world, &["tool:acme/stays"]));
+    let said = shown(&id);
+    assert!(said.ends_with(&format!("\nnext: `rye thread wait {id}`\n")), "{said}");
+    assert_eq!(world.json(&["thread", "kill", &id]).0, 0);
+    let said = shown(&id);
+    let error = format!("\nerror[thread.killed]: `{id}` was killed");
+    assert!(said.contains(&error) && said.ends_with("help: run it again if need be\n"), "{said}");
+}
+
+#[test]
+fn rows_of_threads_and_of_detached_tools_have_the_same_keys_for_what_stands_above() {
+    let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    assert_eq!(fork(&world, &[]).0, 0);
+    let run = id_of(&start(&world, &["tool:acme/echo"]));
+    assert_eq!(world.json(&["thread", "wait", &run]).0, 0);
+    let all = rows(&world);
+    assert_eq!(all.len(), 2);
+    for row in &all {
+        for key in ["parent", "continued_by"] {
+            assert_eq!(row.get(key), Some(&Value::Null), "{row}");
+        }
+    }
 }
 
 #[test]

@@ -50,11 +50,20 @@ pub(super) fn brief(event: &Value) -> Vec<(&'static str, String)> {
         "hook" => vec![("hook", hook(event))],
         "eval" => vec![("eval", eval(event))],
         "thread_waiting" => vec![("waits", format!("{}: {}", text("item_id"), text("message")))],
-        "thread_resumed" => vec![("goes on", text("from"))],
+        "thread_resumed" => vec![("resumed", stood(&text("from")))],
         "thread_ended" => vec![("end", text("status")), ("instead", text("result"))],
         _ => Vec::new(),
     };
     rows.into_iter().filter(|(_, said)| !said.is_empty()).collect()
+}
+
+/// How a thread stood that went on.
+fn stood(status: &str) -> String {
+    match status {
+        "" => String::new(),
+        "failed" => "it had failed".into(),
+        status => format!("it was {status}"),
+    }
 }
 
 /// A failure as it is shown where it happens.

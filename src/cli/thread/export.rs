@@ -25,13 +25,24 @@ pub(super) enum ExportFormat {
     Markdown,
 }
 
+impl ExportFormat {
+    /// What is written to a file, where nobody says which.
+    fn of(path: Option<&Path>) -> Self {
+        match path.and_then(Path::extension).is_some_and(|ext| ext == "md") {
+            true => Self::Markdown,
+            false => Self::Json,
+        }
+    }
+}
+
 pub(super) fn run(
     id: &str,
     path: Option<&Path>,
-    format: ExportFormat,
+    format: Option<ExportFormat>,
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
+    let format = format.unwrap_or_else(|| ExportFormat::of(path));
     let exported = threads_from_outside(&context.rye()?)?.export(id)?;
     let proof = proof(&exported);
     let (proven, unproven) = (exported.proven_bytes, exported.unproven_bytes);

@@ -16,6 +16,8 @@ mod wait;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 use super::context::Context;
 use super::exit::Exit;
 use super::out::Out;
@@ -119,9 +121,10 @@ enum Verb {
         /// The file to write; by default the thread goes to standard output
         #[arg(short, long, alias = "output", value_name = "FILE")]
         out: Option<PathBuf>,
-        /// For programs, or for people
-        #[arg(long, value_name = "FORMAT", default_value = "json")]
-        format: export::ExportFormat,
+        /// For programs, or for people; by default `markdown` for a file that ends in `.md`, and
+        /// `json` for any other
+        #[arg(long, value_name = "FORMAT")]
+        format: Option<export::ExportFormat>,
     },
     /// Check that the record of a thread is what was signed
     Verify {
@@ -133,7 +136,7 @@ enum Verb {
 pub(super) use wait::show as show_end;
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let full = |id: &RunId| full_run_id(threads_from_outside(&context.rye()?)?, &id.id);
+    let full = |id: &RunId| full_run_id(threads_from_outside(&context.rye()?)?, &id.id, |_| true);
     match &args.verb {
         Verb::List { all } => list::run(*all, context, out),
         Verb::Show { id } => show::run(&full(id)?, context, out),
@@ -149,6 +152,37 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
             export::run(&full(id)?, path.as_deref(), *format, context, out)
         }
         Verb::Verify { id } => verify::run(&full(id)?, context, out),
+    }
+}
+
+/// Verbs of other programs, and what they are called here.
+const OTHER_WORDS: [(&str, &str); 5] =
+    [("ls", "list"), ("status", "show"), ("stop", "cancel"), ("log", "tail"), ("logs", "tail")];
+
+/// Gives what is wrong with a command line of these verbs the tip that helps.
+pub(super) fn set_tip(error: &mut clap::Error) {
+    let said = |kind| match error.get(kind) {
+        Some(ContextValue::String(said)) => said.clone(),
+        _ => String::new(),
+    };
+    let tip = match error.kind() {
+        ErrorKind::UnknownArgument if said(ContextKind::InvalidArg).starts_with("--model") => {
+            Some("a thread keeps its model".to_owned())
+        }
+        ErrorKind::InvalidSubcommand => {
+            let word = said(ContextKind::InvalidSubcommand);
+            let meant = OTHER_WORDS.iter().find(|(other, _)| *other == word);
+            meant.map(|(_, verb)| format!("did you mean 'rye thread {verb}'?"))
+        }
+        _ => None,
+    };
+    if error.kind() == ErrorKind::UnknownArgument {
+        // Clap's own says how to give the option to the model, as a message.
+        error.remove(ContextKind::Suggested);
+    }
+    if let Some(tip) = tip {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::events::{brief, failure_text, one_line};
 use super::used;
+use super::wait::{show as show_end, show_written};
 use crate::base::text::{brief_line, escape_line};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -96,7 +97,7 @@ fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>, failure: &Value) -> 
     }
 }
 
-/// A detached run of a tool, with its report once it ended.
+/// A detached run of a tool, with what it gave once it ended.
 fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
     if out.is_json() {
         let mut fields = known.to_json();
@@ -110,14 +111,20 @@ fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
     if let Some(log) = known.log() {
         out.line(&format!("log: {}", escape_line(&log.display().to_string())));
     }
-    if let Some(report) = known.report() {
-        out.line(&brief_line(&report.to_string()));
+    let report = known.report().unwrap_or(&Value::Null);
+    if let Some(failure) = known.failure() {
+        show_written(&report["data"], out);
+        out.line(&format!("\n{}", failure_text(&without_look(failure, known.id()))));
+    } else if report["status"] == "success" {
+        let _ = show_end(report, false, out);
     }
-    out.line(&match known.waits_for() {
-        Some(pending) => {
-            format!("\nnext: `rye pending show {}`, for which it waits", escape_line(pending))
-        }
-        None => format!("\nnext: `rye thread wait {}`", known.id()),
-    });
+    if let Some(pending) = known.waits_for() {
+        let message = report["pending"]["message"].as_str().unwrap_or_default();
+        out.line(&format!("asks: {}", brief_line(message)));
+        let pending = escape_line(pending);
+        out.line(&format!("\nnext: `rye pending show {pending}`, for which it waits"));
+    } else if known.is_open() {
+        out.line(&format!("\nnext: `rye thread wait {}`", escape_line(known.id())));
+    }
     Exit::DONE
 }

@@ -18,6 +18,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let VerifiedThread { row, path, checked, files, .. } =
         threads_from_outside(&context.rye()?)?.verify(id)?;
     let is_compared = row.is_some();
+    let is_running = row.as_ref().is_some_and(|row| row.status == "running");
     if out.is_json() {
         out.success(json!({
             "thread_id": id, "verified": true, "compared_with_registry": is_compared,
@@ -44,7 +45,8 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
         out.line(&format!("not proven: {bytes} of the record behind its last checkpoint"));
     }
     if files.unproven > 0 {
-        let names: Vec<String> = files.unproven_names.iter().map(|name| told_file(name)).collect();
+        let names = files.unproven_names.iter().map(|name| told_file(name, is_running));
+        let names: Vec<String> = names.collect();
         let left_out = files.unproven - names.len() as u64;
         let more = if left_out > 0 { format!(" and {left_out} more") } else { String::new() };
         let count = counted(files.unproven, "file");
@@ -56,8 +58,9 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
 }
 
 /// A file of the folder, and what it is where rye itself made it.
-fn told_file(name: &str) -> String {
+fn told_file(name: &str, is_running: bool) -> String {
     match name {
+        LIVE_WORDS if is_running => format!("`{name}` (what the model is saying now)"),
         LIVE_WORDS => format!("`{name}` (what the model was saying when its process ended)"),
         name => format!("`{}`", escape_line(name)),
     }

@@ -29,6 +29,9 @@ pub(super) fn run(
 pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out) -> Exit {
     let code = report["code"].as_str().map(str::to_owned);
     let is_pending = report["status"] == "pending";
+    if !out.is_json() {
+        show_warnings(report, out);
+    }
     if out.is_json() {
         out.object(report);
     } else if let Some(code) = &code {
@@ -54,8 +57,16 @@ pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out)
     exit_of(report)
 }
 
+/// Shows what whoever started a thread is told of it; what dev mode let through has a code.
+fn show_warnings(report: &Value, out: &mut Out) {
+    let warnings = report["warnings"].as_array().into_iter().flatten();
+    for warning in warnings.filter(|warning| warning.get("code").is_none()) {
+        out.note(&escape_line(warning["message"].as_str().unwrap_or_default()));
+    }
+}
+
 /// Shows what a tool wrote that failed, as far as its report holds it.
-fn show_written(data: &Value, out: &mut Out) {
+pub(super) fn show_written(data: &Value, out: &mut Out) {
     let text = |key: &str| data[key].as_str().unwrap_or_default();
     out.foreign(text("stdout"));
     let said = if data["stderr"].is_string() { text("stderr") } else { text("stderr_tail") };

@@ -12,7 +12,7 @@ use crate::cli::exit::Exit;
 use crate::cli::named::reference;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::id::{ItemId, Kind, Query, Space};
+use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::plan::file_identity;
 use crate::rye::{Rye, Threads, now};
 use crate::space::ProjectIdentity;
@@ -142,13 +142,18 @@ pub(super) fn disallow(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let named = rye.located().cwd.join(path);
+    let mut named = rye.located().cwd.join(path);
     let user = rye.spaces().user()?;
     let kinds = [INTERPRETERS, DEPS, PROVIDERS];
     let records = names(&named)
         .into_iter()
         .flat_map(|name| kinds.into_iter().filter_map(move |kind| record_id(kind, &name)));
-    let there: Vec<ItemId> = records.filter(|id| user.path(&relative(id)).is_file()).collect();
+    let mut there: Vec<ItemId> = records.filter(|id| user.path(&relative(id)).is_file()).collect();
+    if there.is_empty()
+        && let Some((id, file)) = provider_record(path, rye)?
+    {
+        (there, named) = (vec![id], file);
+    }
     if there.is_empty() {
         let what = format!("you have not allowed `{}`", named.display());
         return Err(TrustError::NotFound { what }.into());
@@ -164,6 +169,22 @@ pub(super) fn disallow(
         out.line(&format!("`{}` is not let in any more", escape_line(&shown)));
     }
     Ok(Exit::DONE)
+}
+
+/// The record about the provider of this project that has this ref, and where its file lies.
+fn provider_record(named: &Path, rye: &Rye) -> Result<Option<(ItemId, PathBuf)>, Failure> {
+    let query = named.to_str().and_then(|word| word.parse::<Query>().ok());
+    let query = query.filter(|query| query.kind.is_none_or(|kind| kind == Kind::Tool));
+    let Some(query) = query else { return Ok(None) };
+    let item = Ref::new(Kind::Tool, query.id).to_string();
+    let entries = rye.items().list(Space::User, Kind::Config)?;
+    let ids = entries.iter().filter(|entry| entry.ext == "toml").map(|entry| &entry.item.id);
+    let mut ids = ids.filter(|id| id.folder().strip_prefix("keys/") == Some(PROVIDERS));
+    Ok(ids.find_map(|id| {
+        let record = rye.trust().record::<ProviderIdentity>(id).ok()??;
+        let is_it = record.item == item && record.path.starts_with(rye.spaces().project_path());
+        is_it.then(|| (id.clone(), record.path))
+    }))
 }
 
 /// The names that a record of this path may have been written under.

@@ -139,8 +139,8 @@ enum Verb {
     },
     /// Take back what allow-interpreter, allow-deps or allow-provider let in
     Disallow {
-        /// The program, the folder, or the file of the provider
-        #[arg(value_name = "PATH")]
+        /// The program, the folder, or the provider by its file or its ref
+        #[arg(value_name = "REF|PATH")]
         path: PathBuf,
     },
 }

@@ -22,7 +22,7 @@ use crate::base::text::near;
 use crate::diagnostic::Failure;
 use crate::execute::ExecuteError;
 use crate::id::{Grants, Kind, Pattern, Query, Ref, Space};
-use crate::parse::{DirectiveOutput, Item};
+use crate::parse::{DirectiveOutput, Item, Tool};
 use crate::plan::{PLAN_INVALID_PARAMETERS, Params};
 use crate::registry::Decision;
 use crate::report::Report;
@@ -42,7 +42,7 @@ use crate::trace::{Event, MissingTool, Quiet, Sink};
 const LONGEST_CALL: Duration = Duration::from_hours(24);
 
 /// The folder of ids under which the tools of a workspace are granted.
-const WORKSPACE: &str = "rye/workspace";
+pub(super) const WORKSPACE: &str = "rye/workspace";
 
 /// What one thread may reach.
 pub(super) struct ThreadCalls<'a> {
@@ -166,8 +166,7 @@ impl<'a> ThreadCalls<'a> {
             // What is not admitted would not run either, and is told when it is called.
             let described = described.ok()?;
             let Item::Tool(tool) = &described.item else { return None };
-            let is_for_others = tool.is_link() || tool.hook.is_some() || tool.eval.is_some();
-            if is_for_others || tool.provider.is_some() {
+            if !is_for_models(tool) {
                 return None;
             }
             let schema = described.item.input_schema();
@@ -280,11 +279,17 @@ impl ThreadCalls<'_> {
     }
 }
 
+/// Whether a model may be told of a tool; others are for rye itself, or for other tools.
+pub(super) fn is_for_models(tool: &Tool) -> bool {
+    let is_for_others = tool.is_link() || tool.hook.is_some() || tool.eval.is_some();
+    !is_for_others && tool.provider.is_none()
+}
+
 /// The tools of all spaces.
 ///
 /// # Errors
 /// `space.*`
-fn listed(rye: &Rye) -> Result<Vec<Ref>, Failure> {
+pub(super) fn listed(rye: &Rye) -> Result<Vec<Ref>, Failure> {
     let mut items: Vec<Ref> = Vec::new();
     for space in Space::NEAREST_FIRST {
         items.extend(rye.items().list(space, Kind::Tool)?.into_iter().map(|it| it.item));
@@ -305,12 +310,12 @@ fn missing(named: &[Ref], known: &[Ref]) -> Vec<MissingTool> {
 }
 
 /// The item by whose name a tool is granted that is none.
-fn reference(id: &str) -> Option<Ref> {
+pub(super) fn reference(id: &str) -> Option<Ref> {
     Some(Ref::new(Kind::Tool, id.parse().ok()?))
 }
 
 /// The item by whose name a tool of rye is granted: `rye/code` lets `rye_code` be called.
-fn own_item(name: &str) -> Option<Ref> {
+pub(super) fn own_item(name: &str) -> Option<Ref> {
     reference(&name.replacen('_', "/", 1))
 }
 

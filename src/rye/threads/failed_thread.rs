@@ -62,7 +62,7 @@ pub(super) fn told_as_of(
 ) -> Failure {
     let is_interrupted = failure.interrupted().is_some();
     if is_interrupted && is_stopped {
-        return ThreadError::Cancelled { id: id.to_string() }.into();
+        return ThreadError::Cancelled { id: id.to_string(), is_below: !is_top }.into();
     }
     FailedThread { id: id.clone(), failure, is_interrupted: is_interrupted && is_top }.into()
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::calls::{GrantedActions, ThreadCalls};
+use super::denied::Denials;
 use super::failed_thread::told_as_of;
 use super::life::is_asked_to_stop;
 use super::local::LocalBackend;
@@ -16,7 +17,7 @@ use super::permissions::{narrowed, patterns};
 use super::places::max_async;
 use super::prompt::prompt;
 use super::resume::Resuming;
-use super::risk::{RiskClass, acknowledged};
+use super::risk::acknowledged;
 use super::said_limits::SaidLimits;
 use super::settings::{ChosenModel, limits, model};
 use super::verified::{is_as_verified, verified};
@@ -27,6 +28,7 @@ use crate::diagnostic::Failure;
 use crate::host::{StopWatch, is_below_a_run};
 use crate::id::Space;
 use crate::interpolate::bind;
+use crate::parse::RiskClass;
 use crate::registry::{Amounts, Continuations, NewThread, Registry, ThreadRow};
 use crate::report::{CheckedThread, Report, ThreadReport};
 use crate::rye::detached::{Detaching, state_base};
@@ -81,6 +83,7 @@ struct Prepared<'a> {
     hooks: ThreadHooks<'a>,
     prompt: Prompt,
     table: ToolTable<'a>,
+    denials: Denials<'a>,
     permissions: &'a [String],
     risk: RiskClass,
     /// The folder that holds the `.ai` of its record.
@@ -159,8 +162,7 @@ impl<'a> Start<'a> {
         let sign = patterns(permissions, "sign");
         let granted = GrantedActions::new(&execute, &fetch, &sign);
         let risk = acknowledged(loader, lineage)?;
-        let item = lineage.source.item().clone();
-        let id = self.id.clone();
+        let (item, id) = (lineage.source.item().clone(), self.id.clone());
         let base = state_base(threads.rye);
         // What calls see of the run is the model's; the caller hears of the outcome alone.
         let quiet = WithoutOutput(loader.sink);
@@ -189,7 +191,7 @@ impl<'a> Start<'a> {
         let hooks =
             ThreadHooks::checked(loader, &log, &id, &lineage.source, &chosen, request.locked)?;
         let mut said = limits(loader, lineage, &request.limits)?;
-        self.lower(&mut said, threads, request)?;
+        self.lower(&mut said, threads, request, loader.sink)?;
         let prepared = Prepared {
             limits: said.limits,
             said,
@@ -197,6 +199,7 @@ impl<'a> Start<'a> {
             hooks,
             prompt: prompt(loader, lineage, &inputs, self.continued.as_ref())?,
             table: calls.table(&leaf.outputs, &granted)?,
+            denials: Denials::new(&calls, loader, lineage),
             permissions,
             risk,
             start: &self,
@@ -220,8 +223,7 @@ impl<'a> Start<'a> {
         }
         let mut registry = Registry::open(user.base())?;
         let came = prepared.watched(pair, request, &calls, user.base(), &mut registry)?;
-        let is_top = request.parent.is_none();
-        let begin = self.begin;
+        let (is_top, begin) = (request.parent.is_none(), self.begin);
         loader.remember(lineage.sources(), false);
         let (ended, awaited) = match came {
             Came::Ended(ended) => (ended, None),
@@ -246,21 +248,28 @@ impl<'a> Start<'a> {
             replaced_by: ended.replaced_by,
             cost: registry.thread(id.as_str())?.map_or_else(|_| Map::new(), |row| cost(&row)),
             warnings: warnings(lineage.sources()),
+            told: Vec::new(),
             awaited,
         };
         Ok(Led::Report(Box::new(Report::Thread(Box::new(report)))))
     }
 
-    /// Lowers limits to what whoever starts the thread waits for, and the threads above have left.
+    /// Lowers limits to what whoever starts the thread waits for, and the threads above have left;
+    /// tells of each that is less than was asked for.
     fn lower(
         &self,
         said: &mut SaidLimits,
         threads: Threads<'_>,
         request: &Request,
+        sink: &dyn Sink,
     ) -> Result<(), Failure> {
         said.replace(said.limits.within(request.timeout), "`--timeout`");
         let left = self.left(threads, request, said.limits)?;
         said.replace(left, "what the thread above has left");
+        // What goes on for another thread has what that one left.
+        if !self.is_registered {
+            said.tell_lowered(&request.limits, sink)?;
+        }
         Ok(())
     }
 
@@ -356,6 +365,7 @@ impl Prepared<'_> {
         let id = &calls.id;
         if let Some(resuming) = &self.start.resuming {
             self.compare(resuming)?;
+            self.chosen.answers(&resuming.resumed)?;
             resuming.claim(&self.limits, registry)?;
         }
         let watch = StopWatch::start(is_asked_to_stop(user, id.as_str())).ok();
@@ -499,14 +509,10 @@ impl Prepared<'_> {
             Ok(record)
         });
         opened.map_err(|error| {
-            // One that another process still writes is for dead again, which that process sees.
-            let status = match &error {
-                ThreadError::StillRuns { .. } => "killed",
-                _ => "failed",
-            };
             let failure = Failure::from(error);
-            // It does not run; that this cannot be written down changes nothing of it.
-            let _ = registry.end_thread(id.as_str(), status, Some(failure.code()), None);
+            // It is for dead again, and can be resumed later; a process that still writes it sees
+            // that. That this cannot be written down changes nothing of it.
+            let _ = registry.end_thread(id.as_str(), "killed", Some(failure.code()), None);
             failure
         })
     }
@@ -566,6 +572,7 @@ impl Prepared<'_> {
             continue_by: &|registry: &mut Registry, continued: &Continued| {
                 self.continue_by(registry, request, continued)
             },
+            denied_by: &|call, kind, detail| self.denials.of(call, kind, detail),
             limits: self.limits,
             is_below,
             begin: self.start.begin,

@@ -94,6 +94,11 @@ impl KnownRun {
         self.thread.as_ref().and_then(|row| row.continued_by.as_deref())
     }
 
+    /// It runs below another thread.
+    pub(super) fn is_below(&self) -> bool {
+        self.thread.as_ref().is_some_and(|row| row.parent.is_some())
+    }
+
     /// The number of the process that runs it.
     pub(crate) fn pid(&self) -> Option<u32> {
         let of_run = self.detached.as_ref().and_then(DetachedRow::pid);
@@ -152,6 +157,8 @@ impl KnownRun {
             "thread_status": self.state(), "thread_code": self.code(), "failure": self.failure,
             "started_at": self.started_at(), "ended_at": ended,
             "async": self.detached.is_some(), "pid": self.pid(), "elsewhere": self.is_elsewhere(),
+            "parent": self.thread.as_ref().and_then(|row| row.parent.as_deref()),
+            "continued_by": self.continued_by(),
         }));
         if let Some(pending) = self.waits_for() {
             out.insert("pending_id".into(), pending.into());
@@ -161,8 +168,8 @@ impl KnownRun {
         }
         if let Some(row) = &self.thread {
             out.extend(object(json!({
-                "parent": row.parent, "continued_by": row.continued_by, "provider": row.provider, "model": row.model,
-                "limits": limits(row), "used": amounts(&row.used),
+                "provider": row.provider, "model": row.model, "limits": limits(row),
+                "used": amounts(&row.used),
             })));
         }
         out
@@ -183,28 +190,43 @@ pub(super) fn amounts(amounts: &Amounts) -> Value {
     })
 }
 
-/// The id that a person means: the whole of it, or the end of one, of at least four characters,
-/// with which no other ends. What is neither is given back as it is.
+/// The id that somebody means who sees those that `is_seen` lets through: the whole of it, or the
+/// end of one, of at least four characters, with which no other ends. What is neither is given back
+/// as it is.
 ///
 /// # Errors
-/// `thread.not_found` where several end so, `registry.*`
-pub(crate) fn full_run_id(threads: Threads<'_>, text: &str) -> Result<String, Failure> {
-    let is_end =
-        text.len() >= ID_END && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'));
-    if !is_end {
+/// `thread.not_found` where several end so, and for the ref of what ran, with the newest id of it;
+/// `registry.*`
+pub(crate) fn full_run_id(
+    threads: Threads<'_>,
+    text: &str,
+    is_seen: impl Fn(&KnownRun) -> bool,
+) -> Result<String, Failure> {
+    if text.parse::<ThreadId>().is_ok() {
         return Ok(text.to_owned());
     }
     let all = threads.runs()?;
-    let mut ids = all.iter().rev().map(KnownRun::id).filter(|id| id.ends_with(text));
-    match (ids.next(), ids.next()) {
-        (None, _) => Ok(text.to_owned()),
-        (Some(id), None) => Ok(id.to_owned()),
+    let seen: Vec<&KnownRun> = all.iter().rev().filter(|run| is_seen(run)).collect();
+    let is_end =
+        text.len() >= ID_END && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'));
+    let mut ids = seen.iter().map(|run| run.id()).filter(|id| is_end && id.ends_with(text));
+    let near: Vec<String> = match (ids.next(), ids.next()) {
+        (Some(id), None) => return Ok(id.to_owned()),
         (Some(one), Some(other)) => {
-            let near = [one, other].into_iter().chain(ids).take(NEAR_NAMES);
-            let near = near.map(str::to_owned).collect();
-            Err(ThreadError::NotFound { id: text.to_owned(), near }.into())
+            [one, other].into_iter().chain(ids).take(NEAR_NAMES).map(str::to_owned).collect()
         }
-    }
+        (None, _) => {
+            let ran = |run: &KnownRun| {
+                let item = run.item();
+                item == text || item.split_once(':').is_some_and(|(_, id)| id == text)
+            };
+            let Some(newest) = seen.iter().find(|run| ran(run)) else {
+                return Ok(text.to_owned());
+            };
+            vec![newest.id().to_owned()]
+        }
+    };
+    Err(ThreadError::NotFound { id: text.to_owned(), near }.into())
 }
 
 impl Threads<'_> {

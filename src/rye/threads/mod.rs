@@ -2,18 +2,20 @@
 //!
 //! `fork.rs` starts one · `settings.rs` its limits and its model, `project_provider.rs` one of a
 //! project · `permissions.rs` what it may reach, `risk.rs` how grave that is · `calls.rs` what its
-//! model calls, `own_paths.rs` what it is not told of, `own_tools.rs`, `find_tools.rs` and
-//! `snippet_tool.rs` of rye itself and `local.rs` in the sandbox of the thread, `workspace_size.rs`
-//! what lies there · `life.rs` waiting for one, of tools that run detached too, `stop.rs` ending
-//! one, `failed_thread.rs` why one failed, `outcome.rs` what came of one · `places.rs` how
-//! many of these run at once · `verified.rs` what starts later · `resume.rs` one that goes on,
-//! `waits.rs` one that waits for a person, `end_waiting.rs` ending such a one, `waiting_runs.rs` a
-//! detached tool that waits · `below.rs` a rye that something in one started · `watch.rs` the hooks
-//! of one, `guardrails.rs` evals of what it hands over · `tail.rs` what one does, as it does it,
-//! `export.rs` the whole of one as a document · `placed.rs` where its record lies
+//! model calls, `denied.rs` what of that is told as denied, `own_paths.rs` what it is not told of,
+//! `own_tools.rs`, `find_tools.rs` and `snippet_tool.rs` of rye itself and `local.rs` in the
+//! sandbox of the thread, `workspace_size.rs` what lies there · `life.rs` waiting for one, of tools
+//! that run detached too, `stop.rs` ending one, `failed_thread.rs` why one failed, `outcome.rs`
+//! what came of one · `places.rs` how many of these run at once · `verified.rs` what starts later ·
+//! `resume.rs` one that goes on, `waits.rs` one that waits for a person, `end_waiting.rs` ending
+//! such a one, `waiting_runs.rs` a detached tool that waits · `below.rs` a rye that something in
+//! one started · `watch.rs` the hooks of one, `guardrails.rs` evals of what it hands over ·
+//! `tail.rs` what one does, as it does it, `export.rs` the whole of one as a document · `placed.rs`
+//! where its record lies
 
 mod below;
 mod calls;
+mod denied;
 mod end_waiting;
 mod export;
 mod failed_thread;

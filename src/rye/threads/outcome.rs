@@ -10,7 +10,7 @@ use super::life::{KnownRun, amounts};
 use super::placed::placed;
 use super::{Threads, VerifiedThread, parsed};
 use crate::base::json::object;
-use crate::diagnostic::Failure;
+use crate::diagnostic::{Diagnostic, Failure};
 use crate::registry::ThreadRow;
 use crate::report::metadata;
 use crate::thread::{Awaited, THREAD_ENDED, ThreadError, kept_end, last_event};
@@ -29,8 +29,8 @@ impl KnownRun {
     /// The same with why it failed, where it did.
     pub(super) fn with_failure(mut self) -> Self {
         let of_report = self.report().filter(|report| report["status"] == "error");
-        self.failure = match (of_report, self.code()) {
-            (Some(report), _) => {
+        self.failure = match (of_report, stopped(&self), self.code()) {
+            (Some(report), ..) => {
                 let mut failure = failure_in(report);
                 // What a tool printed stands in its report.
                 if report["type"] == "tool" {
@@ -38,8 +38,12 @@ impl KnownRun {
                 }
                 Some(failure.into())
             }
-            (None, Some(code)) => self.failure_kept(code).map(Value::from),
-            (None, None) => None,
+            (None, Some(why), _) => {
+                let told = Value::from(Diagnostic::from(&why).to_json());
+                Some(failure_in(&told).into())
+            }
+            (None, None, Some(code)) => self.failure_kept(code).map(Value::from),
+            (None, None, None) => None,
         };
         self
     }
@@ -48,6 +52,16 @@ impl KnownRun {
     fn failure_kept(&self, code: &str) -> Option<Map<String, Value>> {
         let id = self.thread.as_ref()?.id.parse().ok()?;
         failure_of(&kept_end(Path::new(self.base()), &id)?, code)
+    }
+}
+
+/// Why one did not come to its end that somebody ended.
+fn stopped(known: &KnownRun) -> Option<ThreadError> {
+    let (id, is_below) = (known.id().to_owned(), known.is_below());
+    match known.state() {
+        "killed" => Some(ThreadError::Killed { id, is_below }),
+        "cancelled" => Some(ThreadError::Cancelled { id, is_below }),
+        _ => None,
     }
 }
 
@@ -89,10 +103,8 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
     if let Some(report) = known.report() {
         return Ok(RunEnd { report: report.clone() });
     }
-    match known.state() {
-        "killed" => return Err(ThreadError::Killed { id }.into()),
-        "cancelled" => return Err(ThreadError::Cancelled { id }.into()),
-        _ => {}
+    if let Some(why) = stopped(known) {
+        return Err(why.into());
     }
     let directive = known.item().strip_prefix("directive:").unwrap_or(known.item());
     let mut report = object(json!({

@@ -79,6 +79,7 @@ impl Threads<'_> {
             chain: Vec::new(),
             elapsed: begin.elapsed(),
             warnings: Vec::new(),
+            told: Vec::new(),
             trace: None,
         })?;
         self.rye.runs().run(&request, begin, sink)
@@ -97,7 +98,8 @@ impl Threads<'_> {
         }
         // A decision that comes with a person who cancels it wakes nothing.
         if how.decided.is_some() && row.status == "cancelled" {
-            return Err(ThreadError::Cancelled { id: id.to_string() }.into());
+            let (id, is_below) = (id.to_string(), row.parent.is_some());
+            return Err(ThreadError::Cancelled { id, is_below }.into());
         }
         if let Some(by) = row.continued_by {
             return Err(ThreadError::Continued { id, by }.into());

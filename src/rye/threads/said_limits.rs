@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
 use crate::report::CheckedLimit;
-use crate::thread::ThreadLimits;
+use crate::thread::{ThreadError, ThreadLimits};
+use crate::trace::{Event, LoweredLimit, Sink};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -32,11 +35,32 @@ impl SaidLimits {
     /// No more than `most`; each that is lowered is said by whoever says the most.
     pub(super) fn lower(&mut self, most: &Self) {
         for ((name, was), (_, most_of)) in self.limits.rows().into_iter().zip(most.limits.rows()) {
-            if let (true, Some(by)) = (most_of < was, most.by.get(name)) {
-                self.by.insert(name, by.clone());
+            match most.by.get(name) {
+                Some(by) if most_of < was => drop(self.by.insert(name, by.clone())),
+                None if most_of < was => drop(self.by.remove(name)),
+                _ => {}
             }
         }
         self.limits = self.limits.min(most.limits);
+    }
+
+    /// Tells of each that is less than a start asks for.
+    ///
+    /// # Errors
+    /// `thread.bad_limit`
+    pub(super) fn tell_lowered(
+        &self,
+        asked: &Map<String, Value>,
+        sink: &dyn Sink,
+    ) -> Result<(), ThreadError> {
+        let asked = self.limits.with(asked)?;
+        for ((limit, asked), (_, value)) in asked.rows().into_iter().zip(self.limits.rows()) {
+            if value < asked {
+                let by = self.by.get(limit).map_or("rye", String::as_str).to_owned();
+                sink.record(Event::LimitLowered(LoweredLimit { limit, asked, value, by }));
+            }
+        }
+        Ok(())
     }
 
     /// Each with its value and who says it.

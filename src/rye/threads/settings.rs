@@ -20,7 +20,8 @@ use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::rye::facade::Rye;
 use crate::rye::load::Loader;
 use crate::thread::{
-    Credential, HttpModel, LanguageModel, ModelName, Scripted, ThreadError, ThreadId, ThreadLimits,
+    Credential, HttpModel, LanguageModel, ModelName, Resumed, Scripted, ThreadError, ThreadId,
+    ThreadLimits,
 };
 use crate::trace::{Event, Sink};
 use crate::verify::Source;
@@ -184,6 +185,22 @@ impl ChosenModel {
     pub(super) fn tell_passed_over(&self, sink: &dyn Sink) {
         if let Some(why) = self.passed_over.clone() {
             sink.record(Event::ProviderPassedOver { item_id: self.item.clone(), why });
+        }
+    }
+
+    /// Whether anything answers what a person says to a thread that goes on.
+    ///
+    /// # Errors
+    /// `provider.script_ended` where it is a script that is at its end.
+    pub(super) fn answers(&self, resumed: &Resumed) -> Result<(), ThreadError> {
+        match &self.source {
+            ModelSource::Script(turns)
+                if resumed.message.is_some() && resumed.replayed.answers() >= turns.len() =>
+            {
+                let (provider, turns) = (self.item.clone(), turns.len());
+                Err(ThreadError::ScriptEnded { provider, turns, has_message: true })
+            }
+            ModelSource::Script(_) | ModelSource::Http(..) => Ok(()),
         }
     }
 

@@ -96,7 +96,10 @@ impl CarriedOutFor {
     /// How it failed: where somebody asked the run to stop, it was cancelled.
     pub(in crate::rye) fn told(self, failed: Failed) -> Failed {
         match self.watch.is_stopped() && failed.failure.interrupted().is_some() {
-            true => Failed { failure: ThreadError::Cancelled { id: self.run }.into(), ..failed },
+            true => {
+                let cancelled = ThreadError::Cancelled { id: self.run, is_below: false };
+                Failed { failure: cancelled.into(), ..failed }
+            }
             false => failed,
         }
     }

@@ -30,7 +30,8 @@ impl LanguageModel for Scripted {
         let (said, mut calls) = said.fold(begin, |(said, calls), more| (said + 1, calls + more));
         let Some(turn) = self.turns.get(said) else {
             let (provider, turns) = (self.provider.clone(), self.turns.len());
-            return Err(Failure::from(ThreadError::ScriptEnded { provider, turns }).into());
+            let ended = ThreadError::ScriptEnded { provider, turns, has_message: false };
+            return Err(Failure::from(ended).into());
         };
         let wanted = turn.calls.iter().map(|call| {
             calls += 1;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::client::{Client, PATIENCE};
 use crate::async_runs::{eventually, id_of, is_alive, start, tool};
 use crate::thread_waits::{asking, parent_and_child};
+use crate::thread_warned::{WARNINGS, warned, warnings};
 use crate::threads::{ONLY_ECHO, call, fork, hand_over, provider, rows, world};
 use crate::world::World;
 
@@ -143,6 +144,26 @@ fn an_agent_detaches_a_thread_waits_for_it_and_sees_what_it_did() {
 }
 
 #[test]
+fn what_whoever_starts_a_thread_is_warned_of_is_told_to_an_agent_at_each_door() {
+    let world = warned();
+    let mut client = Client::new(&world, &[]);
+    for (limits, failed) in [(json!({}), false), (json!({"turns": 1}), true)] {
+        for detached in [false, true] {
+            let asked = json!({
+                "item_id": GO, "thread": "fork", "limit_overrides": limits, "async": detached,
+            });
+            let (mut said, mut is_error) = client.call("rye_execute", asked);
+            if detached {
+                let asked = json!({"action": "wait", "thread_id": said["thread_id"]});
+                (said, is_error) = client.call("rye_thread", asked);
+            }
+            assert_eq!(is_error, failed, "{said}");
+            assert_eq!(warnings(&said), WARNINGS, "{said}");
+        }
+    }
+}
+
+#[test]
 fn whoever_waits_for_a_thread_and_wants_to_know_is_told_again_and_again_that_it_still_runs() {
     let world = slow();
     let mut client = Client::new(&world, &[]);
@@ -165,6 +186,44 @@ fn whoever_waits_for_a_thread_and_wants_to_know_is_told_again_and_again_that_it_
 }
 
 #[test]
+fn an_agent_may_shorten_an_id_as_a_person_may() {
+    let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    let [id, newest] = [(); 2].map(|()| id_of(&fork(&world, &[]).1));
+    let mut client = Client::new(&world, &[]);
+    for named in [&*id, &id[id.len() - 36..], &id[id.len() - 8..]] {
+        let asked = |action: &str| json!({"action": action, "thread_id": named});
+        let (said, is_error) = client.call("rye_thread", asked("show"));
+        assert_eq!((&said["thread_id"], is_error), (&json!(id), false), "{said}");
+        let (said, is_error) = client.call("rye_thread", asked("wait"));
+        assert_eq!((&said["thread_id"], is_error), (&json!(id), false), "{said}");
+        let (said, _) = client.call("rye_thread", asked("cancel"));
+        assert_eq!(said["data"]["thread_id"], id, "{said}");
+    }
+    for (odd, help) in [
+        (&id[id.len() - 3..], "at least four"),
+        ("acme/none", "at least four"),
+        ("acme/go", &*newest),
+    ] {
+        let (said, _) = client.call("rye_thread", json!({"action": "show", "thread_id": odd}));
+        assert_eq!(said["code"], "thread.not_found", "{said}");
+        assert!(said["help"].as_str().unwrap().contains(help), "{said}");
+    }
+}
+
+#[test]
+fn the_model_and_the_limits_of_a_thread_are_refused_to_an_agent_that_starts_none() {
+    let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    let mut client = Client::new(&world, &[]);
+    for more in [json!({"model": "general"}), json!({"limit_overrides": {"turns": 1}})] {
+        let mut asked = more;
+        asked["item_id"] = GO.into();
+        let (said, _) = client.call("rye_execute", asked);
+        assert_eq!(said["code"], "mcp.arguments", "{said}");
+        assert!(said["error"].as_str().unwrap().contains("are only for `thread: fork`"), "{said}");
+    }
+}
+
+#[test]
 fn a_thread_of_another_project_is_not_shown_to_an_agent() {
     let world = slow();
     world.write("go", "");
@@ -182,11 +241,15 @@ fn a_thread_of_another_project_is_not_shown_to_an_agent() {
     );
     client.hello();
     let project = other.display().to_string();
-    for (action, key) in [("show", "code"), ("cancel", "code"), ("wait", "code")] {
-        let asked = json!({"action": action, "thread_id": id, "project_path": project});
-        let said = client.tool("rye_thread", &asked);
-        let said = &said["structuredContent"];
-        assert_eq!(said[key], "thread.not_found", "{said}");
+    let whole = id.as_str().unwrap();
+    for named in [whole, &whole[whole.len() - 8..], "acme/go"] {
+        for action in ["show", "cancel", "wait"] {
+            let asked = json!({"action": action, "thread_id": named, "project_path": project});
+            let said = client.tool("rye_thread", &asked);
+            let said = &said["structuredContent"];
+            assert_eq!(said["code"], "thread.not_found", "{said}");
+            assert!(!said["help"].to_string().contains(whole), "{said}");
+        }
     }
     let said = client.tool("rye_thread", &json!({"action": "list", "project_path": project}));
     assert_eq!(said["structuredContent"]["threads"], json!([]), "{said}");
