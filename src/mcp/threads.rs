@@ -15,7 +15,7 @@ use crate::diagnostic::Failure;
 use crate::id::Space;
 use crate::parse::kept_json;
 use crate::rye::{KnownRun, Rye, full_run_id, listed_runs, threads_from_outside, waiting_above};
-use crate::thread::{ThreadError, duration_limit};
+use crate::thread::{THREAD_NOT_FOUND, ThreadError, duration_limit};
 
 /// The arguments of `rye_thread`.
 #[derive(Debug, Deserialize)]
@@ -52,9 +52,14 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
     };
     let threads = threads_from_outside(rye)?;
     let id = full_run_id(threads, id, |known| is_here(known, rye))?;
-    let known = threads.run(&id)?;
+    // What is near it may be of another project.
+    let not_found = || ThreadError::NotFound { id: id.clone(), near: Vec::new() };
+    let known = match threads.run(&id) {
+        Err(failure) if failure.reason() == THREAD_NOT_FOUND => return Err(not_found().into()),
+        known => known?,
+    };
     if !is_here(&known, rye) {
-        return Err(ThreadError::NotFound { id, near: Vec::new() }.into());
+        return Err(not_found().into());
     }
     match asked.action {
         Action::Wait => wait(rye, &id, asked.timeout_ms.map(Duration::from_millis)),

@@ -70,7 +70,22 @@ impl RegistryError {
     /// Whether the same question may be answered later: others hold the registry, or its disk is
     /// full or fails.
     pub(crate) fn may_pass(&self) -> bool {
-        matches!(self, Self::Sql { source, .. } if !is_broken(source))
+        match self {
+            Self::Sql { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(
+                    ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::DiskFull
+                        | ErrorCode::SystemIoFailure
+                        | ErrorCode::CannotOpen
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::OutOfMemory
+                )
+            ),
+            Self::Open { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            _ => false,
+        }
     }
 }
 

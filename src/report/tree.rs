@@ -149,13 +149,11 @@ pub(crate) fn denied_calls_text(denied: &[DeniedCall]) -> Vec<String> {
         let calls: Vec<_> = denied.iter().filter(|call| call.directive == *directive).collect();
         let items: BTreeSet<_> = calls.iter().map(|call| format!("`{}`", call.item_id)).collect();
         let needed: BTreeSet<_> = calls.iter().map(|call| needed_permission(call)).collect();
-        let grave = calls.iter().filter_map(|call| call.acknowledge);
-        let grave: BTreeSet<_> = grave.map(acknowledgement).collect();
+        // By their names, the classes that are acknowledged are in the order of how grave they are.
+        let gravest = calls.iter().filter_map(|call| call.acknowledge).max();
         let joined = |texts: BTreeSet<String>| first_named(texts.into_iter(), WARNING_SENTENCES);
-        let beside = match grave.is_empty() {
-            true => String::new(),
-            false => format!(", and beside them {}", joined(grave)),
-        };
+        let beside = gravest.map(|class| format!(", and beside them {}", acknowledgement(class)));
+        let beside = beside.unwrap_or_default();
         let were = if calls.len() == 1 { "call was" } else { "calls were" };
         format!(
             "{} {were} denied: {}; `<permissions>` of `directive:{}` would need {}{beside}",

@@ -565,9 +565,13 @@ fn sign(thread: &mut Running<'_>, status: &str, is_final: bool) -> Result<(), Fa
         "spend_micros": thread.spent.min(SAFE),
         "elapsed_ms": u64::try_from(thread.took().as_millis()).unwrap_or(u64::MAX),
     });
-    let (_, digest) = thread.record.checkpoint(status, ledger, is_final)?;
-    thread.unnoted = Some(digest);
-    Ok(())
+    let before = thread.record.newest();
+    let signed = thread.record.checkpoint(status, ledger, is_final);
+    // It may stand there though the disk did not say so.
+    if thread.record.newest() != before {
+        thread.unnoted = thread.record.newest();
+    }
+    Ok(signed.map(drop)?)
 }
 
 pub(super) fn total(usage: TokenCounts) -> u64 {

@@ -58,7 +58,8 @@ pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 pub(crate) use continuation::Continued;
 pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse};
 pub(crate) use error::{
-    CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError, see_how_far,
+    CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_NOT_FOUND, THREAD_NOT_RUNNING,
+    THREAD_STILL_RUNS, ThreadError, see_how_far,
 };
 pub(crate) use limits::ThreadLimits;
 pub(crate) use live_words::{LIVE_WORDS, LiveText, output_log};

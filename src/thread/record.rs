@@ -250,6 +250,11 @@ impl Record {
         &self.id
     }
 
+    /// The digest of the newest checkpoint's line.
+    pub(crate) fn newest(&self) -> Option<Digest> {
+        self.previous
+    }
+
     /// Writes down what the thread begins with: in `thread.json`, and as the first event.
     ///
     /// # Errors

@@ -57,6 +57,27 @@ fn a_disk_that_is_full_at_any_write_of_a_record_leaves_one_that_holds_and_goes_o
     assert!(at >= 10 && resumed > 3, "{at} {resumed}");
 }
 
+#[test]
+fn a_resume_that_cannot_open_the_record_changes_nothing_of_a_thread_that_had_ended() {
+    let world = world(&json!([hand_over(), hand_over()]), "turns=\"9\"", ONLY_ECHO);
+    let (status, told) = world.json(&GO[..4]);
+    assert_eq!(status, 0, "{told}");
+    let id = told["thread_id"].as_str().unwrap().to_owned();
+    let held = std::fs::File::open(transcript(&world, &id)).unwrap();
+    held.lock().unwrap();
+    let resume = ["thread", "resume", &*id, "once more"];
+    let (_, told) = world.json(&resume);
+    assert_eq!(told["code"], "thread.still_runs", "{told}");
+    let row = row(&world, &id);
+    assert_eq!((&row["thread_status"], &row["failure"]), (&json!("completed"), &Value::Null));
+    let (status, told) = world.json(&["thread", "wait", &id]);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    verified(&world, &id);
+    drop(held);
+    let (status, told) = world.json(&resume);
+    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+}
+
 /// The times meet each moment between the call that asks and the end of its process.
 #[test]
 fn a_cancel_that_comes_as_a_run_begins_to_wait_for_a_person_ends_it() {

@@ -117,7 +117,8 @@ fn dotted(pattern: &str) -> Option<String> {
 
 /// The fault of an action that names an item without saying of which kind it is.
 fn kind_is_missing(action: Element<'_>, pattern: &str) -> ParseFault {
-    let Some((kind, dotted)) = of_ref(pattern) else { return pattern_fault(action, pattern) };
+    let named = of_ref(pattern).filter(|_| !KINDS.contains(&pattern));
+    let Some((kind, dotted)) = named else { return pattern_fault(action, pattern) };
     let name = action.name();
     action.fault(format!(
         "`<{name}>` holds a kind or `*`, not `{pattern}`; write \

@@ -40,12 +40,12 @@ fn run() -> Option<()> {
     let _ = say_ready();
     let start = Instant::now();
     let asked = DetachedRequest::from_text(&told().ok()?)?;
-    let mut registry = Registry::open(&asked.user).ok()?;
+    let mut registry = insisting(|| Registry::open(&asked.user)).ok()?;
     // It may have been stopped, or taken for dead, while it came to be.
-    if !insisting(&mut registry, |registry| registry.detached().claim(&asked.id)).ok()? {
+    if !insisting(|| registry.detached().claim(&asked.id)).ok()? {
         return None;
     }
-    let _held = hold_signals();
+    let mut held = Some(hold_signals());
     let receipts = HeldReceipts::default();
     let (end, observers) = ended(&asked, &receipts, start);
     if end.state == "cancelled" {
@@ -56,7 +56,15 @@ fn run() -> Option<()> {
     let (report, receipts) = (end.report.to_string(), receipts.to_text());
     let (receipts, pending) = (receipts.as_deref(), end.pending.as_deref());
     let end = DetachedEnd { state, code, at: &at, report: &report, receipts, pending };
-    insisting(&mut registry, |registry| registry.detached().end(&asked.id, end)).ok()?;
+    insisting(|| {
+        let is_written = registry.detached().end(&asked.id, end);
+        if is_written.is_err() {
+            // It has done all but that, so a signal ends it from here on.
+            held = None;
+        }
+        is_written
+    })
+    .ok()?;
     // Where they cannot be written now, whoever asks how the run ended tries again.
     let _ = DueReceipts::settle(&mut registry, &asked.id);
     for (base, id) in registry.detached().forget_oldest().ok()? {

@@ -67,17 +67,13 @@ impl Launcher {
         let mut idle_since = Instant::now();
         loop {
             // Before it is read, so that nothing written in between is missed.
-            let version = insisting(&mut self.registry, |registry| registry.version())?;
-            while let Some((run, request)) =
-                insisting(&mut self.registry, |registry| registry.detached().next(&id))?
-            {
+            let version = insisting(|| self.registry.version())?;
+            while let Some((run, request)) = insisting(|| self.registry.detached().next(&id))? {
                 self.start(run, &request)?;
                 idle_since = Instant::now();
             }
             let is_idle = idle_since.elapsed() >= Duration::from_millis(LAUNCHER_IDLE_MS);
-            if is_idle
-                && insisting(&mut self.registry, |registry| registry.detached().end_launcher(&id))?
-            {
+            if is_idle && insisting(|| self.registry.detached().end_launcher(&id))? {
                 return Ok(());
             }
             // A place is free once a child ended, or somebody else wrote; whoever was killed there
@@ -85,7 +81,7 @@ impl Launcher {
             let mut looks = if is_idle { LAUNCHER_LOOKS } else { 1 };
             while looks > 0
                 && !self.a_child_ended()?
-                && insisting(&mut self.registry, |registry| registry.version())? == version
+                && insisting(|| self.registry.version())? == version
             {
                 looks -= 1;
             }
@@ -109,7 +105,7 @@ impl Launcher {
         let (at, code) = (moment(), Some(diagnostic.code.name()));
         let (state, at, report) = ("failed", &*at, &*report);
         let end = DetachedEnd { state, code, at, report, receipts: None, pending: None };
-        insisting(&mut self.registry, |registry| registry.detached().end(id, end)).map(drop)
+        insisting(|| self.registry.detached().end(id, end)).map(drop)
     }
 
     /// Waits a moment; whether a child ended meanwhile. Its output ends with it.
@@ -126,9 +122,7 @@ impl Launcher {
             match child.try_wait() {
                 Ok(None) => left.push((id, child)),
                 _ => {
-                    insisting(&mut self.registry, |registry| {
-                        registry.detached().note_never_begun(&id)
-                    })?;
+                    insisting(|| self.registry.detached().note_never_begun(&id))?;
                     self.registry.detached().note_started(&id);
                 }
             }

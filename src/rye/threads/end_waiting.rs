@@ -45,16 +45,19 @@ impl WaitingEnd<'_> {
         let Some(mut registry) = self.threads.registry()? else { return Ok(None) };
         let all = self.threads.tree(id)?.into_iter().filter_map(|(_, known)| known.thread);
         let all: Vec<ThreadRow> = all.filter(is_waiting).collect();
+        let mut ended = Ok(());
         for (at, row) in all.iter().enumerate() {
             // Those below were ended with the first, and are nobody else's.
             let Ok(row) = registry.thread(&row.id)? else { continue };
             match row.claim(&mut registry, None, None, None)? {
-                true => self.close(&mut registry, &row)?,
+                // The others end all the same.
+                true => ended = ended.and(self.close(&mut registry, &row)),
                 // It goes on elsewhere since.
                 false if at == 0 => return Ok(None),
                 false => {}
             }
         }
+        ended?;
         self.threads.run(id).map(Some)
     }
 
@@ -78,7 +81,8 @@ impl WaitingEnd<'_> {
         let last = written.as_ref().ok().and_then(Option::as_ref);
         let last = last.map(|(_, digest)| digest.to_string());
         // Without its last checkpoint it is one that was killed.
-        let status = if written.is_ok() { status } else { "killed" };
+        let (status, code) =
+            if written.is_ok() { (status, code) } else { ("killed", THREAD_KILLED.name()) };
         registry.end_thread(&row.id, status, Some(code), last.as_deref())?;
         Ok(written.map(drop)?)
     }

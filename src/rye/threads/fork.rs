@@ -37,8 +37,9 @@ use crate::rye::load::Loader;
 use crate::rye::run::{Request, warnings};
 use crate::space::Root;
 use crate::thread::{
-    Came, Continued, Conversation, Ended, Prompt, RECORD_VERSION, Record, Resumed, THREAD_RESUMED,
-    ThreadError, ThreadId, ThreadLimits, ToolTable, converse, refuse_record_links, transcript,
+    Came, Continued, Conversation, Ended, Prompt, RECORD_VERSION, Record, Resumed, THREAD_KILLED,
+    THREAD_RESUMED, ThreadError, ThreadId, ThreadLimits, ToolTable, converse, refuse_record_links,
+    transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys};
@@ -509,11 +510,15 @@ impl Prepared<'_> {
             Ok(record)
         });
         opened.map_err(|error| {
-            let failure = Failure::from(error);
-            // It is for dead again, and can be resumed later; a process that still writes it sees
-            // that. That this cannot be written down changes nothing of it.
-            let _ = registry.end_thread(id.as_str(), "killed", Some(failure.code()), None);
-            failure
+            // It is what it was, or for dead where something was written: then it can be resumed
+            // later, and a process that still writes it sees that. That this cannot be written
+            // down changes nothing of it.
+            let (status, code) = match resuming.is_untouched() {
+                true => resuming.ended_before(),
+                false => ("killed", Some(THREAD_KILLED.name())),
+            };
+            let _ = registry.end_thread(id.as_str(), status, code, None);
+            Failure::from(error)
         })
     }
 

@@ -1,5 +1,6 @@
 //! A thread that goes on where it stopped: verified, as it began, and by one process alone.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -265,6 +266,18 @@ impl Resuming {
             true => Ok(()),
             false => Err(still_runs(&self.row).into()),
         }
+    }
+
+    /// Nothing was written to the record since it was checked, of a thread that had ended.
+    pub(super) fn is_untouched(&self) -> bool {
+        let path = transcript(Path::new(&self.row.base), &self.id);
+        let is_same = |meta: fs::Metadata| meta.len() == self.record.bytes.len() as u64;
+        self.row.status != "waiting" && fs::symlink_metadata(path).is_ok_and(is_same)
+    }
+
+    /// How it had ended, and with which code.
+    pub(super) fn ended_before(&self) -> (&str, Option<&str>) {
+        (&self.row.status, self.row.code.as_deref())
     }
 
     /// The most that is configured is less now than what it had.

@@ -11,7 +11,7 @@ use crate::host::kill_tree;
 use crate::registry::{DetachedEnd, DetachedRow, ThreadRow};
 use crate::report::error_json;
 use crate::rye::facade::moment;
-use crate::thread::ThreadError;
+use crate::thread::{THREAD_NOT_RUNNING, ThreadError};
 
 /// How often one is stopped that begins to wait, or is continued, in the middle of it.
 const STOP_TRIES: usize = 4;
@@ -93,7 +93,11 @@ fn until_stopped(
         let newest = newest_of(threads, known.id())?;
         known = threads.run(&newest)?;
         if known.is_open() || known.state() == "waiting" {
-            known = stop(threads, &newest)?;
+            known = match stop(threads, &newest) {
+                // It ended by itself.
+                Err(failure) if failure.reason() == THREAD_NOT_RUNNING => threads.run(&newest)?,
+                known => known?,
+            };
         }
     }
     Ok(known)
