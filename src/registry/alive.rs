@@ -117,12 +117,20 @@ fn release_at(path: &Path) {
 /// It runs no more in this process, which lives, and that could not be written down: the lock is
 /// free and its file is left, so that whoever looks next takes it for dead.
 pub(super) fn leave(registry: &Path, id: &str) {
-    unpoisoned(HELD.lock()).remove(&place(registry, id));
+    leave_at(&place(registry, id));
 }
 
 /// The same of what this process was to start.
 pub(super) fn leave_to_start(registry: &Path, id: &str) {
-    unpoisoned(HELD.lock()).remove(&place_to_start(registry, id));
+    leave_at(&place_to_start(registry, id));
+}
+
+fn leave_at(path: &Path) {
+    if let Some(file) = unpoisoned(HELD.lock()).remove(path) {
+        // A program that is just being started has a copy of it until it is executed, which would
+        // keep the lock of a file that is only closed.
+        let _ = file.unlock();
+    }
 }
 
 /// What is registered runs no more: its process is gone, by its number, or the lock is free that it

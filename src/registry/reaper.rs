@@ -79,8 +79,6 @@ pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use crate::registry::alive::leave;
     use crate::registry::fixtures::{new, other_places};
     use crate::registry::{
@@ -262,15 +260,8 @@ mod tests {
         for name in ["start run a", &format!("start {launcher}")] {
             leave(&path, name);
         }
-        // A program that another test starts has a copy of each lock until it is executed.
-        let killed = |registry: &mut Registry, id: &str| {
-            let mut looks = 0..1_000;
-            looks.any(|_| {
-                std::thread::park_timeout(Duration::from_millis(5));
-                state(registry, id) == "killed"
-            })
-        };
-        assert!(killed(&mut registry, "a") && killed(&mut registry, "b"));
+        assert_eq!(state(&mut registry, "a"), "killed");
+        assert_eq!(state(&mut registry, "b"), "killed");
         assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
         // The run's own process has it now, whatever becomes of whoever asked.
         assert!(registry.detached().claim("c").unwrap());
@@ -278,7 +269,7 @@ mod tests {
         leave(&path, "start run c");
         assert_eq!(state(&mut registry, "c"), "running");
         leave(&path, "run c");
-        assert!(killed(&mut registry, "c"));
+        assert_eq!(state(&mut registry, "c"), "killed");
         let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
         assert_eq!(left, 0, "what is over leaves no file");
     }
