@@ -1,5 +1,24 @@
 //! How long rye waits, keeps and tries: every span of time, once. The unit is the end of the name.
 
+use std::time::Duration;
+
+/// A wait of so many milliseconds.
+///
+/// A debug build waits a fifth of it where the environment says `RYE_TEST_WAITS=short`, for tests.
+/// A release knows no such variable.
+pub(crate) fn wait_of(milliseconds: u64) -> Duration {
+    #[cfg(debug_assertions)]
+    {
+        use std::sync::LazyLock;
+        static IS_SHORT: LazyLock<bool> =
+            LazyLock::new(|| std::env::var_os("RYE_TEST_WAITS").is_some_and(|how| how == "short"));
+        if *IS_SHORT {
+            return Duration::from_millis(milliseconds / 5);
+        }
+    }
+    Duration::from_millis(milliseconds)
+}
+
 /// How far ahead of the clock a signature may be made, in seconds: clocks of two machines differ.
 pub(crate) const CLOCK_SKEW_SECONDS: i64 = 300;
 /// How long a value is checked at most where the caller sets no time, in milliseconds.

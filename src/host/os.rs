@@ -18,7 +18,7 @@ use super::persistent::{Adopting, PersistentChild, forget, note_adopting, start_
 use super::pipes::{IoRound, Pipes};
 use super::signals::Signals;
 use super::unix::{Started, reap, reset_sigchld};
-use crate::base::durations::{DRAIN_MS, TERM_GRACE_MS};
+use crate::base::durations::{DRAIN_MS, TERM_GRACE_MS, wait_of};
 use crate::base::{Digest, Digesting};
 
 /// The machine this process runs on.
@@ -265,7 +265,7 @@ impl<'a> Running<'a> {
             // `bwrap` would end at once, and the tool with it.
             true => ask_below(self.pid, signal),
         }
-        Phase::Ending(Instant::now() + Duration::from_millis(TERM_GRACE_MS))
+        Phase::Ending(Instant::now() + wait_of(TERM_GRACE_MS))
     }
 
     /// Keeps of the output what is asked for.

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
@@ -20,7 +20,7 @@ use super::os::{ask_below, own_children};
 use super::pipes::{IoRound, Pipes};
 use super::signals::{Signals, block_all_signals, forget_group, kill_group_on_signal};
 use super::unix::{Started, reap, start, wait};
-use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS};
+use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS, wait_of};
 use crate::base::limits::SWEEP_ROUNDS;
 use crate::base::sync::unpoisoned;
 
@@ -119,14 +119,12 @@ impl PersistentChild {
     /// Ends all children at once: closes their input, then sends `SIGTERM`, then kills them. A
     /// signal to this process cuts the waiting short; the signal stays pending.
     pub(crate) fn end_all(all: Vec<Self>, signals: Option<&Signals>) {
-        let close = Duration::from_millis(EXEC_CLOSE_MS);
+        let close = wait_of(EXEC_CLOSE_MS);
         for child in &all {
             child.close_input();
         }
         let mut left: Vec<Self> = all;
-        for (time, signal) in
-            [(close, Some(Signal::TERM)), (Duration::from_millis(TERM_GRACE_MS), None)]
-        {
+        for (time, signal) in [(close, Some(Signal::TERM)), (wait_of(TERM_GRACE_MS), None)] {
             let until = Instant::now() + time;
             loop {
                 left.retain(|child| !child.has_ended());

@@ -4,10 +4,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 use super::signals::{Signals, ThisThread, block_all_signals};
-use crate::base::durations::{STOP_AGAIN_MS, STOP_LOOK_MS};
+use crate::base::durations::{STOP_AGAIN_MS, STOP_LOOK_MS, wait_of};
 use crate::base::sync::unpoisoned;
 
 /// How often a thread is interrupted at the most: each wait below it takes one signal.
@@ -69,7 +68,7 @@ impl Shared {
             }
             let pause = if is_to_stop { STOP_AGAIN_MS } else { STOP_LOOK_MS };
             if !*is_over {
-                let waited = self.changed.wait_timeout(is_over, Duration::from_millis(pause));
+                let waited = self.changed.wait_timeout(is_over, wait_of(pause));
                 is_over = unpoisoned(waited).0;
             }
             if *is_over {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::failed::Failed;
 use super::paused::{SnippetRows, WaitedSnippet};
 use super::run::{PassedValues, Request};
 use super::threads::{CarriedOutFor, ThreadParent, WaitingThreads};
-use crate::base::durations::PENDING_LOOK_MS;
+use crate::base::durations::{PENDING_LOOK_MS, wait_of};
 use crate::base::standing;
 use crate::base::text::escape_line;
 #[cfg(feature = "code")]
@@ -300,9 +300,7 @@ impl Approvals<'_> {
             }
             // Its plan may be large: it is read again when there may be something else to read.
             loop {
-                if let Ok(Some(signal)) =
-                    self.rye.host().sleep(Duration::from_millis(PENDING_LOOK_MS))
-                {
+                if let Ok(Some(signal)) = self.rye.host().sleep(wait_of(PENDING_LOOK_MS)) {
                     return Ok(Err(signal));
                 }
                 if request.row.is_left() || registry.version()? != version {

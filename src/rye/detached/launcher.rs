@@ -11,7 +11,7 @@ use super::error::DetachError;
 use super::insisting::insisting;
 use super::program::{say_ready, start, told};
 use super::request::DetachedRequest;
-use crate::base::durations::{LAUNCHER_IDLE_MS, LAUNCHER_LOOK_MS};
+use crate::base::durations::{LAUNCHER_IDLE_MS, LAUNCHER_LOOK_MS, wait_of};
 use crate::diagnostic::Diagnostic;
 use crate::host::{DETACHED_RUN, Vars, lead_own_session};
 use crate::registry::{DetachedEnd, Registry, RegistryError};
@@ -113,7 +113,7 @@ impl Launcher {
         let outputs = self.children.iter().filter_map(|(_, child)| child.stdout.as_ref());
         let mut ends: Vec<PollFd<'_>> =
             outputs.map(|output| PollFd::new(output, PollFlags::HUP)).collect();
-        let look = Timespec::try_from(Duration::from_millis(LAUNCHER_LOOK_MS)).ok();
+        let look = Timespec::try_from(wait_of(LAUNCHER_LOOK_MS)).ok();
         let _ = poll(&mut ends, look.as_ref());
         drop(ends);
         let before = self.children.len();

@@ -2,14 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::life::known;
 use super::outcome::{RunEnd, end_of};
 use super::{Threads, parsed};
-use crate::base::durations::TAIL_LOOK_MS;
+use crate::base::durations::{TAIL_LOOK_MS, wait_of};
 use crate::diagnostic::Failure;
 use crate::parse::kept_json;
 use crate::thread::{LiveText, THREAD_ENDED, TranscriptLines, is_uuid};
@@ -109,7 +108,7 @@ impl Threads<'_> {
             if tell(None).is_break() {
                 return Ok(TailEnd::Left);
             }
-            let pause = Duration::from_millis(TAIL_LOOK_MS);
+            let pause = wait_of(TAIL_LOOK_MS);
             if let Ok(Some(signal)) = self.rye.host().sleep(pause) {
                 return Ok(TailEnd::Signal(signal));
             }
