@@ -1,27 +1,44 @@
 //! Builds the facade from the command line; no other file does.
 
 use std::cell::Cell;
+use std::path::PathBuf;
 
 use super::out::note;
 use super::{Common, Verb, short};
 use crate::diagnostic::Failure;
-use crate::host::Os;
-use crate::rye::{Rye, RyeBuilder};
+use crate::host::{Os, Vars};
+use crate::rye::{Rye, RyeBuilder, located};
+use crate::space::Where;
 use crate::trace::Recorder;
+
+/// The environment and the working directory of a command line.
+#[derive(Clone)]
+pub(super) enum Surroundings {
+    /// Those of this process, which serves this command line alone.
+    Process,
+    /// Those that the caller of the library names.
+    Named { vars: Vars, cwd: PathBuf },
+}
 
 /// The command line's common part, ready to build the facade when a verb needs it.
 pub(super) struct Context {
     pub(super) common: Common,
     pub(super) start: std::time::Instant,
+    surroundings: Surroundings,
     /// The verb of the line, as long as it was not said that an item has its name.
     unsaid: Cell<Option<&'static str>>,
 }
 
 impl Context {
-    pub(super) fn new(common: Common, verb: Option<&'static Verb>) -> Self {
+    pub(super) fn new(
+        common: Common,
+        verb: Option<&'static Verb>,
+        surroundings: Surroundings,
+    ) -> Self {
         // Who types `rye execute` names the item behind it.
         let verb = verb.map(|verb| verb.name).filter(|name| *name != "execute");
-        Self { common, start: std::time::Instant::now(), unsaid: Cell::new(verb) }
+        let start = std::time::Instant::now();
+        Self { common, start, surroundings, unsaid: Cell::new(verb) }
     }
 
     /// # Errors
@@ -34,14 +51,13 @@ impl Context {
     ///
     /// # Errors
     /// Those of [`Self::rye`].
-    pub(super) fn rye_in(&self, project: std::path::PathBuf) -> Result<Rye, Failure> {
-        self.builder().project(project).host(Box::new(Os::new(true))).build()
+    pub(super) fn rye_in(&self, project: PathBuf) -> Result<Rye, Failure> {
+        self.builder().project(project).host(self.host()).build()
     }
 
     /// The same for a caller that builds it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
-        // A process that serves one command may kill what its children leave behind.
-        let rye = self.builder().host(Box::new(Os::new(true))).build()?;
+        let rye = self.builder().host(self.host()).build()?;
         if let Some(verb) = self.unsaid.take()
             && let Some(item) = short::same_name(verb, &rye)
         {
@@ -57,7 +73,7 @@ impl Context {
     pub(super) fn rye_with_bundle(
         &self,
         name: crate::id::BundleName,
-        folder: std::path::PathBuf,
+        folder: PathBuf,
     ) -> Result<Rye, Failure> {
         // Dev mode is for items that somebody works on, and not for bundles.
         self.builder().strict().bundle(name, folder).build()
@@ -65,11 +81,30 @@ impl Context {
 
     /// A builder that knows where the project is.
     pub(super) fn builder(&self) -> RyeBuilder {
-        let builder = RyeBuilder::new();
+        let builder = match &self.surroundings {
+            Surroundings::Process => RyeBuilder::new(),
+            Surroundings::Named { vars, cwd } => RyeBuilder::from_vars(vars.clone()).cwd(cwd),
+        };
         match &self.common.project {
             Some(project) => builder.project(project.clone()),
             None => builder,
         }
+    }
+
+    /// Where the command line was typed, for the verb that works where no facade can be built.
+    pub(super) fn located(&self) -> Where {
+        let project = self.common.project.clone();
+        match &self.surroundings {
+            Surroundings::Process => located(project),
+            Surroundings::Named { vars, cwd } => {
+                Where { vars: vars.clone(), cwd: cwd.clone(), project }
+            }
+        }
+    }
+
+    fn host(&self) -> Box<Os> {
+        // A process that serves one command may kill what its children leave behind.
+        Box::new(Os::new(matches!(self.surroundings, Surroundings::Process)))
     }
 
     pub(super) fn recorder(&self) -> Recorder {

@@ -14,13 +14,18 @@ impl Exit {
     pub(super) const DONE: Self = Self::Status(0);
 
     pub(super) fn end(self) -> ExitCode {
+        if let Self::Signal(signal) = self {
+            // This returns only if the signal is ignored.
+            crate::host::raise(signal);
+        }
+        ExitCode::from(self.status())
+    }
+
+    /// The status of a process that ends without the signal.
+    pub(super) fn status(self) -> u8 {
         match self {
-            Self::Status(status) => ExitCode::from(status),
-            Self::Signal(signal) => {
-                crate::host::raise(signal);
-                // This is reached only if the signal is ignored.
-                ExitCode::from(6)
-            }
+            Self::Status(status) => status,
+            Self::Signal(_) => 6,
         }
     }
 }

@@ -75,13 +75,14 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
-use context::Context;
+use context::{Context, Surroundings};
 use error::CliError;
 use exit::Exit;
-use out::Out;
+use out::{Answer, Out};
 
 use crate::base::fold::{Shape, fold};
 use crate::base::text::escape_line;
+use crate::host::Vars;
 use crate::id::Kind;
 use crate::scaffold::languages;
 
@@ -338,42 +339,61 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         complete::answer(command);
     }
     let argv: Vec<OsString> = argv.into_iter().collect();
-    let CommandLine { verb, item, matches, common } = match CommandLine::read(&argv) {
+    let plain = || Out::plain(argv.iter().any(|arg| arg == "--json"));
+    let line = match CommandLine::read(&argv) {
         Ok(line) => line,
-        Err(error) => return usage(&with_tip(error, &argv), &argv),
+        Err(error) => return usage(&with_tip(error, &argv), &argv, &mut plain()).end(),
     };
-    let mut out = Out::new(&common);
-    out::logs(common.verbose);
-    let context = Context::new(common, verb.filter(|_| item.is_none()));
-    let done = match (verb, item) {
-        (None, _) => list::here(&context, &mut out),
-        (Some(verb), item) => match item.as_deref().map_or(Ok(()), short::is_no_slip) {
-            Err(slip) => Err(slip),
-            Ok(()) => match (verb.run)(&matches, &context, &mut out) {
-                Ok(done) => done.map_err(|failure| match &item {
+    let mut out = Out::new(&line.common);
+    out::logs(line.common.verbose);
+    match line.run(Surroundings::Process, &mut out) {
+        Ok(exit) => exit.end(),
+        Err(error) => usage(&error, &argv, &mut plain()).end(),
+    }
+}
+
+/// Runs a command line with `--json` in this process, which lives on; gives the exit status and the
+/// bytes for standard output.
+pub(crate) fn answer(argv: &[OsString], vars: Vars, cwd: PathBuf) -> (u8, Vec<u8>) {
+    let answer = Answer::default();
+    let mut out = Out::from(answer.clone());
+    let exit = CommandLine::read(argv)
+        .map_err(|error| with_tip(error, argv))
+        .and_then(|line| line.run(Surroundings::Named { vars, cwd }, &mut out))
+        .unwrap_or_else(|error| usage(&error, argv, &mut out));
+    (exit.status(), answer.take())
+}
+
+impl CommandLine {
+    /// Runs the verb and shows its result; an error if the verb's part of the line is invalid.
+    fn run(self, surroundings: Surroundings, out: &mut Out) -> Result<Exit, clap::Error> {
+        let Self { verb, item, matches, common } = self;
+        let context = Context::new(common, verb.filter(|_| item.is_none()), surroundings);
+        let done = match (verb, item) {
+            (None, _) => list::here(&context, out),
+            (Some(verb), item) => match item.as_deref().map_or(Ok(()), short::is_no_slip) {
+                Err(slip) => Err(slip),
+                Ok(()) => (verb.run)(&matches, &context, out)?.map_err(|failure| match &item {
                     Some(item) => short::explain(item, failure),
                     None => failure,
                 }),
-                Err(error) => return usage(&error, &argv),
             },
-        },
-    };
-    let exit = done.unwrap_or_else(|error| out.fail(&error));
-    out.end(exit).end()
+        };
+        let exit = done.unwrap_or_else(|error| out.fail(&error));
+        Ok(out.end(exit))
+    }
 }
 
 /// A command line that clap did not understand, or a question for help.
-fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
+fn usage(error: &clap::Error, argv: &[OsString], out: &mut Out) -> Exit {
     let asks = !error.use_stderr();
-    let is_json = argv.iter().any(|arg| arg == "--json");
     if let Some(word) = short::word(argv).filter(|_| !asks) {
-        let mut out = Out::plain(is_json);
         let slip = short::is_no_slip(word).err();
         let exit = out.fail(&slip.unwrap_or_else(|| short::misread(word, error)));
         out.flush();
-        return exit.end();
+        return exit;
     }
-    if !asks && is_json {
+    if !asks && out.is_json() {
         let text = error.to_string();
         // The JSON form holds the sentence and what it names; the usage is for people.
         let told = text
@@ -382,13 +402,12 @@ fn usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         let told: Vec<_> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
         let told = told.join(" ");
         let message = told.trim_start_matches("error: ");
-        let mut out = Out::plain(true);
         let exit = out.fail(&CliError::Usage { message: message.to_owned(), help: None }.into());
         out.flush();
-        return exit.end();
+        return exit;
     }
     out::usage(error);
-    if asks { ExitCode::SUCCESS } else { Exit::Status(2).end() }
+    if asks { Exit::DONE } else { Exit::Status(2) }
 }
 
 /// The same error with a tip for a common slip, such as an input of an item that is typed like an

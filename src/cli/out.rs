@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,6 +15,7 @@ use super::exit::Exit;
 use super::live::Streamed;
 use crate::base::fold::{Shape, fold};
 use crate::base::json;
+use crate::base::sync::unpoisoned;
 use crate::base::text::{escape, escape_line};
 use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::report::{Warned, error_json, error_text};
@@ -27,10 +29,30 @@ pub(super) enum Color {
     Never,
 }
 
+/// What a caller of the library is given in place of standard output.
+#[derive(Clone, Default)]
+pub(super) struct Answer(Arc<Mutex<Vec<u8>>>);
+
+impl Answer {
+    pub(super) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *unpoisoned(self.0.lock()))
+    }
+}
+
+impl Write for Answer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        unpoisoned(self.0.lock()).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Standard output and standard error, in the form that was asked for.
 pub(super) struct Out {
     json: bool,
-    stdout: BufWriter<io::Stdout>,
+    stdout: BufWriter<Box<dyn Write>>,
     paint: Paint,
     paint_err: Paint,
     to_terminal: bool,
@@ -42,6 +64,14 @@ pub(super) struct Out {
     lost: Option<io::Error>,
     /// Who reads standard output has seen enough.
     pub(super) is_closed: bool,
+}
+
+/// JSON that the caller of the library reads.
+impl From<Answer> for Out {
+    fn from(answer: Answer) -> Self {
+        let stdout = BufWriter::new(Box::new(answer) as Box<dyn Write>);
+        Self { stdout, to_terminal: false, columns: None, ..Self::plain(true) }
+    }
 }
 
 impl Out {
@@ -62,7 +92,7 @@ impl Out {
     pub(super) fn plain(json: bool) -> Self {
         Self {
             json,
-            stdout: BufWriter::new(io::stdout()),
+            stdout: BufWriter::new(Box::new(io::stdout())),
             paint: Paint(false),
             paint_err: Paint(false),
             to_terminal: is_terminal(),
@@ -248,7 +278,8 @@ impl Out {
 
 /// Notices that nobody reads standard output any more, without writing to it.
 pub(super) fn notice_closed(out: &mut Out) {
-    let mut fds = [PollFd::new(out.stdout.get_ref(), PollFlags::empty())];
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
     let asked = poll(&mut fds, Some(&Timespec::default()));
     out.is_closed |= asked.is_ok() && fds[0].revents().contains(PollFlags::ERR);
 }

@@ -383,7 +383,7 @@ fn allow_root(folder: &std::path::Path, context: &Context, out: &mut Out) -> Res
         let place = Place { path: folder.display().to_string(), ..Place::default() };
         SpaceError::Io { place, source }
     };
-    let at = crate::rye::located(context.common.project.clone());
+    let at = context.located();
     let identity = ProjectIdentity::read(&at.cwd.join(folder)).map_err(io)?;
     let user = crate::space::Spaces::find_user(&at)?.ok_or(SpaceError::NoUserSpace)?;
     let pair = crate::verify::OwnKeys::new(&user).pair()?;
