@@ -8,6 +8,9 @@
     reason = "tests say what failed"
 )]
 
+#[macro_use]
+extern crate rye_test_attribute;
+
 mod advice;
 mod async_kills;
 mod async_places;

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,8 +16,14 @@ use ed25519_dalek::{Signer, SigningKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+mod attempts;
+mod in_process;
+mod needs;
 mod terminal;
 mod users;
+
+pub use attempts::Attempt;
+pub use needs::{BASH, PYTHON, needed_by, not_run, run_test};
 
 /// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST`
 /// names, such as the static build.
@@ -73,6 +80,10 @@ pub struct World {
     env: BTreeMap<String, String>,
     /// What rye finds in the place of the machine's user database.
     users: Option<PathBuf>,
+    /// Every tool runs without a sandbox.
+    is_let_out: bool,
+    /// A snippet was written, for which rye starts itself.
+    has_snippets: AtomicBool,
 }
 
 impl World {
@@ -95,7 +106,8 @@ impl World {
         env.insert("PATH".into(), path);
         env.insert("HOME".into(), home);
         env.insert("LANG".into(), "C.UTF-8".into());
-        Self { folder, env, users: None }
+        env.insert("RYE_TEST_WAITS".into(), "short".into());
+        Self { folder, env, users: None, is_let_out: false, has_snippets: AtomicBool::default() }
     }
 
     /// The same after `rye init`: a key, an accepted project.
@@ -114,12 +126,12 @@ impl World {
         Self::of(tempfile::tempdir_in("/var/tmp").expect("a temporary folder")).set_up()
     }
 
-    fn set_up(self) -> Self {
-        let world = self;
-        let said = world.rye(&["init"]);
+    fn set_up(mut self) -> Self {
+        let said = self.answer(&["init"]);
         assert_eq!(said.status, 0, "{said:?}");
-        world.let_out();
-        world
+        self.let_out();
+        self.is_let_out = true;
+        self
     }
 
     /// Lets every tool run without a sandbox, so that a test of something else goes the same way on
@@ -132,7 +144,8 @@ impl World {
     }
 
     /// The same world where tools are held as they are for everybody.
-    pub fn held(self) -> Self {
+    pub fn held(mut self) -> Self {
+        self.is_let_out = false;
         fs::remove_file(self.home().join(".ai/config/rye/policy.yaml")).expect("a policy");
         self
     }
@@ -163,6 +176,12 @@ impl World {
 
     /// Runs rye with `--json`.
     pub fn json(&self, args: &[&str]) -> (i32, Value) {
+        let said = self.answer(args);
+        (said.status, said.json())
+    }
+
+    /// Runs rye with `--json` in a process of its own, for what is left when that ends.
+    pub fn json_of_process(&self, args: &[&str]) -> (i32, Value) {
         let said = self.rye(&[args, &["--json"]].concat());
         (said.status, said.json())
     }
@@ -180,6 +199,7 @@ impl World {
         stdin: &[u8],
         env: &[(&str, &str)],
     ) -> Said {
+        args.iter().for_each(|arg| needed_by(arg.as_bytes()));
         let mut child = self
             .rye_itself()
             .args(args)
@@ -206,6 +226,7 @@ impl World {
 
     /// A call of rye in the project, to be started by whoever wants to watch it.
     pub fn command(&self, args: &[&str]) -> Command {
+        args.iter().for_each(|arg| needed_by(arg.as_bytes()));
         let mut command = self.rye_itself();
         command.args(args).current_dir(self.project()).env_clear().envs(&self.env);
         command
@@ -213,12 +234,21 @@ impl World {
 
     /// Writes a file of the project and gives its path.
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        self.note_snippet(text.as_ref());
         write(&self.project().join(path), text.as_ref())
     }
 
     /// Writes a file below the user space's folder.
     pub fn write_home(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        self.note_snippet(text.as_ref());
         write(&self.home().join(path), text.as_ref())
+    }
+
+    fn note_snippet(&self, text: &[u8]) {
+        let names = |sign: &str| text.windows(sign.len()).any(|window| window == sign.as_bytes());
+        if ["runtimes/code", "rye_code", "rye.code"].into_iter().any(names) {
+            self.has_snippets.store(true, Ordering::Relaxed);
+        }
     }
 
     pub fn read(&self, path: &str) -> Vec<u8> {
@@ -230,7 +260,7 @@ impl World {
     pub fn signed(&self, path: &str, text: &str) -> PathBuf {
         let file = self.write(path, text);
         let item = item_of(path);
-        let said = self.rye(&["sign", &item, "--space", "project"]);
+        let said = self.answer(&["sign", &item, "--space", "project"]);
         assert_eq!(said.status, 0, "{item}: {said:?}");
         file
     }
@@ -239,7 +269,7 @@ impl World {
     #[track_caller]
     pub fn signed_home(&self, path: &str, text: &str) -> PathBuf {
         let file = self.write_home(path, text);
-        let said = self.rye(&["sign", &item_of(path), "--space", "user"]);
+        let said = self.answer(&["sign", &item_of(path), "--space", "user"]);
         assert_eq!(said.status, 0, "{path}: {said:?}");
         file
     }
@@ -257,14 +287,14 @@ impl World {
 
     /// Runs an item and gives the status and the code of its failure.
     pub fn run(&self, item: &str) -> (i32, String) {
-        let said = self.rye(&["execute", item, "--json"]);
+        let said = self.answer(&["execute", item]);
         (said.status, said.code())
     }
 
     /// The untouched fixture works.
     #[track_caller]
     pub fn works(&self, item: &str) {
-        let said = self.rye(&["execute", item, "--json"]);
+        let said = self.answer(&["execute", item]);
         assert_eq!(said.status, 0, "the fixture itself is good: {said:?}");
     }
 
@@ -273,7 +303,7 @@ impl World {
     pub fn refused(&self, item: &str, code: &str, status: i32) {
         let marker = self.project().join("marker");
         drop(fs::remove_file(&marker));
-        let said = self.rye(&["execute", item, "--json"]);
+        let said = self.answer(&["execute", item]);
         assert_eq!((said.code().as_str(), said.status), (code, status), "{said:?}");
         assert!(!marker.exists(), "it ran although it was refused");
     }
@@ -299,6 +329,7 @@ pub fn item_of(path: &str) -> String {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> PathBuf {
+    needed_by(bytes);
     fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
     fs::write(path, bytes).expect("a written file");
     path.to_owned()
@@ -323,8 +354,10 @@ pub fn python_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let script = "import sys, os; print(os.path.dirname(os.path.realpath(sys.executable)))";
-        let output = Command::new("python3").args(["-c", script]).output().expect("python3");
-        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+        let output = Command::new("python3").args(["-c", script]).output();
+        // A machine may have none: the tests that start it are not run then.
+        let said = output.map_or_else(|_| Vec::new(), |output| output.stdout);
+        PathBuf::from(String::from_utf8_lossy(&said).trim())
     })
 }
 
@@ -401,6 +434,8 @@ Say hello to {input:who}.
 impl World {
     /// Runs a script in the project, with rye on the path; standard output and error as one text.
     pub fn shell(&self, script: &str) -> String {
+        BASH.needed();
+        needed_by(script.as_bytes());
         let folder = Path::new(program()).parent().expect("a folder");
         let path = format!("{}:{}", folder.display(), self.env["PATH"]);
         let output = Command::new("bash")
@@ -437,70 +472,7 @@ impl World {
     }
 }
 
-/// What came of an attack on an item: the refusal, and what else happened, which must be nothing.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Attempt {
-    pub code: String,
-    pub status: i32,
-    /// The tool of the fixture left its marker.
-    pub ran: bool,
-    /// Files of either space that are new, gone or different.
-    pub changed: Vec<PathBuf>,
-}
-
-impl Attempt {
-    /// A refusal with this code and the status that goes with it, and nothing else.
-    pub fn refused(code: &str) -> Self {
-        let status = match code.split('.').next().unwrap_or_default() {
-            "verify" | "space" | "validate" | "key" | "sign" | "lock" => 4,
-            "id" => 3,
-            "resolve" if code == "resolve.reserved" => 4,
-            "resolve" => 3,
-            "chain" if code == "chain.executor_not_found" => 3,
-            "parse" | "chain" => 5,
-            other => panic!("no status is known for the layer `{other}`"),
-        };
-        Self { code: code.to_owned(), status, ran: false, changed: Vec::new() }
-    }
-}
-
 impl World {
-    /// Runs an item that must not run, and gives what came of it.
-    pub fn attempt(&self, item: &str) -> Attempt {
-        self.attempt_by(&["execute", item, "--json"])
-    }
-
-    /// The same with any call of rye. A call that blocks is ended, with status 124.
-    pub fn attempt_by(&self, args: &[&str]) -> Attempt {
-        let marker = self.project().join("marker");
-        drop(fs::remove_file(&marker));
-        let before = self.snapshot();
-        let said = self.rye_under(&["timeout", "10"], args);
-        let ran = marker.exists();
-        drop(fs::remove_file(&marker));
-        let after = self.snapshot();
-        let paths = before.keys().chain(after.keys());
-        let mut changed: Vec<PathBuf> =
-            paths.filter(|path| before.get(*path) != after.get(*path)).cloned().collect();
-        changed.sort();
-        changed.dedup();
-        Attempt { code: said.code(), status: said.status, ran, changed }
-    }
-
-    /// Each content of the file is refused with its code and changes nothing; put back, it runs.
-    #[track_caller]
-    pub fn refuses_each(&self, item: &str, file: &Path, rows: &[(&str, Vec<u8>, &str)]) {
-        let good = fs::read(file).expect("a file");
-        self.works(item);
-        for (what, bytes, code) in rows {
-            assert_ne!(*bytes, good, "{what}: the file is as it was");
-            fs::write(file, bytes).expect("a written file");
-            assert_eq!(self.attempt(item), Attempt::refused(code), "{what}");
-        }
-        fs::write(file, good).expect("a written file");
-        self.works(item);
-    }
-
     /// Starts rye in the project and does not wait for it.
     pub fn start(&self, args: &[&str]) -> std::process::Child {
         self.command(args)
@@ -547,23 +519,6 @@ impl World {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
-    }
-
-    /// Every file, folder and link of both spaces: kind, mode, owner, and digest or size.
-    pub fn snapshot(&self) -> BTreeMap<PathBuf, String> {
-        use std::os::unix::fs::MetadataExt;
-        let files = walkdir::WalkDir::new(self.outside()).into_iter().filter_map(Result::ok);
-        let state = |path: &Path| {
-            let stat = fs::symlink_metadata(path).expect("a file's state");
-            let content = match stat.is_file() && stat.len() < 8 << 20 {
-                true => sha256(&fs::read(path).expect("a file")),
-                // The size of a folder is the file system's own business.
-                false if stat.is_dir() => String::new(),
-                false => stat.len().to_string(),
-            };
-            format!("{:o} {} {} {content}", stat.mode(), stat.uid(), stat.gid())
-        };
-        files.map(|file| (file.path().to_owned(), state(file.path()))).collect()
     }
 }
 

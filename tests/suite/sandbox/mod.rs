@@ -1,7 +1,6 @@
 //! The sandbox (sandbox.md), each level as this machine has it.
 //!
-//! A test of a level that does not work here is reported by name in `target/tmp/not-run.txt` and on
-//! standard error, and never passes in silence: `.ci/run` shows the file.
+//! A test of a level that does not work here is listed as not run, and never passes in silence.
 
 mod battery;
 mod declared;
@@ -19,9 +18,6 @@ mod shipped;
 mod ways_out;
 mod web;
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -53,13 +49,9 @@ pub fn works(test: &str, level: &str) -> bool {
     false
 }
 
-/// Writes down by its name that a test does not run here.
+/// Lists that a test does not run at a level here.
 pub fn not_run(test: &str, level: &str, why: &str) {
-    let line = format!("not run: {test} at {level}: {why}\n");
-    eprint!("{line}");
-    let list = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-run.txt");
-    let mut list = OpenOptions::new().create(true).append(true).open(list).expect("a list");
-    list.write_all(line.as_bytes()).expect("a line");
+    crate::world::not_run(&format!("{test} at {level}"), why);
 }
 
 /// The levels that work here.

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use super::{Said, World, program, python_folder};
+use super::{PYTHON, Said, World, program, python_folder};
 
 /// What happens at the terminal.
 #[derive(Default)]
@@ -122,6 +122,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     }
 
     fn at_a_terminal(&self, typed: &Typed<'_>, args: &[&str], env: &[(&str, &str)]) -> Said {
+        PYTHON.needed();
         let script = "import fcntl, os, pty, struct, sys, termios, time
 answer, ahead, meanwhile, steps = (text.encode() for text in sys.argv[1:5])
 pid, fd = pty.fork()
