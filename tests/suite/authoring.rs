@@ -59,9 +59,9 @@ fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
             eprintln!("this Node.js runs no TypeScript: its template is verified and not run");
             continue;
         }
-        let (status, got) = world.json(&["execute", &item, "-i", "name=Ada"]);
+        let (status, got) = world.json_of_process(&["execute", &item, "-i", "name=Ada"]);
         assert_eq!((status, got["data"].to_string().as_str()), (0, want), "{got}");
-        let (status, got) = world.json(&["execute", &item]);
+        let (status, got) = world.json_of_process(&["execute", &item]);
         assert!(status == 0 && got["data"].to_string().contains("world"), "the default: {got}");
     }
 }

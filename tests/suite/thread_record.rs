@@ -520,11 +520,15 @@ fn the_tree_of_four_times_as_many_threads_takes_about_four_times_as_long() {
     );
     let took = |from: usize, to: usize| {
         db.execute(&sql, rusqlite::params![id, from, to]).unwrap();
-        let begin = std::time::Instant::now();
-        let (status, told) = world.json(&["thread", "tree", &id]);
-        let rows = told["threads"].as_array().map_or(0, Vec::len);
-        assert_eq!((status, rows), (0, to + 1), "each stands there once");
-        begin.elapsed()
+        // The quickest of three: a busy machine slows down any one of them.
+        let times = (0..3).map(|_| {
+            let begin = std::time::Instant::now();
+            let (status, told) = world.json(&["thread", "tree", &id]);
+            let rows = told["threads"].as_array().map_or(0, Vec::len);
+            assert_eq!((status, rows), (0, to + 1), "each stands there once");
+            begin.elapsed()
+        });
+        times.min().unwrap()
     };
     let (few, many) = (took(0, 1_500), took(1_500, 6_000));
     assert!(many < few * 9, "{few:?} {many:?}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{prepared, turn};
 use crate::async_runs::{eventually, is_alive};
-use crate::threads::{fork, rows};
+use crate::threads::rows;
 use crate::world::World;
 
 /// Far more than the second that a cancelled thread has, and far less than such a tool takes.
@@ -149,7 +149,9 @@ fn the_limit_of_time_gives_all_calls_one_grace_and_nothing_of_them_runs_afterwar
     for_each(|calls| {
         let world = calls.world();
         let begin = Instant::now();
-        let (status, told) = fork(&world, &["--limit", "duration_seconds=5"]);
+        let forked = ["execute", "directive:acme/go", "--thread", "fork"];
+        let limit = ["--limit", "duration_seconds=5"];
+        let (status, told) = world.json_of_process(&[&forked[..], &limit].concat());
         eprintln!("{calls:?}: ended after {:?}", begin.elapsed());
         assert_eq!((status, &told["data"]["limit"]), (4, &json!("duration_seconds")), "{told}");
         assert!(begin.elapsed() < 3 * SOON, "{calls:?}");
