@@ -202,12 +202,8 @@ fn each_is_killed_at_any_moment(kind: &Kind) {
 }
 
 #[test]
-fn whoever_asks_for_a_tool_what_runs_and_both_are_killed_at_any_moment_and_what_ran_is_recorded() {
-    each_is_killed_at_any_moment(&Kind::tool());
-}
-
-#[test]
-fn whoever_asks_for_a_thread_what_runs_and_both_are_killed_at_any_moment_and_what_ran_is_recorded()
-{
-    each_is_killed_at_any_moment(&Kind::thread());
+fn whoever_asks_what_runs_and_both_are_killed_at_any_moment_and_what_ran_is_recorded_table() {
+    for kind in [Kind::tool(), Kind::thread()] {
+        each_is_killed_at_any_moment(&kind);
+    }
 }

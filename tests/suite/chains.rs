@@ -20,7 +20,7 @@ fn runtime(next: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_dry_run_judges_everything_and_starts_nothing() {
+fn a_dry_run_says_all_that_a_run_would_do_and_starts_nothing() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world.works("tool:acme/mark");
@@ -65,15 +65,6 @@ fn a_dry_run_judges_everything_and_starts_nothing() {
     assert!(lines[3].starts_with(&format!("└─ tool:{SHELL}")), "{said:?}");
     assert!(lines[4].starts_with(&format!("   └─ tool:{EXECUTE}")), "{said:?}");
     assert!(!marker.exists(), "a dry run ran");
-    // Every refusal comes in a dry run too.
-    let file = world.write(".ai/tools/acme/mark.sh", MARKER_SH);
-    for (text, code) in
-        [(MARKER_SH.to_owned(), "verify.unsigned"), ("\0".into(), "verify.unsigned")]
-    {
-        fs::write(&file, text).unwrap();
-        let (status, got) = world.json(&["execute", "acme/mark", "--dry-run"]);
-        assert_ne!((status, &got["status"]), (0, &json!("validation_passed")), "{code}: {got}");
-    }
 }
 
 #[test]
@@ -291,25 +282,6 @@ fn every_finding_about_a_chain_is_told_together() {
         }
         world.refused("tool:acme/t", "validate.version", 4);
     }
-}
-
-#[test]
-fn a_chain_never_climbs_into_a_nearer_space() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/r.yaml", &runtime(SHELL, ""));
-    world.signed_home(".ai/tools/acme/t.sh", &tool("acme/r", ""));
-    for flags in [&[][..], &["--dry-run"]] {
-        let (status, got) = world.json(&[&["execute", "acme/t"], flags].concat());
-        assert_eq!((status, &got["code"]), (4, &json!("validate.space_order")));
-        assert_eq!(got["error"], "Chain validation failed: incompatible spaces");
-        assert_eq!(got["chain"], links(&["acme/t"]));
-    }
-    world.signed(".ai/tools/acme/t.sh", &tool("acme/r", ""));
-    world.works("tool:acme/t");
-    // From the project downwards is the right way.
-    fs::remove_file(world.project().join(".ai/tools/acme/r.yaml")).unwrap();
-    world.signed_home(".ai/tools/acme/r.yaml", &runtime(SHELL, ""));
-    world.works("tool:acme/t");
 }
 
 #[test]

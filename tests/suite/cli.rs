@@ -451,29 +451,3 @@ fn a_batch_signs_what_it_can_and_reports_each() {
     assert_eq!(sign(&["tool:zzz/**"]).0, 2);
     assert_eq!(sign(&["tool:acme/zzz"]).0, 3);
 }
-
-#[test]
-fn a_clone_with_a_key_of_its_own_runs_once_a_person_accepted_it() {
-    let author = World::new();
-    author.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    author.works("tool:acme/mark");
-    let document = author.rye(&["keys", "export", "--document", "acme build"]);
-    let world = World::empty();
-    world.write(".ai/tools/acme/mark.sh", author.read(".ai/tools/acme/mark.sh"));
-    assert_eq!(document.status, 0, "{document:?}");
-    let key = crate::world::fingerprint(&author.own_key());
-    world.write(&format!(".ai/config/keys/trusted/{key}.toml"), document.stdout);
-    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
-    world.refused("tool:acme/mark", "verify.project_not_accepted", 4);
-    let said = world.rye(&["trust", "review"]);
-    assert!(
-        said.status == 0 && said.stdout.contains(&key) && said.stdout.contains("tool:acme/mark"),
-        "{said:?}"
-    );
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
-    world.refused("tool:acme/mark", "verify.untrusted", 4);
-    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
-    world.works("tool:acme/mark");
-    assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
-    world.refused("tool:acme/mark", "verify.revoked", 4);
-}

@@ -135,17 +135,6 @@ fn a_proposal_says_whence_its_name_is_and_no_clone_names_you() {
 }
 
 #[test]
-fn a_folder_outside_of_a_project_names_init() {
-    let world = world();
-    let outside = world.outside().join("elsewhere");
-    std::fs::create_dir_all(&outside).unwrap();
-    let said = world.rye_in(&outside, &["sign", "."], b"");
-    assert!(said.stderr.contains("rye init"), "{said:?}");
-    let help = world.rye(&["init", "--help"]).stdout;
-    assert!(help.contains("at a terminal"), "{help}");
-}
-
-#[test]
 fn signing_what_the_lock_lists_by_another_signer_names_the_update() {
     let world = world();
     world.shell("git init -q .");

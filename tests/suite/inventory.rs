@@ -109,19 +109,6 @@ fn each_component_has_a_name_of_its_own_and_each_dependency_names_a_component() 
 }
 
 #[test]
-fn what_is_refused_stands_in_the_inventory_with_its_code() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/good.sh", MARKER_SH);
-    world.write(".ai/tools/acme/bare.sh", MARKER_SH);
-    let path = world.signed(".ai/tools/acme/later.sh", MARKER_SH);
-    fs::write(&path, fs::read_to_string(&path).unwrap() + "echo more\n").unwrap();
-    let got = inventory(&world, &[]);
-    assert_eq!(property(component(&got, "tool:acme/bare"), "rye:code"), "verify.unsigned");
-    assert_eq!(property(component(&got, "tool:acme/later"), "rye:code"), "verify.altered");
-    assert_eq!(property(component(&got, "tool:acme/good"), "rye:standing"), "signed by you");
-}
-
-#[test]
 fn an_inventory_in_json_stands_in_the_one_shape_and_none_is_made_without_a_project() {
     let world = World::new();
     world.signed(".ai/tools/acme/good.sh", MARKER_SH);

@@ -198,29 +198,6 @@ fn list_and_show_say_what_is_there() {
 }
 
 #[test]
-fn a_private_key_that_others_can_read_is_refused_with_the_mend() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
-    world.works(ITEM);
-    let private = folder(&world).join("private_key.pem");
-    let mend = format!("chmod 600 {}", private.display());
-    for open in [0o644, 0o640, 0o604, 0o620, 0o601] {
-        fs::set_permissions(&private, fs::Permissions::from_mode(open)).unwrap();
-        for verb in [&["sign", ITEM][..], &["keys", "show"], &["keys", "rotate"]] {
-            let said = world.rye(&[verb, &["--json"][..]].concat());
-            assert_eq!((said.code().as_str(), said.status), ("key.permissions", 4), "{verb:?}");
-            assert!(said.stdout.contains(&mend), "{verb:?} {said:?}");
-        }
-        // Whoever else has the key could have signed what would run.
-        let said = world.rye(&["execute", ITEM]);
-        assert_eq!(said.status, 4, "{open:o} {said:?}");
-        assert!(said.stderr.contains(&mend), "{open:o} {said:?}");
-    }
-    fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
-    world.works(ITEM);
-}
-
-#[test]
 fn a_machine_with_the_public_half_alone_verifies_and_cannot_sign() {
     let world = World::new();
     world.signed(FILE, MARKER_SH);

@@ -335,15 +335,6 @@ fn a_tool_that_fails_is_not_learned_from_in_full_and_nothing_is_written() {
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
-#[test]
-fn what_is_not_signed_is_not_run() {
-    let world = World::new();
-    world.write(".ai/tools/pack.sh", PACK_SH);
-    let said = world.rye(&["learn", "pack"]);
-    assert_eq!((said.status, said.code().as_str()), (4, "verify.unsigned"), "{said:?}");
-    assert!(!world.project().join("packed").exists());
-}
-
 #[cfg(feature = "http")]
 #[test]
 fn what_is_no_process_is_not_even_asked() {

@@ -450,13 +450,6 @@ fn a_lock_that_cannot_be_written_is_left_as_it_was() {
     assert_eq!(world.rye(&["lock"]).status, 0);
 }
 
-#[test]
-fn where_there_is_no_project_there_is_no_lock() {
-    let Some(world) = World::new().at_home() else { return };
-    let said = world.rye_in(&world.home(), &["lock", "tool:rye/bash"], b"");
-    assert_eq!((said.code().as_str(), said.status), ("space.no_project", 4), "{said:?}");
-}
-
 const API: &str = ".ai/config/acme/api.yaml";
 
 /// A locked project whose tool takes config of its own space and the system's.

@@ -36,6 +36,7 @@ mod config;
 mod daily;
 mod dev;
 mod directives;
+mod doors;
 mod evals;
 mod exec;
 mod faults;

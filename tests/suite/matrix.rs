@@ -126,19 +126,15 @@ fn h04_a_tool_runs_detached_in_the_last_of_the_sixteen_cells() {
 }
 
 #[test]
-fn h04_a_named_remote_is_a_remote() {
+fn h04_the_cells_beyond_the_sixteen_table() {
     check(&[
+        // A named remote is a remote.
         (DIRECTIVE, cell("remote:build", "fork"), "matrix.not_built"),
         (DIRECTIVE, cell("remote:build", "inline"), "matrix.directive_remote_inline"),
         (TOOL, cell("remote:build", "fork"), "matrix.tool_fork"),
         (TOOL, detached("remote:build", "inline"), "matrix.not_built"),
         (KNOWLEDGE, cell("remote:build", "inline"), "matrix.not_executable"),
-    ]);
-}
-
-#[test]
-fn h04_a_dry_run_is_local_and_attached() {
-    check(&[
+        // A dry run is local and attached.
         (TOOL, dry("local", "inline"), ""),
         (DIRECTIVE, dry("local", "inline"), ""),
         // All but the start, so it is told what a start is told.
@@ -153,12 +149,7 @@ fn h04_a_dry_run_is_local_and_attached() {
         (TOOL, Cell { dry_run: true, ..detached("local", "fork") }, "matrix.async_dry_run"),
         (DIRECTIVE, Cell { dry_run: true, ..detached("local", "fork") }, "matrix.async_dry_run"),
         (DIRECTIVE, Cell { dry_run: true, ..detached("local", "inline") }, "matrix.async_dry_run"),
-    ]);
-}
-
-#[test]
-fn h04_an_empty_remote_and_words_that_are_none() {
-    check(&[
+        // An empty remote, and words that are none.
         (TOOL, cell("remote:", "inline"), "matrix.empty_remote"),
         (TOOL, cell("remote: ", "inline"), "matrix.empty_remote"),
         (DIRECTIVE, cell("remote:\t", "fork"), "matrix.empty_remote"),
@@ -172,12 +163,7 @@ fn h04_an_empty_remote_and_words_that_are_none() {
         (TOOL, cell("local", ""), "matrix.unknown_word"),
         (TOOL, cell("local", "FORK"), "matrix.unknown_word"),
         (DIRECTIVE, cell("local", "inline,fork"), "matrix.unknown_word"),
-    ]);
-}
-
-#[test]
-fn h04_knowledge_is_shown_in_one_cell_and_config_in_none() {
-    check(&[
+        // Knowledge is shown in one cell, and config in none.
         (KNOWLEDGE, cell("local", "inline"), ""),
         (KNOWLEDGE, cell("local", "fork"), "matrix.not_executable"),
         (KNOWLEDGE, cell("remote", "inline"), "matrix.not_executable"),
@@ -191,6 +177,11 @@ fn h04_knowledge_is_shown_in_one_cell_and_config_in_none() {
         (CONFIG, cell("remote", "fork"), "matrix.not_executable"),
         (CONFIG, detached("local", "inline"), "matrix.not_executable"),
         (CONFIG, dry("local", "inline"), "matrix.not_executable"),
+        // A plain id is judged by the kind that answers it.
+        ("acme/mark", cell("local", "fork"), "matrix.tool_fork"),
+        ("acme/greet", cell("remote", "inline"), "matrix.directive_remote_inline"),
+        ("acme/greet", detached("local", "inline"), "matrix.directive_async_inline"),
+        ("acme/greet", cell("local", "inline"), ""),
     ]);
 }
 
@@ -219,19 +210,6 @@ fn h04_the_check_comes_before_the_item_is_looked_up() {
     world.write(".ai/tools/acme/mark.sh", MARKER_SH);
     let (code, status, _) = cell("local", "fork").run(&world, TOOL);
     assert_eq!((code.as_str(), status), ("matrix.tool_fork", 4));
-}
-
-#[test]
-fn h04_a_plain_id_is_judged_by_the_kind_that_answers_it() {
-    check(&[
-        ("acme/mark", cell("local", "fork"), "matrix.tool_fork"),
-        ("acme/greet", cell("remote", "inline"), "matrix.directive_remote_inline"),
-        ("acme/greet", detached("local", "inline"), "matrix.directive_async_inline"),
-        ("acme/greet", cell("local", "inline"), ""),
-    ]);
-    let world = world();
-    let (code, status, _) = cell("local", "inline").run(&world, "acme/mark");
-    assert_eq!((code.as_str(), status), ("", 0));
 }
 
 #[test]
@@ -275,16 +253,6 @@ fn h04_a_refusal_is_one_object_in_the_one_form() {
     let said = world.rye(&["execute", TOOL, "--thread", "fork"]);
     assert_eq!((said.status, said.stdout.as_str()), (4, ""));
     assert!(said.stderr.starts_with("error[matrix.tool_fork]: "), "{said:?}");
-}
-
-#[test]
-fn h04_a_refusal_is_an_event_too() {
-    let world = world();
-    let said = world.rye(&["execute", TOOL, "--thread", "fork", "--trace", "--json"]);
-    let trace = &said.json()["trace"];
-    assert_eq!(trace.as_array().unwrap().len(), 1, "{trace}");
-    assert_eq!(trace[0]["step"], "refused");
-    assert_eq!(trace[0]["code"], "matrix.tool_fork");
 }
 
 #[test]

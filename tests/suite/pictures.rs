@@ -113,20 +113,6 @@ fn what_is_refused_is_drawn_with_its_code_and_stops_nothing() {
 }
 
 #[test]
-fn in_a_project_that_nobody_accepted_everything_of_it_is_refused_and_nothing_is_run() {
-    let author = World::new();
-    author.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    let text = author.read(".ai/tools/acme/mark.sh");
-    let world = World::empty();
-    world.write(".ai/tools/acme/mark.sh", text);
-    let (status, got) = world.json(&["graph", "--all", "--space", "project"]);
-    let codes: Vec<_> =
-        got["nodes"].as_array().unwrap().iter().map(|n| n["code"].as_str()).collect();
-    assert_eq!((status, codes), (0, vec![Some("verify.project_not_accepted")]), "{got}");
-    assert!(!world.project().join("marker").exists());
-}
-
-#[test]
 fn in_the_graph_of_everything_what_is_shared_stands_once() {
     let world = world();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);

@@ -505,16 +505,6 @@ fn only_a_tool_has_a_plan_and_a_receipt() {
 }
 
 #[test]
-fn planning_starts_nothing_and_refuses_what_a_run_would() {
-    let world = world();
-    drop(fs::remove_file(marker(&world)));
-    plan(&world, &[]);
-    assert!(!marker(&world).exists());
-    fs::write(world.project().join(".ai/tools/acme/mark.sh"), MARKER_SH).unwrap();
-    assert_eq!(world.rye(&["plan", ITEM]).code(), "verify.unsigned");
-}
-
-#[test]
 fn a_plan_of_a_tool_of_several_files_names_each_and_the_config_that_it_is_given() {
     let world = World::new();
     crate::files::package(&world);

@@ -1,7 +1,6 @@
 //! Promises that were broken once, each with the way it was broken.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
@@ -46,31 +45,6 @@ fn the_file_tools_keep_off_signing_keys_wherever_they_lie() {
 }
 
 #[test]
-fn a_file_of_the_project_that_no_signature_covers_is_not_run() {
-    let world = World::new();
-    let script = world.write("build.sh", "#!/bin/sh\n: > marker\n");
-    let tool = |config: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\nconfig: {config}\n"
-        )
-    };
-    world.signed(".ai/tools/fine.yaml", &tool("{command: /bin/true, args: [words]}"));
-    world.works("tool:fine");
-    symlink(&script, world.outside().join("link.sh")).unwrap();
-    let outside = world.outside().join("link.sh");
-    for (name, config) in [
-        ("command", "{command: ./build.sh}".to_owned()),
-        ("argument", "{command: /bin/sh, args: [build.sh]}".into()),
-        ("whole", format!("{{command: /bin/sh, args: ['{}']}}", script.display())),
-        ("link", format!("{{command: /bin/sh, args: ['{}']}}", outside.display())),
-    ] {
-        fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        world.signed(&format!(".ai/tools/{name}.yaml"), &tool(&config));
-        world.refused(&format!("tool:{name}"), "plan.unverified_program", 6);
-    }
-}
-
-#[test]
 fn a_folder_that_is_not_there_is_told_by_the_dry_run() {
     let world = World::new();
     let config = "{command: pwd, cwd: sub}";
@@ -101,18 +75,6 @@ fn a_process_that_was_there_before_is_not_swept_away() {
 }
 
 #[test]
-fn a_test_spec_is_no_item_for_any_door_and_other_names_are_items_for_all() {
-    let world = World::new();
-    let spec = "executor_id: rye/core/runtimes/shell/script\n";
-    world.write(".ai/tools/acme/x.test.yaml", spec);
-    assert_eq!(world.rye(&["sign", "acme/x.test"]).code(), "resolve.not_found");
-    world.signed(".ai/tools/acme/y.test.sh", MARKER_SH);
-    world.works("tool:acme/y.test");
-    let (_, listed) = world.json(&["list", "acme/"]);
-    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
-}
-
-#[test]
 fn one_file_that_cannot_be_used_does_not_stop_a_batch() {
     let world = World::new();
     for path in ["a.sh", "twin.sh", "twin.rb", "z.sh"] {
@@ -138,17 +100,6 @@ fn a_run_is_remembered_although_a_child_forgets_its_name() {
         MARKER_SH.as_bytes(),
         "it was signed unasked"
     );
-}
-
-#[test]
-fn a_project_that_a_revoked_own_key_accepted_is_not_accepted() {
-    let world = World::new();
-    let accepted = |world: &World| world.json(&["trust", "review"]).1["accepted"].clone();
-    assert_eq!(accepted(&world), json!(true));
-    let (_, keys) = world.json(&["keys", "show"]);
-    let own = keys["fingerprint"].as_str().unwrap();
-    assert_eq!(world.rye(&["trust", "revoke", own, "--yes"]).status, 0);
-    assert_eq!(accepted(&world), json!(false));
 }
 
 #[test]

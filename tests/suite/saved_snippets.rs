@@ -180,20 +180,12 @@ fn it_reaches_what_its_header_lists_and_never_more_than_its_caller() {
 }
 
 #[test]
-fn a_changed_file_and_one_that_nobody_trusts_are_refused_and_hooks_are_asked() {
+fn hooks_are_asked_about_it_and_its_calls_and_what_the_lock_does_not_list_is_not_called() {
     let world = world();
     let text = snippet(&["tool:acme/echo"], "__out = await tools.acme.echo({n: 1})");
-    let path = ".ai/tools/acme/one.js";
-    world.signed(path, &text);
+    world.signed(".ai/tools/acme/one.js", &text);
     assert_eq!(world.json(&["run", "acme/one"]).1["data"], json!({"n": 1}));
     assert!(ran(&world));
-    let signed = String::from_utf8(world.read(path)).unwrap();
-    world.write(path, signed.replace("n: 1", "n: 2"));
-    world.refused("acme/one", "verify.altered", 4);
-    world.write(path, &text);
-    world.refused("acme/one", "verify.unsigned", 4);
-    assert!(!ran(&world));
-    world.write(path, &signed);
     // A hook is asked about the snippet and about its call.
     let keeps = "line=$(cat); echo \"$line\" >>\"$RYE_PROJECT/sent\"; echo '{\"allow\":true}'";
     hook(&world, "guard", "phases: [before_execution]\n", keeps);

@@ -172,6 +172,7 @@ fn a_key_and_an_accepted_folder_make_no_project_of_a_folder_without_items() {
         &["verify", "--ci"],
         &["verify", "--locked"],
         &["trust", "add", &public, "--in", "."],
+        &["sign", "."],
     ] {
         let said = world.rye_in(&empty, args, b"");
         let found = (said.code(), said.status);

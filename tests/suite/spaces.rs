@@ -164,6 +164,8 @@ fn why_names_the_rule_that_refused_and_the_document_that_admits() {
         "path": format!(".ai/config/keys/trusted/{print}.toml"), "owner": "friend", "fingerprint": print,
     });
     assert_eq!(said["copies"][0]["trust_document"], want);
+    let text = world.rye(&["why", NOTE]).stdout;
+    assert!(text.contains(want["path"].as_str().unwrap()), "{text}");
     fails(&world, &["why", "knowledge:acme/nothing"], 3, "resolve.not_found");
 }
 

@@ -264,6 +264,9 @@ fn a_spec_is_no_item_for_any_verb() {
     assert_eq!(ids, ["tool:acme/echo"]);
     assert_eq!(world.run("tool:acme/echo.test"), (3, "resolve.not_found".into()));
     assert_eq!(world.rye(&["sign", "tool:acme/echo.test"]).code(), "resolve.not_found");
+    // Another extension makes an item of such a name.
+    world.signed(".ai/tools/acme/mark.test.sh", MARKER_SH);
+    world.works("tool:acme/mark.test");
     let spec = world.read(".ai/tools/acme/echo.test.yaml");
     let said = world.rye(&["sign", "--all"]);
     assert_eq!(said.status, 0, "{said:?}");

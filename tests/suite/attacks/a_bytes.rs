@@ -134,40 +134,20 @@ fn a01_every_flipped_bit_of_a_python_tool_is_refused() {
 }
 
 #[test]
-fn a01_every_flipped_bit_of_a_javascript_tool_is_refused() {
-    every_flipped_bit_is_refused("tool", "js", "const __version__ = '1.0.0';\n");
-}
-
-#[test]
-fn a01_every_flipped_bit_of_a_shell_tool_is_refused() {
-    let text = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# ///\n: > marker\n";
-    every_flipped_bit_is_refused("tool", "sh", text);
-}
-
-#[test]
-fn a01_every_flipped_bit_of_a_yaml_tool_is_refused() {
-    every_flipped_bit_is_refused("tool", "yaml", "version: \"1.0.0\"\nexecutor_id: a/b\n");
-}
-
-#[test]
-fn a01_every_flipped_bit_of_a_toml_tool_is_refused() {
-    every_flipped_bit_is_refused("tool", "toml", "version = \"1.0.0\"\nexecutor_id = \"a/b\"\n");
-}
-
-#[test]
-fn a01_every_flipped_bit_of_a_directive_is_refused() {
-    let text = "# A\n\n```xml\n<directive name=\"a\" version=\"1.0.0\"/>\n```\nDo.\n";
-    every_flipped_bit_is_refused("directive", "md", text);
-}
-
-#[test]
-fn a01_every_flipped_bit_of_knowledge_is_refused() {
-    every_flipped_bit_is_refused("knowledge", "md", "---\ntitle: A\n---\nRead.\n");
-}
-
-#[test]
-fn a01_every_flipped_bit_of_a_users_config_is_refused() {
-    every_flipped_bit_is_refused("config", "toml", "[a]\nb = 1\n");
+fn a01_every_flipped_bit_of_every_other_kind_of_file_is_refused_table() {
+    let shell = "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# ///\n: > marker\n";
+    let directive = "# A\n\n```xml\n<directive name=\"a\" version=\"1.0.0\"/>\n```\nDo.\n";
+    for (kind, ext, text) in [
+        ("tool", "js", "const __version__ = '1.0.0';\n"),
+        ("tool", "sh", shell),
+        ("tool", "yaml", "version: \"1.0.0\"\nexecutor_id: a/b\n"),
+        ("tool", "toml", "version = \"1.0.0\"\nexecutor_id = \"a/b\"\n"),
+        ("directive", "md", directive),
+        ("knowledge", "md", "---\ntitle: A\n---\nRead.\n"),
+        ("config", "toml", "[a]\nb = 1\n"),
+    ] {
+        every_flipped_bit_is_refused(kind, ext, text);
+    }
 }
 
 #[test]

@@ -217,7 +217,14 @@ fn c05_a_private_key_that_others_can_read_is_refused_with_the_mend() {
     world.works(ITEM);
     for mode in [0o644, 0o640, 0o604, 0o660, 0o620, 0o601] {
         fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
-        for args in [&["sign", ITEM][..], &["sign", "--all"], &["keys", "export"], &["init"]] {
+        for args in [
+            &["sign", ITEM][..],
+            &["sign", "--all"],
+            &["keys", "export"],
+            &["keys", "show"],
+            &["keys", "rotate"],
+            &["init"],
+        ] {
             let attempt = world.attempt_by(args);
             assert_eq!(attempt, Attempt::refused("key.permissions"), "{mode:o} {args:?}");
             let said = world.rye(args);

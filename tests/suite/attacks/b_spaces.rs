@@ -9,6 +9,7 @@ use ed25519_dalek::pkcs8::EncodePublicKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use serde_json::json;
 
+use crate::keys::others::{put_home, stranger, trust};
 use crate::world::{Attempt, MARKER_SH, World, line, seconds_from_now};
 
 pub(super) const ITEM: &str = "tool:acme/mark";
@@ -206,6 +207,15 @@ fn b04_a_copy_of_a_reserved_item_is_refused_unless_it_is_the_same() {
         assert_eq!(world.attempt("tool:rye/own"), Attempt::refused("resolve.reserved"), "{space}");
         let sign = world.attempt_by(&["sign", "tool:rye/own", "--space", space]);
         assert_eq!(sign, Attempt::refused("sign.reserved"), "{space}");
+        let mine = line(
+            &world.own_key(),
+            "tool:rye/own",
+            "yaml",
+            crate::world::AT,
+            b"version: \"1.0.0\"\n",
+        );
+        fs::write(&own, format!("# {mine}\nversion: \"1.0.0\"\n")).unwrap();
+        assert_eq!(world.attempt("tool:rye/own"), Attempt::refused("resolve.reserved"), "{space}");
         fs::remove_file(own).unwrap();
         world.works(ITEM);
     }
@@ -225,6 +235,16 @@ fn b04_only_the_users_own_policy_lets_a_copy_in_and_only_the_users_copy() {
     let own = world.write_home(".ai/config/rye/policy.yaml", policy);
     assert_eq!(world.attempt(item), refused, "an unsigned policy");
     fs::remove_file(theirs).unwrap();
+    let friend = stranger(1);
+    trust(&world, &friend, &["--items", "*:**"]);
+    let path = ".ai/config/rye/policy.yaml";
+    put_home(&world, &friend, path, policy);
+    assert_eq!(world.attempt(item), refused, "a friend's policy");
+    for other in ["allow_shadow: [\"rye/over\", \"rye/*\"]\n", "allow_shadow: rye/overview\n"] {
+        put_home(&world, &world.own_key(), path, other);
+        assert_eq!(world.attempt(item), refused, "{other}");
+    }
+    world.write_home(path, policy);
     let said = world.rye(&["sign", "config:rye/policy", "--space", "user"]);
     assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(world.attempt(item), Attempt::refused("verify.unsigned"), "it must be signed");
@@ -257,6 +277,8 @@ fn b06_a_users_tool_never_picks_up_a_projects_runtime() {
     world.works(ITEM);
     fs::remove_file(near).unwrap();
     world.signed_home(".ai/tools/acme/mark.sh", &tool);
+    let dry = world.attempt_by(&["execute", ITEM, "--dry-run", "--json"]);
+    assert_eq!(dry, Attempt::refused("validate.space_order"));
     assert_eq!(world.attempt(ITEM), Attempt::refused("validate.space_order"));
     let (_, said) = world.json(&["execute", ITEM]);
     let error = said["error"].as_str().unwrap();
@@ -264,6 +286,14 @@ fn b06_a_users_tool_never_picks_up_a_projects_runtime() {
     assert_eq!(said["chain"], json!(["tool:acme/mark"]));
     world.signed_home(".ai/tools/acme/run.yaml", &runtime("bash"));
     world.works(ITEM);
+    // From the project downwards is the right way.
+    let copy = world.signed(".ai/tools/acme/mark.sh", &tool);
+    fs::rename(world.project().join(".ai/tools/acme/run.yaml"), world.outside().join("run"))
+        .unwrap();
+    world.works(ITEM);
+    fs::rename(world.outside().join("run"), world.project().join(".ai/tools/acme/run.yaml"))
+        .unwrap();
+    fs::remove_file(copy).unwrap();
     let (_, said) = world.json(&["verify", ITEM]);
     let spaces: Vec<_> = said["items"][0]["chain_details"].as_array().unwrap().iter().collect();
     let spaces: Vec<_> = spaces.iter().map(|link| link["space"].as_str().unwrap()).collect();
@@ -432,6 +462,15 @@ fn b08_a_project_that_others_own_or_can_write_is_not_used_until_allowed() {
             refused_until_allowed(&world, &what, &|| give(1234), &|| give(0));
         }
     }
+    // It is said of a folder, not of its name.
+    mode(&project, 0o777);
+    assert_eq!(world.rye(&["trust", "allow-root", "."]).status, 0);
+    world.works(ITEM);
+    let (old, path) = (world.outside().join("formerly"), ".ai/tools/acme/mark.sh");
+    fs::rename(&project, &old).unwrap();
+    world.write(path, fs::read(old.join(path)).unwrap());
+    mode(&project, 0o777);
+    assert_eq!(called(&world, &project, &[]), (4, "space.foreign_owner".into()));
 }
 
 #[test]

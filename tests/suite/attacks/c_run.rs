@@ -245,6 +245,8 @@ fn c10_a_command_or_an_argument_that_no_signature_covers_is_refused() {
         fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     let absolute = world.project().join("x").display().to_string();
+    let link = world.outside().join("link.sh");
+    std::os::unix::fs::symlink(&absolute, &link).unwrap();
     world.signed(".ai/tools/acme/run.yaml", &native("command: 'true'"));
     world.works("tool:acme/run");
     for config in [
@@ -255,6 +257,8 @@ fn c10_a_command_or_an_argument_that_no_signature_covers_is_refused() {
         "command: sh, args: [.ai/tools/acme/x.sh.txt]".into(),
         "command: sh, args: ['{project_path}/x']".into(),
         "command: sh, args: ['{item_dir}/x.sh.txt']".into(),
+        format!("command: sh, args: ['{absolute}']"),
+        format!("command: sh, args: ['{}']", link.display()),
     ] {
         world.signed(".ai/tools/acme/run.yaml", &native(&config));
         assert_eq!(world.attempt("tool:acme/run"), refused("plan.unverified_program"), "{config}");

@@ -180,6 +180,14 @@ fn d03_a_key_that_you_revoked_and_never_trusted_is_revoked_in_every_verb() {
     let mut items = review["items"].as_array().unwrap().iter();
     let evil = items.find(|item| item["item_id"] == ITEM).unwrap();
     assert_eq!(evil["signer_is"], "revoked", "{review}");
+    // Nor is it accepted where it is proposed.
+    world.write(&trusted(&signer), document(&signer, "acme build", ""));
+    let before = standing(&world);
+    for verb in ["accept", "add"] {
+        let said = world.rye(&["trust", verb, &fingerprint(&signer), "--json"]);
+        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{verb} {said:?}");
+    }
+    assert_eq!(standing(&world), before);
     // Dev mode forgives a stranger's signature, and no revoked one.
     let env = [("RYE_DEV_MODE", "1")];
     let said = world.rye_env(&world.project(), &["execute", ITEM, "--json"], b"", &env);

@@ -143,33 +143,6 @@ fn no_check_passes_while_file_types_cannot_be_read() {
 }
 
 #[test]
-fn a_reserved_id_is_shadowed_only_by_a_policy_of_your_own() {
-    let friend = stranger(1);
-    let text = reserved();
-    for how in ["nobody", "the project", "a friend", "no signature", "other ids", "nonsense"] {
-        let world = World::new();
-        let own = world.own_key();
-        trust(&world, &friend, &["--items", "*:**"]);
-        put_home(&world, &own, ".ai/tools/rye/mine.sh", &text);
-        match how {
-            "nobody" => {}
-            "the project" => drop(put(&world, &own, POLICY, SHADOW)),
-            "a friend" => drop(put_home(&world, &friend, POLICY, SHADOW)),
-            "no signature" => drop(world.write_home(POLICY, SHADOW)),
-            "other ids" => {
-                let other = "allow_shadow: [\"rye/min\", \"rye/*\", \"tool:rye/mine\"]\n";
-                drop(put_home(&world, &own, POLICY, other));
-            }
-            _ => drop(put_home(&world, &own, POLICY, "allow_shadow: rye/mine\n")),
-        }
-        refused_and_unchanged(&world, "tool:rye/mine", "resolve.reserved");
-        world.signed_home(POLICY, SHADOW);
-        drop(fs::remove_file(world.project().join(POLICY)));
-        world.works("tool:rye/mine");
-    }
-}
-
-#[test]
 fn a_policy_lets_you_sign_what_it_lists_in_your_space_and_no_more() {
     let world = World::new();
     let text = reserved();
@@ -197,20 +170,13 @@ fn what_you_said_in_your_space_stays_said_when_you_rotate_your_key() {
     put_home(&world, &own, POLICY, SHADOW);
     put_home(&world, &own, ".ai/tools/rye/mine.sh", &reserved());
     world.works("tool:rye/mine");
-    let said = world.rye(&["keys", "rotate"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    let said = world.rye(&["sign", "tool:rye/mine", "--space", "user"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    world.works("tool:rye/mine");
-}
-
-#[test]
-fn file_types_survive_a_rotation() {
-    let world = World::new();
-    put_home(&world, &world.own_key(), TYPES, TYPE);
+    put_home(&world, &own, TYPES, TYPE);
     put_tool(&world);
     world.works(ITEM);
     let said = world.rye(&["keys", "rotate"]);
     assert_eq!(said.status, 0, "{said:?}");
     world.works(ITEM);
+    let said = world.rye(&["sign", "tool:rye/mine", "--space", "user"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    world.works("tool:rye/mine");
 }

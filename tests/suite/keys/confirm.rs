@@ -146,27 +146,6 @@ fn looking_asks_nobody() {
 }
 
 #[test]
-fn the_digest_that_yes_shows_is_the_one_that_the_line_will_carry() {
-    let world = world();
-    let file = world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    let said = world.rye_below_a_run(&["sign", ITEM, "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    let digest = sha256(MARKER_SH.as_bytes());
-    assert!(fs::read_to_string(file).unwrap().contains(&digest));
-    assert!(said.stderr.contains(&digest), "{said:?}");
-}
-
-#[test]
-fn a_person_who_types_the_command_has_said_what_they_want() {
-    let world = world();
-    for verb in [&["sign", ITEM][..], &["trust", "add", "../key.pem"], &["keys", "rotate"]] {
-        let said = world.rye(verb);
-        assert_eq!(said.status, 0, "{verb:?}: {said:?}");
-        assert!(!said.stderr.contains("--yes"), "{verb:?}: {said:?}");
-    }
-}
-
-#[test]
 fn a_tool_that_rye_runs_cannot_sign_what_it_wrote() {
     let world = World::new();
     let rye = program();

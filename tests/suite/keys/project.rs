@@ -1,14 +1,13 @@
 //! Which projects a person has accepted, and what runs in one that they have not (core 4.3).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
 use super::others::{
-    clone_world, document, files, put, put_home, refused_and_unchanged, standing, stranger, trusted,
+    clone_world, document, put, put_home, refused_and_unchanged, standing, stranger, trusted,
 };
-use crate::world::{GREET_MD, MARKER_SH, World, fingerprint};
+use crate::world::{MARKER_SH, World, fingerprint};
 
 const FILE: &str = ".ai/tools/acme/mark.sh";
 const ITEM: &str = "tool:acme/mark";
@@ -70,30 +69,6 @@ fn nothing_else_accepts_a_project() {
     let said = world.rye(&["trust", "add", &fp]);
     assert_eq!(said.status, 0, "{said:?}");
     refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
-}
-
-#[test]
-fn no_key_admits_any_kind_of_item_of_a_project_that_is_not_accepted() {
-    let world = clone_world();
-    let own = world.own_key();
-    put(&world, &own, FILE, MARKER_SH);
-    put(&world, &own, ".ai/directives/acme/greet.md", GREET_MD);
-    put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
-    put(&world, &own, ".ai/config/acme/settings.yaml", "a: 1\n");
-    let refs = [ITEM, "directive:acme/greet", "knowledge:acme/note", "config:acme/settings"];
-    let before = files(&world);
-    for item in refs {
-        let said = world.rye(&["fetch", item, "--json"]);
-        let got = (said.code(), said.status);
-        assert_eq!(got, ("verify.project_not_accepted".into(), 4), "{item}");
-        assert!(said.json()["help"].as_str().unwrap().contains("rye trust review"), "{item}");
-    }
-    assert_eq!(files(&world), before);
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
-    for item in refs {
-        let said = world.rye(&["fetch", item]);
-        assert_eq!(said.status, 0, "{item}: {said:?}");
-    }
 }
 
 #[test]
@@ -181,44 +156,4 @@ fn without_a_home_only_the_systems_items_run() {
         let said = run(&[verb, &["--json"][..]].concat());
         assert_eq!((said.code().as_str(), said.status), ("space.no_user_space", 4), "{verb:?}");
     }
-}
-
-#[test]
-fn a_folder_that_others_can_write_is_used_only_once_it_is_allowed() {
-    for open in ["", ".ai"] {
-        let world = World::new();
-        world.signed(FILE, MARKER_SH);
-        world.works(ITEM);
-        let folder = world.project().join(open);
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        refused_and_unchanged(&world, ITEM, "space.foreign_owner");
-        let (status, said) = world.json(&["trust", "allow-root", "."]);
-        assert_eq!(status, 0, "{said}");
-        world.works(ITEM);
-        // It was said of this folder, not of its name.
-        fs::rename(world.project(), world.outside().join("formerly")).unwrap();
-        fs::create_dir_all(world.project().join(".ai/tools/acme")).unwrap();
-        let from = world.outside().join("formerly").join(FILE);
-        fs::copy(from, world.project().join(FILE)).unwrap();
-        let folder = world.project().join(open);
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        refused_and_unchanged(&world, ITEM, "space.foreign_owner");
-    }
-}
-
-#[test]
-fn your_own_key_signs_everything_but_what_is_reserved() {
-    let world = World::new();
-    world.write(".ai/tools/rye/mine.sh", MARKER_SH.replace("\"acme\"", "\"rye\""));
-    world.write_home(".ai/tools/rye/mine.sh", MARKER_SH.replace("\"acme\"", "\"rye\""));
-    let before = files(&world);
-    for space in ["project", "user"] {
-        let (status, said) = world.json(&["sign", "tool:rye/mine", "--space", space]);
-        assert_eq!((status, &said["items"][0]["code"]), (4, &"sign.reserved".into()), "{space}");
-    }
-    assert_eq!(files(&world), before);
-    // Signed past the door, it is reserved all the same.
-    let own = world.own_key();
-    put(&world, &own, ".ai/tools/rye/mine.sh", &MARKER_SH.replace("\"acme\"", "\"rye\""));
-    refused_and_unchanged(&world, "tool:rye/mine", "resolve.reserved");
 }

@@ -44,22 +44,6 @@ fn add_list_show_and_remove_agree() {
 }
 
 #[test]
-fn why_names_the_document_that_admits_and_where_it_lies() {
-    let world = World::new();
-    let key = stranger(1);
-    put_home(&world, &key, FILE, MARKER_SH);
-    trust(&world, &key, &["--owner", "acme build"]);
-    let (status, why) = world.json(&["why", ITEM]);
-    assert_eq!(status, 0, "{why}");
-    let want = json!({
-        "path": trusted(&key), "owner": "acme build", "fingerprint": fingerprint(&key),
-    });
-    assert_eq!(why["copies"][0]["trust_document"], want, "{why}");
-    let text = world.rye(&["why", ITEM]);
-    assert!(text.stdout.contains(&trusted(&key)), "{text:?}");
-}
-
-#[test]
 fn a_beginning_that_fits_two_keys_names_neither() {
     let world = World::new();
     // Two keys whose fingerprints begin alike cannot be had quickly; two documents' names can.
@@ -121,6 +105,16 @@ fn review_shows_each_item_with_its_signer_and_what_it_shadows() {
     world.write(".ai/tools/acme/altered.sh", altered);
     put(&world, &world.own_key(), ".ai/tools/acme/mine.sh", MARKER_SH);
     put(&world, &unknown, ".ai/tools/rye/bash.sh", MARKER_SH);
+    let gone = stranger(4);
+    trust(&world, &gone, &[]);
+    put(&world, &gone, ".ai/tools/acme/gone.sh", MARKER_SH);
+    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&gone)]).status, 0);
+    // Your fingerprint in the line, and somebody else's signature under it.
+    let sign = |key| signed_text(key, "tool:acme/forged", "sh", AT, MARKER_SH);
+    let (mine, theirs) = (sign(&world.own_key()), sign(&unknown));
+    let at = mine.find(" sig=").unwrap();
+    let forged = format!("{}{}{}", &mine[..at], &theirs[at..at + 91], &mine[at + 91..]);
+    world.write(".ai/tools/acme/forged.sh", forged);
     // No place hides a tool: only a config is a proposal.
     world.write(".ai/tools/keys/trusted/hidden.sh", MARKER_SH);
     world.write(&trusted(&proposed), document(&proposed, "they say", ""));
@@ -136,6 +130,8 @@ fn review_shows_each_item_with_its_signer_and_what_it_shadows() {
         .collect();
     let want = [
         json!(["tool:acme/altered", "known", "a friend", true, []]),
+        json!(["tool:acme/forged", "none", null, false, []]),
+        json!(["tool:acme/gone", "revoked", null, false, []]),
         json!(["tool:acme/known", "known", "a friend", false, ["user"]]),
         json!(["tool:acme/mine", "known", "you", false, []]),
         json!(["tool:acme/none", "none", null, false, []]),
@@ -221,43 +217,6 @@ fn no_owner_imitates_the_name_and_key_of_another() {
     fs::write(proposal, document(&mallory, "mallory", "")).unwrap();
     assert_eq!(world.rye(&["trust", "accept", &fingerprint(&mallory)]).status, 0);
     world.works(ITEM);
-}
-
-#[test]
-fn review_does_not_call_a_forged_signature_known() {
-    let world = clone_world();
-    let (own, thief) = (world.own_key(), stranger(1));
-    put(&world, &own, ".ai/tools/acme/good.sh", MARKER_SH);
-    // Your fingerprint in the line, and somebody else's signature under it.
-    let evil = signed_text(&own, "tool:acme/evil", "sh", AT, MARKER_SH);
-    let theirs = signed_text(&thief, "tool:acme/evil", "sh", AT, MARKER_SH);
-    let cut = |text: &str| {
-        let at = text.find(" sig=").unwrap() + 5;
-        (text[..at].to_owned(), text[at..at + 86].to_owned(), text[at + 86..].to_owned())
-    };
-    let forged = format!("{}{}{}", cut(&evil).0, cut(&theirs).1, cut(&evil).2);
-    world.write(".ai/tools/acme/evil.sh", forged);
-    let (_, review) = world.json(&["trust", "review"]);
-    let rows = review["items"].as_array().unwrap();
-    let row = |id: &str| {
-        let row = rows.iter().find(|row| row["item_id"] == id).unwrap();
-        json!([row["signer_is"], row["altered"]])
-    };
-    assert_eq!(row("tool:acme/good"), json!(["known", false]));
-    assert_ne!(row("tool:acme/evil"), json!(["known", false]), "{review}");
-}
-
-#[test]
-fn review_does_not_call_a_revoked_key_known() {
-    let world = clone_world();
-    let gone = stranger(1);
-    trust(&world, &gone, &[]);
-    put(&world, &gone, FILE, MARKER_SH);
-    let (_, review) = world.json(&["trust", "review"]);
-    assert_eq!(review["items"][0]["signer_is"], "known", "{review}");
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&gone)]).status, 0);
-    let (_, review) = world.json(&["trust", "review"]);
-    assert_ne!(review["items"][0]["signer_is"], "known", "{review}");
 }
 
 #[test]
@@ -391,25 +350,6 @@ fn a_revoked_key_is_shown_as_revoked_and_stays_so() {
 }
 
 #[test]
-fn a_key_that_was_never_trusted_can_be_revoked() {
-    let world = World::new();
-    let key = stranger(1);
-    put_home(&world, &key, FILE, MARKER_SH);
-    refused_and_unchanged(&world, ITEM, "verify.untrusted");
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&key)]).status, 0);
-    put_home(&world, &world.own_key(), &trusted(&key), &document(&key, "acme build", ""));
-    refused_and_unchanged(&world, ITEM, "verify.revoked");
-    // Nor is it accepted where it is proposed.
-    world.write(&trusted(&key), document(&key, "acme build", ""));
-    let before = standing(&world);
-    for verb in ["accept", "add"] {
-        let said = world.rye(&["trust", verb, &fingerprint(&key), "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{verb} {said:?}");
-    }
-    assert_eq!(standing(&world), before);
-}
-
-#[test]
 fn your_own_key_and_the_publishers_can_be_revoked() {
     let world = World::new();
     world.signed(FILE, MARKER_SH);
@@ -426,6 +366,8 @@ fn your_own_key_and_the_publishers_can_be_revoked() {
     let said = world.rye(&["execute", ITEM]);
     assert_eq!(said.status, 4, "{said:?}");
     assert!(said.stderr.contains("rye keys rotate"), "{said:?}");
+    let (_, review) = world.json(&["trust", "review"]);
+    assert_eq!(review["accepted"], false, "{review}");
     // It speaks for nobody any more, until there is another.
     for verb in [&["sign", ITEM][..], &["trust", "revoke", &fingerprint(&stranger(1))]] {
         let said = world.rye(verb);
