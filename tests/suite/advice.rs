@@ -247,20 +247,6 @@ fn whoever_said_no_is_not_told_to_look_for_a_person() {
 }
 
 #[test]
-fn what_may_be_loaded_and_is_not_there_is_said_to_be_missing() {
-    let world = World::new();
-    for verb in ["allow-deps", "allow-interpreter"] {
-        let said = world.rye(&["trust", verb, "nowhere/node_modules"]);
-        assert!(said.status != 0 && said.stderr.contains("it is not there"), "{verb}: {said:?}");
-    }
-    world.write("plain/file.txt", "");
-    let said = world.rye(&["trust", "allow-deps", "plain"]);
-    assert!(said.stderr.contains("it is not a folder named `node_modules`"), "{said:?}");
-    let said = world.rye(&["trust", "allow-interpreter", "plain"]);
-    assert!(said.stderr.contains("it is not a regular file"), "{said:?}");
-}
-
-#[test]
 fn a_key_that_cannot_be_imported_is_told_as_what_it_is() {
     let world = World::new();
     let own = world.home().join(".ai/config/keys/signing/public_key.pem");

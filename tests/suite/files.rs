@@ -310,30 +310,6 @@ fn an_argument_that_names_a_listed_file_gets_its_pinned_copy() {
     assert_eq!(world.run("tool:acme/say"), (6, "plan.unverified_program".into()));
 }
 
-/// A Node tool with a module beside it.
-const NODE_MJS: &str = r#"// /// rye
-// version = "1.0.0"
-// executor_id = "rye/core/runtimes/node/node"
-// category = "acme/node"
-// description = "Greets"
-// files = ["lib/*.mjs"]
-// ///
-import { greet } from "./lib/greet.mjs";
-console.log(JSON.stringify(greet("you")));
-"#;
-
-#[test]
-fn a_node_tool_runs_with_its_local_module_and_refuses_a_swapped_one() {
-    let world = World::new();
-    let module = "export const greet = (name) => ({ greeting: `hi ${name}` });\n";
-    world.write(".ai/tools/acme/node/lib/greet.mjs", module);
-    world.signed(".ai/tools/acme/node/greet.mjs", NODE_MJS);
-    let (status, got) = world.json(&["execute", "tool:acme/node/greet"]);
-    assert_eq!((status, &got["data"]), (0, &json!({"greeting": "hi you"})), "{got}");
-    world.write(".ai/tools/acme/node/lib/greet.mjs", module.replace("hi", "ho"));
-    world.refused("tool:acme/node/greet", "verify.dependency", 4);
-}
-
 #[test]
 fn an_anchor_above_the_tool_makes_its_modules_importable() {
     let world = World::new();

@@ -432,17 +432,26 @@ fn hooks_are_listed_and_tried_one_by_one() {
 }
 
 #[test]
-fn a_hook_that_is_only_told_and_ends_first_leaves_the_call_alone() {
-    let world = world();
-    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "cat >/dev/null");
-    world.signed(TOOL_FILE, &SAY.replace("touch ran", "touch ran; sleep 1"));
-    let (status, got) = call(&world);
-    assert_eq!((status, &got["data"], ran(&world)), (0, &json!({"a": "1"}), true), "{got}");
-    // Nor one that judges the answer while it ends.
-    hook(&world, "judge", AFTER, "sleep 0.6; echo '{\"allow\":true}'");
-    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "cat >/dev/null; sleep 1.3");
-    let (status, got) = call(&world);
-    assert_eq!((status, &got["data"]), (0, &json!({"a": "1"})), "{got}");
+fn a_hook_that_is_only_told_may_end_first_or_close_its_output() {
+    {
+        let world = world();
+        hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "cat >/dev/null");
+        world.signed(TOOL_FILE, &SAY.replace("touch ran", "touch ran; sleep 1"));
+        let (status, got) = call(&world);
+        assert_eq!((status, &got["data"], ran(&world)), (0, &json!({"a": "1"}), true), "{got}");
+        // Nor one that judges the answer while it ends.
+        hook(&world, "judge", AFTER, "sleep 0.6; echo '{\"allow\":true}'");
+        hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "cat >/dev/null; sleep 1.3");
+        let (status, got) = call(&world);
+        assert_eq!((status, &got["data"]), (0, &json!({"a": "1"})), "{got}");
+    }
+    {
+        let world = world();
+        let told = "exec >/dev/null; sleep 0.3; cat >\"$RYE_PROJECT/told\"";
+        hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), told);
+        assert_eq!(call(&world).0, 0);
+        assert!(String::from_utf8(world.read("told")).unwrap().contains("before_execution"));
+    }
 }
 
 #[test]
@@ -497,15 +506,6 @@ fn f06_a_signal_while_a_watcher_is_waited_for_ends_it_and_then_rye() {
     let pid = String::from_utf8(world.read("pids")).unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
-}
-
-#[test]
-fn a_hook_that_is_only_told_may_close_its_output_and_go_on() {
-    let world = world();
-    let told = "exec >/dev/null; sleep 0.3; cat >\"$RYE_PROJECT/told\"";
-    hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), told);
-    assert_eq!(call(&world).0, 0);
-    assert!(String::from_utf8(world.read("told")).unwrap().contains("before_execution"));
 }
 
 #[test]

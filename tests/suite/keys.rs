@@ -54,12 +54,6 @@ fn generate_makes_a_pair_that_only_you_can_read() {
 }
 
 #[test]
-fn two_people_get_two_keys() {
-    let (one, other) = (World::new(), World::new());
-    assert_ne!(fingerprint(&one.own_key()), fingerprint(&other.own_key()));
-}
-
-#[test]
 fn a_pair_is_never_made_over_another() {
     let world = World::new();
     let mine = private_pem(&stranger(7));

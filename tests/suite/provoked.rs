@@ -54,16 +54,17 @@ fn what_is_no_program_and_no_folder_of_packages_cannot_be_let_in() {
     let world = World::new();
     world.write("plain.txt", "x");
     world.write("lib/x", "x");
-    for args in [
-        ["trust", "allow-interpreter", "none"],
-        ["trust", "allow-interpreter", "plain.txt"],
-        ["trust", "allow-interpreter", "lib"],
-        ["trust", "allow-deps", "lib"],
-        ["trust", "allow-deps", "none/node_modules"],
-        ["trust", "allow-deps", "plain.txt"],
+    for (args, why) in [
+        (["trust", "allow-interpreter", "none"], "it is not there"),
+        (["trust", "allow-interpreter", "plain.txt"], ""),
+        (["trust", "allow-interpreter", "lib"], "it is not a regular file"),
+        (["trust", "allow-deps", "lib"], "it is not a folder named `node_modules`"),
+        (["trust", "allow-deps", "none/node_modules"], "it is not there"),
+        (["trust", "allow-deps", "plain.txt"], ""),
     ] {
         let said = world.rye(&args);
         assert_eq!((said.code().as_str(), said.status), ("trust.unfit", 4), "{args:?} {said:?}");
+        assert!(said.stderr.contains(why), "{args:?}: {said:?}");
     }
     let said = world.rye(&["trust", "disallow", "plain.txt"]);
     assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");

@@ -282,13 +282,3 @@ fn a_policy_of_yours_asks_for_a_receipt_of_every_run() {
     assert_eq!(world.rye(&["execute", ITEM]).status, 0);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
 }
-
-#[test]
-fn a_file_that_is_not_there_is_no_receipt() {
-    let world = World::new();
-    let said = world.rye(&["receipt", "verify", "none.json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.input_file", 2), "{said:?}");
-    world.write("none.json", "{}");
-    let said = world.rye(&["receipt", "verify", "none.json"]);
-    assert_eq!((said.code().as_str(), said.status), ("receipt.malformed", 4), "{said:?}");
-}

@@ -126,20 +126,6 @@ fn what_somebody_else_signed_is_changed_only_by_name() {
 }
 
 #[test]
-fn files_are_named_by_their_paths_as_well() {
-    let world = World::new();
-    let path = world.write(".ai/tools/acme/x.sh", UNTIDY);
-    let folder = path.parent().unwrap();
-    let said = world.rye_in(folder, &["fmt", "./x.sh"], b"");
-    assert_eq!(said.status, 0, "{said:?}");
-    assert_eq!(fs::read_to_string(&path).unwrap(), TIDY);
-    world.write("x.sh", UNTIDY);
-    let said = world.rye(&["fmt", "./x.sh"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{said:?}");
-    assert_eq!(world.read("x.sh"), UNTIDY.as_bytes(), "what is no item is left alone");
-}
-
-#[test]
 fn what_cannot_be_read_fails_and_what_cannot_be_tidied_is_left_with_its_reason() {
     let world = World::new();
     let rows = [

@@ -104,28 +104,6 @@ fn a_thread_in_a_process_of_its_own_answers_at_once_and_is_waited_for() {
 }
 
 #[test]
-fn a_thread_that_is_refused_is_refused_at_once_and_leaves_nothing() {
-    let world = world(&json!([hand_over()]), "turns=\"3\"", ONLY_ECHO);
-    for (more, code, want) in [
-        (&["--limit", "turns=-1"][..], "thread.bad_limit", 4),
-        (&["--limit", "tokens=NaN"], "thread.bad_limit", 4),
-        (&["--limit", "spend=1e999"], "thread.bad_limit", 4),
-        (&["--limit", "tokens=18446744073709551616"], "thread.bad_limit", 4),
-        (&["--limit", "turns=18446744073709551615"], "thread.bad_limit", 4),
-        (&["--limit", "speed=1"], "thread.bad_limit", 4),
-        (&["--model", "none"], "thread.unknown_model", 4),
-    ] {
-        for detached in [&["--async"][..], &[]] {
-            let args = [&["execute"], GO, more, detached].concat();
-            let (status, told) = world.json(&args);
-            assert_eq!((status, &told["code"]), (want, &json!(code)), "{args:?} {told}");
-        }
-    }
-    assert_eq!(rows(&world), [Value::Null; 0]);
-    assert!(!world.project().join(".ai/state/threads").exists());
-}
-
-#[test]
 fn limits_of_the_configuration_that_are_none_are_refused() {
     for text in [
         "defaults: {turns: -1}\n",

@@ -77,8 +77,8 @@ fn what_is_refused_before_the_start_has_registered_and_written_nothing_table() {
             (all_threads(&world).len(), fs::read_dir(threads).unwrap().count())
         };
         assert_eq!(kept(), (1, 1));
-        // One that is only tried is refused the same way.
-        for tried in [&[][..], &["--dry-run"]] {
+        // One that is only tried, or detached, is refused the same way.
+        for tried in [&[][..], &["--dry-run"], &["--async"]] {
             let (got, told) = fork(&world, &[args, tried].concat());
             assert_eq!((got, told["code"].as_str().unwrap()), (status, code), "{tried:?} {told}");
             assert_eq!(kept(), (1, 1), "{code}");

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -237,33 +236,6 @@ fn whatever_a_model_calls_wrongly_is_told_to_it_and_it_goes_on_table() {
 }
 
 #[test]
-fn h02_a_child_never_reaches_more_than_its_parent() {
-    let all = "<execute><tool>*</tool><directive>*</directive></execute>";
-    let child = json!([
-        call("rye_execute", &json!({"item_id": "tool:acme/other"})),
-        call("rye_execute", &json!({"item_id": "tool:acme/echo"})),
-        hand_over(),
-    ]);
-    let parent = json!([
-        call("rye_execute", &json!({"item_id": "directive:acme/child", "thread": "fork"})),
-        hand_over(),
-    ]);
-    let narrow = "<execute><tool>acme.echo</tool><directive>acme.child</directive></execute>";
-    for (permissions, want) in [(all, Value::Null), (narrow, json!("permission_denied"))] {
-        let world = world(&parent, "turns=\"9\"", permissions);
-        world.signed_home(".ai/tools/acme/child_script.yaml", &provider(&child));
-        let text =
-            directive("child", "turns=\"9\"", all).replace("acme/script", "acme/child_script");
-        world.signed(".ai/directives/acme/child.md", &text);
-        let (status, told) = fork(&world, &[]);
-        assert_eq!(status, 0, "{told}");
-        let child = rows(&world)[1]["thread_id"].as_str().unwrap().to_owned();
-        assert_eq!(results(&world, &child)[0]["error_kind"], want, "{permissions}");
-        assert_eq!(times_run(&world), if want.is_null() { 2 } else { 1 });
-    }
-}
-
-#[test]
 fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
     let again = |turn: Value| json!(vec![turn; 20]);
     let echo = || call("acme_echo", &json!({}));
@@ -315,17 +287,6 @@ fn spawns_and_depth_stop_what_starts_itself_and_its_model_is_told() {
         assert_eq!(refused["detail"]["code"], "thread.limit_exceeded", "{refused}");
         assert_eq!(refused["detail"]["data"]["limit"], limit, "{refused}");
     }
-}
-
-#[test]
-fn time_that_is_over_ends_a_call_that_is_under_way() {
-    let turns = json!([call("acme_slow", &json!({})), hand_over()]);
-    let world = world(&turns, "turns=\"3\"", "<execute><tool>acme.slow</tool></execute>");
-    let slow = ECHO.replace("echo x >> ran\ncat\n", "sleep 40; : > slept\n");
-    world.signed(".ai/tools/acme/slow.sh", &slow);
-    let (status, told) = fork(&world, &["--limit", "duration_seconds=1"]);
-    assert_eq!((status, &told["data"]["limit"]), (4, &json!("duration_seconds")), "{told}");
-    assert!(!world.project().join("slept").exists());
 }
 
 #[test]
@@ -451,51 +412,6 @@ fn h05_verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_reco
     assert_eq!(world.rye(&["keys", "rotate", "--yes"]).status, 0);
     assert_eq!(verify(), 0, "signed by the key before");
     assert_eq!(world.json(&["thread", "verify", "acme/go"]).1["code"], "thread.not_found");
-}
-
-#[test]
-fn a_thread_that_is_killed_is_listed_so_and_its_record_holds_to_its_last_checkpoint() {
-    let turns = json!([call("acme_echo", &json!({})), call("acme_slow", &json!({})), hand_over()]);
-    let both = "<execute><tool>acme.echo</tool><tool>acme.slow</tool></execute>";
-    let world = world(&turns, "turns=\"5\"", both);
-    let slow = ECHO.replace("echo x >> ran\ncat\n", "touch slow; sleep 300\n");
-    world.signed(".ai/tools/acme/slow.sh", &slow);
-    let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
-    let begin = Instant::now();
-    while !world.project().join("slow").exists() && begin.elapsed() < Duration::from_mins(1) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(rows(&world)[0]["thread_status"], "running");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let row = rows(&world)[0].clone();
-    assert_eq!(row["thread_status"], "killed", "{row}");
-    assert_eq!(row["used"]["turns"], 2, "{row}");
-    let (status, told) = world.json(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
-    assert_eq!(
-        (status, &told["final"], &told["checkpoints"]),
-        (0, &json!(false), &json!(4)),
-        "{told}"
-    );
-    assert!(told["unproven_bytes"].as_u64().unwrap() > 0, "{told}");
-}
-
-#[test]
-fn a_secret_of_a_tool_is_in_no_record() {
-    let turns = json!([call("acme_tells", &json!({})), hand_over()]);
-    let world = world(&turns, "turns=\"3\"", "<execute><tool>acme.tells</tool></execute>");
-    let world = world.env("ACME_KEY", "canary-5d1f7c2b");
-    let tells = ECHO.replace(
-        "# ///\necho x >> ran\ncat\n",
-        "# secrets = [\"ACME_KEY\"]\n# ///\necho \"key $ACME_KEY\"\n",
-    );
-    world.signed(".ai/tools/acme/tells.sh", &tells);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
-    let id = told["thread_id"].as_str().unwrap();
-    assert!(results(&world, id)[0].to_string().contains("key "), "{:?}", results(&world, id));
-    let text = fs::read_to_string(transcript(&world, id)).unwrap();
-    assert!(!text.contains("canary-5d1f7c2b"), "{text}");
 }
 
 #[test]

@@ -227,27 +227,7 @@ fn a04_the_shebang_is_signed_too() {
 }
 
 #[test]
-fn a06_text_appended_to_the_line_is_malformed() {
-    let (world, file, text) = shell();
-    let grown = |more: &str| text.replacen(line_of(&text), &format!("{}{more}", line_of(&text)), 1);
-    let rows = [" x", "x", " ", "\t", "=", " # x", " ext=sh", " -->", " sig=AAAA", "; rm -rf ~"];
-    let rows = rows.map(|more| (more, grown(more).into_bytes(), "verify.malformed"));
-    world.refuses_each("tool:acme/mark", &file, &rows);
-    let file = world.signed(".ai/directives/acme/greet.md", GREET_MD);
-    let text = fs::read_to_string(&file).unwrap();
-    let changed = |to: &str| text.replacen(" -->\n", to, 1).into_bytes();
-    let rows = [
-        ("inside the comment", changed(" Obey. -->\n"), "verify.malformed"),
-        ("behind the comment", changed(" --> Obey.\n"), "verify.malformed"),
-        ("white space behind", changed(" --> \n"), "verify.malformed"),
-        ("another closer", changed(" --!>\n"), "verify.malformed"),
-        ("no closer", changed("\n"), "verify.malformed"),
-    ];
-    world.refuses_each("directive:acme/greet", &file, &rows);
-}
-
-#[test]
-fn a06_text_before_or_inside_the_line_is_malformed() {
+fn a06_text_before_inside_or_behind_the_line_is_malformed() {
     let (world, file, text) = shell();
     let changed = |from: &str, to: &str| text.replacen(from, to, 1).into_bytes();
     let rows = [
@@ -268,6 +248,26 @@ fn a06_text_before_or_inside_the_line_is_malformed() {
     ];
     let rows = rows.map(|(what, bytes)| (what, bytes, "verify.malformed"));
     world.refuses_each("tool:acme/mark", &file, &rows);
+    {
+        let (world, file, text) = shell();
+        let grown =
+            |more: &str| text.replacen(line_of(&text), &format!("{}{more}", line_of(&text)), 1);
+        let rows =
+            [" x", "x", " ", "\t", "=", " # x", " ext=sh", " -->", " sig=AAAA", "; rm -rf ~"];
+        let rows = rows.map(|more| (more, grown(more).into_bytes(), "verify.malformed"));
+        world.refuses_each("tool:acme/mark", &file, &rows);
+        let file = world.signed(".ai/directives/acme/greet.md", GREET_MD);
+        let text = fs::read_to_string(&file).unwrap();
+        let changed = |to: &str| text.replacen(" -->\n", to, 1).into_bytes();
+        let rows = [
+            ("inside the comment", changed(" Obey. -->\n"), "verify.malformed"),
+            ("behind the comment", changed(" --> Obey.\n"), "verify.malformed"),
+            ("white space behind", changed(" --> \n"), "verify.malformed"),
+            ("another closer", changed(" --!>\n"), "verify.malformed"),
+            ("no closer", changed("\n"), "verify.malformed"),
+        ];
+        world.refuses_each("directive:acme/greet", &file, &rows);
+    }
 }
 
 #[test]

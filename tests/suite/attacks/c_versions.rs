@@ -115,7 +115,7 @@ fn c09_a_version_file_without_permission_is_said() {
 }
 
 #[test]
-fn c09_asdf_is_read_and_a_projects_tool_versions_count_by_permission_alone() {
+fn c09_asdf_mise_and_nvm_are_read_and_a_projects_files_count_by_permission_alone() {
     let mut lang = Managed::new(".asdf/shims");
     for version in ["1.0", "2.0"] {
         install(&lang.home(&format!(".asdf/installs/lang/{version}/bin/lang")), version);
@@ -130,54 +130,51 @@ fn c09_asdf_is_read_and_a_projects_tool_versions_count_by_permission_alone() {
     lang.refuses_hostile(".tool-versions", &|text| format!("lang {text}\n"), "machine");
     lang.env.push(("ASDF_LANG_VERSION", "2.0".into()));
     assert_eq!(lang.says(), "2.0");
-}
-
-#[test]
-fn c09_mise_is_read_and_a_projects_mise_toml_counts_by_permission_alone() {
-    let lang = Managed::new(".local/share/mise/shims");
-    let shims = lang.home(".local/share/mise/shims");
-    shim(&lang.world, &lang.home(".local/bin/mise"));
-    fs::remove_file(shims.join("lang")).unwrap();
-    symlink(lang.home(".local/bin/mise"), shims.join("lang")).unwrap();
-    for version in ["1.0", "2.0.1", "2.0.12"] {
-        install(
-            &lang.home(&format!(".local/share/mise/installs/lang/{version}/bin/lang")),
-            version,
-        );
+    {
+        let lang = Managed::new(".local/share/mise/shims");
+        let shims = lang.home(".local/share/mise/shims");
+        shim(&lang.world, &lang.home(".local/bin/mise"));
+        fs::remove_file(shims.join("lang")).unwrap();
+        symlink(lang.home(".local/bin/mise"), shims.join("lang")).unwrap();
+        for version in ["1.0", "2.0.1", "2.0.12"] {
+            install(
+                &lang.home(&format!(".local/share/mise/installs/lang/{version}/bin/lang")),
+                version,
+            );
+        }
+        lang.world.write_home(".config/mise/config.toml", "[tools]\nlang = '1.0'\n");
+        assert_eq!(lang.says(), "1.0");
+        lang.world.write("mise.toml", "[tools]\nlang = '2.0'\n");
+        assert_eq!(lang.says(), "1.0", "a project's file counts without permission");
+        allow(&lang.world, Path::new("mise.toml"));
+        assert_eq!(lang.says(), "2.0.12");
+        let form = |text: &str| format!("[tools]\nlang = '{text}'\n");
+        lang.refuses_hostile("mise.toml", &form, "machine");
     }
-    lang.world.write_home(".config/mise/config.toml", "[tools]\nlang = '1.0'\n");
-    assert_eq!(lang.says(), "1.0");
-    lang.world.write("mise.toml", "[tools]\nlang = '2.0'\n");
-    assert_eq!(lang.says(), "1.0", "a project's file counts without permission");
-    allow(&lang.world, Path::new("mise.toml"));
-    assert_eq!(lang.says(), "2.0.12");
-    let form = |text: &str| format!("[tools]\nlang = '{text}'\n");
-    lang.refuses_hostile("mise.toml", &form, "machine");
-}
-
-#[test]
-fn c09_nvm_is_read_and_a_projects_nvmrc_counts_by_permission_alone() {
-    let lang = Managed::new("none/shims");
-    let block = "env_config:\n  interpreter: {type: version_manager, manager: nvm, binary: lang, \
+    {
+        let lang = Managed::new("none/shims");
+        let block = "env_config:\n  interpreter: {type: version_manager, manager: nvm, binary: lang, \
                  var: IT, fallback: lang}\nconfig: {command: '${IT}'}\n";
-    let native = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n";
-    lang.world.signed(".ai/tools/lang.yaml", &format!("{native}{block}"));
-    fs::remove_dir_all(lang.home("none")).unwrap();
-    assert_eq!(lang.says(), "machine");
-    for version in ["v18.20.1", "v20.9.0", "v20.10.0"] {
-        install(&lang.home(&format!(".nvm/versions/node/{version}/bin/lang")), version);
+        let native =
+            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n";
+        lang.world.signed(".ai/tools/lang.yaml", &format!("{native}{block}"));
+        fs::remove_dir_all(lang.home("none")).unwrap();
+        assert_eq!(lang.says(), "machine");
+        for version in ["v18.20.1", "v20.9.0", "v20.10.0"] {
+            install(&lang.home(&format!(".nvm/versions/node/{version}/bin/lang")), version);
+        }
+        lang.world.write_home(".nvm/alias/default", "lts/*\n");
+        lang.world.write_home(".nvm/alias/lts/*", "lts/hydrogen\n");
+        lang.world.write_home(".nvm/alias/lts/hydrogen", "v18.20.1\n");
+        assert_eq!(lang.says(), "v18.20.1");
+        lang.world.write(".nvmrc", "20\n");
+        assert_eq!(lang.says(), "v18.20.1", "a project's file counts without permission");
+        allow(&lang.world, Path::new(".nvmrc"));
+        assert_eq!(lang.says(), "v20.10.0");
+        lang.refuses_hostile(".nvmrc", &|text| format!("{text}\n"), "machine");
+        // Aliases in a circle end.
+        fs::remove_file(lang.world.project().join(".nvmrc")).unwrap();
+        lang.world.write_home(".nvm/alias/default", "default\n");
+        assert_eq!(lang.says(), "machine");
     }
-    lang.world.write_home(".nvm/alias/default", "lts/*\n");
-    lang.world.write_home(".nvm/alias/lts/*", "lts/hydrogen\n");
-    lang.world.write_home(".nvm/alias/lts/hydrogen", "v18.20.1\n");
-    assert_eq!(lang.says(), "v18.20.1");
-    lang.world.write(".nvmrc", "20\n");
-    assert_eq!(lang.says(), "v18.20.1", "a project's file counts without permission");
-    allow(&lang.world, Path::new(".nvmrc"));
-    assert_eq!(lang.says(), "v20.10.0");
-    lang.refuses_hostile(".nvmrc", &|text| format!("{text}\n"), "machine");
-    // Aliases in a circle end.
-    fs::remove_file(lang.world.project().join(".nvmrc")).unwrap();
-    lang.world.write_home(".nvm/alias/default", "default\n");
-    assert_eq!(lang.says(), "machine");
 }

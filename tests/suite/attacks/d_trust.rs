@@ -394,20 +394,18 @@ fn d11_another_clone_at_a_formerly_accepted_path_is_another_project() {
     let said =
         world.rye_in(&world.outside().join("formerly"), &["execute", CONTROL, "--json"], b"");
     assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4));
-}
-
-#[test]
-fn d11_a_key_for_one_project_is_not_for_another_clone_at_its_path() {
-    let world = controlled();
-    let signer = stranger(1);
-    put(&world, &signer, EVIL, MARKER_SH);
-    trust(&world, &signer, &["--in", "."]);
-    world.works(ITEM);
-    swap_project(&world);
-    // The new folder is accepted for what you signed; the other key was for the former one.
-    accept_project(&world);
-    world.works(CONTROL);
-    refused_and_unchanged(&world, ITEM, "verify.out_of_scope");
+    {
+        let world = controlled();
+        let signer = stranger(1);
+        put(&world, &signer, EVIL, MARKER_SH);
+        trust(&world, &signer, &["--in", "."]);
+        world.works(ITEM);
+        swap_project(&world);
+        // The new folder is accepted for what you signed; the other key was for the former one.
+        accept_project(&world);
+        world.works(CONTROL);
+        refused_and_unchanged(&world, ITEM, "verify.out_of_scope");
+    }
 }
 
 #[test]

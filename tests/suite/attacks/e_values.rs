@@ -91,7 +91,7 @@ fn e01_a_value_is_inserted_as_text_and_never_expanded() {
 }
 
 #[test]
-fn e01_a_parameter_is_not_a_template() {
+fn e01_a_parameter_is_no_template_and_a_signed_default_is_one_once() {
     let world = world();
     for value in TEMPLATES {
         let params = json!({"a": value, (*value): value, "list": [value, {"k": value}]});
@@ -99,15 +99,14 @@ fn e01_a_parameter_is_not_a_template() {
         let got = data(&world, "tool:acme/argv", &params);
         assert_eq!(got["stdout"], format!("first\0{params}\0last\0"), "{value:?}");
     }
-}
-
-#[test]
-fn e01_a_signed_default_is_a_template_once_and_a_value_in_it_never() {
-    let world = World::new().env("TERM", "{params_json}${HOME}{project_path}");
-    let text = ARGV_YAML.replace("first", "\"${TERM}\"").replace("{params_json}", "x${NONE:-d}");
-    world.signed(".ai/tools/acme/argv.yaml", &text);
-    let got = data(&world, "tool:acme/argv", &json!({}));
-    assert_eq!(got["stdout"], "{params_json}${HOME}{project_path}\0xd\0last\0");
+    {
+        let world = World::new().env("TERM", "{params_json}${HOME}{project_path}");
+        let text =
+            ARGV_YAML.replace("first", "\"${TERM}\"").replace("{params_json}", "x${NONE:-d}");
+        world.signed(".ai/tools/acme/argv.yaml", &text);
+        let got = data(&world, "tool:acme/argv", &json!({}));
+        assert_eq!(got["stdout"], "{params_json}${HOME}{project_path}\0xd\0last\0");
+    }
 }
 
 /// Names that elsewhere were merged into the configuration.
@@ -168,22 +167,23 @@ fn e02_parameters_named_like_configuration_are_data_and_change_nothing() {
         assert_eq!(got["stdout"], format!("first\0{params}\0last\0"));
         assert!(!world.project().join("marker").exists(), "{params}");
     }
+    {
+        let world = World::new();
+        world.signed(
+            ".ai/tools/acme/env.sh",
+            &ECHO_SH.replace("cat\n", "env -0 | tr '\\0' '\\n'\n"),
+        );
+        let params =
+            json!({"CANARY": "canary-value", "env": {"CANARY": "canary-value"}, "PATH": "/canary"});
+        let got = data(&world, "tool:acme/env", &params);
+        let env = got["stdout"].as_str().expect("text");
+        assert!(env.contains("RYE_ITEM=tool:acme/env\n"), "{env}");
+        assert!(!env.to_lowercase().contains("canary"), "{env}");
+    }
 }
 
 #[test]
-fn e02_the_child_sees_no_parameter_in_its_environment() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/env.sh", &ECHO_SH.replace("cat\n", "env -0 | tr '\\0' '\\n'\n"));
-    let params =
-        json!({"CANARY": "canary-value", "env": {"CANARY": "canary-value"}, "PATH": "/canary"});
-    let got = data(&world, "tool:acme/env", &params);
-    let env = got["stdout"].as_str().expect("text");
-    assert!(env.contains("RYE_ITEM=tool:acme/env\n"), "{env}");
-    assert!(!env.to_lowercase().contains("canary"), "{env}");
-}
-
-#[test]
-fn e03_a_value_too_long_for_an_argument_is_refused_and_fits_standard_input() {
+fn e03_an_argument_that_is_too_long_or_holds_a_nul_is_refused() {
     let world = world();
     let long = "é$(x)\n'\"-".repeat(1 << 17);
     assert!(long.len() > 1 << 20);
@@ -209,17 +209,15 @@ fn e03_a_value_too_long_for_an_argument_is_refused_and_fits_standard_input() {
     let huge = format!("{{\"a\":\"{}\"}}", "x".repeat(16 << 20));
     let said = world.rye_in(&world.project(), &args, huge.as_bytes());
     assert_eq!((said.status, said.code().as_str()), (2, "cli.input_file"));
-}
-
-#[test]
-fn e03_a_signed_argument_with_a_nul_is_refused() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/argv.yaml", ARGV_YAML);
-    world.works("tool:acme/argv");
-    world.signed(".ai/tools/acme/argv.yaml", &ARGV_YAML.replace("first", "\"a\\0b\""));
-    world.refused("tool:acme/argv", "plan.argument_nul", 6);
-    let (status, got) = world.json(&["execute", "tool:acme/argv", "--dry-run"]);
-    assert_eq!((status, &got["code"]), (6, &json!("plan.argument_nul")));
+    {
+        let world = World::new();
+        world.signed(".ai/tools/acme/argv.yaml", ARGV_YAML);
+        world.works("tool:acme/argv");
+        world.signed(".ai/tools/acme/argv.yaml", &ARGV_YAML.replace("first", "\"a\\0b\""));
+        world.refused("tool:acme/argv", "plan.argument_nul", 6);
+        let (status, got) = world.json(&["execute", "tool:acme/argv", "--dry-run"]);
+        assert_eq!((status, &got["code"]), (6, &json!("plan.argument_nul")));
+    }
 }
 
 #[test]

@@ -410,6 +410,16 @@ fn l03_a_diff_shows_the_lines_of_changed_and_planted_files() {
     for line in ["+def count(text, stop):", "+    return evil(text)", "+import planted"] {
         assert!(said.stdout.lines().any(|shown| shown == line), "{line}: {}", said.stdout);
     }
+    {
+        let world = World::new();
+        world.signed(MARK_FILE, MARKER_SH);
+        world.works(MARK);
+        let text = String::from_utf8(world.read(MARK_FILE)).unwrap();
+        world.write(MARK_FILE, text.replace(": > marker\n", ": > marker\r\n"));
+        let said = world.rye(&["diff", MARK, "--color", "never"]);
+        let has = |line: &str| said.stdout.lines().any(|shown| shown == line);
+        assert!(has("-: > marker") && has("+: > marker\\u{d}"), "{said:?}");
+    }
 }
 
 #[test]
@@ -429,16 +439,4 @@ fn l03_a_diff_is_made_of_kept_files_that_are_what_was_verified() {
     fs::write(kept[0].path(), evil).unwrap();
     let said = world.rye(&["diff", COUNT, "--color", "never"]);
     assert!(said.stdout.lines().any(|line| line == "+    return evil(text)"), "{said:?}");
-}
-
-#[test]
-fn l03_a_diff_shows_a_carriage_return() {
-    let world = World::new();
-    world.signed(MARK_FILE, MARKER_SH);
-    world.works(MARK);
-    let text = String::from_utf8(world.read(MARK_FILE)).unwrap();
-    world.write(MARK_FILE, text.replace(": > marker\n", ": > marker\r\n"));
-    let said = world.rye(&["diff", MARK, "--color", "never"]);
-    let has = |line: &str| said.stdout.lines().any(|shown| shown == line);
-    assert!(has("-: > marker") && has("+: > marker\\u{d}"), "{said:?}");
 }

@@ -55,7 +55,7 @@ fn without_a_terminal_nothing_is_signed_or_trusted_below_a_run() {
 }
 
 #[test]
-fn without_a_terminal_no_project_is_accepted_below_a_run() {
+fn without_a_terminal_no_key_is_made_and_no_project_accepted_below_a_run() {
     for verb in [&["trust", "project"][..], &["init"]] {
         let world = super::others::clone_world();
         std::fs::create_dir_all(world.project().join(".ai/tools")).unwrap();
@@ -68,20 +68,18 @@ fn without_a_terminal_no_project_is_accepted_below_a_run() {
         assert_eq!(said.status, 0, "{verb:?}: {said:?}");
         assert!(said.stderr.contains(&path), "{verb:?}: what is accepted is shown: {said:?}");
     }
-}
-
-#[test]
-fn without_a_terminal_no_key_is_made_below_a_run() {
-    let world = World::empty();
-    let before = files(&world);
-    for verb in [&["keys", "generate"][..], &["init"]] {
-        let said = world.rye_below_a_run(&[verb, &["--json"][..]].concat());
-        assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{verb:?}");
-        assert_eq!(files(&world), before, "{verb:?}");
+    {
+        let world = World::empty();
+        let before = files(&world);
+        for verb in [&["keys", "generate"][..], &["init"]] {
+            let said = world.rye_below_a_run(&[verb, &["--json"][..]].concat());
+            assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{verb:?}");
+            assert_eq!(files(&world), before, "{verb:?}");
+        }
+        let said = world.rye_below_a_run(&["keys", "generate", "--yes"]);
+        assert_eq!(said.status, 0, "{said:?}");
+        assert_ne!(files(&world), before);
     }
-    let said = world.rye_below_a_run(&["keys", "generate", "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    assert_ne!(files(&world), before);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::others::{
-    clone_world, document, put, put_home, refused_and_unchanged, standing, stranger, trusted,
+    clone_world, document, put, refused_and_unchanged, standing, stranger, trusted,
 };
 use crate::world::{MARKER_SH, World, fingerprint};
 
@@ -69,16 +69,6 @@ fn nothing_else_accepts_a_project() {
     let said = world.rye(&["trust", "add", &fp]);
     assert_eq!(said.status, 0, "{said:?}");
     refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
-}
-
-#[test]
-fn your_own_items_and_the_systems_run_in_any_project() {
-    let world = clone_world();
-    put_home(&world, &world.own_key(), FILE, MARKER_SH);
-    world.write(".ai/tools/acme/theirs.sh", MARKER_SH);
-    world.works(ITEM);
-    let said = world.rye(&["execute", "tool:rye/bash", "--dry-run", "-i", "command=true"]);
-    assert_eq!(said.status, 0, "{said:?}");
 }
 
 #[test]

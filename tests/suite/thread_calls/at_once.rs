@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::{prepared, tool, turn};
-use crate::async_runs::{eventually, is_alive};
+use crate::async_runs::eventually;
 use crate::hooks::hook;
 use crate::threads::{events, fork, rows};
 use crate::world::World;
@@ -206,71 +205,6 @@ fn f07_hooks_and_permissions_judge_each_of_calls_that_run_at_once() {
         }
     }
     assert_eq!(lines(&world, "log").len(), 6, "nothing ran that a hook refused");
-}
-
-/// A thread of six calls that stay, four of which have begun.
-fn under_way() -> (World, std::process::Child, Vec<u64>) {
-    let world = World::new();
-    let stays = "echo $$ >> pids; trap '' TERM; while :; do sleep 0.05; done\n";
-    world.signed(".ai/tools/acme/reads.sh", &tool(READS, stays));
-    let calls: Vec<(&str, Value)> = (1..=6).map(|n| ("acme_reads", json!({"n": n}))).collect();
-    prepared(&world, &[turn(&calls)], ALL);
-    let mut command =
-        world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    eventually("four have begun", || lines(&world, "pids").len() == 4);
-    let pids = lines(&world, "pids").iter().map(|pid| pid.trim().parse().unwrap()).collect();
-    (world, child, pids)
-}
-
-fn nothing_runs(world: &World, pids: &[u64]) {
-    for pid in pids {
-        eventually("it is gone", || !is_alive(*pid));
-    }
-    assert_eq!(lines(world, "pids").len(), 4, "nothing more was begun");
-}
-
-#[test]
-fn whoever_cancels_a_thread_ends_all_calls_that_run_at_once() {
-    let (world, child, pids) = under_way();
-    let id = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
-    assert_eq!(world.rye(&["thread", "cancel", &id]).status, 0);
-    let said = child.wait_with_output().unwrap();
-    let told: Value = serde_json::from_slice(&said.stdout).unwrap();
-    assert_eq!(told["code"], "thread.cancelled", "{told}");
-    nothing_runs(&world, &pids);
-    assert_eq!(rows(&world)[0]["thread_status"], "cancelled");
-    let (status, told) = world.json(&["thread", "verify", &id]);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
-}
-
-#[test]
-fn a_signal_to_the_process_ends_all_calls_that_run_at_once() {
-    for signal in ["-TERM", "-INT"] {
-        let (world, child, pids) = under_way();
-        let id = child.id().to_string();
-        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
-        let said = child.wait_with_output().unwrap();
-        assert!(!said.status.success(), "{said:?}");
-        nothing_runs(&world, &pids);
-        assert_eq!(rows(&world)[0]["thread_status"], "cancelled", "{signal}");
-    }
-}
-
-#[test]
-fn the_time_of_a_thread_ends_all_calls_that_run_at_once() {
-    let world = World::new();
-    let stays = "echo $$ >> pids; while :; do sleep 0.05; done\n";
-    world.signed(".ai/tools/acme/reads.sh", &tool(READS, stays));
-    let calls: Vec<(&str, Value)> = (1..=6).map(|n| ("acme_reads", json!({"n": n}))).collect();
-    prepared(&world, &[turn(&calls)], ALL);
-    let begin = Instant::now();
-    let (status, told) = fork(&world, &["--limit", "duration_seconds=2"]);
-    assert_eq!((status, &told["data"]["limit"]), (4, &json!("duration_seconds")), "{told}");
-    assert!(begin.elapsed() < Duration::from_secs(200));
-    for pid in lines(&world, "pids") {
-        eventually("it is gone", || !is_alive(pid.trim().parse().unwrap()));
-    }
 }
 
 #[test]

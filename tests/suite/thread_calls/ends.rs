@@ -62,8 +62,14 @@ const ALL: &[Calls] = &[
 ];
 
 impl Calls {
+    /// How many run at once.
     fn number(self) -> usize {
-        if matches!(self, Self::One) { 1 } else { 3 }
+        match self {
+            Self::One => 1,
+            Self::OfATurn => 4,
+            #[cfg(feature = "code")]
+            Self::OfASnippet => 3,
+        }
     }
 
     /// A world whose thread makes these calls.
@@ -71,9 +77,9 @@ impl Calls {
         let world = World::new();
         world.signed(".ai/tools/acme/reads.py", STAYS);
         let calls: Vec<(&str, Value)> = match self {
-            Self::One | Self::OfATurn => {
-                (1..=self.number()).map(|n| ("acme_reads", json!({"n": n}))).collect()
-            }
+            Self::One => vec![("acme_reads", json!({}))],
+            // No more than four are begun at once.
+            Self::OfATurn => (1..=6).map(|n| ("acme_reads", json!({"n": n}))).collect(),
             #[cfg(feature = "code")]
             Self::OfASnippet => {
                 let text = "await Promise.all([1, 2, 3].map((n) => runTool('acme/reads', {n})))";
@@ -108,6 +114,7 @@ fn numbers(world: &World, name: &str) -> BTreeSet<u64> {
 fn all_were_asked_and_nothing_runs(calls: Calls, world: &World) {
     let (pids, asked) = (numbers(world, "pids"), numbers(world, "asked"));
     assert!(!pids.is_empty() && pids.is_subset(&asked), "{calls:?}: {pids:?} {asked:?}");
+    assert!(pids.len() <= calls.number(), "{calls:?}: nothing more was begun: {pids:?}");
     for pid in pids.into_iter().chain(numbers(world, "left")) {
         let what = format!("{calls:?}: {pid} is gone");
         eventually(&what, || !is_alive(pid));
@@ -141,6 +148,9 @@ fn a_cancel_from_another_process_gives_all_calls_one_grace_and_nothing_of_them_r
         let output = child.wait_with_output().unwrap();
         assert_eq!(told(&output)["code"], "thread.cancelled", "{calls:?} {output:?}");
         all_were_asked_and_nothing_runs(calls, &world);
+        assert_eq!(rows(&world)[0]["thread_status"], "cancelled", "{calls:?}");
+        let (status, told) = world.json(&["thread", "verify", &id]);
+        assert_eq!((status, &told["final"]), (0, &json!(true)), "{calls:?}: {told}");
     });
 }
 
@@ -171,6 +181,7 @@ fn a_signal_to_the_process_reaches_all_calls_at_once_and_nothing_of_them_runs_af
             let output = child.wait_with_output().unwrap();
             eprintln!("{calls:?} {signal}: ended in {:?}", begin.elapsed());
             assert!(!output.status.success(), "{calls:?} {output:?}");
+            assert_eq!(rows(&world)[0]["thread_status"], "cancelled", "{calls:?} {signal}");
             all_were_asked_and_nothing_runs(calls, &world);
             for pid in numbers(&world, "pids") {
                 let saw = world.project().join(format!("saw-{pid}"));

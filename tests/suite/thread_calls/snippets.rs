@@ -1,12 +1,10 @@
 //! `rye_code` in a thread: a snippet can do what its thread may, and nothing else.
 
 use std::fs;
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use super::{prepared, tool, turn};
-use crate::async_runs::{eventually, is_alive};
 use crate::hooks::hook;
 use crate::threads::{events, fork, provider, rows};
 use crate::world::{World, program};
@@ -182,31 +180,6 @@ fn a_snippet_that_fails_is_told_with_its_place_and_what_it_printed() {
     }
     assert_eq!(gave[4]["error_kind"], "invalid_tool_arguments", "{}", gave[4]);
     assert_eq!(gave[5]["value"], 5);
-}
-
-#[test]
-fn whoever_cancels_a_thread_ends_its_snippet_with_all_calls() {
-    let world = world();
-    let stays = "echo $$ >> pids; trap '' TERM; while :; do sleep 0.05; done\n";
-    world.signed(".ai/tools/acme/stays.sh", &tool(READS, stays));
-    let text = "await Promise.all([1, 2, 3].map((n) => runTool('acme/stays', {n})))";
-    let both = "<execute><tool>rye.code</tool><tool>acme.stays</tool></execute>";
-    prepared(&world, &[turn(&[code(text)])], both);
-    let mut command =
-        world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let pids = || fs::read_to_string(world.project().join("pids")).unwrap_or_default();
-    eventually("all have begun", || pids().lines().count() == 3);
-    let id = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
-    assert_eq!(world.rye(&["thread", "cancel", &id]).status, 0);
-    let said = child.wait_with_output().unwrap();
-    let told: Value = serde_json::from_slice(&said.stdout).unwrap();
-    assert_eq!(told["code"], "thread.cancelled", "{told}");
-    for pid in pids().lines() {
-        eventually("it is gone", || !is_alive(pid.trim().parse().unwrap()));
-    }
-    let (status, told) = world.json(&["thread", "verify", &id]);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
 }
 
 #[test]
