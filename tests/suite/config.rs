@@ -188,9 +188,6 @@ fn a_time_is_written_with_its_unit_wherever_one_is_given() {
     let own = echo("").replace("command: cat", "command: cat, timeout: 90s");
     world.signed(".ai/tools/acme/own.yaml", &own);
     assert_eq!(limit(&world, "acme/own", &[]), 90_000);
-    for (text, ms) in [("1500ms", 1_500), ("2s", 2_000), ("1m", 60_000), ("2.5", 2_500)] {
-        assert_eq!(limit(&world, "acme/own", &["--timeout", text]), ms, "{text}");
-    }
     let execution = ".ai/config/execution/execution.yaml";
     world.signed_home(execution, "tools: {acme/own: {timeout: 10m}}\n");
     assert_eq!(limit(&world, "acme/own", &[]), 600_000);

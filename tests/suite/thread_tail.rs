@@ -289,26 +289,6 @@ fn a_thread_is_handed_out_in_both_formats_with_what_is_proven_and_without_secret
 }
 
 #[test]
-fn a_record_that_does_not_hold_is_not_handed_out() {
-    let world = world(&json!([hand_over()]), "turns=\"3\"", ALL);
-    let (_, told) = fork(&world, &[]);
-    let id = told["thread_id"].as_str().unwrap();
-    assert_eq!(world.rye(&["thread", "export", id]).status, 0);
-    let path = transcript(&world, id);
-    let kept = fs::read_to_string(&path).unwrap();
-    fs::write(&path, kept.replacen("Do it.", "Do me.", 1)).unwrap();
-    let (status, refused) = world.json(&["thread", "verify", id]);
-    assert_eq!(refused["code"], "thread.record_invalid", "{refused}");
-    let out = world.outside().join("thread.json");
-    for format in ["json", "markdown"] {
-        let args = ["thread", "export", id, "--format", format, "--out", out.to_str().unwrap()];
-        let (exported, told) = world.json(&args);
-        assert_eq!((exported, &told["code"]), (status, &refused["code"]), "{told}");
-        assert!(!out.exists());
-    }
-}
-
-#[test]
 fn of_a_thread_that_was_killed_the_document_says_what_is_not_proven() {
     let world = slow();
     let told = start(&world, GO);

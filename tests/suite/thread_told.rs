@@ -111,7 +111,7 @@ fn no_failure_is_told_of_a_thread_that_went_on_and_came_to_its_end() {
 }
 
 #[test]
-fn wait_and_the_end_of_tail_hand_out_nothing_of_a_record_that_does_not_hold() {
+fn wait_the_end_of_tail_and_export_hand_out_nothing_of_a_record_that_does_not_hold() {
     let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
     let id = id(&fork(&world, &[]).1);
     let path = transcript(&world, &id);
@@ -124,7 +124,15 @@ fn wait_and_the_end_of_tail_hand_out_nothing_of_a_record_that_does_not_hold() {
     }
     let said = world.rye(&["thread", "wait", &id]);
     assert!(said.stdout.is_empty(), "{said:?}");
+    let out = world.outside().join("thread.json");
+    let export = ["thread", "export", &id, "--out", out.to_str().unwrap(), "--format"];
+    for format in ["json", "markdown"] {
+        let (status, told) = world.json(&[&export[..], &[format]].concat());
+        assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+        assert!(!out.exists());
+    }
     fs::write(&path, text).unwrap();
+    assert_eq!(world.rye(&[&export[..], &["json"]].concat()).status, 0);
     assert_eq!(world.json(&["thread", "wait", &id]).1["outputs"], json!({"n": 7}));
 }
 

@@ -40,61 +40,59 @@ fn ended(child: &mut Child) -> Option<i32> {
 }
 
 #[test]
-fn f06_a_signal_amid_a_call_ends_the_server_and_then_rye_by_that_signal() {
-    let world = world();
-    let script = stubborn("*) : >\"$RYE_PROJECT/asked\"; sleep 600;;");
-    signed(&world, "stuck", "server", "timeout_ms: 60000", &script);
-    for (signal, number) in [("-INT", 2), ("-TERM", 15)] {
-        let mut child = start(&world, "acme/stuck");
-        let asked = world.project().join("asked");
-        until("it is asked", || asked.exists());
-        send(&child, signal);
-        assert_eq!(ended(&mut child), Some(number));
-        nothing_is_left(world.outside());
-        std::fs::remove_file(asked).unwrap();
+fn f06_a_signal_at_any_time_of_a_call_ends_its_server_and_then_rye_by_that_signal() {
+    {
+        let world = world();
+        let script = stubborn("*) : >\"$RYE_PROJECT/asked\"; sleep 600;;");
+        signed(&world, "stuck", "server", "timeout_ms: 60000", &script);
+        for (signal, number) in [("-INT", 2), ("-TERM", 15)] {
+            let mut child = start(&world, "acme/stuck");
+            let asked = world.project().join("asked");
+            until("it is asked", || asked.exists());
+            send(&child, signal);
+            assert_eq!(ended(&mut child), Some(number));
+            nothing_is_left(world.outside());
+            std::fs::remove_file(asked).unwrap();
+        }
     }
-}
-
-#[test]
-fn f06_a_signal_while_the_answer_is_being_written_leaves_no_server() {
-    let world = world();
-    // More than a pipe holds, so that rye waits for whoever reads.
-    let script = stubborn(
-        "*) x=xxxxxxxxxxxxxxxx; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do x=$x$x; done
+    {
+        let world = world();
+        // More than a pipe holds, so that rye waits for whoever reads.
+        let script = stubborn(
+            "*) x=xxxxxxxxxxxxxxxx; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do x=$x$x; done
          echo \"{\\\"id\\\":$id,\\\"result\\\":\\\"$x\\\"}\"; continue;;",
-    );
-    signed(&world, "wide", "server", "", &script);
-    let mut child = start(&world, "acme/wide");
-    let mut begin = [0; 16];
-    child.stdout.as_mut().unwrap().read_exact(&mut begin).unwrap();
-    send(&child, "-INT");
-    assert_eq!(ended(&mut child), Some(2));
-    until("no process is left", || super::processes(world.outside()).is_empty());
-    // Its private folder is swept by whoever comes next.
-    signed(&world, "next", "oneshot", "", "#!/bin/sh\necho '{\"result\": 1}'\n");
-    world.works("acme/next");
-    nothing_is_left(world.outside());
-}
-
-#[test]
-fn f06_a_signal_while_servers_are_asked_to_end_cuts_that_short_and_still_ends_rye() {
-    let world = world();
-    signed(&world, "stays", "server", "", &stubborn(""));
-    let mut child = start(&world, "acme/stays");
-    let mut said = Vec::new();
-    let out = child.stdout.as_mut().unwrap();
-    while !said.contains(&b'\n') {
-        let mut piece = [0; 4096];
-        let read = out.read(&mut piece).unwrap();
-        assert!(read > 0, "{}", String::from_utf8_lossy(&said));
-        said.extend_from_slice(&piece[..read]);
+        );
+        signed(&world, "wide", "server", "", &script);
+        let mut child = start(&world, "acme/wide");
+        let mut begin = [0; 16];
+        child.stdout.as_mut().unwrap().read_exact(&mut begin).unwrap();
+        send(&child, "-INT");
+        assert_eq!(ended(&mut child), Some(2));
+        until("no process is left", || super::processes(world.outside()).is_empty());
+        // Its private folder is swept by whoever comes next.
+        signed(&world, "next", "oneshot", "", "#!/bin/sh\necho '{\"result\": 1}'\n");
+        world.works("acme/next");
+        nothing_is_left(world.outside());
     }
-    let start = Instant::now();
-    std::thread::park_timeout(Duration::from_millis(100));
-    send(&child, "-INT");
-    assert_eq!(ended(&mut child), Some(2), "a signal is nobody's to keep");
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-    nothing_is_left(world.outside());
+    {
+        let world = world();
+        signed(&world, "stays", "server", "", &stubborn(""));
+        let mut child = start(&world, "acme/stays");
+        let mut said = Vec::new();
+        let out = child.stdout.as_mut().unwrap();
+        while !said.contains(&b'\n') {
+            let mut piece = [0; 4096];
+            let read = out.read(&mut piece).unwrap();
+            assert!(read > 0, "{}", String::from_utf8_lossy(&said));
+            said.extend_from_slice(&piece[..read]);
+        }
+        let start = Instant::now();
+        std::thread::park_timeout(Duration::from_millis(100));
+        send(&child, "-INT");
+        assert_eq!(ended(&mut child), Some(2), "a signal is nobody's to keep");
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        nothing_is_left(world.outside());
+    }
 }
 
 #[test]

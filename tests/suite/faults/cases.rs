@@ -132,15 +132,72 @@ fn state(new: bool) -> State {
 }
 
 #[test]
-fn c06_a_key_pair_is_there_or_not() {
-    try_all(&Case {
-        args: words("keys generate"),
-        states: |world| vec![state(has_key(world))],
-        next: words("keys generate"),
-        next_may_say: &["key.exists"],
-        least: 12,
-        world: World::empty(),
-    });
+fn c06_a_key_pair_and_each_word_about_a_key_is_there_or_not_table() {
+    {
+        try_all(&Case {
+            args: words("keys generate"),
+            states: |world| vec![state(has_key(world))],
+            next: words("keys generate"),
+            next_may_say: &["key.exists"],
+            least: 12,
+            world: World::empty(),
+        });
+    }
+    {
+        try_all(&Case {
+            args: words("trust add ../other.pem"),
+            states: |world| vec![state(theirs_runs(world))],
+            next: words("trust add ../other.pem"),
+            next_may_say: &[],
+            least: 6,
+            world: settled(),
+        });
+    }
+    {
+        let world = settled();
+        let document = document(&stranger(OTHER), "other", "");
+        world.write(&trusted(&stranger(OTHER)), document);
+        let args = words(&format!("trust accept {}", other()));
+        try_all(&Case {
+            args: args.clone(),
+            states: |world| vec![state(theirs_runs(world))],
+            next: args,
+            next_may_say: &[],
+            least: 6,
+            world,
+        });
+    }
+    {
+        let world = settled();
+        say(&world, &["trust", "add", "../other.pem"]);
+        let args = words(&format!("trust revoke {}", other()));
+        try_all(&Case {
+            args: args.clone(),
+            states: |world| {
+                let runs = theirs_runs(world);
+                let (trusted, revoked) = said_of_other(world);
+                assert!(trusted && revoked != runs);
+                vec![state(revoked)]
+            },
+            next: args,
+            next_may_say: &[],
+            least: 6,
+            world,
+        });
+    }
+    {
+        let world = settled();
+        say(&world, &["trust", "add", "../other.pem"]);
+        let args = words(&format!("trust remove {}", other()));
+        try_all(&Case {
+            args: args.clone(),
+            states: |world| vec![state(!theirs_runs(world))],
+            next: args,
+            next_may_say: &["trust.not_found"],
+            least: 2,
+            world,
+        });
+    }
 }
 
 #[test]
@@ -204,69 +261,6 @@ fn theirs_runs(world: &World) -> bool {
     assert_eq!(said.status == 0, trusted && !revoked, "{said:?}");
     assert!(matches!(said.code().as_str(), "" | "verify.untrusted" | "verify.revoked"), "{said:?}");
     said.status == 0
-}
-
-#[test]
-fn c06_a_key_is_trusted_or_not() {
-    try_all(&Case {
-        args: words("trust add ../other.pem"),
-        states: |world| vec![state(theirs_runs(world))],
-        next: words("trust add ../other.pem"),
-        next_may_say: &[],
-        least: 6,
-        world: settled(),
-    });
-}
-
-#[test]
-fn c06_a_proposal_is_accepted_or_not() {
-    let world = settled();
-    let document = document(&stranger(OTHER), "other", "");
-    world.write(&trusted(&stranger(OTHER)), document);
-    let args = words(&format!("trust accept {}", other()));
-    try_all(&Case {
-        args: args.clone(),
-        states: |world| vec![state(theirs_runs(world))],
-        next: args,
-        next_may_say: &[],
-        least: 6,
-        world,
-    });
-}
-
-#[test]
-fn c06_a_key_is_revoked_or_not() {
-    let world = settled();
-    say(&world, &["trust", "add", "../other.pem"]);
-    let args = words(&format!("trust revoke {}", other()));
-    try_all(&Case {
-        args: args.clone(),
-        states: |world| {
-            let runs = theirs_runs(world);
-            let (trusted, revoked) = said_of_other(world);
-            assert!(trusted && revoked != runs);
-            vec![state(revoked)]
-        },
-        next: args,
-        next_may_say: &[],
-        least: 6,
-        world,
-    });
-}
-
-#[test]
-fn c06_a_trust_document_is_there_or_removed() {
-    let world = settled();
-    say(&world, &["trust", "add", "../other.pem"]);
-    let args = words(&format!("trust remove {}", other()));
-    try_all(&Case {
-        args: args.clone(),
-        states: |world| vec![state(!theirs_runs(world))],
-        next: args,
-        next_may_say: &["trust.not_found"],
-        least: 2,
-        world,
-    });
 }
 
 /// The key of this world before anything was tried, kept beside both spaces.

@@ -129,12 +129,8 @@ fn goes_on_behind_each_cut(recorded: &Recorded, world: &World, cuts: usize) {
 }
 
 #[test]
-fn a_recorded_stream_of_chat_that_is_cut_at_any_byte_is_asked_for_again_and_counted() {
+fn a_recorded_stream_that_is_cut_at_any_byte_is_asked_for_again_and_counted_table() {
     is_cut_at_each_byte(&CHAT);
-}
-
-#[test]
-fn a_recorded_stream_of_messages_that_is_cut_at_any_byte_is_asked_for_again_and_counted() {
     is_cut_at_each_byte(&THINKS);
 }
 
