@@ -144,19 +144,6 @@ fn f08_what_a_detached_tool_gives_is_kept_and_shown_without_its_secrets() {
     assert!(kept.contains("***") && !kept.contains("canary-31c7d0"), "{kept}");
 }
 
-#[test]
-fn the_answer_of_a_tool_that_fails_is_its_failure_with_its_status() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/bad.sh", &tool("echo no >&2; exit 3\n"));
-    let inline = world.json(&["execute", "tool:acme/bad"]);
-    assert_eq!((inline.0, &inline.1["code"]), (1, &json!("execute.tool_failed")));
-    let id = id_of(&start(&world, &["tool:acme/bad"]));
-    let (status, waited) = world.json(&["thread", "wait", &id]);
-    assert_eq!((status, &waited["code"]), (1, &inline.1["code"]), "{waited}");
-    assert_eq!(waited["data"], inline.1["data"]);
-    assert_eq!(state(&world, &id), "failed");
-}
-
 /// The report is written first, so whatever happens then the receipt can still be written.
 #[test]
 fn a_receipt_that_was_not_written_behind_the_report_is_told_and_written_by_whoever_asks_next() {

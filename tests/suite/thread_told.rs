@@ -307,10 +307,14 @@ fn wait_shows_what_a_detached_tool_wrote_that_failed() {
     let said = world.rye(&["thread", "wait", &id]);
     assert_eq!((said.status, &*said.stdout), (1, "to-out\n"), "{said:?}");
     assert!(said.stderr.starts_with("to-err\nerror[execute.tool_failed]: "), "{said:?}");
+    let (inline, waited) =
+        (world.json(&["execute", "tool:acme/bad"]), world.json(&["thread", "wait", &id]));
+    assert_eq!((waited.0, &waited.1["data"]), (inline.0, &inline.1["data"]), "{waited:?}");
     let (_, told) = world.json(&["thread", "show", &id]);
     let failure = json!({"code": "execute.tool_failed", "error": told["data"]["report"]["error"],
         "help": told["data"]["report"]["help"]});
     assert_eq!(told["failure"], failure, "what it printed stands in its report alone");
+    assert_eq!(crate::async_runs::state(&world, &id), "failed");
     // Whoever watched it has seen that already.
     let said = world.rye(&["thread", "tail", &id]);
     assert_eq!((said.stdout + &said.stderr).matches("to-err").count(), 1);
