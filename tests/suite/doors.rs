@@ -40,7 +40,7 @@ const EVAL: Thing = Thing {
 const PARENT: Thing = Thing { path: ".ai/directives/acme/base.md", listed: "", runtime: "" };
 const PAGE: Thing = Thing { path: ".ai/knowledge/acme/note.md", listed: "", runtime: "" };
 const CONFIG: Thing = Thing { path: ".ai/config/acme/settings.yaml", listed: "", runtime: "" };
-#[cfg(feature = "code")]
+#[cfg(all(feature = "code", feature = "mcp"))]
 const SNIPPET: Thing = Thing { path: ".ai/tools/acme/itself.js", listed: "", runtime: "" };
 
 /// What a door says of an item that is refused.
@@ -104,11 +104,11 @@ const DOORS: &[Door] = &[
     Door("execute tool:acme/watched", &HOOK, Says(4, "hook.unusable"), Runs),
     Door("hooks test tool:hooks/guard", &HOOK, Refuses, Chain),
     Door("eval run acme/score --content x", &EVAL, Refuses, Chain),
-    #[cfg(feature = "code")]
+    #[cfg(all(feature = "code", feature = "mcp"))]
     Door("code run -", &TOOL, Names(0), Runs),
-    #[cfg(feature = "code")]
+    #[cfg(all(feature = "code", feature = "mcp"))]
     Door("run acme/caller", &TOOL, Names(0), Runs),
-    #[cfg(feature = "code")]
+    #[cfg(all(feature = "code", feature = "mcp"))]
     Door("run acme/itself", &SNIPPET, Refuses, Item),
     #[cfg(feature = "mcp")]
     Door("agent rye_execute", &TOOL, Answers, Runs),
@@ -277,9 +277,9 @@ impl Rig {
             (CONFIG.path, "a: 1\n".into()),
             (".ai/directives/acme/leaf.md", leaf),
             (".ai/tools/acme/watched.sh", shell("")),
-            #[cfg(feature = "code")]
+            #[cfg(all(feature = "code", feature = "mcp"))]
             (SNIPPET.path, crate::saved_snippets::snippet(&[], "1")),
-            #[cfg(feature = "code")]
+            #[cfg(all(feature = "code", feature = "mcp"))]
             (".ai/tools/acme/caller.js", crate::saved_snippets::snippet(&["tool:acme/*"], CATCHES)),
         ] {
             world.signed(path, &text);
@@ -309,7 +309,7 @@ impl Rig {
             &PARENT,
             &PAGE,
             &CONFIG,
-            #[cfg(feature = "code")]
+            #[cfg(all(feature = "code", feature = "mcp"))]
             &SNIPPET,
         ] {
             let text = rig.text(&rig.world.own_key(), &item_of(it.path), it.path, AT);
@@ -361,7 +361,7 @@ impl Rig {
         let of = |said: crate::world::Said| (said.status, said.code(), said.stdout + &said.stderr);
         let words: Vec<&str> = door.0.split(' ').chain(["--json"]).collect();
         let (status, code, text) = match words[..] {
-            #[cfg(feature = "code")]
+            #[cfg(all(feature = "code", feature = "mcp"))]
             ["code", ..] => of(world.rye_in(&world.project(), &words, CATCHES.as_bytes())),
             #[cfg(feature = "mcp")]
             ["agent", tool, _] => {
@@ -384,7 +384,7 @@ impl Rig {
 }
 
 /// Calls the tool and says with which code that was refused.
-#[cfg(feature = "code")]
+#[cfg(all(feature = "code", feature = "mcp"))]
 const CATCHES: &str = "__out = await runTool('acme/mark', {}).then(() => '', e => e.code)";
 
 #[test]
