@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, start, tool};
+use crate::async_runs::{id_of, start, tool};
 use crate::thread_life::held;
 use crate::threads::{call, directive, hand_over, provider};
 use crate::world::World;
+use crate::world::wait::until;
 
 /// One kind of detached run, of which the tool writes down each.
 struct Kind {
@@ -143,7 +144,7 @@ fn each_is_killed_at_any_moment(kind: &Kind) {
                 assert!(caller.wait().unwrap().success());
                 // It may wait for a place first.
                 let mut child = None;
-                eventually("it runs", || {
+                until("it runs", || {
                     child = process_of_new(world, before);
                     child.is_some()
                 });
@@ -168,7 +169,7 @@ fn each_is_killed_at_any_moment(kind: &Kind) {
         round += 1;
     }
     let open = |row: &Value| row["thread_status"] == "running" || row["thread_status"] == "created";
-    eventually("all have ended", || !kind.rows().iter().any(open));
+    until("all have ended", || !kind.rows().iter().any(open));
     // What ran is recorded, and ran once; what is completed ran.
     let (rows, ran) = (kind.rows(), kind.ran());
     let once: BTreeSet<&String> = ran.iter().collect();

@@ -8,8 +8,9 @@ use std::thread::available_parallelism;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, start, state, tool};
+use crate::async_runs::{id_of, start, state, tool};
 use crate::threads::{ONLY_ECHO, hand_over, rows, transcript, world};
+use crate::world::wait::until;
 use crate::world::{World, program};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
@@ -26,7 +27,7 @@ fn full() -> World {
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
     slow(&world);
     assert_eq!(start(&world, &["tool:acme/slow"])["state"], "running");
-    eventually("it begins", || world.project().join("begun").exists());
+    until("it begins", || world.project().join("begun").exists());
     world
 }
 
@@ -109,7 +110,7 @@ fn a_run_that_waits_is_run_by_the_program_that_was_asked_for_it_beside_a_launche
     world.write("go", "");
     for (id, rye) in ids {
         let mut pid = None;
-        eventually("it runs", || {
+        until("it runs", || {
             pid = world.json(&["thread", "show", &id]).1["pid"].as_u64();
             pid.is_some()
         });
@@ -126,7 +127,7 @@ fn without_a_configuration_four_runs_for_each_core_have_a_place() {
     slow(&world);
     let first = start(&world, &["tool:acme/slow"]);
     assert_eq!(first["state"], "running");
-    eventually("it begins", || world.project().join("begun").exists());
+    until("it begins", || world.project().join("begun").exists());
     let places = 4 * available_parallelism().unwrap().get();
     // All but one of the other places are taken, by what counts as runs of this process.
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();

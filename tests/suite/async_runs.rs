@@ -12,8 +12,7 @@ use crate::sandbox::not_run;
 use crate::thread_record::odd_objects;
 use crate::threads::{call, hand_over};
 use crate::world::World;
-
-const PATIENCE: Duration = Duration::from_mins(2);
+use crate::world::wait::{lives, until};
 
 /// A shell tool with this body.
 pub fn tool(body: &str) -> String {
@@ -40,20 +39,6 @@ pub fn start(world: &World, args: &[&str]) -> Value {
 
 pub fn id_of(told: &Value) -> String {
     told["thread_id"].as_str().unwrap().to_owned()
-}
-
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-pub fn is_alive(pid: u64) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
-    state.is_some_and(|state| state != "Z" && state != "X")
 }
 
 pub fn state(world: &World, id: &str) -> String {
@@ -83,7 +68,7 @@ fn a_tool_runs_on_in_a_session_of_its_own_and_is_waited_for_by_its_id() {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     assert_eq!((fields[2], fields[3]), (&*pid.to_string(), &*pid.to_string()), "{stat}");
-    eventually("it begins", || world.project().join("begun").exists());
+    until("it begins", || world.project().join("begun").exists());
     let (status, waited) = world.json(&["thread", "wait", &id, "--timeout", "50ms"]);
     assert_eq!((status, &waited["code"]), (6, &json!("thread.still_runs")), "{waited}");
     world.write("go", "");
@@ -91,7 +76,7 @@ fn a_tool_runs_on_in_a_session_of_its_own_and_is_waited_for_by_its_id() {
     assert_eq!((status, &waited["status"]), (0, &json!("success")), "{waited}");
     assert_eq!(waited["data"], json!({"n": 1}), "what `rye execute` would have answered");
     assert_eq!(state(&world, &id), "completed");
-    eventually("it ends", || !is_alive(pid));
+    until("it ends", || !lives(pid));
     let inline = world.json(&["execute", "tool:acme/slow", "-i", "n:=1"]).1;
     for key in ["status", "type", "item_id", "data", "chain"] {
         assert_eq!(waited[key], inline[key], "{key}");
@@ -243,7 +228,7 @@ fn runs_beyond_the_places_wait_never_more_run_at_once_and_none_is_lost() {
     assert!(states[..places].iter().all(|state| *state == "running"), "so many run at once");
     assert!(states[places..].iter().all(|state| *state == "created"), "the others wait");
     let in_place = || fs::read_dir(world.project().join("in")).map_or(0, Iterator::count);
-    eventually("all places are taken", || in_place() == places);
+    until("all places are taken", || in_place() == places);
     world.write("go", "");
     for (n, told) in told.iter().enumerate() {
         let (status, waited) = world.json(&["thread", "wait", &id_of(told)]);
@@ -271,12 +256,12 @@ fn what_waits_starts_in_order_and_a_place_of_whoever_is_killed_is_free() {
     for told in &waiting {
         assert_eq!((&told["state"], &told["pid"]), (&json!("created"), &Value::Null));
     }
-    eventually("it begins", || world.project().join("begun").exists());
+    until("it begins", || world.project().join("begun").exists());
     // One that waits is cancelled and never starts.
     let (status, told) = world.json(&["thread", "cancel", &id_of(&waiting[1])]);
     assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
     kill(first["pid"].as_u64().unwrap());
-    eventually("the next one starts", || state(&world, &id_of(&waiting[0])) == "running");
+    until("the next one starts", || state(&world, &id_of(&waiting[0])) == "running");
     assert_eq!(state(&world, &id_of(&first)), "killed");
     assert_eq!(state(&world, &id_of(&waiting[2])), "created");
     world.write("go", "");
@@ -362,7 +347,7 @@ fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
             let text = fs::read_to_string(world.project().join(name)).unwrap_or_default();
             text.trim().parse::<u64>().ok()
         };
-        eventually("it begins", || number("tool_pid").is_some() && number("below_pid").is_some());
+        until("it begins", || number("tool_pid").is_some() && number("below_pid").is_some());
         let begin = Instant::now();
         let (status, told) = world.json(&["thread", verb, &id]);
         let took = begin.elapsed();
@@ -370,7 +355,7 @@ fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
         assert_eq!((status, &told["thread_status"]), (0, &json!(want)), "{told}");
         eprintln!("{verb}: {took:?}");
         for pid in [Some(pid), number("tool_pid"), number("below_pid")] {
-            eventually("it is gone", || !is_alive(pid.unwrap()));
+            until("it is gone", || !lives(pid.unwrap()));
         }
         let ticks = fs::read(world.project().join("ticks")).unwrap_or_default().len();
         std::thread::sleep(Duration::from_millis(300));
@@ -401,7 +386,7 @@ fn a_run_inherits_no_descriptor_of_whoever_asked() {
     };
     let ids = [ask(), ask()];
     for (id, go) in ids.into_iter().zip(["go1", "go2"]) {
-        eventually("it runs", || {
+        until("it runs", || {
             state(&world, &id) == "running" && world.project().join("begun").exists()
         });
         let pid = world.json(&["thread", "show", &id]).1["pid"].as_u64().unwrap();
@@ -438,8 +423,8 @@ fn what_ran_in_a_namespace_of_processes_that_is_gone_was_killed_and_holds_no_pla
     let args = ["execute", "tool:acme/slow", "--async", "--json"];
     let mut command = world.command_through("unshare", &before, &args);
     let mut container = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    eventually("both were asked for", || world.project().join("asked").exists());
-    eventually("one runs", || world.project().join("begun").exists());
+    until("both were asked for", || world.project().join("asked").exists());
+    until("one runs", || world.project().join("begun").exists());
     let rows = || world.json(&["thread", "list"]).1["threads"].as_array().unwrap().clone();
     let states = || rows().iter().map(|row| row["thread_status"].clone()).collect::<Vec<_>>();
     for _ in 0..5 {
@@ -451,7 +436,7 @@ fn what_ran_in_a_namespace_of_processes_that_is_gone_was_killed_and_holds_no_pla
     assert!(rows().iter().any(|row| row["elsewhere"] == true), "{:?}", rows());
     world.write("leave", "");
     container.wait().unwrap();
-    eventually("both are known to be gone", || states() == [json!("killed"), json!("killed")]);
+    until("both are known to be gone", || states() == [json!("killed"), json!("killed")]);
     assert_eq!(start(&world, &["tool:acme/slow"])["state"], "running", "the place is free");
     world.write("go", "");
 }

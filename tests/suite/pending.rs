@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::world::World;
+use crate::world::wait::until;
 
 pub const PAY: &str = "tool:acme/pay";
 pub const ITEM: &str = ".ai/tools/acme/pay.yaml";
@@ -71,15 +72,6 @@ fn hook(world: &World, name: &str, more: &str, script: &str) {
              exec:\n  command: ./{file}\n  files: [{file}]\n"
         ),
     );
-}
-
-/// Waits until it is so, a minute at most.
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let late = std::time::Instant::now() + std::time::Duration::from_mins(1);
-    while !is_so() {
-        assert!(std::time::Instant::now() < late, "{what}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
 }
 
 pub fn paid(world: &World) -> usize {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, start, state};
+use crate::async_runs::{id_of, start, state};
 use crate::faults::tracer::trace_killed;
 use crate::sandbox::levels;
 use crate::thread_life::held;
@@ -14,6 +14,7 @@ use crate::threads::{
 };
 use crate::threads_http::{self, ALL, Checked, Words, as_sent_back, calls, hands_over, says};
 use crate::world::World;
+use crate::world::wait::until;
 
 /// A provider whose model takes 1,000 tokens at once.
 fn narrow(turns: &Value) -> String {
@@ -189,7 +190,7 @@ fn whoever_waits_for_ends_or_follows_a_thread_does_so_with_the_one_that_goes_on(
             "sync" => child = Some(world.start(&[&["execute"], &go[..]].concat())),
             _ => drop(start(&world, &go)),
         }
-        eventually("the second one works", || world.project().join("begun").exists());
+        until("the second one works", || world.project().join("begun").exists());
         let (first, second) = both(&world);
         let (status, told) = world.json(&["thread", "wait", &first, "--timeout", "50ms"]);
         assert_eq!((status, &told["code"]), (6, &json!("thread.still_runs")), "{told}");

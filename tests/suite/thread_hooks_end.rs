@@ -6,9 +6,10 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, is_alive, kill, start, tool};
+use crate::async_runs::{id_of, kill, start, tool};
 use crate::threads::{call, directive, events, fork, hand_over, provider, rows, world};
 use crate::world::World;
+use crate::world::wait::{lives, until};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 const ALL: &str = "<execute><tool>*</tool><directive>*</directive></execute>";
@@ -65,7 +66,7 @@ fn are_under_way(world: &World, hooks: usize) -> bool {
 /// Every hook that was told is gone, and none of them came to its end.
 fn no_hook_runs(world: &World) {
     for (pid, told) in told(world) {
-        eventually(&format!("the hook is gone: {told}"), || !is_alive(pid));
+        until(&format!("the hook is gone: {told}"), || !lives(pid));
     }
     assert!(!world.project().join("slept").exists(), "they were waited for");
 }
@@ -74,7 +75,7 @@ fn no_hook_runs(world: &World) {
 fn in_the_caller(world: &World, hooks: usize) -> Child {
     let mut command = world.command(&[&["execute"], GO, &["--json"]].concat());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    eventually("it is under way", || are_under_way(world, hooks));
+    until("it is under way", || are_under_way(world, hooks));
     child
 }
 
@@ -92,7 +93,7 @@ fn a_cancelled_thread_ends_the_hooks_that_were_told_in_it_and_its_process() {
         let (id, pid, caller) = match detached {
             true => {
                 let told = start(&world, GO);
-                eventually("it is under way", || are_under_way(&world, 2));
+                until("it is under way", || are_under_way(&world, 2));
                 (id_of(&told), told["pid"].as_u64().unwrap(), None)
             }
             false => {
@@ -104,7 +105,7 @@ fn a_cancelled_thread_ends_the_hooks_that_were_told_in_it_and_its_process() {
         if let Some(caller) = caller {
             assert_eq!(caller.wait_with_output().unwrap().status.code(), Some(6));
         }
-        eventually("its process is gone", || !is_alive(pid));
+        until("its process is gone", || !lives(pid));
         no_hook_runs(&world);
     }
 }
@@ -134,8 +135,8 @@ fn a_child_that_is_cancelled_ends_its_own_hooks_and_none_of_another_thread() {
     let (below, _) = all.iter().find(is_of_child).unwrap();
     let (above, _) = all.iter().find(|told| !is_of_child(told)).unwrap();
     cancel(&world, &child);
-    eventually("the hook of the child is gone", || !is_alive(*below));
-    assert!(is_alive(*above), "the thread above goes on, and whoever was told in it");
+    until("the hook of the child is gone", || !lives(*below));
+    assert!(lives(*above), "the thread above goes on, and whoever was told in it");
     kill(*above);
     let output = caller.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -163,11 +164,11 @@ fn a_hook_that_is_told_of_the_end_holds_back_no_answer_of_wait() {
     assert_eq!((status, &waited["outputs"]), (0, &json!({"n": 7})), "{waited}");
     assert!(!world.project().join("slept").exists(), "the hook was waited for");
     // It was told all the same, and has its own time.
-    eventually("it is told", || told(&world).len() == 1);
+    until("it is told", || told(&world).len() == 1);
     let (hook, process) = (told(&world)[0].0, begun["pid"].as_u64().unwrap());
-    assert!(is_alive(hook) && is_alive(process));
+    assert!(lives(hook) && lives(process));
     kill(hook);
-    eventually("the process is gone", || !is_alive(process));
+    until("the process is gone", || !lives(process));
     no_hook_runs(&world);
 }
 
@@ -176,8 +177,8 @@ fn a_tool_of_its_own_process_that_is_cancelled_ends_the_hooks_that_were_told_of_
     let world = staying(&json!([hand_over()]), &json!([hand_over()]));
     told_hook(&world, "tool", "tool", "phases: [before_execution]\nmode: observe\n");
     let begun = start(&world, &["tool:acme/stays"]);
-    eventually("it is under way", || are_under_way(&world, 1));
+    until("it is under way", || are_under_way(&world, 1));
     cancel(&world, &id_of(&begun));
-    eventually("its process is gone", || !is_alive(begun["pid"].as_u64().unwrap()));
+    until("its process is gone", || !lives(begun["pid"].as_u64().unwrap()));
     no_hook_runs(&world);
 }

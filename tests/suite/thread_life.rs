@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, is_alive, kill, start, state, tool};
+use crate::async_runs::{id_of, kill, start, state, tool};
 use crate::http::server::Reply;
 use crate::sandbox::not_run;
 use crate::threads::{
@@ -15,6 +15,7 @@ use crate::threads::{
 };
 use crate::threads_http::{self, CANARY, Checked};
 use crate::world::World;
+use crate::world::wait::{lives, until};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 
@@ -51,7 +52,7 @@ fn is_under_way(world: &World) -> bool {
 fn in_the_caller(world: &World) -> Child {
     let mut command = world.command(&[&["execute"], GO, &["--json"]].concat());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    eventually("it is under way", || is_under_way(world));
+    until("it is under way", || is_under_way(world));
     child
 }
 
@@ -59,7 +60,7 @@ fn in_the_caller(world: &World) -> Child {
 fn nothing_runs(world: &World) {
     for name in ["tool_pid", "below_pid"] {
         let pid = number(world, name).unwrap();
-        eventually("it is gone", || !is_alive(pid));
+        until("it is gone", || !lives(pid));
     }
     let ticks = || fs::read(world.project().join("ticks")).unwrap_or_default().len();
     let before = ticks();
@@ -137,7 +138,7 @@ fn another_process_cancels_a_thread_with_its_child_and_their_tool() {
         let (mut caller, id) = match detached {
             true => {
                 let told = start(&world, GO);
-                eventually("it is under way", || is_under_way(&world));
+                until("it is under way", || is_under_way(&world));
                 (None, id_of(&told))
             }
             false => {
@@ -192,7 +193,7 @@ fn a_child_is_not_killed_with_its_parent_but_by_a_word_and_a_cancelled_thread_ha
     let world = deep();
     let told = start(&world, GO);
     let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     let child = id_of(&rows(&world)[1]);
     let (status, told) = world.json(&["thread", "kill", &child]);
     assert_eq!((status, &told["code"]), (4, &json!("thread.not_alone")), "{told}");
@@ -204,7 +205,7 @@ fn a_child_is_not_killed_with_its_parent_but_by_a_word_and_a_cancelled_thread_ha
     for told in ["`thread.not_alone`", "a thread in a server, is cancelled instead"] {
         assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(told), "{help}");
     }
-    assert!(is_alive(pid) && is_under_way(&world), "nothing ended");
+    assert!(lives(pid) && is_under_way(&world), "nothing ended");
     assert_eq!(world.json(&["thread", "cancel", &id]).0, 0);
     for row in rows(&world) {
         let code = &row["thread_code"];
@@ -224,7 +225,7 @@ fn what_has_no_record_is_told_as_what_it_is() {
     let world = deep();
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
     let run = id_of(&start(&world, &["tool:acme/stays"]));
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     let waits = start(&world, GO);
     assert_eq!(waits["state"], "created", "{waits}");
     let waits = id_of(&waits);
@@ -259,7 +260,7 @@ fn what_is_killed_before_it_began_is_not_told_of_a_process_that_is_gone() {
     let world = deep();
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
     let run = id_of(&start(&world, &["tool:acme/stays"]));
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     for what in [GO, &["tool:acme/stays"]] {
         let id = id_of(&start(&world, what));
         assert_eq!(world.json(&["thread", "kill", &id]).0, 0);
@@ -279,7 +280,7 @@ fn a_thread_that_ctrl_c_stops_in_a_tool_says_how_it_goes_on() {
     let mut command = world.command(&["execute", "directive:acme/go", "--thread", "fork"]);
     let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let ended = child.wait_with_output().unwrap();
@@ -296,7 +297,7 @@ fn a_thread_that_waited_for_its_place_runs_what_was_verified_or_does_not_start_t
         let world = deep();
         world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
         let run = id_of(&start(&world, &["tool:acme/stays"]));
-        eventually("it is under way", || is_under_way(&world));
+        until("it is under way", || is_under_way(&world));
         world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"5\"", ONLY_ECHO));
         world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([hand_over()])));
         let waits = id_of(&start(&world, GO));
@@ -332,16 +333,16 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
         let world = deep();
         let told = start(&world, GO);
         let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
-        eventually("it is under way", || is_under_way(&world));
+        until("it is under way", || is_under_way(&world));
         if by_verb {
             let (status, told) = world.json(&["thread", "kill", &id]);
             assert_eq!((status, &told["thread_status"]), (0, &json!("killed")), "{told}");
             nothing_runs(&world);
         } else {
             kill(pid);
-            eventually("it is recorded", || state(&world, &id) == "killed");
+            until("it is recorded", || state(&world, &id) == "killed");
         }
-        assert!(!is_alive(pid));
+        assert!(!lives(pid));
         let all = rows(&world);
         assert!(
             all.len() == 2 && all.iter().all(|row| row["thread_status"] == "killed"),
@@ -362,7 +363,7 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
 fn show_says_of_a_killed_thread_what_wait_says_and_of_one_below_that_it_does_not_go_on_alone() {
     let world = deep();
     let top = id_of(&start(&world, GO));
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     assert_eq!(world.json(&["thread", "kill", &top]).0, 0);
     nothing_runs(&world);
     let next = [
@@ -392,7 +393,7 @@ fn show_says_of_a_killed_thread_what_wait_says_and_of_one_below_that_it_does_not
 fn words_that_no_record_names_are_said_now_as_long_as_their_thread_runs() {
     let world = deep();
     let id = id_of(&start(&world, GO));
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     fs::write(transcript(&world, &id).with_file_name("words"), "half an ans").unwrap();
     let verified = || world.rye(&["thread", "verify", &id]).stdout;
     let said = verified();
@@ -432,7 +433,7 @@ fn a_child_that_is_killed_in_a_call_of_its_model_holds_nothing_above_while_its_p
     assert_eq!(rows(&world)[1]["parent"], rows(&world)[0]["thread_id"]);
     assert!(held(&world) > 0, "the call is under way");
     kill(number(&world, "tool_pid").unwrap());
-    eventually("it is recorded", || rows(&world)[1]["thread_status"] == "killed");
+    until("it is recorded", || rows(&world)[1]["thread_status"] == "killed");
     let all = rows(&world);
     assert_eq!(all[0]["thread_status"], "running", "the parent lives");
     assert_eq!(held(&world), 0, "and holds nothing for what is gone");
@@ -449,7 +450,7 @@ fn a_caller_that_is_killed_at_once_ends_no_detached_thread() {
     let told = start(&world, GO);
     // Whoever asked is gone already; its whole group is killed all the same.
     let id = id_of(&told);
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     assert_eq!(state(&world, &id), "running");
     let (status, told) = world.json(&["thread", "tree", &id]);
     assert_eq!(status, 0, "{told}");
@@ -498,7 +499,7 @@ fn a_thread_is_not_taken_for_dead_from_another_namespace_of_processes_and_is_can
         serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{said:?}"))
     };
     let thread = id_of(&start(&world, GO));
-    eventually("it is under way", || is_under_way(&world));
+    until("it is under way", || is_under_way(&world));
     let told = there(&["thread", "show", &thread]);
     assert_eq!(
         (&told["thread_status"], &told["elsewhere"]),

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, start, state};
+use crate::async_runs::{start, state};
 use crate::faults::tracer::{Fault, trace};
 use crate::thread_waits::{asking, did, row, verified};
 use crate::threads::{ONLY_ECHO, call, hand_over, rows, transcript, world};
 use crate::world::World;
+use crate::world::wait::until;
 
 const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork", "--json"];
 
@@ -85,7 +86,7 @@ fn a_cancel_that_comes_as_a_run_begins_to_wait_for_a_person_ends_it() {
     for step in 0..12 {
         let known = rows(&world).len();
         let mut caller = world.command(GO).stdout(Stdio::null()).spawn().unwrap();
-        eventually("it began", || rows(&world).len() > known);
+        until("it began", || rows(&world).len() > known);
         std::thread::park_timeout(Duration::from_millis(step * 12));
         let id = newest(&world).unwrap()["thread_id"].as_str().unwrap().to_owned();
         let (status, told) = world.json(&["thread", "cancel", &id]);

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, tool};
+use crate::async_runs::tool;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, rows, transcript, world,
 };
+use crate::world::wait::until;
 use crate::world::{World, fingerprint, sha256};
 
 /// A thread that is over, one of whose results was too long for its model.
@@ -404,7 +405,7 @@ fn h05_the_record_of_a_killed_thread_that_is_cut_to_an_older_checkpoint_is_refus
     let world = world(&turns, "turns=\"9\"", "<execute><tool>acme.*</tool></execute>");
     world.signed(".ai/tools/acme/other.sh", &tool("touch begun; sleep 300\n"));
     let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
-    eventually("it is in its last call", || world.project().join("begun").exists());
+    until("it is in its last call", || world.project().join("begun").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     let row = rows(&world).pop().unwrap();
@@ -437,7 +438,7 @@ fn a_checkpoint_that_the_registry_knew_a_moment_ago_is_enough_while_a_thread_run
     let (status, told) = fork(&world, &["--async"]);
     assert_eq!(status, 0, "{told}");
     let id = told["thread_id"].as_str().unwrap();
-    eventually("it is in its last call", || world.project().join("begun").exists());
+    until("it is in its last call", || world.project().join("begun").exists());
     let text = fs::read_to_string(transcript(&world, id)).unwrap();
     let lines = text.split_inclusive('\n').filter(|line| line.contains("payloadType"));
     let known: Vec<String> = lines.map(|line| sha256(line.as_bytes())).collect();
@@ -472,7 +473,7 @@ fn the_record_of_a_thread_that_could_not_reach_the_registry_holds_and_the_thread
     let (status, told) = fork(&world, &["--async"]);
     assert_eq!(status, 0, "{told}");
     let id = told["thread_id"].as_str().unwrap();
-    eventually("it is in its second call", || world.project().join("begun").exists());
+    until("it is in its second call", || world.project().join("begun").exists());
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
     let known = |db: &rusqlite::Connection| -> String {
         db.query_row("SELECT checkpoint FROM thread", [], |row| row.get(0)).unwrap()

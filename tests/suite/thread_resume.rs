@@ -5,13 +5,14 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, is_alive, kill, start, state};
+use crate::async_runs::{id_of, kill, start, state};
 use crate::faults::tracer::{Fault, trace, trace_killed};
 use crate::thread_life::held;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
 use crate::world::World;
+use crate::world::wait::{lives, until};
 
 /// A tool that counts its own calls by what they are given.
 const COUNTS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
@@ -118,7 +119,7 @@ fn staying(slow: &str) -> World {
 fn killed(slow: &str) -> (World, String) {
     let world = staying(slow);
     let mut child = world.start(&["execute", "directive:acme/go", "--thread", "fork"]);
-    eventually("it runs", || world.project().join("slow").exists());
+    until("it runs", || world.project().join("slow").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     let id = last(&world);
@@ -131,12 +132,12 @@ fn a_thread_in_a_process_of_its_own_goes_on_whether_that_was_killed_or_ended_by_
         let world = staying("echo x >> ran\n");
         let told = start(&world, &["directive:acme/go", "--thread", "fork"]);
         let id = id_of(&told);
-        eventually("it runs", || world.project().join("slow").exists());
+        until("it runs", || world.project().join("slow").exists());
         match by_verb {
             true => assert_eq!(world.rye(&["thread", "kill", &id]).status, 0),
             false => kill(told["pid"].as_u64().unwrap()),
         }
-        eventually("it is known to be killed", || state(&world, &id) == "killed");
+        until("it is known to be killed", || state(&world, &id) == "killed");
         let (status, told) = world.json(&["thread", "resume", &id]);
         assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{by_verb}: {told}");
         assert_eq!(fs::read_to_string(world.project().join("ran")).unwrap(), "x\n");
@@ -149,7 +150,7 @@ fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself(
     let world = staying("echo x >> ran\n");
     let told = start(&world, &["directive:acme/go", "--thread", "fork"]);
     let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
-    eventually("it runs", || world.project().join("slow").exists());
+    until("it runs", || world.project().join("slow").exists());
     let stop = std::process::Command::new("kill").args(["-STOP", &pid.to_string()]).status();
     assert!(stop.unwrap().success());
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
@@ -163,7 +164,7 @@ fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself(
     assert_eq!(fs::read(transcript(&world, &id)).unwrap(), record);
     assert_eq!(state(&world, &id), "killed");
     kill(pid);
-    eventually("it is gone", || !is_alive(pid));
+    until("it is gone", || !lives(pid));
     let (status, told) = world.json(&["thread", "resume", &id]);
     assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
     verified(&world, &id);

@@ -8,9 +8,10 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, is_alive, kill, start, state, tool};
+use crate::async_runs::{id_of, kill, start, state, tool};
 use crate::threads::{call, events, fork, hand_over, transcript, world};
 use crate::world::World;
+use crate::world::wait::{lives, until};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 
@@ -38,7 +39,7 @@ pub fn watch(world: &World, id: &str, more: &[&str]) -> (Child, Lines<BufReader<
 }
 
 /// The events up to and with the first that holds this.
-fn until(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> Vec<Value> {
+fn lines_until(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for line in lines {
         let line = line.unwrap();
@@ -69,7 +70,7 @@ fn a_thread_in_another_process_is_watched_while_it_runs_and_ends_with_its_status
     let id = id_of(&start(&world, GO));
     let (mut child, mut lines) = watch(&world, &id, &["--json"]);
     // The tool waits for us, so all of this is told while the thread runs.
-    let seen = until(&mut lines, "\"name\":\"acme_slow\"");
+    let seen = lines_until(&mut lines, "\"name\":\"acme_slow\"");
     assert_eq!(seen[0]["event"], "thread_started", "{seen:?}");
     assert!(names(&seen).contains(&"tool_call_result"), "{seen:?}");
     assert_eq!(state(&world, &id), "running");
@@ -124,7 +125,7 @@ fn whoever_stops_watching_leaves_the_thread_alone() {
     let world = slow();
     let id = id_of(&start(&world, GO));
     let (mut child, mut lines) = watch(&world, &id, &["--json"]);
-    until(&mut lines, "\"name\":\"acme_slow\"");
+    lines_until(&mut lines, "\"name\":\"acme_slow\"");
     // While it looks for more.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let pid = child.id().to_string();
@@ -144,14 +145,14 @@ fn a_thread_that_is_killed_and_a_detached_tool_are_watched_to_their_end() {
     let told = start(&world, GO);
     let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
     let (mut child, mut lines) = watch(&world, &id, &["--json"]);
-    until(&mut lines, "\"name\":\"acme_slow\"");
+    lines_until(&mut lines, "\"name\":\"acme_slow\"");
     kill(pid);
     let last = lines.map(Result::unwrap).last().unwrap();
     let last: Value = serde_json::from_str(&last).unwrap();
     assert_eq!(last["code"], "thread.killed", "{last}");
     let status = child.wait().unwrap().code().unwrap();
     assert_eq!(status, world.json(&["thread", "wait", &id]).0);
-    assert!(!is_alive(pid));
+    assert!(!lives(pid));
     let run = id_of(&start(&world, &["tool:acme/slow"]));
     let (mut child, lines) = watch(&world, &run, &["--json"]);
     world.write("go", "");
@@ -222,9 +223,9 @@ fn a_thread_that_waits_for_a_person_is_told_as_waiting() {
 fn a_reader_that_has_seen_enough_ends_it_while_the_thread_goes_on() {
     let world = slow();
     let id = id_of(&start(&world, GO));
-    eventually("it calls", || events(&world, &id, "tool_call_start").len() == 2);
+    until("it calls", || events(&world, &id, "tool_call_start").len() == 2);
     let (mut child, mut lines) = watch(&world, &id, &["--json"]);
-    until(&mut lines, "acme_slow");
+    lines_until(&mut lines, "acme_slow");
     drop(lines);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(state(&world, &id), "running");
@@ -293,7 +294,7 @@ fn of_a_thread_that_was_killed_the_document_says_what_is_not_proven() {
     let world = slow();
     let told = start(&world, GO);
     let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
-    eventually("it calls", || events(&world, &id, "tool_call_start").len() == 2);
+    until("it calls", || events(&world, &id, "tool_call_start").len() == 2);
     kill(pid);
     assert_eq!(state(&world, &id), "killed");
     let document: Value =

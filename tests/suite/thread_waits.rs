@@ -5,10 +5,11 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, start, state};
+use crate::async_runs::{id_of, start, state};
 use crate::faults::tracer::trace_killed;
 use crate::threads::{call, directive, events, fork, hand_over, provider, rows, transcript, world};
 use crate::world::World;
+use crate::world::wait::until;
 
 /// Asks a person about whatever it is to pay, and leaves a mark when it pays.
 const PAYS: &str = r#"#!/bin/sh
@@ -404,7 +405,7 @@ fn killed_while_the_approved_call_runs_it_is_not_run_again() {
     let world = asking(&json!([call("acme_pay", &json!({"slow": 1})), hand_over()]));
     let (id, request) = waits(&world);
     let mut child = world.start(&["pending", "approve", &request]);
-    eventually("it pays", || did(&world).0 == 1);
+    until("it pays", || did(&world).0 == 1);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(row(&world, &id)["thread_status"], "killed");
@@ -424,9 +425,7 @@ fn whoever_waits_for_the_decision_is_given_what_the_thread_came_to() {
     let mut command = world.command(&args);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let waiting = || world.json(&["pending", "list"]).1["pending"].as_array().unwrap().clone();
-    eventually("it asks", || {
-        rows(&world).first().is_some_and(|row| row["thread_status"] == "waiting")
-    });
+    until("it asks", || rows(&world).first().is_some_and(|row| row["thread_status"] == "waiting"));
     let request = waiting()[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(world.json(&["pending", "approve", &request]).0, 0);
     let ended = child.wait_with_output().unwrap();

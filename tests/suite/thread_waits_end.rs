@@ -5,12 +5,13 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::async_runs::{eventually, id_of, start};
+use crate::async_runs::{id_of, start};
 use crate::thread_waits::{
     asking, did, gave, nothing_is_held, parent_and_child, row, three, verified, waits,
 };
 use crate::threads::{events, hand_over};
 use crate::world::World;
+use crate::world::wait::until;
 
 /// It ended so, which its record says too, and nobody can decide what it asked.
 fn ended_as(world: &World, id: &str, request: &str, status: &str) {
@@ -234,7 +235,7 @@ fn a_detached_tool_whose_request_is_carried_out_runs_and_is_cancelled_where_that
         let request = told["pending"]["id"].as_str().unwrap().to_owned();
         let mut approve = world.command(&["--yes", "pending", "approve", &request, "--json"]);
         let approve = approve.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        eventually("it pays", || did(&world).0 == 1);
+        until("it pays", || did(&world).0 == 1);
         let runs = row(&world, &id);
         assert_eq!(
             (&runs["thread_status"], &runs["pending_id"]),

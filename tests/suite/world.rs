@@ -21,6 +21,7 @@ mod in_process;
 mod needs;
 mod terminal;
 mod users;
+pub mod wait;
 
 pub use attempts::Attempt;
 pub use needs::{BASH, PYTHON, needed_by, not_run, run_test};

@@ -111,7 +111,7 @@ fn by_library(base: &Path, vectors: &[Vector]) {
     let took = start.elapsed();
     // All servers at once; half a second is for a machine that is busy.
     assert!(took.as_millis() < 5500, "the end took {took:?}");
-    super::until("no descriptor, thread or dead child is left", || held() == before);
+    crate::world::wait::until("no descriptor, thread or dead child is left", || held() == before);
     eprintln!("by the library: done");
 }
 

@@ -8,8 +8,9 @@ use std::process::{Command, Output};
 use rye::{Request, Rye};
 use serde_json::Value;
 
-use super::{library, nothing_is_left, processes, server, signed, until, world};
+use super::{library, nothing_is_left, processes, server, signed, world};
 use crate::world::World;
+use crate::world::wait::until;
 
 /// Where a test runs again as a process of its own, the folder of its world.
 const WORLD: &str = "RYE_BOUNDS_WORLD";

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use rye::{Request, Rye};
 use serde_json::Value;
 
-use super::{library, nothing_is_left, processes, server, signed, until, world};
+use super::{library, nothing_is_left, processes, server, signed, world};
 use crate::sandbox::{LANDLOCK, works};
 use crate::world::held;
+use crate::world::wait::until;
 
 fn call(rye: &Rye, item: &str) -> Value {
     rye.run_json(&Request::new(item))

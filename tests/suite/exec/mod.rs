@@ -74,16 +74,6 @@ fn server(cases: &str) -> String {
     )
 }
 
-/// Waits until it is so; a machine that is busy gets its time.
-#[track_caller]
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(20), "not so after 20 s: {what}");
-        std::thread::park_timeout(Duration::from_millis(10));
-    }
-}
-
 /// The processes, but for this one, that work in the world's project or were started for it.
 fn processes(base: &Path) -> Vec<String> {
     let needle = base.as_os_str().as_encoded_bytes();

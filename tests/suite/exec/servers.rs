@@ -9,8 +9,9 @@ use proptest::test_runner::{Config, TestRunner};
 use rye::{Request, Rye};
 use serde_json::{Value, json};
 
-use super::{library, nothing_is_left, processes, server, signed, until, world};
+use super::{library, nothing_is_left, processes, server, signed, world};
 use crate::world::World;
+use crate::world::wait::until;
 
 /// Calls a tool with one parameter.
 fn call(rye: &Rye, item: &str, param: impl Into<Value>) -> Value {

@@ -5,8 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{nothing_is_left, server, signed, until, world};
+use super::{nothing_is_left, server, signed, world};
 use crate::world::World;
+use crate::world::wait::until;
 
 /// A server that ends neither with its input nor when it is asked to, and has a child that does not
 /// either; it tells the project that it was asked.

@@ -1,28 +1,33 @@
-//! A small editor: it starts `rye lsp`, speaks to it over pipes, and keeps what it is told.
+//! An editor that drives `rye lsp` over pipes.
 
-use std::collections::VecDeque;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::world::World;
-
-/// Far more than anything here takes; whoever waits as long has found a fault.
-const PATIENCE: Duration = Duration::from_mins(5);
+use crate::world::json_rpc::{Framing, JsonRpc};
+use crate::world::wait::PATIENCE;
 
 pub struct Editor {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: Receiver<Value>,
-    /// What came while something else was awaited.
-    kept: VecDeque<Value>,
-    last_id: i64,
+    rpc: JsonRpc,
     version: i64,
+}
+
+impl Deref for Editor {
+    type Target = JsonRpc;
+
+    fn deref(&self) -> &JsonRpc {
+        &self.rpc
+    }
+}
+
+impl DerefMut for Editor {
+    fn deref_mut(&mut self) -> &mut JsonRpc {
+        &mut self.rpc
+    }
 }
 
 /// How a session ended: the status, and what stood on standard error.
@@ -38,20 +43,8 @@ impl Editor {
         Self::of(world.command(&["lsp"]))
     }
 
-    pub fn of(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("rye starts");
-        let mut from = BufReader::new(child.stdout.take().expect("a pipe"));
-        let (sender, output) = channel();
-        std::thread::spawn(move || {
-            while let Some(message) = message(&mut from) {
-                if sender.send(message).is_err() {
-                    return;
-                }
-            }
-        });
-        let input = child.stdin.take();
-        Self { child, input, output, kept: VecDeque::new(), last_id: 0, version: 1 }
+    pub fn of(command: Command) -> Self {
+        Self { rpc: JsonRpc::start(command, Framing::ContentLength), version: 1 }
     }
 
     /// Starts it and says hello.
@@ -66,56 +59,6 @@ impl Editor {
         let greeting = self.ask("initialize", &params);
         self.tell("initialized", &json!({}));
         greeting["result"].clone()
-    }
-
-    pub fn send(&mut self, message: &Value) {
-        let text = message.to_string();
-        self.send_bytes(format!("Content-Length: {}\r\n\r\n{text}", text.len()).as_bytes());
-    }
-
-    pub fn send_bytes(&mut self, bytes: &[u8]) {
-        let input = self.input.as_mut().expect("the pipe is open");
-        // A server that ended reads no more.
-        drop(input.write_all(bytes).and_then(|()| input.flush()));
-    }
-
-    pub fn tell(&mut self, method: &str, params: &Value) {
-        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
-    }
-
-    /// A request and its answer.
-    #[track_caller]
-    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.last_id += 1;
-        let id = self.last_id;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        self.wait(|message| message["id"] == id && message.get("method").is_none())
-    }
-
-    /// The next request or notification of the server with this method.
-    #[track_caller]
-    pub fn next(&mut self, method: &str) -> Value {
-        self.wait(|message| message["method"] == method)
-    }
-
-    #[track_caller]
-    pub fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.kept.iter().position(&wanted) {
-            return self.kept.remove(at).expect("it was found");
-        }
-        loop {
-            let message = self.output.recv_timeout(PATIENCE);
-            let message = message.unwrap_or_else(|e| panic!("{e}; kept: {:?}", self.kept));
-            if wanted(&message) {
-                return message;
-            }
-            self.kept.push_back(message);
-        }
-    }
-
-    /// The next message, whatever it is; `None` once there are no more.
-    pub fn any(&mut self) -> Option<Value> {
-        self.kept.pop_front().or_else(|| self.output.recv_timeout(PATIENCE).ok())
     }
 
     /// Opens a file with the text that it has.
@@ -191,11 +134,6 @@ impl Editor {
         self.ask("workspace/executeCommand", &params)
     }
 
-    /// Answers a request of the server.
-    pub fn answer(&mut self, request: &Value, result: &Value) {
-        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
-    }
-
     /// Ends the session as agreed.
     #[track_caller]
     pub fn bye(mut self) -> End {
@@ -206,12 +144,10 @@ impl Editor {
     }
 
     /// Closes the pipe and waits for the end.
-    pub fn end(mut self) -> End {
-        self.input = None;
-        let mut stderr = String::new();
-        let mut pipe = self.child.stderr.take().expect("a pipe");
-        pipe.read_to_string(&mut stderr).expect("text");
-        End { status: self.child.wait().expect("it ends").code(), stderr }
+    #[track_caller]
+    pub fn end(self) -> End {
+        let (status, stderr) = self.rpc.end(PATIENCE);
+        End { status: status.code(), stderr }
     }
 }
 
@@ -238,22 +174,4 @@ pub fn marked(text: &str, diagnostic: &Value) -> String {
         text.lines().nth(number(&start["line"])).unwrap_or_default().encode_utf16().collect();
     let range = number(&start["character"])..number(&end["character"]);
     String::from_utf16(&line[range]).expect("no half of a letter")
-}
-
-fn message(from: &mut impl BufRead) -> Option<Value> {
-    let mut length = None;
-    loop {
-        let mut line = String::new();
-        if from.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let line = line.trim_end();
-        if line.is_empty() {
-            break;
-        }
-        length = line.strip_prefix("Content-Length: ").and_then(|n| n.parse().ok()).or(length);
-    }
-    let mut bytes = vec![0; length.expect("a length")];
-    from.read_exact(&mut bytes).ok()?;
-    Some(serde_json::from_slice(&bytes).expect("JSON"))
 }

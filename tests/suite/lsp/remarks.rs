@@ -311,7 +311,7 @@ fn what_changes_elsewhere_is_told_of_the_open_files_that_it_concerns() {
     let registration = &registered["params"]["registrations"][0];
     assert_eq!(registration["method"], "workspace/didChangeWatchedFiles");
     assert_eq!(registration["registerOptions"]["watchers"][0]["globPattern"], "**/.ai/**");
-    editor.answer(&registered, &Value::Null);
+    editor.reply(&registered, &Value::Null);
     assert_eq!(editor.open(&path), Vec::<Value>::new(), "the fixture itself is good");
     // The executor is altered by somebody else.
     fs::write(&runtime, format!("{good}# more\n")).unwrap();

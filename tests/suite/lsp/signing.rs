@@ -45,7 +45,7 @@ fn signing_shows_the_change_and_waits_for_the_answer() {
     );
     assert_eq!(question["params"]["actions"], json!([{"title": "Sign"}, {"title": "Cancel"}]));
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "nothing is signed before the answer");
-    editor.answer(&question, &json!({"title": "Sign"}));
+    editor.reply(&question, &json!({"title": "Sign"}));
     let told = editor.next("window/showMessage");
     assert_eq!(told["params"], json!({"type": 3, "message": "signed `tool:acme/x`"}));
     let signed = fs::read_to_string(&path).unwrap();
@@ -68,11 +68,11 @@ fn an_editor_that_opens_files_is_shown_the_change_in_one() {
     let file = shown["params"]["uri"].as_str().unwrap().strip_prefix("file://").unwrap().to_owned();
     assert_eq!(std::path::Path::new(&file).extension().unwrap(), "diff");
     assert!(fs::read_to_string(&file).unwrap().contains("\n+added = 1\n"));
-    editor.answer(&shown, &json!({"success": true}));
+    editor.reply(&shown, &json!({"success": true}));
     let question = editor.next("window/showMessageRequest");
     let asked = question["params"]["message"].as_str().unwrap();
     assert!(asked.ends_with("You are shown what changed since it was last verified."), "{asked}");
-    editor.answer(&question, &json!({"title": "Sign"}));
+    editor.reply(&question, &json!({"title": "Sign"}));
     editor.next("window/showMessage");
     assert_eq!(world.rye(&["verify", "tool:acme/x"]).status, 0);
     // Showing alone asks nothing; an editor that could not open the file is asked with the change.
@@ -81,10 +81,10 @@ fn an_editor_that_opens_files_is_shown_the_change_in_one() {
     editor.change(&path, &now);
     editor.command("rye.showDiff", &path);
     let shown = editor.next("window/showDocument");
-    editor.answer(&shown, &json!({"success": true}));
+    editor.reply(&shown, &json!({"success": true}));
     editor.command("rye.sign", &path);
     let shown = editor.next("window/showDocument");
-    editor.answer(&shown, &json!({"success": false}));
+    editor.reply(&shown, &json!({"success": false}));
     let question = editor.next("window/showMessageRequest");
     assert!(
         question["params"]["message"].as_str().unwrap().contains("\n+more = 2\n"),
@@ -102,12 +102,12 @@ fn every_other_answer_signs_nothing() {
     {
         editor.command("rye.sign", &path);
         let question = editor.next("window/showMessageRequest");
-        editor.answer(&question, &answer);
+        editor.reply(&question, &answer);
         // One question has one answer.
-        editor.answer(&question, &json!({"title": "Sign"}));
+        editor.reply(&question, &json!({"title": "Sign"}));
     }
     // Nor does an answer to what was never asked, and an error.
-    editor.answer(&json!({"id": 99}), &json!({"title": "Sign"}));
+    editor.reply(&json!({"id": 99}), &json!({"title": "Sign"}));
     editor.command("rye.sign", &path);
     let question = editor.next("window/showMessageRequest");
     let error = json!({"code": -32603, "message": "no"});
@@ -126,11 +126,11 @@ fn of_many_questions_only_the_last_ones_are_still_open() {
             editor.next("window/showMessageRequest")
         })
         .collect();
-    editor.answer(&questions[0], &json!({"title": "Sign"}));
+    editor.reply(&questions[0], &json!({"title": "Sign"}));
     // A round trip, so that whatever the answer led to has happened.
     editor.at("textDocument/hover", &path, 0, 0);
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "the first was given up");
-    editor.answer(&questions[1], &json!({"title": "Sign"}));
+    editor.reply(&questions[1], &json!({"title": "Sign"}));
     editor.next("window/showMessage");
     assert_ne!(fs::read_to_string(&path).unwrap(), text);
     editor.bye();
@@ -144,7 +144,7 @@ fn what_was_changed_since_it_was_shown_is_not_signed() {
     let question = editor.next("window/showMessageRequest");
     let swapped = format!("{text}swapped = 2\n");
     fs::write(&path, &swapped).unwrap();
-    editor.answer(&question, &json!({"title": "Sign"}));
+    editor.reply(&question, &json!({"title": "Sign"}));
     let told = editor.next("window/showMessage");
     assert_eq!(
         told["params"]["message"],
@@ -180,7 +180,7 @@ fn a_changed_file_beside_a_tool_is_shown_and_signed_with_it() {
     assert!(asked.contains("\n-    return len(["), "{asked}");
     assert!(asked.contains(&format!("\n+{last}\n")), "{last}: {asked}");
     assert!(!asked.contains("def shout"), "what was signed before is not shown: {asked}");
-    editor.answer(&question, &json!({"title": "Sign"}));
+    editor.reply(&question, &json!({"title": "Sign"}));
     let told = editor.next("window/showMessage");
     assert_eq!(told["params"]["message"], format!("signed `{COUNT}`"));
     editor.bye();
@@ -198,7 +198,7 @@ fn a_file_beside_a_tool_that_is_swapped_after_the_question_is_not_signed() {
         let (mut editor, _, question) = module_changed(&world);
         let before = world.read(COUNT_FILE);
         world.write(swapped, "def count(text, stop):\n    return 666\n");
-        editor.answer(&question, &json!({"title": "Sign"}));
+        editor.reply(&question, &json!({"title": "Sign"}));
         let told = editor.next("window/showMessage");
         assert_eq!(
             told["params"]["message"],
@@ -225,7 +225,7 @@ fn every_file_of_a_new_tool_is_shown() {
     {
         assert!(asked.contains(text), "{text}: {asked}");
     }
-    editor.answer(&question, &json!({"title": "Sign"}));
+    editor.reply(&question, &json!({"title": "Sign"}));
     editor.next("window/showMessage");
     editor.bye();
     counts(&world);
@@ -246,7 +246,7 @@ fn what_is_not_saved_or_does_not_validate_is_not_signed() {
     editor.save(&path, &broken);
     editor.command("rye.sign", &path);
     let question = editor.next("window/showMessageRequest");
-    editor.answer(&question, &json!({"title": "Sign"}));
+    editor.reply(&question, &json!({"title": "Sign"}));
     let told = editor.next("window/showMessage");
     assert!(told["params"]["message"].as_str().unwrap().starts_with("sign.invalid: "), "{told}");
     assert_eq!(fs::read_to_string(&path).unwrap(), broken);

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, until};
+use super::client::Client;
 use super::stateless::{KEY, stateless};
 use crate::pending::{ITEM, PAY, paid, world, world_where_it_asks_for};
 use crate::world::World;
+use crate::world::wait::until;
 
 const FLAG: &str = "--approve-by-elicitation";
 
@@ -123,8 +124,7 @@ fn a_client_that_has_no_answer_leaves_it_to_rye_pending() {
     assert_eq!(answer(&mut client, id)["status"], "pending");
     // One that cancels the call takes the question away with it.
     let (id, question) = begin(&mut client, &world, 6);
-    let cancel = json!({"requestId": id});
-    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    client.cancel(id);
     let told = client.next("notifications/cancelled");
     assert_eq!(told["params"]["requestId"], question["id"], "{told}");
     says(&mut client, &question, &json!({"action": "accept", "content": {}}));

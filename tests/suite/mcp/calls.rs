@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{Client, PATIENCE, lives, number, until};
+use super::client::Client;
 use crate::keys::others::{put, stranger, trust};
 use crate::tools::shell;
+use crate::world::wait::{PATIENCE, lives, number, until};
 use crate::world::{GREET_MD, MARKER_SH, World, fingerprint};
 
 /// A tool that tells its process and that of its child, and sleeps.
@@ -237,8 +238,7 @@ fn a_cancelled_call_ends_its_process_group_and_no_other_call() {
     let sleeps = begin(&mut client, "tool:acme/sleeps");
     let pids = ["own", "child"].map(|file| number(&world.project().join(file)));
     assert!(pids.iter().all(|pid| lives(pid)));
-    let cancel = json!({"requestId": sleeps, "reason": "enough"});
-    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    client.cancel(sleeps);
     until("the group is gone", || !pids.iter().any(|pid| lives(pid)));
     let said = client.answer(other);
     assert_eq!(said["result"]["structuredContent"]["data"]["done"], true, "{said}");
@@ -438,8 +438,7 @@ fn a_flood_of_lines_is_told_in_part_and_keeps_no_cancellation_waiting() {
     let call = json!({"name": "rye_execute", "arguments": arguments});
     let id = client.begin("tools/call", &call);
     let pid = number(&world.project().join("own"));
-    let cancel = json!({"requestId": id});
-    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    client.cancel(id);
     until("the call is ended", || !lives(&pid));
     client.ask("ping", &json!({}));
     let told = client.kept.iter().filter(|m| m["method"] == "notifications/message").count();

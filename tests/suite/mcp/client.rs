@@ -1,28 +1,32 @@
-//! A small client: it starts `rye mcp`, speaks to it in lines of JSON, and keeps what it is told.
+//! A client of `rye mcp` over pipes.
 
-use std::collections::VecDeque;
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::ops::{Deref, DerefMut};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::world::World;
-
-/// Far more than anything here takes; whoever waits as long has found a fault.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+use crate::world::json_rpc::{Framing, JsonRpc};
+use crate::world::wait::until;
 
 pub struct Client {
-    pub child: Child,
-    input: Option<ChildStdin>,
-    output: Receiver<Value>,
-    /// What came while something else was awaited.
-    pub kept: VecDeque<Value>,
-    last_id: i64,
+    rpc: JsonRpc,
     project: String,
+}
+
+impl Deref for Client {
+    type Target = JsonRpc;
+
+    fn deref(&self) -> &JsonRpc {
+        &self.rpc
+    }
+}
+
+impl DerefMut for Client {
+    fn deref_mut(&mut self) -> &mut JsonRpc {
+        &mut self.rpc
+    }
 }
 
 impl Client {
@@ -40,23 +44,9 @@ impl Client {
         Self::of(world.command(&[&["mcp"], args].concat()), world)
     }
 
-    pub fn of(mut command: Command, world: &World) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("rye starts");
-        let from = BufReader::new(child.stdout.take().expect("a pipe"));
-        let (sender, output) = channel();
-        std::thread::spawn(move || {
-            for line in from.lines().map_while(Result::ok) {
-                let message = serde_json::from_str(&line);
-                let message = message.unwrap_or_else(|e| panic!("no message ({e}): {line}"));
-                if sender.send(message).is_err() {
-                    return;
-                }
-            }
-        });
-        let input = child.stdin.take();
-        let project = world.project().display().to_string();
-        Self { child, input, output, kept: VecDeque::new(), last_id: 0, project }
+    pub fn of(command: Command, world: &World) -> Self {
+        let rpc = JsonRpc::start(command, Framing::Lines);
+        Self { rpc, project: world.project().display().to_string() }
     }
 
     #[track_caller]
@@ -74,36 +64,6 @@ impl Client {
         let said = self.ask("initialize", &params);
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         said["result"].clone()
-    }
-
-    pub fn send(&mut self, message: &Value) {
-        self.send_bytes(format!("{message}\n").as_bytes());
-    }
-
-    pub fn send_bytes(&mut self, bytes: &[u8]) {
-        let input = self.input.as_mut().expect("the pipe is open");
-        // A server that ended reads no more.
-        drop(input.write_all(bytes).and_then(|()| input.flush()));
-    }
-
-    /// Sends a request and gives its id.
-    pub fn begin(&mut self, method: &str, params: &Value) -> i64 {
-        self.last_id += 1;
-        let id = self.last_id;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        id
-    }
-
-    /// The answer to a request.
-    #[track_caller]
-    pub fn answer(&mut self, id: i64) -> Value {
-        self.wait(|message| message["id"] == id && message.get("method").is_none())
-    }
-
-    #[track_caller]
-    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.begin(method, params);
-        self.answer(id)
     }
 
     /// A call of a tool with exactly these arguments.
@@ -137,112 +97,24 @@ impl Client {
         said["code"].as_str().expect("a code").to_owned()
     }
 
-    /// The next notification with this method.
+    /// Cancels a request.
+    pub fn cancel(&mut self, id: impl Into<Value>) {
+        self.tell("notifications/cancelled", &json!({"requestId": id.into()}));
+    }
+
+    /// How it ended, and what it said on standard error.
     #[track_caller]
-    pub fn next(&mut self, method: &str) -> Value {
-        self.wait(|message| message["method"] == method)
+    pub fn end(self, time: Duration) -> (ExitStatus, String) {
+        self.rpc.end(time)
     }
 
-    #[track_caller]
-    pub fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.kept.iter().position(&wanted) {
-            return self.kept.remove(at).expect("it was found");
-        }
-        loop {
-            let message = self.output.recv_timeout(PATIENCE);
-            let message = message.unwrap_or_else(|e| panic!("{e}; kept: {:?}", self.kept));
-            if wanted(&message) {
-                return message;
-            }
-            self.kept.push_back(message);
-        }
-    }
-
-    /// Whether something comes within the time.
-    pub fn hears(&mut self, time: Duration, wanted: impl Fn(&Value) -> bool) -> bool {
-        let until = Instant::now() + time;
-        loop {
-            if self.kept.iter().any(&wanted) {
-                return true;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            match self.output.recv_timeout(left) {
-                Ok(message) => self.kept.push_back(message),
-                Err(_) => return false,
-            }
-        }
-    }
-
-    /// Closes the server's input.
-    pub fn close(&mut self) {
-        drop(self.input.take());
-    }
-
-    /// How it ended, within the time, and what it said on standard error.
-    #[track_caller]
-    pub fn end(mut self, time: Duration) -> (ExitStatus, String) {
-        self.close();
-        let start = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("a child") {
-                break status;
-            }
-            assert!(start.elapsed() < time, "it still runs after {time:?}");
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let mut said = String::new();
-        let mut pipe = self.child.stderr.take().expect("a pipe");
-        drop(pipe.read_to_string(&mut said));
-        (status, said)
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // One that a failed test left.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Waits until it is so.
-#[track_caller]
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(30), "not so after 30 s: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// The number that a tool wrote into a file of the project.
-#[track_caller]
-pub fn number(file: &Path) -> String {
-    until("a number is written", || {
-        fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n'))
-    });
-    fs::read_to_string(file).expect("a file").trim().to_owned()
-}
-
-/// Whether there is a process of that number that is no corpse.
-pub fn lives(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
-}
-
-impl Client {
-    /// Until a tool of that name is listed; a change may be told in two steps.
+    /// Waits until a tool of that name is listed; a change may be told in two steps.
     #[track_caller]
     pub fn wait_for_name(&mut self, name: &str) {
-        let start = Instant::now();
-        loop {
+        until(name, || {
             let said = self.ask("tools/list", &json!({}));
             let tools = said["result"]["tools"].as_array().expect("a list");
-            if tools.iter().any(|tool| tool["name"] == name) {
-                return;
-            }
-            assert!(start.elapsed() < Duration::from_secs(30), "{said}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            tools.iter().any(|tool| tool["name"] == name)
+        });
     }
 }

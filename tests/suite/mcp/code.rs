@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::client::{Client, lives, number, until};
+use super::client::Client;
 use crate::tools::shell;
 use crate::world::World;
+use crate::world::wait::{lives, number, until};
 
 fn world() -> World {
     let world = World::new();
@@ -94,8 +95,7 @@ fn a_cancelled_snippet_leaves_nothing_running_and_the_server_goes_on() {
     let id = client.begin("tools/call", &json!({"name": "rye_code", "arguments": arguments}));
     let pids = ["own", "child"].map(|file| number(&world.project().join(file)));
     assert!(pids.iter().all(|pid| lives(pid)));
-    let cancel = json!({"requestId": id});
-    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    client.cancel(id);
     until("the group is gone", || !pids.iter().any(|pid| lives(pid)));
     let (said, is_error) = client.call("rye_code", json!({"code": "__out = 3"}));
     assert!(!is_error && said["value"] == 3, "{said}");

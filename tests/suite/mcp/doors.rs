@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{PATIENCE, lives, number, until};
 use super::hostile::dense;
 use crate::bounds::{is_bounded, peak};
 use crate::tools::shell;
+use crate::world::wait::{PATIENCE, lives, number, until};
 use crate::world::{MARKER_SH, World};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";

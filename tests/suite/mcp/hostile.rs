@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{Client, PATIENCE, lives, number, until};
+use super::client::Client;
 use crate::bounds::{forget_peak, is_bounded, peak};
 use crate::tools::shell;
 use crate::world::World;
+use crate::world::wait::{PATIENCE, lives, number, until};
 
 /// Lines that are no JSON, no message, or one that asks for too much.
 fn corpus() -> Vec<Vec<u8>> {
@@ -187,8 +188,7 @@ fn a_second_request_with_the_id_of_one_that_runs_is_refused_and_the_first_can_be
     let said = client.wait(|message| message.get("error").is_some());
     assert_eq!(said["error"]["code"], -32600, "{said}");
     assert!(said.get("id").is_none_or(Value::is_null), "it would answer the first: {said}");
-    let cancel = json!({"requestId": "x"});
-    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    client.cancel("x");
     let start = Instant::now();
     until("the first is ended", || !lives(&pid));
     assert!(start.elapsed() < Duration::from_secs(20), "only the time limit ended it");
@@ -323,10 +323,7 @@ fn l05_a_verification_of_many_items_is_bounded_and_ends_when_it_is_cancelled() {
         let id = client.begin("tools/call", &call);
         until("it works", || works(200) >= 5);
         if ends == "cancelled" {
-            let cancel = json!({"requestId": id});
-            client.send(
-                &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}),
-            );
+            client.cancel(id);
             until("it rests", || works(400) == 0);
             assert!(!client.kept.iter().any(|message| message["id"] == id), "it was done before");
         }

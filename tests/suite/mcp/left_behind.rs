@@ -7,8 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use crate::async_runs::{eventually, is_alive, kill, tool};
+use crate::async_runs::{kill, tool};
 use crate::threads::{call, hand_over, world};
+use crate::world::wait::{lives, until};
 use crate::world::{World, program};
 
 /// So many processes, each below the one before and in a session of its own.
@@ -65,23 +66,20 @@ fn nothing_that_left_its_group_outlives_a_call_of_a_tool_or_a_thread_however_the
             drop(fs::remove_file(world.project().join(name)));
         }
         let request = begin(&mut client, &world, asked.clone());
-        eventually("all of them run", || left(&world).len() == DEEP);
+        until("all of them run", || left(&world).len() == DEEP);
         let left = left(&world);
-        assert!(left.iter().all(|pid| is_alive(*pid)), "{asked}");
+        assert!(left.iter().all(|pid| lives(*pid)), "{asked}");
         if is_cancelled {
-            client.send(&json!({
-                "jsonrpc": "2.0", "method": "notifications/cancelled",
-                "params": {"requestId": request},
-            }));
-            eventually("they are gone", || !left.iter().any(|pid| is_alive(*pid)));
+            client.cancel(request);
+            until("they are gone", || !left.iter().any(|pid| lives(*pid)));
         } else {
             world.write("go", "");
             let said = client.answer(request);
             assert_eq!(said["result"]["isError"], false, "{said}");
-            assert!(!left.iter().any(|pid| is_alive(*pid)), "{asked}: they outlive the answer");
+            assert!(!left.iter().any(|pid| lives(*pid)), "{asked}: they outlive the answer");
         }
     }
-    eventually("the server has no child left", || children(client.child.id()).is_empty());
+    until("the server has no child left", || children(client.child.id()).is_empty());
 }
 
 #[test]
@@ -118,7 +116,7 @@ fn a_detached_run_outlives_its_launcher_and_a_call_and_is_taken_note_of_when_it_
         world.write("go-first", "");
         assert_eq!(thread(&mut client, "wait", &first)["status"], "success");
         let mut run = None;
-        eventually("the launcher starts the second", || {
+        until("the launcher starts the second", || {
             run = thread(&mut client, "show", &second)["pid"].as_u64();
             run.is_some()
         });
@@ -126,21 +124,21 @@ fn a_detached_run_outlives_its_launcher_and_a_call_and_is_taken_note_of_when_it_
         let launcher = launcher();
         assert_eq!(parent_and_session(run), Some((launcher, run)));
         kill(launcher);
-        eventually("the server has adopted it", || {
+        until("the server has adopted it", || {
             parent_and_session(run).is_some_and(|(parent, _)| parent == u64::from(server))
         });
         assert_eq!(thread(&mut client, "wait", &third)["code"], "thread.killed");
         if has_call {
             let asked = json!({"item_id": "tool:acme/leaves"});
             let (said, is_error) = client.call("rye_execute", asked);
-            assert!(!is_error && !left(&world).iter().any(|pid| is_alive(*pid)), "{said}");
+            assert!(!is_error && !left(&world).iter().any(|pid| lives(*pid)), "{said}");
         }
-        assert!(is_alive(run));
+        assert!(lives(run));
         world.write("go-second", "");
         assert_eq!(thread(&mut client, "wait", &second)["status"], "success");
         let folder = format!("/proc/{run}");
-        eventually("it is taken note of", || !Path::new(&folder).exists());
-        eventually("the server has no child left", || children(server).is_empty());
+        until("it is taken note of", || !Path::new(&folder).exists());
+        until("the server has no child left", || children(server).is_empty());
     }
 }
 
@@ -155,11 +153,11 @@ fn another_program_with_the_argument_of_a_detached_run_does_not_outlive_a_call()
     let mut client = Client::new(&world, &[]);
     let request = begin(&mut client, &world, json!({"item_id": "tool:acme/copies"}));
     let copy = || left(&world).first().copied();
-    eventually("it leads a session of its own", || {
+    until("it leads a session of its own", || {
         copy().and_then(parent_and_session).is_some_and(|(_, session)| Some(session) == copy())
     });
     world.write("go", "");
     let said = client.answer(request);
     assert_eq!(said["result"]["isError"], false, "{said}");
-    assert!(!is_alive(copy().unwrap()), "it outlives the answer");
+    assert!(!lives(copy().unwrap()), "it outlives the answer");
 }

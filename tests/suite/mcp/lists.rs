@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, PATIENCE};
+use super::client::Client;
 use crate::keys::others::put;
 use crate::tools::shell;
+use crate::world::wait::PATIENCE;
 use crate::world::{GREET_MD, MARKER_SH, World};
 
 fn names(said: &Value, list: &str) -> Vec<String> {

@@ -87,8 +87,7 @@ fn a_client_without_sessions_hears_what_it_asked_for_and_nothing_else() {
     let is_other = |message: &Value| message["method"] == "notifications/prompts/list_changed";
     assert!(!client.hears(Duration::from_millis(600), is_other), "it did not ask for prompts");
     // Once the request is cancelled there is nothing more.
-    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
-        "params": {"requestId": id}}));
+    client.cancel(id);
     client.ask("tools/list", &stateless(json!({}), &[]));
     client.kept.clear();
     put(&world, &own, ".ai/knowledge/acme/note.md", &note("three"));

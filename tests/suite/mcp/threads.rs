@@ -5,12 +5,13 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, PATIENCE};
-use crate::async_runs::{eventually, id_of, is_alive, start, tool};
+use super::client::Client;
+use crate::async_runs::{id_of, start, tool};
 use crate::thread_waits::{asking, parent_and_child};
 use crate::thread_warned::{WARNINGS, warned, warnings};
 use crate::threads::{ONLY_ECHO, call, fork, hand_over, provider, rows, world};
 use crate::world::World;
+use crate::world::wait::{PATIENCE, lives, until};
 
 const GO: &str = "directive:acme/go";
 
@@ -95,7 +96,7 @@ fn an_agent_detaches_a_thread_waits_for_it_and_sees_what_it_did() {
         client.call("rye_execute", json!({"item_id": GO, "thread": "fork", "async": true}));
     assert_eq!((&said["status"], is_error), (&json!("running"), false), "{said}");
     let id = said["thread_id"].as_str().unwrap().to_owned();
-    eventually("its tool runs", || pid(&world).is_some());
+    until("its tool runs", || pid(&world).is_some());
     let thread = |client: &mut Client, action: &str, more: Value| {
         let mut asked = json!({"action": action, "thread_id": id});
         more.as_object().unwrap().iter().for_each(|(key, value)| asked[key] = value.clone());
@@ -132,13 +133,13 @@ fn an_agent_detaches_a_thread_waits_for_it_and_sees_what_it_did() {
     let asked = json!({"action": "wait", "thread_id": said["thread_id"]});
     let (said, is_error) = client.call("rye_thread", asked);
     assert_eq!((&said["status"], is_error), (&json!("success"), false), "{said}");
-    eventually("it is gone", || !std::path::Path::new(&format!("/proc/{process}")).exists());
+    until("it is gone", || !std::path::Path::new(&format!("/proc/{process}")).exists());
     // The end of the server is not the end of what it detached.
     std::fs::remove_file(world.project().join("go")).unwrap();
     let (said, _) = client.call("rye_execute", json!({"item_id": "tool:acme/slow", "async": true}));
     let (id, process) = (said["thread_id"].as_str().unwrap(), said["pid"].as_u64().unwrap());
     assert!(client.end(PATIENCE).0.success());
-    assert!(is_alive(process));
+    assert!(lives(process));
     world.write("go", "");
     assert_eq!(world.json(&["thread", "wait", id]).0, 0);
 }
@@ -269,16 +270,13 @@ fn another_process_cancels_or_kills_a_thread_in_the_server_which_goes_on_and_a_r
     for how in ["cancel", "kill", "request"] {
         drop(std::fs::remove_file(world.project().join("pid")));
         let request = client.begin("tools/call", &call);
-        eventually("its tool runs", || pid(&world).is_some());
+        until("its tool runs", || pid(&world).is_some());
         let row = rows(&world).last().unwrap().clone();
         let id = row["thread_id"].as_str().unwrap().to_owned();
         // A client that wants to know hears that it still runs.
         client.wait(|message| message["method"] == "notifications/progress");
         if how == "request" {
-            client.send(&json!({
-                "jsonrpc": "2.0", "method": "notifications/cancelled",
-                "params": {"requestId": request},
-            }));
+            client.cancel(request);
         } else {
             let (status, told) = world.json(&["thread", how, &id]);
             assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
@@ -286,10 +284,8 @@ fn another_process_cancels_or_kills_a_thread_in_the_server_which_goes_on_and_a_r
             let said = &said["result"]["structuredContent"];
             assert_eq!(said["code"], "thread.cancelled", "{said}");
         }
-        eventually("its tool is gone", || !is_alive(pid(&world).unwrap()));
-        eventually("it is cancelled", || {
-            rows(&world).last().unwrap()["thread_status"] == "cancelled"
-        });
+        until("its tool is gone", || !lives(pid(&world).unwrap()));
+        until("it is cancelled", || rows(&world).last().unwrap()["thread_status"] == "cancelled");
         assert_eq!(world.json(&["thread", "verify", &id]).1["final"], true);
     }
     // The server serves on.
@@ -392,7 +388,7 @@ fn every_answer_about_threads_and_runs_is_as_the_tool_says_of_itself() {
     checking.all("tool", &id, "waiting");
     let mut approve = world.command(&["--yes", "pending", "approve", &request, "--json"]);
     let mut approve = approve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    eventually("it runs", || checking.call("show", Some(&id))["thread_status"] == "running");
+    until("it runs", || checking.call("show", Some(&id))["thread_status"] == "running");
     checking.all("tool", &id, "running");
     checking.cancel("tool", &id);
     approve.wait().unwrap();
@@ -410,7 +406,7 @@ fn every_answer_about_what_waits_for_a_place_or_came_to_its_end_is_as_the_tool_s
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
     let mut checking = Checking::new(&world);
     let thread = id_of(&start(&world, &[GO, "--thread", "fork"]));
-    eventually("its tool runs", || pid(&world).is_some());
+    until("its tool runs", || pid(&world).is_some());
     checking.all("thread", &thread, "running");
     let waits = id_of(&start(&world, &["tool:acme/slow"]));
     let other = id_of(&start(&world, &[GO, "--thread", "fork"]));
@@ -425,7 +421,7 @@ fn every_answer_about_what_waits_for_a_place_or_came_to_its_end_is_as_the_tool_s
     };
     end("thread", &thread, &mut checking);
     let tool = id_of(&start(&world, &["tool:acme/slow"]));
-    eventually("the tool runs", || pid(&world).is_some());
+    until("the tool runs", || pid(&world).is_some());
     checking.all("tool", &tool, "running");
     end("tool", &tool, &mut checking);
     world.write("go", "");

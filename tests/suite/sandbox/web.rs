@@ -15,8 +15,9 @@ use super::network::{METADATA, ONE, OTHER, PRIVATE, in_own_network};
 use super::{LANDLOCK, levels};
 use crate::http::server::{Authority, Reply, Seen, Server, answer};
 use crate::keys::others::{put, put_home, stranger, trust};
-use crate::mcp::client::{Client, PATIENCE};
+use crate::mcp::client::Client;
 use crate::world::World;
+use crate::world::wait::PATIENCE;
 
 const LIST: &str = ".ai/config/web/hosts.yaml";
 

@@ -10,6 +10,7 @@ use crate::async_runs::eventually;
 use crate::hooks::hook;
 use crate::threads::{events, fork, rows};
 use crate::world::World;
+use crate::world::wait::{lives, until};
 
 const READS: &str = "# effects = \"read\"\n";
 const ALL: &str = "<execute><tool>acme.*</tool></execute>";
@@ -91,7 +92,7 @@ fn results_come_in_the_order_of_the_calls_whichever_ends_first() {
         world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     for (ended, go) in [("end 3", "go-2"), ("end 2", "go-1")] {
-        eventually(ended, || lines(&world, "log").contains(&ended.to_owned()));
+        until(ended, || lines(&world, "log").contains(&ended.to_owned()));
         world.write(go, "");
     }
     let said = child.wait_with_output().unwrap();
@@ -223,7 +224,7 @@ fn killed_while_calls_run_at_once_a_thread_goes_on_and_repeats_none() {
     let mut command =
         world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    eventually("some have ended", || lines(&world, "log").contains(&"end 6".to_owned()));
+    until("some have ended", || lines(&world, "log").contains(&"end 6".to_owned()));
     child.kill().unwrap();
     child.wait().unwrap();
     for n in ["go-2", "go-3"] {

@@ -6,10 +6,10 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{prepared, tool, turn};
-use crate::async_runs::eventually;
 use crate::sandbox::levels;
 use crate::threads::{events, fork, rows, transcript};
 use crate::world::World;
+use crate::world::wait::until;
 
 const WORKSPACE: &str =
     "<acknowledge risk=\"elevated\"/><execute><tool>rye.workspace.*</tool></execute>";
@@ -110,14 +110,14 @@ fn whoever_cancels_a_thread_ends_its_command_with_all_that_it_started() {
     let mut command =
         world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    eventually("all run", || all.iter().all(|time| running(time) > 0));
+    until("all run", || all.iter().all(|time| running(time) > 0));
     let id = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
     assert_eq!(world.rye(&["thread", "cancel", &id]).status, 0);
     let said = child.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&said.stdout).unwrap();
     assert_eq!(told["code"], "thread.cancelled", "{told}");
     for time in &all {
-        eventually("it is gone", || running(time) == 0);
+        until("it is gone", || running(time) == 0);
     }
     let (status, told) = world.json(&["thread", "verify", &id]);
     assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
@@ -136,7 +136,7 @@ fn a_command_that_takes_longer_than_its_thread_may_is_ended_with_all_that_it_sta
     let (status, told) = fork(&world, &["--limit", "duration_seconds=2"]);
     assert_eq!((status, &told["data"]["limit"]), (4, &json!("duration_seconds")), "{told}");
     for time in &all {
-        eventually("it is gone", || running(time) == 0);
+        until("it is gone", || running(time) == 0);
     }
     let id = rows(&world)[0]["thread_id"].as_str().unwrap().to_owned();
     let told = &events(&world, &id, "tool_call_result")[0];

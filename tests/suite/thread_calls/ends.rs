@@ -12,6 +12,7 @@ use super::{prepared, turn};
 use crate::async_runs::{eventually, is_alive};
 use crate::threads::rows;
 use crate::world::World;
+use crate::world::wait::{lives, until};
 
 /// Far more than the second that a cancelled thread has, and far less than such a tool takes.
 const SOON: Duration = Duration::from_secs(10);
@@ -97,7 +98,7 @@ impl Calls {
         let mut command =
             world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        eventually("all of them run", || {
+        until("all of them run", || {
             ["pids", "left"].iter().all(|name| numbers(&world, name).len() == self.number())
         });
         (world, child)
@@ -117,7 +118,7 @@ fn all_were_asked_and_nothing_runs(calls: Calls, world: &World) {
     assert!(pids.len() <= calls.number(), "{calls:?}: nothing more was begun: {pids:?}");
     for pid in pids.into_iter().chain(numbers(world, "left")) {
         let what = format!("{calls:?}: {pid} is gone");
-        eventually(&what, || !is_alive(pid));
+        until(&what, || !lives(pid));
     }
 }
 

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::snippets::{READS, code, times, world};
 use super::{prepared, tool, turn};
-use crate::async_runs::{eventually, kill};
+use crate::async_runs::kill;
 use crate::faults::tracer::{Fault, trace};
 use crate::threads::{events, fork, rows};
+use crate::world::wait::until;
 use crate::world::{World, program};
 
 pub const BOTH: &str = "<execute><tool>rye.code</tool><tool>acme.*</tool></execute>";
@@ -157,10 +158,10 @@ fn a_snippet_whose_process_is_killed_while_it_goes_on_is_not_run_again() {
     let (id, request) = waits(&world, &[code("await runTool('acme/write', {})")], BOTH);
     let mut command = world.command(&["pending", "approve", &request]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    eventually("what was approved runs", || times(&world) == 1);
+    until("what was approved runs", || times(&world) == 1);
     kill(child.id().into());
     child.wait().unwrap();
-    eventually("its thread is known to be killed", || status(&world, &id) == "killed");
+    until("its thread is known to be killed", || status(&world, &id) == "killed");
     let (ended, came) = world.json(&["thread", "resume", &id]);
     assert_eq!((ended, times(&world)), (0, 1), "{came}");
     let gave = &told(&world, &id)[0];

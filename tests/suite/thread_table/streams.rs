@@ -170,7 +170,7 @@ fn whoever_cancels_a_thread_ends_what_runs_in_its_streams() {
         let mut shell = std::process::Command::new("/bin/sh");
         assert!(shell.args(["-c", &line]).current_dir(world.project()).status().unwrap().success());
         world.write("go", "");
-        crate::async_runs::eventually("it is cancelled", || Path::new(&said).exists());
+        crate::world::wait::until("it is cancelled", || Path::new(&said).exists());
         let told: Value = serde_json::from_slice(&std::fs::read(said).unwrap()).unwrap();
         assert_eq!(told["status"], "success", "{told}");
         runs.join().unwrap()

@@ -5,10 +5,11 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, body, hands_over, head, world};
-use crate::async_runs::{eventually, is_alive, tool};
+use crate::async_runs::tool;
 use crate::http::server::Reply;
 use crate::threads::{call, directive, hand_over, provider, rows};
 use crate::world::program;
+use crate::world::wait::{lives, until};
 
 #[test]
 fn a_cancel_from_another_process_ends_a_child_thread_a_tool_and_a_stalled_stream_under_way() {
@@ -43,7 +44,7 @@ fn a_cancel_from_another_process_ends_a_child_thread_a_tool_and_a_stalled_stream
             std::fs::read_to_string(world.project().join(name)).ok()?.trim().parse().ok()
         };
         let names = ["rye_pid", "tool_pid", "left_pid"];
-        eventually("all are under way", || names.iter().all(|name| number(name).is_some()));
+        until("all are under way", || names.iter().all(|name| number(name).is_some()));
         let all = rows(&world);
         assert_eq!(all[1]["parent"], all[0]["thread_id"], "{all:?}");
 
@@ -55,7 +56,7 @@ fn a_cancel_from_another_process_ends_a_child_thread_a_tool_and_a_stalled_stream
         assert_eq!(told["code"], "thread.cancelled", "{told}");
         server.server.wait_until_left();
         for name in names {
-            eventually(name, || !is_alive(number(name).unwrap()));
+            until(name, || !lives(number(name).unwrap()));
         }
         for row in rows(&world) {
             assert_eq!(row["thread_status"], "cancelled", "{row}");
