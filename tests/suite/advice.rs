@@ -24,8 +24,7 @@ fn a_traceback_names_the_files_that_the_author_has() {
     for (runtime, more) in [("function", ""), ("script", "\nexecute(1)\n")] {
         let text = python(runtime, "# files = [\"lib/*.py\"]\n", &format!("{code}{more}"));
         world.write(".ai/tools/stats/summary.py", text);
-        let said = world.rye(&["sign", "tool:stats/summary"]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["sign", "tool:stats/summary"]);
         let said = world.rye(&["run", "stats/summary"]);
         assert_eq!(said.status, 1, "{said:?}");
         let lines = said.stderr.lines().filter(|line| line.trim_start().starts_with("File "));
@@ -65,7 +64,7 @@ fn a_trace_of_node_and_of_bash_names_the_files_that_the_author_has() {
         );
         world.write(&format!(".ai/tools/stats/{file}"), text);
         let item = format!("stats/{}", file.split('.').next().unwrap());
-        assert_eq!(world.rye(&["sign", &format!("tool:{item}")]).status, 0);
+        world.rye_ok(&["sign", &format!("tool:{item}")]);
         let said = world.rye(&["run", &item]);
         let (_, json) = world.json(&["run", &item]);
         let live = world.rye_in_columns(200, &["run", &item]).stdout;
@@ -291,7 +290,7 @@ fn a_file_of_a_group_that_is_not_mine_can_be_signed() {
 #[test]
 fn doctor_says_that_nothing_can_be_kept_in_a_home_that_cannot_be_written() {
     let world = World::new();
-    assert_eq!(world.rye(&["doctor"]).status, 0);
+    world.rye_ok(&["doctor"]);
     let held = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
     let can = Command::new(held[0]).args([held[1], "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
@@ -343,8 +342,8 @@ fn doctor_names_the_items_that_a_missing_program_keeps_from_running() {
     assert!(state == "bad" && text.contains("tool:rye/file-system/"), "{text}");
     assert_eq!(about("node"), &("note".to_owned(), "node is not on PATH".to_owned()));
     // What nothing needs is worth a note; what something needs is not.
-    assert_eq!(world.rye(&["new", "tool", "acme/plain.mjs"]).status, 0);
-    assert_eq!(world.rye(&["sign", "acme/plain"]).status, 0);
+    world.rye_ok(&["new", "tool", "acme/plain.mjs"]);
+    world.rye_ok(&["sign", "acme/plain"]);
     let (_, rows) = doctor();
     assert!(rows.iter().any(|(state, text)| state == "bad" && text.contains("tool:acme/plain")));
 }
@@ -355,7 +354,7 @@ fn doctor_says_that_colleagues_do_not_find_a_key_that_the_project_does_not_propo
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     let says = || world.rye(&["doctor"]).stdout.contains("`rye trust propose`");
     assert!(says());
-    assert_eq!(world.rye(&["trust", "propose", "--owner", "Ann"]).status, 0);
+    world.rye_ok(&["trust", "propose", "--owner", "Ann"]);
     assert!(!says());
 }
 
@@ -366,8 +365,8 @@ fn typescript_on_a_node_that_is_too_old_is_told_in_a_line_and_not_in_a_stack() {
         return;
     };
     let world = World::new();
-    assert_eq!(world.rye(&["new", "tool", "acme/typed.ts"]).status, 0);
-    assert_eq!(world.rye(&["sign", "acme/typed"]).status, 0);
+    world.rye_ok(&["new", "tool", "acme/typed.ts"]);
+    world.rye_ok(&["sign", "acme/typed"]);
     let bin = world.outside().join("old");
     std::fs::create_dir_all(&bin).unwrap();
     // A newer Node.js is told to leave the types in; an older one knows no such word.

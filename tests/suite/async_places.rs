@@ -81,8 +81,7 @@ fn a_run_whose_item_is_changed_while_it_waits_is_refused_by_its_own_process_and_
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text + "\necho more >> ran\n").unwrap();
         world.write("go", "");
-        let (status, told) = world.json(&["thread", "wait", &id]);
-        assert_eq!((status, &told["code"]), (4, &json!("verify.altered")), "{told}");
+        world.json_fails(&["thread", "wait", &id], 4, "verify.altered");
         assert_eq!(state(&world, &id), "failed");
         assert!(!world.project().join("ran").exists(), "{item}: nothing of it ran");
         assert!(!transcript(&world, &id).exists(), "{item}: no record was begun");

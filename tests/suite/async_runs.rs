@@ -32,8 +32,7 @@ fn world() -> World {
 }
 
 pub fn start(world: &World, args: &[&str]) -> Value {
-    let (status, told) = world.json(&[&["execute"], args, &["--async"]].concat());
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&[&["execute"], args, &["--async"]].concat());
     told
 }
 
@@ -42,8 +41,7 @@ pub fn id_of(told: &Value) -> String {
 }
 
 pub fn state(world: &World, id: &str) -> String {
-    let (status, told) = world.json(&["thread", "show", id]);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&["thread", "show", id]);
     told["thread_status"].as_str().unwrap().to_owned()
 }
 
@@ -69,8 +67,7 @@ fn a_tool_runs_on_in_a_session_of_its_own_and_is_waited_for_by_its_id() {
     let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     assert_eq!((fields[2], fields[3]), (&*pid.to_string(), &*pid.to_string()), "{stat}");
     until("it begins", || world.project().join("begun").exists());
-    let (status, waited) = world.json(&["thread", "wait", &id, "--timeout", "50ms"]);
-    assert_eq!((status, &waited["code"]), (6, &json!("thread.still_runs")), "{waited}");
+    world.json_fails(&["thread", "wait", &id, "--timeout", "50ms"], 6, "thread.still_runs");
     world.write("go", "");
     let (status, waited) = world.json(&["thread", "wait", &id]);
     assert_eq!((status, &waited["status"]), (0, &json!("success")), "{waited}");
@@ -94,8 +91,7 @@ fn a_detached_tool_is_given_and_gives_what_one_that_is_waited_for_does_whatever_
         let args = ["execute", "tool:acme/cat", "-i", &input, "--json"];
         // These tests read JSON with the library that has these keys, so the text is looked at.
         let wanted = format!("\"data\":{{\"x\":{object}}}");
-        let inline = world.rye(&args);
-        assert!(inline.status == 0 && inline.stdout.contains(&wanted), "{inline:?}");
+        world.rye_ok(&args).shows(&wanted);
         let id = id_of(&world.json(&[&args[..4], &["--async"]].concat()).1);
         let waited = world.rye(&["thread", "wait", &id, "--json"]);
         assert!(waited.status == 0 && waited.stdout.contains(&wanted), "{wanted}: {waited:?}");
@@ -143,16 +139,14 @@ fn a_receipt_that_was_not_written_behind_the_report_is_told_and_written_by_whoev
         let told = start(&world, &["tool:acme/loses", "--receipt", "out/r.json"]);
         let id = id_of(&told);
         for _ in 0..2 {
-            let (status, waited) = world.json(&["thread", "wait", &id]);
-            assert_eq!((status, &waited["code"]), (6, &json!("receipt.io")), "{waited}");
+            let waited = world.json_fails(&["thread", "wait", &id], 6, "receipt.io");
             assert_eq!(waited["metadata"]["receipts"], Value::Null, "{waited}");
         }
         assert_eq!(state(&world, &id), if status == 0 { "completed" } else { "failed" });
         fs::create_dir(&out).unwrap();
         let waited = world.json(&["thread", "wait", &id]);
         assert_eq!((waited.0, &waited.1["code"]), (status, &code), "{}", waited.1);
-        let said = world.rye(&["receipt", "verify", "out/r.json"]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["receipt", "verify", "out/r.json"]);
         // It is written once, and not again behind the back of whoever took it away.
         fs::remove_dir_all(&out).unwrap();
         assert_eq!(world.json(&["thread", "wait", &id]), waited);
@@ -168,12 +162,13 @@ fn what_is_refused_is_refused_at_once_and_leaves_nothing() {
     world.works("tool:acme/slow");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("touch begun", "touch other")).unwrap();
-    let (status, told) = world.json(&["execute", "tool:acme/slow", "--async"]);
-    assert_eq!((status, &told["code"]), (4, &json!("verify.altered")), "{told}");
-    let (status, told) = world.json(&["execute", "tool:acme/none", "--async"]);
-    assert_eq!((status, &told["code"]), (3, &json!("resolve.not_found")), "{told}");
-    let (status, told) = world.json(&["execute", "tool:acme/slow", "--async", "--dry-run"]);
-    assert_eq!((status, &told["code"]), (4, &json!("matrix.async_dry_run")), "{told}");
+    world.json_fails(&["execute", "tool:acme/slow", "--async"], 4, "verify.altered");
+    world.json_fails(&["execute", "tool:acme/none", "--async"], 3, "resolve.not_found");
+    world.json_fails(
+        &["execute", "tool:acme/slow", "--async", "--dry-run"],
+        4,
+        "matrix.async_dry_run",
+    );
     let (_, told) = world.json(&["thread", "list"]);
     assert_eq!(told["threads"], json!([]));
 }
@@ -198,11 +193,9 @@ fn a_detached_run_has_the_environment_of_an_inline_one() {
         };
         lines.map(own).collect::<Vec<_>>()
     };
-    let (status, inline) = world.json(&["execute", "tool:acme/env"]);
-    assert_eq!(status, 0, "{inline}");
+    let inline = world.json_ok(&["execute", "tool:acme/env"]);
     let id = id_of(&start(&world, &["tool:acme/env"]));
-    let (status, detached) = world.json(&["thread", "wait", &id]);
-    assert_eq!(status, 0, "{detached}");
+    let detached = world.json_ok(&["thread", "wait", &id]);
     assert_eq!(seen(&inline), seen(&detached));
     assert!(seen(&detached).len() > 5, "{detached}");
 }
@@ -269,10 +262,8 @@ fn what_waits_starts_in_order_and_a_place_of_whoever_is_killed_is_free() {
         let (status, told) = world.json(&["thread", "wait", &id_of(&waiting[at])]);
         assert_eq!((status, &told["data"]), (0, &json!({"n": want})), "{told}");
     }
-    let (status, told) = world.json(&["thread", "wait", &id_of(&waiting[1])]);
-    assert_eq!((status, &told["code"]), (6, &json!("thread.cancelled")), "{told}");
-    let (status, told) = world.json(&["thread", "wait", &id_of(&first)]);
-    assert_eq!((status, &told["code"]), (6, &json!("thread.killed")), "{told}");
+    world.json_fails(&["thread", "wait", &id_of(&waiting[1])], 6, "thread.cancelled");
+    world.json_fails(&["thread", "wait", &id_of(&first)], 6, "thread.killed");
 }
 
 #[test]
@@ -326,8 +317,7 @@ fn a_terminal_that_closes_ends_neither_a_tool_nor_a_thread_that_runs_detached() 
         let id = id_of(&told);
         assert_eq!(state(&world, &id), "running", "{args}");
         world.write("go", "");
-        let (status, told) = world.json(&["thread", "wait", &id]);
-        assert_eq!(status, 0, "{told}");
+        let told = world.json_ok(&["thread", "wait", &id]);
         for (key, value) in want.as_object().unwrap() {
             assert_eq!(&told[key], value, "{args}: {told}");
         }
@@ -360,8 +350,7 @@ fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
         let ticks = fs::read(world.project().join("ticks")).unwrap_or_default().len();
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(fs::read(world.project().join("ticks")).unwrap_or_default().len(), ticks);
-        let (status, told) = world.json(&["thread", verb, &id]);
-        assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+        let told = world.json_fails(&["thread", verb, &id], 4, "thread.not_running");
         assert_eq!(told["error"], format!("`{id}` is not running: it was {want}"));
     }
 }
@@ -469,14 +458,13 @@ fn behind_ten_thousand_runs_that_wait_no_other_one_waits_and_nothing_of_it_is_ke
         registry.query_row("SELECT count(*) FROM detached", [], |row| row.get(0)).unwrap()
     };
     assert_eq!(count(), 10_001);
-    let (status, told) = world.json(&["execute", "tool:acme/quick", "--async"]);
-    assert_eq!((status, &told["code"]), (4, &json!("async.full")), "{told}");
+    world.json_fails(&["execute", "tool:acme/quick", "--async"], 4, "async.full");
     assert_eq!(count(), 10_001);
     registry.execute("DELETE FROM detached WHERE id = 'waits-1'", []).unwrap();
     let last = start(&world, &["tool:acme/quick"]);
     assert_eq!(last["state"], "created");
     registry.execute("DELETE FROM detached WHERE id LIKE 'waits-%'", []).unwrap();
-    assert_eq!(world.rye(&["thread", "wait", last["thread_id"].as_str().unwrap()]).status, 0);
+    world.rye_ok(&["thread", "wait", last["thread_id"].as_str().unwrap()]);
 }
 
 #[test]

@@ -44,8 +44,7 @@ fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
     ];
     for (lang, ext, want) in rows {
         let id = format!("acme/say_{lang}");
-        let said = world.rye(&["new", "tool", &id, "--lang", lang]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["new", "tool", &id, "--lang", lang]);
         let item = format!("tool:{id}");
         assert!(world.project().join(format!(".ai/tools/{id}.{ext}")).is_file(), "{lang}");
         assert_eq!(world.run(&item), (4, "verify.unsigned".into()), "nothing is signed by itself");
@@ -69,15 +68,13 @@ fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
 #[test]
 fn every_other_template_verifies_once_signed_and_can_be_used() {
     let world = World::new();
-    let said = world.rye(&["new", "directive", "acme/say_hello", "--sign"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["new", "directive", "acme/say_hello", "--sign"]);
     let got = world.rye(&["execute", "directive:acme/say_hello", "-i", "who=Ada"]);
     assert_eq!((got.status, got.stdout.contains("Say hello to Ada")), (0, true), "{got:?}");
     for (id, lang) in [("acme/words", "markdown"), ("acme/rows", "yaml")] {
         let said = world.rye(&["new", "knowledge", id, "--lang", lang, "--sign"]);
         assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
-        let (status, got) = world.json(&["execute", &format!("knowledge:{id}")]);
-        assert_eq!(status, 0, "{got}");
+        world.json_ok(&["execute", &format!("knowledge:{id}")]);
     }
     // At the top there is no category, and each form says so in a way that can be read.
     for (kind, id, lang) in [
@@ -92,7 +89,7 @@ fn every_other_template_verifies_once_signed_and_can_be_used() {
         let said = world.rye(&["new", kind, id, "--lang", lang, "--sign"]);
         assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{id}: {said:?}");
     }
-    assert_eq!(world.rye(&["verify", "--ci"]).status, 0);
+    world.rye_ok(&["verify", "--ci"]);
 }
 
 #[test]
@@ -100,18 +97,18 @@ fn a_new_item_never_overwrites_another_in_whatever_language() {
     let world = World::new();
     let path = world.write(".ai/tools/acme/mine.sh", "mine\n");
     for lang in ["python", "shell"] {
-        let said = world.rye(&["new", "tool", "acme/mine", "--lang", lang]);
-        assert_eq!((said.status, said.code().as_str()), (4, "author.exists"), "{said:?}");
-        assert!(said.stderr.contains(".ai/tools/acme/mine.sh"), "{said:?}");
+        world
+            .rye_fails(&["new", "tool", "acme/mine", "--lang", lang], 4, "author.exists")
+            .warns(".ai/tools/acme/mine.sh");
     }
     assert_eq!(fs::read(path).unwrap(), b"mine\n");
     assert_eq!(fs::read_dir(world.project().join(".ai/tools/acme")).unwrap().count(), 1);
     // The same id is free for another kind, and in another space.
-    assert_eq!(world.rye(&["new", "directive", "acme/mine"]).status, 0);
-    let said = world.rye(&["new", "tool", "acme/mine", "--space", "user"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    assert!(said.stderr.contains("is shadowed by the project space's"), "{said:?}");
-    assert!(said.stdout.contains("tool:acme/mine@user"), "{said:?}");
+    world.rye_ok(&["new", "directive", "acme/mine"]);
+    world
+        .rye_ok(&["new", "tool", "acme/mine", "--space", "user"])
+        .warns("is shadowed by the project space's")
+        .shows("tool:acme/mine@user");
 }
 
 #[test]
@@ -124,18 +121,16 @@ fn a_new_item_has_an_id_that_an_item_may_have() {
         ("tool", "rye/x", "sign.reserved", 4),
         ("directive", "rye/core/x", "sign.reserved", 4),
     ] {
-        let said = world.rye(&["new", kind, id]);
-        assert_eq!((said.code().as_str(), said.status), (code, status), "{id}: {said:?}");
+        world.rye_fails(&["new", kind, id], status, code);
     }
     let said = world.rye(&["new", "tool", "acme/x.test", "--lang", "yaml"]);
     assert_eq!((said.code().as_str(), said.status), ("id.malformed", 3), "a spec: {said:?}");
     let said = world.rye(&["new", "directive", "acme/Say-Hello"]);
     assert!(said.stderr.contains("`say_hello`"), "{said:?}");
-    let said = world.rye(&["new", "tool", "acme/x", "--space", "system"]);
-    assert_eq!((said.code().as_str(), said.status), ("sign.embedded", 4), "{said:?}");
-    let said = world.rye(&["new", "directive", "acme/x", "--lang", "shell"]);
-    assert_eq!((said.code().as_str(), said.status), ("author.language", 2), "{said:?}");
-    assert!(said.stderr.contains("--lang markdown"), "{said:?}");
+    world.rye_fails(&["new", "tool", "acme/x", "--space", "system"], 4, "sign.embedded");
+    world
+        .rye_fails(&["new", "directive", "acme/x", "--lang", "shell"], 2, "author.language")
+        .warns("--lang markdown");
     assert!(!world.project().join(".ai/tools/rye").exists());
     let said = world.rye(&["new", "tool", "tool:acme/x"]);
     assert_eq!(said.status, 0, "a ref of that kind is an id as well: {said:?}");
@@ -147,12 +142,10 @@ fn a_new_item_goes_through_no_link_and_into_no_folder_that_cannot_be_written() {
     let elsewhere = world.outside().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, world.project().join(".ai/tools/linked")).unwrap();
-    let said = world.rye(&["new", "tool", "linked/x"]);
-    assert_eq!((said.code().as_str(), said.status), ("space.symlink", 4), "{said:?}");
+    world.rye_fails(&["new", "tool", "linked/x"], 4, "space.symlink");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     world.write(".ai/tools/file", "a file where a folder should be\n");
-    let said = world.rye(&["new", "tool", "file/x"]);
-    assert_eq!((said.code().as_str(), said.status), ("author.io", 6), "{said:?}");
+    world.rye_fails(&["new", "tool", "file/x"], 6, "author.io");
 }
 
 #[test]
@@ -176,18 +169,17 @@ fn what_is_said_next_are_commands_that_work() {
     let shell = next.iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join(" && ");
     assert!(world.shell(&shell).contains("\"greeting\": \"hello, Ada\""), "{shell}");
     let empty = World::empty();
-    let said = empty.rye(&["new", "tool", "acme/hello", "--sign", "--space", "user"]);
-    assert_eq!((said.code().as_str(), said.status), ("key.missing", 4), "{said:?}");
+    empty.rye_fails(&["new", "tool", "acme/hello", "--sign", "--space", "user"], 4, "key.missing");
     assert!(!empty.home().join(".ai/tools").exists(), "without a key nothing is written");
 }
 
 #[test]
 fn what_typescript_takes_is_said_when_it_is_signed_and_by_the_doctor() {
     let world = World::new();
-    assert_eq!(world.rye(&["new", "tool", "acme/typed.ts"]).status, 0);
+    world.rye_ok(&["new", "tool", "acme/typed.ts"]);
     let said = world.rye(&["sign", "acme/typed"]);
     assert!(said.status == 0 && said.stderr.contains("to run TypeScript it takes Node.js 22.18"));
-    assert_eq!(world.rye(&["new", "tool", "acme/plain.sh"]).status, 0);
+    world.rye_ok(&["new", "tool", "acme/plain.sh"]);
     assert_eq!(world.rye(&["sign", "acme/plain"]).stderr, "");
     let doctor = world.rye(&["doctor"]).stdout;
     let node = doctor.lines().find(|line| line.contains("node  ")).unwrap_or_default();

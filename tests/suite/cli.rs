@@ -330,9 +330,9 @@ fn codes_by_status(listed: &[Value]) -> BTreeMap<u64, String> {
 #[test]
 fn a_page_of_a_code_is_no_item_and_who_asks_for_it_as_one_is_told_how_to_read_it() {
     let world = World::new();
-    let said = world.rye(&["fetch", "knowledge:rye/errors/verify.altered"]);
-    assert_eq!((said.code().as_str(), said.status), ("resolve.not_found", 3), "{said:?}");
-    assert!(said.stderr.contains("`rye explain verify.altered`"), "{said:?}");
+    world
+        .rye_fails(&["fetch", "knowledge:rye/errors/verify.altered"], 3, "resolve.not_found")
+        .warns("`rye explain verify.altered`");
     let listed = world.rye(&["list", "--kind", "knowledge", "--all"]).stdout;
     assert!(listed.contains("knowledge:rye/errors") && !listed.contains("rye/errors/"), "{listed}");
     let (_, found) = world.json(&["search", "changed after it was signed", "--limit", "100"]);
@@ -342,8 +342,7 @@ fn a_page_of_a_code_is_no_item_and_who_asks_for_it_as_one_is_told_how_to_read_it
 #[test]
 fn a_project_is_set_up_checked_listed_and_explained() {
     let world = World::empty();
-    let said = world.rye(&["doctor"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["doctor"]);
     assert!(
         said.stdout.contains("rye keys generate") && said.stdout.contains("there is no project"),
         "{said:?}"

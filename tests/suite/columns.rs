@@ -171,8 +171,7 @@ fn entangled() -> World {
         &["new", "ci", "shell"],
         &["new", "ci", "github"],
     ] {
-        let said = world.rye(args);
-        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+        world.rye_ok(args);
     }
     put(&world, &stranger(1), ".ai/tools/acme/theirs.sh", MARKER_SH);
     world
@@ -248,7 +247,7 @@ fn a_sentence_is_one_line_where_there_is_room_and_is_folded_where_there_is_not()
             let world = entangled();
             let old = fingerprint(&world.own_key());
             if args.contains(&"OLD") || args.contains(&"propose") {
-                assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+                world.rye_ok(&["keys", "rotate"]);
             }
             let args: Vec<&str> =
                 args.iter().map(|arg| if *arg == "OLD" { old.as_str() } else { arg }).collect();

@@ -87,8 +87,7 @@ fn config_must_verify_and_the_caller_cannot_give_it() {
 /// The time limit that a dry run shows, in milliseconds.
 #[track_caller]
 fn limit(world: &World, item: &str, more: &[&str]) -> u64 {
-    let (status, got) = world.json(&[&["execute", item, "--dry-run"], more].concat());
-    assert_eq!(status, 0, "{got}");
+    let got = world.json_ok(&[&["execute", item, "--dry-run"], more].concat());
     got["plan"]["timeout_ms"].as_u64().expect("a number")
 }
 
@@ -137,8 +136,8 @@ fn a_limit_that_ends_a_run_says_which_file_and_key_set_it() {
     let own = slow("# [config]\n# timeout_ms = 300\n");
     world.signed(tool, &own);
     let stopped = |more: &[&str]| {
-        let said = world.rye(&[&["execute", "acme/slow"], more].concat());
-        assert_eq!((said.status, said.code().as_str()), (6, "execute.timeout"), "{said:?}");
+        let said =
+            world.rye_fails(&[&["execute", "acme/slow"], more].concat(), 6, "execute.timeout");
         said.stderr
     };
     let limit = |more: &[&str]| {
@@ -279,7 +278,7 @@ fn what_nobody_but_rye_may_sign_in_a_project_is_to_be_removed_and_not_signed() {
     for file in files {
         std::fs::remove_file(world.project().join(file)).unwrap();
     }
-    assert_eq!(world.rye(&["verify"]).status, 0);
+    world.rye_ok(&["verify"]);
 }
 
 #[test]
@@ -292,9 +291,9 @@ fn a_misspelt_line_of_your_policy_is_refused_with_the_nearest_name() {
     assert!(!said.stdout.contains("signed") && said.status != 0, "{said:?}");
     assert!(said.stderr.contains("did you mean `sandbox_off`?"), "{said:?}");
     put_home(&world, &world.own_key(), path, "sandbox_of: []\n");
-    let said = world.rye(&["execute", "acme/own", "--sandbox", "off"]);
-    assert_eq!((said.status, said.code().as_str()), (4, "verify.trust_unreadable"), "{said:?}");
-    assert!(said.stderr.contains("did you mean `sandbox_off`?"), "{said:?}");
+    world
+        .rye_fails(&["execute", "acme/own", "--sandbox", "off"], 4, "verify.trust_unreadable")
+        .warns("did you mean `sandbox_off`?");
 }
 
 #[test]
@@ -308,8 +307,12 @@ fn a_url_that_names_a_parameter_is_refused_by_that_name_given_or_not() {
     let said = world.rye(&["sign", "tool:acme/ask"]);
     assert!(said.stderr.contains("`/config/url` names `{q}`"), "{said:?}");
     for more in [&[][..], &["-i", "q=1"]] {
-        let said = world.rye(&[&["execute", "acme/ask", "--dry-run"], more].concat());
-        assert_eq!((said.status, said.code().as_str()), (6, "plan.bad_config"), "{said:?}");
-        assert!(said.stderr.contains("names `{q}`: a parameter goes into `body`"), "{said:?}");
+        world
+            .rye_fails(
+                &[&["execute", "acme/ask", "--dry-run"], more].concat(),
+                6,
+                "plan.bad_config",
+            )
+            .warns("names `{q}`: a parameter goes into `body`");
     }
 }

@@ -120,8 +120,7 @@ fn a_wrong_answer_is_an_error_and_never_a_score() {
     }
     // Nobody is asked by an eval, however it is run.
     let call = json!({"params": {"say": "{\"pending\": {\"message\": \"May I?\"}}"}}).to_string();
-    let (status, got) = world.json(&["execute", MOOD, "--params", &call]);
-    assert_eq!((status, &got["code"]), (1, &json!("execute.tool_failed")), "{got}");
+    let got = world.json_fails(&["execute", MOOD, "--params", &call], 1, "execute.tool_failed");
     assert!(got["error"].as_str().unwrap().ends_with(": May I?"), "{got}");
     let (_, got) = world.json(&["pending", "list", "--all"]);
     assert_eq!(got["pending"], json!([]));
@@ -424,8 +423,7 @@ fn a_spec_has_evals_score_what_the_tool_answered() {
                    - {eval: acme/mood, params: {score: '0.5'}}\n      \
                    - {eval: acme/mood, params: {score: '0.5'}, max_score: 0.5}\n";
     world.write(".ai/tools/acme/talk.test.yaml", spec(failing));
-    let (status, got) = world.json(&["test"]);
-    assert_eq!((status, &got["code"]), (1, &json!("test.failed")), "{got}");
+    let got = world.json_fails(&["test"], 1, "test.failed");
     let findings = got["cases"][0]["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 2, "{got}");
     assert_eq!(findings[0]["what"], "eval acme/mood");
@@ -446,7 +444,7 @@ fn an_eval_of_a_spec_is_sent_the_text_and_works_in_the_folder_of_the_case() {
     let world = spec_world("      - {eval: acme/mood}\n");
     let judge = "#!/bin/sh\ncat >seen.json\necho '{\"score\": 1}'\n";
     world.write(".ai/tools/acme/judge.py", judge);
-    assert_eq!(world.rye(&["sign", MOOD]).status, 0);
+    world.rye_ok(&["sign", MOOD]);
     let seen = "    expect: {files: {seen.json: {includes: '\"content\":\"kind words\"'}}}\n";
     world.write(".ai/tools/acme/talk.test.yaml", spec("      - {eval: acme/mood}\n") + seen);
     // The files are looked at before: what an eval leaves is no result of the tool.
@@ -456,21 +454,19 @@ fn an_eval_of_a_spec_is_sent_the_text_and_works_in_the_folder_of_the_case() {
     let judge = "#!/bin/sh\nread -r call\ncase \"$call\" in\n*'\"content\":\"kind words\"'*) echo \
                  '{\"score\": 1}' ;;\n*) echo '{\"score\": 0}' ;;\nesac\n";
     world.write(".ai/tools/acme/judge.py", judge);
-    assert_eq!(world.rye(&["sign", MOOD]).status, 0);
+    world.rye_ok(&["sign", MOOD]);
     world.write(".ai/tools/acme/talk.test.yaml", spec("      - {eval: acme/mood}\n"));
-    let (status, got) = world.json(&["test"]);
-    assert_eq!(status, 0, "{got}");
+    world.json_ok(&["test"]);
     // Of a directive, the text that an agent gets.
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
     world.write(
         ".ai/tools/acme/judge.py",
         judge.replace("\"content\":\"kind words\"", "hello to Ada"),
     );
-    assert_eq!(world.rye(&["sign", MOOD]).status, 0);
+    world.rye_ok(&["sign", MOOD]);
     let of_greet = spec("      - {eval: acme/mood}\n") + "    inputs: {who: Ada}\n";
     world.write(".ai/directives/acme/greet.test.yaml", of_greet);
-    let (status, got) = world.json(&["test", "directive:acme/greet"]);
-    assert_eq!(status, 0, "{got}");
+    world.json_ok(&["test", "directive:acme/greet"]);
 }
 
 #[test]

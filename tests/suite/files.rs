@@ -54,8 +54,7 @@ pub fn counts(world: &World) {
 fn a_python_package_is_signed_as_one_and_runs_from_its_verified_copies() {
     let world = World::new();
     package(&world);
-    let said = world.rye(&["sign", "tool:acme/**"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["sign", "tool:acme/**"]);
     assert_eq!(
         said.stdout.lines().filter(|line| line.starts_with("signed")).count(),
         1,
@@ -70,8 +69,7 @@ fn a_python_package_is_signed_as_one_and_runs_from_its_verified_copies() {
     assert_eq!(said.stdout, "up to date  tool:acme/words/count\n", "{said:?}");
     let listed = world.rye(&["list"]).stdout;
     assert!(listed.contains("tool:acme/words/count") && !listed.contains("words/lib"), "{listed}");
-    let said = world.rye(&["verify", "--all", "--ci"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["verify", "--all", "--ci"]);
     let (_, why) = world.json(&["why", COUNT]);
     assert_eq!(why["status"], "success", "{why}");
 }
@@ -226,8 +224,7 @@ fn signing_again_takes_in_new_files_and_drops_those_that_went() {
     world.write(".ai/tools/acme/words/lib/new.py", "x = 1\n");
     fs::remove_file(world.project().join(".ai/tools/acme/words/data/stop.json")).unwrap();
     world.write(".ai/tools/acme/words/data/other.json", "[]");
-    let said = world.rye(&["sign", COUNT]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["sign", COUNT]);
     let text = String::from_utf8(world.read(".ai/tools/acme/words/count.py")).unwrap();
     assert!(text.contains("lib/new.py") && text.contains("other.json"), "{text}");
     assert!(!text.contains("stop.json\" = "), "{text}");
@@ -277,8 +274,7 @@ fn a_program_among_the_files_runs_as_its_pinned_copy() {
         let item = format!("tool:acme/{name}");
         let file = format!(".ai/tools/acme/{name}.yaml");
         world.signed(&file, &tool("files: [bin/run]\nexec_files: [bin/*]\n"));
-        let (status, got) = world.json(&["execute", &item]);
-        assert_eq!(status, 0, "{got}");
+        let got = world.json_ok(&["execute", &item]);
         let ran = got["data"]["path"].as_str().unwrap_or_default();
         assert!(
             ran.ends_with("tool/bin/run") && !ran.starts_with(&*world.project().to_string_lossy())
@@ -302,8 +298,7 @@ fn an_argument_that_names_a_listed_file_gets_its_pinned_copy() {
         )
     };
     world.signed(".ai/tools/acme/say.yaml", &tool("files: [say.sh.txt]\n"));
-    let (status, got) = world.json(&["execute", "tool:acme/say"]);
-    assert_eq!(status, 0, "{got}");
+    let got = world.json_ok(&["execute", "tool:acme/say"]);
     let from = got["data"]["from"].as_str().unwrap_or_default();
     assert!(from.ends_with("tool/say.sh.txt") && from.starts_with('/'), "{got}");
     world.signed(".ai/tools/acme/say.yaml", &tool(""));
@@ -330,13 +325,15 @@ from core import name
 print(json.dumps({"name": name, "there": sorted(os.listdir("."))}))
 "#;
     world.signed(".ai/tools/acme/app/cli/main.py", tool);
-    let (status, got) = world.json(&["execute", "tool:acme/app/cli/main"]);
-    assert_eq!(status, 0, "{got}");
+    let got = world.json_ok(&["execute", "tool:acme/app/cli/main"]);
     assert_eq!(got["data"], json!({"name": "core", "there": ["cli", "core"]}), "{got}");
     // Without a marker an `auto` anchor does not count, and says so in the trace.
     fs::remove_file(world.project().join(".ai/tools/acme/app/pyproject.toml")).unwrap();
-    let (status, got) = world.json(&["execute", "tool:acme/app/cli/main", "--trace"]);
-    assert_eq!((status, &got["code"]), (1, &json!("execute.tool_failed")), "{got}");
+    let got = world.json_fails(
+        &["execute", "tool:acme/app/cli/main", "--trace"],
+        1,
+        "execute.tool_failed",
+    );
     let anchor = got["trace"].as_array().and_then(|t| t.iter().find(|e| e["step"] == "anchor"));
     assert_eq!(anchor.map(|e| &e["counts"]), Some(&Value::Bool(false)), "{got}");
 }
@@ -429,7 +426,7 @@ fn a_header_hides_no_config() {
 fn signing_names_each_file_that_a_pattern_adds_and_what_changed_or_went() {
     let world = World::new();
     package(&world);
-    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    world.rye_ok(&["sign", COUNT]);
     let files = |said: &Value| said["items"][0]["files"].clone();
     let (_, said) = world.json(&["sign", COUNT]);
     assert_eq!(files(&said), json!([]), "untouched: {said}");
@@ -470,7 +467,7 @@ fn a_pattern_looks_only_where_its_files_can_lie() {
 fn whoever_names_a_file_of_a_tool_is_told_of_the_tool() {
     let world = World::new();
     package(&world);
-    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    world.rye_ok(&["sign", COUNT]);
     let (words, path) = ("tool:acme/words/lib/words", ".ai/tools/acme/words/lib/words.py");
     for verb in ["run", "verify", "why", "show", "lock"] {
         for named in [words, path] {
@@ -519,10 +516,10 @@ fn a_file_of_a_tool_is_covered_also_where_its_signer_may_sign_that_tool_alone() 
     bert.write_home(".ai/tools/acme/g.sh", "echo g\n");
     bert.write_home(".ai/tools/acme/with.sh", fs::read(signed).unwrap());
     fs::write(bert.outside().join("ann.pem"), ann.rye(&["keys", "export"]).stdout).unwrap();
-    assert_eq!(bert.rye(&["trust", "add", "../ann.pem", "--items", "tool:acme/with"]).status, 0);
+    bert.rye_ok(&["trust", "add", "../ann.pem", "--items", "tool:acme/with"]);
     bert.works("acme/with");
-    assert_eq!(bert.rye(&["verify"]).status, 0);
-    assert_eq!(bert.rye(&["verify", "--all", "--ci"]).status, 0);
+    bert.rye_ok(&["verify"]);
+    bert.rye_ok(&["verify", "--all", "--ci"]);
     // It is no more than that file: as an item it is refused, and changed it takes the tool with it.
     bert.write_home(".ai/tools/acme/g.sh", "echo other\n");
     bert.refused("acme/with", "verify.dependency", 4);

@@ -520,8 +520,7 @@ fn a_lock_with_conflict_marks_is_named_as_one() {
     let torn = format!("<<<<<<< ours\n{line}\n=======\n{line}\n>>>>>>> theirs");
     world.write(".ai/rye.lock", lock.replacen(line, &torn, 1));
     for verb in [&["lock"][..], &["lock", "--update"], &["execute", "tool:acme/mark"]] {
-        let (status, got) = world.json(verb);
-        assert_eq!((status, &got["code"]), (4, &json!("lock.malformed")), "{got}");
+        let got = world.json_fails(verb, 4, "lock.malformed");
         assert!(got["error"].as_str().unwrap().contains("marks of a merge"), "{got}");
         assert!(got["help"].as_str().unwrap().contains("git checkout --ours"), "{got}");
     }
@@ -573,8 +572,7 @@ fn of_one_text_the_side_that_signed_it_is_kept() {
 fn without_a_repository_or_without_git_it_is_said() {
     let world = World::new();
     for verb in ["install", "uninstall", "status", "check"] {
-        let said = world.rye(&["git", verb]);
-        assert_eq!((said.code().as_str(), said.status), ("git.no_repository", 3), "{said:?}");
+        world.rye_fails(&["git", verb], 3, "git.no_repository");
     }
     well(&world, "git init -q");
     assert_eq!(
@@ -589,6 +587,5 @@ fn without_a_repository_or_without_git_it_is_said() {
     assert_eq!((said.code().as_str(), said.status), ("git.failed", 6), "{said:?}");
     fs::write(world.project().join(".git/hooks-file"), "").unwrap();
     well(&world, "git config core.hooksPath .git/hooks-file/below");
-    let said = world.rye(&["git", "install"]);
-    assert_eq!((said.code().as_str(), said.status), ("git.io", 6), "{said:?}");
+    world.rye_fails(&["git", "install"], 6, "git.io");
 }

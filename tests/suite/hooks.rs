@@ -175,8 +175,7 @@ fn those_who_replace_come_first_and_the_others_see_what_counts() {
     // What is replaced is judged by the tool's schema like anything else.
     let schema = "# [input_schema]\n# type = \"object\"\n# required = [\"b\"]\n# ///\n";
     world.signed(TOOL_FILE, &SAY.replace("# ///\ntouch", &format!("{schema}touch")));
-    let (status, got) = world.json(&["execute", TOOL, "-i", "b=1"]);
-    assert_eq!((status, &got["code"]), (2, &json!("plan.invalid_parameters")), "{got}");
+    world.json_fails(&["execute", TOOL, "-i", "b=1"], 2, "plan.invalid_parameters");
 }
 
 #[test]
@@ -385,8 +384,7 @@ fn hooks_are_listed_and_tried_one_by_one() {
         ".ai/config/rye/policy.yaml",
         "required_hooks: [hooks/guard, hooks/gone]\nsandbox_off: [\"tool:**\"]\n",
     );
-    let (status, got) = world.json(&["hooks", "list"]);
-    assert_eq!(status, 0, "{got}");
+    let got = world.json_ok(&["hooks", "list"]);
     let rows = got["hooks"].as_array().unwrap();
     let row = |name: &str| rows.iter().find(|row| row["item_id"] == name).unwrap();
     assert_eq!(row("tool:hooks/guard")["required"], true);
@@ -422,13 +420,19 @@ fn hooks_are_listed_and_tried_one_by_one() {
         ("{\"reqest\":{}}", "did you mean `request`"),
         ("{\"request\":7}", "`request` is not a JSON object"),
     ] {
-        let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--payload", payload]);
-        assert_eq!((status, &got["code"]), (2, &json!("cli.usage")), "{got}");
+        let got = world.json_fails(
+            &["hooks", "test", "hooks/guard", "--payload", payload],
+            2,
+            "cli.usage",
+        );
         assert!(got["error"].as_str().unwrap().contains(part), "{got}");
     }
     assert_eq!(test(TOOL).1["code"], "hook.not_a_hook");
-    let (status, got) = world.json(&["hooks", "test", "hooks/guard", "--phase", "after_call"]);
-    assert_eq!((status, &got["code"]), (2, &json!("hook.not_a_hook")), "{got}");
+    world.json_fails(
+        &["hooks", "test", "hooks/guard", "--phase", "after_call"],
+        2,
+        "hook.not_a_hook",
+    );
 }
 
 #[test]

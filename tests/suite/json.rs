@@ -71,7 +71,7 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
     world.write(".ai/tools/acme/unsigned.sh", "echo\n");
     let spec = "cases:\n  - {name: a, expect: {result: {}}}\n";
     world.write(".ai/tools/acme/echo.test.yaml", spec);
-    assert_eq!(world.rye(&["run", "acme/echo", "--receipt", "r.json"]).status, 0);
+    world.rye_ok(&["run", "acme/echo", "--receipt", "r.json"]);
     let calls: &[&[&str]] = &[
         &[],
         &["execute", "acme/echo", "--chain-details", "--trace"],
@@ -221,7 +221,7 @@ fn keys(row: &Value) -> BTreeSet<&str> {
 fn every_answer_of_verify_has_rows_of_one_shape() {
     let world = world();
     world.shell("git init -q .");
-    assert_eq!(world.rye(&["lock", "acme/echo"]).status, 0);
+    world.rye_ok(&["lock", "acme/echo"]);
     let calls: &[&[&str]] = &[
         &["verify"],
         &["verify", "acme/echo"],
@@ -231,8 +231,7 @@ fn every_answer_of_verify_has_rows_of_one_shape() {
     let rows: Vec<Value> = calls
         .iter()
         .map(|call| {
-            let (status, answer) = world.json(call);
-            assert_eq!(status, 0, "{call:?}: {answer}");
+            let answer = world.json_ok(call);
             let rows = answer["items"].as_array().unwrap().iter();
             rows.clone().find(|row| row["item_id"] == "tool:acme/echo").unwrap().clone()
         })

@@ -38,8 +38,7 @@ fn private_pem(key: &SigningKey) -> String {
 #[test]
 fn generate_makes_a_pair_that_only_you_can_read() {
     let world = World::empty();
-    let (status, said) = world.json(&["keys", "generate"]);
-    assert_eq!(status, 0, "{said}");
+    let said = world.json_ok(&["keys", "generate"]);
     let folder = folder(&world);
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(mode(&folder.join("private_key.pem")), 0o600);
@@ -100,8 +99,7 @@ fn export_prints_the_public_half_and_a_document_that_others_can_add() {
     let own = world.own_key();
     let said = world.rye(&["keys", "export"]);
     assert_eq!((said.status, said.stdout.as_str()), (0, pem(&own).as_str()));
-    let document = world.rye(&["keys", "export", "--document", "acme build"]);
-    assert_eq!(document.status, 0, "{document:?}");
+    let document = world.rye_ok(&["keys", "export", "--document", "acme build"]);
     let parsed: toml::Table = toml::from_str(&document.stdout).unwrap();
     assert_eq!(parsed["fingerprint"].as_str(), Some(fingerprint(&own).as_str()));
     assert_eq!(parsed["owner"].as_str(), Some("acme build"));
@@ -111,13 +109,11 @@ fn export_prints_the_public_half_and_a_document_that_others_can_add() {
     let theirs = World::new();
     let file = theirs.outside().join("acme.toml");
     fs::write(&file, document.stdout).unwrap();
-    let said = theirs.rye(&["trust", "add", &file.display().to_string()]);
-    assert_eq!(said.status, 0, "{said:?}");
+    theirs.rye_ok(&["trust", "add", &file.display().to_string()]);
     put_home(&theirs, &own, FILE, MARKER_SH);
     theirs.works(ITEM);
     for owner in ["a\nb", "a\u{1b}[2J"] {
-        let said = world.rye(&["keys", "export", "--document", owner, "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{owner:?}");
+        world.rye_fails(&["keys", "export", "--document", owner, "--json"], 2, "cli.usage");
     }
 }
 
@@ -147,8 +143,7 @@ fn import_takes_a_file_standard_input_or_the_environment() {
             assert_eq!(world.own_key().to_bytes(), key.to_bytes(), "{way}");
             assert_eq!(mode(&self::folder(&world).join("private_key.pem")), 0o600, "{way}");
             assert_eq!(mode(&self::folder(&world)), 0o700, "{way}");
-            let said = world.rye(&["init"]);
-            assert_eq!(said.status, 0, "{said:?}");
+            world.rye_ok(&["init"]);
             world.signed(FILE, MARKER_SH);
             world.works(ITEM);
         }
@@ -168,10 +163,8 @@ fn import_refuses_what_is_no_private_key() {
             world.rye_in(&world.project(), &["keys", "import", "-", "--json"], bad.as_bytes());
         assert_eq!((said.code().as_str(), said.status), ("key.malformed", 4), "{bad:?} {said:?}");
     }
-    let said = world.rye(&["keys", "import", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2));
-    let said = world.rye(&["keys", "import", "nowhere.pem", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.input_file", 2));
+    world.rye_fails(&["keys", "import", "--json"], 2, "cli.usage");
+    world.rye_fails(&["keys", "import", "nowhere.pem", "--json"], 2, "cli.input_file");
     assert_eq!(files(&world), before);
 }
 
@@ -198,8 +191,7 @@ fn a_machine_with_the_public_half_alone_verifies_and_cannot_sign() {
     fs::remove_file(folder(&world).join("private_key.pem")).unwrap();
     world.works(ITEM);
     for verb in [&["sign", ITEM][..], &["keys", "rotate"], &["trust", "project"]] {
-        let said = world.rye(&[verb, &["--json"][..]].concat());
-        assert_eq!((said.code().as_str(), said.status), ("key.missing", 4), "{verb:?}");
+        world.rye_fails(&[verb, &["--json"][..]].concat(), 4, "key.missing");
     }
     world.works(ITEM);
 }
@@ -217,8 +209,7 @@ fn your_key_is_the_private_one_whatever_the_public_file_says() {
     fs::write(folder(&world).join("public_key.pem"), "no key").unwrap();
     world.works(ITEM);
     fs::write(folder(&world).join("private_key.pem"), "no key").unwrap();
-    let said = world.rye(&["sign", ITEM, "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("key.malformed", 4));
+    world.rye_fails(&["sign", ITEM, "--json"], 4, "key.malformed");
 }
 
 #[test]
@@ -229,11 +220,10 @@ fn rotate_keeps_what_you_signed_and_what_you_believe() {
     trust(&world, &friend, &["--items", "tool:friend/*"]);
     put_home(&world, &friend, ".ai/tools/friend/theirs.sh", &MARKER_SH.replace("acme", "friend"));
     let gone = fingerprint(&stranger(9));
-    assert_eq!(world.rye(&["trust", "revoke", &gone]).status, 0);
+    world.rye_ok(&["trust", "revoke", &gone]);
     let old = world.own_key();
     let old_pem = fs::read(folder(&world).join("private_key.pem")).unwrap();
-    let (status, said) = world.json(&["keys", "rotate"]);
-    assert_eq!(status, 0, "{said}");
+    let said = world.json_ok(&["keys", "rotate"]);
     let new = world.own_key();
     let (old_fp, fp) = (fingerprint(&old), fingerprint(&new));
     assert_ne!(old_fp, fp);
@@ -258,7 +248,7 @@ fn rotate_keeps_what_you_signed_and_what_you_believe() {
     put_home(&world, &other, ".ai/tools/acme/evil.sh", MARKER_SH);
     world.refused("tool:acme/evil", "verify.trust_unreadable", 4);
     // And it can be revoked without touching what the new key signed.
-    assert_eq!(world.rye(&["trust", "revoke", &old_fp]).status, 0);
+    world.rye_ok(&["trust", "revoke", &old_fp]);
     world.refused(ITEM, "verify.revoked", 4);
     world.works("tool:acme/fresh");
 }
@@ -269,7 +259,7 @@ fn what_was_signed_two_rotations_ago_still_runs() {
     world.signed(FILE, MARKER_SH);
     let first = fingerprint(&world.own_key());
     for _ in 0..2 {
-        assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+        world.rye_ok(&["keys", "rotate"]);
         world.works(ITEM);
     }
     let (_, list) = world.json(&["keys", "list"]);
@@ -283,18 +273,17 @@ fn rotate_stops_before_it_writes_when_a_document_is_broken() {
     let text = others::document(&stranger(1), "x", "");
     let file = world.write_home(&others::trusted(&stranger(1)), text);
     let before = files(&world);
-    let said = world.rye(&["keys", "rotate", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.trust_unreadable", 4));
+    world.rye_fails(&["keys", "rotate", "--json"], 4, "verify.trust_unreadable");
     assert_eq!(files(&world), before);
     fs::remove_file(file).unwrap();
-    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+    world.rye_ok(&["keys", "rotate"]);
 }
 
 #[test]
 fn the_rotation_is_stated_and_signed_by_both_keys() {
     let world = World::new();
     let old = world.own_key();
-    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+    world.rye_ok(&["keys", "rotate"]);
     let new = world.own_key();
     let path = format!(".ai/config/keys/rotated/{}.toml", fingerprint(&old));
     let text = fs::read_to_string(world.home().join(path)).unwrap();
@@ -350,7 +339,7 @@ fn rotated_halfway(world: &World) {
     let old_home = world.outside().join("before");
     let copied = Command::new("cp").arg("-a").arg(world.home()).arg(&old_home).status();
     assert!(copied.unwrap().success());
-    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+    world.rye_ok(&["keys", "rotate"]);
     let new = fingerprint(&world.own_key());
     // The documents as the old key signed them are in their places, those of the current one wait.
     let config = world.home().join(".ai/config");
@@ -382,7 +371,7 @@ fn what_waits_of_a_rotation_is_read_and_finished_by_doctor_or_the_next_decision(
             world.works(item);
         }
         for args in [&["verify", "--all"][..], &["trust", "list"], &["trust", "review"]] {
-            assert_eq!(world.rye(args).status, 0, "{args:?}");
+            world.rye_ok(args);
         }
         assert_eq!(others::files(&world), before, "looking wrote something");
         let state = world.home().join(".ai/state/rotation");
@@ -393,8 +382,7 @@ fn what_waits_of_a_rotation_is_read_and_finished_by_doctor_or_the_next_decision(
             .iter()
             .map(|word| if *word == "THEIRS" { theirs.as_str() } else { word })
             .collect();
-        let said = world.rye(&args);
-        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+        world.rye_ok(&args);
         assert_eq!(waits(), 0, "{args:?}");
         world.works("tool:acme/mine");
         match still_trusts {

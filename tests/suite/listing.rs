@@ -13,8 +13,7 @@ fn tool(more: &str) -> String {
 }
 
 fn own_tools(world: &World) -> Vec<String> {
-    let (status, listed) = world.json(&["list", "--space", "project"]);
-    assert_eq!(status, 0, "{listed}");
+    let listed = world.json_ok(&["list", "--space", "project"]);
     let items = listed["items"].as_array().unwrap().iter();
     items.map(|row| row["item_id"].as_str().unwrap().to_owned()).collect()
 }
@@ -36,7 +35,7 @@ fn whoever_signs_a_file_of_a_tool_by_name_is_told_that_the_tool_has_to_be_signed
     let world = World::new();
     world.write(".ai/tools/acme/all.sh", tool("# files = [\"part.sh\"]\n"));
     world.write(".ai/tools/acme/part.sh", tool(""));
-    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    world.rye_ok(&["sign", "--all"]);
     world.works("tool:acme/all");
     let said = world.rye(&["sign", "acme/part"]);
     assert!(
@@ -44,7 +43,7 @@ fn whoever_signs_a_file_of_a_tool_by_name_is_told_that_the_tool_has_to_be_signed
         "{said:?}"
     );
     world.refused("tool:acme/all", "verify.dependency", 4);
-    assert_eq!(world.rye(&["sign", "acme/all"]).status, 0);
+    world.rye_ok(&["sign", "acme/all"]);
     world.works("tool:acme/all");
     // An item of its own is signed without a word.
     assert_eq!(world.rye(&["sign", "acme/part"]).stderr, "");

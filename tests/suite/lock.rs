@@ -44,8 +44,7 @@ fn lock_text(world: &World) -> String {
 fn locked() -> World {
     let world = World::new();
     put(&world, PATH, &sh("one"), &seconds_from_now(-500));
-    let said = world.rye(&["lock"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["lock"]);
     world.works(TOOL);
     world
 }
@@ -58,8 +57,7 @@ fn a_lock_lists_every_link_and_every_parent_sorted_one_table_a_ref() {
     world.signed(".ai/directives/acme/base.md", &base);
     let leaf = GREET_MD.replace("name=\"greet\"", "name=\"greet\" extends=\"acme/base\"");
     world.signed(".ai/directives/acme/greet.md", &leaf);
-    let said = world.rye(&["lock", "acme/greet", TOOL]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["lock", "acme/greet", TOOL]);
     let text = lock_text(&world);
     let tables: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
     let want = [
@@ -85,7 +83,7 @@ fn a_lock_lists_every_link_and_every_parent_sorted_one_table_a_ref() {
     let said = world.rye(&["lock"]);
     assert_eq!((said.status, lock_text(&world)), (0, text), "{said:?}");
     for call in [&["execute", TOOL, "--locked"][..], &["verify", "acme/greet", "--locked"]] {
-        assert_eq!(world.rye(call).status, 0, "{call:?}");
+        world.rye_ok(call);
     }
 }
 
@@ -97,7 +95,7 @@ fn rows_that_two_people_add_merge_line_by_line() {
     }
     let lock = |refs: &[&str]| {
         let _ = fs::remove_file(lock_path(&world));
-        assert_eq!(world.rye(&[&["lock"], refs].concat()).status, 0);
+        world.rye_ok(&[&["lock"], refs].concat());
         lock_text(&world)
     };
     let both = lock(&["acme/a", "acme/m", "acme/z"]);
@@ -155,7 +153,7 @@ fn a_lock_that_is_not_one_stops_everything_that_runs() {
     let said = world.rye(&["doctor"]);
     assert!(said.status == 4 && said.stdout.contains("bad   lock"), "{said:?}");
     assert!(said.stderr.is_empty(), "{said:?}");
-    assert_eq!(world.rye(&["sign", TOOL]).status, 0);
+    world.rye_ok(&["sign", TOOL]);
     // The place is said.
     let (_, said) = world.json(&["execute", TOOL]);
     assert_eq!(
@@ -270,15 +268,15 @@ fn with_locked_any_difference_is_refused_and_so_is_what_is_not_listed() {
     world.works("tool:acme/other");
     assert_eq!(strictly("tool:acme/other"), (4, "lock.not_listed".into(), 4));
     // Every link must be listed.
-    assert_eq!(world.rye(&["lock", "--update", TOOL]).status, 0);
+    world.rye_ok(&["lock", "--update", TOOL]);
     assert_eq!(strictly(TOOL), (0, String::new(), 0));
     let runtime = "tool:rye/core/runtimes/shell/script";
-    assert_eq!(world.rye(&["lock", "--remove", runtime]).status, 0);
+    world.rye_ok(&["lock", "--remove", runtime]);
     world.works(TOOL);
     assert_eq!(strictly(TOOL), (4, "lock.not_listed".into(), 4));
     let (_, said) = world.json(&["execute", TOOL, "--locked"]);
     assert!(said["error"].as_str().unwrap().contains(runtime), "{said}");
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
     assert_eq!(strictly(TOOL), (0, String::new(), 0));
     // And without a lock nothing is.
     fs::remove_file(lock_path(&world)).unwrap();
@@ -298,14 +296,13 @@ fn with_locked_any_difference_is_refused_and_so_is_what_is_not_listed() {
 #[test]
 fn verify_locked_without_refs_checks_what_the_project_can_run() {
     let world = locked();
-    assert_eq!(world.rye(&["verify", "--locked"]).status, 0);
+    world.rye_ok(&["verify", "--locked"]);
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
-    assert_eq!(world.rye(&["verify"]).status, 0);
+    world.rye_ok(&["verify"]);
     let (status, said) = world.json(&["verify", "--locked"]);
     let codes: Vec<&Value> = said["items"].as_array().unwrap().iter().map(|i| &i["code"]).collect();
     assert_eq!((status, codes), (4, vec![&Value::Null, &"lock.not_listed".into()]));
-    let said = world.rye(&["verify", "--locked", "directive:acme/*"]);
-    assert_eq!((said.code().as_str(), said.status), ("lock.not_listed", 4), "{said:?}");
+    world.rye_fails(&["verify", "--locked", "directive:acme/*"], 4, "lock.not_listed");
 }
 
 #[test]
@@ -324,8 +321,7 @@ fn lock_adds_rows_and_changes_none_without_update() {
     assert!(after.contains("tool:acme/other"), "{after}");
     let row = |text: &str| text.split("acme/mark\"]").nth(1).unwrap()[..200].to_owned();
     assert_eq!(row(&before), row(&after));
-    let said = world.rye(&["lock", "--update", TOOL]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["lock", "--update", TOOL]);
     assert_ne!(row(&before), row(&lock_text(&world)));
     // What changed is shown before it is written.
     for part in ["changed  tool:acme/mark", "-# description = \"one\"", "+# description = \"two\""]
@@ -335,7 +331,7 @@ fn lock_adds_rows_and_changes_none_without_update() {
     // Who signed and when is told; nobody reads a signature.
     assert!(said.stdout.contains("\n-# rye:signed:v2 2"), "{said:?}");
     assert!(!said.stdout.contains("sig="), "{said:?}");
-    assert_eq!(world.rye(&["execute", TOOL, "--locked"]).status, 0);
+    world.rye_ok(&["execute", TOOL, "--locked"]);
 }
 
 #[test]
@@ -354,13 +350,13 @@ fn check_writes_nothing_and_says_what_would_change() {
     check((0, "same"));
     world.signed(".ai/tools/acme/other.sh", MARKER_SH);
     check((4, "added same"));
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
     put(&world, PATH, &sh("two"), &seconds_from_now(-100));
     check((4, "changed same"));
-    assert_eq!(world.rye(&["lock", "--update"]).status, 0);
+    world.rye_ok(&["lock", "--update"]);
     fs::remove_file(world.project().join(".ai/tools/acme/other.sh")).unwrap();
     check((4, "gone same"));
-    assert_eq!(world.rye(&["lock", "--update"]).status, 0);
+    world.rye_ok(&["lock", "--update"]);
     check((0, "same"));
     assert!(!lock_text(&world).contains("acme/other"));
 }
@@ -390,12 +386,10 @@ fn update_and_remove_ask_a_person_when_they_run_below_a_run() {
 #[test]
 fn remove_takes_a_row_out_and_names_what_is_not_there() {
     let world = locked();
-    let said = world.rye(&["lock", "--remove", "acme/mark"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["lock", "--remove", "acme/mark"]);
     let text = lock_text(&world);
     assert!(!text.contains("acme/mark") && text.contains("rye/core/primitives"), "{text}");
-    let said = world.rye(&["lock", "--remove", "acme/mark"]);
-    assert_eq!((said.code().as_str(), said.status), ("lock.not_listed", 4), "{said:?}");
+    world.rye_fails(&["lock", "--remove", "acme/mark"], 4, "lock.not_listed");
     assert_eq!(world.rye(&["diff", TOOL, "--lock"]).code(), "lock.not_listed");
 }
 
@@ -405,8 +399,7 @@ fn what_is_refused_is_not_locked_and_the_rest_is() {
     world.signed(PATH, MARKER_SH);
     world.write(".ai/tools/acme/plain.sh", MARKER_SH);
     world.works("tool:acme/plain");
-    let said = world.rye(&["lock"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.unsigned", 4), "{said:?}");
+    world.rye_fails(&["lock"], 4, "verify.unsigned");
     let text = lock_text(&world);
     assert!(text.contains("acme/mark") && !text.contains("acme/plain"), "{text}");
 }
@@ -447,7 +440,7 @@ fn a_lock_that_cannot_be_written_is_left_as_it_was() {
     let odd = names
         .filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with(".rye-"));
     assert_eq!(odd.count(), 0, "a temporary file is left");
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
 }
 
 const API: &str = ".ai/config/acme/api.yaml";
@@ -461,7 +454,7 @@ fn with_config() -> (World, Vec<u8>) {
     let old = put(&world, API, "url: old\n", &seconds_from_now(-1000));
     world.works("tool:acme/api");
     put(&world, API, "url: new\n", &seconds_from_now(-500));
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
     world.works("tool:acme/api");
     (world, old)
 }
@@ -474,7 +467,7 @@ fn config_that_a_tool_takes_is_locked_with_it() {
         assert!(text.contains(row), "{row}: {text}");
     }
     let strict = ["execute", "tool:acme/api", "--locked"];
-    assert_eq!(world.rye(&strict).status, 0);
+    world.rye_ok(&strict);
     world.write(API, &old);
     for call in [&strict[..], &strict[..2], &["execute", "tool:acme/api", "--dry-run"]] {
         let got = world.attempt_by(&[call, &["--json"]].concat());
@@ -483,14 +476,13 @@ fn config_that_a_tool_takes_is_locked_with_it() {
     put(&world, API, "url: newer\n", &seconds_from_now(-100));
     world.works("tool:acme/api");
     for call in [&strict[..], &["verify", "tool:acme/api", "--locked"]] {
-        let said = world.rye(call);
-        assert_eq!((said.code().as_str(), said.status), ("lock.differs", 4), "{said:?}");
+        world.rye_fails(call, 4, "lock.differs");
     }
     let said = world.rye(&["lock", "--update", "tool:acme/api"]);
     let shown = ["-url: new\n", "+url: newer\n"].map(|part| said.stdout.contains(part));
     assert_eq!(shown, [true, true], "{said:?}");
-    assert_eq!(world.rye(&strict).status, 0);
-    assert_eq!(world.rye(&["lock", "--remove", "config:acme/api"]).status, 0);
+    world.rye_ok(&strict);
+    world.rye_ok(&["lock", "--remove", "config:acme/api"]);
     assert_eq!(world.rye(&strict).code(), "lock.not_listed");
 }
 
@@ -517,7 +509,7 @@ fn modules_with_a_line_of_their_own_are_locked_with_the_tool() {
     let old = put(&world, ".ai/tools/pack/part.sh", &module(1), &seconds_from_now(-1000));
     world.works("tool:pack/main");
     put(&world, ".ai/tools/pack/part.sh", &module(2), &seconds_from_now(-500));
-    assert_eq!(world.rye(&["lock", "tool:pack/main"]).status, 0);
+    world.rye_ok(&["lock", "tool:pack/main"]);
     assert!(lock_text(&world).contains("[\"tool:pack/part\"]"));
     world.works("tool:pack/main");
     world.write(".ai/tools/pack/part.sh", old);

@@ -34,12 +34,11 @@ fn what_is_yours_moves_with_its_spec_its_lock_row_and_its_references() {
     world.signed(".ai/tools/acme/hello.sh", MARKER_SH);
     world.write(".ai/tools/acme/hello.test.yaml", "cases: [{name: one, dry_run: true}]\n");
     world.signed(".ai/directives/acme/greet.md", DIRECTIVE);
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
     let before = world.snapshot();
 
     let args = ["mv", "acme/hello", "other/hi"];
-    let shown = world.rye(&[&args[..], &["--dry-run"]].concat());
-    assert_eq!(shown.status, 0, "{shown:?}");
+    let shown = world.rye_ok(&[&args[..], &["--dry-run"]].concat());
     for want in [
         "tool:acme/hello to tool:other/hi",
         ".ai/tools/acme/hello.test.yaml to .ai/tools/other/hi.test.yaml",
@@ -69,7 +68,7 @@ fn what_is_yours_moves_with_its_spec_its_lock_row_and_its_references() {
         greet.contains("item_id=\"other/hi\"") && greet.contains("Call acme/hello."),
         "{greet}"
     );
-    assert_eq!(world.rye(&["verify", "directive:acme/greet"]).status, 0);
+    world.rye_ok(&["verify", "directive:acme/greet"]);
     let lock = world.rye(&["lock", "--check"]);
     assert_eq!(lock.status, 0, "the lock says what is there: {lock:?}");
     let text = String::from_utf8(world.read(".ai/rye.lock")).unwrap();
@@ -83,12 +82,10 @@ fn a_runtime_and_a_directive_take_their_names_along() {
     let tool = MARKER_SH.replace("rye/core/runtimes/shell/script", "acme/run");
     world.signed(".ai/tools/acme/hello.sh", &tool);
     // A path is a ref, and so is the one that the file is to have.
-    let said = world.rye(&["mv", ".ai/tools/acme/run.yaml", ".ai/tools/base/sh.yaml", "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["mv", ".ai/tools/acme/run.yaml", ".ai/tools/base/sh.yaml", "--yes"]);
     assert!(rest(&world, ".ai/tools/base/sh.yaml").contains("category: base\n"));
     assert_eq!(rest(&world, ".ai/tools/acme/hello.sh"), tool.replace("acme/run", "base/sh"));
-    let said = world.rye(&["run", "acme/hello", "--dry-run"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["run", "acme/hello", "--dry-run"]);
 
     world.signed(".ai/directives/acme/greet.md", &DIRECTIVE.replace("acme/hello", "acme/x"));
     let args = ["mv", "directive:acme/greet", "welcome_all.md"];
@@ -101,7 +98,7 @@ fn a_runtime_and_a_directive_take_their_names_along() {
     let text = rest(&world, ".ai/directives/welcome_all.md");
     assert!(text.contains("<directive name=\"welcome_all\""), "{text}");
     assert!(text.contains("<category></category>"), "{text}");
-    assert_eq!(world.rye(&["verify", "directive:welcome_all"]).status, 0);
+    world.rye_ok(&["verify", "directive:welcome_all"]);
 }
 
 #[test]
@@ -112,9 +109,9 @@ fn what_is_not_yours_stays_and_is_named() {
     let theirs = other.read(".ai/tools/acme/theirs.sh");
     world.write(".ai/tools/acme/theirs.sh", &theirs);
     let before = world.snapshot();
-    let said = world.rye(&["mv", "acme/theirs", "acme/mine", "--yes"]);
-    assert_eq!((said.status, said.code().as_str()), (4, "author.cannot_move"), "{said:?}");
-    assert!(said.stderr.contains("somebody else signed it"), "{said:?}");
+    world
+        .rye_fails(&["mv", "acme/theirs", "acme/mine", "--yes"], 4, "author.cannot_move")
+        .warns("somebody else signed it");
     assert_eq!(world.snapshot(), before);
 
     // What names the item and is not yours is left, and a hook that would no longer watch it too.
@@ -126,8 +123,7 @@ fn what_is_not_yours_stays_and_is_named() {
                 phases: [before_execution]\nmatch: ['tool:acme/**']\n\
                 exec: {command: ./ask.sh, files: [ask.sh]}\n";
     world.write(".ai/tools/hooks/watch.yaml", hook);
-    let (status, said) = world.json(&["mv", "acme/hello", "b/hello", "--yes"]);
-    assert_eq!(status, 0, "{said}");
+    let said = world.json_ok(&["mv", "acme/hello", "b/hello", "--yes"]);
     let left: Vec<_> = said["left"].as_array().unwrap().iter().map(|left| &left["path"]).collect();
     assert!(left.contains(&&json!(".ai/directives/acme/greet.md")), "{said}");
     assert!(left.contains(&&json!(".ai/tools/hooks/watch.yaml")), "{said}");
@@ -150,7 +146,7 @@ fn a_place_that_is_taken_of_another_kind_or_of_rye_is_refused() {
     world.write(".ai/tools/acme/lib/x.sh", "echo x\n");
     let listing = MARKER_SH.replace("# ///\n", "# files = [\"lib/*.sh\"]\n# ///\n");
     world.write(".ai/tools/acme/listing.sh", listing);
-    assert_eq!(world.rye(&["sign", "acme/listing"]).status, 0);
+    world.rye_ok(&["sign", "acme/listing"]);
     let before = world.snapshot();
     let rows: [(&str, &str, &str); 10] = [
         ("acme/hello", "acme/taken", "author.exists"),
@@ -171,7 +167,7 @@ fn a_place_that_is_taken_of_another_kind_or_of_rye_is_refused() {
     assert_eq!(world.snapshot(), before, "nothing was written");
     let said = world.rye(&["mv", "acme/listing", "acme/lists", "--yes"]);
     assert_eq!(said.status, 0, "in its folder it finds its files: {said:?}");
-    assert_eq!(world.rye(&["verify", "acme/lists"]).status, 0);
+    world.rye_ok(&["verify", "acme/lists"]);
 }
 
 #[test]
@@ -179,13 +175,12 @@ fn a_move_that_was_cut_off_loses_nothing_and_is_finished_by_the_same_words() {
     let world = World::new();
     world.signed(".ai/tools/acme/hello.sh", MARKER_SH);
     world.write(".ai/tools/acme/hello.test.yaml", "cases: [{name: one, dry_run: true}]\n");
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
     let old = world.read(".ai/tools/acme/hello.sh");
     let lock = world.read(".ai/rye.lock");
     // As if killed when the new file was placed, when it was signed, and before the old one went.
     let unsigned = MARKER_SH.as_bytes().to_vec();
-    let said = world.rye(&["mv", "acme/hello", "acme/hi", "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["mv", "acme/hello", "acme/hi", "--yes"]);
     let signed = world.read(".ai/tools/acme/hi.sh");
     let after = world.read(".ai/rye.lock");
     for (new, lock) in [(unsigned, &lock), (signed.clone(), &lock), (signed, &after)] {
@@ -197,12 +192,11 @@ fn a_move_that_was_cut_off_loses_nothing_and_is_finished_by_the_same_words() {
         let said = world.rye(&["lock", "--check"]);
         let told = [said.stdout.as_str(), &said.stderr].concat();
         assert!(told.contains("tool:acme/h"), "the lock tells of it: {said:?}");
-        let said = world.rye(&["mv", "acme/hello", "acme/hi", "--yes"]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["mv", "acme/hello", "acme/hi", "--yes"]);
         assert!(!is_there(&world, ".ai/tools/acme/hello.sh"));
         assert!(!is_there(&world, ".ai/tools/acme/hello.test.yaml"));
         world.works("tool:acme/hi");
-        assert_eq!(world.rye(&["lock", "--check"]).status, 0);
+        world.rye_ok(&["lock", "--check"]);
     }
 }
 
@@ -224,10 +218,8 @@ const FILES: [&str; 5] = [
 fn counts_as(world: &World, item: &str) {
     let (status, got) = world.json(&["run", item, "text=the big world"]);
     assert_eq!((status, &got["data"]["count"], &got["data"]["loud"]), (0, &json!(2), &json!("X1")));
-    let said = world.rye(&["verify", "--all", "--ci"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    let said = world.rye(&["lock", "--check"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["verify", "--all", "--ci"]);
+    world.rye_ok(&["lock", "--check"]);
 }
 
 #[test]
@@ -236,9 +228,9 @@ fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
     package(&world);
     world.write(".ai/tools/acme/words/other.sh", OTHER);
     world.write(".ai/tools/acme/words/lib/deep/more.py.bak", "x");
-    assert_eq!(world.rye(&["sign", "tool:acme/**"]).status, 0);
+    world.rye_ok(&["sign", "tool:acme/**"]);
     world.shell("chmod 755 .ai/tools/acme/words/lib/words.py");
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
     let before = world.snapshot();
     let shown = world.rye(&["mv", COUNT, "b/deep/tally", "--dry-run"]);
     for want in [
@@ -260,9 +252,9 @@ fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
     assert!(is_there(&world, ".ai/tools/acme/words/lib/deep/more.py.bak"), "nobody listed it");
     let mode = world.shell("stat -c %a .ai/tools/b/deep/lib/words.py");
     assert_eq!(mode.trim(), "755");
-    assert_eq!(world.rye(&["run", "acme/words/other"]).status, 0);
+    world.rye_ok(&["run", "acme/words/other"]);
     // The other one finds its file there already, and nobody needs the old one then.
-    assert_eq!(world.rye(&["mv", "acme/words/other", "b/deep/other", "--yes"]).status, 0);
+    world.rye_ok(&["mv", "acme/words/other", "b/deep/other", "--yes"]);
     assert!(!is_there(&world, ".ai/tools/acme/words/data"), "with its folder");
     counts_as(&world, "b/deep/tally");
 
@@ -279,17 +271,17 @@ fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
 fn a_tool_whose_files_cannot_go_with_it_stays_and_says_which_and_why() {
     let world = World::new();
     package(&world);
-    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    world.rye_ok(&["sign", COUNT]);
     world.write(".ai/tools/b/lib/stray.py", "x = 1\n");
     world.write(".ai/tools/c/data/stop.json", "[]");
     world.write(".ai/tools/own/part.sh", MARKER_SH);
     let own = OTHER.replace("data/stop.json", "part.sh");
     world.write(".ai/tools/own/lists.sh", own);
-    assert_eq!(world.rye(&["sign", "own/part"]).status, 0);
-    assert_eq!(world.rye(&["sign", "own/lists"]).status, 0);
+    world.rye_ok(&["sign", "own/part"]);
+    world.rye_ok(&["sign", "own/lists"]);
     let wide = OTHER.replace("data/stop.json", "**/*.sh");
     world.write(".ai/tools/wide/all.sh", wide);
-    assert_eq!(world.rye(&["sign", "wide/all"]).status, 0);
+    world.rye_ok(&["sign", "wide/all"]);
     let elsewhere = world.outside().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::create_dir(world.project().join(".ai/tools/link")).unwrap();
@@ -321,11 +313,11 @@ fn a_tool_whose_files_cannot_go_with_it_stays_and_says_which_and_why() {
 fn a_move_with_files_that_was_cut_off_is_finished_by_the_same_words() {
     let world = World::new();
     package(&world);
-    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["sign", COUNT]);
+    world.rye_ok(&["lock"]);
     let lock = world.read(".ai/rye.lock");
     world.shell("cp -r .ai/tools ../old");
-    assert_eq!(world.rye(&["mv", COUNT, "b/tally", "--yes"]).status, 0);
+    world.rye_ok(&["mv", COUNT, "b/tally", "--yes"]);
     let after = world.read(".ai/rye.lock");
     world.shell("cp -r .ai/tools ../new");
     // As if killed when some files were placed, all with the tool unsigned, the tool signed, the
@@ -359,7 +351,7 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     let runs = ".ai/directives/acme/greet.md";
     let names = put(&world, runs, DIRECTIVE, &seconds_from_now(-500));
     put(&world, runs, &format!("{DIRECTIVE}\nMore.\n"), &seconds_from_now(-400));
-    assert_eq!(world.rye(&["lock"]).status, 0);
+    world.rye_ok(&["lock"]);
     let mv = ["mv", "acme/hello", "acme/hi", "--yes"];
     let dry = |world: &World| world.json(&[&mv[..], &["--dry-run"]].concat()).1.to_string();
     assert!(dry(&world).contains("\"signed\":true"), "the fixture is good: {}", dry(&world));
@@ -372,8 +364,7 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     // Of the item itself: refused.
     world.write(path, &old);
     let before = world.snapshot();
-    let said = world.rye(&mv);
-    assert_eq!((said.status, said.code().as_str()), (4, "author.cannot_move"), "{said:?}");
+    let said = world.rye_fails(&mv, 4, "author.cannot_move");
     assert_eq!(world.snapshot(), before, "{said:?}");
     let said = world.rye(&["fmt", "--sign"]);
     assert!(said.stdout.contains("formatted  directive:acme/greet"), "{said:?}");
@@ -386,9 +377,9 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     world.works("tool:acme/hello");
     let said = world.rye(&mv);
     assert!(said.stderr.contains("`rye lock --update tool:acme/hello`"), "{said:?}");
-    assert_eq!(world.rye(&["lock", "--update", "tool:acme/hello"]).status, 0);
-    assert_eq!(world.rye(&mv).status, 0);
-    assert_eq!(world.rye(&["run", "acme/hi", "--locked"]).status, 0);
+    world.rye_ok(&["lock", "--update", "tool:acme/hello"]);
+    world.rye_ok(&mv);
+    world.rye_ok(&["run", "acme/hi", "--locked"]);
 }
 
 #[test]
@@ -397,9 +388,8 @@ fn what_was_made_without_a_folder_moves_into_one_and_back() {
     let made = [("python", "py"), ("bash", "sh"), ("js", "mjs"), ("yaml", "yaml")];
     for (lang, ext) in made {
         let name = format!("of_{lang}");
-        let said = world.rye(&["new", "tool", &name, "--lang", lang]);
-        assert_eq!(said.status, 0, "{said:?}");
-        assert_eq!(world.rye(&["sign", &name]).status, 0);
+        world.rye_ok(&["new", "tool", &name, "--lang", lang]);
+        world.rye_ok(&["sign", &name]);
         let (first, other) = (format!(".ai/tools/{name}.{ext}"), format!("acme/{name}"));
         let before = rest(&world, &first);
         assert!(before.contains("\"\""), "it says that it is in no folder: {before}");
@@ -411,9 +401,8 @@ fn what_was_made_without_a_folder_moves_into_one_and_back() {
         assert_eq!(said.status, 0, "{lang}: {said:?}");
         assert_eq!(rest(&world, &first), before, "{lang}");
     }
-    assert_eq!(world.rye(&["new", "directive", "greet"]).status, 0);
-    assert_eq!(world.rye(&["sign", "directive:greet"]).status, 0);
-    let said = world.rye(&["mv", "directive:greet", "acme/greet", "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["new", "directive", "greet"]);
+    world.rye_ok(&["sign", "directive:greet"]);
+    world.rye_ok(&["mv", "directive:greet", "acme/greet", "--yes"]);
     assert!(rest(&world, ".ai/directives/acme/greet.md").contains("<category>acme</category>"));
 }

@@ -204,8 +204,7 @@ fn where_nothing_is_every_verb_says_so_alike() {
         }
         let said = world.rye(&["list", word]);
         assert_eq!((said.status, said.stdout), (0, format!("{nothing}\n")));
-        let said = world.rye(&["test", word]);
-        assert_eq!((said.code().as_str(), said.status), ("test.no_spec", 3), "{said:?}");
+        world.rye_fails(&["test", word], 3, "test.no_spec");
     }
     // Without a word it is a count, and no silence.
     let said = world.rye(&["sign", "--all"]);
@@ -216,18 +215,15 @@ fn where_nothing_is_every_verb_says_so_alike() {
 fn a_glob_is_of_the_project_for_the_lock_and_takes_rows_out_whose_items_are_gone() {
     let world = world();
     world.signed_home(".ai/tools/mine/own.sh", &MARKER_SH.replace("\"acme\"", "\"mine\""));
-    let said = world.rye(&["lock", "**", "--json"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["lock", "**", "--json"]);
     assert!(!said.stdout.contains("tool:mine/own") && !said.stdout.contains("tool:rye/bash"));
-    let said = world.rye(&["lock", "mine/*", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    world.rye_fails(&["lock", "mine/*", "--json"], 2, "cli.usage");
     fs::remove_file(world.project().join(FILE)).unwrap();
     let (status, got) = world.json(&["lock", "--remove", "tool:acme/*"]);
     assert_eq!((status, &got["gone"], &got["written"]), (0, &json!(1), &json!(true)), "{got}");
     let (status, got) = world.json(&["lock", "--remove", ".ai/directives"]);
     assert_eq!((status, &got["gone"]), (0, &json!(1)), "{got}");
-    let said = world.rye(&["lock", "--remove", "acme/*", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    world.rye_fails(&["lock", "--remove", "acme/*", "--json"], 2, "cli.usage");
 }
 
 #[test]
@@ -239,8 +235,7 @@ fn a_folder_of_your_own_space_names_the_specs_that_lie_there() {
     let said = world.rye(&["test", "--list", folder.to_str().unwrap(), "--json"]);
     assert!(said.status == 0 && said.stdout.contains("tool:mine/own"), "{said:?}");
     assert!(!said.stdout.contains("tool:acme/mark"), "{said:?}");
-    let said = world.rye(&["test", "--list", folder.to_str().unwrap(), ".", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    world.rye_fails(&["test", "--list", folder.to_str().unwrap(), ".", "--json"], 2, "cli.usage");
 }
 
 #[test]
@@ -249,8 +244,7 @@ fn the_path_of_a_spec_names_its_item_for_the_verb_that_tries_it() {
     let said = world.rye(&["test", "--list", ".ai/tools/acme/mark.test.yaml", "--json"]);
     assert!(said.status == 0 && said.stdout.contains("tool:acme/mark"), "{said:?}");
     assert!(!said.stdout.contains("directive:acme/greet"), "{said:?}");
-    let said = world.rye(&["test", ".ai/tools/acme/none.test.yaml"]);
-    assert_eq!((said.code().as_str(), said.status), ("test.no_spec", 3), "{said:?}");
+    world.rye_fails(&["test", ".ai/tools/acme/none.test.yaml"], 3, "test.no_spec");
     let said = world.rye(&["run", ".ai/tools/acme/mark.test.yaml"]);
     assert!(said.status == 3 && said.stderr.contains("which `rye test` tries"), "{said:?}");
 }
@@ -284,8 +278,7 @@ fn a_proposed_key_is_no_item_whichever_way_it_is_named() {
     }
     assert_eq!(files(&world), before);
     // What you wrote about the key is another file, and is judged.
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&theirs)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&theirs)]);
     let own = format!("{item}@user");
-    let said = world.rye(&["verify", &own]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["verify", &own]);
 }

@@ -55,8 +55,7 @@ fn asked(world: &World, amount: &str) -> String {
 }
 
 fn waiting(world: &World) -> Vec<Value> {
-    let (status, got) = world.json(&["pending", "list"]);
-    assert_eq!(status, 0, "{got}");
+    let got = world.json_ok(&["pending", "list"]);
     got["pending"].as_array().unwrap().clone()
 }
 
@@ -103,8 +102,7 @@ fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
     assert_eq!(paid(&world), 1);
     assert!(waiting(&world).is_empty());
     for verb in ["approve", "reject"] {
-        let (status, got) = world.json(&["pending", verb, &id]);
-        assert_eq!((status, &got["code"]), (4, &json!("pending.decided")));
+        world.json_fails(&["pending", verb, &id], 4, "pending.decided");
     }
     assert_eq!(paid(&world), 1);
     let (_, shown) = world.json(&["pending", "show", &id]);
@@ -130,9 +128,9 @@ fn who_chains_a_command_behind_one_that_waits_for_a_person_does_not_go_on() {
     );
     assert_eq!(paid(&world), 0);
     // What only says what would be done is done.
-    assert_eq!(world.rye(&["run", PAY, "-i", "amount=5000", "--dry-run"]).status, 0);
+    world.rye_ok(&["run", PAY, "-i", "amount=5000", "--dry-run"]);
     let id = asked(&world, "amount=5000");
-    assert_eq!(world.rye(&["pending", "approve", &id]).status, 0);
+    world.rye_ok(&["pending", "approve", &id]);
     assert_eq!(paid(&world), 1);
 }
 
@@ -214,7 +212,7 @@ fn f11_what_changed_since_it_was_asked_is_not_approved() {
     // The program, not signed again; then signed again.
     world.write(PROGRAM, format!("{PAYS}# more\n"));
     assert_eq!(approve(), (4, "verify.dependency".into()));
-    assert_eq!(world.rye(&["sign", PAY]).status, 0);
+    world.rye_ok(&["sign", PAY]);
     assert_eq!(approve(), (4, "pending.drifted".into()));
     assert_eq!(paid(&world), 0);
     // It still waits: nothing was decided.
@@ -327,7 +325,7 @@ fn a_request_of_an_earlier_rye_runs_unless_the_env_file_could_change_it() {
 }
 
 fn asked_after_signing(world: &World) -> String {
-    assert_eq!(world.rye(&["sign", PAY]).status, 0);
+    world.rye_ok(&["sign", PAY]);
     asked(world, "amount=5000")
 }
 
@@ -368,7 +366,7 @@ fn whoever_waits_is_told_what_came_of_it() {
     assert_eq!((status, &got["status"]), (Some(0), &json!("success")), "{got}");
     assert_eq!(got["data"]["args"], json!({"amount": "1"}));
     let (status, got) = wait(&|id| {
-        assert_eq!(world.rye(&["pending", "reject", id, "--reason", "too much"]).status, 0);
+        world.rye_ok(&["pending", "reject", id, "--reason", "too much"]);
     });
     assert_eq!((status, &got["code"]), (Some(4), &json!("pending.rejected")));
     assert_eq!(got["error"], "rejected: too much");
@@ -379,8 +377,7 @@ fn whoever_waits_is_told_what_came_of_it() {
 fn an_approved_run_that_asks_again_fails_and_asks_nobody() {
     let world = world();
     let id = asked(&world, "again=yes");
-    let (status, got) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &got["code"]), (7, &json!("protocol.pending_again")), "{got}");
+    world.json_fails(&["pending", "approve", &id], 7, "protocol.pending_again");
     assert_eq!(paid(&world), 0);
     let (_, got) = world.json(&["pending", "list", "--all"]);
     assert_eq!(got["pending"].as_array().unwrap().len(), 1, "{got}");
@@ -396,11 +393,9 @@ fn the_registry_is_closed_to_others_and_what_cannot_be_kept_is_an_error() {
     let file = world.home().join(".ai/state/registry.db");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::write(&file, "no database").unwrap();
-    let (status, got) = world.json(&["execute", PAY, "-i", "amount=5000"]);
-    assert_eq!((status, &got["code"]), (6, &json!("registry.io")), "{got}");
+    world.json_fails(&["execute", PAY, "-i", "amount=5000"], 6, "registry.io");
     assert_eq!(paid(&world), 0);
-    let (status, got) = world.json(&["pending", "list"]);
-    assert_eq!((status, &got["code"]), (6, &json!("registry.io")), "{got}");
+    let got = world.json_fails(&["pending", "list"], 6, "registry.io");
     let help = got["help"].as_str().unwrap();
     assert!(help.contains("not as rye wrote it") && !help.contains("disk"), "{help}");
 }
@@ -420,8 +415,7 @@ fn what_was_asked_for_the_record_can_be_approved() {
     let world = world();
     let file = world.outside().join("receipt.json").display().to_string();
     let plan = world.outside().join("plan.json").display().to_string();
-    let said = world.rye(&["plan", PAY, "-i", "amount=5000", "--out", &plan]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["plan", PAY, "-i", "amount=5000", "--out", &plan]);
     for flags in [["--receipt", &file], ["--plan", &plan]] {
         let (status, got) = world.json(&["execute", PAY, "-i", "amount=5000", flags[0], flags[1]]);
         assert_eq!((status, &got["status"]), (8, &json!("pending")), "{got}");
@@ -446,9 +440,8 @@ fn that_a_policy_asks_for_receipts_since_then_is_no_drift() {
     assert_eq!(got["metadata"]["receipts"].as_array().map(Vec::len), Some(1), "{got}");
     // What runs must still be what was asked for.
     world.write(PROGRAM, format!("{PAYS}# more\n"));
-    assert_eq!(world.rye(&["sign", PAY]).status, 0);
-    let (status, got) = world.json(&["pending", "approve", &changed]);
-    assert_eq!((status, &got["code"]), (4, &json!("pending.drifted")), "{got}");
+    world.rye_ok(&["sign", PAY]);
+    world.json_fails(&["pending", "approve", &changed], 4, "pending.drifted");
     assert_eq!(paid(&world), 1);
 }
 
@@ -463,8 +456,7 @@ fn a_hook_replaces_before_it_is_asked_and_not_what_was_approved() {
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!(shown["params"], json!({"amount": "50"}));
     world.write("next", "500");
-    let (status, got) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &got["code"]), (4, &json!("pending.drifted")), "{got}");
+    let got = world.json_fails(&["pending", "approve", &id], 4, "pending.drifted");
     let error = got["error"].as_str().unwrap();
     assert!(error.contains("a hook wants other arguments than those that were approved"), "{got}");
     assert_eq!((paid(&world), waiting(&world).len()), (0, 1));
@@ -518,8 +510,7 @@ fn of_an_approver_that_died_nobody_waits_for_the_end() {
     assert_eq!((status, &shown["state"]), (0, &json!("lost")), "{shown}");
     let said = world.rye(&["pending", "show", &id]);
     assert!(said.stdout.contains("approved, but how it ended is not known"), "{said:?}");
-    let (status, got) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &got["code"]), (4, &json!("pending.decided")), "{got}");
+    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
 }
 
 /// What it said; it is ended if that takes too long.

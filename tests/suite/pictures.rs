@@ -47,8 +47,7 @@ fn edges(graph: &Value) -> Vec<String> {
 #[test]
 fn a_graph_holds_the_chain_the_files_the_config_the_program_and_what_is_shadowed() {
     let world = world();
-    let (status, got) = world.json(&["graph", "acme/multi"]);
-    assert_eq!(status, 0, "{got}");
+    let got = world.json_ok(&["graph", "acme/multi"]);
     let root = "tool:acme/multi@project you";
     let runtime = "tool:rye/core/runtimes/python/function@system publisher";
     assert_eq!(
@@ -107,9 +106,9 @@ fn what_is_refused_is_drawn_with_its_code_and_stops_nothing() {
         let (_, got) = world.json(&["graph", "acme/multi"]);
         assert!(got["nodes"].as_array().unwrap().iter().all(|node| node["code"].is_null()));
     }
-    let said = world.rye(&["graph", "acme/mutli"]);
-    assert_eq!((said.code().as_str(), said.status), ("resolve.not_found", 3), "{said:?}");
-    assert!(said.stderr.contains("did you mean `tool:acme/multi`"), "{said:?}");
+    world
+        .rye_fails(&["graph", "acme/mutli"], 3, "resolve.not_found")
+        .warns("did you mean `tool:acme/multi`");
 }
 
 #[test]
@@ -117,8 +116,7 @@ fn in_the_graph_of_everything_what_is_shared_stands_once() {
     let world = world();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
-    let (status, got) = world.json(&["graph", "--all"]);
-    assert_eq!(status, 0);
+    let got = world.json_ok(&["graph", "--all"]);
     let nodes = got["nodes"].as_array().unwrap();
     let named = |label: &str| nodes.iter().filter(|n| n["label"] == label).count();
     for label in [
@@ -144,8 +142,7 @@ fn in_the_graph_of_everything_what_is_shared_stands_once() {
 fn the_svg_is_well_formed_needs_nothing_else_and_says_in_words_what_colours_say() {
     let world = world();
     world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
-    let said = world.rye(&["graph", "--all", "--svg"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["graph", "--all", "--svg"]);
     let svg = roxmltree::Document::parse(&said.stdout).expect("well-formed XML");
     let names: BTreeSet<&str> = svg
         .descendants()

@@ -45,8 +45,7 @@ fn tool(world: &World, more: &str) {
 /// Plans into a file beside the project and gives its path.
 fn plan(world: &World, more: &[&str]) -> String {
     let path = world.outside().join("plan.json").display().to_string();
-    let said = world.rye(&[&["plan", ITEM, "--out", &path], more].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&[&["plan", ITEM, "--out", &path], more].concat());
     path
 }
 
@@ -84,8 +83,7 @@ fn paths(differences: &[Value]) -> Vec<&str> {
 #[test]
 fn a_plan_is_the_same_to_the_byte_each_time_and_says_its_own_digest() {
     let world = world();
-    let first = world.rye(&["plan", ITEM, "-i", "a=1"]);
-    assert_eq!(first.status, 0, "{first:?}");
+    let first = world.rye_ok(&["plan", ITEM, "-i", "a=1"]);
     assert_eq!(first.stdout, world.rye(&["plan", "acme/mark", "-i", "a=1"]).stdout);
     let mut document = first.json();
     assert_eq!(world.json(&["plan", ITEM, "a=1"]).1["plan"], document);
@@ -140,8 +138,7 @@ fn a_plan_holds_no_secret_no_value_of_the_environment_no_run_and_no_time() {
     world.signed(".ai/tools/acme/hi.yaml", tool);
     let (_, ran) = world.json(&["execute", "acme/hi", "-i", "p=canary-parameter"]);
     assert!(ran["data"]["stdout"].as_str().unwrap().starts_with("canary-zone {\"p\""), "{ran}");
-    let said = world.rye(&["plan", "acme/hi", "-i", "p=canary-parameter"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["plan", "acme/hi", "-i", "p=canary-parameter"]);
     for text in [&said.stdout, &said.stderr] {
         assert!(!text.contains("canary") && !text.contains("run-"), "{text}");
     }
@@ -212,7 +209,7 @@ fn one_byte_of_the_runtime_changed_and_the_plan_refuses_and_says_what() {
     let (said, ran) = run(&world, &path, &[]);
     assert_eq!((said.code().as_str(), said.status, ran), ("verify.altered", 4, None), "{said:?}");
     // Changed and signed, it verifies, and is not what was planned.
-    assert_eq!(world.rye(&["sign", "acme/run"]).status, 0);
+    world.rye_ok(&["sign", "acme/run"]);
     world.works(ITEM);
     let differences = drifted(&world, &path, &[]);
     let is = world.rye(&["plan", ITEM]).json()["digests"][1]["sha256"].clone();
@@ -284,7 +281,7 @@ fn whatever_decides_what_runs_is_compared() {
         &user.replace("acme/run", "rye/core/runtimes/shell/script"),
     );
     let lone = world.outside().join("lone.json").display().to_string();
-    assert_eq!(world.rye(&["plan", "acme/lone", "--out", &lone]).status, 0);
+    world.rye_ok(&["plan", "acme/lone", "--out", &lone]);
     works(&world, &lone, &[]);
     world.signed(
         ".ai/tools/acme/lone.sh",
@@ -292,8 +289,8 @@ fn whatever_decides_what_runs_is_compared() {
     );
     assert!(paths(&drifted(&world, &lone, &[])).contains(&"/digests/0/space"));
     // Another signer.
-    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
-    assert_eq!(world.rye(&["sign", "tool:acme/*"]).status, 0);
+    world.rye_ok(&["keys", "rotate"]);
+    world.rye_ok(&["sign", "tool:acme/*"]);
     assert!(paths(&drifted(&world, &path, &[])).contains(&"/digests/0/signer"));
 }
 
@@ -311,7 +308,7 @@ fn runtime_with(world: &World, more: &str) {
         false => text,
     };
     fs::write(&file, text).unwrap();
-    assert_eq!(world.rye(&["sign", "acme/run"]).status, 0);
+    world.rye_ok(&["sign", "acme/run"]);
 }
 
 #[test]
@@ -351,8 +348,7 @@ fn a_value_of_the_environment_in_an_argument_is_compared_by_its_digest() {
 fn two_numbers_that_a_double_cannot_tell_apart_are_two_plans() {
     let world = world();
     let digest = |params: &str| {
-        let said = world.rye(&["plan", ITEM, "--params", params]);
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_ok(&["plan", ITEM, "--params", params]);
         said.json()["sha256"].as_str().unwrap().to_owned()
     };
     for (one, other) in [
@@ -493,8 +489,7 @@ fn only_a_tool_has_a_plan_and_a_receipt() {
     for args in
         [["plan", "acme/greet"].as_slice(), &["execute", "acme/greet", "--receipt", "r.json"]]
     {
-        let said = world.rye(args);
-        assert_eq!((said.code().as_str(), said.status), ("plan.not_a_tool", 2), "{said:?}");
+        world.rye_fails(args, 2, "plan.not_a_tool");
     }
     assert!(!world.project().join("r.json").exists());
     assert_eq!(
@@ -508,9 +503,8 @@ fn only_a_tool_has_a_plan_and_a_receipt() {
 fn a_plan_of_a_tool_of_several_files_names_each_and_the_config_that_it_is_given() {
     let world = World::new();
     crate::files::package(&world);
-    assert_eq!(world.rye(&["sign", "tool:acme/**"]).status, 0);
-    let said = world.rye(&["plan", crate::files::COUNT, "-i", "text=x"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["sign", "tool:acme/**"]);
+    let said = world.rye_ok(&["plan", crate::files::COUNT, "-i", "text=x"]);
     let plan = said.json();
     let words = world.read(".ai/tools/acme/words/lib/words.py");
     let found: Vec<_> = plan["files"].as_object().unwrap().iter().collect();
@@ -522,8 +516,7 @@ fn a_plan_of_a_tool_of_several_files_names_each_and_the_config_that_it_is_given(
         config: {command: cat}\nconfig_resolve: {path: acme/api}\n";
     world.signed(".ai/tools/acme/get.yaml", tool);
     let path = world.outside().join("get.json").display().to_string();
-    let said = world.rye(&["plan", "acme/get", "-i", "a=1", "--with-params", "--out", &path]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["plan", "acme/get", "-i", "a=1", "--with-params", "--out", &path]);
     let plan: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     let config = plan["dependencies"].as_array().unwrap();
     let config = config.iter().find(|row| row["item"] == "config:acme/api").unwrap();

@@ -12,8 +12,7 @@ fn signing_never_takes_code_away() {
     let code =
         "import os  # rye:signed: reviewed\n__executor_id__ = 'rye/core/runtimes/python/script'\n";
     world.write(".ai/tools/acme/x.py", code);
-    let said = world.rye(&["sign", "acme/x"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.malformed", 4), "{said:?}");
+    world.rye_fails(&["sign", "acme/x"], 4, "verify.malformed");
     assert_eq!(world.read(".ai/tools/acme/x.py"), code.as_bytes());
 }
 
@@ -52,8 +51,7 @@ fn a_folder_that_is_not_there_is_told_by_the_dry_run() {
         "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\nconfig: {config}\n"
     );
     world.signed(".ai/tools/where.yaml", &tool);
-    let said = world.rye(&["execute", "where", "--dry-run"]);
-    assert_eq!((said.code().as_str(), said.status), ("plan.bad_config", 6), "{said:?}");
+    world.rye_fails(&["execute", "where", "--dry-run"], 6, "plan.bad_config");
     fs::create_dir(world.project().join("sub")).unwrap();
     let project = world.project().display().to_string();
     // From elsewhere too: a relative folder is the project's.
@@ -120,7 +118,5 @@ fn a_page_is_there_where_the_folder_is_refused() {
     let world = World::empty();
     world.write(".ai", "no folder");
     assert_eq!(world.rye(&["list"]).code(), "space.not_a_file");
-    let said = world.rye(&["explain", "space.not_a_file"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    assert!(said.stdout.contains("## What to do"), "{said:?}");
+    world.rye_ok(&["explain", "space.not_a_file"]).shows("## What to do");
 }

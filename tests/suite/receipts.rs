@@ -23,8 +23,7 @@ fn tool(world: &World, body: &str) {
 /// The statement in a receipt, after rye itself verified it.
 #[track_caller]
 fn statement(world: &World, path: &Path) -> Value {
-    let said = world.rye(&["receipt", "verify", path.to_str().unwrap()]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["receipt", "verify", path.to_str().unwrap()]);
     let envelope: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let payload = STANDARD.decode(envelope["payload"].as_str().unwrap()).unwrap();
     serde_json::from_slice(&payload).unwrap()
@@ -37,8 +36,7 @@ fn a_receipt_says_what_ran_when_and_how_it_ended() {
     let path = world.outside().join("receipt.json");
     let receipt = path.to_str().unwrap();
     let before = jiff::Timestamp::now();
-    let (status, got) = world.json(&["execute", ITEM, "-i", "a=1", "--receipt", receipt]);
-    assert_eq!(status, 0, "{got}");
+    let got = world.json_ok(&["execute", ITEM, "-i", "a=1", "--receipt", receipt]);
     let statement = statement(&world, &path);
     let said = &statement["predicate"];
     let plan = world.rye(&["plan", ITEM, "-i", "a=1"]).json();
@@ -150,7 +148,7 @@ fn f08_no_secret_and_no_content_stands_in_a_receipt() {
         .replace(": > marker", "echo canary-stderr >&2; echo \"$API_TOKEN\" > marker");
     world.signed(".ai/tools/acme/mark.sh", &text);
     let path = world.outside().join("receipt.json");
-    let said = world.rye(&[
+    world.rye_ok(&[
         "execute",
         ITEM,
         "-i",
@@ -158,7 +156,6 @@ fn f08_no_secret_and_no_content_stands_in_a_receipt() {
         "--receipt",
         path.to_str().unwrap(),
     ]);
-    assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(world.read("marker"), b"canary-secret\n", "the tool was given it");
     let statement = statement(&world, &path).to_string();
     assert!(!statement.contains("canary"), "{statement}");
@@ -184,10 +181,9 @@ fn nothing_runs_if_the_receipt_that_was_asked_for_cannot_be_made() {
     let world = World::empty();
     let good = ["execute", "rye/bash", "-i", "command=: > marker", "--receipt", "r.json", "--json"];
     let marker = world.project().join("marker");
-    let said = world.rye(&good);
-    assert_eq!((said.code().as_str(), said.status), ("key.missing", 4), "{said:?}");
+    world.rye_fails(&good, 4, "key.missing");
     assert!(!marker.exists() && !world.project().join("r.json").exists());
-    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
+    world.rye_ok(&["keys", "generate"]);
     fs::create_dir(world.project().join("folder")).unwrap();
     for place in ["no/such/folder/r.json", "folder", "/dev/null", "/proc/r.json"] {
         let args = good.map(|arg| if arg == "r.json" { place } else { arg });
@@ -225,9 +221,9 @@ fn a_receipt_that_is_lost_after_the_run_is_said_and_the_answer_is_kept() {
     // Also where the tool failed.
     fs::create_dir(world.project().join("out")).unwrap();
     tool(&world, "rm -r out; exec sleep 60");
-    let said = world.rye(&["execute", ITEM, "--receipt", "out/r.json", "--timeout", "1"]);
-    assert_eq!((said.code().as_str(), said.status), ("receipt.io", 6), "{said:?}");
-    assert!(said.stderr.contains("ended with execute.timeout"), "{said:?}");
+    world
+        .rye_fails(&["execute", ITEM, "--receipt", "out/r.json", "--timeout", "1"], 6, "receipt.io")
+        .warns("ended with execute.timeout");
 }
 
 #[test]
@@ -238,7 +234,7 @@ fn a_receipt_replaces_a_file_and_follows_no_link() {
     fs::write(&target, "kept").unwrap();
     std::os::unix::fs::symlink(&target, &path).unwrap();
     for _ in 0..2 {
-        assert_eq!(world.rye(&["execute", ITEM, "--receipt", path.to_str().unwrap()]).status, 0);
+        world.rye_ok(&["execute", ITEM, "--receipt", path.to_str().unwrap()]);
         statement(&world, &path);
     }
     assert!(fs::symlink_metadata(&path).unwrap().is_file());
@@ -250,11 +246,11 @@ fn a_policy_of_yours_asks_for_a_receipt_of_every_run() {
     let world = World::new();
     tool(&world, "echo \"$RYE_RUN_ID\"");
     let folder = world.home().join(".ai/state/receipts");
-    assert_eq!(world.rye(&["execute", ITEM]).status, 0);
+    world.rye_ok(&["execute", ITEM]);
     assert!(!folder.exists(), "none without being asked for");
     // The project's own word counts for nothing.
     world.write(".ai/config/rye/policy.yaml", "receipts: always\n");
-    assert_eq!(world.rye(&["execute", ITEM]).status, 0);
+    world.rye_ok(&["execute", ITEM]);
     assert!(!folder.exists());
     fs::remove_dir_all(world.project().join(".ai/config")).unwrap();
     let policy = |text: &str| {
@@ -271,14 +267,14 @@ fn a_policy_of_yours_asks_for_a_receipt_of_every_run() {
     // Beside one that is asked for; and a dry run has none.
     let (_, got) = world.json(&["execute", ITEM, "--receipt", "r.json"]);
     assert_eq!(got["metadata"]["receipts"].as_array().map(Vec::len), Some(2), "{got}");
-    assert_eq!(world.rye(&["execute", ITEM, "--dry-run"]).status, 0);
-    assert_eq!(world.rye(&["plan", ITEM]).status, 0);
+    world.rye_ok(&["execute", ITEM, "--dry-run"]);
+    world.rye_ok(&["plan", ITEM]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
     // A policy that cannot be read stops a run; one that says nothing known is not signed.
     assert_eq!(policy("receipts: sometimes\n").code(), "sign.invalid");
     let (status, code) = world.run(ITEM);
     assert_eq!((status, code.as_str()), (4, "verify.trust_unreadable"));
     assert_eq!(policy("receipts: on_request\n").status, 0);
-    assert_eq!(world.rye(&["execute", ITEM]).status, 0);
+    world.rye_ok(&["execute", ITEM]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
 }

@@ -87,8 +87,7 @@ fn a_saved_snippet_that_is_approved_goes_on_where_it_was_and_answers_as_the_tool
     let ended = (&shown["state"], &shown["result"]["data"]);
     assert_eq!(ended, (&json!("done"), &json!([1, 1, 2])), "{shown}");
     for verb in ["approve", "reject"] {
-        let (status, told) = world.json(&["pending", verb, &id]);
-        assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+        world.json_fails(&["pending", verb, &id], 4, "pending.decided");
     }
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (2, 1));
 }
@@ -101,8 +100,7 @@ fn one_that_is_rejected_is_thrown_that_and_goes_on() {
     assert_eq!((status, &told["data"]), (0, &json!([1, "rejected", 2])), "{told}");
     assert!(told.to_string().contains("not today"), "{told}");
     assert_eq!((lines(&world, "wrote"), state(&world, &id)), (0, json!("rejected")));
-    let (status, told) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
 }
 
 #[test]
@@ -202,8 +200,7 @@ fn hooks_are_asked_again_about_one_that_goes_on() {
         "phases: [before_execution]\n",
         "cat >/dev/null; echo '{\"deny\": \"no\"}'",
     );
-    let (status, told) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &told["code"]), (4, &json!("hook.denied")), "{told}");
+    world.json_fails(&["pending", "approve", &id], 4, "hook.denied");
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 0));
     assert_eq!(state(&world, &id), "waiting", "nothing was started");
 }
@@ -241,8 +238,7 @@ fn a_case_of_a_spec_asks_nobody() {
         ".ai/tools/acme/save.test.yaml",
         "cases:\n  - {name: tried, inputs: {by: me}, expect: {result: [1, code.approval_needed, 2]}}\n",
     );
-    let said = world.rye(&["test"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["test"]);
     assert!(waiting(&world).is_empty());
 }
 

@@ -20,8 +20,7 @@ fn tool(about: &str, more: &str) -> String {
 /// What is found in the project, best first.
 #[track_caller]
 fn found(world: &World, words: &str) -> Vec<String> {
-    let (status, page) = world.json(&["search", words, "--space", "project"]);
-    assert_eq!(status, 0, "{page}");
+    let page = world.json_ok(&["search", words, "--space", "project"]);
     refs(&page)
 }
 
@@ -124,8 +123,7 @@ fn a_page_goes_on_where_the_last_one_ended_whatever_else_comes_and_goes() {
         if let Some(cursor) = &cursor {
             args.extend(["--cursor", cursor]);
         }
-        let (status, page) = world.json(&args);
-        assert_eq!(status, 0, "{page}");
+        let page = world.json_ok(&args);
         seen.extend(refs(&page));
         cursor = page["next_cursor"].as_str().map(str::to_owned);
         if cursor.is_none() {
@@ -163,15 +161,13 @@ fn a_cursor_of_another_search_or_of_nobody_is_refused() {
         ["search", "site", "--cursor", "%%%"],
         ["search", "site", "--cursor", &huge],
     ] {
-        let said = world.rye(&args);
-        assert_eq!((said.status, said.code().as_str()), (2, "search.cursor"), "{said:?}");
+        world.rye_fails(&args, 2, "search.cursor");
     }
     let args = ["search", "site", "--kind", "tool", "--cursor", &cursor];
     assert_eq!(world.rye(&args).code(), "search.cursor", "other filters are another search");
     let many: String = (0..33).map(|number| format!("w{number} ")).collect();
     for words in [many, "long ".repeat(1 << 10)] {
-        let said = world.rye(&["search", &words]);
-        assert_eq!((said.status, said.code().as_str()), (2, "search.query"), "{said:?}");
+        world.rye_fails(&["search", &words], 2, "search.query");
     }
 }
 
@@ -295,8 +291,7 @@ fn an_item_is_described_as_far_as_is_asked() {
     assert_eq!(directive["schema"]["properties"]["who"]["default"], "world", "{directive}");
     assert_eq!(directive["notes"], "Words before.");
     world.write(".ai/tools/acme/raw.yaml", tool("x", ""));
-    let said = world.rye(&["describe", "acme/raw"]);
-    assert_eq!((said.status, said.code().as_str()), (4, "verify.unsigned"), "{said:?}");
+    world.rye_fails(&["describe", "acme/raw"], 4, "verify.unsigned");
 }
 
 #[test]
@@ -307,9 +302,7 @@ fn an_example_that_does_not_fit_is_not_signed() {
     for (examples, which) in [("[{to: 1}]", "example 1"), ("[{to: a}, {}]", "example 2")] {
         world
             .write(".ai/tools/acme/go.yaml", tool("x", &format!("{schema}examples: {examples}\n")));
-        let said = world.rye(&["sign", "acme/go"]);
-        assert_eq!((said.status, said.code().as_str()), (4, "sign.invalid"), "{said:?}");
-        assert!(said.stderr.contains(which), "{said:?}");
+        world.rye_fails(&["sign", "acme/go"], 4, "sign.invalid").warns(which);
     }
 }
 

@@ -20,8 +20,7 @@ fn tool(line: &str) -> String {
 fn a_tool_that_holds_a_token_is_not_signed_and_the_token_is_not_shown() {
     let world = World::new();
     let path = world.write(".ai/tools/acme/one.sh", tool(&format!("KEY={}", token())));
-    let said = world.rye(&["sign", "acme/one"]);
-    assert_eq!((said.status, said.code().as_str()), (4, "sign.invalid"), "{said:?}");
+    let said = world.rye_fails(&["sign", "acme/one"], 4, "sign.invalid");
     assert!(said.stderr.contains("7:5: this looks like a GitHub token"), "{said:?}");
     assert!(!said.stderr.contains(&token()) && !said.stdout.contains(&token()), "{said:?}");
     assert!(!fs::read_to_string(&path).unwrap().contains("rye:signed"), "it was signed");
@@ -60,7 +59,7 @@ fn no_kind_of_item_and_no_listed_file_is_signed_with_a_secret() {
     let said = world.rye(&["sign", "acme/with"]);
     assert!(said.stderr.contains("`lib.sh:2`: this looks like a GitHub token"), "{said:?}");
     world.write(".ai/tools/acme/lib.sh", "echo lib\n");
-    assert_eq!(world.rye(&["sign", "acme/with"]).status, 0);
+    world.rye_ok(&["sign", "acme/with"]);
     world.works("acme/with");
 }
 
@@ -81,9 +80,7 @@ fn what_a_merge_left_unfinished_is_not_signed() {
     world.write(".ai/tools/acme/one.sh", tool(marks));
     world.write(".ai/directives/acme/greet.md", format!("{GREET_MD}\n{marks}\n"));
     for item in ["acme/one", "directive:acme/greet"] {
-        let said = world.rye(&["sign", item]);
-        assert_eq!((said.status, said.code().as_str()), (4, "sign.invalid"), "{said:?}");
-        assert!(said.stderr.contains("a merge left its marks here"), "{said:?}");
+        world.rye_fails(&["sign", item], 4, "sign.invalid").warns("a merge left its marks here");
     }
     // So it is told also where the language itself stumbles over it.
     let python = format!("__version__ = \"1.0.0\"\n{marks}\n");
@@ -92,7 +89,7 @@ fn what_a_merge_left_unfinished_is_not_signed() {
     assert!(said.stderr.contains("2:1: a merge left its marks here"), "{said:?}");
     // A line of signs alone, as a heading has it, is text.
     world.write(".ai/directives/acme/greet.md", format!("{GREET_MD}\nTitle\n=======\n"));
-    assert_eq!(world.rye(&["sign", "directive:acme/greet"]).status, 0);
+    world.rye_ok(&["sign", "directive:acme/greet"]);
 }
 
 /// Each line is judged once, however much stands on it, and the same slip is told so often alone.
@@ -111,5 +108,5 @@ fn a_line_of_many_secrets_is_told_up_to_a_bound() {
         said.stderr
     );
     world.write(".ai/tools/acme/many.sh", many("# rye:not-a-secret"));
-    assert_eq!(world.rye(&["sign", "acme/many"]).status, 0);
+    world.rye_ok(&["sign", "acme/many"]);
 }

@@ -22,15 +22,14 @@ fn fmt_writes_the_header_anew_and_nothing_else_and_checks_without_writing() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
     let said = world.rye(&["fmt", "tool:acme/x", "--check"]);
     assert_eq!((said.status, said.stdout.contains("would format")), (4, true), "{said:?}");
-    let said = world.rye(&["fmt", "tool:acme/x", "--diff"]);
-    assert!(said.status == 0 && said.stdout.contains("+# version = \"1.0.0\""), "{said:?}");
+    world.rye_ok(&["fmt", "tool:acme/x", "--diff"]).shows("+# version = \"1.0.0\"");
     assert_eq!(fs::read_to_string(&path).unwrap(), UNTIDY, "neither wrote anything");
     let said = world.rye(&["fmt"]);
     assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), TIDY);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
-    assert_eq!(world.rye(&["fmt", "--check"]).status, 0);
-    assert_eq!(world.rye(&["sign", "acme/x"]).status, 0);
+    world.rye_ok(&["fmt", "--check"]);
+    world.rye_ok(&["sign", "acme/x"]);
     world.works("acme/x");
 }
 
@@ -70,8 +69,7 @@ fn the_keys_of_programs_evals_and_hooks_have_their_place() {
         }
         entries.reverse();
         let path = world.write(&format!(".ai/tools/acme/{kind}.yaml"), entries.concat());
-        let said = world.rye(&["fmt", &format!("tool:acme/{kind}")]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["fmt", &format!("tool:acme/{kind}")]);
         assert_eq!(fs::read_to_string(&path).unwrap(), tidy);
     }
 }
@@ -119,7 +117,7 @@ fn what_somebody_else_signed_is_changed_only_by_name() {
     let said = world.rye(&["fmt"]);
     assert!(said.stdout.contains("somebody else signed it"), "{said:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
-    assert_eq!(world.rye(&["fmt", "acme/theirs", "--sign"]).status, 0);
+    world.rye_ok(&["fmt", "acme/theirs", "--sign"]);
     let now = fs::read_to_string(&path).unwrap();
     assert!(now != theirs && now.lines().nth(1) == theirs.lines().nth(1), "{now}");
     world.refused("acme/theirs", "verify.altered", 4);
@@ -143,8 +141,7 @@ fn what_cannot_be_read_fails_and_what_cannot_be_tidied_is_left_with_its_reason()
     }
     let text = UNTIDY.replace("version   = '1.0.0'", "version = ");
     world.write(".ai/tools/acme/broken.sh", &text);
-    let said = world.rye(&["fmt", "acme/broken"]);
-    assert_eq!((said.code().as_str(), said.status), ("parse.toml", 5), "{said:?}");
+    world.rye_fails(&["fmt", "acme/broken"], 5, "parse.toml");
     assert_eq!(world.read(".ai/tools/acme/broken.sh"), text.as_bytes());
 }
 
@@ -155,7 +152,7 @@ fn nothing_of_a_directive_moves_but_its_metadata() {
         GREET_MD.replace("name=\"greet\" version=\"1.0.0\"", "version='1.0.0'  name='greet'");
     let text = text.replace("Words before.", "Words  before. ").replace("Say hello", "Say  hello");
     world.signed(".ai/directives/acme/greet.md", &text);
-    assert_eq!(world.rye(&["fmt", "directive:acme/greet", "--sign"]).status, 0);
+    world.rye_ok(&["fmt", "directive:acme/greet", "--sign"]);
     let now = String::from_utf8(world.read(".ai/directives/acme/greet.md")).unwrap();
     let rest = now.split_once('\n').unwrap().1;
     let want = text.replace("version='1.0.0'  name='greet'", "name=\"greet\" version=\"1.0.0\"");
@@ -203,7 +200,7 @@ fn fmt_signs_the_text_that_it_tidied_and_nothing_that_was_written_since() {
     for name in &names {
         world.write(name, UNTIDY);
     }
-    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    world.rye_ok(&["sign", "--all"]);
     let first = world.project().join(&names[0]);
     let signed = fs::read_to_string(&first).unwrap();
     let mut child = world.command(&["fmt", "--sign"]);

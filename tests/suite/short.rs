@@ -26,15 +26,13 @@ fn inputs_are_words_behind_the_item() {
         assert_eq!((said.status, &said.json()["data"]), (0, want), "{args:?}: {said:?}");
     }
     for args in [&["run", "acme/echo", "Ada"][..], &["run", "acme/echo", "s=1", "s=2"]] {
-        let said = world.rye(args);
-        assert_eq!((said.code().as_str(), said.status), ("cli.input_syntax", 2), "{args:?}");
+        world.rye_fails(args, 2, "cli.input_syntax");
     }
     // A plan names the item.
-    assert_eq!(world.rye(&["plan", "acme/echo", "s=Ada", "--out", "plan.json"]).status, 0);
+    world.rye_ok(&["plan", "acme/echo", "s=Ada", "--out", "plan.json"]);
     let (status, got) = world.json(&["run", "--plan", "plan.json", "s=Ada"]);
     assert_eq!((status, &got["data"]), (0, &json!({"s": "Ada"})), "{got}");
-    let said = world.rye(&["run", "acme/echo", "-i", "mod=x"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["run", "acme/echo", "-i", "mod=x"]);
 }
 
 #[test]
@@ -59,9 +57,7 @@ fn the_path_of_a_file_is_its_ref_for_every_verb() {
         &["fmt", path],
     ];
     for args in rows {
-        let said = world.rye(&[args, &["--json"][..]].concat());
-        assert_eq!(said.status, 0, "{args:?}: {said:?}");
-        assert!(said.stdout.contains("tool:acme/echo"), "{args:?}: {said:?}");
+        world.rye_ok(&[args, &["--json"][..]].concat()).shows("tool:acme/echo");
     }
     let inside = world.project().join(".ai/tools/acme");
     let whole = world.project().join(path);
@@ -77,9 +73,9 @@ fn the_path_of_a_file_is_its_ref_for_every_verb() {
     }
     let other = World::new();
     let theirs = other.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    let said = world.rye(&["run", theirs.to_str().unwrap()]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{said:?}");
-    assert!(said.stderr.contains("it belongs to another project: give `--project"), "{said:?}");
+    world
+        .rye_fails(&["run", theirs.to_str().unwrap()], 3, "cli.not_an_item")
+        .warns("it belongs to another project: give `--project");
 }
 
 #[test]
@@ -99,15 +95,12 @@ fn a_path_names_exactly_that_file_and_no_file_turns_a_ref_into_another() {
         (".ai/tools/acme", "it is a folder, and one item is asked for"),
         ("/etc/hostname", "it lies in no space"),
     ] {
-        let said = world.rye(&["run", path]);
-        assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{path}: {said:?}");
-        assert!(said.stderr.contains(why), "{path}: {said:?}");
+        world.rye_fails(&["run", path], 3, "cli.not_an_item").warns(why);
     }
     // A link is the item of its own name, and is refused as such.
     let link = world.project().join(".ai/tools/acme/link.sh");
     std::os::unix::fs::symlink(world.project().join(".ai/tools/acme/echo.sh"), link).unwrap();
-    let said = world.rye(&["run", ".ai/tools/acme/link.sh"]);
-    assert_eq!((said.code().as_str(), said.status), ("space.symlink", 4), "{said:?}");
+    world.rye_fails(&["run", ".ai/tools/acme/link.sh"], 4, "space.symlink");
     // Two files of one id are two, whichever is named.
     world.write(".ai/tools/acme/echo.py", "x = 1\n");
     world.refused(".ai/tools/acme/echo.sh", "resolve.ambiguous_file", 3);
@@ -132,11 +125,9 @@ fn a_folder_is_every_item_below_it_and_never_takes_over_what_others_signed() {
     let inside = world.project().join(".ai/directives/acme");
     let said = world.rye_in(&inside, &["sign", "."], b"");
     assert!(said.status == 0 && said.stdout.contains("directive:acme/greet"), "{said:?}");
-    let said = world.rye(&["verify", ".ai/directives/"]);
-    assert!(said.status == 0 && said.stdout.contains("1 of 1 items"), "{said:?}");
+    world.rye_ok(&["verify", ".ai/directives/"]).shows("1 of 1 items");
     fs::create_dir(world.project().join("src")).unwrap();
-    let said = world.rye(&["sign", "./src"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{said:?}");
+    world.rye_fails(&["sign", "./src"], 3, "cli.not_an_item");
 }
 
 #[test]
@@ -149,12 +140,9 @@ fn a_folder_that_a_clone_made_a_link_is_not_gone_through() {
     world.shell(&format!("mkdir -p sub; ln -s ../tools .ai/tools/acme; ln -s {at} docs"));
     let all = [".ai/tools/acme", ".ai/tools/acme/hooks", "./docs", "docs/.ai", "./docs/.ai/tools/"];
     for path in all {
-        let said = world.rye(&["sign", path]);
-        assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{path}: {said:?}");
-        assert!(said.stderr.contains("is a link"), "{path}: {said:?}");
+        world.rye_fails(&["sign", path], 3, "cli.not_an_item").warns("is a link");
     }
-    let said = world.rye(&["run", "docs/.ai/tools/mine/draft.sh"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.not_an_item", 3), "{said:?}");
+    world.rye_fails(&["run", "docs/.ai/tools/mine/draft.sh"], 3, "cli.not_an_item");
     assert_eq!([&hook, &home].map(|file| fs::read(file).unwrap()), before, "nothing was signed");
     // A link of one's own, outside of the project, is a way like any other.
     let way = world.outside().join("way");
@@ -198,8 +186,7 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
         &["-p", ".", "--json", "--", "greet", "x=1"],
         &["-p", ".", "greet", "--", "x=1"],
     ] {
-        let said = world.rye(args);
-        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+        world.rye_ok(args);
     }
     let (status, got) = world.json(&["greet"]);
     assert_eq!((status, &got["item_id"]), (0, &json!("tool:greet")));
@@ -213,14 +200,11 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
         (&["status"], "did you mean `rye doctor` or `rye run tool:rye/git/status`?"),
         (&["greet", "--loud"], "an input of an item is given as `name=value`"),
     ] {
-        let said = world.rye(args);
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{args:?}: {said:?}");
-        assert!(said.stderr.contains(hint), "{args:?}: {said:?}");
+        world.rye_fails(args, 2, "cli.usage").warns(hint);
         let said = world.rye(&[args, &["--json"][..]].concat());
         assert_eq!(said.json()["code"], "cli.usage", "{args:?}");
     }
-    let said = world.rye(&["acme/none"]);
-    assert_eq!((said.code().as_str(), said.status), ("resolve.not_found", 3), "{said:?}");
+    world.rye_fails(&["acme/none"], 3, "resolve.not_found");
 }
 
 #[test]
@@ -254,8 +238,7 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
     for args in [&["--", "list"][..], &["-p", ".", "--", "list"], &["--json", "--", "verify"]] {
         assert!(world.rye(args).status == 0 && ran(), "{args:?}");
     }
-    let said = world.rye(&["--json", "--", "nosuch"]);
-    assert_eq!((said.code().as_str(), said.status), ("resolve.not_found", 3), "{said:?}");
+    world.rye_fails(&["--json", "--", "nosuch"], 3, "resolve.not_found");
     let (_, made) = world.json(&["new", "tool", "show"]);
     assert!(made["remarks"].to_string().contains("`rye run show`"), "{made}");
 }
@@ -264,8 +247,7 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
 fn all_can_be_said_wherever_it_is_the_default() {
     let world = world();
     for verb in ["fmt", "test", "lock", "verify"] {
-        let said = world.rye(&[verb, "--all"]);
-        assert_eq!(said.status, 0, "{verb}: {said:?}");
+        world.rye_ok(&[verb, "--all"]);
         assert_eq!(world.rye(&[verb, "--all", "acme/echo"]).status, 2, "{verb}");
     }
 }
@@ -281,6 +263,5 @@ fn a_new_item_is_named_as_its_file_would_be() {
         let (status, made) = world.json(&["new", "tool", name]);
         assert_eq!((status, &made["item_id"], &made["path"]), (0, &json!(item), &json!(path)));
     }
-    let said = world.rye(&["new", "tool", "acme/z.sh", "--lang", "python"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    world.rye_fails(&["new", "tool", "acme/z.sh", "--lang", "python"], 2, "cli.usage");
 }

@@ -78,10 +78,9 @@ fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
 fn a_pattern_that_nothing_matches_does_not_pass_for_a_check_that_passed() {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    assert_eq!(world.rye(&["verify", "tool:acme/*", "--ci"]).status, 0);
+    world.rye_ok(&["verify", "tool:acme/*", "--ci"]);
     for verb in ["verify", "sign", "fmt"] {
-        let said = world.rye(&[verb, "tool:other/*"]);
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{verb}: {said:?}");
+        world.rye_fails(&[verb, "tool:other/*"], 2, "cli.usage");
     }
 }
 
@@ -92,7 +91,7 @@ fn an_input_without_its_option_is_answered_with_the_option() {
     assert_eq!(said.status, 2, "{said:?}");
     let tip = "tip: an input of an item is given as 'mode=VALUE'";
     assert!(said.stderr.contains(tip), "{said:?}");
-    assert_eq!(world.rye(&["execute", "acme/echo", "-i", "mode=one"]).status, 0);
+    world.rye_ok(&["execute", "acme/echo", "-i", "mode=one"]);
     let said = world.rye(&["list", "--mode=one"]);
     assert!(!said.stderr.contains("mode=VALUE"), "{said:?}");
 }
@@ -102,12 +101,11 @@ fn whoever_names_the_folder_of_items_as_the_project_means_the_project() {
     let world = world();
     let project = world.project().display().to_string();
     for named in [".ai", "./.ai/", &format!("{project}/.ai")] {
-        let said = world.rye(&["-p", named, "execute", "acme/echo", "--json"]);
-        assert_eq!(said.status, 0, "{named}: {said:?}");
+        world.rye_ok(&["-p", named, "execute", "acme/echo", "--json"]);
     }
-    let said = world.rye(&["-p", "nowhere", "list"]);
-    assert_eq!((said.code().as_str(), said.status), ("space.io", 4), "{said:?}");
-    assert!(said.stderr.contains("give `--project` a folder that is there"), "{said:?}");
+    world
+        .rye_fails(&["-p", "nowhere", "list"], 4, "space.io")
+        .warns("give `--project` a folder that is there");
 }
 
 #[test]
@@ -284,8 +282,7 @@ fn a_slip_of_a_schemas_keyword_is_told_when_the_tool_is_signed() {
     {
         world.write(&format!(".ai/tools/acme/{file}"), text);
         let item = format!("tool:acme/{}", &file[..1]);
-        let said = world.rye(&["sign", &item]);
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_ok(&["sign", &item]);
         let slips = [("/requierd", "required"), (&format!("/properties/{place}/enumm"), "enum")];
         for (slip, meant) in slips {
             let told = format!(

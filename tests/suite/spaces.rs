@@ -24,16 +24,14 @@ fn two_copies() -> World {
 /// The last word of what answers.
 #[track_caller]
 fn answer(world: &World, item: &str) -> String {
-    let (status, said) = world.json(&["execute", item]);
-    assert_eq!(status, 0, "{item}: {said}");
+    let said = world.json_ok(&["execute", item]);
     let content = said["data"]["content"].as_str().unwrap();
     content.split_whitespace().last().unwrap().to_owned()
 }
 
 #[track_caller]
 fn fails(world: &World, args: &[&str], status: i32, code: &str) -> Value {
-    let (got, said) = world.json(args);
-    assert_eq!((got, &said["code"]), (status, &json!(code)), "{args:?}: {said}");
+    let said = world.json_fails(args, status, code);
     said
 }
 
@@ -49,8 +47,7 @@ fn the_nearest_space_answers_and_a_qualified_ref_reaches_the_others() {
     assert_eq!(answer(&world, NOTE), "user");
     fails(&world, &["execute", "knowledge:acme/note@project"], 3, "resolve.not_found");
     for space in ["", "@system"] {
-        let said = world.rye(&["fetch", &format!("knowledge:rye/overview{space}")]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["fetch", &format!("knowledge:rye/overview{space}")]);
     }
     fails(&world, &["execute", "knowledge:rye/overview@project"], 3, "resolve.not_found");
 }
@@ -60,8 +57,7 @@ fn every_verb_takes_a_qualified_ref() {
     let world = two_copies();
     let item = "knowledge:acme/note@user";
     for verb in ["execute", "verify", "show", "fetch", "why"] {
-        let said = world.rye(&[verb, item, "--json"]);
-        assert_eq!(said.status, 0, "{verb}: {said:?}");
+        let said = world.rye_ok(&[verb, item, "--json"]);
         let other = said.stdout.contains("\"space\":\"project\",\"path\":\".ai/knowledge");
         assert!(verb == "why" || !other, "{verb} speaks of the other copy: {said:?}");
     }
@@ -70,7 +66,7 @@ fn every_verb_takes_a_qualified_ref() {
     fs::write(&far, "# Note\n\nuser changed\n").unwrap();
     fails(&world, &["execute", item], 4, "verify.unsigned");
     assert_eq!(answer(&world, NOTE), "project");
-    assert_eq!(world.rye(&["sign", item]).status, 0);
+    world.rye_ok(&["sign", item]);
     assert_eq!(answer(&world, item), "changed");
     assert_eq!(world.read(PATH), near, "the project's copy was not signed instead");
     for (item, code) in [
@@ -153,12 +149,9 @@ fn why_names_the_rule_that_refused_and_the_document_that_admits() {
     fs::write(&path, pem).unwrap();
     let theirs = line(&friend, NOTE, "md", &seconds_from_now(0), b"# Note\n");
     world.write(PATH, format!("<!-- {theirs} -->\n# Note\n"));
-    let (status, said) = world.json(&["why", NOTE]);
-    assert_eq!((status, &said["code"]), (4, &json!("verify.untrusted")));
-    let add = world.rye(&["trust", "add", path.to_str().unwrap(), "--owner", "friend"]);
-    assert_eq!(add.status, 0, "{add:?}");
-    let (status, said) = world.json(&["why", NOTE]);
-    assert_eq!(status, 0, "{said}");
+    world.json_fails(&["why", NOTE], 4, "verify.untrusted");
+    world.rye_ok(&["trust", "add", path.to_str().unwrap(), "--owner", "friend"]);
+    let said = world.json_ok(&["why", NOTE]);
     let print = fingerprint(&friend);
     let want = json!({
         "path": format!(".ai/config/keys/trusted/{print}.toml"), "owner": "friend", "fingerprint": print,
@@ -176,12 +169,11 @@ fn a_plain_id_is_a_tool_or_a_directive_and_never_both() {
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     for (plain, item) in [("acme/greet", "directive:acme/greet"), ("acme/mark", "tool:acme/mark")] {
         for args in [&["execute", plain][..], &["show", plain], &["why", plain]] {
-            let (status, said) = world.json(args);
-            assert_eq!(status, 0, "{args:?}: {said}");
+            let said = world.json_ok(args);
             assert!(said.to_string().contains(item), "{args:?}: {said}");
         }
-        assert_eq!(world.rye(&["verify", plain]).status, 0);
-        assert_eq!(world.rye(&["sign", plain]).status, 0);
+        world.rye_ok(&["verify", plain]);
+        world.rye_ok(&["sign", plain]);
     }
     let both = ["tool:acme/greet", "directive:acme/greet"];
     let tool = MARKER_SH;
@@ -196,14 +188,14 @@ fn a_plain_id_is_a_tool_or_a_directive_and_never_both() {
             let named = both.iter().all(|item| error.contains(item));
             assert!(named, "{verb}, {space}: {error}");
         }
-        assert_eq!(world.rye(&["execute", "directive:acme/greet"]).status, 0);
+        world.rye_ok(&["execute", "directive:acme/greet"]);
         fs::remove_file(file).unwrap();
     }
     // Knowledge and config are never what a plain id means.
     world.signed(".ai/knowledge/acme/only.md", "# Only\n");
     fails(&world, &["execute", "acme/only"], 3, "resolve.not_found");
     world.signed(".ai/knowledge/acme/mark.md", "# Mark\n");
-    assert_eq!(world.rye(&["execute", "acme/mark"]).status, 0);
+    world.rye_ok(&["execute", "acme/mark"]);
 }
 
 #[test]

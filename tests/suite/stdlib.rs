@@ -54,8 +54,7 @@ fn the_shipped_tools_that_only_read_say_so_and_no_other_does() {
     assert_eq!(writes["reach"]["writes"], json!(["{project_path}"]), "{writes}");
     let mut says = Vec::new();
     for tool in tools(&world) {
-        let (status, told) = world.json(&["describe", &tool]);
-        assert_eq!(status, 0, "{told}");
+        let told = world.json_ok(&["describe", &tool]);
         if told["effects"] == "read" {
             assert_eq!(told["reach"]["writes"], Value::Null, "{told}");
             says.push(tool);

@@ -274,12 +274,12 @@ fn tests_evals_and_dev_take_the_level_that_is_wanted() {
     let world = world().held();
     world.signed(FILE, &tool("", "echo done\n"));
     world.write(".ai/tools/acme/loud.test.yaml", "cases:\n  - {expect: {text: done}}\n");
-    assert_eq!(world.rye(&["test"]).status, 0);
+    world.rye_ok(&["test"]);
     let said = world.rye(&["test", "--sandbox", "off", "--json"]);
     assert_eq!(said.status, 1, "{said:?}");
     assert!(said.stdout.contains("sandbox.not_allowed"), "{said:?}");
     world.let_out();
-    assert_eq!(world.rye(&["test", "--sandbox", "off"]).status, 0);
+    world.rye_ok(&["test", "--sandbox", "off"]);
     world.write(".ai/tools/acme/mood-it.sh", "#!/bin/sh\ncat >/dev/null\necho '{\"score\":1}'\n");
     world.signed(
         ".ai/tools/acme/mood.yaml",
@@ -287,7 +287,7 @@ fn tests_evals_and_dev_take_the_level_that_is_wanted() {
          category: acme\ndescription: x\nexec:\n  command: ./mood-it.sh\n  files: [mood-it.sh]\n",
     );
     let eval = ["eval", "run", "acme/mood", "--content", "x", "--sandbox", "off"];
-    assert_eq!(world.rye(&eval).status, 0);
+    world.rye_ok(&eval);
     let world = world.held();
     assert_eq!(world.rye(&eval).code(), "sandbox.not_allowed");
     for verb in [&["test"][..], &["eval", "run"], &["dev"]] {
@@ -349,8 +349,7 @@ fn with_quiet_a_thread_a_page_and_a_detached_run_still_give_their_outcome() {
     let turns = json!([crate::threads::call("acme_echo", &json!({})), crate::threads::hand_over()]);
     let world = crate::threads::world(&turns, "turns=\"9\"", crate::threads::ONLY_ECHO);
     let said = |args: &[&str]| {
-        let said = world.rye(args);
-        assert_eq!(said.status, 0, "{args:?} {said:?}");
+        let said = world.rye_ok(args);
         said
     };
     for item in [&["directive:acme/go", "--thread", "fork"][..], &["directive:acme/go"]] {

@@ -210,10 +210,8 @@ fn a_real_bash_completes_what_is_typed_into_it_and_so_do_zsh_and_fish_where_they
 #[test]
 fn there_is_a_manual_page_for_every_verb_and_it_says_what_its_help_says() {
     let world = World::empty();
-    let said = world.rye(&["man"]);
-    assert!(said.status == 0 && said.stdout.contains("\n.SH NAME\nrye \\- "), "{said:?}");
-    let (status, got) = world.json(&["man", "pages/man1"]);
-    assert_eq!(status, 0, "{got}");
+    world.rye_ok(&["man"]).shows("\n.SH NAME\nrye \\- ");
+    let got = world.json_ok(&["man", "pages/man1"]);
     let pages: Vec<&str> =
         got["pages"].as_array().unwrap().iter().map(|page| page.as_str().unwrap()).collect();
     let help = world.rye(&["--help"]).stdout;

@@ -124,12 +124,10 @@ fn a_result_is_compared_whole_and_the_difference_is_shown() {
     world.signed(".ai/tools/acme/two.sh", &MARKER_SH.replace(": > marker\n", ""));
     let spec = |value: &str| format!("cases:\n  - expect: {{result: {value}}}\n");
     world.write(".ai/tools/acme/two.test.yaml", spec("{ran: true}"));
-    let said = world.rye(&["test"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["test"]);
     assert!(said.stdout.starts_with("ok      tool:acme/two  case 1  "), "{said:?}");
     world.write(".ai/tools/acme/two.test.yaml", spec("{ran: true, more: 1}"));
-    let said = world.rye(&["test"]);
-    assert_eq!((said.status, said.code().as_str()), (1, "test.failed"), "{said:?}");
+    let said = world.rye_fails(&["test"], 1, "test.failed");
     assert!(said.stdout.contains("        -   \"more\": 1,\n"), "{}", said.stdout);
     assert!(said.stdout.contains("0 passed, 1 failed, in "), "{}", said.stdout);
 }
@@ -268,8 +266,7 @@ fn a_spec_is_no_item_for_any_verb() {
     world.signed(".ai/tools/acme/mark.test.sh", MARKER_SH);
     world.works("tool:acme/mark.test");
     let spec = world.read(".ai/tools/acme/echo.test.yaml");
-    let said = world.rye(&["sign", "--all"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["sign", "--all"]);
     assert_eq!(world.read(".ai/tools/acme/echo.test.yaml"), spec, "it was signed");
     let (status, got) = world.json(&["verify", "--all", "--ci"]);
     assert_eq!((status, &got["not_items"]), (0, &json!([])), "{got}");
@@ -370,9 +367,7 @@ fn items_are_chosen_by_ref_and_pattern_and_near_names_are_offered() {
     assert_eq!(world.rye(&["test", "acme/echo@user"]).code(), "test.no_spec");
     for (asked, near) in [("acme/ecoh", "tool:acme/echo"), ("tool:acme/mark", "`rye test --list`")]
     {
-        let said = world.rye(&["test", asked]);
-        assert_eq!((said.code().as_str(), said.status), ("test.no_spec", 3), "{said:?}");
-        assert!(said.stderr.contains(near), "{said:?}");
+        world.rye_fails(&["test", asked], 3, "test.no_spec").warns(near);
     }
     assert_eq!(world.rye(&["test", "tool:none/**"]).code(), "test.no_spec");
 }
@@ -384,8 +379,7 @@ fn the_answer_has_one_order_however_many_run_at_once() {
         .collect();
     let world = world(&format!("cases:\n{cases}"));
     let names = |jobs: &str| {
-        let (status, got) = world.json(&["test", "--jobs", jobs]);
-        assert_eq!(status, 0, "{got}");
+        let got = world.json_ok(&["test", "--jobs", jobs]);
         let cases = got["cases"].as_array().unwrap().iter();
         cases.map(|case| case["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -510,10 +504,8 @@ fn the_specs_of_every_shipped_tool_and_directive_pass() {
 fn each_shipped_runtime_runs_a_tool_as_a_spec_says() {
     let world = World::new();
     copied(&world, "tests/specs/.ai", &world.project());
-    let said = world.rye(&["sign", "--all"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    let (status, got) = world.json(&["test"]);
-    assert_eq!(status, 0, "{got:#}");
+    world.rye_ok(&["sign", "--all"]);
+    let got = world.json_ok(&["test"]);
     let (_, listed) = world.json(&["list", "--space", "system", "--all", "--kind", "tool"]);
     let runtimes = listed["items"].as_array().unwrap().iter();
     let runtimes = runtimes.filter_map(|item| item["item_id"].as_str()?.strip_prefix("tool:"));
@@ -533,8 +525,7 @@ fn each_shipped_runtime_runs_a_tool_as_a_spec_says() {
 #[test]
 fn where_there_are_no_specs_it_is_said_what_one_is() {
     let world = World::new();
-    let said = world.rye(&["test"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["test"]);
     assert!(said.stdout.starts_with("no test specs here: write `<item>.test.yaml`"), "{said:?}");
     world.write(".ai/tools/acme/mark.test.yaml", "cases: []\n");
     let said = world.rye(&["test", "--list"]);

@@ -48,8 +48,7 @@ fn full(turns: &Value, limits: &str) -> World {
 }
 
 fn verified(world: &World, id: &str) -> Value {
-    let (status, told) = world.json(&["thread", "verify", id]);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&["thread", "verify", id]);
     told
 }
 
@@ -192,8 +191,7 @@ fn whoever_waits_for_ends_or_follows_a_thread_does_so_with_the_one_that_goes_on(
         }
         until("the second one works", || world.project().join("begun").exists());
         let (first, second) = both(&world);
-        let (status, told) = world.json(&["thread", "wait", &first, "--timeout", "50ms"]);
-        assert_eq!((status, &told["code"]), (6, &json!("thread.still_runs")), "{told}");
+        world.json_fails(&["thread", "wait", &first, "--timeout", "50ms"], 6, "thread.still_runs");
         let (status, told) = world.json(&["thread", "resume", &first]);
         assert_eq!((status, &told["data"]["continued_by"]), (4, &json!(second)), "{told}");
         let (status, told) = world.json(&["thread", "tree", &first]);
@@ -205,8 +203,7 @@ fn whoever_waits_for_ends_or_follows_a_thread_does_so_with_the_one_that_goes_on(
             let (status, told) = world.json(&["thread", "wait", &first]);
             assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
         } else {
-            let (status, told) = world.json(&["thread", "cancel", &first]);
-            assert_eq!(status, 0, "{told}");
+            world.json_ok(&["thread", "cancel", &first]);
             assert_eq!(state(&world, &second), "cancelled");
         }
         let tail = tail.unwrap().wait_with_output().unwrap();
@@ -386,8 +383,7 @@ fn a_record_that_says_that_it_is_continued_is_proven_to_its_last_byte() {
     let changed = [without_last.to_owned(), whole.replace("Still to do: 3.", "Still to do: 4.")];
     for text in changed.into_iter().chain(behind) {
         fs::write(&path, text).unwrap();
-        let (status, told) = world.json(&["thread", "verify", &first]);
-        assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+        world.json_fails(&["thread", "verify", &first], 4, "thread.record_invalid");
     }
 }
 

@@ -162,10 +162,8 @@ fn another_process_cancels_a_thread_with_its_child_and_their_tool() {
             assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
         }
         assert_eq!(held(&world), 0);
-        let (status, told) = world.json(&["thread", "wait", &id]);
-        assert_eq!((status, &told["code"]), (6, &json!("thread.cancelled")), "{told}");
-        let (status, told) = world.json(&["thread", "cancel", &id]);
-        assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+        world.json_fails(&["thread", "wait", &id], 6, "thread.cancelled");
+        world.json_fails(&["thread", "cancel", &id], 4, "thread.not_running");
     }
 }
 
@@ -195,8 +193,7 @@ fn a_child_is_not_killed_with_its_parent_but_by_a_word_and_a_cancelled_thread_ha
     let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
     until("it is under way", || is_under_way(&world));
     let child = id_of(&rows(&world)[1]);
-    let (status, told) = world.json(&["thread", "kill", &child]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.not_alone")), "{told}");
+    let told = world.json_fails(&["thread", "kill", &child], 4, "thread.not_alone");
     assert_eq!(told["data"]["top"], json!(id));
     for said in [format!("rye thread cancel {child}"), format!("rye thread kill {id}")] {
         assert!(told["help"].as_str().unwrap().contains(&said), "{told}");
@@ -234,16 +231,14 @@ fn what_has_no_record_is_told_as_what_it_is() {
         (&waits, "waits for a place", "rye thread wait"),
     ] {
         for verb in ["verify", "export", "resume"] {
-            let (status, told) = world.json(&["thread", verb, id]);
-            assert_eq!((status, &told["code"]), (3, &json!("thread.no_record")), "{verb} {told}");
+            let told = world.json_fails(&["thread", verb, id], 3, "thread.no_record");
             assert!(told["error"].as_str().unwrap().contains(said), "{told}");
             assert!(told["help"].as_str().unwrap().contains(help), "{told}");
         }
     }
     for id in [&waits, &run] {
         assert_eq!(world.json(&["thread", "cancel", id]).0, 0);
-        let (status, told) = world.json(&["thread", "wait", id]);
-        assert_eq!((status, &told["code"]), (6, &json!("thread.cancelled")), "{told}");
+        world.json_fails(&["thread", "wait", id], 6, "thread.cancelled");
     }
     let told = world.json(&["thread", "wait", &waits]).1;
     let why = "was cancelled while it waited for a place, and did not begin";
@@ -264,8 +259,7 @@ fn what_is_killed_before_it_began_is_not_told_of_a_process_that_is_gone() {
     for what in [GO, &["tool:acme/stays"]] {
         let id = id_of(&start(&world, what));
         assert_eq!(world.json(&["thread", "kill", &id]).0, 0);
-        let (status, told) = world.json(&["thread", "wait", &id]);
-        assert_eq!((status, &told["code"]), (6, &json!("thread.killed")), "{told}");
+        let told = world.json_fails(&["thread", "wait", &id], 6, "thread.killed");
         let why = format!("`{id}` was killed while it waited for a place, and did not begin");
         assert_eq!(told["error"], why, "{told}");
         assert_eq!(told["help"], "start it again with `rye execute`, if it is to run", "{told}");
@@ -354,8 +348,7 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
                 world.json(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
             assert_eq!((status, &told["final"]), (0, &json!(false)), "{told}");
         }
-        let (status, told) = world.json(&["thread", "wait", &id]);
-        assert_eq!((status, &told["code"]), (6, &json!("thread.killed")), "{told}");
+        world.json_fails(&["thread", "wait", &id], 6, "thread.killed");
     }
 }
 
@@ -372,8 +365,7 @@ fn show_says_of_a_killed_thread_what_wait_says_and_of_one_below_that_it_does_not
     ];
     for (row, next) in rows(&world).iter().zip(next) {
         let id = row["thread_id"].as_str().unwrap();
-        let (status, waited) = world.json(&["thread", "wait", id]);
-        assert_eq!((status, &waited["code"]), (6, &json!("thread.killed")), "{waited}");
+        let waited = world.json_fails(&["thread", "wait", id], 6, "thread.killed");
         let help = format!("see how far it came with `rye thread show {id}`; {next}");
         assert_eq!(waited["help"], help, "{waited}");
         let (_, told) = world.json(&["thread", "show", id]);
@@ -452,8 +444,7 @@ fn a_caller_that_is_killed_at_once_ends_no_detached_thread() {
     let id = id_of(&told);
     until("it is under way", || is_under_way(&world));
     assert_eq!(state(&world, &id), "running");
-    let (status, told) = world.json(&["thread", "tree", &id]);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&["thread", "tree", &id]);
     let tree = told["threads"].as_array().unwrap();
     let levels: Vec<_> = tree.iter().map(|row| row["level"].as_u64().unwrap()).collect();
     assert_eq!((levels, &tree[1]["parent"]), (vec![0, 1], &json!(id)));
@@ -473,12 +464,7 @@ fn an_id_that_nothing_has_is_not_found_by_any_verb() {
     let uuid = &near[near.len() - 36..];
     for verb in ["wait", "cancel", "kill", "tree", "show"] {
         for bad in [near.as_str(), uuid, "acme/go", "../../x", ""] {
-            let (status, told) = world.json(&["thread", verb, bad]);
-            assert_eq!(
-                (status, &told["code"]),
-                (3, &json!("thread.not_found")),
-                "{verb} {bad} {told}"
-            );
+            world.json_fails(&["thread", verb, bad], 3, "thread.not_found");
         }
     }
     let (_, told) = world.json(&["thread", "wait", &near]);

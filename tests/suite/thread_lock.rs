@@ -12,12 +12,10 @@ fn a_provider_is_sound_by_itself_wherever_an_item_is_looked_at_and_does_not_run(
     let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
     for item in PROVIDERS {
         for verb in ["verify", "why", "graph", "lock"] {
-            let (status, told) = world.json(&[verb, item]);
-            assert_eq!(status, 0, "{verb} {item}: {told}");
+            let told = world.json_ok(&[verb, item]);
             assert!(!told.to_string().contains("chain."), "{verb} {item}: {told}");
         }
-        let (status, told) = world.json(&["run", item]);
-        assert_eq!((status, &told["code"]), (5, &json!("chain.not_a_tool")), "{told}");
+        world.json_fails(&["run", item], 5, "chain.not_a_tool");
         let said = world.rye(&["run", item]).stderr;
         let named = item.trim_start_matches("tool:");
         assert!(said.contains(&format!("<model provider=\"{named}\"/>")), "{said}");

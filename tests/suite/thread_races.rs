@@ -61,8 +61,7 @@ fn a_disk_that_is_full_at_any_write_of_a_record_leaves_one_that_holds_and_goes_o
 #[test]
 fn a_resume_that_cannot_open_the_record_changes_nothing_of_a_thread_that_had_ended() {
     let world = world(&json!([hand_over(), hand_over()]), "turns=\"9\"", ONLY_ECHO);
-    let (status, told) = world.json(&GO[..4]);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&GO[..4]);
     let id = told["thread_id"].as_str().unwrap().to_owned();
     let held = std::fs::File::open(transcript(&world, &id)).unwrap();
     held.lock().unwrap();

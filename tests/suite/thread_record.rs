@@ -124,23 +124,21 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
     let (world, id) = with_a_blob();
     let first = fingerprint(&world.own_key());
     assert_eq!(verify(&world, &id).1["signer"], json!(first));
-    assert_eq!(world.rye(&["keys", "rotate", "--yes"]).status, 0);
+    world.rye_ok(&["keys", "rotate", "--yes"]);
     let second = fingerprint(&world.own_key());
     assert_ne!(first, second);
     assert_eq!(verify(&world, &id).0, 0, "signed by the key before");
     // It goes on by the key of now, and both count.
-    let (status, told) = world.json(&["thread", "resume", &id, "once more"]);
-    assert_eq!(status, 0, "{told}");
+    world.json_ok(&["thread", "resume", &id, "once more"]);
     let (status, told) = verify(&world, &id);
     assert_eq!((status, &told["signer"]), (0, &json!(second)), "{told}");
-    let said = world.rye(&["trust", "revoke", &first, "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["trust", "revoke", &first, "--yes"]);
     let (status, told) = verify(&world, &id);
     assert_eq!((status, &told["code"]), (4, &json!("thread.key_revoked")), "{told}");
     assert_eq!(told["data"]["key"], json!(first), "{told}");
     let at = told["data"]["revoked_at"].as_str().unwrap();
     assert!(told["error"].as_str().unwrap().contains(at) && at.starts_with("20"), "{told}");
-    assert_eq!(world.rye(&["trust", "unrevoke", &first, "--yes"]).status, 0);
+    world.rye_ok(&["trust", "unrevoke", &first, "--yes"]);
     assert_eq!(verify(&world, &id).0, 0, "as before");
     // The whole record of another person, put among these.
     let (theirs, other) = with_a_blob();
@@ -155,11 +153,10 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
     assert_eq!(told["data"]["key"], key, "{told}");
     // While the key of now is revoked, nothing starts whose record would prove nothing.
     fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
-    assert_eq!(world.rye(&["trust", "revoke", &second, "--yes"]).status, 0);
+    world.rye_ok(&["trust", "revoke", &second, "--yes"]);
     let shipped = ["execute", "rye/examples/research", "--thread", "fork", "-i", "topic=rye"];
     for more in [&[][..], &["--async"]] {
-        let (status, told) = world.json(&[&shipped, more].concat());
-        assert_eq!((status, &told["code"]), (4, &json!("thread.key_revoked")), "{told}");
+        let told = world.json_fails(&[&shipped, more].concat(), 4, "thread.key_revoked");
         assert_eq!(told["data"]["key"], json!(second), "{told}");
     }
     assert_eq!(rows(&world).len(), 1);
@@ -483,8 +480,7 @@ fn the_record_of_a_thread_that_could_not_reach_the_registry_holds_and_the_thread
     let refused = "BEFORE UPDATE OF checkpoint ON thread BEGIN SELECT RAISE(ABORT, 'busy'); END";
     db.execute_batch(&format!("CREATE TRIGGER refused {refused}")).unwrap();
     world.write("go", "");
-    let (status, told) = world.json(&["thread", "wait", id]);
-    assert_eq!((status, &told["code"]), (6, &json!("registry.io")), "{told}");
+    world.json_fails(&["thread", "wait", id], 6, "registry.io");
     assert_eq!(known(&db), before, "none was noted");
     db.execute_batch("DROP TRIGGER refused").unwrap();
     let (status, told) = verify(&world, id);

@@ -160,7 +160,7 @@ fn the_line_that_the_help_of_a_refused_start_names_lets_it_start_table() {
             "rye trust allow-provider tool:acme/script",
             |world, line| {
                 let words: Vec<&str> = line.split(' ').skip(1).chain(["--yes"]).collect();
-                assert_eq!(world.rye(&words).status, 0);
+                world.rye_ok(&words);
             },
         ),
         (
@@ -426,12 +426,10 @@ fn what_is_misspelt_in_the_model_of_a_directive_is_not_signed_and_asks_no_other_
 #[test]
 fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
     let world = World::empty();
-    let (status, told) = world.json(RESEARCH);
-    assert_eq!((status, &told["code"]), (4, &json!("key.missing")), "{told}");
+    world.json_fails(RESEARCH, 4, "key.missing");
     assert!(!world.home().join(".ai/state/registry.db").exists());
     let world = World::new().env("RYE_RUN_ID", "run-1");
-    let (status, told) = world.json(RESEARCH);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.outside")), "{told}");
+    world.json_fails(RESEARCH, 4, "thread.outside");
 }
 
 #[test]

@@ -41,8 +41,7 @@ fn last(world: &World) -> String {
 }
 
 fn verified(world: &World, id: &str) -> Value {
-    let (status, told) = world.json(&["thread", "verify", id]);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&["thread", "verify", id]);
     told
 }
 
@@ -159,8 +158,7 @@ fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself(
         assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
     }
     let record = fs::read(transcript(&world, &id)).unwrap();
-    let (status, told) = world.json(&["thread", "resume", &id]);
-    assert_eq!((status, &told["code"]), (6, &json!("thread.still_runs")), "{told}");
+    world.json_fails(&["thread", "resume", &id], 6, "thread.still_runs");
     assert_eq!(fs::read(transcript(&world, &id)).unwrap(), record);
     assert_eq!(state(&world, &id), "killed");
     kill(pid);
@@ -216,8 +214,7 @@ fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
     let (status, told) = fork(&world, &["--limit", "turns=4"]);
     assert_eq!(status, 0, "{told}");
     let id = told["thread_id"].as_str().unwrap();
-    let (status, told) = world.json(&["thread", "resume", id]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.not_resumable")), "{told}");
+    world.json_fails(&["thread", "resume", id], 4, "thread.not_resumable");
     let (status, told) = world.json(&["thread", "resume", id, "once more"]);
     assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
     assert_eq!(events(&world, id, "cognition_in")[1]["user"], "once more");
@@ -232,8 +229,7 @@ fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
     let first = text.split("\"event\":\"thread_resumed\"").next().unwrap();
     let cut = first.rfind('\n').unwrap();
     fs::write(&path, &text[..=cut]).unwrap();
-    let (status, told) = world.json(&["thread", "verify", id]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+    world.json_fails(&["thread", "verify", id], 4, "thread.record_invalid");
 }
 
 #[test]
@@ -243,8 +239,7 @@ fn the_record_of_a_thread_names_the_provider_that_was_signed_anew_before_it_went
     assert_eq!(status, 0, "{told}");
     let id = told["thread_id"].as_str().unwrap();
     let went_on = |message: &str| {
-        let (status, told) = world.json(&["thread", "resume", id, message]);
-        assert_eq!(status, 0, "{told}");
+        world.json_ok(&["thread", "resume", id, message]);
         events(&world, id, "thread_resumed").pop().unwrap()
     };
     assert_eq!(went_on("once more")["provider_sha256"], Value::Null);
@@ -314,8 +309,7 @@ fn a_thread_below_another_goes_on_with_that_one_alone() {
     let text = directive("child", "turns=\"5\"", all).replace("acme/script", "acme/child_script");
     world.signed(".ai/directives/acme/child.md", &text);
     assert_eq!(fork(&world, &[]).0, 0);
-    let (status, told) = world.json(&["thread", "resume", &last(&world), "again"]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.not_resumable")), "{told}");
+    world.json_fails(&["thread", "resume", &last(&world), "again"], 4, "thread.not_resumable");
 }
 
 #[test]

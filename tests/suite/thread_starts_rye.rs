@@ -51,7 +51,7 @@ fn is_denied(world: &World, file: &str) {
 #[test]
 fn a_tool_that_starts_rye_reaches_what_its_thread_reaches_and_more_when_it_is_called_by_itself() {
     let world = starts(TRY_BOTH, PERMITTED);
-    assert_eq!(world.rye(&["execute", "tool:acme/starts"]).status, 0);
+    world.rye_ok(&["execute", "tool:acme/starts"]);
     assert_eq!(said(&world, "permitted")["status"], "success", "the fixture works untouched");
     assert_eq!(said(&world, "other")["status"], "success", "the fixture works untouched");
     assert_eq!(fork(&world, &[]).0, 0);
@@ -92,7 +92,7 @@ fn a_namespace_of_its_own_gives_a_tool_no_more() {
     }
     let way = format!("exec > other 2>&1; {apart} $rye execute tool:acme/other --json");
     tool(&world, "starts", &starting(&world, &way));
-    assert_eq!(world.rye(&["execute", "tool:acme/starts"]).status, 0);
+    world.rye_ok(&["execute", "tool:acme/starts"]);
     assert_eq!(said(&world, "other")["status"], "success", "the fixture works untouched");
     assert_eq!(fork(&world, &[]).0, 0);
     let told = said(&world, "other");
@@ -162,7 +162,7 @@ fn a_rye_below_a_thread_reads_and_finds_what_the_thread_may_fetch_and_no_more() 
     let finds = "$rye search echoes --json > found 2>&1; $rye fetch tool:acme/othr --json > near 2>&1; true";
     let may = format!("{PERMITTED}<fetch><tool>acme.echo</tool></fetch>");
     let world = starts(&format!("{}{finds}", all.concat()), &may);
-    assert_eq!(world.rye(&["execute", "tool:acme/starts"]).status, 0);
+    world.rye_ok(&["execute", "tool:acme/starts"]);
     for verb in reads {
         let other = said(&world, &format!("{verb}-other"));
         assert_eq!(other["status"], "success", "the fixture works untouched: {other}");
@@ -316,8 +316,7 @@ fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_and_signs_nothi
     for does in ["execute tool:acme/echo", "sign tool:acme/echo"] {
         let script = format!("{rye} {does} --json; true\n");
         world.signed(".ai/tools/acme/starts.sh", &format!("{header}{sees}{script}"));
-        let (status, told) = world.json(&["execute", "tool:acme/starts"]);
-        assert_eq!(status, 0, "{told}");
+        let told = world.json_ok(&["execute", "tool:acme/starts"]);
         let code = &told["data"]["code"];
         assert_ne!(code, "thread.outside", "outside of a thread it is another matter");
         let (status, told) = fork(&world, &[]);
@@ -332,10 +331,9 @@ fn a_variable_of_a_thread_that_nobody_knows_makes_only_stricter() {
     let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
     world.works("tool:acme/echo");
     let world = world.env("RYE_THREAD", "acme/go/go-01234567-89ab-7def-8000-000000000000");
-    let (status, told) = world.json(&["execute", "tool:acme/echo"]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.outside")), "{told}");
+    world.json_fails(&["execute", "tool:acme/echo"], 4, "thread.outside");
     // What only looks is not held back.
-    assert_eq!(world.rye(&["list"]).status, 0);
+    world.rye_ok(&["list"]);
 }
 
 /// Asks a person, and leaves a trace once one approved.

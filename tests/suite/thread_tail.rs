@@ -104,8 +104,7 @@ fn of_a_thread_that_is_over_all_is_told_at_once_with_how_it_ended() {
         seen.len(),
         world.json(&["thread", "show", &id]).1["data"]["events"].as_array().unwrap().len()
     );
-    let plain = world.rye(&["thread", "tail", &id]);
-    assert_eq!(plain.status, 0, "{plain:?}");
+    let plain = world.rye_ok(&["thread", "tail", &id]);
     for text in ["    call  acme_echo {", "    gave  ", "     end  completed\n{\"n\":7}\n"] {
         assert!(plain.stdout.contains(text), "{text}: {plain:?}");
     }
@@ -116,8 +115,7 @@ fn of_a_thread_that_is_over_all_is_told_at_once_with_how_it_ended() {
     let (tailed, seen, answer) = tail(&world, &failed);
     assert_eq!((tailed, &answer["code"]), (status, &told["code"]), "{answer}");
     assert_eq!(seen.last().unwrap()["status"], "failed");
-    let (status, told) = world.json(&["thread", "tail", "none"]);
-    assert_eq!((status, &told["code"]), (3, &json!("thread.not_found")), "{told}");
+    world.json_fails(&["thread", "tail", "none"], 3, "thread.not_found");
 }
 
 #[test]
@@ -192,8 +190,7 @@ fn what_a_detached_tool_writes_is_told_as_it_comes_masked_and_kept_in_a_log() {
     let kept = fs::read_to_string(&log).unwrap();
     assert!(kept.ends_with("two\n") && !kept.contains("canary-88bb02"), "{kept:?}");
     // Once it is over, the same to people, and nothing twice.
-    let plain = world.rye(&["thread", "tail", &id]);
-    assert_eq!(plain.status, 0, "{plain:?}");
+    let plain = world.rye_ok(&["thread", "tail", &id]);
     assert!(plain.stdout.contains("two\n") && !plain.stdout.contains('\u{1b}'), "{plain:?}");
     assert_eq!(plain.stdout.matches("one ").count(), 1, "{plain:?}");
     assert!(world.rye(&["thread", "show", &id]).stdout.contains(&format!("log: {log}")));
@@ -284,8 +281,7 @@ fn a_thread_is_handed_out_in_both_formats_with_what_is_proven_and_without_secret
     );
     // What is there already is not lost.
     fs::write(&path, "mine").unwrap();
-    let (status, told) = world.json(&args);
-    assert_eq!((status, &told["code"]), (2, &json!("cli.output")), "{told}");
+    world.json_fails(&args, 2, "cli.output");
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
 

@@ -157,8 +157,7 @@ fn resume_says_what_it_resumes_and_takes_no_empty_message() {
     assert_eq!(fork(&world, &["--limit", "turns=1"]).0, 4);
     let id = id(&newest(&world));
     for empty in ["", "  "] {
-        let (status, told) = world.json(&["thread", "resume", &id, empty]);
-        assert_eq!((status, &told["code"]), (2, &json!("cli.usage")), "{told}");
+        world.json_fails(&["thread", "resume", &id, empty], 2, "cli.usage");
     }
     let said = world.rye(&["thread", "resume", &id, "--limit", "turns=9"]);
     assert_eq!((said.status, &*said.stdout), (0, "{\"n\":7}\n"), "{said:?}");
@@ -171,8 +170,8 @@ fn a_message_that_no_turn_of_a_script_answers_is_refused_and_changes_nothing() {
     let id = id(&fork(&world, &[]).1);
     let record = || fs::read(transcript(&world, &id)).unwrap();
     let before = record();
-    let (status, told) = world.json(&["thread", "resume", &id, "once more"]);
-    assert_eq!((status, &told["code"]), (7, &json!("provider.script_ended")), "{told}");
+    let told =
+        world.json_fails(&["thread", "resume", &id, "once more"], 7, "provider.script_ended");
     let help = "a script answers no message beyond its turns; add turns to `tool:acme/script`";
     assert!(told["help"].as_str().unwrap().starts_with(help), "{told}");
     assert_eq!(newest(&world)["thread_status"], "completed");
@@ -385,8 +384,7 @@ fn a_record_that_the_registry_does_not_know_is_said_to_be_compared_with_nothing(
     let compared = |want: bool| {
         let (status, told) = world.json(&["thread", "verify", &id]);
         assert_eq!((status, &told["compared_with_registry"]), (0, &json!(want)), "{told}");
-        let (status, told) = world.json(&["thread", "export", &id]);
-        assert_eq!(status, 0, "{told}");
+        let told = world.json_ok(&["thread", "export", &id]);
         assert_eq!(told["export"]["compared_with_registry"], want, "{told}");
         let said = world.rye(&["thread", "verify", &id]);
         let words = "not compared with the registry";

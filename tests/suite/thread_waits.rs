@@ -77,8 +77,7 @@ pub fn gave(world: &World, id: &str) -> Vec<Value> {
 }
 
 pub fn verified(world: &World, id: &str) -> Value {
-    let (status, told) = world.json(&["thread", "verify", id]);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&["thread", "verify", id]);
     told
 }
 
@@ -140,8 +139,7 @@ fn a_thread_stops_at_a_call_that_asks_and_goes_on_where_it_is_approved() {
     assert_eq!(verified(&world, &id)["final"], true);
     nothing_is_held(&world);
     for verb in ["approve", "reject"] {
-        let (status, told) = world.json(&["pending", verb, &request]);
-        assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+        world.json_fails(&["pending", verb, &request], 4, "pending.decided");
     }
     assert_eq!(did(&world).0, 1);
     // What a tool named of the host stands neither in the record nor in the registry.
@@ -184,8 +182,7 @@ fn what_changed_since_is_not_run_and_the_thread_waits_on() {
     let world = asking(&json!([three(), hand_over()]));
     let (id, request) = waits(&world);
     let refused = |code: &str| {
-        let (status, told) = world.json(&["pending", "approve", &request]);
-        assert_eq!((status, &told["code"]), (4, &json!(code)), "{told}");
+        world.json_fails(&["pending", "approve", &request], 4, code);
         assert_eq!((did(&world), &row(&world, &id)["thread_status"]), ((0, 1), &json!("waiting")));
     };
     let before = fs::read_to_string(world.project().join(ITEM)).unwrap();
@@ -261,8 +258,7 @@ fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
         verified(&world, id);
     }
     assert_eq!(world.json(&["pending", "show", &request]).1["thread_id"], json!(child));
-    let (status, told) = world.json(&["thread", "resume", &child]);
-    assert_eq!((status, &told["code"]), (8, &json!("thread.waits")), "{told}");
+    world.json_fails(&["thread", "resume", &child], 8, "thread.waits");
     let (status, told) = world.json(&["pending", "approve", &request]);
     assert_eq!((status, &told["thread_id"]), (0, &json!(id)), "{told}");
     assert_eq!(did(&world), (1, 1));
@@ -409,8 +405,7 @@ fn killed_while_the_approved_call_runs_it_is_not_run_again() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(row(&world, &id)["thread_status"], "killed");
-    let (status, told) = world.json(&["pending", "approve", &request]);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    world.json_fails(&["pending", "approve", &request], 4, "pending.decided");
     let (status, told) = world.json(&["thread", "resume", &id]);
     assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
     assert!(gave(&world, &id)[0]["message"].as_str().unwrap().contains("interrupted"));

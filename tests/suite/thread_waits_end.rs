@@ -24,8 +24,7 @@ fn ended_as(world: &World, id: &str, request: &str, status: &str) {
     assert_eq!(events(world, id, "thread_ended")[0]["status"], json!(status));
     assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
     assert_eq!(world.json(&["pending", "show", request]).1["state"], "rejected");
-    let (status, told) = world.json(&["pending", "approve", request]);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    world.json_fails(&["pending", "approve", request], 4, "pending.decided");
     nothing_is_held(world);
 }
 
@@ -44,8 +43,7 @@ fn a_thread_that_waits_is_cancelled_or_killed_and_what_it_asked_is_withdrawn() {
         let code = format!("thread.{status}");
         assert_ne!((exit, &told["code"]), (0, &json!(code)), "{told}");
         assert_eq!(told["code"], json!(code), "{told}");
-        let (exit, told) = world.json(&["thread", verb, &id]);
-        assert_eq!((exit, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+        world.json_fails(&["thread", verb, &id], 4, "thread.not_running");
     }
 }
 
@@ -69,14 +67,13 @@ fn whoever_cancels_the_top_of_threads_that_wait_cancels_all_of_them() {
 fn of_a_thread_that_waits_the_child_alone_is_ended_and_its_parent_is_told_once_somebody_goes_on() {
     for (verb, status) in [("cancel", "cancelled"), ("kill", "killed")] {
         let (world, id, child, request) = parent_and_child();
-        let said = world.rye(&["thread", verb, &child]);
-        assert_eq!(said.status, 0, "{said:?}");
-        assert!(said.stderr.contains(&format!("go on with `rye thread resume {id}`")), "{said:?}");
+        world
+            .rye_ok(&["thread", verb, &child])
+            .warns(&format!("go on with `rye thread resume {id}`"));
         ended_as(&world, &child, &request, status);
         assert_eq!(row(&world, &id)["thread_status"], "waiting", "nothing runs by that");
         // Whoever waits for it would wait for ever.
-        let (exit, told) = world.json(&["thread", "wait", &id]);
-        assert_eq!((exit, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+        let told = world.json_fails(&["thread", "wait", &id], 4, "thread.not_running");
         let goes_on = format!("`rye thread resume {id}`");
         assert!(told["help"].as_str().unwrap().contains(&goes_on), "{told}");
         // A thread below another does not go on by itself.
@@ -189,8 +186,7 @@ fn a_detached_tool_that_asks_a_person_waits_and_ends_as_what_is_decided() {
         assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
         let (status, told) = world.json(&["thread", "wait", &id]);
         assert_eq!((status, &told["code"]), (6, &json!(format!("thread.{want}"))), "{told}");
-        let (status, told) = world.json(&["thread", verb, &id]);
-        assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+        world.json_fails(&["thread", verb, &id], 4, "thread.not_running");
     }
     assert_eq!(did(&world).0, 1);
 }
@@ -204,8 +200,7 @@ fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
     let stops = "CREATE TRIGGER stops BEFORE UPDATE OF state ON detached
                  WHEN NEW.state = 'cancelled' BEGIN SELECT RAISE(ABORT, 'stopped'); END";
     registry.execute_batch(stops).unwrap();
-    let (status, told) = world.json(&["thread", "cancel", &id]);
-    assert_eq!((status, &told["code"]), (6, &json!("registry.io")), "{told}");
+    world.json_fails(&["thread", "cancel", &id], 6, "registry.io");
     // Whoever looks now does not take it for rejected.
     assert_eq!(row(&world, &id)["thread_status"], "waiting");
     assert_eq!(world.json(&["pending", "show", &request]).1["state"], "waiting");
@@ -221,8 +216,7 @@ fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
     // Where a person decided first, that is the answer, and who cancels is told so.
     let (id, request) = detached(&world);
     assert_eq!(world.json(&["pending", "reject", &request]).0, 0);
-    let (status, told) = world.json(&["thread", "cancel", &id]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.not_running")), "{told}");
+    world.json_fails(&["thread", "cancel", &id], 4, "thread.not_running");
     assert_eq!(row(&world, &id)["thread_code"], "pending.rejected");
 }
 
@@ -247,16 +241,14 @@ fn a_detached_tool_whose_request_is_carried_out_runs_and_is_cancelled_where_that
             (&shown["thread_status"], &shown["data"]["report"]),
             (&json!("running"), &Value::Null)
         );
-        let (status, told) = world.json(&["thread", "wait", &id, "--timeout", "50ms"]);
-        assert_eq!((status, &told["code"]), (6, &json!("thread.still_runs")), "{told}");
+        world.json_fails(&["thread", "wait", &id, "--timeout", "50ms"], 6, "thread.still_runs");
         let (status, told) = world.json(&["thread", verb, &id]);
         assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
         let told = approve.wait_with_output().unwrap();
         let code = told.status.code();
         let told: Value = serde_json::from_slice(&told.stdout).unwrap();
         assert_eq!((code, &told["code"]), (Some(6), &json!("thread.cancelled")), "{told}");
-        let (status, waited) = world.json(&["thread", "wait", &id]);
-        assert_eq!((status, &waited["code"]), (6, &json!("thread.cancelled")), "{waited}");
+        world.json_fails(&["thread", "wait", &id], 6, "thread.cancelled");
         assert_eq!(row(&world, &id)["thread_code"], "thread.cancelled");
         assert_eq!(world.json(&["pending", "show", &request]).1["state"], "done");
     }

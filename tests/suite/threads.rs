@@ -73,8 +73,7 @@ pub fn transcript(world: &World, id: &str) -> PathBuf {
 }
 
 pub fn events(world: &World, id: &str, name: &str) -> Vec<Value> {
-    let (status, told) = world.json(&["thread", "show", id]);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(&["thread", "show", id]);
     // A detached one may not have begun.
     let all = told["data"]["events"].as_array().cloned().unwrap_or_default();
     all.into_iter().filter(|event| event["event"] == name).collect()
@@ -94,8 +93,7 @@ fn times_run(world: &World) -> usize {
 fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_tools_a_page_a_snippet_and_a_child() {
     let world = World::new();
     world.write("note.md", "About rye.\n");
-    let (status, told) = world.json(RESEARCH);
-    assert_eq!(status, 0, "{told}");
+    let told = world.json_ok(RESEARCH);
     let id = told["thread_id"].as_str().unwrap();
     for (key, want) in [
         ("status", json!("success")),
@@ -145,8 +143,7 @@ fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_tools_a_page_a_snippe
     assert_eq!(all[1]["parent"], all[0]["thread_id"]);
     for row in &all {
         assert_eq!(row["thread_status"], "completed");
-        let said = world.rye(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
     }
     let plain = world.rye(RESEARCH);
     assert!(plain.stdout.starts_with("{\"summary\":"), "{plain:?}");
@@ -265,8 +262,7 @@ fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
             let most = row["limits"][used].as_u64().unwrap_or(most);
             assert!(row["used"][used].as_u64().unwrap() <= most, "{used}: {row}");
         }
-        let said = world.rye(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
     }
 }
 
@@ -409,7 +405,7 @@ fn h05_verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_reco
     fs::write(&path, &good).unwrap();
     assert_eq!(verify(), 0);
     // A key that was replaced still counts, and one that was revoked does not.
-    assert_eq!(world.rye(&["keys", "rotate", "--yes"]).status, 0);
+    world.rye_ok(&["keys", "rotate", "--yes"]);
     assert_eq!(verify(), 0, "signed by the key before");
     assert_eq!(world.json(&["thread", "verify", "acme/go"]).1["code"], "thread.not_found");
 }
@@ -440,8 +436,7 @@ fn a_project_lowers_the_limits_of_threads_and_raises_none() {
 fn model_and_limits_are_of_threads_alone() {
     let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
     for more in [["--model", "general"], ["--limit", "turns=1"]] {
-        let said = world.rye(&[&["execute", "directive:acme/go"][..], &more].concat());
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+        world.rye_fails(&[&["execute", "directive:acme/go"][..], &more].concat(), 2, "cli.usage");
     }
     assert_eq!(fork(&world, &["--model", "general", "--limit", "turns=1"]).0, 0);
 }

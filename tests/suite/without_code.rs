@@ -15,8 +15,7 @@ fn it_has_neither_the_verb_of_snippets_nor_their_tools() {
     // As a word that no verb has, it names an item.
     let said = world.rye(&["code", "run", "a.js", "--json"]);
     assert!(said.status != 0 && !said.stdout.contains("code."), "{said:?}");
-    let said = world.rye(&["--code-worker", "67108864", "5", "--json"]);
-    assert_eq!((said.status, said.code().as_str()), (2, "cli.usage"), "{said:?}");
+    let said = world.rye_fails(&["--code-worker", "67108864", "5", "--json"], 2, "cli.usage");
     let mut client = Client::new(&world, &[]);
     for tool in ["rye_code", "rye_run_chain"] {
         let arguments = json!({"name": tool, "arguments": {"code": "1", "steps": []}});
@@ -36,8 +35,7 @@ fn it_refuses_a_saved_snippet_by_a_code_that_says_what_it_does_not_know() {
          // executor_id = \"rye/core/runtimes/code/snippet\"\n// ///\n1\n",
     );
     for args in [&["run", "acme/one"][..], &["run", "acme/one", "--dry-run"]] {
-        let (status, told) = world.json(args);
-        assert_eq!((status, &told["code"]), (5, &json!("chain.unknown_primitive")), "{told}");
+        let told = world.json_fails(args, 5, "chain.unknown_primitive");
         assert!(told["help"].as_str().unwrap().contains("feature `code`"), "{told}");
     }
 }
@@ -52,8 +50,7 @@ fn a_snippet_that_waits_is_shown_and_can_only_be_rejected() {
     assert_eq!(db.execute("UPDATE pending SET plan = x''", []).unwrap(), 1);
     let (status, told) = world.json(&["pending", "show", id]);
     assert_eq!((status, &told["state"]), (0, &json!("waiting")), "{told}");
-    let (status, told) = world.json(&["pending", "approve", id]);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.drifted")), "{told}");
+    let told = world.json_fails(&["pending", "approve", id], 4, "pending.drifted");
     assert!(told["error"].as_str().unwrap().contains("built without snippets"), "{told}");
     let (status, told) = world.json(&["pending", "reject", id]);
     assert_eq!((status, &told["state"]), (0, &json!("rejected")), "{told}");

@@ -50,15 +50,13 @@ pub(super) fn was_evil(world: &World) -> bool {
 
 #[track_caller]
 pub(super) fn data(world: &World, item: &str) -> Value {
-    let (status, said) = world.json(&["execute", item]);
-    assert_eq!(status, 0, "{said}");
+    let said = world.json_ok(&["execute", item]);
     said["data"].clone()
 }
 
 #[track_caller]
 pub(super) fn allow(world: &World, path: &Path) {
-    let said = world.rye(&["trust", "allow-interpreter", path.to_str().unwrap()]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["trust", "allow-interpreter", path.to_str().unwrap()]);
 }
 
 /// What a dry run says of paths that it passed over.
@@ -109,8 +107,7 @@ fn c03_a_venv_of_the_project_is_used_by_permission_alone() {
     let listed = world.rye(&["trust", "list"]).stdout;
     assert!(listed.contains(&path) && listed.contains("allowed"), "{listed}");
     assert!(world.rye(&["doctor"]).stdout.contains(&path));
-    let said = world.rye(&["trust", "disallow", ".venv/bin/python3"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["trust", "disallow", ".venv/bin/python3"]);
     assert_eq!(data(&world, WHICH), before, "a permission that was taken back counts");
 }
 
@@ -202,9 +199,9 @@ fn c03_programs_of_node_modules_are_used_by_permission_alone() {
     assert_eq!(world.run("tool:tsx"), (6, "plan.program_not_found".into()));
     let binary = world.project().join("node_modules/.bin/tsx");
     program(&binary, &evil(&world, Path::new("/bin/true")));
-    let said = world.rye(&["execute", "tool:tsx"]);
-    assert_eq!((said.code().as_str(), said.status), ("plan.program_not_found", 6), "{said:?}");
-    assert!(said.stderr.contains("rye trust allow-interpreter"), "{said:?}");
+    world
+        .rye_fails(&["execute", "tool:tsx"], 6, "plan.program_not_found")
+        .warns("rye trust allow-interpreter");
     assert_eq!(world.rye(&["why", "tool:tsx", "--json"]).code(), "plan.program_not_found");
     world.works("tool:back");
     assert!(!was_evil(&world), "it ran without permission");

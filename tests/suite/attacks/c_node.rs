@@ -142,7 +142,7 @@ fn c08_packages_are_loaded_from_a_folder_that_was_let_in() {
     let path = modules.display().to_string();
     let help = format!("rye trust allow-deps {path}");
     assert!(passed_over(&world, ITEMS[0]).iter().any(|p| p.2 == help));
-    assert_eq!(world.rye(&["trust", "allow-deps", "."]).status, 0);
+    world.rye_ok(&["trust", "allow-deps", "."]);
     let all = json!({"import": "mine", "require": "mine", "resolve": "mine"});
     for item in ITEMS {
         assert_eq!(data(&world, item), all, "{item}");
@@ -165,7 +165,7 @@ fn c08_packages_are_loaded_from_a_folder_that_was_let_in() {
     fs::remove_dir_all(&modules).unwrap();
     fs::rename(world.project().join("old"), &modules).unwrap();
     assert_eq!(data(&world, ITEMS[1]), all);
-    assert_eq!(world.rye(&["trust", "disallow", "node_modules"]).status, 0);
+    world.rye_ok(&["trust", "disallow", "node_modules"]);
     refuses_all(&world, "taken back");
 }
 
@@ -174,7 +174,7 @@ fn c08_a_package_may_not_lead_out_of_the_folder_that_was_let_in() {
     let world = world();
     let modules = world.project().join("node_modules");
     fs::create_dir_all(&modules).unwrap();
-    assert_eq!(world.rye(&["trust", "allow-deps", "node_modules"]).status, 0);
+    world.rye_ok(&["trust", "allow-deps", "node_modules"]);
     plant(&world.outside().join("far"), "evil");
     std::os::unix::fs::symlink(world.outside().join("far/planted"), modules.join("planted"))
         .unwrap();
@@ -189,11 +189,11 @@ fn a_users_tool_loads_no_packages_of_a_project() {
     }
     let modules = world.project().join("node_modules");
     plant(&modules, "the project's");
-    assert_eq!(world.rye(&["trust", "allow-deps", "node_modules"]).status, 0);
+    world.rye_ok(&["trust", "allow-deps", "node_modules"]);
     refuses_all(&world, "a tool of the user space");
     let own = world.home().join(".ai/node_modules");
     plant(&own, "mine");
-    assert_eq!(world.rye(&["trust", "allow-deps", own.to_str().unwrap()]).status, 0);
+    world.rye_ok(&["trust", "allow-deps", own.to_str().unwrap()]);
     for item in ITEMS {
         assert_eq!(data(&world, item)["require"], json!("mine"), "{item}");
     }

@@ -143,9 +143,7 @@ fn an_accepted_projects_env_file_gives_its_own_tools_what_they_declare() {
     assert_eq!(told.map(|event| &event["keys"]), Some(&json!(["ACME_URL"])), "{got}");
     assert!(!got["trace"].to_string().contains("$HOME/x"), "{got}");
     world.write(".env", "ACME_URL\n");
-    let said = world.rye(&["execute", "acme/ask"]);
-    assert_eq!((said.code().as_str(), said.status), ("plan.bad_env_file", 6), "{said:?}");
-    assert!(said.stderr.contains(".env:1"), "{said:?}");
+    world.rye_fails(&["execute", "acme/ask"], 6, "plan.bad_env_file").warns(".env:1");
     assert_eq!(data("acme/none"), "unset", "a file that nobody needs is not read");
 }
 
@@ -208,7 +206,7 @@ fn d12_a_projects_env_file_and_config_change_nothing_for_a_users_tool() {
 #[test]
 fn d02_nothing_of_a_project_that_is_not_accepted_is_interpreted() {
     let world = World::empty();
-    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
+    world.rye_ok(&["keys", "generate"]);
     world.signed_home(".ai/tools/acme/mine.sh", &asks("env", "ACME_URL"));
     // A fixture that another person accepted and signed, cloned here.
     let other = World::new();
@@ -225,7 +223,7 @@ fn d02_nothing_of_a_project_that_is_not_accepted_is_interpreted() {
     let (_, got) = world.json(&["execute", "acme/mine", "--dry-run"]);
     assert_eq!(got["plan"]["timeout_ms"], 30_000, "{got}");
     // Once it is accepted, its config counts, and must verify.
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    world.rye_ok(&["trust", "project"]);
     let said = world.rye(&["execute", "acme/mine", "--json"]);
     assert_eq!(said.code(), "verify.untrusted", "{said:?}");
 }

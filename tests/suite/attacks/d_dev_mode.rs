@@ -153,7 +153,7 @@ fn d06_what_dev_mode_never_lets_through() {
     let own = world.own_key();
     let (gone, late, narrow, thief) = (stranger(1), stranger(2), stranger(3), stranger(4));
     trust(&world, &gone, &[]);
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&gone)]).status, 0);
+    world.rye_ok(&["trust", "revoke", &fingerprint(&gone)]);
     trust(&world, &late, &["--not-after", "2020-01-01T00:00:00Z"]);
     trust(&world, &narrow, &["--items", "tool:other/*"]);
     let by = |key| signed_text(key, ITEM, "sh", AT, MARKER_SH);
@@ -187,7 +187,7 @@ fn d06_what_dev_mode_never_lets_through() {
     }
     // A key that is revoked without ever having been trusted.
     world.write(FILE, by(&thief));
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&thief)]).status, 0);
+    world.rye_ok(&["trust", "revoke", &fingerprint(&thief)]);
     assert_eq!(dev(&world, &["execute", ITEM, "--json"]).code(), "verify.revoked");
     world.write(FILE, good);
     world.works(ITEM);
@@ -356,7 +356,7 @@ fn d08_a_project_that_is_not_accepted_is_not_worked_in() {
         let code = if code == "verify.untrusted" { "verify.project_not_accepted" } else { code };
         refused(&world, ITEM, code, code);
     }
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    world.rye_ok(&["trust", "project"]);
     for (text, code) in downgradable(&own) {
         world.write(FILE, text);
         warned(&world, ITEM, &[code], code);
@@ -430,7 +430,7 @@ fn every_verb_that_shows_what_was_let_through_says_so() {
     let world = World::new();
     world.signed(".ai/knowledge/acme/note.md", NOTE);
     let item = "knowledge:acme/note";
-    assert_eq!(world.rye(&["fetch", item]).status, 0);
+    world.rye_ok(&["fetch", item]);
     world.write(".ai/knowledge/acme/note.md", NOTE);
     for verb in ["fetch", "show", "verify", "execute"] {
         let said = dev(&world, &[verb, item]);

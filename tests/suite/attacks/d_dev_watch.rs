@@ -142,7 +142,7 @@ fn d09_what_the_merge_driver_writes_is_not_signed_without_a_key_press() {
         git add -A; git commit -qnm ours; echo done"
     ));
     assert_eq!(said.trim(), "done", "{said}");
-    assert_eq!(world.rye(&["sign", SAY]).status, 0);
+    world.rye_ok(&["sign", SAY]);
     world.shell("git commit -qnam signed");
     world.works(SAY);
     let mut dev = session(&world, &[]);

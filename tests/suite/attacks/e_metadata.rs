@@ -28,8 +28,7 @@ fn e08_a_chain_has_an_end_and_comes_to_it() {
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
     let stops = |item: &str, code: &str, want: Value| {
         for more in [&[][..], &["--dry-run"]] {
-            let (status, got) = world.json(&[&["execute", item], more].concat());
-            assert_eq!((status, &got["code"]), (5, &json!(code)), "{item}: {got}");
+            let got = world.json_fails(&[&["execute", item], more].concat(), 5, code);
             assert_eq!((&got["status"], &got["chain"]), (&json!("error"), &want), "{item}: {got}");
         }
         world.refused(item, code, 5);

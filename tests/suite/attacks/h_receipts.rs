@@ -18,8 +18,7 @@ fn world() -> (World, PathBuf) {
     let world = World::new();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     let path = world.outside().join("receipt.json");
-    let said = world.rye(&["execute", "acme/mark", "--receipt", path.to_str().unwrap()]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["execute", "acme/mark", "--receipt", path.to_str().unwrap()]);
     (world, path)
 }
 
@@ -281,8 +280,7 @@ fn h06_a_receipt_is_of_its_own_plan_and_run_alone() {
     let (world, path) = world();
     let plan = |params: &[&str], name: &str| {
         let file = world.outside().join(name).display().to_string();
-        let said = world.rye(&[&["plan", "acme/mark", "--out", &file], params].concat());
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&[&["plan", "acme/mark", "--out", &file], params].concat());
         file
     };
     let (own, other) = (plan(&[], "own.json"), plan(&["-i", "a=1"], "other.json"));
@@ -295,7 +293,7 @@ fn h06_a_receipt_is_of_its_own_plan_and_run_alone() {
     // A second run by the same plan has another receipt.
     let second = world.outside().join("second.json");
     let args = ["execute", "--plan", &own, "--receipt", second.to_str().unwrap()];
-    assert_eq!(world.rye(&args).status, 0);
+    world.rye_ok(&args);
     assert_eq!(verify(&world, &second, &["--plan", &own]).status, 0);
     let said = verify(&world, &second, &["--plan", &own, "--run", &run]);
     assert_eq!((said.code().as_str(), said.status), ("receipt.other_run", 4), "{said:?}");
@@ -324,25 +322,21 @@ fn h06_a_receipt_of_somebody_else_counts_once_you_trust_their_key_and_not_after_
         assert_eq!((said.status, said.code().as_str()), want, "{scope:?}: {said:?}");
         assert!(!good || said.json()["owner"] == "ci", "{said:?}");
     }
-    assert_eq!(reader.rye(&["trust", "revoke", &fingerprint(&key)]).status, 0);
+    reader.rye_ok(&["trust", "revoke", &fingerprint(&key)]);
     refused(&reader, &here, &text, "receipt.revoked", "revoked");
     // Your own, too; and a revoked key writes no more receipts. A policy that it signed would count
     // no more either.
     fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
     assert_eq!(verify(&world, &path, &[]).status, 0);
     let late = world.outside().join("late.json");
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&key), "--yes"]).status, 0);
+    world.rye_ok(&["trust", "revoke", &fingerprint(&key), "--yes"]);
     refused(&world, &path, &text, "receipt.revoked", "the own key revoked");
     fs::remove_file(world.project().join("marker")).unwrap();
-    let said = world.rye(&[
-        "execute",
-        "rye/bash",
-        "-i",
-        "command=: > marker",
-        "--receipt",
-        late.to_str().unwrap(),
-    ]);
-    assert_eq!((said.code().as_str(), said.status), ("receipt.revoked", 4), "{said:?}");
+    world.rye_fails(
+        &["execute", "rye/bash", "-i", "command=: > marker", "--receipt", late.to_str().unwrap()],
+        4,
+        "receipt.revoked",
+    );
     assert!(!late.exists() && !world.project().join("marker").exists(), "it ran");
 }
 

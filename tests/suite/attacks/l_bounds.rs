@@ -54,8 +54,11 @@ fn l05_a_schema_that_doubles_with_each_step_is_refused_in_time() {
     for schema in [doubling(40), knot, json!({"allOf": [{"$ref": "#"}]})] {
         let start = Instant::now();
         signed_by_hand(&world, "many", &tool(&schema));
-        let said = world.rye(&["execute", "tool:acme/many", "--timeout", "1", "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("parse.limit", 5), "{said:?}");
+        world.rye_fails(
+            &["execute", "tool:acme/many", "--timeout", "1", "--json"],
+            5,
+            "parse.limit",
+        );
         world.write(".ai/tools/acme/many.yaml", tool(&schema));
         let said = world.rye(&["sign", "tool:acme/many", "--json"]);
         assert!(said.stdout.contains("parse.limit") && said.status != 0, "{said:?}");

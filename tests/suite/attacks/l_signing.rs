@@ -30,8 +30,7 @@ fn l02_nothing_about_keys_is_signed_as_an_item_by_any_door() {
     let here = world.write(&trusted(&mallory), &text);
     let item = format!("config:keys/trusted/{}", fingerprint(&mallory));
     let is_refused = |args: &[&str], code: &str, status: i32| {
-        let said = world.rye(args);
-        assert_eq!((said.code().as_str(), said.status), (code, status), "{args:?}: {said:?}");
+        world.rye_fails(args, status, code);
     };
     for more in [&[][..], &["--check"], &["--yes"], &["--space", "project"]] {
         is_refused(&[&["sign", &item], more].concat(), "resolve.proposal", 3);
@@ -62,8 +61,7 @@ fn l03_the_clones_copy_of_your_tool_is_not_signed_in_its_place() {
     let theirs = world.write(MARK_FILE, MARKER_SH.replace("Leaves", "Leaves their"));
     let before = world.snapshot();
     for name in ["acme/mark", MARK] {
-        let (status, said) = world.json(&["sign", name]);
-        assert_eq!((status, &said["code"]), (3, &json!("resolve.ambiguous_space")), "{said}");
+        let said = world.json_fails(&["sign", name], 3, "resolve.ambiguous_space");
         assert_eq!(said["refs"], Value::Null, "{said}");
         assert_eq!(
             said["data"]["refs"],
@@ -73,8 +71,7 @@ fn l03_the_clones_copy_of_your_tool_is_not_signed_in_its_place() {
     assert!(world.snapshot() == before, "something was written");
     // Each is signed by its name, and the row says which it was.
     let bytes = fs::read(&theirs).unwrap();
-    let said = world.rye(&["sign", &format!("{MARK}@user")]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["sign", &format!("{MARK}@user")]);
     assert!(said.stdout.starts_with(&format!("signed  {MARK}  user  sha256 ")), "{said:?}");
     assert_eq!(fs::read(&theirs).unwrap(), bytes);
     let bytes = fs::read(&mine).unwrap();
@@ -88,7 +85,7 @@ fn l03_the_clones_copy_of_your_tool_is_not_signed_in_its_place() {
 /// A clone that nobody accepted, and the key of whoever looks at it.
 fn clone() -> World {
     let world = World::empty();
-    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
+    world.rye_ok(&["keys", "generate"]);
     world.write(MARK_FILE, MARKER_SH);
     put(&world, &stranger(1), ".ai/tools/acme/other.sh", MARKER_SH);
     world
@@ -126,7 +123,7 @@ fn l03_a_project_that_is_not_accepted_is_shown_before_it_is_signed_into() {
 /// A clone that nobody accepted, with an unsigned tool that lists files.
 fn clone_of_a_package() -> World {
     let world = World::empty();
-    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
+    world.rye_ok(&["keys", "generate"]);
     package(&world);
     world
 }
@@ -202,12 +199,7 @@ fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
     let world = clone();
     let before = world.snapshot();
     for args in [&["init"][..], &["init", "--yes"], &["init", "--json"]] {
-        let said = world.rye(args);
-        assert_eq!(
-            (said.code().as_str(), said.status),
-            ("verify.project_not_accepted", 4),
-            "{said:?}"
-        );
+        world.rye_fails(args, 4, "verify.project_not_accepted");
     }
     let said = world.rye_at_a_terminal("n\n", &["init"]);
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
@@ -217,7 +209,7 @@ fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
     assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(world.run("tool:acme/other").1, "verify.untrusted");
     // In one that is accepted, and in an empty folder, it is one step.
-    assert_eq!(world.rye(&["init"]).status, 0);
+    world.rye_ok(&["init"]);
     assert_eq!(World::empty().rye(&["init"]).status, 0);
 }
 
@@ -225,7 +217,7 @@ fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
 fn l03_the_digest_that_is_confirmed_is_the_one_that_is_signed() {
     let world = World::new();
     package(&world);
-    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    world.rye_ok(&["sign", COUNT]);
     counts(&world);
     let file = ".ai/tools/acme/words/count.py";
     let module = ".ai/tools/acme/words/lib/words.py";
@@ -271,28 +263,25 @@ fn l03_all_takes_what_is_yours_or_unsigned_and_names_what_others_signed() {
         assert_eq!(row(&said, "tool:acme/theirs")["signer"]["owner"], "bob", "{said}");
         assert_eq!(row(&said, "tool:acme/damaged")["why"], "unclear", "{said}");
     }
-    let said = world.rye(&["sign", "--all"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["sign", "--all"]);
     let named = "passed over  1 item that others signed and that is as signed";
     assert!(said.stdout.contains(named), "{said:?}");
     assert!(said.stdout.contains("2 signed, 0 up to date, 2 passed over, 0 failed"), "{said:?}");
     assert_eq!(fs::read(&theirs).unwrap(), bytes);
     assert_eq!(fs::read_to_string(&damaged_file).unwrap(), damaged);
     // What your key before this one signed is yours, unless you revoked it.
-    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+    world.rye_ok(&["keys", "rotate"]);
     let (_, said) = world.json(&["sign", "--all", "--check"]);
     assert_eq!(row(&said, MARK)["status"], "would_sign", "{said}");
     // By its name it is signed, and it is said in whose place.
-    let said = world.rye(&["sign", "acme/theirs"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    assert!(said.stdout.contains("in the place of the signature of `bob`"), "{said:?}");
+    world.rye_ok(&["sign", "acme/theirs"]).shows("in the place of the signature of `bob`");
     // With the rest it is signed where its signature does not count, and was asked for.
     fs::write(&theirs, &bytes).unwrap();
     let (status, said) = world.json(&["sign", "--all", "--others"]);
     assert_eq!(row(&said, "tool:acme/theirs")["status"], "passed_over", "{said}");
     assert_eq!((status, &said["passed_over"]), (0, &json!(1)), "{said}");
     assert_eq!(fs::read(&theirs).unwrap(), bytes, "bob's signature is good");
-    assert_eq!(world.rye(&["trust", "remove", &fingerprint(&bob)]).status, 0);
+    world.rye_ok(&["trust", "remove", &fingerprint(&bob)]);
     let (status, said) = world.json(&["sign", "--all", "--others"]);
     assert_eq!(row(&said, "tool:acme/theirs")["status"], "signed", "{said}");
     assert_eq!((status, &said["passed_over"]), (0, &json!(0)), "{said}");
@@ -313,8 +302,7 @@ fn what_others_signed_and_was_changed_since_is_named_with_the_command_that_signs
         world.write(&file, [&world.read(&file)[..], b"# mine\n"].concat());
     }
     let before = world.read(".ai/tools/acme/three.sh");
-    let said = world.rye(&["sign", "."]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["sign", "."]);
     for part in [
         "passed over  tool:acme/one  changed since `bob` ",
         "passed over  2 items that others signed and that are as signed\n",
@@ -340,13 +328,13 @@ fn l03_what_a_revoked_key_of_yours_signed_is_not_signed_again_with_the_rest() {
     let world = World::new();
     world.signed(MARK_FILE, MARKER_SH);
     let old = fingerprint(&world.own_key());
-    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
-    assert_eq!(world.rye(&["trust", "revoke", &old]).status, 0);
+    world.rye_ok(&["keys", "rotate"]);
+    world.rye_ok(&["trust", "revoke", &old]);
     let bytes = world.read(MARK_FILE);
     let (_, said) = world.json(&["sign", "--all"]);
     assert_eq!(row(&said, MARK)["status"], "passed_over", "{said}");
     assert!(world.read(MARK_FILE) == bytes, "a thief may have signed it");
-    assert_eq!(world.rye(&["sign", MARK]).status, 0);
+    world.rye_ok(&["sign", MARK]);
     world.works(MARK);
 }
 
@@ -370,7 +358,7 @@ fn l03_what_dev_holds_back_is_not_signed_by_all() {
     let said = world.rye(&["sign", "--all"]);
     assert!(said.stdout.contains("held back by `rye dev`"), "{said:?}");
     // By its name it is signed, and then it is yours like any other.
-    assert_eq!(world.rye(&["sign", fresh]).status, 0);
+    world.rye_ok(&["sign", fresh]);
     crate::dev::edit(&world, file, "fresh", "later");
     let said = world.rye(&["sign", "--all", "--json"]).json();
     assert_eq!(row(&said, fresh)["status"], "signed", "{said}");
@@ -380,14 +368,13 @@ fn l03_what_dev_holds_back_is_not_signed_by_all() {
 fn l03_a_diff_shows_the_lines_of_changed_and_planted_files() {
     let world = World::new();
     package(&world);
-    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    world.rye_ok(&["sign", COUNT]);
     counts(&world);
     let folder = ".ai/tools/acme/words/lib";
     world.write(&format!("{folder}/words.py"), "def count(text, stop):\n    return evil(text)\n");
     world.write(&format!("{folder}/planted.py"), "import planted\n");
     fs::remove_file(world.project().join(folder).join("deep/more.py")).unwrap();
-    let said = world.rye(&["diff", COUNT, "--color", "never"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&["diff", COUNT, "--color", "never"]);
     for line in [
         "-    return len([w for w in text.split() if w not in stop])",
         "+    return evil(text)",
@@ -426,7 +413,7 @@ fn l03_a_diff_shows_the_lines_of_changed_and_planted_files() {
 fn l03_a_diff_is_made_of_kept_files_that_are_what_was_verified() {
     let world = World::new();
     package(&world);
-    assert_eq!(world.rye(&["sign", COUNT]).status, 0);
+    world.rye_ok(&["sign", COUNT]);
     counts(&world);
     let module = ".ai/tools/acme/words/lib/words.py";
     let was = sha256(&world.read(module));

@@ -53,8 +53,7 @@ impl Pair {
         drop(self.user.rye(&["trust", "remove", &name]));
         let items: Vec<_> = items.iter().flat_map(|item| ["--items", item]).collect();
         let args = ["trust", "add", "../acme.pem", "--owner", "acme"];
-        let said = self.user.rye(&[&args[..], &items].concat());
-        assert_eq!(said.status, 0, "{said:?}");
+        self.user.rye_ok(&[&args[..], &items].concat());
     }
 
     /// Packs what the publisher has and gives the file.
@@ -62,16 +61,14 @@ impl Pair {
     fn packed(&self, version: &str) -> String {
         let file = self.user.outside().join(format!("{version}.tar.zst")).display().to_string();
         let args = ["bundle", "pack", "acme-words", "tool:acme/**", "--version", version];
-        let said = self.publisher.rye(&[&args[..], &["--output", &file]].concat());
-        assert_eq!(said.status, 0, "{said:?}");
+        self.publisher.rye_ok(&[&args[..], &["--output", &file]].concat());
         file
     }
 
     #[track_caller]
     fn installed(&self, version: &str) -> String {
         let file = self.packed(version);
-        let said = self.user.rye(&["bundle", "install", &file]);
-        assert_eq!(said.status, 0, "{said:?}");
+        self.user.rye_ok(&["bundle", "install", &file]);
         file
     }
 
@@ -98,8 +95,7 @@ impl Pair {
     #[track_caller]
     fn refused(&self, file: &str, code: &str) -> Value {
         for verb in ["verify", "install"] {
-            let said = self.user.rye(&["bundle", verb, file, "--json"]);
-            assert_eq!((said.code().as_str(), said.status), (code, 4), "{verb}: {said:?}");
+            self.user.rye_fails(&["bundle", verb, file, "--json"], 4, code);
         }
         assert_eq!(self.lies(), Vec::<String>::new());
         self.user.rye(&["bundle", "verify", file, "--json"]).json()
@@ -171,7 +167,7 @@ fn a_bundle_is_packed_verified_installed_run_and_removed() {
     let row = &said["bundles"][0];
     assert_eq!((&row["name"], &row["version"]), (&json!("acme-words"), &json!("1.0.0")), "{said}");
     assert_eq!((&row["changed"], &row["owner"]), (&json!([]), &json!("acme")), "{said}");
-    assert_eq!(pair.user.rye(&["bundle", "verify", "acme-words"]).status, 0);
+    pair.user.rye_ok(&["bundle", "verify", "acme-words"]);
     // It cannot be signed where it lies, and a project's own tool is nearer.
     let said = pair.user.rye(&["sign", "acme/words/count", "--json"]);
     assert_eq!(said.status, 4, "{said:?}");
@@ -180,8 +176,7 @@ fn a_bundle_is_packed_verified_installed_run_and_removed() {
     assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
     assert_eq!((pair.counts().1.as_str(), pair.lies().len()), ("resolve.not_found", 0));
     for verb in ["remove", "verify"] {
-        let said = pair.user.rye(&["bundle", verb, "acme-words"]);
-        assert_eq!((said.code().as_str(), said.status), ("bundle.not_found", 3), "{said:?}");
+        pair.user.rye_fails(&["bundle", verb, "acme-words"], 3, "bundle.not_found");
     }
 }
 
@@ -212,8 +207,8 @@ fn what_is_changed_after_it_was_installed_is_refused_and_kept_when_it_is_removed
         assert_eq!(pair.counts(), (4, code.into()));
     }
     fs::write(place.join("extra.py"), "print('mine')\n").unwrap();
-    let said = pair.user.rye(&["bundle", "verify", "acme-words", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("bundle.changed", 4), "{said:?}");
+    let said =
+        pair.user.rye_fails(&["bundle", "verify", "acme-words", "--json"], 4, "bundle.changed");
     assert_eq!(said.json()["data"]["findings"].as_array().unwrap().len(), 3, "{said:?}");
     let (status, said) = pair.user.json(&["bundle", "remove", "acme-words"]);
     let kept: Vec<_> =
@@ -222,7 +217,7 @@ fn what_is_changed_after_it_was_installed_is_refused_and_kept_when_it_is_removed
     assert!(kept.iter().any(|path| fs::read_to_string(path).unwrap().starts_with(&text)));
     assert_eq!(pair.counts().1, "resolve.not_found");
     // Another one takes its place as if it had never been.
-    assert_eq!(pair.user.rye(&["bundle", "install", &file]).status, 0);
+    pair.user.rye_ok(&["bundle", "install", &file]);
     assert_eq!(pair.counts(), (0, String::new()));
 }
 
@@ -232,20 +227,19 @@ fn a_newer_version_takes_the_place_and_an_older_one_or_another_publisher_does_no
     let old = pair.installed("1.0.0");
     let text = "def count(text):\n    return 7\n";
     pair.publisher.write(".ai/tools/acme/words/lib/words.py", text);
-    assert_eq!(pair.publisher.rye(&["sign", "acme/words/count"]).status, 0);
+    pair.publisher.rye_ok(&["sign", "acme/words/count"]);
     pair.installed("1.1.0");
     let said = pair.user.rye(&["execute", "acme/words/count", "-i", "text=x"]);
     assert_eq!(said.stdout.trim(), "7", "{said:?}");
     assert_eq!(pair.lies(), ["acme-words"], "nothing is left of the old one");
-    let said = pair.user.rye(&["bundle", "install", &old]);
-    assert_eq!((said.code().as_str(), said.status), ("bundle.installed", 4), "{said:?}");
+    pair.user.rye_fails(&["bundle", "install", &old], 4, "bundle.installed");
     // Somebody else, trusted for the same items.
     let other = Pair::new();
     let file = other.packed("2.0.0");
     let key = fingerprint(&other.publisher.own_key());
     let pem = other.user.outside().join("acme.pem").display().to_string();
     let add = ["trust", "add", &pem, "--owner", "other", "--items", "tool:acme/**"];
-    assert_eq!(pair.user.rye(&add).status, 0);
+    pair.user.rye_ok(&add);
     let said = pair.user.rye(&["bundle", "install", &file]);
     assert_eq!(
         (said.code().as_str(), said.stderr.contains(&key)),
@@ -263,7 +257,7 @@ fn the_scope_of_the_publisher_s_key_and_its_revocation_hold_for_a_bundle() {
     let key = fingerprint(&pair.publisher.own_key());
     pair.trusts(&["tool:acme/other/*", "knowledge:acme/**"]);
     pair.refused(&file, "bundle.untrusted");
-    assert_eq!(pair.user.rye(&["trust", "remove", &key]).status, 0);
+    pair.user.rye_ok(&["trust", "remove", &key]);
     pair.refused(&file, "bundle.untrusted");
     pair.trusts(&["tool:acme/**"]);
     assert_eq!(
@@ -276,11 +270,11 @@ fn the_scope_of_the_publisher_s_key_and_its_revocation_hold_for_a_bundle() {
     assert_eq!(pair.counts(), (4, "verify.out_of_scope".into()));
     pair.trusts(&["tool:acme/**"]);
     assert_eq!(pair.counts(), (0, String::new()));
-    assert_eq!(pair.user.rye(&["trust", "revoke", &key, "--yes"]).status, 0);
+    pair.user.rye_ok(&["trust", "revoke", &key, "--yes"]);
     assert_eq!(pair.counts(), (4, "verify.revoked".into()));
     let said = pair.user.rye(&["bundle", "verify", "acme-words"]);
     assert_eq!(said.code(), "bundle.untrusted", "{said:?}");
-    assert_eq!(pair.user.rye(&["bundle", "remove", "acme-words"]).status, 0);
+    pair.user.rye_ok(&["bundle", "remove", "acme-words"]);
 }
 
 #[test]
@@ -289,9 +283,8 @@ fn two_bundles_with_one_id_are_refused_and_neither_answers_if_they_lie_there() {
     let file = pair.installed("1.0.0");
     let twin = pair.user.outside().join("twin.tar.zst").display().to_string();
     let args = ["bundle", "pack", "twin", "tool:acme/**", "--version", "1.0.0", "-o", &twin];
-    assert_eq!(pair.publisher.rye(&args).status, 0);
-    let said = pair.user.rye(&["bundle", "install", &twin, "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("bundle.clash", 4), "{said:?}");
+    pair.publisher.rye_ok(&args);
+    let said = pair.user.rye_fails(&["bundle", "install", &twin, "--json"], 4, "bundle.clash");
     assert_eq!(said.json()["place"]["space"], "system:acme-words", "{said:?}");
     assert_eq!(pair.lies(), ["acme-words"]);
     // By hand, past every check.
@@ -316,7 +309,7 @@ fn of_two_bundles_with_one_id_that_are_installed_at_once_one_is_there_afterwards
     let file = pair.packed("1.0.0");
     let twin = pair.user.outside().join("twin.tar.zst").display().to_string();
     let args = ["bundle", "pack", "twin", "tool:acme/**", "--version", "1.0.0", "-o", &twin];
-    assert_eq!(pair.publisher.rye(&args).status, 0);
+    pair.publisher.rye_ok(&args);
     for round in 0..3 {
         let install = |file: &str| pair.user.rye(&["bundle", "install", file]).code();
         let codes: Vec<String> = std::thread::scope(|scope| {
@@ -327,7 +320,7 @@ fn of_two_bundles_with_one_id_that_are_installed_at_once_one_is_there_afterwards
         assert_eq!(pair.lies().len(), 1, "round {round}: {codes:?}");
         assert_eq!(codes.iter().filter(|code| *code == "bundle.clash").count(), 3, "{codes:?}");
         assert_eq!(pair.counts(), (0, String::new()));
-        assert_eq!(pair.user.rye(&["bundle", "remove", &pair.lies()[0]]).status, 0);
+        pair.user.rye_ok(&["bundle", "remove", &pair.lies()[0]]);
     }
 }
 
@@ -338,7 +331,7 @@ fn no_other_change_waits_while_a_person_is_asked_about_a_bundle() {
     pair.publisher.signed(".ai/tools/acme/other.sh", crate::world::MARKER_SH);
     let other = pair.user.outside().join("other.tar.zst").display().to_string();
     let args = ["bundle", "pack", "acme-other", "acme/other", "--version", "1.0.0", "-o", &other];
-    assert_eq!(pair.publisher.rye(&args).status, 0);
+    pair.publisher.rye_ok(&args);
     let mut command = at_terminal(&pair.user, &["bundle", "install", &file]);
     command.env("RYE_RUN_ID", "run-of-a-test");
     let mut asked = Dev::of(command);
@@ -373,8 +366,7 @@ fn a_hook_that_lies_in_a_bundle_is_never_asked() {
     pair.user.signed_home(".ai/tools/hooks/deny.yaml", deny);
     assert_eq!(pair.counts(), (4, "hook.denied".into()));
     let args = ["bundle", "pack", "hooks", "tool:hooks/**", "--version", "1.0.0"];
-    let said = pair.publisher.rye(&args);
-    assert_eq!((said.code().as_str(), said.status), ("bundle.content", 4), "{said:?}");
+    pair.publisher.rye_fails(&args, 4, "bundle.content");
 }
 
 #[test]
@@ -391,10 +383,9 @@ fn only_what_runs_here_is_packed_and_nothing_is_written_over() {
     assert_eq!(pack(&["-o", "other.tar.zst"]), ("verify.dependency".into(), 4));
     assert!(!pair.publisher.project().join("other.tar.zst").exists());
     assert_eq!(pack(&["-o", "none/other.tar.zst"]).0, "verify.dependency");
-    assert_eq!(pair.publisher.rye(&["sign", "acme/words/count"]).status, 0);
+    pair.publisher.rye_ok(&["sign", "acme/words/count"]);
     assert_eq!(pack(&["-o", "none/other.tar.zst"]), ("bundle.io".into(), 6));
-    let said = pair.user.rye(&["bundle", "install", "none.tar.zst"]);
-    assert_eq!((said.code().as_str(), said.status), ("bundle.io", 6), "{said:?}");
+    pair.user.rye_fails(&["bundle", "install", "none.tar.zst"], 6, "bundle.io");
 }
 
 #[test]
@@ -402,7 +393,7 @@ fn a_kill_in_the_middle_leaves_the_old_bundle_or_the_new_one() {
     let pair = Pair::new();
     let old = pair.installed("1.0.0");
     pair.publisher.write(".ai/tools/acme/words/lib/words.py", "def count(text):\n    return 7\n");
-    assert_eq!(pair.publisher.rye(&["sign", "acme/words/count"]).status, 0);
+    pair.publisher.rye_ok(&["sign", "acme/words/count"]);
     let new = pair.packed("1.1.0");
     let mut seen = [0, 0];
     for after in 0..16 {
@@ -416,8 +407,8 @@ fn a_kill_in_the_middle_leaves_the_old_bundle_or_the_new_one() {
         let said = pair.user.rye(&["bundle", "verify", "acme-words"]);
         assert_eq!(said.status, 0, "after {after}: {said:?}");
         // The next change tidies up.
-        assert_eq!(pair.user.rye(&["bundle", "remove", "acme-words"]).status, 0);
-        assert_eq!(pair.user.rye(&["bundle", "install", &old]).status, 0);
+        pair.user.rye_ok(&["bundle", "remove", "acme-words"]);
+        pair.user.rye_ok(&["bundle", "install", &old]);
         assert_eq!(pair.lies(), ["acme-words"], "after {after}");
     }
     assert!(seen[0] > 0, "{seen:?}");
@@ -438,8 +429,7 @@ fn what_is_no_bundle_s_folder_joins_no_space_and_is_told() {
     fs::remove_file(bundles.join("acme-words/receipt.json")).unwrap();
     let (_, said) = pair.user.json(&["bundle", "list"]);
     assert!(said["bundles"][0]["unusable"].as_str().unwrap().contains("no receipt"), "{said}");
-    let said = pair.user.rye(&["bundle", "remove", "acme-words"]);
-    assert_eq!((said.code().as_str(), said.status), ("bundle.changed", 4), "{said:?}");
+    pair.user.rye_fails(&["bundle", "remove", "acme-words"], 4, "bundle.changed");
     // A receipt that leads elsewhere removes nothing.
     let mine = pair.user.home().join(".ai/mine.txt");
     fs::write(&mine, "mine").unwrap();
@@ -457,7 +447,7 @@ fn what_is_no_bundle_s_folder_joins_no_space_and_is_told() {
     let moved = pair.user.outside().join("words");
     fs::rename(&words, &moved).unwrap();
     symlink(&moved, &words).unwrap();
-    assert_eq!(pair.user.rye(&["bundle", "remove", "acme-words"]).status, 0);
+    pair.user.rye_ok(&["bundle", "remove", "acme-words"]);
     assert!(moved.join("count.py").exists() && moved.join("lib/words.py").exists());
     assert_eq!(fs::metadata(&bundles).unwrap().permissions().mode() & 0o777, 0o700);
 }

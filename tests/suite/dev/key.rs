@@ -61,8 +61,7 @@ fn there_is_one_dev_key_a_project_and_it_is_private_and_lives_twelve_hours() {
     // One that others can read is not used.
     let path = keys[0].path();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let said = world.rye(&["dev", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("key.permissions", 4), "{said:?}");
+    world.rye_fails(&["dev", "--json"], 4, "key.permissions");
 }
 
 #[test]
@@ -73,13 +72,12 @@ fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
     dev.about("signed", SAY);
     world.works(SAY);
     for args in [&["verify", SAY][..], &["verify", "--all"], &["verify", "tool:acme/*"]] {
-        assert_eq!(world.rye(args).status, 0, "{args:?}");
-        let said = world.rye(&[args, &["--ci"]].concat());
-        assert_eq!((said.code().as_str(), said.status), ("verify.dev_signature", 4), "{said:?}");
-        assert!(said.stderr.contains("run `rye sign tool:acme/say`"), "{said:?}");
+        world.rye_ok(args);
+        world
+            .rye_fails(&[args, &["--ci"]].concat(), 4, "verify.dev_signature")
+            .warns("run `rye sign tool:acme/say`");
     }
-    let locked = world.rye(&["lock", SAY]);
-    assert_eq!((locked.code().as_str(), locked.status), ("verify.dev_signature", 4), "{locked:?}");
+    world.rye_fails(&["lock", SAY], 4, "verify.dev_signature");
     let picture = world.rye(&["graph", SAY]).stdout;
     assert!(
         picture.starts_with("tool:acme/say") && picture.contains("~ signed with the dev key"),
@@ -90,9 +88,9 @@ fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
     let found = (status, &staged["findings"][0]["code"], &staged["findings"][0]["refused"]);
     assert_eq!(found, (4, &"verify.dev_signature".into(), &true.into()), "{staged}");
     // The work is done: your own key takes over.
-    assert_eq!(world.rye(&["sign", "--all"]).status, 0);
+    world.rye_ok(&["sign", "--all"]);
     assert_eq!(signer(&world, SAY_FILE), fingerprint(&world.own_key()));
-    assert_eq!(world.rye(&["verify", "--ci"]).status, 0);
+    world.rye_ok(&["verify", "--ci"]);
 }
 
 #[test]
@@ -101,13 +99,11 @@ fn a_dev_key_whose_time_is_over_is_refused() {
     let key = stranger(9);
     dev_signed(&world, &key);
     record(&world, &key, &world.project(), &seconds_from_now(-1), &world.own_key());
-    let said = world.rye(&["execute", SAY, "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.expired", 4), "{said:?}");
+    let said = world.rye_fails(&["execute", SAY, "--json"], 4, "verify.expired");
     let help = said.json()["help"].as_str().unwrap().to_owned();
     assert!(help.contains("`rye dev`") && help.contains("`rye sign tool:acme/say`"), "{help}");
     // For machines and for a commit it is what it always was, a dev key's.
-    let said = world.rye(&["verify", SAY, "--ci"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.dev_signature", 4), "{said:?}");
+    world.rye_fails(&["verify", SAY, "--ci"], 4, "verify.dev_signature");
     world.shell("git init -q -b main && git add -A");
     let (status, staged) = world.json(&["git", "check"]);
     assert_eq!((status, &staged["findings"][0]["refused"]), (4, &true.into()), "{staged}");
@@ -190,7 +186,7 @@ fn another_dev_key_signs_nothing_that_changed_or_was_revoked() {
     assert_ne!(second, first);
     drop(dev);
     // Revoked: what it signed is refused, also by the next session.
-    assert_eq!(world.rye(&["trust", "revoke", &second]).status, 0);
+    world.rye_ok(&["trust", "revoke", &second]);
     let mut dev = Dev::start(&world, &[]);
     dev.about("waits", SAY);
     reword(&world, SAY_FILE, "the end");
@@ -206,11 +202,10 @@ fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     dev_signed(&world, &key);
     let config = ".ai/config/acme/x.yaml";
     put(&world, &key, config, "a: 1\n");
-    let said = world.rye(&["verify", "config:acme/x"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+    let said = world.rye_fails(&["verify", "config:acme/x"], 4, "verify.out_of_scope");
     let help = format!("`rye trust show {}`", fingerprint(&key));
     assert!(said.stderr.contains(&help), "{said:?}");
-    assert_eq!(world.rye(&["trust", "show", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "show", &fingerprint(&key)]);
     put_home(&world, &key, ".ai/tools/acme/home.sh", &says("x"));
     world.refused("tool:acme/home", "verify.out_of_scope", 4);
     // Another project, accepted as well.
@@ -243,8 +238,7 @@ fn a_dev_key_is_listed_and_shown_without_its_secret() {
     let own = fingerprint(&world.own_key());
     assert_eq!(world.json(&["trust", "show", &own]).1["state"], "own key");
     for args in [&["keys", "list"][..], &["trust", "list"], &["trust", "show", key]] {
-        let said = world.rye(args);
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_ok(args);
         let line = said.stdout.lines().find(|line| line.starts_with(key)).unwrap_or_default();
         assert!(line.contains(&project) && line.contains(until.as_str().unwrap()), "{said:?}");
         assert!(!said.stdout.contains("PRIVATE"), "{said:?}");
@@ -255,9 +249,8 @@ fn a_dev_key_is_listed_and_shown_without_its_secret() {
     assert!(!world.rye(&["trust", "list"]).stdout.contains(key));
     assert_eq!(world.json(&["trust", "show", key]).1["state"], "expired");
     // It is not a document that `remove` takes away; a beginning of it can be revoked.
-    let said = world.rye(&["trust", "remove", key, "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");
-    assert_eq!(world.rye(&["trust", "revoke", &key[..8]]).status, 0);
+    world.rye_fails(&["trust", "remove", key, "--json"], 3, "trust.not_found");
+    world.rye_ok(&["trust", "revoke", &key[..8]]);
     assert_eq!(world.json(&["trust", "show", key]).1["state"], "revoked");
 }
 
@@ -303,7 +296,7 @@ fn a_revoked_dev_key_is_refused_and_another_takes_its_place() {
     dev.about("signed", SAY);
     drop(dev);
     world.works(SAY);
-    assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
+    world.rye_ok(&["trust", "revoke", &key]);
     world.refused(SAY, "verify.revoked", 4);
     let next = Dev::start(&world, &[]).seen[0]["dev_key"].as_str().unwrap().to_owned();
     assert_ne!(next, key);
@@ -317,15 +310,14 @@ fn in_a_locked_project_the_dev_key_speaks_for_the_locked_signer_alone() {
     let line = line(&world.own_key(), SAY, "sh", &at, text.as_bytes());
     let (first, rest) = text.split_once('\n').unwrap();
     world.write(SAY_FILE, format!("{first}\n# {line}\n{rest}"));
-    assert_eq!(world.rye(&["lock", SAY]).status, 0);
+    world.rye_ok(&["lock", SAY]);
     world.works(SAY);
     let mut dev = Dev::start(&world, &[SAY]);
     assert_eq!(dev.ran(), "first");
     reword(&world, SAY_FILE, "second");
     dev.about("signed", SAY);
     assert_eq!(dev.ran(), "second");
-    let exact = world.rye(&["execute", SAY, "--locked", "--json"]);
-    assert_eq!((exact.code().as_str(), exact.status), ("lock.differs", 4), "{exact:?}");
+    world.rye_fails(&["execute", SAY, "--locked", "--json"], 4, "lock.differs");
 }
 
 #[test]
@@ -334,9 +326,6 @@ fn a_receipt_is_never_a_dev_keys() {
     let mut dev = Dev::start(&world, &[]);
     reword(&world, SAY_FILE, "second");
     dev.about("signed", SAY);
-    let said = world.rye(&["execute", SAY, "--receipt", "r.json"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    let said = world.rye(&["receipt", "verify", "r.json", "--json"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    assert!(said.stdout.contains(&fingerprint(&world.own_key())), "{said:?}");
+    world.rye_ok(&["execute", SAY, "--receipt", "r.json"]);
+    world.rye_ok(&["receipt", "verify", "r.json", "--json"]).shows(&fingerprint(&world.own_key()));
 }

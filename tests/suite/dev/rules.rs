@@ -118,7 +118,7 @@ fn more_than_five_files_at_once_wait() {
     for n in 0..12 {
         world.write(&path(n), says("n"));
     }
-    assert_eq!(world.rye(&["sign", "tool:acme/*"]).status, 0);
+    world.rye_ok(&["sign", "tool:acme/*"]);
     let mut dev = session(&world, &[]);
     // Prepared beside the project and moved in at once, as one burst.
     let burst = |numbers: std::ops::Range<usize>, word: &str| {
@@ -236,14 +236,12 @@ fn what_changes_while_a_program_without_files_of_its_own_runs_waits() {
 #[test]
 fn a_project_that_is_not_accepted_is_not_watched() {
     let world = World::empty();
-    assert_eq!(world.rye(&["keys", "generate"]).status, 0);
+    world.rye_ok(&["keys", "generate"]);
     world.write(SAY_FILE, says("x"));
-    let said = world.rye(&["dev", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4), "{said:?}");
+    world.rye_fails(&["dev", "--json"], 4, "verify.project_not_accepted");
     let keyless = World::empty();
     keyless.write(SAY_FILE, says("x"));
-    let said = keyless.rye(&["dev", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("key.missing", 4), "{said:?}");
+    keyless.rye_fails(&["dev", "--json"], 4, "key.missing");
 }
 
 #[test]

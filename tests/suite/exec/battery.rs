@@ -29,8 +29,7 @@ fn battery(test: &str, rows: &[&str]) {
     for vector in &vectors {
         vector.write(&world);
     }
-    let said = world.rye(&["sign", "tool:v/*"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["sign", "tool:v/*"]);
     all(&vectors, |vector| by_command_line(&world, vector));
     nothing_is_left(world.outside());
     // In a process of its own, so that what it holds is told from what other tests hold.

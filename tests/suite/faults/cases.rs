@@ -60,8 +60,7 @@ fn c06_signing_again_leaves_the_old_signature_or_the_other() {
     try_all(&Case {
         args: words(&format!("sign {ITEM}")),
         states: |world| {
-            let said = world.rye(&["verify", ITEM]);
-            assert_eq!(said.status, 0, "{said:?}");
+            world.rye_ok(&["verify", ITEM]);
             vec![signed_anew(world, FILE)]
         },
         next: words(&format!("sign {ITEM}")),
@@ -236,14 +235,12 @@ fn settled() -> World {
 }
 
 fn say(world: &World, args: &[&str]) {
-    let said = world.rye(args);
-    assert_eq!(said.status, 0, "{args:?}: {said:?}");
+    world.rye_ok(args);
 }
 
 /// What `trust list` says of somebody else's key; the list can be read whatever happened.
 fn said_of_other(world: &World) -> (bool, bool) {
-    let (status, list) = world.json(&["trust", "list"]);
-    assert_eq!(status, 0, "{list}");
+    let list = world.json_ok(&["trust", "list"]);
     let rows = list["keys"].as_array().unwrap();
     let row = rows.iter().find(|row| row["fingerprint"] == *other());
     assert!(

@@ -15,8 +15,7 @@ fn installing_twice_is_installing_once_and_uninstalling_leaves_no_trace() {
         fs::read_dir(world.project().join(".git/hooks")).unwrap().count(),
     );
     let states = |args: &[&str]| {
-        let (status, got) = world.json(&[&["git"], args].concat());
-        assert_eq!(status, 0, "{got}");
+        let got = world.json_ok(&[&["git"], args].concat());
         let rows = got["places"].as_array().unwrap().iter();
         rows.map(|row| row["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -91,8 +90,7 @@ fn a_hook_that_is_not_ours_to_change_is_kept_and_named() {
         // The other places are set up all the same.
         let said = world.rye(&["git", "status"]);
         assert_eq!(said.stdout.matches("there ").count(), 3, "{said:?}");
-        let said = world.rye(&["git", "uninstall"]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["git", "uninstall"]);
         assert_eq!(fs::read(&path).unwrap(), before, "{why}");
     }
 }
@@ -172,17 +170,17 @@ fn hooks_that_all_repositories_share_are_not_ours_to_write() {
     let said = world.rye(&["git", "install"]);
     assert!(said.stdout.contains("all your repositories"), "{said:?}");
     assert!(!shared.exists(), "nothing is written there");
-    assert_eq!(world.rye(&["git", "uninstall"]).status, 0);
+    world.rye_ok(&["git", "uninstall"]);
     // What the person made there themselves stays.
     fs::create_dir_all(&shared).unwrap();
     fs::write(shared.join("pre-commit"), "#!/bin/sh\nrye git check || exit 1\n").unwrap();
     assert_eq!(world.rye(&["git", "install"]).status, 4);
-    assert_eq!(world.rye(&["git", "uninstall"]).status, 0);
+    world.rye_ok(&["git", "uninstall"]);
     let kept = fs::read_to_string(shared.join("pre-commit")).unwrap();
     assert_eq!(kept, "#!/bin/sh\nrye git check || exit 1\n");
     // A path that leads into each repository is each repository's own.
     everywhere(".hooks");
-    assert_eq!(world.rye(&["git", "install"]).status, 0);
+    world.rye_ok(&["git", "install"]);
     assert!(world.project().join(".hooks/pre-commit").is_file());
 }
 

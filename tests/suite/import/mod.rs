@@ -235,19 +235,17 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
         }
         // The hook guards what was imported with it.
         let item = format!("tool:{category}/sentiment_check");
-        let said = world.rye(&["execute", &item, "-i", "text=delete it", "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("hook.denied", 4), "{said:?}");
-        assert!(said.stdout.contains("nothing is deleted here"), "{said:?}");
+        world
+            .rye_fails(&["execute", &item, "-i", "text=delete it", "--json"], 4, "hook.denied")
+            .shows("nothing is deleted here");
         // Nothing beside the four is an item, and nothing is left to sign or to tidy.
         let (_, said) = world.json(&["list"]);
         let ids = said["items"].as_array().unwrap().iter().map(|item| item["item_id"].to_string());
         let ours = ids.filter(|id| id.contains(&format!("{category}/")));
         assert_eq!(ours.count(), 4, "{said}");
-        assert_eq!(world.rye(&["sign", "--all", "--check"]).status, 0);
-        let said = world.rye(&["fmt", "--check", &format!("tool:{category}/**")]);
-        assert_eq!(said.status, 0, "{said:?}");
-        let said = world.rye(&["verify", &format!("tool:{category}/**"), "--ci"]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_ok(&["sign", "--all", "--check"]);
+        world.rye_ok(&["fmt", "--check", &format!("tool:{category}/**")]);
+        world.rye_ok(&["verify", &format!("tool:{category}/**"), "--ci"]);
     }
 }
 

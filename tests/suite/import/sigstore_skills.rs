@@ -134,8 +134,7 @@ mod own_service {
         let who = "`ann@acme.example` of the issuer `https://login.acme.example`";
         assert!(said.stdout.contains(who), "{said:?}");
         for item in ["directive:skills/word_count", "tool:skills/word_count"] {
-            let said = world.rye(&["verify", item]);
-            assert_eq!(said.status, 0, "{said:?}");
+            world.rye_ok(&["verify", item]);
             let said = world.rye(&["show", item]);
             assert!(said.stdout.contains("ann@acme.example"), "{said:?}");
         }

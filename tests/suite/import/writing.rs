@@ -130,8 +130,7 @@ fn nothing_is_signed_unless_somebody_says_yes() {
     let world = world();
     put(&world, "one.yaml", "spec: {evals: {a: {command: ./hooks/guard}}}");
     let args = ["import", "runtimeconfig", "../config/one.yaml", "--category"];
-    let said = world.rye(&[&args[..], &["none"]].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_ok(&[&args[..], &["none"]].concat());
     assert!(
         said.stdout.contains("\n  command: ") || said.stdout.contains("    command: "),
         "shown"
@@ -139,7 +138,7 @@ fn nothing_is_signed_unless_somebody_says_yes() {
     assert!(said.stderr.contains("nothing is signed"), "{said:?}");
     assert!(said.stdout.ends_with("  rye sign tool:none/evals/a\n"), "{said:?}");
     assert_eq!(world.run("tool:none/evals/a"), (4, "verify.unsigned".into()));
-    assert_eq!(world.rye(&["sign", "tool:none/evals/a"]).status, 0);
+    world.rye_ok(&["sign", "tool:none/evals/a"]);
     world.works("tool:none/evals/a");
 
     // A person at a terminal; the second question is that of every signature below a run.

@@ -47,11 +47,9 @@ fn a_file_type_that_was_changed_can_be_looked_at_and_signed_again() {
     let verbs: &[&[&str]] =
         &[&["keys", "list"], &["trust", "list"], &["explain", "verify.trust_unreadable"]];
     for verb in verbs {
-        let said = world.rye(verb);
-        assert_eq!(said.status, 0, "{verb:?}: {said:?}");
+        world.rye_ok(verb);
     }
-    let said = world.rye(&["sign", "config:rye/file-types", "--space", "user"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["sign", "config:rye/file-types", "--space", "user"]);
     world.works(ITEM);
 }
 
@@ -128,7 +126,7 @@ fn no_check_passes_while_file_types_cannot_be_read() {
     let verbs: &[&[&str]] =
         &[&["verify"], &["verify", "--ci"], &["verify", "tool:acme/*"], &["verify", ITEM]];
     for verb in verbs {
-        assert_eq!(world.rye(verb).status, 0, "{verb:?}");
+        world.rye_ok(verb);
     }
     // An altered tool of the registered type must not be overlooked because the type is gone.
     let bytes = world.read(".ai/tools/acme/mark.bash2");
@@ -173,8 +171,7 @@ fn what_you_said_in_your_space_stays_said_when_you_rotate_your_key() {
     put_home(&world, &own, TYPES, TYPE);
     put_tool(&world);
     world.works(ITEM);
-    let said = world.rye(&["keys", "rotate"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["keys", "rotate"]);
     world.works(ITEM);
     let said = world.rye(&["sign", "tool:rye/mine", "--space", "user"]);
     assert_eq!(said.status, 0, "{said:?}");

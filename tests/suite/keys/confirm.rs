@@ -16,7 +16,7 @@ fn world() -> World {
     fs::write(world.outside().join("key.pem"), pem(&stranger(3))).unwrap();
     trust(&world, &stranger(1), &[]);
     fs::create_dir(world.project().join("node_modules")).unwrap();
-    assert_eq!(world.rye(&["trust", "allow-interpreter", "/bin/true"]).status, 0);
+    world.rye_ok(&["trust", "allow-interpreter", "/bin/true"]);
     world
 }
 
@@ -153,8 +153,7 @@ fn a_tool_that_rye_runs_cannot_sign_what_it_wrote() {
     );
     world.signed(".ai/tools/acme/agent.sh", &script);
     world.write(".ai/tools/acme/evil.sh", MARKER_SH);
-    let (status, said) = world.json(&["execute", "tool:acme/agent"]);
-    assert_eq!(status, 0, "{said}");
+    let said = world.json_ok(&["execute", "tool:acme/agent"]);
     assert_eq!(said["data"]["code"], "cli.not_confirmed", "{said}");
     world.refused("tool:acme/evil", "verify.unsigned", 4);
 }

@@ -77,8 +77,7 @@ pub fn trust(world: &World, key: &SigningKey, more: &[&str]) {
     fs::write(&file, pem(key)).expect("a written file");
     let file = file.display().to_string();
     drop(world.rye(&["trust", "remove", &crate::world::fingerprint(key)]));
-    let said = world.rye(&[&["trust", "add", &file], more].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&[&["trust", "add", &file], more].concat());
 }
 
 /// Every file below the project and the user space with its digest, but for what running leaves:
@@ -125,15 +124,13 @@ pub fn refused_and_unchanged(world: &World, item: &str, code: &str) {
 /// Accepts the project of the world.
 #[track_caller]
 pub fn accept_project(world: &World) {
-    let said = world.rye(&["trust", "project"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["trust", "project"]);
 }
 
 /// The same with a key of one's own and nothing else: the project is a fresh clone.
 pub fn clone_world() -> World {
     let world = World::empty();
-    let said = world.rye(&["keys", "generate"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["keys", "generate"]);
     world
 }
 

@@ -41,8 +41,7 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     old.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     words(&old, WORDS);
     let export = ["keys", "export", "--private", "key.pem", "--passphrase-file", "words"];
-    let said = old.rye(&export);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = old.rye_ok(&export);
     tells_nothing(&old, &said);
     let file = old.project().join("key.pem");
     let text = fs::read_to_string(&file).unwrap();
@@ -50,15 +49,13 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     let head = format!("fingerprint: {own}\n-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
     assert!(text.starts_with(&head), "{text}");
     assert_eq!(mode(&file), 0o600);
-    let again = old.rye(&export);
-    assert_eq!((again.status, again.code().as_str()), (4, "key.exists"), "{again:?}");
+    old.rye_fails(&export, 4, "key.exists");
     assert_eq!(fs::read_to_string(&file).unwrap(), text, "nothing is overwritten");
 
     new.write("key.pem", &text);
     words(&new, "another horse");
     let import = ["keys", "import", "key.pem", "--passphrase-file", "words"];
-    let wrong = new.rye(&import);
-    assert_eq!((wrong.status, wrong.code().as_str()), (4, "key.passphrase"), "{wrong:?}");
+    new.rye_fails(&import, 4, "key.passphrase");
     assert!(!folder(&new).exists(), "nothing was taken");
     let nobody = new.rye(&["keys", "import", "key.pem"]);
     assert_eq!(nobody.code(), "cli.usage", "nobody is at a terminal: {nobody:?}");
@@ -67,15 +64,14 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     fs::set_permissions(&open, PermissionsExt::from_mode(0o640)).unwrap();
     assert_eq!(new.rye(&import).code(), "key.permissions");
     words(&new, WORDS);
-    let said = new.rye(&import);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = new.rye_ok(&import);
     tells_nothing(&new, &said);
     assert_eq!(shown(&new), shown(&old));
     let of = |world| fs::read(folder(world).join("private_key.pem")).unwrap();
     assert_eq!(of(&new), of(&old), "the same key, at its place without a passphrase");
     // What it signed runs there.
     new.write(".ai/tools/acme/mark.sh", old.read(".ai/tools/acme/mark.sh"));
-    assert_eq!(new.rye(&["trust", "project"]).status, 0);
+    new.rye_ok(&["trust", "project"]);
     new.let_out();
     new.works("tool:acme/mark");
 
@@ -126,7 +122,7 @@ fn a_file_that_asks_for_too_much_work_is_refused_before_it_is_done() {
     let (old, new) = (World::new(), World::empty());
     words(&old, WORDS);
     let export = ["keys", "export", "--private", "key.pem", "--passphrase-file", "words"];
-    assert_eq!(old.rye(&export).status, 0);
+    old.rye_ok(&export);
     let text = fs::read_to_string(old.project().join("key.pem")).unwrap();
     let body: String =
         text.lines().filter(|line| !line.starts_with('-') && !line.contains(':')).collect();
@@ -159,7 +155,7 @@ fn openssl_and_rye_read_each_others_files() {
     let world = World::new();
     words(&world, WORDS);
     let export = ["keys", "export", "--private", "key.pem", "--passphrase-file", "words"];
-    assert_eq!(world.rye(&export).status, 0);
+    world.rye_ok(&export);
     let has = Command::new("openssl").arg("version").output();
     if !has.is_ok_and(|output| output.status.success()) {
         eprintln!("openssl is not there: that it reads what rye writes is not tried");
@@ -174,8 +170,7 @@ fn openssl_and_rye_read_each_others_files() {
     let new = World::empty();
     words(&new, WORDS);
     new.write("theirs.pem", fs::read(world.project().join("theirs.pem")).unwrap());
-    let said = new.rye(&["keys", "import", "theirs.pem", "--passphrase-file", "words"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    new.rye_ok(&["keys", "import", "theirs.pem", "--passphrase-file", "words"]);
     assert_eq!(shown(&new), shown(&world));
 }
 

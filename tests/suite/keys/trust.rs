@@ -34,12 +34,10 @@ fn add_list_show_and_remove_agree() {
     assert_eq!((status, &show["owner"]), (0, &"acme build".into()));
     let file = fs::read_to_string(world.home().join(trusted(&key))).unwrap();
     assert!(file.ends_with(show["document"].as_str().unwrap()), "{show}");
-    let (status, _) = world.json(&["trust", "remove", &fingerprint(&key)[..6]]);
-    assert_eq!(status, 0);
+    world.json_ok(&["trust", "remove", &fingerprint(&key)[..6]]);
     refused_and_unchanged(&world, ITEM, "verify.untrusted");
     for verb in ["remove", "show"] {
-        let said = world.rye(&["trust", verb, &fingerprint(&key), "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{verb}");
+        world.rye_fails(&["trust", verb, &fingerprint(&key), "--json"], 3, "trust.not_found");
     }
 }
 
@@ -53,12 +51,10 @@ fn a_beginning_that_fits_two_keys_names_neither() {
         put_home(&world, &own, &path, &document(&stranger(1), "x", ""));
     }
     let before = standing(&world);
-    let said = world.rye(&["trust", "remove", "abcdef", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3));
+    world.rye_fails(&["trust", "remove", "abcdef", "--json"], 3, "trust.not_found");
     assert_eq!(standing(&world), before);
     // A broken document can still be taken away by its whole name.
-    let said = world.rye(&["trust", "remove", "abcdef00000000000000000000000001"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["trust", "remove", "abcdef00000000000000000000000001"]);
 }
 
 #[test]
@@ -177,7 +173,7 @@ fn review_says_which_items_a_known_key_may_not_sign_here() {
     assert!(line("tool:other/mark").ends_with(&format!("may not sign this: {why}")), "{text}");
     assert!(!line(ITEM).contains("may not sign"), "{text}");
     // It is what the run says, once the project is accepted.
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    world.rye_ok(&["trust", "project"]);
     assert_eq!(world.run(ITEM).1, "hook.unusable");
     // The refusal names the command that lets the hook in, and so does the list of hooks.
     let key = fingerprint(&friend);
@@ -199,8 +195,7 @@ fn no_owner_imitates_the_name_and_key_of_another() {
     let owner = "rye` 78f7dae3a0d00013  (publisher) `x";
     fs::write(world.outside().join("mallory.pem"), pem(&mallory)).unwrap();
     let before = standing(&world);
-    let said = world.rye(&["trust", "add", "../mallory.pem", "--owner", owner]);
-    assert_eq!((said.code().as_str(), said.status), ("trust.malformed", 4), "{said:?}");
+    world.rye_fails(&["trust", "add", "../mallory.pem", "--owner", owner], 4, "trust.malformed");
     assert_eq!(standing(&world), before);
     // Nor by a proposal, or by a document that you would hand out.
     put(&world, &mallory, FILE, MARKER_SH);
@@ -215,7 +210,7 @@ fn no_owner_imitates_the_name_and_key_of_another() {
     assert_eq!(standing(&world), before);
     // The same without it is taken.
     fs::write(proposal, document(&mallory, "mallory", "")).unwrap();
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&mallory)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&mallory)]);
     world.works(ITEM);
 }
 
@@ -229,8 +224,7 @@ fn accept_is_for_this_project_unless_it_is_said_to_be_for_all() {
         world.write(&trusted(&key), document(&key, "acme build", ""));
         let fp = fingerprint(&key);
         let more: &[&str] = if everywhere { &["--everywhere"] } else { &[] };
-        let (status, said) = world.json(&[&["trust", "accept", &fp[..16]], more].concat());
-        assert_eq!(status, 0, "{said}");
+        let said = world.json_ok(&[&["trust", "accept", &fp[..16]], more].concat());
         let project = fs::canonicalize(world.project()).unwrap().display().to_string();
         let want = if everywhere { json!(null) } else { json!([project]) };
         assert_eq!(said["projects"], want);
@@ -251,12 +245,11 @@ fn a_proposed_key_is_named_by_sixteen_digits_or_more() {
     let short_form = format!("{}…{}", &fp[..4], &fp[28..]);
     for verb in ["accept", "add"] {
         for name in [&fp[..8], &fp[..15], &short_form] {
-            let said = world.rye(&["trust", verb, name, "--json"]);
-            assert_eq!((said.status, said.code().as_str()), (3, "id.malformed"), "{verb} {name}");
+            world.rye_fails(&["trust", verb, name, "--json"], 3, "id.malformed");
         }
     }
     assert!(!world.home().join(trusted(&key)).exists(), "nothing was trusted");
-    assert_eq!(world.rye(&["trust", "accept", &fp[..16]]).status, 0);
+    world.rye_ok(&["trust", "accept", &fp[..16]]);
     assert!(world.home().join(trusted(&key)).exists());
 }
 
@@ -274,9 +267,8 @@ fn what_a_proposal_wishes_for_itself_is_never_more_than_the_default() {
             put(&world, &key, FILE, MARKER_SH);
             put(&world, &key, ".ai/config/acme/settings.yaml", "a: 1\n");
             world.write(&trusted(&key), document(&key, "acme build", wish));
-            let said = world.rye(&["trust", verb, &fingerprint(&key)]);
-            assert_eq!(said.status, 0, "{said:?}");
-            assert_eq!(world.rye(&["trust", "project"]).status, 0);
+            world.rye_ok(&["trust", verb, &fingerprint(&key)]);
+            world.rye_ok(&["trust", "project"]);
             world.works(ITEM);
             // Config is among the default of a key that counts in one project.
             let (status, said) = world.json(&["verify", "config:acme/settings"]);
@@ -309,13 +301,13 @@ fn what_a_proposal_wishes_for_itself_is_never_more_than_the_default() {
         refused_and_unchanged(&world, ITEM, code);
     }
     // What the person says goes before it, and stands when the key is accepted again.
-    assert_eq!(world.rye(&["trust", "remove", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "remove", &fingerprint(&key)]);
     world.write(&trusted(&key), document(&key, "acme build", "items = [\"tool:other/*\"]\n"));
     let fp = fingerprint(&key);
-    assert_eq!(world.rye(&["trust", "accept", &fp, "--items", "tool:acme/*"]).status, 0);
+    world.rye_ok(&["trust", "accept", &fp, "--items", "tool:acme/*"]);
     world.works(ITEM);
     world.write(&trusted(&key), document(&key, "acme build", ""));
-    assert_eq!(world.rye(&["trust", "accept", &fp]).status, 0);
+    world.rye_ok(&["trust", "accept", &fp]);
     let (_, shown) = world.json(&["trust", "show", &fp]);
     assert!(shown["scope"].as_str().unwrap().starts_with("tool:acme/*"), "{shown}");
 }
@@ -328,7 +320,7 @@ fn a_revoked_key_is_shown_as_revoked_and_stays_so() {
     trust(&world, &key, &[]);
     world.works(ITEM);
     let fp = fingerprint(&key);
-    assert_eq!(world.rye(&["trust", "revoke", &fp[..8], "--reason", "lost"]).status, 0);
+    world.rye_ok(&["trust", "revoke", &fp[..8], "--reason", "lost"]);
     refused_and_unchanged(&world, ITEM, "verify.revoked");
     let (_, list) = world.json(&["trust", "list"]);
     assert_eq!(list["revoked"], json!([fp]));
@@ -345,7 +337,7 @@ fn a_revoked_key_is_shown_as_revoked_and_stays_so() {
     world.write_home(&file, own);
     refused_and_unchanged(&world, ITEM, "verify.revoked");
     // What is still wanted is signed again.
-    assert_eq!(world.rye(&["sign", ITEM, "--space", "user"]).status, 0);
+    world.rye_ok(&["sign", ITEM, "--space", "user"]);
     world.works(ITEM);
 }
 
@@ -355,14 +347,13 @@ fn your_own_key_and_the_publishers_can_be_revoked() {
     world.signed(FILE, MARKER_SH);
     world.works(ITEM);
     let bash = ["execute", "tool:rye/bash", "--dry-run", "-i", "command=true", "--json"];
-    assert_eq!(world.rye(&bash).status, 0);
+    world.rye_ok(&bash);
     let (_, list) = world.json(&["trust", "list"]);
     let publisher = list["keys"][1]["fingerprint"].as_str().unwrap().to_owned();
-    assert_eq!(world.rye(&["trust", "revoke", &publisher]).status, 0);
-    let said = world.rye(&bash);
-    assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4));
+    world.rye_ok(&["trust", "revoke", &publisher]);
+    world.rye_fails(&bash, 4, "verify.revoked");
     world.json(&["trust", "list"]);
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&world.own_key()), "--yes"]).status, 0);
+    world.rye_ok(&["trust", "revoke", &fingerprint(&world.own_key()), "--yes"]);
     let said = world.rye(&["execute", ITEM]);
     assert_eq!(said.status, 4, "{said:?}");
     assert!(said.stderr.contains("rye keys rotate"), "{said:?}");
@@ -370,11 +361,9 @@ fn your_own_key_and_the_publishers_can_be_revoked() {
     assert_eq!(review["accepted"], false, "{review}");
     // It speaks for nobody any more, until there is another.
     for verb in [&["sign", ITEM][..], &["trust", "revoke", &fingerprint(&stranger(1))]] {
-        let said = world.rye(verb);
-        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{said:?}");
+        world.rye_fails(verb, 4, "verify.revoked");
     }
-    let rotated = world.rye(&["keys", "rotate"]);
-    assert_eq!(rotated.status, 0, "{rotated:?}");
+    world.rye_ok(&["keys", "rotate"]);
     // What it accepted is not taken over either.
     assert_eq!(world.rye(&["sign", ITEM]).code(), "verify.project_not_accepted");
     assert_eq!(world.rye_at_a_terminal("y\n", &["sign", ITEM]).status, 0);
@@ -395,8 +384,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     for args in
         [&["add", &public][..], &["add", &fp], &["accept", &fp], &["accept", &fp, "--everywhere"]]
     {
-        let said = world.rye(&[&["trust"], args, &["--json"]].concat());
-        assert_eq!((said.code().as_str(), said.status), ("verify.example_key", 4), "{args:?}");
+        world.rye_fails(&[&["trust"], args, &["--json"]].concat(), 4, "verify.example_key");
         assert_eq!(standing(&world), before, "{args:?}");
     }
     // A document of your own that does not say so in so many words is not enough either.
@@ -404,8 +392,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     let quiet = put_home(&world, &own, &trusted(&key), &document(&key, "x", ""));
     refused_and_unchanged(&world, ITEM, "verify.example_key");
     fs::remove_file(quiet).unwrap();
-    let (status, doctor) = world.json(&["doctor"]);
-    assert_eq!(status, 0, "{doctor}");
+    let doctor = world.json_ok(&["doctor"]);
     assert!(!doctor.to_string().contains("example key"), "{doctor}");
     // To let it in by name says nothing of another key.
     fs::write(world.outside().join("key.pem"), pem(&stranger(1))).unwrap();
@@ -416,7 +403,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     world.works(ITEM);
     let doctor = world.rye(&["doctor"]);
     assert!(doctor.stdout.contains("example key"), "{doctor:?}");
-    assert_eq!(world.rye(&["trust", "remove", &fp]).status, 0);
+    world.rye_ok(&["trust", "remove", &fp]);
     refused_and_unchanged(&world, ITEM, "verify.example_key");
 }
 
@@ -425,11 +412,10 @@ fn the_example_key_as_your_own_admits_nothing() {
     let world = World::empty();
     let key = example("example.key");
     let before = files(&world);
-    let said = world.rye(&["keys", "import", &key, "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.example_key", 4));
+    world.rye_fails(&["keys", "import", &key, "--json"], 4, "verify.example_key");
     assert_eq!(files(&world), before);
     // Taken by name, it is a key to try signing with, and nothing that runs.
-    assert_eq!(world.rye(&["keys", "import", "--example", &key]).status, 0);
+    world.rye_ok(&["keys", "import", "--example", &key]);
     world.rye(&["init"]);
     world.write(FILE, MARKER_SH);
     world.rye(&["sign", ITEM]);

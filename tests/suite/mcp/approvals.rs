@@ -140,7 +140,7 @@ fn f11_an_answer_that_comes_late_or_after_a_change_runs_nothing() {
     let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
     let (id, question) = begin(&mut client, &world, 5);
     let waits = request(&world)["id"].as_str().unwrap().to_owned();
-    assert_eq!(world.rye(&["pending", "approve", &waits]).status, 0);
+    world.rye_ok(&["pending", "approve", &waits]);
     says(&mut client, &question, &accept);
     assert_eq!(answer(&mut client, id)["code"], "pending.decided");
     assert_eq!(paid(&world), 1, "by the one who came first");

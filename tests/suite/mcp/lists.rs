@@ -117,15 +117,13 @@ fn i01_shown_names_that_collide_are_refused_at_start() {
     assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[OWN.len()..], ["acme_a_b"]);
     drop(client);
     world.signed(".ai/tools/acme/a/b.sh", MARKER_SH);
-    let said = world.rye(&["mcp", "--expose", "tool:acme/**", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("mcp.name_taken", 4), "{said:?}");
+    let said = world.rye_fails(&["mcp", "--expose", "tool:acme/**", "--json"], 4, "mcp.name_taken");
     assert!(said.stdout.contains("tool:acme/a/b") && said.stdout.contains("tool:acme/a_b"));
     // Each alone is no matter.
-    assert_eq!(world.rye(&["mcp", "--expose", "tool:acme/*"]).status, 0);
+    world.rye_ok(&["mcp", "--expose", "tool:acme/*"]);
     // What is rye's own may not be taken, now or later.
     world.signed(".ai/tools/rye_thread.sh", MARKER_SH);
-    let said = world.rye(&["mcp", "--expose", "tool:*", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("mcp.name_taken", 4), "{said:?}");
+    world.rye_fails(&["mcp", "--expose", "tool:*", "--json"], 4, "mcp.name_taken");
     let said = world.rye(&["mcp", "--expose", "tool:rye/bash"]);
     assert_eq!(said.code(), "mcp.name_taken", "{said:?}");
 }
@@ -222,8 +220,7 @@ fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
     assert_eq!(names(&said, "tools")[OWN.len()..], ["acme_mark"]);
     std::fs::create_dir(&users).unwrap();
     std::fs::write(users.join("mine.sh"), MARKER_SH).unwrap();
-    let said = world.rye(&["sign", "tool:mine", "--space", "user"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["sign", "tool:mine", "--space", "user"]);
     client.next("notifications/tools/list_changed");
     client.wait_for_name("mine");
     // As git does when it goes to a branch without it, and back; and as before `rye init`.

@@ -265,8 +265,7 @@ fn what_steers_the_loader_steers_the_tool_and_not_what_holds_it() {
          env_config: {{env: {{LD_DEBUG: files, LD_DEBUG_OUTPUT: \"{said}\"}}}}\n"
     );
     world.signed(".ai/tools/steers.yaml", &text);
-    let (status, shown) = world.json(&["execute", "steers", "--sandbox", BWRAP]);
-    assert_eq!(status, 0, "{shown}");
+    let shown = world.json_ok(&["execute", "steers", "--sandbox", BWRAP]);
     assert!(shown["data"]["stdout"].as_str().unwrap().contains("LD_DEBUG=files"), "{shown}");
     let names = fs::read_dir(world.project()).unwrap().flatten();
     let wrote: Vec<_> = names.map(|e| e.file_name()).filter(|name| name != ".ai").collect();

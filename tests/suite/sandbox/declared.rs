@@ -72,8 +72,7 @@ fn the_level_in_force_stands_in_the_result_the_plan_the_trace_and_the_receipt() 
         let args = ["execute", "plain", "-i", "code=pass", "--sandbox", level, "--trace"];
         let receipt = world.outside().join("receipt.json");
         let path = receipt.display().to_string();
-        let (status, said) = world.json(&[&args[..], &["--receipt", &path]].concat());
-        assert_eq!(status, 0, "{said}");
+        let said = world.json_ok(&[&args[..], &["--receipt", &path]].concat());
         let in_force = &said["metadata"]["sandbox"];
         assert_eq!(
             (in_force["level"].as_str(), in_force["net"].as_str()),

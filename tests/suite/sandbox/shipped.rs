@@ -108,8 +108,7 @@ fn a_server_at_the_level_bwrap_is_asked_to_end_and_has_its_time() {
          sandbox: {fs: {write: [\"{project_path}/build/\"]}}\n\
          exec: {runtime: server, command: python3, args: [serve.py], files: [serve.py]}\n",
     );
-    assert_eq!(world.rye(&["sign", "server"]).status, 0);
-    let (status, said) = world.json(&["execute", "server", "--sandbox", BWRAP]);
-    assert_eq!(status, 0, "{said}");
+    world.rye_ok(&["sign", "server"]);
+    world.json_ok(&["execute", "server", "--sandbox", BWRAP]);
     assert_eq!(world.read("build/ended"), b"x");
 }

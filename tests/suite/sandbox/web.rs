@@ -512,12 +512,10 @@ fn a_list_of_hosts_that_a_bundle_brings_counts_for_nothing() {
     fs::write(&key, publisher.rye(&["keys", "export"]).stdout).unwrap();
     let file = world.outside().join("hosts.tar.zst").display().to_string();
     let packed = ["bundle", "pack", "hosts", "config:web/**", "--version", "1.0.0"];
-    let said = publisher.rye(&[&packed[..], &["--output", &file]].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    publisher.rye_ok(&[&packed[..], &["--output", &file]].concat());
     let added = ["trust", "add", key.to_str().unwrap(), "--owner", "acme", "--items", "config:**"];
-    assert_eq!(world.rye(&added).status, 0);
-    let said = world.rye(&["bundle", "install", &file]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&added);
+    world.rye_ok(&["bundle", "install", &file]);
     // It is there, and believed as a config item like any other.
     let said = world.rye(&["verify", "config:web/hosts"]);
     assert_eq!(said.status, 0, "untouched: {said:?}");
@@ -549,8 +547,7 @@ fn nobody_but_rye_itself_starts_rye_in_a_sandbox_by_the_type_of_an_interpreter()
          config: {args: [list]}\n",
     );
     for item in ["tool:acme/mine", "tool:acme/words"] {
-        let (status, said) = world.json(&["execute", item]);
-        assert_eq!((status, &said["code"]), (6, &json!("plan.bad_config")), "{said:#}");
+        let said = world.json_fails(&["execute", item], 6, "plan.bad_config");
         assert!(said["error"].as_str().unwrap().contains("only shipped items"), "{said:#}");
     }
 }

@@ -12,8 +12,8 @@ const RUN: &str = "mkdir -p ../home-ci && PATH=/usr/bin:/bin HOME=$(cd ../home-c
 /// A project of which every key is trusted and proposed.
 fn ready() -> World {
     let (world, key) = clone_by(1);
-    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
-    assert_eq!(world.rye(&["trust", "propose", "--owner", "me"]).status, 0);
+    world.rye_ok(&["trust", "accept", &key]);
+    world.rye_ok(&["trust", "propose", "--owner", "me"]);
     world
 }
 
@@ -21,8 +21,7 @@ fn ready() -> World {
 #[track_caller]
 fn with(world: &World, service: &str, path: &str, install: &str) -> String {
     drop(fs::remove_file(world.project().join(path)));
-    let said = world.rye(&["new", "ci", service, "--install", install]);
-    assert_eq!(said.status, 0, "{install}: {said:?}");
+    world.rye_ok(&["new", "ci", service, "--install", install]);
     String::from_utf8(world.read(path)).unwrap()
 }
 
@@ -89,10 +88,8 @@ fn an_install_command_is_one_step_of_the_workflow_whatever_it_holds() {
     }
     fs::remove_file(world.project().join(".gitlab-ci.yml")).unwrap();
     for bad in ["", "  ", "a\nb", "a\rb", "a\u{85}b", "a\u{2028}b", "a\u{1b}[2J"] {
-        let said = world.rye(&["new", "ci", "gitlab", "--install", bad, "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{bad:?}: {said:?}");
+        world.rye_fails(&["new", "ci", "gitlab", "--install", bad, "--json"], 2, "cli.usage");
     }
-    let said = world.rye(&["new", "tool", "acme/x", "--install", "true", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+    world.rye_fails(&["new", "tool", "acme/x", "--install", "true", "--json"], 2, "cli.usage");
     assert!(!world.project().join(".gitlab-ci.yml").exists());
 }

@@ -17,7 +17,7 @@ fn clone_by_ann() -> (World, String) {
 #[test]
 fn an_item_that_another_key_signed_since_it_was_accepted_is_marked() {
     let (world, ann) = clone_by_ann();
-    assert_eq!(world.rye(&["trust", "accept", &ann]).status, 0);
+    world.rye_ok(&["trust", "accept", &ann]);
     let (_, got) = world.json(&["trust", "review"]);
     let signer_before = |got: &serde_json::Value| {
         let items = got["items"].as_array().unwrap().iter();
@@ -33,7 +33,7 @@ fn an_item_that_another_key_signed_since_it_was_accepted_is_marked() {
     };
     changed(&world);
     // What you stop to believe is remembered all the same.
-    assert_eq!(world.rye(&["trust", "remove", &ann]).status, 0);
+    world.rye_ok(&["trust", "remove", &ann]);
     changed(&world);
 }
 
@@ -68,7 +68,7 @@ fn a_proposed_key_with_the_name_of_a_trusted_one_is_marked() {
         // Whoever accepts it is told once more.
         let said = world.rye(&["trust", "accept", &fingerprint(&other)]);
         assert!(said.stderr.contains(&told), "{said:?}");
-        assert_eq!(world.rye(&["trust", "remove", &fingerprint(&other)]).status, 0);
+        world.rye_ok(&["trust", "remove", &fingerprint(&other)]);
     }
 }
 
@@ -101,7 +101,7 @@ fn a_plain_accept_after_a_narrow_one_says_that_it_stays_narrow_and_how_it_is_wid
     put(&world, &stranger(1), ".ai/tools/hooks/guard.sh", MARKER_SH);
     let until = "2099-01-01T00:00:00Z";
     let only = &["trust", "accept", &key, "--only", "tool:**", "--not-after", until];
-    assert_eq!(world.rye(only).status, 0);
+    world.rye_ok(only);
     world.refused("knowledge:acme/page", "verify.out_of_scope", 4);
     let (status, got) = world.json(&["trust", "accept", &key, "--default"]);
     assert_eq!((status, &got["items"], &got["also"]), (0, &json!(null), &json!([])), "{got}");
@@ -109,7 +109,7 @@ fn a_plain_accept_after_a_narrow_one_says_that_it_stays_narrow_and_how_it_is_wid
         (&got["not_after"], &got["left_out"]),
         (&json!(until), &json!(["tool:hooks/guard"]))
     );
-    assert_eq!(world.rye(&["verify", "knowledge:acme/page"]).status, 0);
+    world.rye_ok(&["verify", "knowledge:acme/page"]);
     let said = world.rye(&["trust", "accept", &key, "--default", "--items", "tool:**"]);
     assert_eq!(said.status, 2, "{said:?}");
 }
@@ -123,17 +123,17 @@ fn a_key_whose_time_is_over_in_this_project_is_listed_as_that() {
         let row = keys.clone().find(|row| row["fingerprint"] == json!(key)).unwrap().clone();
         row["state"].as_str().unwrap().to_owned()
     };
-    assert_eq!(world.rye(&["trust", "accept", &key, "--everywhere"]).status, 0);
+    world.rye_ok(&["trust", "accept", &key, "--everywhere"]);
     assert_eq!(state(&world), "trusted");
     let over = ["trust", "accept", &key, "--not-after", "2025-01-02T00:00:00Z"];
-    assert_eq!(world.rye(&over).status, 0);
+    world.rye_ok(&over);
     assert_eq!(state(&world), "expired here");
     world.refused(ITEM, "verify.expired", 4);
     // Elsewhere its time is over, and here it is not.
-    assert_eq!(world.rye(&[&over[..], &["--everywhere"]].concat()).status, 0);
+    world.rye_ok(&[&over[..], &["--everywhere"]].concat());
     assert_eq!(state(&world), "expired");
     let here = ["trust", "accept", &key, "--not-after", "2099-01-01T00:00:00Z"];
-    assert_eq!(world.rye(&here).status, 0);
+    world.rye_ok(&here);
     assert_eq!(state(&world), "trusted");
     world.works(ITEM);
 }

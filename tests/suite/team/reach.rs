@@ -44,7 +44,7 @@ fn review_and_each_verb_that_describes_an_item_show_what_it_may_touch() {
         items.into_iter().find(|item| item["item_id"] == ITEM).unwrap()
     };
     assert_eq!(of(&review)["reach"], want);
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     for verb in [&["show", ITEM][..], &["describe", ITEM, "--level", "full"]] {
         let (status, got) = world.json(verb);
         assert_eq!((status, &got["reach"]), (0, &want), "{verb:?}");
@@ -63,7 +63,7 @@ fn what_a_pull_asks_for_beyond_what_was_accepted_is_told_apart() {
     let key = stranger(1);
     world.write(&trusted(&key), document(&key, "Ann", ""));
     put(&world, &key, FILE, MARKER_SH);
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     let more = |world: &World| {
         let (_, review) = world.json(&["trust", "review"]);
         let items = review["items"].as_array().unwrap().clone();
@@ -81,7 +81,7 @@ fn what_a_pull_asks_for_beyond_what_was_accepted_is_told_apart() {
     assert!(said.stdout.contains("asks for more than before: secrets TOKEN"), "{said:?}");
     assert!(said.stdout.contains("1 of them asks for more"), "{said:?}");
     // Accepted anew, it is what there was before the next pull.
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     assert_eq!(more(&world), json!([]));
 }
 
@@ -103,7 +103,7 @@ fn an_item_that_came_after_the_project_was_accepted_asks_for_all_that_it_may_tou
     };
     // Before the project is accepted, and what was there when it was, nothing is new.
     assert_eq!(news(&world), []);
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&ann)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&ann)]);
     assert_eq!(news(&world), [], "never run, but seen; and what is refused runs for nobody");
     // The pull: two items that nobody here has seen, one of which touches nothing.
     put(&world, &ann, ".ai/tools/acme/evil.sh", &with(REACH));
@@ -115,12 +115,12 @@ fn an_item_that_came_after_the_project_was_accepted_asks_for_all_that_it_may_tou
     assert!(said.stdout.contains("new since you accepted: secrets TOKEN · net any"), "{said:?}");
     assert!(said.stdout.contains("1 of them asks for more"), "{said:?}");
     // Accepted anew, with either command, it is what was there.
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    world.rye_ok(&["trust", "project"]);
     assert_eq!(news(&world), []);
     // Your own first signature accepts a project as well.
     let mine = World::new();
     mine.write(FILE, with(REACH));
-    assert_eq!(mine.rye(&["sign", ITEM]).status, 0);
+    mine.rye_ok(&["sign", ITEM]);
     assert_eq!(news(&mine), []);
 }
 
@@ -178,7 +178,7 @@ fn a_file_of_a_tool_that_is_refused_is_told_with_the_tool_and_not_as_one_to_sign
     }
     let want = (0, vec![row(sum, "verify.project_not_accepted")]);
     assert_eq!(refused(&[]), want, "bare `rye`");
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    world.rye_ok(&["trust", "project"]);
     assert_eq!(refused(&["verify"]), (4, vec![row(sum, "verify.untrusted")]));
     let said = world.rye(&["verify"]);
     assert!(!said.stderr.contains("rye sign"), "{said:?}");

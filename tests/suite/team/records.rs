@@ -9,8 +9,7 @@ use crate::keys::others::{clone_world, document, put, stranger, trusted};
 use crate::world::{MARKER_SH, World, fingerprint, sha256};
 
 fn records(world: &World) -> Value {
-    let (status, said) = world.json(&["trust", "list", "--records"]);
-    assert_eq!(status, 0, "{said}");
+    let said = world.json_ok(&["trust", "list", "--records"]);
     said["records"].clone()
 }
 
@@ -22,7 +21,7 @@ fn a_record_that_your_key_signed_says_what_was_there_when_you_accepted_a_project
     put(&world, &key, FILE, MARKER_SH);
     put(&world, &stranger(2), ".ai/tools/acme/other.sh", MARKER_SH);
     assert_eq!(records(&world)["projects"], json!([]), "nothing is accepted yet");
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     let project = records(&world)["projects"][0].clone();
     let path = world.project().canonicalize().unwrap().display().to_string();
     assert_eq!((&project["path"], &project["counts"]), (&json!(path), &json!(true)));
@@ -48,8 +47,8 @@ fn a_record_that_your_key_signed_says_what_was_there_when_you_accepted_a_project
     // Accepted anew, it is what was there then; the first time stays, also through a rotation.
     let more = MARKER_SH.replace("true", "false");
     put(&world, &key, FILE, &more);
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
-    assert_eq!(world.rye(&["keys", "rotate"]).status, 0);
+    world.rye_ok(&["trust", "project"]);
+    world.rye_ok(&["keys", "rotate"]);
     let after = records(&world)["projects"][0]["approval"].clone();
     assert_eq!(after["first_at"], approval["first_at"]);
     assert_eq!(after["items"][0]["sha256"], sha256(more.as_bytes()));
@@ -59,7 +58,7 @@ fn a_record_that_your_key_signed_says_what_was_there_when_you_accepted_a_project
 fn a_record_of_an_approval_that_somebody_else_wrote_says_nothing_and_decides_nothing() {
     let world = World::new();
     world.signed(FILE, MARKER_SH);
-    assert_eq!(world.rye(&["trust", "project"]).status, 0);
+    world.rye_ok(&["trust", "project"]);
     let folder = world.home().join(".ai/config/keys/approvals");
     let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     assert_eq!(records(&world)["projects"][0]["approval"]["count"], 1);
@@ -85,14 +84,12 @@ fn bundles_and_mcp_servers_are_recorded_with_whence_they_came_and_when() {
     publisher.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     let archive = world.outside().join("acme.tar.zst").display().to_string();
     let pack = ["bundle", "pack", "acme", "tool:acme/**", "--version", "1.2.0"];
-    let said = publisher.rye(&[&pack[..], &["--output", &archive]].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    publisher.rye_ok(&[&pack[..], &["--output", &archive]].concat());
     let key = publisher.rye(&["keys", "export"]).stdout;
     fs::write(world.outside().join("acme.pem"), key).unwrap();
     let trust = ["trust", "add", "../acme.pem", "--owner", "acme", "--items", "tool:acme/**"];
-    assert_eq!(world.rye(&trust).status, 0);
-    let said = world.rye(&["bundle", "install", "../acme.tar.zst"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&trust);
+    world.rye_ok(&["bundle", "install", "../acme.tar.zst"]);
     let server = |name: &str| {
         format!(
             "version: 1.0.0\ntool_type: tool\nexecutor_id: rye/core/runtimes/mcp/tool\n\

@@ -7,7 +7,7 @@ use crate::world::{MARKER_SH, World, fingerprint};
 #[test]
 fn a_revocation_is_taken_back_by_whoever_is_asked() {
     let (world, key) = clone_by(1);
-    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    world.rye_ok(&["trust", "accept", &key]);
     let said = world.rye(&["trust", "revoke", &key]);
     assert!(said.stdout.contains(&format!("rye trust unrevoke {key}")), "{said:?}");
     world.refused(ITEM, "verify.revoked", 4);
@@ -15,8 +15,7 @@ fn a_revocation_is_taken_back_by_whoever_is_asked() {
     assert!(help.contains(&format!("rye trust unrevoke {key}")), "{help}");
     let list = world.rye(&["trust", "list"]);
     assert_eq!(list.stdout.matches(&key).count(), 1, "one key, one row: {list:?}");
-    let said = world.rye(&["trust", "unrevoke", &key, "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{said:?}");
+    world.rye_fails(&["trust", "unrevoke", &key, "--json"], 2, "cli.not_confirmed");
     world.refused(ITEM, "verify.revoked", 4);
     let said = world.rye_at_a_terminal("n\n", &["trust", "unrevoke", &key]);
     assert!(said.status == 2 && said.stdout.contains("Ann"), "{said:?}");
@@ -24,15 +23,14 @@ fn a_revocation_is_taken_back_by_whoever_is_asked() {
     let said = world.rye_at_a_terminal("y\n", &["trust", "unrevoke", &key[..8]]);
     assert_eq!(said.status, 0, "{said:?}");
     world.works(ITEM);
-    let said = world.rye(&["trust", "unrevoke", &key, "--yes", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("trust.not_found", 3), "{said:?}");
+
+    world.rye_fails(&["trust", "unrevoke", &key, "--yes", "--json"], 3, "trust.not_found");
     // A revoked key of one's own has no say in it.
-    assert_eq!(world.rye(&["trust", "revoke", &key]).status, 0);
+    world.rye_ok(&["trust", "revoke", &key]);
     let own = fingerprint(&world.own_key());
-    assert_eq!(world.rye(&["trust", "revoke", &own, "--yes"]).status, 0);
+    world.rye_ok(&["trust", "revoke", &own, "--yes"]);
     for key in [&key, &own] {
-        let said = world.rye(&["trust", "unrevoke", key, "--yes", "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{said:?}");
+        world.rye_fails(&["trust", "unrevoke", key, "--yes", "--json"], 4, "verify.revoked");
     }
 }
 
@@ -42,11 +40,8 @@ fn nobody_revokes_the_own_key_by_a_slip() {
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     let own = fingerprint(&world.own_key());
     let revoke = ["trust", "revoke", &own];
-    let said = world.rye(&revoke);
-    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
-    assert!(said.stderr.contains("that cannot be taken back"), "{said:?}");
-    let said = world.rye(&[&revoke[..], &["--json"]].concat());
-    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
+    world.rye_fails(&revoke, 2, "cli.not_confirmed").warns("that cannot be taken back");
+    world.rye_fails(&[&revoke[..], &["--json"]].concat(), 2, "cli.not_confirmed");
     let said = world.rye_at_a_terminal("n\n", &revoke);
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
     world.works(ITEM);
@@ -69,7 +64,7 @@ fn whoever_revokes_a_key_that_is_not_known_here_is_warned_of_a_slip() {
     let said = world.rye(&["trust", "revoke", &key]);
     assert!(said.status == 0 && !said.stderr.contains(warns), "{said:?}");
     let (world, key) = clone_by(1);
-    assert_eq!(world.rye(&["trust", "accept", &key]).status, 0);
+    world.rye_ok(&["trust", "accept", &key]);
     let said = world.rye(&["trust", "revoke", &key]);
     assert!(said.status == 0 && !said.stderr.contains(warns), "{said:?}");
 }

@@ -41,7 +41,7 @@ fn the_risk_of_an_item_stands_wherever_a_person_decides_about_it() {
     assert!(said.stdout.contains("  L3 destructive"), "{said:?}");
     assert_eq!(reviewed(&world, ITEM)["risk"], want);
     assert_eq!(reviewed(&world, "knowledge:acme/page")["risk"]["tier"], "L0");
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     for verb in [&["show", ITEM][..], &["describe", ITEM]] {
         assert_eq!(world.json(verb).1["risk"], want, "{verb:?}");
         let said = world.rye(verb);
@@ -76,7 +76,7 @@ fn a_pull_that_raises_the_tier_is_told_in_review_also_where_only_a_runtime_chang
     let through = "version: 1.0.0\ntool_type: tool\nexecutor_id: acme/runs\ncategory: acme\n\
                    description: Runs through another\n";
     put(&world, &key, ".ai/tools/acme/through.yaml", through);
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     for item in [ITEM, "tool:acme/through"] {
         let row = reviewed(&world, item);
         assert_eq!((&row["risk"]["tier"], &row["tier_before"]), (&json!("L1"), &Value::Null));
@@ -93,7 +93,7 @@ fn a_pull_that_raises_the_tier_is_told_in_review_also_where_only_a_runtime_chang
     assert!(said.stdout.contains("risk raised from L1 low to L3 destructive: it"), "{said:?}");
     assert!(said.stdout.contains("the risk of 2 of them is higher than before"), "{said:?}");
     // Accepted anew, it is what there was; and less than before is not told.
-    assert_eq!(world.rye(&["trust", "accept", &fingerprint(&key)]).status, 0);
+    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     assert_eq!(reviewed(&world, ITEM)["tier_before"], Value::Null);
     put(&world, &key, FILE, MARKER_SH);
     assert_eq!(reviewed(&world, ITEM)["tier_before"], Value::Null);

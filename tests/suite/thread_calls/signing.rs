@@ -59,8 +59,7 @@ fn a_person_is_shown_what_a_model_wants_signed_and_signs_it_once() {
     assert!(said.stdout.contains("signed  tool:acme/mine"), "{said:?}");
     world.works("tool:acme/mine");
     assert_eq!(waiting(&world), [Value::Null; 0]);
-    let (status, told) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!((&shown["state"], &shown["result"]["status"]), (&json!("done"), &json!("signed")));
 }
@@ -70,8 +69,7 @@ fn a_signature_that_a_person_rejects_is_not_given() {
     let (world, id) = asked();
     let (status, told) = world.json(&["pending", "reject", &id]);
     assert_eq!((status, &told["state"]), (0, &json!("rejected")), "{told}");
-    let (status, told) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
     assert_eq!(world.run("tool:acme/mine"), (4, "verify.unsigned".into()));
 }
 

@@ -70,8 +70,7 @@ fn a_snippet_that_wants_to_write_stops_its_thread_which_goes_on_with_it_once_app
         (&json!(id), &json!("tool:acme/write"), &json!({"n": 5})),
         "{shown}"
     );
-    let (ended, came) = world.json(&["thread", "resume", &id]);
-    assert_eq!((ended, &came["code"]), (8, &json!("thread.waits")), "{came}");
+    world.json_fails(&["thread", "resume", &id], 8, "thread.waits");
     let (ended, came) = approve(&world, &request);
     assert_eq!((ended, &came["thread_id"]), (0, &json!(id)), "{came}");
     assert_eq!(came["outputs"], json!({"n": 7}));
@@ -132,7 +131,7 @@ fn a_snippet_that_is_rejected_runs_nothing_more_and_its_model_is_told() {
 fn of_a_thread_that_is_cancelled_while_its_snippet_waits_nothing_can_be_approved() {
     let world = world();
     let (id, request) = waits(&world, &[code("await runTool('acme/write', {})")], BOTH);
-    assert_eq!(world.rye(&["thread", "cancel", &id]).status, 0);
+    world.rye_ok(&["thread", "cancel", &id]);
     let (ended, came) = approve(&world, &request);
     assert_eq!((ended, &came["code"]), (4, &json!("pending.decided")), "{came}");
     assert_eq!((times(&world), status(&world, &id)), (0, json!("cancelled")));

@@ -296,13 +296,19 @@ fn without_a_permission_there_is_no_tool_but_the_one_for_outputs_table() {
     world.signed(".ai/tools/run_shell_command.sh", shadow);
     let both = "<execute><tool>rye.workspace.*</tool><tool>run_shell_command</tool></execute>";
     world.signed(".ai/directives/acme/go.md", &directive(both));
-    let (status, told) = world.json(&["execute", "directive:acme/go", "--thread", "fork"]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.tool_name_conflict")), "{told}");
+    world.json_fails(
+        &["execute", "directive:acme/go", "--thread", "fork"],
+        4,
+        "thread.tool_name_conflict",
+    );
     // Also where the tool of rye is not there.
     let alone = "<execute><tool>run_shell_command</tool></execute>";
     world.signed(".ai/directives/acme/go.md", &directive(alone));
-    let (status, told) = world.json(&["execute", "directive:acme/go", "--thread", "fork"]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.tool_name_conflict")), "{told}");
+    let told = world.json_fails(
+        &["execute", "directive:acme/go", "--thread", "fork"],
+        4,
+        "thread.tool_name_conflict",
+    );
     assert!(told["error"].as_str().unwrap().contains("tool:run_shell_command"), "{told}");
 }
 
@@ -398,10 +404,8 @@ fn f07_f10_hooks_judge_what_a_model_does_in_its_workspace_and_without_a_required
     hook(&world, "guard", &format!("phases: [before_execution]\n{about}"), "exit 2");
     assert_eq!(gave(&world, &calls)[1]["error_kind"], "blocked_by_hook");
     world.write_home(".ai/config/rye/policy.yaml", "required_hooks: [hooks/gone]\n");
-    let said = world.rye(&["sign", "config:rye/policy", "--space", "user"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["sign", "config:rye/policy", "--space", "user"]);
     // Its model cannot be asked either, so nothing starts.
     prepared(&world, &calls, WORKSPACE);
-    let (status, told) = world.json(&["execute", "directive:acme/go", "--thread", "fork"]);
-    assert_eq!((status, &told["code"]), (4, &json!("hook.unusable")), "{told}");
+    world.json_fails(&["execute", "directive:acme/go", "--thread", "fork"], 4, "hook.unusable");
 }

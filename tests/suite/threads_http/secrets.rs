@@ -203,8 +203,7 @@ fn the_key_a_tools_secret_and_a_variable_that_nobody_names_are_in_no_record_page
             row["thread_id"].as_str().unwrap().to_owned()
         };
 
-        let said = world.rye(&go);
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_ok(&go);
         let id = newest();
         let shown = format!("{said:?}\n{}", told_of(&world, &id));
         let gave = crate::threads::events(&world, &id, "tool_call_result");
@@ -213,8 +212,7 @@ fn the_key_a_tools_secret_and_a_variable_that_nobody_names_are_in_no_record_page
         assert!(gave[2]["content"].to_string().contains("PATH="), "{}", gave[2]);
         no_secret_is_in(&world, &shown);
 
-        let said = world.rye(&go);
-        assert_eq!((said.status, said.code().as_str()), (7, "provider.refused"), "{said:?}");
+        let said = world.rye_fails(&go, 7, "provider.refused");
         no_secret_is_in(&world, &format!("{said:?}\n{}", told_of(&world, &newest())));
 
         // In a process of its own, while the model speaks and when it was cancelled.

@@ -62,7 +62,7 @@ fn l02_a_hook_of_a_key_of_default_scope_is_never_in_force() {
         let world = with_their_hook();
         trust(&world, &thief, &["--items", "tool:hooks/*"]);
         assert!(asks(&world), "the fixture itself is good");
-        assert_eq!(world.rye(&["trust", "remove", &fingerprint(&thief)]).status, 0);
+        world.rye_ok(&["trust", "remove", &fingerprint(&thief)]);
         let text = document(&thief, "acme build", wish);
         world.write(&trusted(&thief), &text);
         let said = world.rye(&["trust", "accept", &fingerprint(&thief), "--json"]);
@@ -91,8 +91,7 @@ fn whoever_trusts_a_key_reads_that_hooks_and_config_are_not_among_what_it_may_si
         &["trust", "show", &fingerprint(&stranger(1))],
         &["why", "tool:acme/theirs"],
     ] {
-        let said = world.rye(verb);
-        assert!(said.status == 0 && said.stdout.contains(words), "{verb:?}: {said:?}");
+        world.rye_ok(verb).shows(words);
     }
     let wish = document(&stranger(2), "acme", "items = [\"tool:**\"]\n");
     let file = world.outside().join("wish.toml");
@@ -112,11 +111,9 @@ fn after_a_rotation_your_hooks_and_config_go_on_by_the_old_key_and_policy_does_n
     put(&world, &old, ".ai/tools/hooks/watch.yaml", &text);
     put(&world, &old, ".ai/config/acme/settings.yaml", "a: 1\n");
     assert!(asks(&world), "the fixture itself is good");
-    let said = world.rye(&["keys", "rotate"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_ok(&["keys", "rotate"]);
     assert!(asks(&world), "a hook of yours is asked as before");
-    let (status, got) = world.json(&["verify", "config:acme/settings"]);
-    assert_eq!(status, 0, "{got}");
+    world.json_ok(&["verify", "config:acme/settings"]);
     let policy = "allow_shadow: [rye/bash]\n";
     let text = signed_text(&old, "config:rye/policy", "yaml", AT, policy);
     world.write_home(".ai/config/rye/policy.yaml", text);

@@ -1,0 +1,62 @@
+//! Calls of rye with the end that they must have, and what they must say.
+
+use serde_json::Value;
+
+use super::{Said, World};
+
+impl World {
+    /// Runs rye, which must do well.
+    #[track_caller]
+    pub fn rye_ok(&self, args: &[&str]) -> Said {
+        let said = self.rye(args);
+        assert_eq!(said.status, 0, "{args:?}: {said:?}");
+        said
+    }
+
+    /// Runs rye, which must fail with this status and this code.
+    #[track_caller]
+    pub fn rye_fails(&self, args: &[&str], status: i32, code: &str) -> Said {
+        let said = self.rye(args);
+        assert_eq!((said.status, said.code().as_str()), (status, code), "{args:?}: {said:?}");
+        said
+    }
+
+    /// Runs rye with `--json`, which must do well, and gives its answer.
+    #[track_caller]
+    pub fn json_ok(&self, args: &[&str]) -> Value {
+        let (status, told) = self.json(args);
+        assert_eq!(status, 0, "{args:?}: {told}");
+        told
+    }
+
+    /// Runs rye with `--json`, which must fail with this status and this code.
+    #[track_caller]
+    pub fn json_fails(&self, args: &[&str], status: i32, code: &str) -> Value {
+        let (ended, told) = self.json(args);
+        assert_eq!((ended, &told["code"]), (status, &code.into()), "{args:?}: {told}");
+        told
+    }
+
+    /// The same world with this item of the project, signed.
+    #[track_caller]
+    pub fn with(self, path: &str, text: &str) -> Self {
+        self.signed(path, text);
+        self
+    }
+}
+
+impl Said {
+    /// The text stands on standard output.
+    #[track_caller]
+    pub fn shows(&self, text: impl AsRef<str>) -> &Self {
+        assert!(self.stdout.contains(text.as_ref()), "no {:?}: {self:?}", text.as_ref());
+        self
+    }
+
+    /// The text stands on standard error.
+    #[track_caller]
+    pub fn warns(&self, text: impl AsRef<str>) -> &Self {
+        assert!(self.stderr.contains(text.as_ref()), "no {:?}: {self:?}", text.as_ref());
+        self
+    }
+}
