@@ -228,8 +228,7 @@ fn advice_on_a_list_keeps_what_the_tool_has_already() {
 
 #[test]
 fn whoever_said_no_is_not_told_to_look_for_a_person() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let asks: [&[&str]; 2] = [&["mv", "acme/mark", "acme/sign"], &["mcp", "install", "vscode"]];
     for args in asks {
         let said = world.rye_at_a_terminal("n\n", args);
@@ -280,8 +279,7 @@ fn a_file_of_a_group_that_is_not_mine_can_be_signed() {
         eprintln!("not root: a file of a foreign group is not tried");
         return;
     }
-    let said = world.rye_under(&held, &["sign", "acme/hello"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_under(&held, &["sign", "acme/hello"]).ok();
     let stat = std::fs::metadata(&path).unwrap();
     assert_eq!(stat.mode() & 0o777, 0o604, "the owner's own group gets nothing by it");
     world.works("tool:acme/hello");
@@ -316,8 +314,7 @@ fn doctor_says_that_nothing_can_be_kept_in_a_home_that_cannot_be_written() {
 
 #[test]
 fn doctor_names_the_items_that_a_missing_program_keeps_from_running() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let empty = world.outside().join("empty");
     std::fs::create_dir_all(&empty).unwrap();
     let path = empty.display().to_string();
@@ -350,8 +347,7 @@ fn doctor_names_the_items_that_a_missing_program_keeps_from_running() {
 
 #[test]
 fn doctor_says_that_colleagues_do_not_find_a_key_that_the_project_does_not_propose() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let says = || world.rye(&["doctor"]).stdout.contains("`rye trust propose`");
     assert!(says());
     world.rye_ok(&["trust", "propose", "--owner", "Ann"]);

@@ -84,8 +84,7 @@ fn a_tool_runs_on_in_a_session_of_its_own_and_is_waited_for_by_its_id() {
 
 #[test]
 fn a_detached_tool_is_given_and_gives_what_one_that_is_waited_for_does_whatever_its_keys_are() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/cat.sh", &tool("cat\n"));
+    let world = World::new().with(".ai/tools/acme/cat.sh", &tool("cat\n"));
     for object in odd_objects() {
         let input = format!("x:={object}");
         let args = ["execute", "tool:acme/cat", "-i", &input, "--json"];
@@ -105,8 +104,10 @@ fn f08_what_a_detached_tool_gives_is_kept_and_shown_without_its_secrets() {
     let body = "printf '{\"key\": \"%s\"}\\n' \"$ACME_KEY\"\n";
     let text = tool(body).replace("# ///\nprintf", "# secrets = [\"ACME_KEY\"]\n# ///\nprintf");
     world.signed(".ai/tools/acme/tells.sh", &text);
-    let (status, inline) = world.json(&["execute", "tool:acme/tells"]);
-    assert_eq!((status, &inline["data"]), (0, &json!({"key": "canary-31c7d0"})), "{inline}");
+    assert_eq!(
+        world.json_ok(&["execute", "tool:acme/tells"])["data"],
+        json!({"key": "canary-31c7d0"})
+    );
     let id = id_of(&start(&world, &["tool:acme/tells"]));
     let (status, waited) = world.json(&["thread", "wait", &id]);
     assert_eq!((status, &waited["data"]), (0, &json!({"key": "***"})), "{waited}");
@@ -224,8 +225,7 @@ fn runs_beyond_the_places_wait_never_more_run_at_once_and_none_is_lost() {
     until("all places are taken", || in_place() == places);
     world.write("go", "");
     for (n, told) in told.iter().enumerate() {
-        let (status, waited) = world.json(&["thread", "wait", &id_of(told)]);
-        assert_eq!((status, &waited["data"]), (0, &json!({"n": n})), "{waited}");
+        assert_eq!(world.json_ok(&["thread", "wait", &id_of(told)])["data"], json!({"n": n}));
     }
     let read = |name: &str| fs::read_to_string(world.project().join(name)).unwrap();
     let counted = read("counted");
@@ -251,16 +251,20 @@ fn what_waits_starts_in_order_and_a_place_of_whoever_is_killed_is_free() {
     }
     until("it begins", || world.project().join("begun").exists());
     // One that waits is cancelled and never starts.
-    let (status, told) = world.json(&["thread", "cancel", &id_of(&waiting[1])]);
-    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    assert_eq!(
+        world.json_ok(&["thread", "cancel", &id_of(&waiting[1])])["thread_status"],
+        "cancelled"
+    );
     kill(first["pid"].as_u64().unwrap());
     until("the next one starts", || state(&world, &id_of(&waiting[0])) == "running");
     assert_eq!(state(&world, &id_of(&first)), "killed");
     assert_eq!(state(&world, &id_of(&waiting[2])), "created");
     world.write("go", "");
     for (at, want) in [(0, 1), (2, 3)] {
-        let (status, told) = world.json(&["thread", "wait", &id_of(&waiting[at])]);
-        assert_eq!((status, &told["data"]), (0, &json!({"n": want})), "{told}");
+        assert_eq!(
+            world.json_ok(&["thread", "wait", &id_of(&waiting[at])])["data"],
+            json!({"n": want})
+        );
     }
     world.json_fails(&["thread", "wait", &id_of(&waiting[1])], 6, "thread.cancelled");
     world.json_fails(&["thread", "wait", &id_of(&first)], 6, "thread.killed");
@@ -289,8 +293,7 @@ fn the_end_of_a_terminal_and_of_the_caller_ends_none() {
     let id = id_of(&told);
     assert_eq!(state(&world, &id), "running");
     world.write("go", "");
-    let (status, told) = world.json(&["thread", "wait", &id]);
-    assert_eq!((status, &told["data"]), (0, &json!({"n": 1})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "wait", &id])["data"], json!({"n": 1}));
 }
 
 #[test]
@@ -432,22 +435,21 @@ fn what_ran_in_a_namespace_of_processes_that_is_gone_was_killed_and_holds_no_pla
 
 #[test]
 fn no_run_is_detached_from_inside_of_a_run() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/quick.sh", &tool("echo done\n"));
+    let world = World::new().with(".ai/tools/acme/quick.sh", &tool("echo done\n"));
     world.works("tool:acme/quick");
-    let said = world.rye_env(
-        &world.project(),
-        &["execute", "tool:acme/quick", "--async", "--json"],
-        b"",
-        &[("RYE_RUN_ID", "run-x")],
-    );
-    assert_eq!((said.status, said.code().as_str()), (4, "async.below_a_run"), "{said:?}");
+    world
+        .rye_env(
+            &world.project(),
+            &["execute", "tool:acme/quick", "--async", "--json"],
+            b"",
+            &[("RYE_RUN_ID", "run-x")],
+        )
+        .fails(4, "async.below_a_run");
 }
 
 #[test]
 fn behind_ten_thousand_runs_that_wait_no_other_one_waits_and_nothing_of_it_is_kept() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/quick.sh", &tool("echo done\n"));
+    let world = World::new().with(".ai/tools/acme/quick.sh", &tool("echo done\n"));
     start(&world, &["tool:acme/quick"]);
     let registry = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
     let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \

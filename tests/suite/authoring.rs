@@ -189,8 +189,7 @@ fn what_typescript_takes_is_said_when_it_is_signed_and_by_the_doctor() {
 #[test]
 fn a_new_provider_is_written_to_the_user_space_and_answers_once_it_is_named() {
     let world = World::new();
-    let (status, told) = world.json(&["new", "provider", "my/local", "--sign"]);
-    assert_eq!((status, &told["space"]), (0, &json!("user")), "{told}");
+    assert_eq!(world.json_ok(&["new", "provider", "my/local", "--sign"])["space"], "user");
     assert!(world.home().join(".ai/tools/my/local.yaml").exists());
     world.signed_home(".ai/config/agent/models.yaml", "provider: my/local\n");
     let text = crate::threads::directive("go", "turns=\"2\"", "");

@@ -135,8 +135,7 @@ fn steps(got: &Value) -> Vec<String> {
 
 #[test]
 fn a_trace_tells_each_decision_in_order_and_changes_none() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let link = |id: &str| {
         ["resolve", "verify_integrity", "parse", "chain_link"]
             .map(|step| format!("{step} tool:{id}"))
@@ -285,8 +284,8 @@ fn every_finding_about_a_chain_is_told_together() {
 
 #[test]
 fn an_executor_that_is_not_there_is_named_with_near_ones() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/t.sh", &tool("rye/core/runtimes/shell/scrip", ""));
+    let world =
+        World::new().with(".ai/tools/acme/t.sh", &tool("rye/core/runtimes/shell/scrip", ""));
     let got = world.json_fails(&["execute", "acme/t"], 3, "chain.executor_not_found");
     assert_eq!((&got["item_id"], &got["chain"]), (&json!("tool:acme/t"), &links(&["acme/t"])));
     assert_eq!(got["data"]["executor"], "rye/core/runtimes/shell/scrip");

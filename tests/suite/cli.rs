@@ -16,8 +16,7 @@ fn echo() -> String {
 
 /// A world with that tool signed.
 pub(crate) fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", &echo());
+    let world = World::new().with(".ai/tools/acme/echo.sh", &echo());
     world.works("tool:acme/echo");
     world
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::hooks::hook;
 use crate::keys::others::{put_home, stranger, trust};
 use crate::tools::shell;
-use crate::world::{Said, World};
+use crate::world::{End, Said, World};
 
 /// A tool that reads, and gives what it is given.
 const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
@@ -21,9 +21,7 @@ const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
 type Breaks = fn(&World);
 
 fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", ECHO);
-    world
+    World::new().with(".ai/tools/acme/echo.sh", ECHO)
 }
 
 fn said(world: &World, code: &str, args: &[&str]) -> Said {
@@ -62,8 +60,7 @@ fn caught(world: &World, tool: &str, args: &[&str]) -> Vec<String> {
         "const one = n => runTool({tool:?}, {{n}}).then(() => '', e => e.code);\n\
          __out = [await one(0), ...await Promise.all([1, 2, 3].map(one))];"
     );
-    let (status, told) = run(world, &code, args);
-    assert_eq!(status, 0, "{told}");
+    let told = run(world, &code, args).ok();
     let all: Vec<String> = serde_json::from_value(told["value"].clone()).unwrap();
     assert_eq!(codes(&told), all, "what is recorded is what was caught: {told}");
     all
@@ -252,8 +249,7 @@ fn exactly_as_many_of_a_thousand_calls_at_once_run_as_the_limit_says() {
     world.signed(".ai/tools/acme/count.sh", &shell("echo x >>count; echo '{}'\n"));
     let code =
         "__out = await Promise.allSettled(Array.from({length: 1000}, () => runTool('acme/count')))";
-    let (status, told) = run(&world, code, &["--max-tool-calls", "7"]);
-    assert_eq!((status, &told["code"]), (4, &json!("code.limit_exceeded")), "{told}");
+    let told = run(&world, code, &["--max-tool-calls", "7"]).fails(4, "code.limit_exceeded");
     let count = fs::read_to_string(world.project().join("count")).unwrap().lines().count();
     let codes = codes(&told);
     assert_eq!((count, codes.iter().filter(|code| code.is_empty()).count()), (7, 7));
@@ -272,8 +268,7 @@ fn what_is_open_when_a_snippet_fails_is_ended_with_its_processes() {
     world.signed(".ai/tools/acme/waits.sh", &shell(waits));
     let code = "runTool('acme/sleeps'); runTool('acme/sleeps');\n\
                 await runTool('acme/waits'); throw new Error('enough')";
-    let (status, told) = run(&world, code, &[]);
-    assert_eq!((status, &told["code"]), (1, &json!("code.failed")), "{told}");
+    let told = run(&world, code, &[]).fails(1, "code.failed");
     assert_eq!(codes(&told)[..2], ["code.cancelled", "code.cancelled"], "{told}");
     for file in ["own", "child"] {
         let pid = fs::read_to_string(world.project().join(file)).unwrap();

@@ -14,9 +14,7 @@ use crate::saved_snippets::{echo, snippet};
 use crate::world::World;
 
 fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", &echo());
-    world
+    World::new().with(".ai/tools/acme/echo.sh", &echo())
 }
 
 #[track_caller]

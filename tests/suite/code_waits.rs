@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::pending;
 use crate::tools::shell;
-use crate::world::{World, sha256};
+use crate::world::{End, World, sha256};
 
 pub fn reads(script: &str) -> String {
     shell(script).replacen("# version", "# effects = \"read\"\n# version", 1)
@@ -17,13 +17,13 @@ pub fn reads(script: &str) -> String {
 /// `count` reads and counts its calls in a file, `write` and `other` change something, of which
 /// each leaves a line.
 pub fn world() -> World {
-    let world = World::new();
-    world.signed(
-        ".ai/tools/acme/count.sh",
-        &reads("echo x >>count; echo \"{\\\"n\\\": $(wc -l <count)}\"\n"),
-    );
-    world.signed(".ai/tools/acme/write.sh", &shell("echo w >>wrote; cat\n"));
-    world.signed(".ai/tools/acme/other.sh", &shell("echo o >>wrote; cat\n"));
+    let world = World::new()
+        .with(
+            ".ai/tools/acme/count.sh",
+            &reads("echo x >>count; echo \"{\\\"n\\\": $(wc -l <count)}\"\n"),
+        )
+        .with(".ai/tools/acme/write.sh", &shell("echo w >>wrote; cat\n"))
+        .with(".ai/tools/acme/other.sh", &shell("echo o >>wrote; cat\n"));
     asks(&world, "first");
     world
 }
@@ -104,8 +104,7 @@ fn a_tool_called_three_times_before_and_twice_after_an_approval_ran_five_times()
     assert_eq!(told["tool_calls"].as_array().unwrap().len(), 6, "each call once: {told}");
     assert_eq!(told["limits"]["used"]["tool_calls"], 6);
     for verb in ["approve", "reject"] {
-        let (status, told) = decide(&world, verb, &id);
-        assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+        decide(&world, verb, &id).fails(4, "pending.decided");
     }
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!((&shown["state"], &shown["result"]["value"][5]), (&json!("done"), &json!(5)));
@@ -144,8 +143,7 @@ fn a_rejected_call_throws_where_it_was_made_and_the_snippet_goes_on() {
     assert_eq!((lines(&world, "wrote"), state(&world, &id)), (0, json!("rejected")));
     // One that does not catch it fails.
     let (id, _) = waits(&world, "await tools.acme.write()", &[]);
-    let (status, told) = decide(&world, "reject", &id);
-    assert_eq!((status, &told["code"]), (1, &json!("code.failed")), "{told}");
+    decide(&world, "reject", &id).fails(1, "code.failed");
 }
 
 #[test]
@@ -240,14 +238,12 @@ fn what_a_tool_itself_asks_is_decided_with_its_snippet() {
     let rows = all["pending"].as_array().unwrap();
     let own = rows.iter().map(|row| row["id"].as_str().unwrap()).find(|own| *own != id).unwrap();
     for verb in ["approve", "reject"] {
-        let (status, told) = decide(&world, verb, own);
-        assert_eq!((status, &told["code"]), (4, &json!("pending.held")), "{told}");
+        decide(&world, verb, own).fails(4, "pending.held");
     }
     assert_eq!(approved(&world, &id), 5000);
     assert_eq!((pending::paid(&world), state(&world, own)), (1, json!("done")));
     let (id, _) = waits(&world, "__out = await runTool('acme/pay').catch(e => e.code)", &[]);
-    let (status, told) = decide(&world, "reject", &id);
-    assert_eq!((status, &told["value"]), (0, &json!("rejected")), "{told}");
+    assert_eq!(decide(&world, "reject", &id).ok()["value"], "rejected");
     assert_eq!((pending::paid(&world), waiting(&world).len()), (1, 0));
 }
 
@@ -376,8 +372,7 @@ fn an_approved_run_that_died_is_lost_and_never_run_again() {
     approver.kill().unwrap();
     approver.wait().unwrap();
     assert_eq!(state(&world, &id), "lost");
-    let (status, told) = decide(&world, "approve", &id);
-    assert_eq!((status, &told["code"]), (4, &json!("pending.decided")), "{told}");
+    decide(&world, "approve", &id).fails(4, "pending.decided");
     assert_eq!(pending::paid(&world), 1);
 }
 

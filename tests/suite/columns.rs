@@ -29,9 +29,9 @@ fn wordy() -> String {
 
 /// A project in which each verb has much to say.
 fn world() -> World {
-    let world = World::new();
-    world.signed(&format!("{FOLDER}/send_it.sh"), &wordy());
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(&format!("{FOLDER}/send_it.sh"), &wordy())
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     world.write(
         &format!("{FOLDER}/send_it.test.yaml"),
         "cases:\n  - {name: a case that is named at some length, for whoever reads it, expect: \
@@ -163,8 +163,7 @@ fn what_each_verb_says_fits_the_terminal_and_no_word_is_broken() {
 /// A project whose lock, workflow and proposal name the own key, and one of whose items is signed by
 /// a key that nobody proposes.
 fn entangled() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     for args in [
         &["trust", "propose", "--owner", "Ann"][..],
         &["lock"],

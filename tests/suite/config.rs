@@ -65,9 +65,9 @@ fn a_nearer_space_changes_what_the_tool_lists_and_time_limits_downwards_only() {
 
 #[test]
 fn config_must_verify_and_the_caller_cannot_give_it() {
-    let world = World::new();
-    world.signed(".ai/config/acme/api.yaml", "a: 1\n");
-    world.signed(".ai/tools/acme/x.yaml", &echo("config_resolve: {path: acme/api}\n"));
+    let world = World::new()
+        .with(".ai/config/acme/api.yaml", "a: 1\n")
+        .with(".ai/tools/acme/x.yaml", &echo("config_resolve: {path: acme/api}\n"));
     let (_, got) = world.json(&["execute", "tool:acme/x", "-i", "resolved_config=mine"]);
     assert_eq!(got["data"]["resolved_config"], json!({"a": 1}), "{got}");
     let text = String::from_utf8(world.read(".ai/config/acme/api.yaml")).unwrap();
@@ -93,8 +93,7 @@ fn limit(world: &World, item: &str, more: &[&str]) -> u64 {
 
 #[test]
 fn the_time_limit_comes_from_config_then_the_links_then_the_operator_and_only_falls_from_there() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/plain.yaml", &echo(""));
+    let world = World::new().with(".ai/tools/acme/plain.yaml", &echo(""));
     let own = echo("").replace("command: cat", "command: cat, timeout: 20");
     world.signed(".ai/tools/acme/own.yaml", &own);
     let both = |world: &World| (limit(world, "acme/plain", &[]), limit(world, "acme/own", &[]));
@@ -210,8 +209,7 @@ fn a_misspelt_limit_of_runs_is_refused_with_the_nearest_name_and_shown_in_the_li
         ("tools: {acme/own: {timout: 3}}\n", "`timeout`"),
         ("tools: {'tool:acme/own': {timeout: 3}}\n", "must be an id"),
     ] {
-        let world = World::new();
-        world.signed(".ai/tools/acme/own.yaml", &echo(""));
+        let world = World::new().with(".ai/tools/acme/own.yaml", &echo(""));
         world.works("tool:acme/own");
         world.write(LIMITS, text);
         let said = world.rye(&["sign", "config:execution/execution"]);
@@ -232,8 +230,8 @@ fn a_misspelt_limit_of_runs_is_refused_with_the_nearest_name_and_shown_in_the_li
 
 #[test]
 fn a_tool_whose_own_config_is_refused_is_not_listed_as_fine() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/own.yaml", &echo("").replace("cat", "cat, timeout: never"));
+    let world = World::new()
+        .with(".ai/tools/acme/own.yaml", &echo("").replace("cat", "cat, timeout: never"));
     world.refused("tool:acme/own", "plan.bad_config", 6);
     let said = world.rye(&[]);
     assert!(said.stdout.contains("cannot run: its config: plan.bad_config"), "{said:?}");
@@ -241,9 +239,9 @@ fn a_tool_whose_own_config_is_refused_is_not_listed_as_fine() {
 
 #[test]
 fn a_longer_limit_of_a_project_is_told_as_passed_over() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/own.yaml", &echo(""));
-    world.signed(LIMITS, "defaults: {timeout: 600}\n");
+    let world = World::new()
+        .with(".ai/tools/acme/own.yaml", &echo(""))
+        .with(LIMITS, "defaults: {timeout: 600}\n");
     let told = "; `defaults.timeout` in .ai/config/execution/execution.yaml says 10 min, and a \
                 project can only shorten";
     let verbs = [&["execute", "acme/own", "--dry-run"][..], &["why", "acme/own"]];
@@ -283,8 +281,7 @@ fn what_nobody_but_rye_may_sign_in_a_project_is_to_be_removed_and_not_signed() {
 
 #[test]
 fn a_misspelt_line_of_your_policy_is_refused_with_the_nearest_name() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/own.yaml", &echo(""));
+    let world = World::new().with(".ai/tools/acme/own.yaml", &echo(""));
     let path = ".ai/config/rye/policy.yaml";
     world.write_home(path, "sandbox_of: []\n");
     let said = world.rye(&["sign", "config:rye/policy", "--space", "user"]);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 
 const MOOD: &str = "tool:acme/mood";
 const ITEM: &str = ".ai/tools/acme/mood.yaml";
@@ -132,8 +132,7 @@ fn an_eval_that_takes_too_long_is_stopped_and_is_no_score() {
     world.write(".ai/tools/acme/judge.py", JUDGE);
     world.signed(ITEM, &item("oneshot", "").replace("20000", "700"));
     let start = Instant::now();
-    let (status, got) = eval(&world, &json!({"sleep": 60}), &["--min-score", "0"]);
-    assert_eq!((status, &got["code"]), (7, &json!("protocol.timeout")), "{got}");
+    eval(&world, &json!({"sleep": 60}), &["--min-score", "0"]).fails(7, "protocol.timeout");
     assert!(start.elapsed() < Duration::from_secs(30));
 }
 
@@ -189,8 +188,7 @@ fn a_server_scores_by_the_same_rules() {
 #[test]
 fn all_keys_of_a_request_are_there_and_the_callers_parameters_stand_over_the_items() {
     let world = world_with("params: {least: 0.50, tone: kind, deep: {a: 1, b: 2}}\n");
-    let (status, got) = eval(&world, &json!({"tone": "stern", "deep": {"c": 3}}), &[]);
-    assert_eq!(status, 0, "{got}");
+    let got = eval(&world, &json!({"tone": "stern", "deep": {"c": 3}}), &[]).ok();
     let empty = json!({
         "messages": [], "turn_index": 0, "tool_calls": [], "variables": {}, "metadata": {},
     });
@@ -221,8 +219,7 @@ fn a_text_comes_from_the_line_a_file_or_standard_input() {
     world.write("answer.txt", "from a file\n");
     let content = |given: &str, stdin: &[u8]| {
         let args = ["eval", "run", MOOD, "--content", given, "--json"];
-        let said = world.rye_in(&world.project(), &args, stdin);
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_in(&world.project(), &args, stdin).ok();
         said.json()["data"]["content"].as_str().unwrap().to_owned()
     };
     assert_eq!(content("@answer.txt", b""), "from a file\n");
@@ -284,8 +281,7 @@ fn thresholds_include_their_ends_and_numbers_keep_their_digits() {
 fn a_guardrail_replaces_or_records_and_a_metric_only_measures() {
     let world = world();
     let low = json!({"score": "0.4"});
-    let (status, got) = eval(&world, &low, &["--guardrail", "enforce"]);
-    assert_eq!((status, &got["code"]), (1, &json!("eval.failed")), "{got}");
+    let got = eval(&world, &low, &["--guardrail", "enforce"]).fails(1, "eval.failed");
     assert_eq!((&got["guardrail"], &got["passed"]), (&json!("enforce"), &json!(false)));
     let replacement = got["replacement"].as_str().unwrap();
     assert!(replacement.contains(MOOD) && !replacement.contains("a text"), "{replacement}");
@@ -417,8 +413,7 @@ fn spec(evals: &str) -> String {
 fn a_spec_has_evals_score_what_the_tool_answered() {
     let world =
         spec_world("      - {eval: 'tool:acme/mood', params: {score: '0.80'}, min_score: 0.8}\n");
-    let (status, got) = world.json(&["test"]);
-    assert_eq!((status, &got["passed"]), (0, &json!(1)), "{got}");
+    assert_eq!(world.json_ok(&["test"])["passed"], 1);
     let failing = "      - {eval: acme/mood, params: {score: '0.79'}, min_score: 0.8, max_score: 1.0}\n      \
                    - {eval: acme/mood, params: {score: '0.5'}}\n      \
                    - {eval: acme/mood, params: {score: '0.5'}, max_score: 0.5}\n";

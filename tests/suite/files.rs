@@ -325,8 +325,10 @@ from core import name
 print(json.dumps({"name": name, "there": sorted(os.listdir("."))}))
 "#;
     world.signed(".ai/tools/acme/app/cli/main.py", tool);
-    let got = world.json_ok(&["execute", "tool:acme/app/cli/main"]);
-    assert_eq!(got["data"], json!({"name": "core", "there": ["cli", "core"]}), "{got}");
+    assert_eq!(
+        world.json_ok(&["execute", "tool:acme/app/cli/main"])["data"],
+        json!({"name": "core", "there": ["cli", "core"]})
+    );
     // Without a marker an `auto` anchor does not count, and says so in the trace.
     fs::remove_file(world.project().join(".ai/tools/acme/app/pyproject.toml")).unwrap();
     let got = world.json_fails(
@@ -359,8 +361,10 @@ from pack import name
 print(json.dumps({"name": name, "secret": util.find_spec("pack.secret") is not None}))
 "#;
     world.signed(".ai/tools/acme/own.py", tool);
-    let (status, got) = world.json(&["execute", "tool:acme/own"]);
-    assert_eq!((status, &got["data"]), (0, &json!({"name": "pack", "secret": false})), "{got}");
+    assert_eq!(
+        world.json_ok(&["execute", "tool:acme/own"])["data"],
+        json!({"name": "pack", "secret": false})
+    );
     // A folder that is not the run's own is no place for modules.
     let open = tool.replace("{anchor_path}/src", "{project_path}/src");
     world.signed(".ai/tools/acme/own.py", &open);

@@ -38,8 +38,7 @@ fn refused(world: &World, script: &str, part: &str) {
 
 /// A repository with one signed tool committed and everything installed.
 fn world() -> World {
-    let world = World::new();
-    world.signed(TOOL, MARKER_SH);
+    let world = World::new().with(TOOL, MARKER_SH);
     well(&world, "git init -q -b main && rye git install && git add -A && git commit -qm first");
     world
 }
@@ -259,8 +258,7 @@ fn a_clone_that_is_not_accepted_is_judged_by_its_bytes() {
     let clone = world.outside().join("clone");
     let path = clone.display();
     well(&world, &format!("git clone -q . '{path}'"));
-    let said = world.rye_in(&clone, &["git", "install"], b"");
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_in(&clone, &["git", "install"], b"").ok();
     fs::write(clone.join(".ai/tools/acme/new.sh"), MARKER_SH).unwrap();
     refused(&world, &format!("cd '{path}' && git add -A && git commit -qm x"), "verify.unsigned");
 }
@@ -271,8 +269,7 @@ fn projects_in_folders_of_the_repository_are_each_judged_by_themselves() {
     for name in ["one", "deep/two"] {
         let folder = world.project().join(name);
         fs::create_dir_all(&folder).unwrap();
-        let said = world.rye_in(&folder, &["init"], b"");
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_in(&folder, &["init"], b"").ok();
         world.write(&format!("{name}/{TOOL}"), MARKER_SH);
         assert_eq!(world.rye_in(&folder, &["sign", "acme/mark"], b"").status, 0);
     }
@@ -583,8 +580,7 @@ fn without_a_repository_or_without_git_it_is_said() {
         )
     );
     let project = world.project();
-    let said = world.rye_env(&project, &["git", "check"], b"", &[("PATH", "/nowhere")]);
-    assert_eq!((said.code().as_str(), said.status), ("git.failed", 6), "{said:?}");
+    world.rye_env(&project, &["git", "check"], b"", &[("PATH", "/nowhere")]).fails(6, "git.failed");
     fs::write(world.project().join(".git/hooks-file"), "").unwrap();
     well(&world, "git config core.hooksPath .git/hooks-file/below");
     world.rye_fails(&["git", "install"], 6, "git.io");

@@ -51,9 +51,9 @@ fn keys(value: &Value, path: &str, into: &mut BTreeSet<String>) {
 
 #[test]
 fn golden_names_on_the_wire() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/mark.sh", MARKER_SH)
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     world.write(".ai/tools/acme/bad.sh", MARKER_SH);
     let spec = "cases:\n  - {name: a, expect: {result: {}}}\n";
     world.write(".ai/tools/acme/mark.test.yaml", spec);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{End, World};
 
 const TOOL: &str = "tool:acme/say";
 const TOOL_FILE: &str = ".ai/tools/acme/say.sh";
@@ -15,8 +15,7 @@ const SAY: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
 
 /// A world with a tool that says its parameters and leaves a mark.
 fn world() -> World {
-    let world = World::new();
-    world.signed(TOOL_FILE, SAY);
+    let world = World::new().with(TOOL_FILE, SAY);
     world.works(TOOL);
     std::fs::remove_file(world.project().join("ran")).unwrap();
     world
@@ -254,8 +253,9 @@ fn f10_a_hook_that_was_changed_or_taken_away_lets_nothing_through() {
     unusable();
     // Dev mode weakens no guard.
     let dev = [("RYE_DEV_MODE", "1")];
-    let said = world.rye_env(&world.project(), &["execute", TOOL, "--json"], b"", &dev);
-    assert_eq!((said.status, said.code().as_str()), (4, "hook.unusable"), "{said:?}");
+    world
+        .rye_env(&world.project(), &["execute", TOOL, "--json"], b"", &dev)
+        .fails(4, "hook.unusable");
     // Without the policy a hook that is gone asks nothing; with it nothing runs.
     std::fs::remove_file(&file).unwrap();
     assert_eq!((call(&world).0, ran(&world)), (0, true));
@@ -287,11 +287,12 @@ fn f10_a_hook_of_the_project_sees_its_own_tools_alone_and_shadows_nobody() {
     std::fs::remove_file(world.project().join("asked")).unwrap();
     // A tool of the system is not the project's to judge, whatever its hook is like.
     world.write(".ai/tools/hooks/guard-it.sh", "#!/bin/sh\nexit 1\n");
-    let (status, got) = world.json(&["execute", "tool:rye/bash", "-i", "command=true"]);
-    assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
+    assert_eq!(
+        world.json_ok(&["execute", "tool:rye/bash", "-i", "command=true"])["status"],
+        "success"
+    );
     assert_eq!(String::from_utf8(world.read("asked")).unwrap(), "user\n");
-    let (status, got) = call(&world);
-    assert_eq!((status, &got["code"]), (4, &json!("hook.unusable")), "{got}");
+    call(&world).fails(4, "hook.unusable");
 }
 
 #[test]
@@ -517,8 +518,7 @@ fn a_project_does_not_shorten_the_time_of_those_who_judge_it() {
     let world = world();
     hook(&world, "guard", BEFORE, "sleep 0.3; echo '{\"allow\":true}'");
     world.signed(".ai/config/execution/execution.yaml", "tools: {hooks/guard: {timeout: 0.001}}\n");
-    let (status, got) = call(&world);
-    assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
+    assert_eq!(call(&world).ok()["status"], "success");
 }
 
 #[test]

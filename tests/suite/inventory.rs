@@ -77,8 +77,7 @@ fn an_inventory_is_the_same_wherever_it_is_made() {
 
 #[test]
 fn an_interpreter_is_told_by_the_digest_of_its_file() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let got = inventory(&world, &[]);
     let all = got["components"].as_array().unwrap().iter();
     let program = all.into_iter().find(|it| property(it, "rye:kind") == "program").unwrap();
@@ -109,8 +108,7 @@ fn each_component_has_a_name_of_its_own_and_each_dependency_names_a_component() 
 
 #[test]
 fn an_inventory_in_json_stands_in_the_one_shape_and_none_is_made_without_a_project() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/good.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/good.sh", MARKER_SH);
     let (status, got) = world.json(&["list", "--cyclonedx"]);
     assert_eq!((status, &got["status"]), (0, &"success".into()));
     component(&got["cyclonedx"], "tool:acme/good");

@@ -186,8 +186,7 @@ fn list_and_show_say_what_is_there() {
 
 #[test]
 fn a_machine_with_the_public_half_alone_verifies_and_cannot_sign() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     fs::remove_file(folder(&world).join("private_key.pem")).unwrap();
     world.works(ITEM);
     for verb in [&["sign", ITEM][..], &["keys", "rotate"], &["trust", "project"]] {
@@ -198,8 +197,7 @@ fn a_machine_with_the_public_half_alone_verifies_and_cannot_sign() {
 
 #[test]
 fn your_key_is_the_private_one_whatever_the_public_file_says() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     let thief = stranger(1);
     fs::write(folder(&world).join("public_key.pem"), pem(&thief)).unwrap();
     world.works(ITEM);
@@ -255,8 +253,7 @@ fn rotate_keeps_what_you_signed_and_what_you_believe() {
 
 #[test]
 fn what_was_signed_two_rotations_ago_still_runs() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     let first = fingerprint(&world.own_key());
     for _ in 0..2 {
         world.rye_ok(&["keys", "rotate"]);
@@ -304,8 +301,7 @@ fn the_rotation_is_stated_and_signed_by_both_keys() {
 
 #[test]
 fn no_verb_shows_private_key_material() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     let private = fs::read_to_string(folder(&world).join("private_key.pem")).unwrap();
     let secret = private.lines().nth(1).unwrap().to_owned();
     let raw = hex::encode(world.own_key().to_bytes());
@@ -361,8 +357,7 @@ fn what_waits_of_a_rotation_is_read_and_finished_by_doctor_or_the_next_decision(
     let finishers: [(&[&str], bool); 3] =
         [(&["doctor"], true), (&["trust", "remove", "THEIRS"], false), (&["keys", "rotate"], true)];
     for (finisher, still_trusts) in finishers {
-        let world = World::new();
-        world.signed(".ai/tools/acme/mine.sh", MARKER_SH);
+        let world = World::new().with(".ai/tools/acme/mine.sh", MARKER_SH);
         others::put(&world, &others::stranger(1), ".ai/tools/acme/theirs.sh", MARKER_SH);
         others::trust(&world, &others::stranger(1), &[]);
         rotated_halfway(&world);

@@ -376,8 +376,7 @@ fn where_nothing_may_be_watched_nothing_is_started() {
 
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
-    let world = World::new();
-    world.signed(".ai/tools/pack.sh", PACK_SH);
+    let world = World::new().with(".ai/tools/pack.sh", PACK_SH);
     let rules = [(libc::SYS_ptrace, Vec::new())].into();
     let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
     let errno = SeccompAction::Errno(libc::EPERM.unsigned_abs());

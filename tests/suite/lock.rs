@@ -51,8 +51,7 @@ fn locked() -> World {
 
 #[test]
 fn a_lock_lists_every_link_and_every_parent_sorted_one_table_a_ref() {
-    let world = World::new();
-    world.signed(PATH, MARKER_SH);
+    let world = World::new().with(PATH, MARKER_SH);
     let base = GREET_MD.replace("name=\"greet\"", "name=\"base\"");
     world.signed(".ai/directives/acme/base.md", &base);
     let leaf = GREET_MD.replace("name=\"greet\"", "name=\"greet\" extends=\"acme/base\"");
@@ -218,17 +217,13 @@ fn the_lock_of_a_project_that_is_not_accepted_is_not_read() {
     fs::create_dir_all(clone.join(".ai")).unwrap();
     fs::write(clone.join(".ai/rye.lock"), "not a lock").unwrap();
     let run = |args: &[&str]| world.rye_in(&clone, args, b"");
-    let said = run(&["execute", "directive:rye/core/init", "--json"]);
-    assert_eq!(said.status, 0, "{said:?}");
-    let said = run(&["lock", "tool:rye/bash"]);
-    assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4), "{said:?}");
+    run(&["execute", "directive:rye/core/init", "--json"]).ok();
+    run(&["lock", "tool:rye/bash"]).fails(4, "verify.project_not_accepted");
     // What is not read lists nothing.
-    let said = run(&["execute", "directive:rye/core/init", "--locked", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("lock.not_listed", 4), "{said:?}");
+    run(&["execute", "directive:rye/core/init", "--locked", "--json"]).fails(4, "lock.not_listed");
     // As soon as it is accepted, it counts.
     assert_eq!(run(&["trust", "project"]).status, 0);
-    let said = run(&["execute", "directive:rye/core/init", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("lock.malformed", 4), "{said:?}");
+    run(&["execute", "directive:rye/core/init", "--json"]).fails(4, "lock.malformed");
 }
 
 #[test]
@@ -367,19 +362,16 @@ fn update_and_remove_ask_a_person_when_they_run_below_a_run() {
     let before = lock_text(&world);
     put(&world, PATH, &sh("two"), &seconds_from_now(-100));
     for call in [&["lock", "--update", TOOL][..], &["lock", "--remove", TOOL]] {
-        let said = world.rye_below_a_run(call);
-        assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{said:?}");
+        world.rye_below_a_run(call).fails(2, "cli.not_confirmed");
         assert_eq!(lock_text(&world), before);
         let said = world.rye_below_a_run_at_a_terminal("n\n", call);
         assert_eq!((said.status, lock_text(&world)), (2, before.clone()), "{said:?}");
     }
-    let said = world.rye_below_a_run_at_a_terminal("y\n", &["lock", "--update", TOOL]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_below_a_run_at_a_terminal("y\n", &["lock", "--update", TOOL]).ok();
     assert!(said.stdout.contains("+# description = \"two\""), "{said:?}");
     let updated = lock_text(&world);
     assert_ne!(updated, before);
-    let said = world.rye_below_a_run(&["lock", "--remove", TOOL, "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_below_a_run(&["lock", "--remove", TOOL, "--yes"]).ok();
     assert!(!lock_text(&world).contains("acme/mark"));
 }
 

@@ -58,9 +58,9 @@ const fn dry(target: &'static str, thread: &'static str) -> Cell {
 
 /// One item of each kind, each admitted.
 fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/mark.sh", MARKER_SH)
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     let own = world.own_key();
     put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
     put(&world, &own, ".ai/config/acme/settings.yaml", "a: 1\n");

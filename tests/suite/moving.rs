@@ -30,8 +30,7 @@ fn is_there(world: &World, path: &str) -> bool {
 
 #[test]
 fn what_is_yours_moves_with_its_spec_its_lock_row_and_its_references() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/hello.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/hello.sh", MARKER_SH);
     world.write(".ai/tools/acme/hello.test.yaml", "cases: [{name: one, dry_run: true}]\n");
     world.signed(".ai/directives/acme/greet.md", DIRECTIVE);
     world.rye_ok(&["lock"]);
@@ -77,8 +76,7 @@ fn what_is_yours_moves_with_its_spec_its_lock_row_and_its_references() {
 
 #[test]
 fn a_runtime_and_a_directive_take_their_names_along() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/run.yaml", RUNTIME);
+    let world = World::new().with(".ai/tools/acme/run.yaml", RUNTIME);
     let tool = MARKER_SH.replace("rye/core/runtimes/shell/script", "acme/run");
     world.signed(".ai/tools/acme/hello.sh", &tool);
     // A path is a ref, and so is the one that the file is to have.
@@ -91,8 +89,7 @@ fn a_runtime_and_a_directive_take_their_names_along() {
     let args = ["mv", "directive:acme/greet", "welcome_all.md"];
     let said = world.rye_at_a_terminal("n\n", &args);
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
-    let said = world.rye_at_a_terminal("y\n", &args);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_at_a_terminal("y\n", &args).ok();
     let asked = "move `directive:acme/greet` to `directive:welcome_all`? [y/N]";
     assert!(said.stdout.contains(asked), "{said:?}");
     let text = rest(&world, ".ai/directives/welcome_all.md");
@@ -131,16 +128,15 @@ fn what_is_not_yours_stays_and_is_named() {
 
     // What nobody signed moves unsigned.
     world.write(".ai/tools/acme/new.sh", MARKER_SH);
-    let (status, said) = world.json(&["mv", "acme/new", "acme/newer", "--yes"]);
-    assert_eq!((status, &said["signed"]), (0, &json!(false)), "{said}");
+    assert_eq!(world.json_ok(&["mv", "acme/new", "acme/newer", "--yes"])["signed"], false);
     assert_eq!(String::from_utf8(world.read(".ai/tools/acme/newer.sh")).unwrap(), MARKER_SH);
 }
 
 #[test]
 fn a_place_that_is_taken_of_another_kind_or_of_rye_is_refused() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/hello.sh", MARKER_SH);
-    world.signed(".ai/tools/acme/taken.sh", &MARKER_SH.replace("echo", "echo other;"));
+    let world = World::new()
+        .with(".ai/tools/acme/hello.sh", MARKER_SH)
+        .with(".ai/tools/acme/taken.sh", &MARKER_SH.replace("echo", "echo other;"));
     let changed = world.signed(".ai/tools/acme/changed.sh", MARKER_SH);
     fs::write(&changed, [fs::read(&changed).unwrap(), b"# more\n".to_vec()].concat()).unwrap();
     world.write(".ai/tools/acme/lib/x.sh", "echo x\n");
@@ -172,8 +168,7 @@ fn a_place_that_is_taken_of_another_kind_or_of_rye_is_refused() {
 
 #[test]
 fn a_move_that_was_cut_off_loses_nothing_and_is_finished_by_the_same_words() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/hello.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/hello.sh", MARKER_SH);
     world.write(".ai/tools/acme/hello.test.yaml", "cases: [{name: one, dry_run: true}]\n");
     world.rye_ok(&["lock"]);
     let old = world.read(".ai/tools/acme/hello.sh");
@@ -261,8 +256,7 @@ fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
     // What nobody signed takes its files along, too.
     let clone = World::new();
     package(&clone);
-    let (status, said) = clone.json(&["mv", COUNT, "b/tally", "--yes"]);
-    assert_eq!((status, &said["signed"]), (0, &json!(false)), "{said}");
+    assert_eq!(clone.json_ok(&["mv", COUNT, "b/tally", "--yes"])["signed"], false);
     assert!(is_there(&clone, ".ai/tools/b/data/stop.json"));
     assert!(!is_there(&clone, ".ai/tools/acme"), "nothing is left there");
 }

@@ -219,8 +219,7 @@ fn f11_what_changed_since_it_was_asked_is_not_approved() {
     assert_eq!(waiting(&world).len(), 1);
     world.write(PROGRAM, PAYS);
     let asked_again = asked_after_signing(&world);
-    let (status, got) = world.json(&["pending", "approve", &asked_again]);
-    assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
+    assert_eq!(world.json_ok(&["pending", "approve", &asked_again])["status"], "success");
 }
 
 /// What `rye pending approve` says: the status, and the code and the message of a failure.
@@ -333,13 +332,10 @@ fn asked_after_signing(world: &World) -> String {
 fn f11_a_child_of_rye_cannot_approve_by_itself() {
     let world = world();
     let id = asked(&world, "amount=5000");
-    let said = world.rye_below_a_run(&["pending", "approve", &id, "--json"]);
-    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
-    let said = world.rye_below_a_run(&["pending", "reject", &id, "--json"]);
-    assert_eq!((said.status, said.code().as_str()), (2, "cli.not_confirmed"), "{said:?}");
+    world.rye_below_a_run(&["pending", "approve", &id, "--json"]).fails(2, "cli.not_confirmed");
+    world.rye_below_a_run(&["pending", "reject", &id, "--json"]).fails(2, "cli.not_confirmed");
     assert_eq!((paid(&world), waiting(&world).len()), (0, 1));
-    let said = world.rye_below_a_run_at_a_terminal("y\n", &["pending", "approve", &id]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_below_a_run_at_a_terminal("y\n", &["pending", "approve", &id]).ok();
     assert!(said.stdout.contains("Pay?"), "{said:?}");
     assert_eq!(paid(&world), 1);
 }
@@ -506,8 +502,7 @@ fn of_an_approver_that_died_nobody_waits_for_the_end() {
     let output = ended(waits);
     let got: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &got["code"]), (Some(4), &json!("pending.lost")), "{got}");
-    let (status, shown) = world.json(&["pending", "show", &id]);
-    assert_eq!((status, &shown["state"]), (0, &json!("lost")), "{shown}");
+    assert_eq!(world.json_ok(&["pending", "show", &id])["state"], "lost");
     let said = world.rye(&["pending", "show", &id]);
     assert!(said.stdout.contains("approved, but how it ended is not known"), "{said:?}");
     world.json_fails(&["pending", "approve", &id], 4, "pending.decided");

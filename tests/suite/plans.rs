@@ -334,8 +334,7 @@ fn a_value_of_the_environment_in_an_argument_is_compared_by_its_digest() {
     assert_eq!(zone("UTC", &["plan", "acme/hi", "--out", &path]).status, 0);
     let run = ["execute", "--plan", path.as_str(), "--json"];
     assert_eq!(zone("UTC", &run).status, 0);
-    let said = zone("CET", &run);
-    assert_eq!((said.code().as_str(), said.status), ("plan.drifted", 4), "{said:?}");
+    let said = zone("CET", &run).fails(4, "plan.drifted");
     assert_eq!(paths(said.json()["data"]["differences"].as_array().unwrap()), ["/argv_env/TZ"]);
     assert!(!said.stdout.contains("CET"), "{said:?}");
     // And one that is gone.

@@ -23,8 +23,7 @@ fn a_program_that_is_none_is_told_from_one_that_is_missing() {
 
 #[test]
 fn a_private_folder_that_is_open_to_others_is_not_used() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     world.works("tool:acme/mark");
     let pin = world.home().join(".ai/state/pin");
     fs::set_permissions(&pin, fs::Permissions::from_mode(0o755)).unwrap();

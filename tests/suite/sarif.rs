@@ -109,8 +109,7 @@ fn seen(log: &Value) -> Vec<(String, String, String, Value)> {
 
 /// A project with one of everything that can be the matter.
 fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/good.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/good.sh", MARKER_SH);
     for name in ["altered", "hidden"] {
         world.signed(&format!(".ai/tools/acme/{name}.sh"), MARKER_SH);
     }
@@ -128,8 +127,7 @@ fn world() -> World {
 
 #[test]
 fn every_finding_is_a_result_at_its_place_with_its_code_as_the_rule() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/good.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/good.sh", MARKER_SH);
     let (status, got) = log(&world, &["--ci"]);
     assert_eq!((status, seen(&got)), (0, vec![]), "the fixture itself is good");
     let world = self::world();

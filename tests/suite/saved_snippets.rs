@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::hooks::hook;
 use crate::mcp::client::Client;
 use crate::tools::shell;
-use crate::world::World;
+use crate::world::{End, World};
 
 /// A tool that reads, and gives what it is given.
 pub fn echo() -> String {
@@ -31,9 +31,7 @@ pub fn snippet(calls: &[&str], code: &str) -> String {
 }
 
 fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", &echo());
-    world
+    World::new().with(".ai/tools/acme/echo.sh", &echo())
 }
 
 fn ran(world: &World) -> bool {
@@ -481,8 +479,7 @@ fn in_a_thread_it_is_given_no_secret_of_the_tools_that_it_calls_and_so_tells_non
     world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!(turns)));
     let may = "<execute><tool>acme.*</tool></execute>";
     world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", may));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     let id = told["thread_id"].as_str().unwrap();
     let gave = events(&world, id, "tool_call_result");
     for (name, gave) in names[..2].iter().zip(&gave) {

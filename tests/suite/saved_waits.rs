@@ -9,7 +9,7 @@ use crate::hooks::hook;
 use crate::mcp::client::Client;
 use crate::saved_snippets::snippet;
 use crate::tools::shell;
-use crate::world::World;
+use crate::world::{End, World};
 
 /// `count` reads and counts its calls in a file, `write` changes something and leaves a line.
 fn world() -> World {
@@ -125,12 +125,10 @@ fn an_agent_is_told_that_it_waits_and_its_snippet_waits_with_it() {
     let id = around(&mut client);
     let rows = waiting(&world);
     assert_eq!((rows.len(), &rows[0]["id"]), (1, &json!(id)), "one request, not two: {rows:?}");
-    let (status, told) = world.json(&["pending", "approve", &id]);
-    assert_eq!((status, &told["value"]), (0, &json!([3, 3, 4])), "{told}");
+    assert_eq!(world.json_ok(&["pending", "approve", &id])["value"], json!([3, 3, 4]));
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (4, 2));
     let id = around(&mut client);
-    let (status, told) = world.json(&["pending", "reject", &id]);
-    assert_eq!((status, &told["value"]), (0, &json!("rejected")), "{told}");
+    assert_eq!(world.json_ok(&["pending", "reject", &id])["value"], "rejected");
     assert_eq!((lines(&world, "wrote"), waiting(&world).len()), (2, 0));
     let (_, all) = world.json(&["pending", "list", "--all"]);
     let open = all["pending"].as_array().unwrap().iter().filter(|row| row["state"] == "waiting");
@@ -209,8 +207,7 @@ fn hooks_are_asked_again_about_one_that_goes_on() {
 fn nobody_decides_what_a_hook_withheld_behind_the_call() {
     let world = world();
     hook(&world, "hide", "phases: [after_execution]\n", "cat >/dev/null; echo '{\"allow\":false}'");
-    let (status, told) = below(&world, &["run", "acme/save", "by=me"]);
-    assert_eq!((status, &told["code"]), (4, &json!("hook.denied")), "{told}");
+    below(&world, &["run", "acme/save", "by=me"]).fails(4, "hook.denied");
     assert!(waiting(&world).is_empty(), "{:?}", waiting(&world));
 }
 

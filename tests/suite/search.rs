@@ -31,11 +31,11 @@ fn refs(page: &Value) -> Vec<String> {
 
 #[test]
 fn a_name_counts_more_than_an_id_or_a_tag_and_those_more_than_a_description_or_a_parameter() {
-    let world = World::new();
-    world.signed(".ai/tools/a/invoice.yaml", &tool("does it", ""));
-    world.signed(".ai/tools/invoice/b.yaml", &tool("does it", ""));
-    world.signed(".ai/tools/a/tagged.yaml", &tool("does it", "tags: [invoice]\n"));
-    world.signed(".ai/tools/a/told.yaml", &tool("does an invoice", ""));
+    let world = World::new()
+        .with(".ai/tools/a/invoice.yaml", &tool("does it", ""))
+        .with(".ai/tools/invoice/b.yaml", &tool("does it", ""))
+        .with(".ai/tools/a/tagged.yaml", &tool("does it", "tags: [invoice]\n"))
+        .with(".ai/tools/a/told.yaml", &tool("does an invoice", ""));
     let schema = "input_schema: {properties: {invoice: {type: string}}}\n";
     world.signed(".ai/tools/a/takes.yaml", &tool("does it", schema));
     world.signed(".ai/tools/a/other.yaml", &tool("does it", ""));
@@ -78,10 +78,10 @@ fn the_words_of_threads_and_of_decisions_find_their_pages() {
 
 #[test]
 fn words_are_found_in_any_order_by_their_beginnings_and_with_slips() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/deploy-site.yaml", &tool("Publishes the shop to staging", ""));
-    world.signed(".ai/tools/acme/sendMail.yaml", &tool("Writes to a customer", ""));
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/deploy-site.yaml", &tool("Publishes the shop to staging", ""))
+        .with(".ai/tools/acme/sendMail.yaml", &tool("Writes to a customer", ""))
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     for words in [
         "staging publish",
         "shop deploy",
@@ -211,8 +211,7 @@ fn of_what_is_not_verified_no_word_is_shown() {
 
 #[test]
 fn a_project_that_is_not_accepted_is_found_by_its_ids_and_read_by_nobody() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/wombat.yaml", &tool("A zebra", ""));
+    let world = World::new().with(".ai/tools/acme/wombat.yaml", &tool("A zebra", ""));
     assert_eq!(found(&world, "zebra"), ["tool:acme/wombat"]);
     let elsewhere = world.outside().join("clone");
     fs::rename(world.project(), &elsewhere).unwrap();
@@ -308,8 +307,7 @@ fn an_example_that_does_not_fit_is_not_signed() {
 
 #[test]
 fn fetch_finds_by_a_query_and_takes_no_filter_with_a_ref() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/wombat.yaml", &tool("A zebra", ""));
+    let world = World::new().with(".ai/tools/acme/wombat.yaml", &tool("A zebra", ""));
     let (status, page) = world.json(&["fetch", "--query", "zebra", "--kind", "tool"]);
     assert_eq!((status, refs(&page)), (0, vec!["tool:acme/wombat".to_owned()]));
     let said = world.rye(&["fetch", "tool:acme/wombat"]);
@@ -322,8 +320,7 @@ fn fetch_finds_by_a_query_and_takes_no_filter_with_a_ref() {
 
 #[test]
 fn a_search_writes_nothing_and_believes_nothing_that_an_older_rye_kept() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/one.yaml", &tool("A wombat", ""));
+    let world = World::new().with(".ai/tools/acme/one.yaml", &tool("A wombat", ""));
     let kept = world.home().join(".ai/state/search");
     assert_eq!(found(&world, "wombat"), ["tool:acme/one"]);
     assert!(!kept.exists(), "words are kept");

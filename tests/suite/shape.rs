@@ -91,8 +91,7 @@ fn a_signed_file_that_fmt_changes_is_altered_and_it_says_so() {
 
 #[test]
 fn fmt_signs_again_only_what_carried_your_valid_signature() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/yours.sh", UNTIDY);
+    let world = World::new().with(".ai/tools/acme/yours.sh", UNTIDY);
     world.write(".ai/tools/acme/unsigned.sh", UNTIDY);
     let edited = world.signed(".ai/tools/acme/edited.sh", UNTIDY);
     let text = fs::read_to_string(&edited).unwrap();

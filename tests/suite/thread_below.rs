@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
-use crate::world::World;
+use crate::world::{End, World};
 
 const ALL: &str = "<execute>*</execute><fetch>*</fetch>";
 
@@ -54,8 +54,7 @@ fn h02_a_thread_without_permissions_starts_and_runs_and_reads_nothing() {
         json!([start("child"), run("tool:acme/echo"), read("knowledge:rye/overview"), hand_over()]);
     let world = world(&turns, "turns=\"9\"", "");
     below(&world, "child", ALL, &[run("tool:acme/echo")]);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(fork(&world, &[]).ok()["outputs"], json!({"n": 7}));
     let gave = results(&world, &id_of(&world, 0));
     for gave in &gave {
         assert_eq!(gave["error_kind"], "unknown_tool", "{gave}");
@@ -86,8 +85,7 @@ fn h02_a_child_that_declares_more_reaches_what_its_parent_reaches_in_every_gener
         let world = world(&json!([start("child"), hand_over()]), "turns=\"9\"", &of_parent);
         below(&world, "child", &of_child, &[start("grandchild")]);
         below(&world, "grandchild", ALL, &calls());
-        let (status, told) = fork(&world, &[]);
-        assert_eq!(status, 0, "{told}");
+        fork(&world, &[]).ok();
         let gave = results(&world, &id_of(&world, 2));
         let kinds: Vec<&Value> = gave.iter().map(|gave| &gave["error_kind"]).collect();
         assert_eq!(kinds, want.iter().collect::<Vec<_>>(), "{of_parent} {of_child}: {gave:?}");
@@ -99,8 +97,7 @@ fn h02_a_child_that_declares_more_reaches_what_its_parent_reaches_in_every_gener
 fn h02_a_child_without_permissions_reaches_nothing_below_a_parent_that_reaches_all() {
     let world = world(&json!([start("child"), hand_over()]), "turns=\"9\"", ALL);
     below(&world, "child", "", &[run("tool:acme/echo"), call("acme_echo", &json!({}))]);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     for gave in results(&world, &id_of(&world, 1)) {
         assert_eq!(gave["error_kind"], "unknown_tool", "{gave}");
     }
@@ -155,8 +152,7 @@ fn h01_a_child_is_given_no_more_than_its_parent_has_left_and_the_registry_and_it
     below(&world, "grandchild", "", &[]);
     let limits = ["turns=12", "tokens=90000", "spend=0.9", "spawns=4", "depth=2"];
     let limits: Vec<&str> = limits.iter().flat_map(|limit| ["--limit", limit]).collect();
-    let (status, told) = fork(&world, &limits);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &limits).ok();
     // One turn of each thread takes 15 tokens and 20 micro-dollars.
     for (at, turns, used, spawns, depth) in
         [(0, 12, 0, 4, 2), (1, 9, 1, 3, 1), (2, 8, 2, 2, 0), (3, 7, 5, 1, 1), (4, 6, 6, 0, 0)]

@@ -13,8 +13,8 @@ use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
 use crate::threads_http::{self, ALL, Checked, Words, as_sent_back, calls, hands_over, says};
-use crate::world::World;
 use crate::world::wait::until;
+use crate::world::{End, World};
 
 /// A provider whose model takes 1,000 tokens at once.
 fn narrow(turns: &Value) -> String {
@@ -107,8 +107,7 @@ fn a_thread_goes_on_by_itself_where_there_is_room_or_nobody_says_how_much_there_
     let turns = json!([echo(1, 300), echo(2, 950), echo(3, 1_200), hand_over()]);
     let unknown = world(&turns, "turns=\"9\"", ONLY_ECHO);
     for world in [roomy, unknown] {
-        let (status, told) = fork(&world, &[]);
-        assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+        assert_eq!(fork(&world, &[]).ok()["outputs"], json!({"n": 7}));
         assert_eq!(rows(&world).len(), 1);
     }
 }
@@ -127,8 +126,8 @@ fn each_limit_counts_on_over_the_threads_that_go_on() {
     {
         let world = full(&turns(), "turns=\"9\"");
         assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
-        let (status, told) = fork(&world, &["--limit", &format!("{limit}={most}")]);
-        assert_eq!((status, &told["code"]), (4, &json!("thread.limit_exceeded")), "{told}");
+        let told = fork(&world, &["--limit", &format!("{limit}={most}")])
+            .fails(4, "thread.limit_exceeded");
         assert_eq!(told["data"]["limit"], limit, "{told}");
         if current > 0 {
             assert_eq!(told["data"]["current"], current, "{told}");
@@ -161,8 +160,7 @@ fn a_model_that_gives_no_summary_is_asked_again_and_then_the_thread_ends_at_its_
 
     let turns = json!([echo(1, 950), echo(2, 960), echo(3, 970), hand_over()]);
     let world = full(&turns, "turns=\"9\"");
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.limit_exceeded")), "{told}");
+    let told = fork(&world, &[]).fails(4, "thread.limit_exceeded");
     assert_eq!(
         (&told["data"]["limit"], &told["data"]["max"]),
         (&json!("context_window"), &json!(1_000))
@@ -200,8 +198,7 @@ fn whoever_waits_for_ends_or_follows_a_thread_does_so_with_the_one_that_goes_on(
         let tail = world.command(&["thread", "tail", &first]).stdout(Stdio::piped()).spawn();
         if how == "sync" {
             fs::write(world.project().join("go"), "").unwrap();
-            let (status, told) = world.json(&["thread", "wait", &first]);
-            assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+            assert_eq!(world.json_ok(&["thread", "wait", &first])["outputs"], json!({"n": 7}));
         } else {
             world.json_ok(&["thread", "cancel", &first]);
             assert_eq!(state(&world, &second), "cancelled");
@@ -228,8 +225,7 @@ fn a_thread_above_gets_what_the_one_that_goes_on_hands_over_and_both_count_for_i
     world.signed_home(".ai/tools/acme/narrow.yaml", &narrow(&child));
     let below = directive("below", "turns=\"9\"", ONLY_ECHO).replace("acme/script", "acme/narrow");
     world.signed(".ai/directives/acme/below.md", &below);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     assert_eq!((&told["cost"]["turns"], &told["cost"]["spawns"]), (&json!(5), &json!(1)), "{told}");
     let gave = events(&world, &id_of(&told), "tool_call_result");
     assert!(gave[0]["content"].as_str().unwrap().contains("{\"n\":7}"), "{gave:?}");
@@ -296,12 +292,11 @@ fn what_the_first_kept_and_wrote_in_its_workspace_is_there_for_the_one_that_goes
     let turns = json!([write, long, summary(), read, page, summary(), hand_over()]);
     let may = "<execute><tool>acme.echo</tool><tool>rye.workspace.*</tool></execute>\
                <fetch><knowledge>rye.*</knowledge></fetch>";
-    let world = World::new_on_disk();
-    world.signed(".ai/tools/acme/echo.sh", &crate::async_runs::tool("cat\n"));
+    let world =
+        World::new_on_disk().with(".ai/tools/acme/echo.sh", &crate::async_runs::tool("cat\n"));
     world.signed_home(".ai/tools/acme/script.yaml", &narrow(&turns));
     world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", may));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     // The page fills the window of the second one again.
     let (_, second) = both(&world);
     let gave = events(&world, &second, "tool_call_result");

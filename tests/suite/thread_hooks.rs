@@ -9,7 +9,7 @@ use crate::hooks::hook;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
-use crate::world::World;
+use crate::world::{End, World};
 
 /// Keeps what it is sent, each in a file of its own, and answers what stands in a file.
 const BY_FILE: &str = "cat >\"$RYE_PROJECT/sent-$$\"; . \"$RYE_PROJECT/answer\"";
@@ -140,8 +140,7 @@ fn before_a_call_a_hook_denies_and_no_model_is_asked_and_nothing_is_spent() {
     let world = two_turns();
     put(&world, true, "guard", "provider", BOTH, BY_FILE);
     world.write("answer", "echo '{\"allow\":false,\"reason\":\"not this model\"}'");
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["code"]), (4, &json!("hook.denied")), "{told}");
+    let told = fork(&world, &[]).fails(4, "hook.denied");
     assert_eq!(told["data"]["reason"], "not this model");
     let row = newest(&world);
     assert_eq!((&row["thread_status"], &row["thread_code"]), (&json!("failed"), &told["code"]));
@@ -158,8 +157,7 @@ fn what_a_hook_withholds_of_an_answer_is_in_no_record_and_what_it_took_is_counte
     let world = two_turns();
     put(&world, true, "guard", "provider", "phases: [after_call]\n", BY_FILE);
     world.write("answer", "echo '{\"allow\":false,\"reason\":\"too much\"}'");
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["code"]), (4, &json!("hook.denied")), "{told}");
+    fork(&world, &[]).fails(4, "hook.denied");
     let row = newest(&world);
     assert_eq!((&row["used"]["turns"], &row["used"]["tokens"]), (&json!(1), &json!(15)), "{row}");
     let withheld = events(&world, id(&row), "cognition_withheld");
@@ -170,8 +168,7 @@ fn what_a_hook_withholds_of_an_answer_is_in_no_record_and_what_it_took_is_counte
     is_whole(&world, id(&row));
     // It goes on where the hook allows it, with what it took before.
     world.write("answer", ALLOW);
-    let (status, told) = world.json(&["thread", "resume", id(&row)]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", id(&row)])["outputs"], json!({"n": 7}));
     assert_eq!(newest(&world)["used"]["turns"], 3);
     assert!(ran(&world));
 }
@@ -189,8 +186,7 @@ fn a_hook_replaces_what_a_model_is_asked_and_the_others_judge_what_counts() {
     put(&world, true, "b-change", "provider", &format!("{before}replaces: true\n"), other);
     put(&world, true, "a-judge", "provider", BOTH, BY_FILE);
     world.write("answer", ALLOW);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     let sent = sent(&world);
     assert_eq!(sent.len(), 4);
     for sent in &sent {
@@ -324,8 +320,7 @@ fn f10_no_thread_starts_below_a_hook_that_was_changed_or_taken_away_or_is_missin
     let signed = fs::read_to_string(&file).unwrap();
     let unusable = || {
         let before = rows(&world).len();
-        let (status, told) = fork(&world, &[]);
-        assert_eq!((status, &told["code"]), (4, &json!("hook.unusable")), "{told}");
+        fork(&world, &[]).fails(4, "hook.unusable");
         assert_eq!(rows(&world).len(), before, "nothing is registered");
     };
     let right = fs::read_to_string(world.home().join(program)).unwrap();
@@ -380,8 +375,7 @@ fn a_hook_of_tools_judges_parents_and_children_and_each_record_has_its_own_verdi
     world.signed(".ai/directives/acme/child.md", &child);
     let before = "phases: [before_execution]\nmatch: [\"acme/echo\"]\n";
     hook(&world, "guard", before, "echo '{\"allow\":false,\"reason\":\"no echo\"}'");
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     let all = rows(&world);
     assert_eq!(all.len(), 2);
     for row in &all {
@@ -530,8 +524,7 @@ fn f08_in_a_thread_no_hook_is_sent_a_secret_of_the_environment() {
         let keeps = "cat >>\"$RYE_PROJECT/payloads\"; env >>\"$RYE_PROJECT/payloads\"";
         put(&world, true, name, kind, phases, &format!("{keeps}; {ALLOW}"));
     }
-    let (status, told) = fork(&world, &["--trace"]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &["--trace"]).ok();
     assert!(ran(&world));
     let payloads = String::from_utf8(world.read("payloads")).unwrap();
     assert!(payloads.matches("it is ").count() >= 2, "the tool was heard: {payloads}");

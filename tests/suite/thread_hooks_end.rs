@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, kill, start, tool};
 use crate::threads::{call, directive, events, fork, hand_over, provider, rows, world};
-use crate::world::World;
 use crate::world::wait::{lives, until};
+use crate::world::{End, World};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 const ALL: &str = "<execute><tool>*</tool><directive>*</directive></execute>";
@@ -80,8 +80,7 @@ fn in_the_caller(world: &World, hooks: usize) -> Child {
 }
 
 fn cancel(world: &World, id: &str) {
-    let (status, told) = world.json(&["thread", "cancel", id]);
-    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    assert_eq!(world.json_ok(&["thread", "cancel", id])["thread_status"], "cancelled");
 }
 
 #[test]
@@ -148,8 +147,7 @@ fn a_child_that_is_cancelled_ends_its_own_hooks_and_none_of_another_thread() {
 fn the_time_of_a_thread_ends_the_hooks_that_were_told_in_it() {
     let world = staying(&json!([stays(), hand_over()]), &json!([hand_over()]));
     told_hook(&world, "session", "session", "phases: [session_start, session_end]\n");
-    let (status, said) = fork(&world, &["--limit", "duration_seconds=2"]);
-    assert_eq!((status, &said["code"]), (4, &json!("thread.limit_exceeded")), "{said}");
+    fork(&world, &["--limit", "duration_seconds=2"]).fails(4, "thread.limit_exceeded");
     let id = id_of(&rows(&world)[0]);
     assert_eq!(events(&world, &id, "hook")[0]["verdict"], "told", "there was one");
     no_hook_runs(&world);
@@ -160,8 +158,7 @@ fn a_hook_that_is_told_of_the_end_holds_back_no_answer_of_wait() {
     let world = staying(&json!([hand_over()]), &json!([hand_over()]));
     told_hook(&world, "session", "session", "phases: [session_end]\n");
     let begun = start(&world, GO);
-    let (status, waited) = world.json(&["thread", "wait", &id_of(&begun)]);
-    assert_eq!((status, &waited["outputs"]), (0, &json!({"n": 7})), "{waited}");
+    assert_eq!(world.json_ok(&["thread", "wait", &id_of(&begun)])["outputs"], json!({"n": 7}));
     assert!(!world.project().join("slept").exists(), "the hook was waited for");
     // It was told all the same, and has its own time.
     until("it is told", || told(&world).len() == 1);

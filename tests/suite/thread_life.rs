@@ -95,10 +95,11 @@ fn a_thread_in_a_process_of_its_own_answers_at_once_and_is_waited_for() {
         assert_eq!(waited[key], inline[key], "{key}");
     }
     // The same of a thread that ran where it was asked for.
-    let (status, again) = world.json(&["thread", "wait", inline["thread_id"].as_str().unwrap()]);
-    assert_eq!((status, &again["outputs"]), (0, &json!({"n": 7})), "{again}");
-    let (status, told) = world.json(&["thread", "verify", &id]);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    assert_eq!(
+        world.json_ok(&["thread", "wait", inline["thread_id"].as_str().unwrap()])["outputs"],
+        json!({"n": 7})
+    );
+    assert_eq!(world.json_ok(&["thread", "verify", &id])["final"], true);
     assert_eq!(events(&world, &id, "tool_call_result").len(), 2);
     let all = rows(&world);
     assert_eq!((&all[0]["async"], &all[1]["async"]), (&json!(true), &json!(false)));
@@ -172,8 +173,7 @@ fn a_child_alone_is_cancelled_and_its_parent_is_told_and_goes_on() {
     let world = deep();
     let caller = in_the_caller(&world);
     let child = id_of(&rows(&world)[1]);
-    let (status, told) = world.json(&["thread", "cancel", &child]);
-    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    assert_eq!(world.json_ok(&["thread", "cancel", &child])["thread_status"], "cancelled");
     let output = caller.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&told["status"], &told["outputs"]), (&json!("success"), &json!({"n": 7})));
@@ -329,8 +329,7 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
         let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
         until("it is under way", || is_under_way(&world));
         if by_verb {
-            let (status, told) = world.json(&["thread", "kill", &id]);
-            assert_eq!((status, &told["thread_status"]), (0, &json!("killed")), "{told}");
+            assert_eq!(world.json_ok(&["thread", "kill", &id])["thread_status"], "killed");
             nothing_runs(&world);
         } else {
             kill(pid);

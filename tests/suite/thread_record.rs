@@ -11,7 +11,7 @@ use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, rows, transcript, world,
 };
 use crate::world::wait::until;
-use crate::world::{World, fingerprint, sha256};
+use crate::world::{End, World, fingerprint, sha256};
 
 /// A thread that is over, one of whose results was too long for its model.
 fn with_a_blob() -> (World, String) {
@@ -19,8 +19,7 @@ fn with_a_blob() -> (World, String) {
     let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
     let long = "printf '\"'; head -c 60000 /dev/zero | tr '\\0' x; printf '\"\\n'\n";
     world.signed(".ai/tools/acme/echo.sh", &tool(long));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     (world, told["thread_id"].as_str().unwrap().to_owned())
 }
 
@@ -84,8 +83,7 @@ fn verify_finds_a_blob_that_was_changed_or_taken_away_and_tells_of_files_that_no
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, whole.replacen('x', "y", 1)).unwrap();
     let found = |why: &str| {
-        let (status, told) = verify(&world, &id);
-        assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+        let told = verify(&world, &id).fails(4, "thread.record_invalid");
         assert!(told["error"].as_str().unwrap().contains(why), "{told}");
         let lines = fs::read_to_string(transcript(&world, &id)).unwrap();
         let line = usize::try_from(told["data"]["line"].as_u64().unwrap()).unwrap();
@@ -130,11 +128,9 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
     assert_eq!(verify(&world, &id).0, 0, "signed by the key before");
     // It goes on by the key of now, and both count.
     world.json_ok(&["thread", "resume", &id, "once more"]);
-    let (status, told) = verify(&world, &id);
-    assert_eq!((status, &told["signer"]), (0, &json!(second)), "{told}");
+    assert_eq!(verify(&world, &id).ok()["signer"], json!(second));
     world.rye_ok(&["trust", "revoke", &first, "--yes"]);
-    let (status, told) = verify(&world, &id);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.key_revoked")), "{told}");
+    let told = verify(&world, &id).fails(4, "thread.key_revoked");
     assert_eq!(told["data"]["key"], json!(first), "{told}");
     let at = told["data"]["revoked_at"].as_str().unwrap();
     assert!(told["error"].as_str().unwrap().contains(at) && at.starts_with("20"), "{told}");
@@ -196,8 +192,7 @@ fn no_folder_on_the_way_to_a_record_is_a_link_but_the_root_of_a_space_may_be_one
     let bare = world.outside().join("bare");
     fs::create_dir(&bare).unwrap();
     let args = ["execute", "directive:rye/examples/research", "--thread", "fork", "-i", "topic=x"];
-    let said = world.rye_in(&bare, &[&args[..], &["--json"]].concat(), b"");
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_in(&bare, &[&args[..], &["--json"]].concat(), b"").ok();
     assert_eq!(verify(&world, said.json()["thread_id"].as_str().unwrap()).0, 0);
     assert!(away.join("state/threads/rye").is_dir());
 }
@@ -250,10 +245,8 @@ fn the_record_of_a_moved_project_is_found_where_it_lies_now_and_only_if_it_is_th
     fs::write(&transcript_there, &newest).unwrap();
     // It goes on there, and is known to lie there from then on, wherever it is asked for.
     assert_eq!(world.rye_in(&moved, &["trust", "project", "--yes"], b"").status, 0);
-    let (status, told) = ask(&moved, &["thread", "resume", &id, "and now"]);
-    assert_eq!(status, 0, "{told}");
-    let (status, told) = ask(&world.project(), &["thread", "verify", &id]);
-    assert_eq!(status, 0, "{told}");
+    ask(&moved, &["thread", "resume", &id, "and now"]).ok();
+    let told = ask(&world.project(), &["thread", "verify", &id]).ok();
     assert_eq!(told["transcript"], json!(transcript_there.to_str().unwrap()));
 }
 
@@ -372,8 +365,7 @@ fn h05_a_record_without_checkpoints_cut_to_an_older_one_or_of_another_id_is_refu
     fs::write(&path, &good).unwrap();
     assert_eq!(verify(&world, &id).0, 0, "as before");
     // The whole folder under the id of another thread, whose own it replaces.
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     let other = told["thread_id"].as_str().unwrap();
     let (from, to) = (path.parent().unwrap(), transcript(&world, other));
     let (to, kept) = (to.parent().unwrap(), world.outside().join("kept"));
@@ -432,8 +424,7 @@ fn a_checkpoint_that_the_registry_knew_a_moment_ago_is_enough_while_a_thread_run
     let world = world(&json!(turns), "turns=\"9\"", "<execute><tool>acme.*</tool></execute>");
     let slow = "touch begun; while ! test -e go; do sleep 0.05; done\n";
     world.signed(".ai/tools/acme/other.sh", &tool(slow));
-    let (status, told) = fork(&world, &["--async"]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &["--async"]).ok();
     let id = told["thread_id"].as_str().unwrap();
     until("it is in its last call", || world.project().join("begun").exists());
     let text = fs::read_to_string(transcript(&world, id)).unwrap();
@@ -446,11 +437,9 @@ fn a_checkpoint_that_the_registry_knew_a_moment_ago_is_enough_while_a_thread_run
         verify(&world, id)
     };
     for digest in &known {
-        let (status, told) = knows(digest);
-        assert_eq!((status, &told["checkpoints"]), (0, &json!(known.len())), "{told}");
+        assert_eq!(knows(digest).ok()["checkpoints"], json!(known.len()));
     }
-    let (status, told) = knows(&sha256(b"another"));
-    assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+    knows(&sha256(b"another")).fails(4, "thread.record_invalid");
     knows(known.last().unwrap());
     assert_eq!(world.json(&["thread", "kill", id]).0, 0);
     // Once it is over, the newest one stands there.
@@ -467,8 +456,7 @@ fn the_record_of_a_thread_that_could_not_reach_the_registry_holds_and_the_thread
     let slow = "test -e went && exit; touch begun; while ! test -e go; do sleep 0.05; done; \
                 touch went\n";
     world.signed(".ai/tools/acme/other.sh", &tool(slow));
-    let (status, told) = fork(&world, &["--async"]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &["--async"]).ok();
     let id = told["thread_id"].as_str().unwrap();
     until("it is in its second call", || world.project().join("begun").exists());
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
@@ -483,17 +471,14 @@ fn the_record_of_a_thread_that_could_not_reach_the_registry_holds_and_the_thread
     world.json_fails(&["thread", "wait", id], 6, "registry.io");
     assert_eq!(known(&db), before, "none was noted");
     db.execute_batch("DROP TRIGGER refused").unwrap();
-    let (status, told) = verify(&world, id);
-    assert_eq!((status, &told["final"]), (0, &json!(false)), "{told}");
+    assert_eq!(verify(&world, id).ok()["final"], false);
     // Whoever goes on knows of all that was signed, however often that comes to nothing.
     db.execute_batch(&format!("CREATE TRIGGER refused {refused}")).unwrap();
     assert_ne!(world.json(&["thread", "resume", id]).0, 0);
     db.execute_batch("DROP TRIGGER refused").unwrap();
     assert_eq!(verify(&world, id).0, 0);
-    let (status, told) = world.json(&["thread", "resume", id]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
-    let (status, told) = verify(&world, id);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", id])["outputs"], json!({"n": 7}));
+    assert_eq!(verify(&world, id).ok()["final"], true);
     // One that was cut to what the registry did not know yet does not hold.
     let path = transcript(&world, id);
     let text = fs::read_to_string(&path).unwrap();

@@ -8,7 +8,7 @@ use crate::threads::{
     ECHO, ONLY_ECHO, RESEARCH, call, directive, events, fork, hand_over, provider,
     rows as all_threads, world,
 };
-use crate::world::{MARKER_SH, World};
+use crate::world::{End, MARKER_SH, World};
 
 type Breaks = fn(&World);
 
@@ -442,11 +442,9 @@ fn a_provider_of_a_project_takes_the_place_of_none_that_you_name_in_your_user_sp
     let mine = directive("mine", "turns=\"2\"", "");
     world.signed_home(".ai/directives/acme/mine.md", &mine);
     let mine = ["execute", "directive:acme/mine", "--thread", "fork"];
-    let (status, told) = world.json(&mine);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&mine)["outputs"], json!({"n": 7}));
     models(&world, "provider: acme/script\n");
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(fork(&world, &[]).ok()["outputs"], json!({"n": 7}));
     // What lies in the project alone is that of the project.
     fs::remove_file(world.home().join(".ai/tools/acme/script.yaml")).unwrap();
     assert_eq!(world.json(&mine).1["code"], "thread.project_provider");

@@ -11,8 +11,8 @@ use crate::thread_life::held;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
-use crate::world::World;
 use crate::world::wait::{lives, until};
+use crate::world::{End, World};
 
 /// A tool that counts its own calls by what they are given.
 const COUNTS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
@@ -163,8 +163,7 @@ fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself(
     assert_eq!(state(&world, &id), "killed");
     kill(pid);
     until("it is gone", || !lives(pid));
-    let (status, told) = world.json(&["thread", "resume", &id]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
     verified(&world, &id);
 }
 
@@ -211,12 +210,10 @@ fn what_was_not_proven_when_a_thread_was_killed_is_kept_beside_its_record() {
 #[test]
 fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
     let world = counting();
-    let (status, told) = fork(&world, &["--limit", "turns=4"]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &["--limit", "turns=4"]).ok();
     let id = told["thread_id"].as_str().unwrap();
     world.json_fails(&["thread", "resume", id], 4, "thread.not_resumable");
-    let (status, told) = world.json(&["thread", "resume", id, "once more"]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", id, "once more"])["outputs"], json!({"n": 7}));
     assert_eq!(events(&world, id, "cognition_in")[1]["user"], "once more");
     assert_eq!(verified(&world, id)["final"], true);
     let (status, told) = world.json(&["thread", "resume", id, "and again"]);
@@ -235,8 +232,7 @@ fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
 #[test]
 fn the_record_of_a_thread_names_the_provider_that_was_signed_anew_before_it_went_on() {
     let world = world(&json!([hand_over(), hand_over(), hand_over()]), "turns=\"9\"", ONLY_ECHO);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     let id = told["thread_id"].as_str().unwrap();
     let went_on = |message: &str| {
         world.json_ok(&["thread", "resume", id, message]);
@@ -339,8 +335,7 @@ fn what_was_not_signed_when_a_thread_was_killed_says_nothing_of_how_it_starts_ov
     let forged = kept.replace("Do it.", "Do that.").replace("\"locked\":false", "\"locked\":true");
     assert_ne!(forged, kept);
     fs::write(&path, &forged).unwrap();
-    let (status, told) = world.json(&["thread", "resume", &id]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
     assert_eq!(counted(&world), [1, 1, 1]);
     let now = fs::read_to_string(&path).unwrap();
     assert!(now.contains("Do it.") && !now.contains("Do that."), "{now}");
@@ -395,8 +390,10 @@ fn a_thread_that_stopped_at_a_limit_goes_on_with_more_and_never_with_more_than_t
     fs::remove_file(world.home().join(".ai/config/agent/limits.yaml")).unwrap();
     let (_, told) = resume(&[]);
     assert_eq!(told["data"]["max"], 1, "what was lowered stays: {told}");
-    let (status, told) = resume(&["--limit", "turns=4", "--limit", "spend=0.5"]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(
+        resume(&["--limit", "turns=4", "--limit", "spend=0.5"]).ok()["outputs"],
+        json!({"n": 7})
+    );
     assert_eq!(counted(&world), [1, 1, 1], "nothing is carried out twice");
     let row = &rows(&world)[0];
     assert_eq!((&row["limits"]["turns"], &row["used"]["turns"]), (&json!(4), &json!(3)), "{row}");

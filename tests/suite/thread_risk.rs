@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
-use crate::world::World;
+use crate::world::{End, World};
 
 /// What the directives of the other tests say.
 const ACKNOWLEDGED: &str = "<acknowledge risk=\"unrestricted\">a test</acknowledge>";
@@ -112,8 +112,7 @@ fn the_line_that_is_named_is_the_one_that_lets_it_start() {
     assert_eq!(came(&world), "success");
     // Running on by itself is no way around it.
     put(&world, BASH, "");
-    let (status, told) = fork(&world, &["--async"]);
-    assert_eq!((status, &told["code"]), (4, &json!(REFUSED)), "{told}");
+    fork(&world, &["--async"]).fails(4, REFUSED);
 }
 
 #[test]
@@ -142,8 +141,7 @@ fn a_model_that_starts_a_thread_which_does_not_acknowledge_is_told_so() {
     let permissions = "<execute><directive>acme.child</directive></execute>";
     let world = world(&json!([start, hand_over()]), "turns=\"9\"", permissions);
     world.signed(".ai/directives/acme/child.md", &said("child", BASH, ""));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     let gave = &events(&world, told["thread_id"].as_str().unwrap(), "tool_call_result")[0];
     let gave: Value = serde_json::from_str(gave["content"].as_str().unwrap()).unwrap();
     assert_eq!(gave["detail"]["code"], REFUSED, "{gave}");

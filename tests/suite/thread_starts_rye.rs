@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::hooks::hook;
 use crate::sandbox::{levels, not_run};
 use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
-use crate::world::{World, program};
+use crate::world::{End, World, program};
 
 /// The thread may call the tool that starts rye, and one other.
 const PERMITTED: &str = "<execute><tool>acme.starts</tool><tool>acme.echo</tool></execute>";
@@ -141,8 +141,7 @@ fn other_doors_of_a_rye_below_a_thread_are_held_too() {
                   $rye execute directive:acme/child --json > directive 2>&1; true";
     let world = starts(script, PERMITTED);
     world.signed(".ai/directives/acme/child.md", &directive("child", "turns=\"2\"", ONLY_ECHO));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     if cfg!(feature = "code") {
         assert!(said(&world, "snippet").to_string().contains("grant.denied"));
     }
@@ -173,8 +172,7 @@ fn a_rye_below_a_thread_reads_and_finds_what_the_thread_may_fetch_and_no_more() 
     };
     assert_eq!(found(&world).len(), 2, "the fixture works untouched");
     assert!(said(&world, "near").to_string().contains("acme/other"));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     for verb in reads {
         let echo = said(&world, &format!("{verb}-echo"));
         assert_eq!(echo["status"], "success", "{echo}");
@@ -197,8 +195,7 @@ fn a_thread_that_a_tool_starts_is_below_the_thread_of_the_tool_and_counts_for_it
     world.signed(".ai/directives/acme/child.md", &child);
     let turns = json!([call("rye_execute", &json!({"item_id": "tool:acme/other"})), hand_over()]);
     world.signed_home(".ai/tools/acme/childs.yaml", &provider(&turns));
-    let (status, told) = fork(&world, &["--limit", "spawns=1"]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &["--limit", "spawns=1"]).ok();
     let first = said(&world, "first");
     assert_eq!(first["outputs"], json!({"n": 7}), "{first}");
     let denied = events(&world, first["thread_id"].as_str().unwrap(), "tool_call_result");
@@ -230,8 +227,7 @@ fn a_tool_of_a_child_reaches_what_both_threads_reach() {
     world.signed(".ai/directives/acme/child.md", &child);
     let turns = json!([call("acme_starts", &json!({})), hand_over()]);
     world.signed_home(".ai/tools/acme/childs.yaml", &provider(&turns));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     assert_eq!(said(&world, "permitted")["status"], "success");
     is_denied(&world, "other");
 }
@@ -243,8 +239,7 @@ fn a_hook_that_starts_rye_in_a_thread_reaches_what_the_thread_reaches() {
     let script = "[ -e once ] && { echo '{\"allow\":true}'; exit; }; : > once; ".to_owned();
     let script = script + TRY_BOTH + "; echo '{\"allow\":true}'";
     hook(&world, "guard", "phases: [before_execution]\n", &starting(&world, &script));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     assert_eq!(said(&world, "permitted")["status"], "success");
     is_denied(&world, "other");
 }
@@ -269,8 +264,7 @@ fn a_server_that_lives_on_reaches_what_the_thread_reaches_that_it_serves() {
          category: acme\ndescription: x\nexec:\n  command: ./server.files/run.sh\n  \
          runtime: server\n  files: [server.files/run.sh]\n",
     );
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     assert_eq!(said(&world, "permitted")["status"], "success");
     is_denied(&world, "other");
 }
@@ -285,8 +279,7 @@ fn what_outlives_its_thread_runs_nothing() {
     let world = starts("true", PERMITTED);
     let script = format!("h='{}'; p='{}'; {script}", world.home().display(), program());
     tool(&world, "starts", &starting(&world, &script));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    fork(&world, &[]).ok();
     let held = fs::File::open(world.project().join("held")).unwrap();
     world.write("over", "");
     held.lock().unwrap();
@@ -303,8 +296,8 @@ fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_and_signs_nothi
         return;
     }
     let turns = json!([call("acme_starts", &json!({})), hand_over()]);
-    let world = World::new_beside_tmp();
-    world.signed(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", PERMITTED));
+    let world = World::new_beside_tmp()
+        .with(".ai/directives/acme/go.md", &directive("go", "turns=\"9\"", PERMITTED));
     world.signed_home(".ai/tools/acme/script.yaml", &provider(&turns));
     tool(&world, "echo", "echo x; touch ran");
     let rye = format!("env HOME={} {}", world.home().display(), program());
@@ -319,8 +312,7 @@ fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_and_signs_nothi
         let told = world.json_ok(&["execute", "tool:acme/starts"]);
         let code = &told["data"]["code"];
         assert_ne!(code, "thread.outside", "outside of a thread it is another matter");
-        let (status, told) = fork(&world, &[]);
-        assert_eq!(status, 0, "{told}");
+        let told = fork(&world, &[]).ok();
         let result = &events(&world, told["thread_id"].as_str().unwrap(), "tool_call_result")[0];
         assert!(result["content"].as_str().unwrap().contains("thread.outside"), "{result}");
     }

@@ -10,7 +10,7 @@ use crate::async_runs::{id_of, start, tool};
 use crate::threads::{
     ONLY_ECHO, call, directive, fork, hand_over, provider, rows, transcript, world,
 };
-use crate::world::World;
+use crate::world::{End, World};
 
 fn newest(world: &World) -> Value {
     rows(world).pop().unwrap()
@@ -179,8 +179,7 @@ fn a_message_that_no_turn_of_a_script_answers_is_refused_and_changes_nothing() {
     assert_eq!(world.json(&["thread", "wait", &id]).1["outputs"], json!({"n": 7}));
     // What it was given since answers.
     world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([hand_over(), hand_over()])));
-    let (status, told) = world.json(&["thread", "resume", &id, "once more"]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", &id, "once more"])["outputs"], json!({"n": 7}));
     let shown = world.rye(&["thread", "show", &id]).stdout;
     assert!(shown.contains("\n resumed  it was completed\n"), "{shown}");
 }
@@ -231,8 +230,7 @@ fn judged() -> (World, String) {
         "#!/bin/sh\ncat >/dev/null\necho '{\"allow\":true,\"metadata\":{\"note\":\"seen\"}}'\n";
     world.write_home(".ai/tools/hooks/ask.sh", answer);
     world.signed_home(".ai/tools/hooks/noted.yaml", hook);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     let id = id(&told);
     (world, id)
 }
@@ -300,8 +298,8 @@ fn what_a_model_or_a_tool_said_steers_no_terminal_wherever_it_went_before() {
 
 #[test]
 fn wait_shows_what_a_detached_tool_wrote_that_failed() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/bad.sh", &tool("echo to-out; echo to-err >&2; exit 3\n"));
+    let world =
+        World::new().with(".ai/tools/acme/bad.sh", &tool("echo to-out; echo to-err >&2; exit 3\n"));
     let id = id_of(&start(&world, &["tool:acme/bad"]));
     let said = world.rye(&["thread", "wait", &id]);
     assert_eq!((said.status, &*said.stdout), (1, "to-out\n"), "{said:?}");
@@ -321,10 +319,10 @@ fn wait_shows_what_a_detached_tool_wrote_that_failed() {
 
 #[test]
 fn show_of_a_detached_tool_has_what_it_gave_and_names_only_what_can_still_be_done() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/gives.sh", &tool("echo '{\"text\": \"a\", \"n\": 1}'\n"));
-    world.signed(".ai/tools/acme/bad.sh", &tool("echo to-out; exit 3\n"));
-    world.signed(".ai/tools/acme/stays.sh", &tool("while [ ! -e go ]; do sleep 0.02; done\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/gives.sh", &tool("echo '{\"text\": \"a\", \"n\": 1}'\n"))
+        .with(".ai/tools/acme/bad.sh", &tool("echo to-out; exit 3\n"))
+        .with(".ai/tools/acme/stays.sh", &tool("while [ ! -e go ]; do sleep 0.02; done\n"));
     let shown = |id: &str| world.rye(&["thread", "show", id]).stdout;
     let ended = |item: &str| {
         let id = id_of(&start(&world, &[item]));
@@ -382,10 +380,14 @@ fn a_record_that_the_registry_does_not_know_is_said_to_be_compared_with_nothing(
     let id = id(&fork(&world, &[]).1);
     let registry = world.home().join(".ai/state/registry.db");
     let compared = |want: bool| {
-        let (status, told) = world.json(&["thread", "verify", &id]);
-        assert_eq!((status, &told["compared_with_registry"]), (0, &json!(want)), "{told}");
-        let told = world.json_ok(&["thread", "export", &id]);
-        assert_eq!(told["export"]["compared_with_registry"], want, "{told}");
+        assert_eq!(
+            world.json_ok(&["thread", "verify", &id])["compared_with_registry"],
+            json!(want)
+        );
+        assert_eq!(
+            world.json_ok(&["thread", "export", &id])["export"]["compared_with_registry"],
+            want
+        );
         let said = world.rye(&["thread", "verify", &id]);
         let words = "not compared with the registry";
         assert_eq!(said.stdout.contains(words), !want, "{said:?}");
@@ -427,8 +429,7 @@ fn folders_of_records_that_came_open_are_closed_and_a_folder_in_the_place_of_a_f
     let ignored = top.join(".gitignore");
     fs::remove_file(&ignored).unwrap();
     fs::create_dir(&ignored).unwrap();
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["code"]), (6, &json!("thread.record_io")), "{told}");
+    let told = fork(&world, &[]).fails(6, "thread.record_io");
     let said = format!("`{}` is a folder", ignored.display());
     assert!(told["error"].as_str().unwrap().contains(&said), "{told}");
     assert!(told["help"].as_str().unwrap().starts_with("move it away"), "{told}");

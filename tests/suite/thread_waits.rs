@@ -154,8 +154,7 @@ fn what_a_person_rejects_is_told_to_the_model_which_goes_on() {
     let world = asking(&json!([three(), hand_over()]));
     let (id, request) = waits(&world);
     let args = ["pending", "reject", &request, "--reason", "too much"];
-    let (status, told) = world.json(&args);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&args)["outputs"], json!({"n": 7}));
     let gave = gave(&world, &id);
     assert_eq!(
         (&gave[1]["ok"], &gave[1]["error_kind"]),
@@ -170,8 +169,7 @@ fn what_a_person_rejects_is_told_to_the_model_which_goes_on() {
 fn an_approved_call_that_asks_again_failed_and_the_thread_asks_nobody() {
     let world = asking(&json!([call("acme_pay", &json!({"again": 1})), hand_over()]));
     let (id, request) = waits(&world);
-    let (status, told) = world.json(&["pending", "approve", &request]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["pending", "approve", &request])["outputs"], json!({"n": 7}));
     assert_eq!(gave(&world, &id)[0]["detail"]["code"], "protocol.pending_again");
     assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
     verified(&world, &id);
@@ -259,8 +257,7 @@ fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
     }
     assert_eq!(world.json(&["pending", "show", &request]).1["thread_id"], json!(child));
     world.json_fails(&["thread", "resume", &child], 8, "thread.waits");
-    let (status, told) = world.json(&["pending", "approve", &request]);
-    assert_eq!((status, &told["thread_id"]), (0, &json!(id)), "{told}");
+    assert_eq!(world.json_ok(&["pending", "approve", &request])["thread_id"], json!(id));
     assert_eq!(did(&world), (1, 1));
     for id in [&id, &child] {
         assert_eq!(row(&world, id)["thread_status"], "completed");
@@ -313,8 +310,7 @@ fn threads_of_no_project_are_ended_and_go_on_from_within_one_where_they_were_sta
         (text(&told["thread_id"]), child, text(&told["pending"]["id"]))
     };
     let (id, child, request) = start();
-    let (status, told) = world.json(&["pending", "approve", &request]);
-    assert_eq!((status, &told["thread_id"]), (0, &json!(id)), "{told}");
+    assert_eq!(world.json_ok(&["pending", "approve", &request])["thread_id"], json!(id));
     assert_eq!(row(&world, &child)["thread_status"], "completed");
     assert!(bare.join("paid").exists() && !world.project().join("paid").exists());
     let (id, child, _) = start();
@@ -406,8 +402,7 @@ fn killed_while_the_approved_call_runs_it_is_not_run_again() {
     child.wait().unwrap();
     assert_eq!(row(&world, &id)["thread_status"], "killed");
     world.json_fails(&["pending", "approve", &request], 4, "pending.decided");
-    let (status, told) = world.json(&["thread", "resume", &id]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
     assert!(gave(&world, &id)[0]["message"].as_str().unwrap().contains("interrupted"));
     assert_eq!(did(&world).0, 1);
     verified(&world, &id);
@@ -437,8 +432,7 @@ fn a_thread_in_a_process_of_its_own_waits_too_and_its_first_report_is_kept() {
     assert_eq!(state(&world, &id), "waiting");
     let request = told["pending"]["id"].as_str().unwrap();
     assert_eq!(world.json(&["pending", "approve", request]).0, 0);
-    let (status, told) = world.json(&["thread", "wait", &id]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "wait", &id])["outputs"], json!({"n": 7}));
     let (_, shown) = world.json(&["thread", "show", &id]);
     assert_eq!(shown["data"]["earlier_report"]["status"], "pending", "{shown}");
 }

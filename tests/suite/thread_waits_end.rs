@@ -56,8 +56,7 @@ fn whoever_cancels_the_top_of_threads_that_wait_cancels_all_of_them() {
     }
     assert_eq!(did(&world), (0, 0));
     // Who goes on with it all the same is told what became of the one below.
-    let (status, told) = world.json(&["thread", "resume", &id]);
-    assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
     assert_eq!(gave(&world, &id)[0]["detail"]["code"], "thread.cancelled");
     assert_eq!(row(&world, &child)["thread_status"], "cancelled");
     verified(&world, &id);
@@ -82,8 +81,7 @@ fn of_a_thread_that_waits_the_child_alone_is_ended_and_its_parent_is_told_once_s
         assert!(shown.ends_with(&part), "{shown}");
         let shown = world.rye(&["thread", "show", &id]).stdout;
         assert!(shown.ends_with(&format!("next: `rye thread resume {id}`\n")), "{shown}");
-        let (exit, told) = world.json(&["thread", "resume", &id]);
-        assert_eq!((exit, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
+        assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
         assert_eq!(row(&world, &id)["thread_status"], "completed");
         let code = format!("thread.{status}");
         assert_eq!(gave(&world, &id)[0]["detail"]["code"], json!(code));
@@ -181,8 +179,7 @@ fn a_detached_tool_that_asks_a_person_waits_and_ends_as_what_is_decided() {
     // Whoever ends it withdraws what it asked.
     for (verb, want) in [("cancel", "cancelled"), ("kill", "killed")] {
         let (id, request) = detached(&world);
-        let (status, told) = world.json(&["thread", verb, &id]);
-        assert_eq!((status, &told["thread_status"]), (0, &json!(want)), "{told}");
+        assert_eq!(world.json_ok(&["thread", verb, &id])["thread_status"], json!(want));
         assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
         let (status, told) = world.json(&["thread", "wait", &id]);
         assert_eq!((status, &told["code"]), (6, &json!(format!("thread.{want}"))), "{told}");
@@ -205,8 +202,7 @@ fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
     assert_eq!(row(&world, &id)["thread_status"], "waiting");
     assert_eq!(world.json(&["pending", "show", &request]).1["state"], "waiting");
     registry.execute_batch("DROP TRIGGER stops").unwrap();
-    let (status, told) = world.json(&["thread", "cancel", &id]);
-    assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
+    assert_eq!(world.json_ok(&["thread", "cancel", &id])["thread_status"], "cancelled");
     assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
     let ended = row(&world, &id);
     assert_eq!(

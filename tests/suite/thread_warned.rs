@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, start};
 use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, world};
-use crate::world::World;
+use crate::world::{End, World};
 
 /// What whoever starts [`warned`] is told of it.
 pub const WARNINGS: [&str; 2] = [
@@ -71,8 +71,7 @@ fn a_call_by_the_name_of_a_tool_that_is_not_permitted_is_told_as_denied_and_not_
     let without = text.replace("<permissions></permissions>", "");
     assert_ne!(without, text);
     world.signed(".ai/directives/acme/go.md", &without);
-    let (status, told) = fork(&world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(&world, &[]).ok();
     let denied = "4 calls were denied: `knowledge:rye/overview`, `tool:acme/echo`, \
                   `tool:acme/other`, `tool:rye/workspace/run_shell_command`; `<permissions>` of \
                   `directive:acme/go` would need `<execute><tool>acme.echo</tool></execute>`, \

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::sandbox::{levels, not_run};
-use crate::world::World;
+use crate::world::{End, World};
 
 pub const RESEARCH: &[&str] =
     &["execute", "directive:rye/examples/research", "--thread", "fork", "-i", "topic=rye"];
@@ -51,9 +51,8 @@ pub const ONLY_ECHO: &str = "<execute><tool>acme.echo</tool></execute>";
 
 /// A project with a directive and a tool, and a provider in the user space that says these turns.
 pub fn world(turns: &Value, limits: &str, permissions: &str) -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", ECHO);
-    world.signed(".ai/tools/acme/other.sh", ECHO);
+    let world =
+        World::new().with(".ai/tools/acme/echo.sh", ECHO).with(".ai/tools/acme/other.sh", ECHO);
     world.signed_home(".ai/tools/acme/script.yaml", &provider(turns));
     world.signed(".ai/directives/acme/go.md", &directive("go", limits, permissions));
     world
@@ -164,8 +163,7 @@ fn the_shipped_example_runs_in_an_empty_home_with_the_sandbox_of_everybody_and_w
     let Some(before) = alone.iter().find(apart) else {
         return not_run(test, "all levels", "no namespace of the network can be made");
     };
-    let said = world.run_through("unshare", before, &[RESEARCH, &["--json"]].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.run_through("unshare", before, &[RESEARCH, &["--json"]].concat()).ok();
     let told = said.json();
     assert_eq!(told["outputs"]["sources"], json!(["knowledge:rye/overview"]), "{told}");
     let gave = results(&world, told["thread_id"].as_str().unwrap());
@@ -274,8 +272,7 @@ fn spawns_and_depth_stop_what_starts_itself_and_its_model_is_told() {
         [("depth=2", "depth", 3), ("spawns=1", "spawns", 2), ("depth=0", "depth", 1)]
     {
         let world = world(&json!([below, hand_over()]), "turns=\"19\"", itself);
-        let (status, told) = fork(&world, &["--limit", said]);
-        assert_eq!(status, 0, "{told}");
+        fork(&world, &["--limit", said]).ok();
         let all = rows(&world);
         assert_eq!(all.len(), threads, "{said}");
         let last = all.last().unwrap()["thread_id"].as_str().unwrap();
@@ -361,8 +358,7 @@ fn a_model_that_ends_without_outputs_is_asked_twice_again_and_that_is_no_success
         ".ai/tools/acme/script.yaml",
         &provider(&json!([call("acme_none", &json!({}))])),
     );
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["code"]), (7, &json!("provider.script_ended")), "{told}");
+    fork(&world, &[]).fails(7, "provider.script_ended");
 }
 
 #[test]
@@ -460,8 +456,7 @@ fn a_limit_of_zero_is_told_as_a_sentence_and_not_as_one_of_zero() {
         assert!(told["error"].as_str().unwrap().ends_with(want), "{told}");
     }
     for limit in ["depth", "spawns"] {
-        let (status, told) = fork(&world, &["--limit", &format!("{limit}=0")]);
-        assert_eq!(status, 0, "{told}");
+        let told = fork(&world, &["--limit", &format!("{limit}=0")]).ok();
         let refused = &results(&world, told["thread_id"].as_str().unwrap())[0];
         let why = refused["message"].as_str().unwrap();
         assert!(why.contains("does not start") && !why.contains("of 0"), "{refused}");

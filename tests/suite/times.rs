@@ -183,8 +183,7 @@ fn the_nearer_links_time_counts_however_it_is_written() {
 
 #[test]
 fn a_test_spec_takes_a_time_with_its_unit_for_all_cases_and_for_one() {
-    let world = World::new();
-    world.signed(
+    let world = World::new().with(
         ".ai/tools/acme/slow.sh",
         "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
          # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
@@ -224,8 +223,7 @@ fn a_test_spec_takes_a_time_with_its_unit_for_all_cases_and_for_one() {
 
 #[test]
 fn each_option_that_takes_a_time_takes_it_in_each_form() {
-    let world = World::new();
-    world.signed(
+    let world = World::new().with(
         ".ai/tools/acme/x.yaml",
         &tool("primitives/execute", "config: {command: 'true', timeout: 5m}"),
     );

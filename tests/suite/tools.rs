@@ -187,8 +187,8 @@ fn parameters_are_checked_as_a_whole_and_defaults_are_filled_in() {
 
 #[test]
 fn what_a_tool_prints_is_its_data() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/t.sh", &shell("cat out; cat err >&2; exit \"$(cat status)\"\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/t.sh", &shell("cat out; cat err >&2; exit \"$(cat status)\"\n"));
     let run = |out: &str, err: &str, status: &str| {
         world.write("out", out);
         world.write("err", err);

@@ -81,8 +81,7 @@ fn why_names_the_rule_and_the_mend_of_each_refusal() {
 
 #[test]
 fn why_of_a_sound_tool_is_a_success_and_starts_nothing() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     world.works("tool:acme/mark");
     fs::remove_file(world.project().join("marker")).unwrap();
     let (status, got) = world.json(&["why", "tool:acme/mark"]);

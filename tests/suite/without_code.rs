@@ -28,8 +28,7 @@ fn it_has_neither_the_verb_of_snippets_nor_their_tools() {
 
 #[test]
 fn it_refuses_a_saved_snippet_by_a_code_that_says_what_it_does_not_know() {
-    let world = World::new();
-    world.signed(
+    let world = World::new().with(
         ".ai/tools/acme/one.js",
         "// /// rye\n// version = \"1.0.0\"\n// tool_type = \"tool\"\n\
          // executor_id = \"rye/core/runtimes/code/snippet\"\n// ///\n1\n",
@@ -48,11 +47,9 @@ fn a_snippet_that_waits_is_shown_and_can_only_be_rejected() {
     // What a build with snippets keeps: a request without a plan.
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
     assert_eq!(db.execute("UPDATE pending SET plan = x''", []).unwrap(), 1);
-    let (status, told) = world.json(&["pending", "show", id]);
-    assert_eq!((status, &told["state"]), (0, &json!("waiting")), "{told}");
+    assert_eq!(world.json_ok(&["pending", "show", id])["state"], "waiting");
     let told = world.json_fails(&["pending", "approve", id], 4, "pending.drifted");
     assert!(told["error"].as_str().unwrap().contains("built without snippets"), "{told}");
-    let (status, told) = world.json(&["pending", "reject", id]);
-    assert_eq!((status, &told["state"]), (0, &json!("rejected")), "{told}");
+    assert_eq!(world.json_ok(&["pending", "reject", id])["state"], "rejected");
     assert_eq!(pending::paid(&world), 0);
 }

@@ -79,9 +79,7 @@ pub(super) fn venv(world: &World) -> PathBuf {
 }
 
 fn which() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/which.py", WHICH_PY);
-    world
+    World::new().with(".ai/tools/acme/which.py", WHICH_PY)
 }
 
 #[test]
@@ -282,8 +280,7 @@ fn c09_what_a_projects_venv_would_run_at_its_start_does_not_run() {
     let path = format!("{path}:{folder}");
     let run = || {
         let env = [("PATH", path.as_str()), ("VIRTUAL_ENV", venv.to_str().unwrap())];
-        let said = world.rye_env(&world.project(), &["execute", WHICH, "--json"], b"", &env);
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_env(&world.project(), &["execute", WHICH, "--json"], b"", &env).ok();
         said.json()["data"]["prefix"].clone()
     };
     assert_ne!(run(), json!(venv));

@@ -124,10 +124,10 @@ fn asks(field: &str, name: &str) -> String {
 
 #[test]
 fn an_accepted_projects_env_file_gives_its_own_tools_what_they_declare() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/ask.sh", &asks("env", "ACME_URL"));
-    world.signed(".ai/tools/acme/secret.sh", &asks("secrets", "ACME_TOKEN"));
-    world.signed(".ai/tools/acme/none.sh", &asks("x-env", "ACME_URL"));
+    let world = World::new()
+        .with(".ai/tools/acme/ask.sh", &asks("env", "ACME_URL"))
+        .with(".ai/tools/acme/secret.sh", &asks("secrets", "ACME_TOKEN"))
+        .with(".ai/tools/acme/none.sh", &asks("x-env", "ACME_URL"));
     let data = |item: &str| world.json(&["execute", item]).1["data"].clone();
     assert_eq!(data("acme/ask"), "unset");
     world.refused("tool:acme/secret", "plan.missing_secret", 6);
@@ -193,8 +193,7 @@ fn d12_a_projects_env_file_and_config_change_nothing_for_a_users_tool() {
     let world = World::new();
     world.signed_home(".ai/tools/acme/mine.sh", &asks("env", "API_BASE_URL"));
     world.write(".env", "API_BASE_URL=http://evil.example\n");
-    let (status, got) = world.json(&["execute", "acme/mine"]);
-    assert_eq!((status, &got["data"]), (0, &json!("unset")), "{got}");
+    assert_eq!(world.json_ok(&["execute", "acme/mine"])["data"], "unset");
     let limit = |world: &World| {
         world.json(&["execute", "acme/mine", "--dry-run"]).1["plan"]["timeout_ms"].clone()
     };
@@ -218,8 +217,7 @@ fn d02_nothing_of_a_project_that_is_not_accepted_is_interpreted() {
     world.write(".ai/config/rye/policy.yaml", "allow_shadow: [rye/bash]\n");
     world.write(".ai/config/rye/file-types.yaml", "sh: {comment: '%', header: block}\n");
     world.write(".env", "ACME_URL=evil\nnot a line\n");
-    let (status, got) = world.json(&["execute", "acme/mine"]);
-    assert_eq!((status, &got["data"]), (0, &json!("unset")), "{got}");
+    assert_eq!(world.json_ok(&["execute", "acme/mine"])["data"], "unset");
     let (_, got) = world.json(&["execute", "acme/mine", "--dry-run"]);
     assert_eq!(got["plan"]["timeout_ms"], 30_000, "{got}");
     // Once it is accepted, its config counts, and must verify.
@@ -449,8 +447,7 @@ fn what_the_env_file_gives_is_kept_out_of_folders_and_commands_whatever_its_name
 
 #[test]
 fn c10_a_file_that_is_named_like_a_place_stops_no_tool() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/sh.sh", &crate::tools::shell("echo ran"));
+    let world = World::new().with(".ai/tools/acme/sh.sh", &crate::tools::shell("echo ran"));
     let (_, fine) = world.json(&["execute", "tool:acme/sh"]);
     assert_eq!(fine["data"]["stdout"], "ran\n", "{fine}");
     for name in ["{tool_path}", "{private folder}"] {

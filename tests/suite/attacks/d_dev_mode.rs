@@ -206,8 +206,7 @@ fn d06_what_is_not_about_signatures_is_refused_as_ever() {
     ];
     for (text, code, status) in rows {
         world.write(FILE, text);
-        let said = dev(&world, &["execute", ITEM, "--json"]);
-        assert_eq!((said.code().as_str(), said.status), (code, status), "{said:?}");
+        dev(&world, &["execute", ITEM, "--json"]).fails(status, code);
     }
     world.write(FILE, MARKER_SH);
     world.write(".ai/tools/acme/mark.py", "x");
@@ -280,8 +279,7 @@ fn d06_config_is_never_let_through() {
         world.write(path, &text);
         world.write_home(path, &text);
         for item in [item, "config:acme/settings@user"] {
-            let said = dev(&world, &["fetch", item, "--json"]);
-            assert_eq!((said.code().as_str(), said.status), (code, 4), "{said:?}");
+            dev(&world, &["fetch", item, "--json"]).fails(4, code);
         }
     }
 }
@@ -387,9 +385,9 @@ const RUNTIME: &str = "version: \"1.0.0\"\ntool_type: runtime\nexecutor_id: rye/
 
 #[test]
 fn a_link_below_the_tool_is_warned_of_by_its_own_name() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/runtime.yaml", RUNTIME);
-    world.signed(FILE, &MARKER_SH.replace("rye/core/runtimes/shell/script", "acme/runtime"));
+    let world = World::new()
+        .with(".ai/tools/acme/runtime.yaml", RUNTIME)
+        .with(FILE, &MARKER_SH.replace("rye/core/runtimes/shell/script", "acme/runtime"));
     world.works(ITEM);
     world.write(".ai/tools/acme/runtime.yaml", RUNTIME);
     world.refused(ITEM, "verify.unsigned", 4);
@@ -412,8 +410,7 @@ fn a_parent_of_a_directive_is_warned_of_too() {
     world.works("directive:acme/child");
     world.write(".ai/directives/acme/greet.md", GREET_MD);
     world.refused("directive:acme/child", "verify.unsigned", 4);
-    let said = dev(&world, &["execute", "directive:acme/child", "--json"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = dev(&world, &["execute", "directive:acme/child", "--json"]).ok();
     let want = json!([["directive:acme/greet", "verify.unsigned"]]);
     let json = said.json();
     let got: Vec<_> = json["warnings"]
@@ -427,8 +424,7 @@ fn a_parent_of_a_directive_is_warned_of_too() {
 
 #[test]
 fn every_verb_that_shows_what_was_let_through_says_so() {
-    let world = World::new();
-    world.signed(".ai/knowledge/acme/note.md", NOTE);
+    let world = World::new().with(".ai/knowledge/acme/note.md", NOTE);
     let item = "knowledge:acme/note";
     world.rye_ok(&["fetch", item]);
     world.write(".ai/knowledge/acme/note.md", NOTE);
@@ -467,8 +463,7 @@ fn machines_refuse_what_dev_mode_lets_through() {
 
 #[test]
 fn what_dev_mode_let_through_never_becomes_the_version_that_changes_are_shown_against() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.works(ITEM);
     let signed = world.read(FILE);
     world.write(FILE, [&signed[..], b"# planted\n"].concat());

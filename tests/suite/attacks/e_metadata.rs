@@ -75,8 +75,7 @@ fn e08_a_chain_has_an_end_and_comes_to_it() {
 
 #[test]
 fn e10_metadata_is_bound_once_plainly_and_in_one_form() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/snake.py", MARKER_PY);
+    let world = World::new().with(".ai/tools/acme/snake.py", MARKER_PY);
     world.works("tool:acme/snake");
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
     let runtime = "rye/core/runtimes/python/script";

@@ -128,8 +128,7 @@ fn e04_yaml_scalars_mean_one_thing() {
 
 #[test]
 fn e05_json_parameters_keep_their_digits_or_are_refused() {
-    let world = World::new();
-    world.signed(
+    let world = World::new().with(
         ".ai/tools/acme/echo.sh",
         &MARKER_SH.replace(": > marker\necho '{\"ran\": true}'", "cat; echo ."),
     );
@@ -340,9 +339,9 @@ const CONTROLS: &[char] = &[
 
 #[test]
 fn e07_e09_hidden_text_is_refused_with_its_place_at_signing_and_at_loading() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/mark.sh", MARKER_SH)
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     world.works("tool:acme/mark");
     world.works("directive:acme/greet");
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
@@ -423,8 +422,7 @@ fn e07_hidden_text_in_an_id_is_no_id() {
 
 #[test]
 fn e09_a_lone_return_and_another_encoding_are_refused() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     world.works("tool:acme/mark");
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
     let cr = MARKER_SH.replace("# ///\n:", "# ///\n# all is well\r:");

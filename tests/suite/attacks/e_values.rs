@@ -53,9 +53,9 @@ const TEMPLATES: &[&str] = &[
 ];
 
 fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/argv.yaml", ARGV_YAML);
-    world.signed(".ai/tools/acme/echo.sh", ECHO_SH);
+    let world = World::new()
+        .with(".ai/tools/acme/argv.yaml", ARGV_YAML)
+        .with(".ai/tools/acme/echo.sh", ECHO_SH);
     world.works("tool:acme/argv");
     world.works("tool:acme/echo");
     world

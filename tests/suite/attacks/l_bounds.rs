@@ -45,8 +45,7 @@ fn signed_by_hand(world: &World, name: &str, text: &str) {
 
 #[test]
 fn l05_a_schema_that_doubles_with_each_step_is_refused_in_time() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/few.yaml", &tool(&doubling(8)));
+    let world = World::new().with(".ai/tools/acme/few.yaml", &tool(&doubling(8)));
     world.works("tool:acme/few");
     signed_by_hand(&world, "few2", &tool(&doubling(8)));
     world.works("tool:acme/few2");
@@ -68,8 +67,7 @@ fn l05_a_schema_that_doubles_with_each_step_is_refused_in_time() {
 
 #[test]
 fn l05_a_check_of_parameters_ends_with_the_time_of_its_call() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/wide.yaml", &tool(&wide()));
+    let world = World::new().with(".ai/tools/acme/wide.yaml", &tool(&wide()));
     let ask = |values: Vec<&str>, time: &str| {
         let given = json!({"v": values}).to_string();
         let args = ["execute", "tool:acme/wide", "--params", "-", "--timeout", time, "--json"];
@@ -87,8 +85,7 @@ fn l05_a_check_of_parameters_ends_with_the_time_of_its_call() {
 
 #[test]
 fn l05_calls_with_costly_schemas_leave_a_server_answering() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/wide.yaml", &tool(&wide()));
+    let world = World::new().with(".ai/tools/acme/wide.yaml", &tool(&wide()));
     signed_by_hand(&world, "many", &tool(&doubling(40)));
     let mut client = Client::new(&world, &[]);
     let project = world.project().display().to_string();
@@ -229,8 +226,7 @@ fn l05_a_trust_document_of_thousands_of_patterns_takes_no_more_than_its_size() {
 
 #[test]
 fn l05_no_parameters_and_no_answer_take_more_than_ten_times_their_size() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/free.yaml", &tool(&json!({})));
+    let world = World::new().with(".ai/tools/acme/free.yaml", &tool(&json!({})));
     world.works("tool:acme/free");
     let list = |count: usize, value: &str| {
         format!("{{\"v\": [{}{value}]}}", format!("{value},").repeat(count - 1))

@@ -102,8 +102,8 @@ fn l01_no_program_of_a_clone_is_started_by_path_from_any_folder_of_it() {
 
 #[test]
 fn l01_the_path_of_a_child_holds_no_folder_of_the_project_but_one_that_was_let_in() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/path.sh", &format!("{SHELL}printf %s \"$PATH\"\n"));
+    let world =
+        World::new().with(".ai/tools/acme/path.sh", &format!("{SHELL}printf %s \"$PATH\"\n"));
     let project = world.project().canonicalize().unwrap();
     let python = python_folder().join("python3").canonicalize().unwrap();
     let venv = folder(&project.join(".venv/bin"));

@@ -41,8 +41,7 @@ const PYTHON: &[(&str, usize)] = &[
 
 #[test]
 fn l05_a_program_that_nests_without_end_is_refused_and_ends_no_process() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/snake.py", MARKER_PY);
+    let world = World::new().with(".ai/tools/acme/snake.py", MARKER_PY);
     world.works("tool:acme/snake");
     world.signed(".ai/tools/acme/node.js", MARKER_JS);
     world.works("tool:acme/node");
@@ -84,8 +83,7 @@ fn signing(world: &World, path: &str, text: &str, row: &str, count: usize) -> Du
 
 #[test]
 fn l05_ten_times_the_lines_take_about_ten_times_the_time() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/snake.py", MARKER_PY);
+    let world = World::new().with(".ai/tools/acme/snake.py", MARKER_PY);
     world.works("tool:acme/snake");
     let rows = [
         (".ai/tools/acme/snake.py", MARKER_PY, "# a remark\n"),

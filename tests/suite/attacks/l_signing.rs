@@ -22,8 +22,7 @@ fn row<'v>(said: &'v Value, item: &str) -> &'v Value {
 
 #[test]
 fn l02_nothing_about_keys_is_signed_as_an_item_by_any_door() {
-    let world = World::new();
-    world.signed(MARK_FILE, MARKER_SH);
+    let world = World::new().with(MARK_FILE, MARKER_SH);
     world.works(MARK);
     let mallory = stranger(1);
     let text = document(&mallory, "mallory", "");
@@ -114,8 +113,7 @@ fn l03_a_project_that_is_not_accepted_is_shown_before_it_is_signed_into() {
         assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
     }
     assert!(world.snapshot() == before, "something was written");
-    let said = world.rye_at_a_terminal("y\n", &["sign", "acme/mark"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_at_a_terminal("y\n", &["sign", "acme/mark"]).ok();
     world.works(MARK);
     assert_eq!(world.run("tool:acme/other").1, "verify.untrusted");
 }
@@ -151,8 +149,7 @@ fn l03_what_a_signature_would_cover_is_shown_whole_before_a_project_is_accepted(
         let has = said.stdout.lines().any(|shown| shown.trim_end_matches('\r') == line);
         assert!(has, "{line}: {}", said.stdout);
     }
-    let said = world.rye_at_a_terminal("y\n", &["sign", COUNT]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_at_a_terminal("y\n", &["sign", COUNT]).ok();
     fs::remove_file(world.project().join(folder).join("data/blob.json")).unwrap();
     assert_eq!(world.run(COUNT).1, "verify.dependency");
 }
@@ -182,16 +179,14 @@ fn l03_what_was_typed_before_a_question_does_not_answer_it() {
         assert_eq!(said.code_shown(), "cli.not_confirmed", "{args:?}: {said:?}");
         assert!(clone.snapshot() == before, "{args:?}: a key answered what it never saw");
     }
-    let said = clone.rye_typed_ahead(false, "n\n", "y\n", sign);
-    assert_eq!(said.status, 0, "{said:?}");
+    clone.rye_typed_ahead(false, "n\n", "y\n", sign).ok();
     let world = World::new();
     world.write(MARK_FILE, MARKER_SH);
     let before = world.snapshot();
     let said = world.rye_typed_ahead(true, "y\n", "n\n", sign);
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
     assert!(world.snapshot() == before, "a key answered what it never saw");
-    let said = world.rye_typed_ahead(true, "n\n", "y\n", sign);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_typed_ahead(true, "n\n", "y\n", sign).ok();
 }
 
 #[test]
@@ -205,8 +200,7 @@ fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
     assert!(said.stdout.contains("tool:acme/other"), "{said:?}");
     assert!(world.snapshot() == before, "something was written");
-    let said = world.rye_at_a_terminal("y\n", &["init"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_at_a_terminal("y\n", &["init"]).ok();
     assert_eq!(world.run("tool:acme/other").1, "verify.untrusted");
     // In one that is accepted, and in an empty folder, it is one step.
     world.rye_ok(&["init"]);
@@ -222,8 +216,7 @@ fn l03_the_digest_that_is_confirmed_is_the_one_that_is_signed() {
     let file = ".ai/tools/acme/words/count.py";
     let module = ".ai/tools/acme/words/lib/words.py";
     world.write(module, "def count(text, stop):\n    return 7\n");
-    let said = world.rye_below_a_run(&["sign", COUNT, "--yes"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_below_a_run(&["sign", COUNT, "--yes"]).ok();
     let confirmed = said.stderr.split("sha256 ").nth(1).expect("a digest")[..64].to_owned();
     let text = String::from_utf8(world.read(file)).unwrap();
     let signed = text.split("sha256=").nth(1).expect("a line")[..64].to_owned();
@@ -325,8 +318,7 @@ fn what_others_signed_and_was_changed_since_is_named_with_the_command_that_signs
 
 #[test]
 fn l03_what_a_revoked_key_of_yours_signed_is_not_signed_again_with_the_rest() {
-    let world = World::new();
-    world.signed(MARK_FILE, MARKER_SH);
+    let world = World::new().with(MARK_FILE, MARKER_SH);
     let old = fingerprint(&world.own_key());
     world.rye_ok(&["keys", "rotate"]);
     world.rye_ok(&["trust", "revoke", &old]);

@@ -9,8 +9,7 @@ use crate::world::{MARKER_SH, World};
 
 #[test]
 fn f07_what_stands_in_the_place_of_the_hooks_folder_and_is_no_folder_lets_nothing_through() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let call = || {
         let said = world.rye(&["execute", "acme/mark", "--json"]);
         let ran = fs::remove_file(world.project().join("marker")).is_ok();

@@ -214,8 +214,7 @@ fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     assert_eq!(world.rye_in(&other, &["init"], b"").status, 0);
     let text = signed_text(&key, SAY, "sh", AT, &says("x"));
     fs::write(other.join(".ai/tools/acme/say.sh"), text).unwrap();
-    let said = world.rye_in(&other, &["execute", SAY, "--json"], b"");
-    assert_eq!((said.code().as_str(), said.status), ("verify.out_of_scope", 4), "{said:?}");
+    world.rye_in(&other, &["execute", SAY, "--json"], b"").fails(4, "verify.out_of_scope");
 }
 
 #[test]

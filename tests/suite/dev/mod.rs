@@ -38,9 +38,7 @@ pub const OTHER_FILE: &str = ".ai/tools/acme/other.sh";
 
 /// A world with two signed tools.
 pub fn world() -> World {
-    let world = World::new();
-    world.signed(SAY_FILE, &says("first"));
-    world.signed(OTHER_FILE, &says("other"));
+    let world = World::new().with(SAY_FILE, &says("first")).with(OTHER_FILE, &says("other"));
     world.works(SAY);
     world
 }

@@ -179,8 +179,7 @@ fn is_running(pid: &str) -> bool {
 fn below_a_run_a_person_is_asked_before_anything_is_watched() {
     let world = world();
     let before = world.snapshot();
-    let said = world.rye_below_a_run(&["dev", "--json"]);
-    assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{said:?}");
+    world.rye_below_a_run(&["dev", "--json"]).fails(2, "cli.not_confirmed");
     assert_eq!(world.snapshot(), before);
 }
 

@@ -72,8 +72,7 @@ fn c06_signing_again_leaves_the_old_signature_or_the_other() {
 
 #[test]
 fn c06_the_acceptance_of_a_project_is_whole_or_not_there() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.works(ITEM);
     fs::remove_dir_all(world.home().join(".ai/config/keys/projects")).unwrap();
     fs::remove_file(world.project().join("marker")).unwrap();

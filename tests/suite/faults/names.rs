@@ -14,8 +14,7 @@ const ITEM: &str = "tool:acme/mark";
 const FILE: &str = ".ai/tools/acme/mark.sh";
 
 fn world() -> World {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     fs::write(world.outside().join("other.pem"), pem(&stranger(1))).unwrap();
     fs::write(world.outside().join("victim"), "untouched").unwrap();
     world

@@ -42,8 +42,7 @@ fn installing_twice_is_installing_once_and_uninstalling_leaves_no_trace() {
 
 #[test]
 fn a_hook_of_the_person_is_kept_and_runs_after_the_check() {
-    let world = World::new();
-    world.signed(TOOL, MARKER_SH);
+    let world = World::new().with(TOOL, MARKER_SH);
     well(&world, "git init -q");
     let own = "#!/usr/bin/env bash\nset -euo pipefail\necho mine >> ran\nexec true\n";
     let path = world.write(".git/hooks/pre-commit", own);
@@ -62,8 +61,7 @@ fn a_hook_of_the_person_is_kept_and_runs_after_the_check() {
 
 #[test]
 fn a_hook_that_is_not_ours_to_change_is_kept_and_named() {
-    let world = World::new();
-    world.signed(TOOL, MARKER_SH);
+    let world = World::new().with(TOOL, MARKER_SH);
     well(&world, "git init -q");
     let path = world.write(".git/hooks/pre-commit", "");
     let elsewhere = world.write("elsewhere", "#!/bin/sh\n");
@@ -137,8 +135,7 @@ fn what_another_project_of_the_repository_uses_is_not_taken_out() {
     well(&world, &format!("{install} && git add -A && git commit -qm first"));
     let two = world.project().join("deep/two");
     let states = |folder: &std::path::Path| {
-        let said = world.rye_in(folder, &["git", "uninstall", "--json"], b"");
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = world.rye_in(folder, &["git", "uninstall", "--json"], b"").ok();
         let rows = said.json()["places"].as_array().unwrap().clone();
         rows.iter().map(|row| row["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -154,8 +151,7 @@ fn what_another_project_of_the_repository_uses_is_not_taken_out() {
 
 #[test]
 fn hooks_that_all_repositories_share_are_not_ours_to_write() {
-    let world = World::new();
-    world.signed(TOOL, MARKER_SH);
+    let world = World::new().with(TOOL, MARKER_SH);
     let shared = world.outside().join("shared-hooks");
     let home = world.home().display().to_string();
     // Where git, run by rye, looks for what the person set for all their repositories.

@@ -159,8 +159,7 @@ fn a_server_that_is_not_there_is_told_by_its_name() {
         ("http://no-such-host.invalid/".into(), "its name leads to no address"),
     ] {
         signed(&world, &format!("url: '{url}'\nretry: {{attempts: 2, backoff_ms: 1}}"));
-        let said = ask(&world, &["--trace"], &[]);
-        assert_eq!((said.status, said.code().as_str()), (6, "execute.http"), "{said:?}");
+        let said = ask(&world, &["--trace"], &[]).fails(6, "execute.http");
         let got = said.json();
         let error = got["error"].as_str().unwrap();
         let origin = url.split_inclusive('/').take(3).collect::<String>();
@@ -213,8 +212,7 @@ fn the_time_of_the_tool_is_the_time_of_the_whole_exchange() {
     for server in [&silent, &half, &drip] {
         signed(&world, &format!("url: '{}'\ntimeout_ms: 400", server.url("/")));
         let start = std::time::Instant::now();
-        let said = ask(&world, &["--timeout", "3600"], &[]);
-        assert_eq!((said.status, said.code().as_str()), (6, "execute.timeout"), "{said:?}");
+        ask(&world, &["--timeout", "3600"], &[]).fails(6, "execute.timeout");
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
         server.wait_until_left();
         assert_eq!(server.seen().len(), 1, "time that is over is not tried again");

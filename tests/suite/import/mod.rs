@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::world::{World, python_folder};
+use crate::world::{End, World, python_folder};
 
 /// Says of a text whether it sounds glad; one process a call.
 const SENTIMENT_PY: &str = r#"import json
@@ -164,8 +164,7 @@ fn a_hidden_file_that_a_runtimeconfig_names_is_not_copied_and_that_is_told() {
     let words = "./tools/sentiment.py, ./.env, --key=tools/.aws/credentials";
     let text = format!("{HEAD}{SPEC}").replace("[./tools/sentiment.py]", &format!("[{words}]"));
     put(&world, "hidden.yaml", &text);
-    let (status, said) = import(&world, "hidden.yaml", &["--category", "shop", "--yes"]);
-    assert_eq!(status, 0, "{said}");
+    let said = import(&world, "hidden.yaml", &["--category", "shop", "--yes"]).ok();
     let remarks = said["remarks"].to_string();
     for word in ["`./.env`", "`--key=tools/.aws/credentials`"] {
         assert!(remarks.contains(&format!("{word}, which is hidden: it is not copied")), "{said}");
@@ -320,8 +319,7 @@ fn without_a_pack_the_configuration_describes_its_tools() {
                 timeout_ms: 7\n      exec: {command: cat}\n    b:\n      exec: {command: cat}\n    \
                 c: {mode: live, http: {url: x}}\n  providers: []\n";
     put(&world, "own.yaml", spec);
-    let (status, said) = import(&world, "own.yaml", &["--dry-run"]);
-    assert_eq!(status, 0, "{said}");
+    let said = import(&world, "own.yaml", &["--dry-run"]).ok();
     let text = said["items"][0]["text"].as_str().unwrap();
     for line in ["description: \"Says so\"", "input_schema:", "  type: object", "  timeout_ms: 7"] {
         assert!(text.lines().any(|own| own == line), "`{line}` is not in\n{text}");
@@ -351,6 +349,5 @@ fn a_hook_may_name_the_sandbox_that_is_none_and_a_tool_any() {
     ]);
     assert_eq!((status, &said["remarks"]), (0, &remarks), "{said}");
     put(&world, "box.yaml", &text.replace("sandbox: plain", "sandbox: box"));
-    let (status, said) = import(&world, "box.yaml", &["--dry-run"]);
-    assert_eq!((status, &said["code"]), (5, &json!("import.value")), "{said}");
+    import(&world, "box.yaml", &["--dry-run"]).fails(5, "import.value");
 }

@@ -129,8 +129,7 @@ mod own_service {
     #[test]
     fn a_whole_skill_that_was_signed_by_sigstore_is_imported_and_says_who_signed_it() {
         let world = world();
-        let said = import(&world, &["--yes"]);
-        assert_eq!(said.status, 0, "{said:?}");
+        let said = import(&world, &["--yes"]).ok();
         let who = "`ann@acme.example` of the issuer `https://login.acme.example`";
         assert!(said.stdout.contains(who), "{said:?}");
         for item in ["directive:skills/word_count", "tool:skills/word_count"] {

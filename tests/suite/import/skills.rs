@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{End, World};
 
 const SKILL_MD: &str = "---\nname: pdf-forms\ndescription: \"Fills in PDF forms: use it when a form is to be filled in.\"\n\
     license: Apache-2.0\ncompatibility: \"Needs python3 & <a printer>\"\nmetadata:\n  author: acme-org\n  \
@@ -357,8 +357,7 @@ fn what_lies_in_the_folder_of_a_skill_s_files_and_is_not_the_skill_s_belongs_to_
     let world = world();
     let planted = ".ai/tools/skills/pdf_forms.files/scripts/evil.sh";
     world.write(planted, "echo evil\n");
-    let (status, said) = import(&world, &["--yes"]);
-    assert_eq!((status, &said["left_over"]), (0, &json!([planted])), "{said}");
+    assert_eq!(import(&world, &["--yes"]).ok()["left_over"], json!([planted]));
     let text = String::from_utf8(world.read(".ai/tools/skills/pdf_forms.py")).unwrap();
     assert!(!text.contains("evil"), "{text}");
     assert!(text.contains("\"pdf_forms.files/scripts/fill.py\" = \""), "{text}");
@@ -393,15 +392,16 @@ fn a_newer_version_of_a_skill_without_files_names_the_tool_of_the_older_one() {
     for folder in ["scripts", "assets", "references"] {
         fs::remove_dir_all(skill(&world).join(folder)).unwrap();
     }
-    let (status, said) = import(&world, &["--yes", "--force"]);
-    assert_eq!((status, &said["older_tools"]), (0, &json!(["tool:skills/pdf_forms"])), "{said}");
+    assert_eq!(
+        import(&world, &["--yes", "--force"]).ok()["older_tools"],
+        json!(["tool:skills/pdf_forms"])
+    );
     let said = world.rye(&["import", "skill", "../pdf-forms", "--yes", "--force"]);
     let told =
         "`tool:skills/pdf_forms` is there already and gives out files that this skill has not";
     assert!(said.stderr.contains(told), "{said:?}");
     fs::remove_file(world.project().join(".ai/tools/skills/pdf_forms.py")).unwrap();
-    let (status, said) = import(&world, &["--yes", "--force"]);
-    assert_eq!((status, &said["older_tools"]), (0, &json!([])), "{said}");
+    assert_eq!(import(&world, &["--yes", "--force"]).ok()["older_tools"], json!([]));
 }
 
 #[test]
@@ -412,7 +412,6 @@ fn a_skill_of_as_many_files_as_a_tool_can_have_is_imported_and_given_out() {
     for at in 0..1020 {
         fs::write(many.join(format!("{at:04} FILES_LINE FILE_NAMES SIGNED_LINE.md")), "x").unwrap();
     }
-    let (status, said) = import(&world, &["--yes"]);
-    assert_eq!(status, 0, "{said}");
+    import(&world, &["--yes"]).ok();
     assert_eq!(given_out(&world, "work").len(), 1024);
 }

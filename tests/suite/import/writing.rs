@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::json;
 
 use super::{DB_QUERY_JS, SPEC, config, import, put, world, written};
-use crate::world::{MARKER_SH, World};
+use crate::world::{End, MARKER_SH, World};
 
 #[test]
 fn nothing_is_overwritten_unless_it_is_asked_for() {
@@ -27,8 +27,7 @@ fn nothing_is_overwritten_unless_it_is_asked_for() {
     put(&world, "tools/db-query", &DB_QUERY_JS.replace(">= least", "< least"));
     fs::rename(config(&world, "evals/tone.sh"), config(&world, "evals/tune.sh")).unwrap();
     put(&world, "bare.yaml", &SPEC.replace("tone.sh", "tune.sh"));
-    let (status, said) = import(&world, "bare.yaml", &["--yes", "--force"]);
-    assert_eq!(status, 0, "{said}");
+    let said = import(&world, "bare.yaml", &["--yes", "--force"]).ok();
     let left = ".ai/tools/imported/evals/tone.files/evals/tone.sh";
     assert_eq!(said["left_over"], json!([left]), "what belongs to nothing now is named");
     let (status, said) = world.json(&["execute", "imported/db_query", "-i", "least=20"]);
@@ -61,8 +60,7 @@ fn what_lies_outside_of_the_configuration_s_folder_is_not_copied_and_that_is_sai
         "spec: {{evals: {{a: {{command: /bin/cat, args: [{args}, https://x.invalid/y, '']}}}}}}"
     );
     put(&world, "out.yaml", &text);
-    let (status, said) = import(&world, "out.yaml", &["--yes"]);
-    assert_eq!(status, 0, "{said}");
+    let said = import(&world, "out.yaml", &["--yes"]).ok();
     let remarks: Vec<&str> =
         said["remarks"].as_array().unwrap().iter().map(|remark| remark.as_str().unwrap()).collect();
     let want = [
@@ -94,10 +92,8 @@ fn files_behind_an_option_are_copied_and_what_was_copied_is_pinned() {
         "#!/bin/sh\ncat > /dev/null\nw=$(cat \"${1#*=}\")\necho \"{\\\"result\\\": \\\"$w $2\\\"}\"\n",
     );
     fs::set_permissions(config(&world, "show"), fs::Permissions::from_mode(0o755)).unwrap();
-    let (status, said) = import(&world, "opt.yaml", &["--yes"]);
-    assert_eq!(status, 0, "{said}");
-    let (status, said) = world.json(&["execute", "imported/evals/a"]);
-    assert_eq!((status, &said["data"]), (0, &json!("glad --n=1")), "{said}");
+    import(&world, "opt.yaml", &["--yes"]).ok();
+    assert_eq!(world.json_ok(&["execute", "imported/evals/a"])["data"], "glad --n=1");
     // The configuration's folder is no longer needed, and the copies are what was signed.
     fs::remove_dir_all(world.outside().join("config")).unwrap();
     world.works("tool:imported/evals/a");
@@ -146,8 +142,7 @@ fn nothing_is_signed_unless_somebody_says_yes() {
     assert_eq!(said.status, 2, "{said:?}");
     assert!(said.stdout.contains("Write and sign this item?"), "{said:?}");
     assert!(!world.project().join(".ai/tools/no").exists(), "{said:?}");
-    let said = world.rye_below_a_run_at_a_terminal("y\ny\n", &[&args[..], &["yes"]].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_below_a_run_at_a_terminal("y\ny\n", &[&args[..], &["yes"]].concat()).ok();
     world.works("tool:yes/evals/a");
 
     // Without a key of one's own nothing is written either.

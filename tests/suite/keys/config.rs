@@ -86,8 +86,7 @@ fn file_types_count_from_your_own_signature_alone() {
 
 #[test]
 fn a_file_type_cannot_give_a_built_in_extension_another_meaning() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/built_in.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/built_in.sh", MARKER_SH);
     world.works("tool:acme/built_in");
     let text = "sh: {comment: \"%\", header: block}\npy: {comment: \"%\", header: block}\n";
     put_home(&world, &world.own_key(), TYPES, &format!("{TYPE}{text}"));

@@ -95,8 +95,7 @@ fn at_a_terminal_the_person_is_asked_and_only_a_yes_is_one() {
         }
         assert_eq!(files(&world), before, "{no:?}");
     }
-    let said = world.rye_below_a_run_at_a_terminal("y\n", &["sign", ITEM]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_below_a_run_at_a_terminal("y\n", &["sign", ITEM]).ok();
     world.works(ITEM);
 }
 
@@ -153,7 +152,6 @@ fn a_tool_that_rye_runs_cannot_sign_what_it_wrote() {
     );
     world.signed(".ai/tools/acme/agent.sh", &script);
     world.write(".ai/tools/acme/evil.sh", MARKER_SH);
-    let said = world.json_ok(&["execute", "tool:acme/agent"]);
-    assert_eq!(said["data"]["code"], "cli.not_confirmed", "{said}");
+    assert_eq!(world.json_ok(&["execute", "tool:acme/agent"])["data"]["code"], "cli.not_confirmed");
     world.refused("tool:acme/evil", "verify.unsigned", 4);
 }

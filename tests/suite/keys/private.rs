@@ -92,16 +92,14 @@ fn a_passphrase_is_typed_twice_and_not_shown() {
     assert_eq!(differ.code_shown(), "key.passphrase", "{differ:?}");
     assert!(!old.project().join("key.pem").exists());
     // The last letter is taken back, and typed anew.
-    let said = old.rye_at_a_terminal("correct horsf\x7fe\ncorrect horse\n", &export);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = old.rye_at_a_terminal("correct horsf\x7fe\ncorrect horse\n", &export).ok();
     assert!(said.stdout.contains("The same again: "), "{said:?}");
     tells_nothing(&old, &said);
     assert!(!said.stdout.contains("hors"), "{said:?}");
     new.write("key.pem", fs::read(old.project().join("key.pem")).unwrap());
     let stopped = new.rye_at_a_terminal("corr\x03", &["keys", "import", "key.pem"]);
     assert!(stopped.status == 2 && stopped.stdout.contains("interrupted"), "{stopped:?}");
-    let said = new.rye_at_a_terminal("correct horse\n", &["keys", "import", "key.pem"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    new.rye_at_a_terminal("correct horse\n", &["keys", "import", "key.pem"]).ok();
     assert_eq!(shown(&new), shown(&old));
 }
 

@@ -72,17 +72,14 @@ fn nothing_else_accepts_a_project() {
 
 #[test]
 fn the_project_is_known_by_its_real_path() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.works(ITEM);
     let link = world.outside().join("link");
     std::os::unix::fs::symlink(world.project(), &link).unwrap();
-    let said = world.rye_in(&link, &["execute", ITEM], b"");
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_in(&link, &["execute", ITEM], b"").ok();
     let inner = world.project().join("deep/er");
     fs::create_dir_all(&inner).unwrap();
-    let said = world.rye_in(&inner, &["execute", ITEM], b"");
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye_in(&inner, &["execute", ITEM], b"").ok();
 }
 
 #[test]
@@ -131,15 +128,13 @@ fn a_folder_whose_path_is_no_text_is_not_written_down_as_another() {
 
 #[test]
 fn without_a_home_only_the_systems_items_run() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.works(ITEM);
     let home = [("HOME", "")];
     let run = |args: &[&str]| world.rye_env(&world.project(), args, b"", &home);
     let said = run(&["execute", ITEM, "--json"]);
     assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4));
-    let said = run(&["execute", "tool:rye/bash", "--dry-run", "-i", "command=true"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    run(&["execute", "tool:rye/bash", "--dry-run", "-i", "command=true"]).ok();
     for verb in [&["keys", "generate"][..], &["trust", "project"], &["init"]] {
         let said = run(&[verb, &["--json"][..]].concat());
         assert_eq!((said.code().as_str(), said.status), ("space.no_user_space", 4), "{verb:?}");

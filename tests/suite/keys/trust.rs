@@ -343,8 +343,7 @@ fn a_revoked_key_is_shown_as_revoked_and_stays_so() {
 
 #[test]
 fn your_own_key_and_the_publishers_can_be_revoked() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.works(ITEM);
     let bash = ["execute", "tool:rye/bash", "--dry-run", "-i", "command=true", "--json"];
     world.rye_ok(&bash);

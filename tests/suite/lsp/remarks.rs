@@ -231,8 +231,7 @@ fn a_fault_of_the_text_is_marked_at_its_line_and_column() {
 
 #[test]
 fn two_files_of_one_id_and_a_reserved_id_are_told_before_they_are_saved() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/x.py", MARKER_PY);
+    let world = World::new().with(".ai/tools/acme/x.py", MARKER_PY);
     let mut editor = Editor::new(&world, &json!({}));
     let twin = world.project().join(".ai/tools/acme/x.sh");
     let said = editor.open_as(&twin, MARKER_SH);

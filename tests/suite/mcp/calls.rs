@@ -18,9 +18,9 @@ const SLEEPS: &str = "sleep 600 & echo $! >child\necho $$ >own\nwait\n";
 
 #[test]
 fn an_agent_runs_reads_and_verifies_and_its_structure_is_what_the_command_says() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/mark.sh", MARKER_SH)
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     let mut client = Client::new(&world, &[]);
     let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
     assert!(!is_error && world.project().join("marker").exists(), "{said}");
@@ -48,8 +48,7 @@ fn an_agent_runs_reads_and_verifies_and_its_structure_is_what_the_command_says()
 
 #[test]
 fn an_agent_finds_and_describes_items_as_the_command_does() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     world.write(".ai/tools/acme/marker.sh", MARKER_SH);
     let mut client = Client::new(&world, &[]);
     let asked = json!({"query": "marker", "kind": "tool", "space": "project"});
@@ -80,8 +79,7 @@ fn an_agent_finds_and_describes_items_as_the_command_does() {
 
 #[test]
 fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_of_the_protocol() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let failing = shell("echo what went wrong >&2; exit 3\n");
     world.signed(".ai/tools/acme/fails.sh", &failing);
     let mut client = Client::new(&world, &["--allow-sign"]);
@@ -129,9 +127,9 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
 
 #[test]
 fn h04_a_thread_needs_a_directive_and_a_provider_that_it_names() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/mark.sh", MARKER_SH)
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     let mut client = Client::new(&world, &[]);
     for (item, thread, more, code) in [
         ("tool:acme/mark", "inline", json!({"model": "large"}), "mcp.arguments"),
@@ -149,8 +147,7 @@ fn h04_a_thread_needs_a_directive_and_a_provider_that_it_names() {
 
 #[test]
 fn a_call_of_an_agent_passes_hooks_like_any_other() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));
     assert!(!is_error, "the fixture itself is good: {said}");
@@ -168,8 +165,7 @@ fn a_call_of_an_agent_passes_hooks_like_any_other() {
 
 #[test]
 fn a_hook_that_is_only_told_slows_no_answer_and_comes_to_its_own_end() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let told = "cat >\"$RYE_PROJECT/told\"; sleep 2; echo done >\"$RYE_PROJECT/told\"";
     let more = "phases: [before_execution]\nmode: observe\n";
     crate::hooks::hook(&world, "watch", more, told);
@@ -184,8 +180,7 @@ fn a_hook_that_is_only_told_slows_no_answer_and_comes_to_its_own_end() {
 
 #[test]
 fn i01_a_project_outside_the_roots_is_refused_however_it_is_named() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let (project, outside) = (world.project(), world.outside().join("other"));
     fs::create_dir_all(outside.join(".ai/tools/acme")).unwrap();
     fs::create_dir(project.join("sub")).unwrap();
@@ -225,9 +220,9 @@ fn i01_a_project_outside_the_roots_is_refused_however_it_is_named() {
 
 #[test]
 fn a_cancelled_call_ends_its_process_group_and_no_other_call() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/sleeps.sh", &shell(SLEEPS));
-    world.signed(".ai/tools/acme/other.sh", &shell("sleep 1.5; echo '{\"done\": true}'\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/sleeps.sh", &shell(SLEEPS))
+        .with(".ai/tools/acme/other.sh", &shell("sleep 1.5; echo '{\"done\": true}'\n"));
     let mut client = Client::new(&world, &[]);
     let project = world.project().display().to_string();
     let begin = |client: &mut Client, item: &str| {
@@ -249,8 +244,7 @@ fn a_cancelled_call_ends_its_process_group_and_no_other_call() {
 
 #[test]
 fn a_client_that_disconnects_leaves_nothing_running() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/sleeps.sh", &shell(SLEEPS));
+    let world = World::new().with(".ai/tools/acme/sleeps.sh", &shell(SLEEPS));
     let project = world.project().display().to_string();
     let arguments = json!({"item_id": "tool:acme/sleeps", "project_path": project});
     let call = json!({"name": "rye_execute", "arguments": arguments});
@@ -391,9 +385,9 @@ fn what_a_tool_says_is_heard_while_it_runs_unless_a_part_of_it_may_be_a_secret()
 
 #[test]
 fn what_a_hook_may_withhold_reaches_no_client_beside_the_answer() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/says.sh", &shell("echo aside >&2; echo '{}'\n"));
-    world.signed(".ai/tools/acme/fails.sh", &shell("echo aside >&2; exit 3\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/says.sh", &shell("echo aside >&2; echo '{}'\n"))
+        .with(".ai/tools/acme/fails.sh", &shell("echo aside >&2; exit 3\n"));
     let program = "#!/bin/sh\necho aside >&2\necho '{\"result\": {}}'\n";
     world.write(".ai/tools/acme/asks-it.sh", program);
     let asks = "version: \"1.0.0\"\ntool_type: exec\n\
@@ -447,8 +441,7 @@ fn a_flood_of_lines_is_told_in_part_and_keeps_no_cancellation_waiting() {
 
 #[test]
 fn a_number_reaches_the_tool_digit_for_digit() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/cat.sh", &shell("cat\n"));
+    let world = World::new().with(".ai/tools/acme/cat.sh", &shell("cat\n"));
     let mut client = Client::new(&world, &[]);
     let project = world.project().display().to_string();
     let line = format!(
@@ -466,8 +459,7 @@ fn a_number_reaches_the_tool_digit_for_digit() {
 
 #[test]
 fn a_revocation_counts_from_the_next_call_on() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let theirs = stranger(1);
     put(&world, &theirs, ".ai/tools/acme/theirs.sh", MARKER_SH);
     trust(&world, &theirs, &[]);

@@ -205,8 +205,7 @@ fn over_http_a_session_that_has_begun_does_not_begin_again() {
 
 #[test]
 fn over_http_a_request_of_the_revision_without_sessions_stands_for_itself() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let server = Server::with_token(&world, &["--expose", "tool:acme/*"]);
     let session = server.hello();
     let key = "io.modelcontextprotocol";
@@ -258,9 +257,9 @@ fn l05_a_dense_message_over_http_is_refused_before_it_is_read() {
 
 #[test]
 fn a_tool_is_called_over_http_and_a_session_that_is_ended_leaves_nothing_running() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/mark.sh", MARKER_SH)
+        .with(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
     let server = Server::with_token(&world, &[]);
     let session = server.hello();
     let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
@@ -303,9 +302,9 @@ fn a_tool_is_called_over_http_and_a_session_that_is_ended_leaves_nothing_running
 
 #[test]
 fn a_call_whose_client_does_not_come_back_for_the_answer_is_ended() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
-    world.signed(".ai/tools/acme/long.sh", &shell("echo $$ >long; sleep 8; echo '{\"v\": 7}'\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"))
+        .with(".ai/tools/acme/long.sh", &shell("echo $$ >long; sleep 8; echo '{\"v\": 7}'\n"));
     let server = Server::with_token(&world, &[]);
     let session = server.hello();
     let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
@@ -337,8 +336,7 @@ fn a_call_whose_client_does_not_come_back_for_the_answer_is_ended() {
 
 #[test]
 fn with_as_many_calls_as_may_wait_there_is_a_way_to_cancel_one() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
+    let world = World::new().with(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
     let server = Server::with_token(&world, &[]);
     let session = server.hello();
     let head = [bearer(), ("Mcp-Session-Id", session.as_str())];
@@ -435,14 +433,14 @@ fn the_token_is_new_each_time_or_kept_in_a_file_that_nobody_else_reads() {
     for at in ["0.0.0.0:0", "[::]:0", "10.0.0.1:0"] {
         assert_eq!(refused(&world, &["--http", at]), ("mcp.listen".into(), 7), "{at}");
     }
-    let dev = world.rye_env(
-        &world.project(),
-        &["mcp", "--http", "127.0.0.1:0", "--json"],
-        b"",
-        &[("RYE_DEV_MODE", "1")],
-    );
-    assert_eq!((dev.code().as_str(), dev.status), ("mcp.dev_mode", 4), "{dev:?}");
+    world
+        .rye_env(
+            &world.project(),
+            &["mcp", "--http", "127.0.0.1:0", "--json"],
+            b"",
+            &[("RYE_DEV_MODE", "1")],
+        )
+        .fails(4, "mcp.dev_mode");
     // Only over HTTP.
-    let dev = world.rye_env(&world.project(), &["mcp"], b"", &[("RYE_DEV_MODE", "1")]);
-    assert_eq!(dev.status, 0, "{dev:?}");
+    world.rye_env(&world.project(), &["mcp"], b"", &[("RYE_DEV_MODE", "1")]).ok();
 }

@@ -173,9 +173,9 @@ fn a_client_that_reads_nothing_is_not_listened_to_and_misses_nothing_when_it_doe
 
 #[test]
 fn a_second_request_with_the_id_of_one_that_runs_is_refused_and_the_first_can_be_cancelled() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"));
-    world.signed(".ai/tools/acme/other.sh", &shell("echo $$ >other; sleep 600\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/sleeps.sh", &shell("echo $$ >own; sleep 600\n"))
+        .with(".ai/tools/acme/other.sh", &shell("echo $$ >other; sleep 600\n"));
     let mut client = Client::new(&world, &[]);
     let call = |item: &str| {
         let arguments = json!({"item_id": item, "project_path": world.project()});
@@ -202,8 +202,7 @@ fn a_second_request_with_the_id_of_one_that_runs_is_refused_and_the_first_can_be
 
 #[test]
 fn more_calls_than_are_run_at_once_wait_and_more_than_that_are_told_to() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/sleeps.sh", &crate::tools::shell("sleep 600\n"));
+    let world = World::new().with(".ai/tools/acme/sleeps.sh", &crate::tools::shell("sleep 600\n"));
     let mut client = Client::new(&world, &[]);
     let project = world.project().display().to_string();
     let call = json!({"name": "rye_execute", "arguments": {"item_id": "tool:acme/sleeps", "project_path": project}});

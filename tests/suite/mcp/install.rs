@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{End, World};
 
 fn install(world: &World, client: &str, more: &[&str]) -> (i32, Value) {
     world.json(&[&["mcp", "install", client], more].concat())
@@ -82,8 +82,7 @@ fn each_client_gets_the_form_that_it_reads() {
 #[test]
 fn who_decides_at_the_client_is_switched_on_for_yourself_and_never_for_who_clones() {
     let world = World::new();
-    let (status, said) = install(&world, "cursor", &["--yes", "--approve-by-elicitation"]);
-    assert_eq!(status, 0, "{said}");
+    let said = install(&world, "cursor", &["--yes", "--approve-by-elicitation"]).ok();
     let args = said["entry"]["args"].as_array().unwrap();
     assert_eq!(args.last(), Some(&json!("--approve-by-elicitation")), "{said}");
     let (status, said) = install(&world, "cursor", &["--dry-run"]);

@@ -111,8 +111,7 @@ fn items_are_shown_as_tools_with_what_they_say_of_themselves() {
 
 #[test]
 fn i01_shown_names_that_collide_are_refused_at_start() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/a_b.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/a_b.sh", MARKER_SH);
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
     assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[OWN.len()..], ["acme_a_b"]);
     drop(client);
@@ -130,8 +129,7 @@ fn i01_shown_names_that_collide_are_refused_at_start() {
 
 #[test]
 fn i01_a_name_that_is_taken_while_it_is_served_stays_with_its_tool() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let mut client = Client::new(&world, &["--expose", "tool:*", "--expose", "tool:acme/*"]);
     let said = client.tool("acme_mark", &json!({}));
     assert_eq!(said["structuredContent"], json!({"ran": true}), "{said}");
@@ -186,9 +184,9 @@ fn e07_a_description_that_hides_something_is_shown_to_nobody() {
 
 #[test]
 fn a_client_is_told_when_its_lists_change() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new()
+        .with(".ai/tools/acme/mark.sh", MARKER_SH)
+        .with(".ai/directives/acme/greet.md", GREET_MD);
     let own = world.own_key();
     put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");
     let mut client = Client::new(&world, &["--expose", "tool:acme/**"]);
@@ -211,8 +209,7 @@ fn a_client_is_told_when_its_lists_change() {
 
 #[test]
 fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let users = world.home().join(".ai/tools");
     assert!(!users.exists(), "the fixture has no tools of a user");
     let mut client = Client::new(&world, &["--expose", "tool:*", "--expose", "tool:acme/*"]);
@@ -278,8 +275,7 @@ fn a_search_finds_each_change_of_a_file_while_it_is_served() {
 
 #[test]
 fn directives_are_prompts_and_knowledge_is_resources_page_by_page() {
-    let world = World::new();
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new().with(".ai/directives/acme/greet.md", GREET_MD);
     world.write(".ai/directives/acme/altered.md", GREET_MD);
     let own = world.own_key();
     put(&world, &own, ".ai/knowledge/acme/note.md", "---\ntitle: note\n---\n\nA note.\n");

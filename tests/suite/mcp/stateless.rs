@@ -27,8 +27,7 @@ pub fn stateless(mut params: Value, more: &[(&str, Value)]) -> Value {
 
 #[test]
 fn a_client_that_asks_first_is_told_both_revisions_and_may_go_on_with_either() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let mut client = Client::start(&world, &["--expose", "tool:acme/*"]);
     let said = client.ask("server/discover", &stateless(json!({}), &[]));
     let versions = said["result"]["supportedVersions"].to_string();
@@ -62,8 +61,7 @@ fn a_client_that_asks_first_is_told_both_revisions_and_may_go_on_with_either() {
 
 #[test]
 fn a_client_without_sessions_hears_what_it_asked_for_and_nothing_else() {
-    let world = World::new();
-    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    let world = World::new().with(".ai/directives/acme/greet.md", GREET_MD);
     let own = world.own_key();
     let note = |text: &str| format!("---\ntitle: note\n---\n\n{text}\n");
     put(&world, &own, ".ai/knowledge/acme/note.md", &note("one"));
@@ -97,8 +95,7 @@ fn a_client_without_sessions_hears_what_it_asked_for_and_nothing_else() {
 
 #[test]
 fn what_a_tool_says_beside_its_answer_is_sent_to_a_request_that_asks_for_it() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/loud.sh", &shell("echo aside >&2\necho done\n"));
+    let world = World::new().with(".ai/tools/acme/loud.sh", &shell("echo aside >&2\necho done\n"));
     let mut client = Client::start(&world, &["--expose", "tool:acme/*"]);
     let is_log = |message: &Value| message["method"] == "notifications/message";
     let asked = json!({"name": "acme_loud", "arguments": {}});

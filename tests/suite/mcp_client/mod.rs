@@ -98,8 +98,7 @@ fn import(world: &World, more: &[&str]) -> Said {
 /// A world whose server was imported.
 fn imported() -> World {
     let world = world();
-    let said = import(&world, &["--yes", "python3", "server.py"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &["--yes", "python3", "server.py"]).ok();
     fs::remove_file(world.project().join("asked")).unwrap();
     world
 }
@@ -157,8 +156,7 @@ fn a_failure_a_wrong_answer_and_an_end_are_told_apart() {
         ("die", "mcp.server_failed", 7, "no more"),
         ("noise", "mcp.bad_answer", 7, "not JSON"),
     ] {
-        let said = call(&world, tool, &json!({}));
-        assert_eq!((said.code().as_str(), said.status), (code, status), "{said:?}");
+        let said = call(&world, tool, &json!({})).fails(status, code);
         assert!(said.json().to_string().contains(part), "{tool}: {said:?}");
     }
 }
@@ -201,8 +199,7 @@ fn a_tool_that_is_another_one_than_was_signed_is_not_called() {
 fn a_list_that_changes_while_it_is_read_is_read_again_before_a_call() {
     let world = imported();
     world.write("mode", "change-amid");
-    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
-    assert_eq!((said.status, said.code().as_str()), (4, "mcp.tool_changed"), "{said:?}");
+    call(&world, "add", &json!({"a": 1, "b": 2})).fails(4, "mcp.tool_changed");
     assert!(!asked(&world).contains(&"tools/call".to_owned()));
     let list = asked(&world).iter().filter(|it| *it == "tools/list").count();
     assert_eq!(list, 8, "twice, in four pages each");
@@ -229,8 +226,7 @@ fn what_a_server_called_is_told_also_when_it_is_given_up_behind_the_call() {
     let world = imported().held();
     let project = world.project().display().to_string();
     let more = ["--yes", "--force", "--net", "other.example.net", "--write", &project];
-    let said = import(&world, &[&more[..], &["python3", "server.py"]].concat());
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &[&more[..], &["python3", "server.py"]].concat()).ok();
     let said = world.rye(&["execute", "shop/slow", "--timeout", "8", "--json", "--trace"]);
     assert_eq!(said.code(), "execute.timeout", "{said:?}");
     let said = said.json();
@@ -303,8 +299,7 @@ impl Drop for Http {
 fn a_server_behind_a_url_is_imported_called_and_held_to_what_it_said() {
     let world = world();
     let server = Http::start(&world);
-    let said = import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]).ok();
     assert!(!said.stdout.contains("hush"), "{said:?}");
     assert!(said.stdout.contains("integrity: external"), "{said:?}");
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
@@ -314,8 +309,7 @@ fn a_server_behind_a_url_is_imported_called_and_held_to_what_it_said() {
     let mut changed = offer();
     changed[0]["description"] = json!("Another one");
     put(&world, &changed);
-    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
-    assert_eq!((said.status, said.code().as_str()), (4, "mcp.tool_changed"), "{said:?}");
+    call(&world, "add", &json!({"a": 1, "b": 2})).fails(4, "mcp.tool_changed");
     put(&world, &offer());
     world.write("redirect", "");
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
@@ -338,8 +332,7 @@ fn i01_a_command_without_a_version_is_shown_as_external_and_a_url_without_tls_is
     let got = import(&world, &["--dry-run", "python3", "server.py"]).json();
     assert!(!told(&got) && got["remarks"].is_array(), "{got}");
     for url in ["http://shop.example/mcp", "http://10.0.0.1/mcp"] {
-        let said = import(&world, &["--yes", url]);
-        assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+        let said = import(&world, &["--yes", url]).fails(7, "mcp.server_failed");
         assert!(said.json()["error"].as_str().unwrap().contains("not encrypted"), "{said:?}");
     }
     assert!(!world.project().join(".ai/tools/shop").exists());
@@ -447,8 +440,8 @@ fn f08_a_server_s_secret_is_in_no_item_and_no_message() {
         }
     }
     fs::remove_file(world.project().join("mode")).unwrap();
-    let said = import(&world, &[&secret[..], &["--token=hush-a-by-baby"]].concat());
-    assert_eq!((said.status, said.code().as_str()), (7, "mcp.server_failed"), "{said:?}");
+    let said = import(&world, &[&secret[..], &["--token=hush-a-by-baby"]].concat())
+        .fails(7, "mcp.server_failed");
     assert!(said.json()["error"].as_str().unwrap().contains("`SHOP_TOKEN`"), "{said:?}");
     assert!(!format!("{said:?}").contains("baby"), "in the command line: {said:?}");
     let said = import(&world, &secret);
@@ -466,8 +459,7 @@ fn f08_a_server_s_secret_is_in_no_item_and_no_message() {
 fn a_list_of_tools_that_is_larger_than_a_message_may_be_is_refused() {
     let world = world();
     world.write("mode", "large-pages");
-    let said = import(&world, &["--yes", "python3", "server.py"]);
-    assert_eq!((said.status, said.code().as_str()), (7, "mcp.bad_answer"), "{said:?}");
+    import(&world, &["--yes", "python3", "server.py"]).fails(7, "mcp.bad_answer");
     let pages = asked(&world).iter().filter(|it| *it == "tools/list").count();
     assert!(pages <= 5, "{pages} pages of 4 MiB were read");
     assert!(!world.project().join(".ai/tools/shop").exists());
@@ -527,8 +519,7 @@ fn e07_hidden_text_in_what_a_server_says_of_a_tool_is_not_imported() {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         offer.pointer_mut(parent).unwrap()[key] = json!(text);
         put(&world, &offer);
-        let said = import(&world, &["--yes", "python3", "server.py"]);
-        assert_eq!((said.status, said.code().as_str()), (5, "parse.invisible_text"), "{said:?}");
+        import(&world, &["--yes", "python3", "server.py"]).fails(5, "parse.invisible_text");
         assert!(!world.project().join(".ai/tools/shop").exists(), "{pointer}");
     }
 }
@@ -536,14 +527,12 @@ fn e07_hidden_text_in_what_a_server_says_of_a_tool_is_not_imported() {
 #[test]
 fn nothing_is_signed_before_a_person_said_yes() {
     let world = world();
-    let said = import(&world, &["python3", "server.py"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &["python3", "server.py"]).ok();
     let said = call(&world, "say", &json!({}));
     assert_eq!(said.code(), "verify.unsigned", "{said:?}");
     let said = import(&world, &["--yes", "python3", "server.py"]);
     assert_eq!(said.code(), "import.exists", "{said:?}");
-    let said = import(&world, &["--yes", "--force", "python3", "server.py"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &["--yes", "--force", "python3", "server.py"]).ok();
     assert_eq!(call(&world, "say", &json!({})).status, 0);
 }
 
@@ -553,7 +542,7 @@ fn a_tool_runs_in_the_sandbox_that_its_item_declares() {
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
     // It may not write the list of what it was asked, which is in the project.
     assert_eq!(said.code(), "mcp.server_failed", "{said:?}");
-    let said = import(
+    import(
         &world,
         &[
             "--yes",
@@ -563,9 +552,8 @@ fn a_tool_runs_in_the_sandbox_that_its_item_declares() {
             "python3",
             "server.py",
         ],
-    );
-    assert_eq!(said.status, 0, "{said:?}");
-    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
-    assert_eq!(said.status, 0, "{said:?}");
+    )
+    .ok();
+    let said = call(&world, "add", &json!({"a": 1, "b": 2})).ok();
     assert_ne!(said.json()["metadata"]["sandbox"]["level"], Value::Null, "{said:?}");
 }

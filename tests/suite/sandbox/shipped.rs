@@ -51,18 +51,12 @@ fn the_shipped_tools_work_at_each_level() {
 
 #[test]
 fn a_tool_in_each_language_and_a_server_of_the_exec_protocol_start_at_each_level() {
-    let world = World::new_on_disk().held();
-    world.signed(
-        ".ai/tools/sh.sh",
+    let world = World::new_on_disk().held().with(".ai/tools/sh.sh",
         "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
-         # description = \"x\"\n# ///\ngrep Seccomp: /proc/self/status\n",
-    );
-    world.signed(
-        ".ai/tools/js.js",
+         # description = \"x\"\n# ///\ngrep Seccomp: /proc/self/status\n").with(".ai/tools/js.js",
         "// /// rye\n// version = \"1.0.0\"\n// executor_id = \"rye/core/runtimes/node/node\"\n\
          // description = \"x\"\n// ///\nconsole.log(require('fs').readFileSync('/proc/self/status', 'utf8')\
-         .match(/Seccomp:.*/)[0]);\n",
-    );
+         .match(/Seccomp:.*/)[0]);\n");
     let server = "import json, sys\nfor line in sys.stdin:\n    said = json.loads(line)\n    \
                   text = [l for l in open('/proc/self/status') if l.startswith('Seccomp:')][0]\n    \
                   print(json.dumps({'jsonrpc': '2.0', 'id': said['id'], 'result': {'stdout': text}}), flush=True)\n";

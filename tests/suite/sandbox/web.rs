@@ -16,8 +16,8 @@ use super::{LANDLOCK, levels};
 use crate::http::server::{Authority, Reply, Seen, Server, answer};
 use crate::keys::others::{put, put_home, stranger, trust};
 use crate::mcp::client::Client;
-use crate::world::World;
 use crate::world::wait::PATIENCE;
+use crate::world::{End, World};
 
 const LIST: &str = ".ai/config/web/hosts.yaml";
 
@@ -132,8 +132,7 @@ fn a_page_of_a_listed_host_comes_as_markdown_or_text_in_a_frame_that_no_page_can
                 _ => None,
             });
             let url = "http://docs.example.org/guide#start";
-            let (status, said) = fetch(&world, &json!({"url": url}));
-            assert_eq!(status, 0, "{said:#}");
+            let said = fetch(&world, &json!({"url": url})).ok();
             let got = &said["data"];
             let markdown = words(got);
             assert!(
@@ -530,22 +529,12 @@ fn a_list_of_hosts_that_a_bundle_brings_counts_for_nothing() {
 
 #[test]
 fn nobody_but_rye_itself_starts_rye_in_a_sandbox_by_the_type_of_an_interpreter() {
-    let world = World::new();
-    world.signed(
-        ".ai/tools/acme/own.yaml",
+    let world = World::new().with(".ai/tools/acme/own.yaml",
         "version: 1.0.0\ntool_type: runtime\nexecutor_id: rye/core/primitives/execute\ndescription: x\n\
-         env_config: {interpreter: {type: rye, var: R}}\nconfig: {command: \"${R}\", args: [--fetch-page]}\n",
-    );
-    world.signed(
-        ".ai/tools/acme/mine.yaml",
-        "version: 1.0.0\nexecutor_id: acme/own\ndescription: x\nconfig: {args: [--fetch-page]}\n",
-    );
-    // Nor by the runtime that is shipped, with words of its own.
-    world.signed(
-        ".ai/tools/acme/words.yaml",
+         env_config: {interpreter: {type: rye, var: R}}\nconfig: {command: \"${R}\", args: [--fetch-page]}\n").with(".ai/tools/acme/mine.yaml",
+        "version: 1.0.0\nexecutor_id: acme/own\ndescription: x\nconfig: {args: [--fetch-page]}\n").with(".ai/tools/acme/words.yaml",
         "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/own\ndescription: x\n\
-         config: {args: [list]}\n",
-    );
+         config: {args: [list]}\n");
     for item in ["tool:acme/mine", "tool:acme/words"] {
         let said = world.json_fails(&["execute", item], 6, "plan.bad_config");
         assert!(said["error"].as_str().unwrap().contains("only shipped items"), "{said:#}");

@@ -9,9 +9,9 @@ use crate::world::{GREET_MD, MARKER_SH, World, line};
 
 #[test]
 fn a_word_that_tags_or_parameters_repeat_counts_less_than_a_name() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/deploy.yaml", &tool("Publishes the site", ""));
-    world.signed(".ai/tools/zz/honest.yaml", &tool("Helps", "tags: [deploy]\n"));
+    let world = World::new()
+        .with(".ai/tools/acme/deploy.yaml", &tool("Publishes the site", ""))
+        .with(".ai/tools/zz/honest.yaml", &tool("Helps", "tags: [deploy]\n"));
     assert_eq!(
         found(&world, "deploy"),
         ["tool:acme/deploy", "tool:zz/honest"],
@@ -50,9 +50,9 @@ fn of_a_project_that_is_not_accepted_each_ref_is_found_once_as_what_answers_it()
 
 #[test]
 fn two_files_of_one_id_are_found_and_counted_once() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/x.yaml", &tool("A zebra", ""));
-    world.signed(".ai/tools/acme/x.w.yaml", &tool("A zebra that is another", ""));
+    let world = World::new()
+        .with(".ai/tools/acme/x.yaml", &tool("A zebra", ""))
+        .with(".ai/tools/acme/x.w.yaml", &tool("A zebra that is another", ""));
     let (_, page) = world.json(&["search", "zebra"]);
     assert_eq!((refs(&page).len(), &page["total"]), (2, &Value::from(2)), "{page}");
     let other = MARKER_SH.replace("Leaves a marker", "zebra of many other words");
@@ -72,8 +72,7 @@ fn two_files_of_one_id_are_found_and_counted_once() {
 
 #[test]
 fn a_file_that_a_tool_lists_hides_no_signed_item_of_its_id() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/parts/wombat.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/parts/wombat.sh", MARKER_SH);
     assert_eq!(found(&world, "wombat"), ["tool:acme/parts/wombat"], "the fixture is good");
     world.write(".ai/tools/acme/parts/wombat.py", "print(1)\n");
     let listing = MARKER_SH.replace("# ///\n:", "# files = [\"parts/*.py\"]\n# ///\n:");

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use super::copy;
-use crate::world::World;
+use crate::world::{End, World};
 use serde_json::{Value, json};
 
 fn source(path: &str) -> String {
@@ -153,8 +153,7 @@ fn the_modules_of_shipped_tools_are_no_items() {
             assert_eq!((status, &got["code"]), (0, &Value::Null), "{got}");
         }
         for module in ["rye/lib/params", "rye/lib/__init__"] {
-            let (status, got) = json(&["execute", &format!("tool:{module}")]);
-            assert_eq!((status, &got["code"]), (4, &json!("verify.unsigned")), "{got}");
+            json(&["execute", &format!("tool:{module}")]).fails(4, "verify.unsigned");
         }
     }
 }
@@ -179,8 +178,7 @@ fn an_altered_module_of_a_shipped_tool_is_refused_even_in_dev_mode() {
         let file = Path::new(&root).join(".ai/tools/rye/lib").join(format!("{module}.py"));
         let good = fs::read(&file).unwrap();
         fs::write(&file, [&good[..], b"# more\n"].concat()).unwrap();
-        let said = run("b");
-        assert_eq!((said.status, said.code().as_str()), (4, "verify.dependency"), "{said:?}");
+        run("b").fails(4, "verify.dependency");
         assert_eq!(world.read("a.txt"), b"b", "{module}");
         fs::write(&file, good).unwrap();
     }

@@ -61,8 +61,7 @@ fn a_workflow_that_is_there_is_left_and_the_line_to_change_is_told() {
 fn in_a_clone_of_somebody_else_the_next_step_is_to_review_and_accept() {
     let (world, key) = clone_by(1);
     let next = "`rye trust review` shows them, and how to let each key in";
-    let said = world.rye_at_a_terminal("y\n", &["init"]);
-    assert_eq!(said.status, 0, "{said:?}");
+    let said = world.rye_at_a_terminal("y\n", &["init"]).ok();
     assert!(said.stdout.contains(next), "{said:?}");
     assert!(!said.stdout.contains("rye new tool"), "{said:?}");
     for words in [&["trust", "project"][..], &[]] {

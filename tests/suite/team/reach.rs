@@ -245,8 +245,7 @@ fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
 
 #[test]
 fn a_field_for_others_and_a_name_of_the_programs_own_are_free() {
-    let world = World::new();
-    world.signed(FILE, &with("# x-team = \"acme\"\n# [x-more]\n# a = 1\n"));
+    let world = World::new().with(FILE, &with("# x-team = \"acme\"\n# [x-more]\n# a = 1\n"));
     world.works(ITEM);
     world.signed(
         ".ai/tools/acme/own.py",

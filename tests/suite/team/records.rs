@@ -56,8 +56,7 @@ fn a_record_that_your_key_signed_says_what_was_there_when_you_accepted_a_project
 
 #[test]
 fn a_record_of_an_approval_that_somebody_else_wrote_says_nothing_and_decides_nothing() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     world.rye_ok(&["trust", "project"]);
     let folder = world.home().join(".ai/config/keys/approvals");
     let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();

@@ -101,8 +101,7 @@ fn a_pull_that_raises_the_tier_is_told_in_review_also_where_only_a_runtime_chang
 
 #[test]
 fn without_a_sandbox_the_tier_is_the_highest_and_it_is_said_why() {
-    let world = World::new();
-    world.signed(FILE, MARKER_SH);
+    let world = World::new().with(FILE, MARKER_SH);
     let risk = |world: &World| world.json(&["show", ITEM]).1["risk"].clone();
     assert_eq!(risk(&world)["tier"], "L3");
     assert_eq!(risk(&world)["because"], "your policy lets it run without a sandbox");

@@ -29,9 +29,9 @@ const NOTES: &str = "read -r args; n=${args##*:}; n=${n%%\\}*}\n\
 /// A project with a tool that reads and one that does not, and a model that makes these calls in
 /// one turn.
 fn world(calls: &[(&str, u64)]) -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/reads.sh", &tool(READS, NOTES));
-    world.signed(".ai/tools/acme/writes.sh", &tool("", NOTES));
+    let world = World::new()
+        .with(".ai/tools/acme/reads.sh", &tool(READS, NOTES))
+        .with(".ai/tools/acme/writes.sh", &tool("", NOTES));
     let calls: Vec<(&str, Value)> =
         calls.iter().map(|(name, n)| (*name, json!({"n": n}))).collect();
     prepared(&world, &[turn(&calls)], ALL);
@@ -65,8 +65,7 @@ fn completed(world: &World) -> String {
     let (status, told) = fork(world, &[]);
     assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
     let id = told["thread_id"].as_str().unwrap().to_owned();
-    let (status, told) = world.json(&["thread", "verify", &id]);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    assert_eq!(world.json_ok(&["thread", "verify", &id])["final"], true);
     id
 }
 
@@ -118,8 +117,7 @@ fn results_come_in_the_order_of_the_calls_whichever_ends_first() {
 
 #[test]
 fn one_that_fails_or_is_not_understood_fails_alone() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/reads.sh", &tool(READS, NOTES));
+    let world = World::new().with(".ai/tools/acme/reads.sh", &tool(READS, NOTES));
     world.write("fail-2", "");
     let call = |args: Value| ("acme_reads", args);
     let calls = [
@@ -187,9 +185,9 @@ fn tools_that_do_not_say_that_they_only_read_run_one_by_one() {
 
 #[test]
 fn f07_hooks_and_permissions_judge_each_of_calls_that_run_at_once() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/reads.sh", &tool(READS, NOTES));
-    world.signed(".ai/tools/acme/other.sh", &tool(READS, NOTES));
+    let world = World::new()
+        .with(".ai/tools/acme/reads.sh", &tool(READS, NOTES))
+        .with(".ai/tools/acme/other.sh", &tool(READS, NOTES));
     let calls: Vec<(&str, Value)> = (1..=6)
         .map(|n| (if n % 2 == 0 { "acme_other" } else { "acme_reads" }, json!({"n": n})))
         .collect();
@@ -244,8 +242,7 @@ fn killed_while_calls_run_at_once_a_thread_goes_on_and_repeats_none() {
     for told in &gave[1..] {
         assert!(told["message"].to_string().contains("interrupted"), "{told}");
     }
-    let (status, told) = world.json(&["thread", "verify", &id]);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    assert_eq!(world.json_ok(&["thread", "verify", &id])["final"], true);
 }
 
 /// A turn that hands over between calls: of tools that read, which run at once, and of one that

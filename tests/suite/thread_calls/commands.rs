@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{prepared, tool, turn};
 use crate::sandbox::levels;
 use crate::threads::{events, fork, rows, transcript};
-use crate::world::World;
 use crate::world::wait::until;
+use crate::world::{End, World};
 
 const WORKSPACE: &str =
     "<acknowledge risk=\"elevated\"/><execute><tool>rye.workspace.*</tool></execute>";
@@ -26,8 +26,7 @@ fn prints(bytes: usize) -> String {
 /// The id of a thread with these turns, and what each call gave.
 fn gave(world: &World, turns: &[Value], permissions: &str) -> (String, Vec<Value>) {
     prepared(world, turns, permissions);
-    let (status, told) = fork(world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(world, &[]).ok();
     let id = told["thread_id"].as_str().unwrap().to_owned();
     let gave = events(world, &id, "tool_call_result");
     let gave = gave.iter().take(turns.len());
@@ -119,8 +118,7 @@ fn whoever_cancels_a_thread_ends_its_command_with_all_that_it_started() {
     for time in &all {
         until("it is gone", || running(time) == 0);
     }
-    let (status, told) = world.json(&["thread", "verify", &id]);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    assert_eq!(world.json_ok(&["thread", "verify", &id])["final"], true);
 }
 
 #[test]

@@ -75,8 +75,7 @@ impl Calls {
 
     /// A world whose thread makes these calls.
     fn world(self) -> World {
-        let world = World::new();
-        world.signed(".ai/tools/acme/reads.py", STAYS);
+        let world = World::new().with(".ai/tools/acme/reads.py", STAYS);
         let calls: Vec<(&str, Value)> = match self {
             Self::One => vec![("acme_reads", json!({}))],
             // No more than four are begun at once.

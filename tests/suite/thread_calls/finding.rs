@@ -4,13 +4,12 @@ use serde_json::{Value, json};
 
 use super::{prepared, tool, turn};
 use crate::threads::{events, fork};
-use crate::world::World;
+use crate::world::{End, World};
 
 fn gave(world: &World, calls: &[(&'static str, Value)], permissions: &str) -> Vec<Value> {
     let turns: Vec<Value> = calls.iter().map(|call| turn(std::slice::from_ref(call))).collect();
     prepared(world, &turns, permissions);
-    let (status, told) = fork(world, &[]);
-    assert_eq!(status, 0, "{told}");
+    let told = fork(world, &[]).ok();
     let gave = events(world, told["thread_id"].as_str().unwrap(), "tool_call_result");
     gave[..calls.len()]
         .iter()

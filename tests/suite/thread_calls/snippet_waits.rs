@@ -11,7 +11,7 @@ use crate::async_runs::kill;
 use crate::faults::tracer::{Fault, trace};
 use crate::threads::{events, fork, rows};
 use crate::world::wait::until;
-use crate::world::{World, program};
+use crate::world::{End, World, program};
 
 pub const BOTH: &str = "<execute><tool>rye.code</tool><tool>acme.*</tool></execute>";
 
@@ -45,8 +45,7 @@ pub fn status(world: &World, id: &str) -> Value {
 }
 
 pub fn verified(world: &World, id: &str) {
-    let (status, told) = world.json(&["thread", "verify", id]);
-    assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
+    assert_eq!(world.json_ok(&["thread", "verify", id])["final"], true);
 }
 
 pub fn approve(world: &World, request: &str) -> (i32, Value) {
@@ -79,8 +78,7 @@ fn a_snippet_that_wants_to_write_stops_its_thread_which_goes_on_with_it_once_app
     assert_eq!((&gave[0]["value"], &gave[1]["n"]), (&json!(5), &json!(9)), "{gave:?}");
     assert_eq!(status(&world, &id), "completed");
     verified(&world, &id);
-    let (ended, came) = approve(&world, &request);
-    assert_eq!((ended, &came["code"]), (4, &json!("pending.decided")), "{came}");
+    approve(&world, &request).fails(4, "pending.decided");
 }
 
 #[test]
@@ -89,8 +87,7 @@ fn whoever_configured_that_snippets_need_not_ask_is_not_asked_in_a_thread() {
     let never = "category: execution\nversion: \"1.0.0\"\napproval: never\n";
     world.signed_home(".ai/config/execution/code.yaml", never);
     prepared(&world, &[turn(&[code("__out = (await runTool('acme/write', {n: 5})).n")])], BOTH);
-    let (ended, came) = fork(&world, &[]);
-    assert_eq!(ended, 0, "{came}");
+    let came = fork(&world, &[]).ok();
     assert_eq!(told(&world, came["thread_id"].as_str().unwrap())[0]["value"], 5);
 }
 
@@ -117,8 +114,10 @@ fn a_snippet_that_is_rejected_runs_nothing_more_and_its_model_is_told() {
     let world = with_starts();
     let text = "try { await runTool('acme/write', {}) } catch { await runTool('acme/starts', {}) }";
     let (id, request) = waits(&world, &[code(text)], STARTS);
-    let (ended, came) = world.json(&["pending", "reject", &request, "--reason", "no"]);
-    assert_eq!((ended, &came["outputs"]), (0, &json!({"n": 7})), "{came}");
+    assert_eq!(
+        world.json_ok(&["pending", "reject", &request, "--reason", "no"])["outputs"],
+        json!({"n": 7})
+    );
     let gave = &told(&world, &id)[0];
     assert_eq!(gave["error_kind"], "permission_denied", "{gave}");
     assert!(gave["message"].as_str().unwrap().contains("no"), "{gave}");
@@ -132,8 +131,7 @@ fn of_a_thread_that_is_cancelled_while_its_snippet_waits_nothing_can_be_approved
     let world = world();
     let (id, request) = waits(&world, &[code("await runTool('acme/write', {})")], BOTH);
     world.rye_ok(&["thread", "cancel", &id]);
-    let (ended, came) = approve(&world, &request);
-    assert_eq!((ended, &came["code"]), (4, &json!("pending.decided")), "{came}");
+    approve(&world, &request).fails(4, "pending.decided");
     assert_eq!((times(&world), status(&world, &id)), (0, json!("cancelled")));
 }
 
@@ -142,8 +140,7 @@ fn a_snippet_whose_tool_changed_since_is_not_run_and_its_thread_waits_on() {
     let world = world();
     let (id, request) = waits(&world, &[code("await runTool('acme/write', {})")], BOTH);
     world.signed(".ai/tools/acme/write.sh", &tool("", "echo x >> ran\necho 2\n"));
-    let (ended, came) = approve(&world, &request);
-    assert_eq!((ended, &came["code"]), (4, &json!("pending.drifted")), "{came}");
+    approve(&world, &request).fails(4, "pending.drifted");
     assert_eq!((times(&world), status(&world, &id)), (0, json!("waiting")));
     let (ended, came) = world.json(&["pending", "reject", &request]);
     assert_eq!((ended, times(&world)), (0, 0), "{came}");
@@ -265,8 +262,7 @@ fn a_snippet_that_is_approved_gives_its_tools_what_its_thread_may_and_no_secret(
     let world = with_starts();
     for text in [WRITES, "await runTool('acme/saved', {}); __out = '***'"] {
         let (id, request) = waits(&world, &[code(text)], STARTS);
-        let (ended, came) = approve(&world, &request);
-        assert_eq!((ended, &came["outputs"]), (0, &json!({"n": 7})), "{came}");
+        assert_eq!(approve(&world, &request).ok()["outputs"], json!({"n": 7}));
         let gave = &told(&world, &id)[0];
         assert_eq!(gave["value"], "***", "{gave}");
         assert!(!gave.to_string().contains("canary"), "{gave}");

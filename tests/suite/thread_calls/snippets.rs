@@ -21,11 +21,10 @@ pub fn code(text: &str) -> (&'static str, Value) {
 
 /// A project with tools that read, `acme/echo` and `acme/other`, and one that does not say so.
 pub fn world() -> World {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", &tool(READS, ECHO));
-    world.signed(".ai/tools/acme/other.sh", &tool(READS, ECHO));
-    world.signed(".ai/tools/acme/write.sh", &tool("", ECHO));
-    world
+    World::new()
+        .with(".ai/tools/acme/echo.sh", &tool(READS, ECHO))
+        .with(".ai/tools/acme/other.sh", &tool(READS, ECHO))
+        .with(".ai/tools/acme/write.sh", &tool("", ECHO))
 }
 
 /// What each of these calls, one turn each, gave.

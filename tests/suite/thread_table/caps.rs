@@ -30,8 +30,7 @@ fn of_length(length: usize) -> Value {
 
 #[test]
 fn a_result_of_exactly_48000_characters_is_whole_and_one_of_one_more_is_cut() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", &tool("cat\n"));
+    let world = World::new().with(".ai/tools/acme/echo.sh", &tool("cat\n"));
     let values = [47_999, 48_000, 48_001].map(of_length);
     let calls = values.each_ref().map(|value| call("acme_echo", value));
     prepared(&world, &calls, ECHO);

@@ -16,8 +16,7 @@ fn shell(more: &str, script: &str) -> String {
 
 #[test]
 fn what_is_not_understood_is_told_by_its_first_2000_characters_and_near_names_table() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
+    let world = World::new().with(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
     let text = |n: usize| json!(format!("[{}]", "é".repeat(n - 2)));
     let rows = [
         ("acme_echo", text(1_999), 1_999),
@@ -220,8 +219,7 @@ fn a_tool_that_would_be_refused_is_not_offered_and_whoever_started_the_thread_is
 #[test]
 fn a_tool_that_is_permitted_by_its_name_and_that_no_space_has_is_told_to_whoever_starts_the_thread()
 {
-    let world = World::new();
-    world.signed(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
+    let world = World::new().with(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
     let good = "<execute><tool>acme.echo</tool><tool>acme.no*</tool><tool>rye.code</tool>\
                 <tool>rye.workspace.*</tool></execute>";
     prepared(&world, &[], good);

@@ -314,8 +314,8 @@ fn without_a_permission_there_is_no_tool_but_the_one_for_outputs_table() {
 
 #[test]
 fn a_model_finds_what_it_may_read_and_signs_nothing() {
-    let world = World::new();
-    world.signed(".ai/knowledge/acme/style.md", "# Style\n\nHow zebras are written.\n");
+    let world =
+        World::new().with(".ai/knowledge/acme/style.md", "# Style\n\nHow zebras are written.\n");
     world.write(".ai/tools/acme/mine.sh", "true\n");
     let calls = [
         call("rye_fetch", &json!({"query": "style"})),
@@ -341,8 +341,8 @@ fn a_model_finds_what_it_may_read_and_signs_nothing() {
 
 #[test]
 fn f07_hooks_judge_what_a_model_reads_and_wants_signed() {
-    let world = World::new();
-    world.signed(".ai/knowledge/acme/style.md", "# Style\n\nHow zebras are written.\n");
+    let world =
+        World::new().with(".ai/knowledge/acme/style.md", "# Style\n\nHow zebras are written.\n");
     world.write(".ai/tools/acme/mine.sh", "true\n");
     let calls = [
         call("rye_fetch", &json!({"item_id": "knowledge:acme/style"})),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::http::server::{Authority, Reply, Server, answer};
 use crate::threads::{events, fork, rows, transcript};
-use crate::world::World;
+use crate::world::{End, World};
 
 fn failures(world: &World, id: &str) -> Vec<(Value, Value)> {
     let all = events(world, id, "provider_failed").into_iter();
@@ -104,8 +104,7 @@ fn a_wait_that_takes_too_long_is_not_begun_and_it_is_told_for_how_long_to_wait()
             _ => reply(ALL[3], &hands_over(), n),
         });
         let world = world(ALL[3], &server.server, &json!({}));
-        let (status, told) = fork(&world, limits);
-        assert_eq!((status, &told["code"]), (7, &json!("provider.overloaded")), "{told}");
+        let told = fork(&world, limits).fails(7, "provider.overloaded");
         let said = format!("it asks to be left alone for {seconds} s");
         assert!(told["error"].as_str().unwrap().contains(&said), "{told}");
         let id = newest(&world);
@@ -122,8 +121,7 @@ fn where_nobody_listens_it_is_tried_again_and_told() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let server = Server::new(|_, _| Reply::Bytes(Vec::new()));
     let world = world(ALL[0], &server, &json!({"base_url": format!("http://127.0.0.1:{port}/v1")}));
-    let (status, told) = fork(&world, &[]);
-    assert_eq!((status, &told["code"]), (7, &json!("provider.unreachable")), "{told}");
+    let told = fork(&world, &[]).fails(7, "provider.unreachable");
     assert!(told["error"].as_str().unwrap().contains("nobody listens there"), "{told}");
     assert_eq!(told["data"]["thread_id"], rows(&world)[0]["thread_id"], "{told}");
     assert_eq!(failures(&world, &newest(&world)).len(), 5);
@@ -165,8 +163,7 @@ fn a_stream_that_ends_early_time_after_time_ends_the_thread_and_it_goes_on_later
         });
         let retry = json!({"retry": {"tries": 3, "first_wait": "1ms"}});
         let world = world(spoken, &server.server, &retry);
-        let (status, told) = fork(&world, &[]);
-        assert_eq!((status, &told["code"]), (7, &json!("provider.unreachable")), "{told}");
+        let told = fork(&world, &[]).fails(7, "provider.unreachable");
         let help = told["help"].as_str().unwrap();
         assert!(help.contains("`stream: false`") && !help.contains("base_url"), "{told}");
         let id = newest(&world);
@@ -424,8 +421,7 @@ fn an_answer_that_its_provider_cut_or_withheld_is_told_by_its_word_table() {
                 Reply::Bytes((head(spoken) + &body).into_bytes())
             });
             let world = world(spoken, &server.server, &json!({}));
-            let (status, told) = fork(&world, &[]);
-            assert_eq!((status, &told["code"]), (1, &json!("thread.missing_outputs")), "{told}");
+            let told = fork(&world, &[]).fails(1, "thread.missing_outputs");
             let id = newest(&world);
             let out = events(&world, &id, "cognition_out");
             assert!(out.iter().all(|event| event["finish_reason"] == word), "{out:?}");

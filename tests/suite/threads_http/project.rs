@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ALL, Checked, Spoken, block, hands_over, provider, reply, world};
 use crate::threads::fork;
-use crate::world::World;
+use crate::world::{End, World};
 
 const FILE: &str = ".ai/tools/acme/script.yaml";
 
@@ -29,8 +29,7 @@ fn allow(world: &World) -> Value {
 
 #[track_caller]
 fn refused(world: &World, why: &str) {
-    let (status, told) = fork(world, &[]);
-    assert_eq!((status, &told["code"]), (4, &json!("thread.project_provider")), "{told}");
+    let told = fork(world, &[]).fails(4, "thread.project_provider");
     assert!(told["error"].as_str().unwrap().contains(why), "{told}");
     assert_eq!(told["help"].as_str().unwrap().matches("rye trust allow-provider").count(), 1);
 }

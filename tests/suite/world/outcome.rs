@@ -46,6 +46,20 @@ impl World {
 }
 
 impl Said {
+    /// What rye said, where it did well.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.status, 0, "{self:?}");
+        self
+    }
+
+    /// What rye said, where it failed with this status and this code.
+    #[track_caller]
+    pub fn fails(self, status: i32, code: &str) -> Self {
+        assert_eq!((self.status, self.code().as_str()), (status, code), "{self:?}");
+        self
+    }
+
     /// The text stands on standard output.
     #[track_caller]
     pub fn shows(&self, text: impl AsRef<str>) -> &Self {
@@ -58,5 +72,28 @@ impl Said {
     pub fn warns(&self, text: impl AsRef<str>) -> &Self {
         assert!(self.stderr.contains(text.as_ref()), "no {:?}: {self:?}", text.as_ref());
         self
+    }
+}
+
+/// The status and the JSON that a call gave.
+pub trait End {
+    /// The JSON of a call that did well.
+    fn ok(self) -> Value;
+
+    /// The JSON of a call that failed with this status and this code.
+    fn fails(self, status: i32, code: &str) -> Value;
+}
+
+impl End for (i32, Value) {
+    #[track_caller]
+    fn ok(self) -> Value {
+        assert_eq!(self.0, 0, "{}", self.1);
+        self.1
+    }
+
+    #[track_caller]
+    fn fails(self, status: i32, code: &str) -> Value {
+        assert_eq!((self.0, &self.1["code"]), (status, &code.into()), "{}", self.1);
+        self.1
     }
 }
