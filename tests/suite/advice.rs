@@ -38,8 +38,7 @@ fn a_traceback_names_the_files_that_the_author_has() {
         }
     }
     world.signed(".ai/tools/stats/broken.py", &python("script", "", "import os\nos.nothing()\n"));
-    let said = world.rye(&["run", "stats/broken"]);
-    assert!(said.stderr.contains("File \".ai/tools/stats/broken.py\", line"), "{said:?}");
+    world.rye(&["run", "stats/broken"]).warns("File \".ai/tools/stats/broken.py\", line");
 }
 
 #[test]
@@ -92,9 +91,10 @@ fn a_failed_import_says_what_rye_knows_of_the_files_beside_and_of_the_venv() {
     assert!(said.stderr.contains(want), "{said:?}");
     let made = world.shell("python3 -m venv --without-pip .venv && echo made");
     assert_eq!(made, "made\n");
-    let said = world.rye(&["run", "acme/count"]);
-    assert!(said.stderr.contains("which was passed over: "), "{said:?}");
-    assert!(said.stderr.contains("`rye trust allow-interpreter"), "{said:?}");
+    world
+        .rye(&["run", "acme/count"])
+        .warns("which was passed over: ")
+        .warns("`rye trust allow-interpreter");
 }
 
 #[test]
@@ -238,9 +238,10 @@ fn whoever_said_no_is_not_told_to_look_for_a_person() {
             "{args:?}: {said:?}"
         );
         assert!(said.stdout.contains("run it again if you change your mind"), "{said:?}");
-        let said = world.rye(args);
-        assert!(said.stderr.contains("nobody confirmed to "), "{args:?}: {said:?}");
-        assert!(said.stderr.contains("a person has to run this on a terminal"), "{said:?}");
+        world
+            .rye(args)
+            .warns("nobody confirmed to ")
+            .warns("a person has to run this on a terminal");
     }
 }
 
@@ -251,15 +252,13 @@ fn a_key_that_cannot_be_imported_is_told_as_what_it_is() {
     let other = World::empty();
     let file = other.project().join("key.pem");
     std::fs::copy(own, &file).unwrap();
-    let said = other.rye(&["keys", "import", "key.pem"]);
-    assert!(said.stderr.contains("key.pem") && said.stderr.contains("a public one"), "{said:?}");
+    other.rye(&["keys", "import", "key.pem"]).warns("key.pem").warns("a public one");
     std::fs::write(
         &file,
         format!("-----BEGIN {0}-----\nAAAA\n-----END {0}-----\n", "OPENSSH PRIVATE KEY"),
     )
     .unwrap();
-    let said = other.rye(&["keys", "import", "key.pem"]);
-    assert!(said.stderr.contains("a form of OpenSSH's own"), "{said:?}");
+    other.rye(&["keys", "import", "key.pem"]).warns("a form of OpenSSH's own");
     std::fs::write(&file, "words\n").unwrap();
     let said = other.rye(&["keys", "import", "key.pem"]);
     let want = "key.pem` is not a valid Ed25519 private key\n";

@@ -12,15 +12,12 @@ use crate::sandbox::not_run;
 use crate::thread_record::odd_objects;
 use crate::threads::{call, hand_over};
 use crate::world::World;
+use crate::world::items::tool_sh;
 use crate::world::wait::{lives, until};
 
 /// A shell tool with this body.
 pub fn tool(body: &str) -> String {
-    format!(
-        "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-         # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-         # description = \"d\"\n# ///\n{body}"
-    )
+    tool_sh("", body)
 }
 
 /// A world with a tool that says what it was given once the file `go` is there.
@@ -211,10 +208,7 @@ fn runs_beyond_the_places_wait_never_more_run_at_once_and_none_is_lost() {
     let body = "mkdir -p in; me=in/$$; : > $me; ls in | wc -l >> counted; \
                 while [ ! -e go ]; do sleep 0.2; done; \
                 echo x >> ran; rm $me; cat\n";
-    world.signed(
-        ".ai/tools/acme/count.sh",
-        &tool(body).replace("# category", "# config = {timeout = 600}\n# category"),
-    );
+    world.signed(".ai/tools/acme/count.sh", &tool_sh("config = {timeout = 600}", body));
     world.signed_home(".ai/config/agent/limits.yaml", &format!("max_async: {places}\n"));
     let told: Vec<Value> =
         (0..runs).map(|n| start(&world, &["tool:acme/count", "-i", &format!("n:={n}")])).collect();

@@ -125,8 +125,7 @@ fn a_new_item_has_an_id_that_an_item_may_have() {
     }
     let said = world.rye(&["new", "tool", "acme/x.test", "--lang", "yaml"]);
     assert_eq!((said.code().as_str(), said.status), ("id.malformed", 3), "a spec: {said:?}");
-    let said = world.rye(&["new", "directive", "acme/Say-Hello"]);
-    assert!(said.stderr.contains("`say_hello`"), "{said:?}");
+    world.rye(&["new", "directive", "acme/Say-Hello"]).warns("`say_hello`");
     world.rye_fails(&["new", "tool", "acme/x", "--space", "system"], 4, "sign.embedded");
     world
         .rye_fails(&["new", "directive", "acme/x", "--lang", "shell"], 2, "author.language")
@@ -153,10 +152,8 @@ fn a_name_that_is_nearly_taken_is_remarked_on() {
     let world = World::new();
     world.write(".ai/directives/acme/deploy.md", GREET_MD);
     assert_eq!(world.rye(&["new", "tool", "acme/release"]).stderr, "");
-    let said = world.rye(&["new", "tool", "acme/relaese"]);
-    assert!(said.stderr.contains("nearly that of `tool:acme/release`"), "{said:?}");
-    let said = world.rye(&["new", "tool", "acme/deploy"]);
-    assert!(said.stderr.contains("there is a `directive:acme/deploy` too"), "{said:?}");
+    world.rye(&["new", "tool", "acme/relaese"]).warns("nearly that of `tool:acme/release`");
+    world.rye(&["new", "tool", "acme/deploy"]).warns("there is a `directive:acme/deploy` too");
 }
 
 #[test]

@@ -341,11 +341,7 @@ fn a_page_of_a_code_is_no_item_and_who_asks_for_it_as_one_is_told_how_to_read_it
 #[test]
 fn a_project_is_set_up_checked_listed_and_explained() {
     let world = World::empty();
-    let said = world.rye_ok(&["doctor"]);
-    assert!(
-        said.stdout.contains("rye keys generate") && said.stdout.contains("there is no project"),
-        "{said:?}"
-    );
+    world.rye_ok(&["doctor"]).shows("rye keys generate").shows("there is no project");
     let (status, got) = world.json(&["init"]);
     assert_eq!(
         (status, &got["made"]),
@@ -385,8 +381,7 @@ fn a_project_is_set_up_checked_listed_and_explained() {
     let file = world.project().join(".ai/tools/acme/echo.sh");
     let signed = fs::read_to_string(&file).unwrap();
     fs::write(&file, signed.replace("\ncat\n", "\ncat; id\n")).unwrap();
-    let said = world.rye(&["diff", "acme/echo"]);
-    assert!(said.stdout.contains("\n-cat\n+cat; id\n"), "{said:?}");
+    world.rye(&["diff", "acme/echo"]).shows("\n-cat\n+cat; id\n");
     let said = world.rye(&["why", "acme/echo"]);
     assert_eq!(said.status, 4, "{said:?}");
     for part in ["project", "answers, and is refused", "verify.altered", "rye diff tool:acme/echo"]

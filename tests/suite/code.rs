@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use crate::hooks::hook;
 use crate::keys::others::{put_home, stranger, trust};
 use crate::tools::shell;
+use crate::world::items::tool_sh;
 use crate::world::{End, Said, World};
 
 /// A tool that reads, and gives what it is given.
-const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-    # description = \"Echoes what it is given.\"\n# effects = \"read\"\n# ///\n\
-    touch ran\ncat\n";
+fn echo() -> String {
+    tool_sh("description = \"Echoes what it is given.\"\neffects = \"read\"", "touch ran\ncat\n")
+}
 
 /// What makes a call of the tool one that is refused.
 type Breaks = fn(&World);
 
 fn world() -> World {
-    World::new().with(".ai/tools/acme/echo.sh", ECHO)
+    World::new().with(".ai/tools/acme/echo.sh", &echo())
 }
 
 fn said(world: &World, code: &str, args: &[&str]) -> Said {

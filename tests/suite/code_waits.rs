@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use crate::pending;
 use crate::tools::shell;
+use crate::world::items::tool_sh;
 use crate::world::{End, World, sha256};
 
 pub fn reads(script: &str) -> String {
-    shell(script).replacen("# version", "# effects = \"read\"\n# version", 1)
+    tool_sh("effects = \"read\"", script)
 }
 
 /// `count` reads and counts its calls in a file, `write` and `other` change something, of which
@@ -93,11 +94,7 @@ fn a_tool_called_three_times_before_and_twice_after_an_approval_ran_five_times()
     assert_eq!(waiting(&world), [id.as_str()]);
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!((&shown["params"], &shown["code"]), (&json!({"n": 3}), &json!(FIVE)), "{shown}");
-    let plain = world.rye(&["pending", "show", &id]);
-    assert!(
-        plain.stdout.contains("> __out = n;") && plain.stdout.contains("{\"n\":3}"),
-        "{plain:?}"
-    );
+    world.rye(&["pending", "show", &id]).shows("> __out = n;").shows("{\"n\":3}");
     let (status, told) = decide(&world, "approve", &id);
     assert_eq!((status, &told["value"]), (0, &json!([1, 2, 3, 3, 4, 5])), "{told}");
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (5, 1));

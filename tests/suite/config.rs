@@ -2,6 +2,7 @@
 
 use crate::keys::others::{put, put_home};
 use crate::world::World;
+use crate::world::items::tool_sh;
 use serde_json::{Value, json};
 
 const LIMITS: &str = ".ai/config/execution/execution.yaml";
@@ -75,13 +76,14 @@ fn config_must_verify_and_the_caller_cannot_give_it() {
     world.refused("tool:acme/x", "verify.altered", 4);
     world.write(".ai/config/acme/api.yaml", "a: 1\n");
     // Dev mode never covers config.
-    let said = world.rye_env(
-        &world.project(),
-        &["execute", "tool:acme/x", "--json"],
-        b"",
-        &[("RYE_DEV_MODE", "1")],
-    );
-    assert_eq!(said.code(), "verify.unsigned", "{said:?}");
+    world
+        .rye_env(
+            &world.project(),
+            &["execute", "tool:acme/x", "--json"],
+            b"",
+            &[("RYE_DEV_MODE", "1")],
+        )
+        .fails_with("verify.unsigned");
 }
 
 /// The time limit that a dry run shows, in milliseconds.
@@ -120,11 +122,7 @@ fn the_time_limit_comes_from_config_then_the_links_then_the_operator_and_only_fa
 
 /// A shell tool that takes its time.
 fn slow(config: &str) -> String {
-    format!(
-        "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-         # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n{config}# ///\n\
-         sleep 60\n"
-    )
+    tool_sh(config, "sleep 60\n")
 }
 
 #[test]
@@ -233,8 +231,7 @@ fn a_tool_whose_own_config_is_refused_is_not_listed_as_fine() {
     let world = World::new()
         .with(".ai/tools/acme/own.yaml", &echo("").replace("cat", "cat, timeout: never"));
     world.refused("tool:acme/own", "plan.bad_config", 6);
-    let said = world.rye(&[]);
-    assert!(said.stdout.contains("cannot run: its config: plan.bad_config"), "{said:?}");
+    world.rye(&[]).shows("cannot run: its config: plan.bad_config");
 }
 
 #[test]
@@ -246,8 +243,7 @@ fn a_longer_limit_of_a_project_is_told_as_passed_over() {
                 project can only shorten";
     let verbs = [&["execute", "acme/own", "--dry-run"][..], &["why", "acme/own"]];
     for args in verbs.into_iter().chain([&["show", "acme/own"][..]]) {
-        let said = world.rye(args);
-        assert!(said.stdout.contains(told), "{args:?}: {said:?}");
+        world.rye(args).shows(told);
         let (_, got) = world.json(args);
         let passed_over = &got["limit"]["passed_over"];
         assert_eq!(passed_over["timeout_ms"], 600_000, "{args:?}: {got}");
@@ -301,8 +297,7 @@ fn a_url_that_names_a_parameter_is_refused_by_that_name_given_or_not() {
                 parameters: [{name: q, type: string}]\n\
                 config: {url: 'https://host.example/?q={q}'}\n";
     world.write(file, text);
-    let said = world.rye(&["sign", "tool:acme/ask"]);
-    assert!(said.stderr.contains("`/config/url` names `{q}`"), "{said:?}");
+    world.rye(&["sign", "tool:acme/ask"]).warns("`/config/url` names `{q}`");
     for more in [&[][..], &["-i", "q=1"]] {
         world
             .rye_fails(

@@ -47,8 +47,7 @@ fn explain_says_what_an_exit_status_means_and_which_codes_end_with_it() {
     let codes = got["codes"].as_array().unwrap();
     assert_eq!((status, &got["meaning"], &got["exit_status"]), (0, &json!("refused"), &json!(4)));
     assert!(codes.contains(&json!("verify.altered")) && !codes.contains(&json!("cli.usage")));
-    let said = world.rye(&["explain", "8"]);
-    assert!(said.stdout.contains("it waits for a person"), "{said:?}");
+    world.rye(&["explain", "8"]).shows("it waits for a person");
     let said = world.rye(&["explain", "137"]);
     assert!(said.status == 2 && said.stderr.contains("signal"), "{said:?}");
 }
@@ -73,10 +72,8 @@ fn show_says_what_a_value_has_to_be() {
 fn usage_says_the_word_that_was_typed() {
     let world = world();
     for word in ["run", "execute"] {
-        let said = world.rye(&[word, "--help"]);
-        assert!(said.stdout.contains(&format!("Usage: rye {word} ")), "{said:?}");
-        let said = world.rye(&[word, "acme/echo", "--bogus"]);
-        assert!(said.stderr.contains(&format!("Usage: rye {word} ")), "{said:?}");
+        world.rye(&[word, "--help"]).shows(&format!("Usage: rye {word} "));
+        world.rye(&[word, "acme/echo", "--bogus"]).warns(&format!("Usage: rye {word} "));
     }
 }
 
@@ -109,12 +106,12 @@ fn a_language_that_does_not_fit_names_those_that_do() {
 #[test]
 fn the_workflow_says_why_it_is_for_that_service() {
     let world = world();
-    let said = world.rye(&["new", "ci"]);
-    assert!(said.stdout.contains("for shell, because the project has no `.github`"), "{said:?}");
+    world.rye(&["new", "ci"]).shows("for shell, because the project has no `.github`");
     world.write(".gitlab-ci.yml", "a: {}\n");
-    let said = world.rye(&["new", "ci"]);
-    assert!(said.stdout.contains("because the project has `.gitlab-ci.yml`"), "{said:?}");
-    assert!(said.stdout.contains("`rye new ci github`"), "{said:?}");
+    world
+        .rye(&["new", "ci"])
+        .shows("because the project has `.gitlab-ci.yml`")
+        .shows("`rye new ci github`");
 }
 
 #[test]
@@ -124,9 +121,10 @@ fn a_proposal_says_whence_its_name_is_and_no_clone_names_you() {
     let said = world.rye(&["trust", "propose"]);
     assert!(said.status == 2 && said.stderr.contains("--owner"), "{said:?}");
     world.write_home(".gitconfig", "[user]\n\tname = Ada Lovelace\n");
-    let said = world.rye(&["trust", "propose"]);
-    assert!(said.stdout.contains("proposed `Ada Lovelace`"), "{said:?}");
-    assert!(said.stdout.contains("`git config --global user.name`"), "{said:?}");
+    world
+        .rye(&["trust", "propose"])
+        .shows("proposed `Ada Lovelace`")
+        .shows("`git config --global user.name`");
     let (_, got) = world.json(&["trust", "propose", "--owner", "Ada"]);
     assert_eq!((&got["owner"], &got["owner_from"]), (&json!("Ada"), &json!("--owner")));
 }
@@ -144,9 +142,7 @@ fn signing_what_the_lock_lists_by_another_signer_names_the_update() {
     assert!(lock.contains(&own), "{lock}");
     world.write(".ai/rye.lock", lock.replace(&own, &"7".repeat(own.len())));
     world.shell("echo '# more' >>.ai/tools/acme/echo.sh");
-    let said = world.rye(&["sign", "acme/echo"]);
-    assert!(said.status == 0, "{said:?}");
-    assert!(said.stderr.contains("`rye lock --update tool:acme/echo`"), "{said:?}");
+    world.rye(&["sign", "acme/echo"]).ok().warns("`rye lock --update tool:acme/echo`");
 }
 
 #[test]
@@ -176,12 +172,9 @@ fn a_file_among_the_items_that_cannot_be_one_is_told_wherever_items_are_listed()
     world.write(".ai/tools/acme/gr\u{f6}\u{df}e.sh", "echo 1\n");
     world.write(".ai/tools/acme/a b.sh", "echo 1\n");
     for args in [&["list"][..], &[]] {
-        let said = world.rye(args);
-        assert!(said.status == 0 && said.stderr.contains("a b.sh"), "{said:?}");
-        assert!(said.stderr.contains("gr\u{f6}\u{df}e.sh"), "{said:?}");
+        world.rye(args).ok().warns("a b.sh").warns("gr\u{f6}\u{df}e.sh");
     }
-    let said = world.rye(&["sign", "."]);
-    assert!(said.status == 0 && said.stderr.contains("a b.sh"), "{said:?}");
+    world.rye(&["sign", "."]).ok().warns("a b.sh");
     let said = world.rye(&["sign", ".ai/tools/acme/a b.sh"]);
     assert!(said.stderr.contains("holds ` `") || said.stderr.contains("a b"), "{said:?}");
     assert!(!said.stderr.contains("no kind of item"), "{said:?}");
@@ -193,11 +186,7 @@ fn a_file_among_the_items_that_cannot_be_one_is_told_wherever_items_are_listed()
 fn a_file_is_no_project_and_no_key_is_written_over_a_file() {
     let world = world();
     world.write("ci.sh", "echo 1\n");
-    let said = world.rye(&["-p", "ci.sh", "list"]);
-    assert!(
-        said.stderr.contains("cannot use `") && said.stderr.contains("as the project"),
-        "{said:?}"
-    );
+    world.rye(&["-p", "ci.sh", "list"]).warns("cannot use `").warns("as the project");
     world
         .rye_fails(&["keys", "export", "--private", "ci.sh"], 4, "key.exists")
         .warns("is there already");

@@ -447,8 +447,7 @@ fn a_directive_names_its_parent_wherever_it_is_shown() {
     let world = World::new().with(".ai/directives/acme/greet.md", GREET_MD);
     let child = GREET_MD.replace("name=\"greet\"", "name=\"child\" extends=\"acme/greet\"");
     world.signed(".ai/directives/acme/child.md", &child);
-    let said = world.rye(&["show", "acme/child"]);
-    assert!(said.stdout.contains("extends acme/greet\n"), "{said:?}");
+    world.rye(&["show", "acme/child"]).shows("extends acme/greet\n");
     let (_, got) = world.json(&["show", "acme/child"]);
     assert_eq!(got["extends"], json!(["acme/greet"]), "{got}");
 }

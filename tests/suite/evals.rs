@@ -260,21 +260,22 @@ fn thresholds_include_their_ends_and_numbers_keep_their_digits() {
         );
     }
     let params = json!({"score": "0.930"}).to_string();
-    let said = world.rye(&[
-        "eval",
-        "run",
-        MOOD,
-        "--content",
-        "x",
-        "--params",
-        &params,
-        "--min-score",
-        "0.80",
-        "--json",
-    ]);
-    assert!(said.stdout.contains("\"score\":0.930,"), "{said:?}");
-    assert!(said.stdout.contains("\"min_score\":0.80,\"max_score\":null"), "{said:?}");
-    assert!(said.stdout.contains("{\"n\":1.50}"), "{said:?}");
+    world
+        .rye(&[
+            "eval",
+            "run",
+            MOOD,
+            "--content",
+            "x",
+            "--params",
+            &params,
+            "--min-score",
+            "0.80",
+            "--json",
+        ])
+        .shows("\"score\":0.930,")
+        .shows("\"min_score\":0.80,\"max_score\":null")
+        .shows("{\"n\":1.50}");
 }
 
 #[test]
@@ -320,8 +321,7 @@ fn people_are_told_in_a_line_or_two() {
     let error = "error[eval.failed]: `tool:acme/mood` scored 0.4, which is less than 0.5\n";
     assert!(said.stderr.starts_with(error), "{said:?}");
     assert_eq!(said.status, 1);
-    let said = say("0.4", &["--guardrail", "enforce"]);
-    assert!(said.stdout.contains("This text was withheld: "), "{said:?}");
+    say("0.4", &["--guardrail", "enforce"]).shows("This text was withheld: ");
     let said = say("0.4", &["--guardrail", "monitor"]);
     assert!(said.stdout.starts_with("FAILED  ") && said.stderr.is_empty(), "{said:?}");
     let said = say("0.40", &["--metric"]);
@@ -427,8 +427,9 @@ fn a_spec_has_evals_score_what_the_tool_answered() {
     assert!(findings[0].get("code").is_none(), "{got}");
     let why = findings[1]["why"].as_str().unwrap();
     assert!(why.starts_with("scored 0.5, which is less than 1\n"), "{why}");
-    let said = world.rye(&["test", "--junit", "report.xml"]);
-    assert!(said.stdout.contains("eval acme/mood scored 0.79, which is less than 0.8"), "{said:?}");
+    world
+        .rye(&["test", "--junit", "report.xml"])
+        .shows("eval acme/mood scored 0.79, which is less than 0.8");
     let xml = String::from_utf8(world.read("report.xml")).unwrap();
     assert!(xml.contains("failures=\"1\" errors=\"0\""), "{xml}");
     assert!(xml.contains("eval acme/mood scored 0.79, which is less than 0.8"), "{xml}");

@@ -373,8 +373,9 @@ print(json.dumps({"name": name, "secret": util.find_spec("pack.secret") is not N
     world.signed(".ai/tools/acme/own.py", &open);
     assert_eq!(world.run("tool:acme/own"), (6, "plan.bad_config".into()));
     world.write_home(".ai/tools/acme/mine.py", tool);
-    let said = world.rye(&["sign", "tool:acme/mine", "--space", "user"]);
-    assert!(said.stderr.contains("begins at a folder that it may not use"), "{said:?}");
+    world
+        .rye(&["sign", "tool:acme/mine", "--space", "user"])
+        .warns("begins at a folder that it may not use");
 }
 
 #[test]
@@ -492,19 +493,18 @@ fn whoever_names_a_file_of_a_tool_is_told_of_the_tool() {
     );
     // A file that can be no item has only a path.
     let data = ".ai/tools/acme/words/data/stop.json";
-    let said = world.rye(&["run", data]);
-    assert_eq!(said.code(), "cli.not_an_item", "{said:?}");
+    let said = world.rye(&["run", data]).fails_with("cli.not_an_item");
     let is_file = format!("`{data}` is a file of `{COUNT}`, and not an item by itself");
     assert!(said.stderr.contains(&is_file), "{said:?}");
     assert!(said.stderr.contains("`rye sign tool:acme/words/count`"), "{said:?}");
     // What no tool lists is signed by itself, as ever.
     world.write(".ai/tools/acme/words/alone.py", "print(1)\n");
-    let said = world.rye(&["run", "acme/words/alone"]);
-    assert!(said.stderr.contains("run `rye sign tool:acme/words/alone`"), "{said:?}");
+    world.rye(&["run", "acme/words/alone"]).warns("run `rye sign tool:acme/words/alone`");
     // Nobody reads the headers of a project that is not accepted.
     let other = World::new();
-    let said = other.rye(&["--project", world.project().to_str().unwrap(), "run", words]);
-    assert_eq!(said.code(), "verify.unsigned", "{said:?}");
+    let said = other
+        .rye(&["--project", world.project().to_str().unwrap(), "run", words])
+        .fails_with("verify.unsigned");
     assert!(!said.stderr.contains("is a file of"), "{said:?}");
 }
 

@@ -315,8 +315,7 @@ fn hidden_text_beside_an_item_is_found_and_proposals_need_no_signature() {
         world.write(path, "one\ntwo \u{202e}three\n");
         well(&world, "git add -A");
         assert_eq!(found(&world), one("parse.invisible_text"), "{path}");
-        let said = world.rye(&["git", "check"]);
-        assert!(said.stderr.contains(&format!("{path}:2:5")), "{said:?}");
+        world.rye(&["git", "check"]).warns(&format!("{path}:2:5"));
         well(&world, &format!("git rm -q --cached {path} && rm {path}"));
     }
     // A character that shows does not cover for one that hides behind it.

@@ -372,8 +372,7 @@ fn what_a_hook_says_of_itself_wrongly_is_refused_when_it_is_signed() {
         ".ai/tools/acme/x.yaml",
         item("x", BEFORE).replace("category: hooks", "category: acme"),
     );
-    let said = world.rye(&["sign", "tool:acme/x"]);
-    assert!(said.stderr.contains("below `tools/hooks/`"), "{said:?}");
+    world.rye(&["sign", "tool:acme/x"]).warns("below `tools/hooks/`");
 }
 
 #[test]
@@ -411,8 +410,10 @@ fn hooks_are_listed_and_tried_one_by_one() {
     world.write("answer", "echo why not >&2; exit 1");
     let (status, got) = test("tool:hooks/guard");
     assert_eq!((status, &got["data"]["stderr_tail"]), (1, &json!("why not\n")), "{got}");
-    let said = world.rye(&["hooks", "test", "hooks/guard", "--payload", payload]);
-    assert!(said.stdout.contains("denies") && said.stderr.contains("why not"), "{said:?}");
+    world
+        .rye(&["hooks", "test", "hooks/guard", "--payload", payload])
+        .shows("denies")
+        .warns("why not");
     hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "exit 1");
     assert_eq!(test("tool:hooks/watch").1["allow"], true, "one that is only told stops nothing");
     // What it would not be shown is no payload.

@@ -231,8 +231,7 @@ fn what_a_look_showed_is_what_is_written_and_nothing_runs_again() {
 
     // What was changed in the meantime is looked at anew.
     world.signed(".ai/tools/leave.sh", LEAVES_SH);
-    let said = world.rye(&["learn", "leave"]);
-    assert!(said.stderr.contains("build/out.txt` was there already"), "{said:?}");
+    world.rye(&["learn", "leave"]).warns("build/out.txt` was there already");
     let before = lines();
     world.signed(".ai/tools/leave.sh", &LEAVES_SH.replace("echo hi", "echo more"));
     let said = world.rye(&["learn", "leave", "--write"]);
@@ -320,11 +319,10 @@ fn a_tool_that_fails_is_not_learned_from_in_full_and_nothing_is_written() {
     let world = world();
     let file = world.signed(".ai/tools/pack.sh", &format!("{PACK_SH}exit 3\n"));
     let before = fs::read(&file).unwrap();
-    let said = world.rye_fails(&["learn", "pack", "--write"], 1, "execute.tool_failed");
-    assert!(
-        said.stdout.contains("+# write = [") && said.stderr.contains("missing here"),
-        "{said:?}"
-    );
+    world
+        .rye_fails(&["learn", "pack", "--write"], 1, "execute.tool_failed")
+        .shows("+# write = [")
+        .warns("missing here");
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 

@@ -3,13 +3,11 @@
 use std::fs;
 
 use crate::world::World;
+use crate::world::items::tool_sh;
 
 /// A tool in shell with more fields in its header.
 fn tool(more: &str) -> String {
-    format!(
-        "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
-         # executor_id = \"rye/core/runtimes/shell/script\"\n{more}# ///\necho 1\n"
-    )
+    tool_sh(more, "echo 1\n")
 }
 
 fn own_tools(world: &World) -> Vec<String> {
@@ -37,11 +35,7 @@ fn whoever_signs_a_file_of_a_tool_by_name_is_told_that_the_tool_has_to_be_signed
     world.write(".ai/tools/acme/part.sh", tool(""));
     world.rye_ok(&["sign", "--all"]);
     world.works("tool:acme/all");
-    let said = world.rye(&["sign", "acme/part"]);
-    assert!(
-        said.status == 0 && said.stderr.contains("run `rye sign tool:acme/all` too"),
-        "{said:?}"
-    );
+    world.rye(&["sign", "acme/part"]).ok().warns("run `rye sign tool:acme/all` too");
     world.refused("tool:acme/all", "verify.dependency", 4);
     world.rye_ok(&["sign", "acme/all"]);
     world.works("tool:acme/all");
@@ -56,8 +50,7 @@ fn two_unsigned_tools_that_mean_each_other_are_both_listed_and_both_globbed() {
         world.write(&format!(".ai/tools/acme/{name}.sh"), tool("# files = [\"*.sh\"]\n"));
     }
     assert_eq!(own_tools(&world), ["tool:acme/one", "tool:acme/two"]);
-    let said = world.rye(&["sign", "tool:acme/*", "--check"]);
-    assert!(said.stdout.contains("acme/one") && said.stdout.contains("acme/two"), "{said:?}");
+    world.rye(&["sign", "tool:acme/*", "--check"]).shows("acme/one").shows("acme/two");
 }
 
 #[test]

@@ -367,8 +367,10 @@ fn update_and_remove_ask_a_person_when_they_run_below_a_run() {
         let said = world.rye_below_a_run_at_a_terminal("n\n", call);
         assert_eq!((said.status, lock_text(&world)), (2, before.clone()), "{said:?}");
     }
-    let said = world.rye_below_a_run_at_a_terminal("y\n", &["lock", "--update", TOOL]).ok();
-    assert!(said.stdout.contains("+# description = \"two\""), "{said:?}");
+    world
+        .rye_below_a_run_at_a_terminal("y\n", &["lock", "--update", TOOL])
+        .ok()
+        .shows("+# description = \"two\"");
     let updated = lock_text(&world);
     assert_ne!(updated, before);
     world.rye_below_a_run(&["lock", "--remove", TOOL, "--yes"]).ok();

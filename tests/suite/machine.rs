@@ -64,8 +64,7 @@ fn an_env_file_that_cannot_be_read_is_told_as_what_it_is() {
     std::fs::remove_file(world.project().join(".env")).unwrap();
     world.write("elsewhere", "ACME_URL=there\n");
     symlink("elsewhere", world.project().join(".env")).unwrap();
-    let said = world.rye(&["execute", "acme/ask"]);
-    assert_eq!(said.code(), "space.symlink", "{said:?}");
+    let said = world.rye(&["execute", "acme/ask"]).fails_with("space.symlink");
     let help = said.stderr.split("help: ").nth(1).unwrap_or_default();
     assert!(help.contains("`.env`") && !help.contains("item"), "{said:?}");
 }
@@ -113,6 +112,5 @@ fn parameters_of_too_many_values_are_refused_before_they_are_built() {
         world.rye(&["execute", "acme/path", "--params-file", "params.json"])
     };
     run(1_000).ok();
-    let said = run(8_000_000).fails(2, "cli.params_json");
-    assert!(said.stderr.contains("more than 100000 values"), "{said:?}");
+    run(8_000_000).fails(2, "cli.params_json").warns("more than 100000 values");
 }

@@ -299,8 +299,7 @@ fn a_tool_whose_files_cannot_go_with_it_stays_and_says_which_and_why() {
     }
     // A file that is not what was signed is nobody's to sign by the way.
     world.write(".ai/tools/acme/words/data/stop.json", "[\"a\"]\n");
-    let said = world.rye(&["mv", COUNT, "e/count", "--yes"]);
-    assert_eq!(said.code(), "author.cannot_move", "{said:?}");
+    world.rye(&["mv", COUNT, "e/count", "--yes"]).fails_with("author.cannot_move");
 }
 
 #[test]
@@ -332,8 +331,7 @@ fn a_move_with_files_that_was_cut_off_is_finished_by_the_same_words() {
         counts_as(&world, "b/tally");
         assert!(!is_there(&world, ".ai/tools/acme"), "{step}");
     }
-    let said = world.rye(&["mv", COUNT, "b/tally", "--yes"]);
-    assert_eq!(said.code(), "resolve.not_found", "{said:?}");
+    world.rye(&["mv", COUNT, "b/tally", "--yes"]).fails_with("resolve.not_found");
 }
 
 #[test]
@@ -360,17 +358,17 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     let before = world.snapshot();
     let said = world.rye_fails(&mv, 4, "author.cannot_move");
     assert_eq!(world.snapshot(), before, "{said:?}");
-    let said = world.rye(&["fmt", "--sign"]);
-    assert!(said.stdout.contains("formatted  directive:acme/greet"), "{said:?}");
-    assert!(said.stderr.contains("re-sign with `rye sign directive:acme/greet`"), "{said:?}");
+    world
+        .rye(&["fmt", "--sign"])
+        .shows("formatted  directive:acme/greet")
+        .warns("re-sign with `rye sign directive:acme/greet`");
     let (_, greet) = world.json(&["verify", "directive:acme/greet"]);
     assert_eq!(greet["items"][0]["code"], "verify.altered", "it was not signed anew: {greet}");
     assert_eq!(world.run("tool:acme/hello"), (4, "verify.rolled_back".into()));
     // One that is newer than the lock is no old one; all the same its row is not taken over.
     put(&world, path, &sh("three"), &seconds_from_now(-300));
     world.works("tool:acme/hello");
-    let said = world.rye(&mv);
-    assert!(said.stderr.contains("`rye lock --update tool:acme/hello`"), "{said:?}");
+    world.rye(&mv).warns("`rye lock --update tool:acme/hello`");
     world.rye_ok(&["lock", "--update", "tool:acme/hello"]);
     world.rye_ok(&mv);
     world.rye_ok(&["run", "acme/hi", "--locked"]);

@@ -335,8 +335,7 @@ fn f11_a_child_of_rye_cannot_approve_by_itself() {
     world.rye_below_a_run(&["pending", "approve", &id, "--json"]).fails(2, "cli.not_confirmed");
     world.rye_below_a_run(&["pending", "reject", &id, "--json"]).fails(2, "cli.not_confirmed");
     assert_eq!((paid(&world), waiting(&world).len()), (0, 1));
-    let said = world.rye_below_a_run_at_a_terminal("y\n", &["pending", "approve", &id]).ok();
-    assert!(said.stdout.contains("Pay?"), "{said:?}");
+    world.rye_below_a_run_at_a_terminal("y\n", &["pending", "approve", &id]).ok().shows("Pay?");
     assert_eq!(paid(&world), 1);
 }
 
@@ -503,8 +502,7 @@ fn of_an_approver_that_died_nobody_waits_for_the_end() {
     let got: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &got["code"]), (Some(4), &json!("pending.lost")), "{got}");
     assert_eq!(world.json_ok(&["pending", "show", &id])["state"], "lost");
-    let said = world.rye(&["pending", "show", &id]);
-    assert!(said.stdout.contains("approved, but how it ended is not known"), "{said:?}");
+    world.rye(&["pending", "show", &id]).shows("approved, but how it ended is not known");
     world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
 }
 

@@ -9,15 +9,12 @@ use serde_json::{Value, json};
 use crate::hooks::hook;
 use crate::mcp::client::Client;
 use crate::tools::shell;
+use crate::world::items::tool_sh;
 use crate::world::{End, World};
 
 /// A tool that reads, and gives what it is given.
 pub fn echo() -> String {
-    "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-     # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-     # description = \"Echoes what it is given.\"\n# effects = \"read\"\n# ///\n\
-     touch ran\ncat\n"
-        .to_owned()
+    tool_sh("description = \"Echoes what it is given.\"\neffects = \"read\"", "touch ran\ncat\n")
 }
 
 /// A saved snippet that may make these calls; its code begins in line 8, behind the signature
@@ -111,16 +108,14 @@ fn a_dry_run_and_a_plan_say_what_it_may_call_and_run_nothing() {
     world.signed(".ai/tools/acme/one.js", &snippet(&["tool:acme/echo"], "await tools.acme.echo()"));
     world.signed(".ai/tools/acme/none.js", &snippet(&[], "1"));
     world.rye_ok(&["run", "acme/one", "--dry-run"]).shows("may call tool:acme/echo\n");
-    let said = world.rye(&["run", "acme/none", "--dry-run"]);
-    assert!(said.stdout.contains("may call nothing\n"), "{said:?}");
+    world.rye(&["run", "acme/none", "--dry-run"]).shows("may call nothing\n");
     let (status, told) = world.json(&["plan", "acme/one"]);
     let plan = if told["plan"].is_object() { &told["plan"] } else { &told };
     assert_eq!(status, 0, "{told}");
     let want = json!({"language": "javascript", "calls": ["tool:acme/echo"], "limits": {}});
     assert_eq!(plan["snippet"], want, "{told}");
     for verb in [&["show", "acme/one"][..], &["trust", "review"], &["graph", "acme/one"]] {
-        let said = world.rye(verb);
-        assert!(said.stdout.contains("calls tools tool:acme/echo"), "{verb:?}: {said:?}");
+        world.rye(verb).shows("calls tools tool:acme/echo");
     }
     assert!(!ran(&world));
     world.rye_ok(&["run", "acme/one"]);
@@ -193,9 +188,10 @@ fn hooks_are_asked_about_it_and_its_calls_and_what_the_lock_does_not_list_is_not
     assert_eq!(ids, [ids[0].clone(), format!("{}-1", ids[0])], "{sent}");
     // What the lock does not list is not called.
     world.rye_ok(&["lock", "tool:acme/one"]);
-    let said = world.rye(&["run", "acme/one", "--locked", "--json"]);
-    assert_eq!(said.code(), "code.failed", "{said:?}");
-    assert!(said.stdout.contains("lock.not_listed"), "{said:?}");
+    world
+        .rye(&["run", "acme/one", "--locked", "--json"])
+        .fails_with("code.failed")
+        .shows("lock.not_listed");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, start};
+use crate::code_waits::reads;
 use crate::hooks::hook;
 use crate::mcp::client::Client;
 use crate::saved_snippets::snippet;
@@ -14,8 +15,7 @@ use crate::world::{End, World};
 /// `count` reads and counts its calls in a file, `write` changes something and leaves a line.
 fn world() -> World {
     let world = World::new();
-    let count = shell("echo x >>count; echo \"{\\\"n\\\": $(wc -l <count)}\"\n");
-    let count = count.replacen("# version", "# effects = \"read\"\n# version", 1);
+    let count = reads("echo x >>count; echo \"{\\\"n\\\": $(wc -l <count)}\"\n");
     world.signed(".ai/tools/acme/count.sh", &count);
     world.signed(".ai/tools/acme/write.sh", &shell("echo w >>wrote; cat\n"));
     world.signed(".ai/tools/acme/save.js", &saves(""));

@@ -81,8 +81,7 @@ fn a_signed_file_that_fmt_changes_is_altered_and_it_says_so() {
     world.works("acme/x");
     let signed = fs::read_to_string(&path).unwrap();
     let line = signed.lines().nth(1).unwrap().to_owned();
-    let said = world.rye(&["fmt", "acme/x"]);
-    assert!(said.stderr.contains("re-sign with `rye sign tool:acme/x`"), "{said:?}");
+    world.rye(&["fmt", "acme/x"]).warns("re-sign with `rye sign tool:acme/x`");
     let now = fs::read_to_string(&path).unwrap();
     assert_eq!(now.lines().nth(1), Some(line.as_str()), "no signature goes away by itself");
     assert_eq!(now.replace(&format!("{line}\n"), ""), TIDY);
@@ -113,8 +112,7 @@ fn what_somebody_else_signed_is_changed_only_by_name() {
     let theirs = fs::read_to_string(path).unwrap();
     let world = World::new();
     let path = world.write(".ai/tools/acme/theirs.sh", &theirs);
-    let said = world.rye(&["fmt"]);
-    assert!(said.stdout.contains("somebody else signed it"), "{said:?}");
+    world.rye(&["fmt"]).shows("somebody else signed it");
     assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
     world.rye_ok(&["fmt", "acme/theirs", "--sign"]);
     let now = fs::read_to_string(&path).unwrap();
@@ -165,8 +163,7 @@ fn a_tidy_file_and_the_shipped_items_are_left_alone() {
     let world = World::new();
     let path = world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     let before = fs::read(&path).unwrap();
-    let said = world.rye(&["fmt", "tool:acme/mark", "--sign"]);
-    assert!(said.stdout.contains("tidy already"), "{said:?}");
+    world.rye(&["fmt", "tool:acme/mark", "--sign"]).shows("tidy already");
     assert_eq!(fs::read(&path).unwrap(), before);
     let said = world.rye(&["fmt", "tool:rye/bash"]);
     assert_eq!((said.status, said.stdout.contains("in the binary")), (0, true), "{said:?}");
@@ -185,9 +182,10 @@ fn what_a_dev_key_signed_is_yours_to_tidy_and_is_drawn_as_what_it_is() {
     world.works(SAY);
     let (_, got) = world.json(&["graph", SAY]);
     assert_eq!(got["nodes"][0]["standing"], "dev_key", "{got}");
-    let said = world.rye(&["fmt", "--sign"]);
-    assert!(said.stdout.contains("formatted  tool:acme/say"), "{said:?}");
-    assert!(said.stderr.contains("re-sign with `rye sign tool:acme/say`"), "{said:?}");
+    world
+        .rye(&["fmt", "--sign"])
+        .shows("formatted  tool:acme/say")
+        .warns("re-sign with `rye sign tool:acme/say`");
     // Your own key signs only what it had signed.
     world.refused(SAY, "verify.altered", 4);
 }

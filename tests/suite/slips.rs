@@ -177,10 +177,8 @@ fn a_key_and_an_accepted_folder_make_no_project_of_a_folder_without_items() {
         assert!(said.stderr.contains("rye init"), "{said:?}");
     }
     assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
-    let said = world.rye_in(&empty, &["doctor"], b"");
-    assert!(said.stdout.contains("there is no project here"), "{said:?}");
-    let said = world.rye_in(&empty, &["why", "rye/bash"], b"");
-    assert!(said.stdout.contains("no project space here"), "{said:?}");
+    world.rye_in(&empty, &["doctor"], b"").shows("there is no project here");
+    world.rye_in(&empty, &["why", "rye/bash"], b"").shows("no project space here");
 }
 
 #[test]
@@ -189,8 +187,7 @@ fn a_project_of_three_items_has_three_whatever_its_reader_keeps_about_keys() {
     for name in ["a", "b", "c"] {
         world.signed(&format!(".ai/tools/acme/{name}.sh"), MARKER_SH);
     }
-    let said = world.rye(&["verify"]);
-    assert!(said.stdout.contains("verified 3 of 3 items and"), "{said:?}");
+    world.rye(&["verify"]).shows("verified 3 of 3 items and");
     let (status, all) = world.json(&["verify", "--ci"]);
     assert_eq!(status, 0, "{all}");
     let of = |list: &str| -> Vec<String> {

@@ -3,15 +3,13 @@
 use serde_json::json;
 
 use crate::sandbox::levels;
+use crate::world::items::tool_sh;
 use crate::world::{Said, World};
 
 /// A shell tool with lines in its header.
 fn tool(header: &str, script: &str) -> String {
-    format!(
-        "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-         # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n{header}# ///\n\
-         till() {{ while [ ! -e \"$1\" ]; do sleep 0.02; done; }}\n{script}"
-    )
+    let till = "till() { while [ ! -e \"$1\" ]; do sleep 0.02; done; }";
+    tool_sh(header, &format!("{till}\n{script}"))
 }
 
 /// A terminal without colours.

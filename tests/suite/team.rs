@@ -165,9 +165,11 @@ fn after_a_rotation_all_goes_on_and_what_is_left_to_do_is_named() {
     }
     world.works(ITEM);
     world.rye_ok(&["verify", CONFIG]);
-    let said = world.rye(&["trust", "propose"]);
-    assert!(said.status == 0 && said.stdout.contains("you replaced"), "{said:?}");
-    assert!(said.stdout.contains(&format!("trusted/{old}.toml")), "{said:?}");
+    world
+        .rye(&["trust", "propose"])
+        .ok()
+        .shows("you replaced")
+        .shows(&format!("trusted/{old}.toml"));
     // Done as it was said, nothing names the old key any more, and it can go.
     world.rye_ok(&["sign", "--all"]);
     world.rye_ok(&["lock", "--update"]);
@@ -202,8 +204,7 @@ fn what_a_project_proposes_is_no_item_for_any_verb() {
 #[test]
 fn your_key_is_proposed_under_its_name_and_others_accept_it() {
     let world = World::new().with(FILE, MARKER_SH);
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains("propose it with `rye trust propose`"), "{said:?}");
+    world.rye(&["trust", "review"]).shows("propose it with `rye trust propose`");
     let said = world.rye(&["trust", "propose", "--json"]);
     assert_eq!(
         (said.code().as_str(), said.status),
@@ -281,8 +282,7 @@ fn a_machine_without_a_key_verifies_by_the_keys_that_it_is_told() {
     assert_ne!(verify(&["--trust", &key[..16]]).status, 0);
     // A key in the project is the project's word; that is said.
     world.write("keys/ann.pem", pem(&stranger(1)));
-    let said = verify(&["--trust", "keys/ann.pem"]);
-    assert!(said.status == 0 && said.stderr.contains("name the key's fingerprint"), "{said:?}");
+    verify(&["--trust", "keys/ann.pem"]).ok().warns("name the key's fingerprint");
     // What an own key trusts does not count, so every machine says the same.
     trust(&world, &stranger(2), &[]);
     put(&world, &stranger(2), ".ai/tools/acme/other.sh", MARKER_SH);
@@ -486,8 +486,9 @@ fn the_end_of_trust_is_said_and_one_that_is_over_warned_of() {
         said.stdout.contains("until 2099-01-01T00:00:00Z") && said.stderr.is_empty(),
         "{said:?}"
     );
-    let said = world.rye(&["trust", "accept", &key, "--not-after", "2020-01-01T00:00:00Z"]);
-    assert!(said.stderr.contains("that time is over"), "{said:?}");
+    world
+        .rye(&["trust", "accept", &key, "--not-after", "2020-01-01T00:00:00Z"])
+        .warns("that time is over");
 }
 
 #[test]
@@ -530,8 +531,7 @@ fn a_row_of_the_lock_without_an_item_names_the_way_out() {
     let world = World::new().with(FILE, MARKER_SH);
     world.rye_ok(&["lock"]);
     fs::remove_file(world.project().join(FILE)).unwrap();
-    let said = world.rye(&["lock"]);
-    assert!(said.stdout.contains("rye lock --remove tool:acme/mark"), "{said:?}");
+    world.rye(&["lock"]).shows("rye lock --remove tool:acme/mark");
     // Who runs it, and CI, are told as well.
     for args in
         [&["run", "acme/mark"][..], &["verify", "--locked"], &["verify", "--ci", "--locked"]]

@@ -185,8 +185,7 @@ fn what_a_tool_leaves_behind_is_looked_at_without_following_it() {
     let spec = "cases:\n  - {expect: {files: {link: {content: secret}}}}\n";
     world.write(".ai/tools/acme/link.test.yaml", spec);
     assert_eq!(tried(&world), (1, vec![("failed".into(), vec!["files.link".into()])]));
-    let said = world.rye(&["test"]);
-    assert!(said.stdout.contains("files.link cannot be read: space.symlink"), "{said:?}");
+    world.rye(&["test"]).shows("files.link cannot be read: space.symlink");
 }
 
 #[test]
@@ -198,8 +197,7 @@ fn only_verified_bytes_run() {
     let marker = world.outside().join("marker");
     fs::write(&file, ECHO_SH.replace("given=$(cat)", &format!("touch {}", marker.display())))
         .unwrap();
-    let said = world.rye(&["test"]);
-    assert!(said.stdout.contains("it was to succeed, but verify.unsigned"), "{said:?}");
+    world.rye(&["test"]).shows("it was to succeed, but verify.unsigned");
     // The refusal can be what is expected.
     world.write(".ai/tools/acme/echo.test.yaml", "cases:\n  - {expect: {code: verify.unsigned}}\n");
     assert_eq!(tried(&world).0, 0);
@@ -211,8 +209,7 @@ fn what_dev_mode_lets_through_is_said_loudly() {
     let world = world("cases:\n  - {name: a}\n").env("RYE_DEV_MODE", "1");
     assert!(!world.rye(&["test"]).stderr.contains("DEV MODE"));
     world.write(".ai/tools/acme/echo.sh", ECHO_SH);
-    let said = world.rye(&["test"]);
-    assert!(said.status == 0 && said.stderr.contains("[DEV MODE] verify.unsigned"), "{said:?}");
+    world.rye(&["test"]).ok().warns("[DEV MODE] verify.unsigned");
     let (_, got) = world.json(&["test"]);
     assert_eq!(got["cases"][0]["warnings"][0]["code"], "verify.unsigned", "{got}");
 }
@@ -233,8 +230,9 @@ fn a_project_that_is_not_accepted_has_none_of_its_specs_read() {
     // Not even to find out that it is broken.
     fs::write(clone.join(".ai/tools/acme/echo.test.yaml"), "{").unwrap();
     world.rye_in(&clone, &["test"], b"").fails(4, "verify.project_not_accepted");
-    let said = world.rye_env(&clone, &["test"], b"", &[("RYE_DEV_MODE", "1")]);
-    assert_eq!(said.code(), "verify.project_not_accepted", "{said:?}");
+    world
+        .rye_env(&clone, &["test"], b"", &[("RYE_DEV_MODE", "1")])
+        .fails_with("verify.project_not_accepted");
 }
 
 #[test]
@@ -283,8 +281,7 @@ fn a_tool_may_list_its_spec_and_may_ask_that_all_beside_it_is_signed() {
     world.signed(".ai/tools/acme/count.sh", &asking);
     assert_eq!(tried(&world).0, 0, "a spec is nothing that a tool loads");
     world.write(".ai/tools/acme/other.txt", "x");
-    let said = world.rye(&["test"]);
-    assert!(said.stdout.contains("verify.dependency"), "{said:?}");
+    world.rye(&["test"]).shows("verify.dependency");
 }
 
 #[test]
@@ -534,8 +531,7 @@ fn the_end_names_each_item_that_failed_and_each_case_says_what_its_sandbox_lacke
         let spec = "cases:\n  - {name: a}\n  - {name: b}\n";
         world.write(&format!(".ai/tools/acme/{name}.test.yaml"), spec);
     }
-    let said = world.rye(&["test"]);
-    assert_eq!(said.code(), "test.failed", "{said:?}");
+    let said = world.rye(&["test"]).fails_with("test.failed");
     for part in [
         "4 of 4 cases failed: `tool:acme/one`, `tool:acme/two`",
         "rye test tool:acme/one tool:acme/two`",

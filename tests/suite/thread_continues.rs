@@ -13,6 +13,7 @@ use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
 use crate::threads_http::{self, ALL, Checked, Words, as_sent_back, calls, hands_over, says};
+use crate::world::items::tool_sh;
 use crate::world::wait::until;
 use crate::world::{End, World};
 
@@ -306,14 +307,12 @@ fn what_the_first_kept_and_wrote_in_its_workspace_is_there_for_the_one_that_goes
 
 #[test]
 fn killed_before_and_after_each_write_the_newest_goes_on_and_no_call_is_carried_out_twice() {
-    let counts = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-        # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-        # description = \"Counts its calls.\"\n# ///\ntee -a calls\necho >> calls\n";
+    let counts = tool_sh("", "tee -a calls\necho >> calls\n");
     // Where handing over was interrupted, it is done again.
     let mut turns = turns();
     turns.as_array_mut().unwrap().push(hand_over());
     let world = full(&turns, "turns=\"12\"");
-    world.signed(".ai/tools/acme/echo.sh", counts);
+    world.signed(".ai/tools/acme/echo.sh", &counts);
     let counted = || {
         let text = fs::read_to_string(world.project().join("calls")).unwrap_or_default();
         [1, 2, 3].map(|n| text.matches(&json!({"n": n}).to_string()).count())

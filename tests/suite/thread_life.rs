@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, kill, start, state, tool};
-use crate::http::server::Reply;
 use crate::sandbox::not_run;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, hand_over, provider, rows, transcript, world,
 };
 use crate::threads_http::{self, CANARY, Checked};
 use crate::world::World;
+use crate::world::server::Reply;
 use crate::world::wait::{lives, until};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];

@@ -11,13 +11,9 @@ use crate::thread_life::held;
 use crate::threads::{
     ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, transcript, world,
 };
+use crate::world::items::tool_sh;
 use crate::world::wait::{lives, until};
 use crate::world::{End, World};
-
-/// A tool that counts its own calls by what they are given.
-const COUNTS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-    # description = \"Counts its calls.\"\n# ///\ntee -a calls\necho >> calls\n";
 
 /// A thread of three calls, two of them in one turn.
 fn counting() -> World {
@@ -26,7 +22,7 @@ fn counting() -> World {
     let three = call("acme_echo", &json!({"n": 3}));
     let turns = json!([two, three, hand_over(), hand_over(), hand_over()]);
     let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
-    world.signed(".ai/tools/acme/echo.sh", COUNTS);
+    world.signed(".ai/tools/acme/echo.sh", &tool_sh("", "tee -a calls\necho >> calls\n"));
     world
 }
 
@@ -107,9 +103,9 @@ fn staying(slow: &str) -> World {
     let turns = json!([call("acme_slow", &json!({})), call("acme_echo", &json!({})), hand_over()]);
     let both = "<execute><tool>acme.echo</tool><tool>acme.slow</tool></execute>";
     let world = world(&turns, "turns=\"9\"", both);
-    let tool = COUNTS.replace("tee -a calls\necho >> calls\n", "touch slow\nsleep 300\n");
+    let tool = tool_sh("", "touch slow\nsleep 300\n");
     world.signed(".ai/tools/acme/slow.sh", &tool);
-    let tool = COUNTS.replace("tee -a calls\necho >> calls\n", slow);
+    let tool = tool_sh("", slow);
     world.signed(".ai/tools/acme/echo.sh", &tool);
     world
 }

@@ -74,8 +74,7 @@ fn a_limit_is_never_told_as_overspent_where_nothing_was_used() {
         let said = world.rye(&[&FORK[..], &["--limit", limit]].concat());
         assert!(said.status == 4 && said.stderr.contains(words), "{said:?}");
     }
-    let said = world.rye(&[&FORK[..], &["--limit", "turn=2"]].concat());
-    assert!(said.stderr.contains("did you mean `turns`?"), "{said:?}");
+    world.rye(&[&FORK[..], &["--limit", "turn=2"]].concat()).warns("did you mean `turns`?");
 }
 
 #[test]
@@ -135,14 +134,13 @@ fn a_limit_and_a_model_that_cannot_be_are_refused_with_what_can_be_table() {
 fn of_one_thing_it_is_told_as_of_one() {
     let turns = json!([call("acme_echo", &json!({})), hand_over()]);
     let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
-    let said = world.rye(&[&FORK[..], &["--limit", "tokens=1"]].concat());
-    assert!(said.stderr.contains(", and 1 is allowed\n"), "{said:?}");
-    let said = world.rye(&[&FORK[..], &["--limit", "turns=1"]].concat());
-    assert!(said.stderr.contains("stopped at its limit `turns`: the only one is used"), "{said:?}");
+    world.rye(&[&FORK[..], &["--limit", "tokens=1"]].concat()).warns(", and 1 is allowed\n");
+    world
+        .rye(&[&FORK[..], &["--limit", "turns=1"]].concat())
+        .warns("stopped at its limit `turns`: the only one is used");
     let id = rows(&world).pop().unwrap()["thread_id"].as_str().unwrap().to_owned();
     for verb in [&["show"][..], &["tree"], &["export", "--format", "markdown"]] {
-        let said = world.rye(&[&["thread"], verb, &[&*id]].concat());
-        assert!(said.stdout.contains("1 turn, 15 tokens, 0.00002 USD\n"), "{said:?}");
+        world.rye(&[&["thread"], verb, &[&*id]].concat()).shows("1 turn, 15 tokens, 0.00002 USD\n");
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::hooks::hook;
 use crate::sandbox::{levels, not_run};
 use crate::threads::{ONLY_ECHO, call, directive, events, fork, hand_over, provider, rows, world};
+use crate::world::items::tool_sh;
 use crate::world::{End, World, program};
 
 /// The thread may call the tool that starts rye, and one other.
@@ -23,10 +24,7 @@ const TRY_BOTH: &str = "$rye execute tool:acme/echo --json > permitted 2>&1; \
                         $rye execute tool:acme/other --json > other 2>&1; true";
 
 fn tool(world: &World, name: &str, script: &str) {
-    let header = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-                  # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-                  # description = \"Starts rye.\"\n# ///\n";
-    world.signed(&format!(".ai/tools/acme/{name}.sh"), &format!("{header}{script}\n"));
+    world.signed(&format!(".ai/tools/acme/{name}.sh"), &tool_sh("", &format!("{script}\n")));
 }
 
 fn said(world: &World, file: &str) -> Value {

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::async_runs::tool;
-use crate::http::server::{Reply, Server, answer};
 use crate::readme::{blocks, section};
 use crate::threads::{directive, rows};
 use crate::threads_http::{CANARY, STREAMED, Words, calls, hands_over, reply, says};
 use crate::world::World;
+use crate::world::server::{Reply, Server, answer};
 
 const PAGE: &str = ".ai/knowledge/rye/threads.md";
 

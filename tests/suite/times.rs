@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::sandbox::levels;
+use crate::world::items::tool_sh;
 use crate::world::{GREET_MD, World};
 
 /// Each way to write a time, and the time in milliseconds.
@@ -183,12 +184,7 @@ fn the_nearer_links_time_counts_however_it_is_written() {
 
 #[test]
 fn a_test_spec_takes_a_time_with_its_unit_for_all_cases_and_for_one() {
-    let world = World::new().with(
-        ".ai/tools/acme/slow.sh",
-        "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-         # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-         # description = \"x\"\n# ///\nsleep 60\n",
-    );
+    let world = World::new().with(".ai/tools/acme/slow.sh", &tool_sh("", "sleep 60\n"));
     let spec = ".ai/tools/acme/slow.test.yaml";
     for (of_all, own) in [("timeout: 500ms\n", ""), ("timeout: 2m\n", ", timeout: 0.5")] {
         let case = "expect: {code: execute.timeout, error_includes: 'within 500 ms'}";
@@ -217,8 +213,7 @@ fn a_test_spec_takes_a_time_with_its_unit_for_all_cases_and_for_one() {
         }
     }
     world.write(spec, "timeout: 5s\ntimeout_ms: 5\ncases:\n  - {dry_run: true}\n");
-    let said = world.rye(&["test"]);
-    assert!(said.stderr.contains("stands beside `timeout_ms`"), "{said:?}");
+    world.rye(&["test"]).warns("stands beside `timeout_ms`");
 }
 
 #[test]

@@ -15,9 +15,7 @@ fn stops(world: &World, item: &str, code: &str, mend: &str) {
     assert!(got["help"].as_str().is_some_and(|help| help.contains(mend)), "{item}: {got}");
     let ran = world.rye(&["execute", item, "--json"]);
     assert_eq!((ran.code().as_str(), ran.status), (code, status), "{item}: as when it is run");
-    let said = world.rye(&["why", item]);
-    assert!(said.stdout.contains(&format!("error[{code}]")), "{item}: {said:?}");
-    assert!(said.stdout.contains(mend), "{item}: {said:?}");
+    world.rye(&["why", item]).shows(&format!("error[{code}]")).shows(mend);
 }
 
 #[test]

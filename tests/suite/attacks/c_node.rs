@@ -375,7 +375,7 @@ fn c08_a_module_of_the_project_is_refused_though_no_reading_of_the_text_finds_th
     world.write("node_modules/planted/package.json", r#"{"type": "module", "exports": "./i.js"}"#);
     world.write("node_modules/planted/i.js", "console.log('evil');\n");
     world.signed(".ai/tools/acme/asks.mjs", &tool(text, "await load('imp' + \"ort('planted')\")"));
-    let said = world.rye(&["execute", "tool:acme/asks", "--json"]);
-    assert_eq!(said.code(), "execute.tool_failed", "{said:?}");
+    let said =
+        world.rye(&["execute", "tool:acme/asks", "--json"]).fails_with("execute.tool_failed");
     assert!(!said.json()["data"]["stdout"].to_string().contains("evil"), "{said:?}");
 }

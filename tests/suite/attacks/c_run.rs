@@ -222,8 +222,7 @@ fn d02_nothing_of_a_project_that_is_not_accepted_is_interpreted() {
     assert_eq!(got["plan"]["timeout_ms"], 30_000, "{got}");
     // Once it is accepted, its config counts, and must verify.
     world.rye_ok(&["trust", "project"]);
-    let said = world.rye(&["execute", "acme/mine", "--json"]);
-    assert_eq!(said.code(), "verify.untrusted", "{said:?}");
+    world.rye(&["execute", "acme/mine", "--json"]).fails_with("verify.untrusted");
 }
 
 #[test]
@@ -368,8 +367,9 @@ fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
         &tool("config: {command: sh, args: [/proc/self/cwd/evil.sh]}"),
     );
     fs::create_dir_all(world.project().join("sub")).unwrap();
-    let said = world.rye_in(&world.project().join("sub"), &["execute", "tool:acme/run"], b"");
-    assert_eq!(said.code(), "plan.unverified_program", "{said:?}");
+    world
+        .rye_in(&world.project().join("sub"), &["execute", "tool:acme/run"], b"")
+        .fails_with("plan.unverified_program");
 }
 
 #[test]
@@ -543,6 +543,5 @@ fn c09_a_script_that_asks_env_for_its_interpreter_gets_one_that_may_be_used() {
     let json = said.json();
     let told = json["data"]["stdout"].as_str().unwrap_or_default();
     assert!(told.starts_with("machine ") && told.ends_with("/tool/bin/prog more\n"), "{json}");
-    let said = run(&format!("{project}/venv/bin:/usr/bin:/bin"));
-    assert_eq!(said.code(), "plan.program_not_found", "{said:?}");
+    run(&format!("{project}/venv/bin:/usr/bin:/bin")).fails_with("plan.program_not_found");
 }

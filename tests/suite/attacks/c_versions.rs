@@ -108,9 +108,10 @@ fn c09_a_version_file_without_permission_is_said() {
     lang.world.write(".python-version", "1.0");
     let env = [("PATH", lang.path.as_str())];
     let args = ["execute", "tool:lang", "--dry-run"];
-    let said = lang.world.rye_env(&lang.world.project(), &args, b"", &env);
-    assert!(said.stdout.contains("passed over"), "{said:?}");
-    assert!(said.stdout.contains("rye trust allow-interpreter"), "{said:?}");
+    lang.world
+        .rye_env(&lang.world.project(), &args, b"", &env)
+        .shows("passed over")
+        .shows("rye trust allow-interpreter");
     assert!(passed_over(&lang.world, "tool:lang").is_empty(), "without a shim nobody asks for it");
 }
 

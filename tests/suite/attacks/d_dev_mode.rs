@@ -468,8 +468,7 @@ fn what_dev_mode_let_through_never_becomes_the_version_that_changes_are_shown_ag
     let signed = world.read(FILE);
     world.write(FILE, [&signed[..], b"# planted\n"].concat());
     warned(&world, ITEM, &["verify.altered"], "altered");
-    let said = world.rye(&["diff", ITEM]);
-    assert!(said.stdout.contains("+# planted"), "{said:?}");
+    world.rye(&["diff", ITEM]).shows("+# planted");
 }
 
 #[test]

@@ -3,15 +3,12 @@
 use serde_json::json;
 
 use crate::world::World;
+use crate::world::items::tool_sh;
 
 const CANARY: &str = "canary-5f1d-value";
 
 fn tool(asks: &str, script: &str) -> String {
-    format!(
-        "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n\
-         # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n\
-         # {asks} = [\"ACME_VALUE\"]\n# ///\n{script}\n"
-    )
+    tool_sh(&format!("{asks} = [\"ACME_VALUE\"]"), &format!("{script}\n"))
 }
 
 #[test]
@@ -31,15 +28,17 @@ fn f08_what_an_item_named_of_the_host_stands_in_no_half_of_an_error() {
             r#"printf '{"said": "%s"}' "$ACME_VALUE"; exit 3"#,
         ] {
             world.signed(".ai/tools/acme/t.sh", &tool(asks, script));
-            let said = world.rye(&["execute", "acme/t", "--json", "--trace"]);
-            assert_eq!(said.code(), "execute.tool_failed", "{said:?}");
+            let said = world
+                .rye(&["execute", "acme/t", "--json", "--trace"])
+                .fails_with("execute.tool_failed");
             assert!(!said.stdout.contains(CANARY), "{asks} {script}: {said:?}");
             assert!(said.stdout.contains("***"), "{asks} {script}: {said:?}");
         }
         let slow = r#"echo "err $ACME_VALUE" >&2; sleep 20"#;
         world.signed(".ai/tools/acme/t.sh", &tool(asks, slow));
-        let said = world.rye(&["execute", "acme/t", "--json", "--timeout", "1"]);
-        assert_eq!(said.code(), "execute.timeout", "{said:?}");
+        let said = world
+            .rye(&["execute", "acme/t", "--json", "--timeout", "1"])
+            .fails_with("execute.timeout");
         assert!(!said.stdout.contains(CANARY) && said.stdout.contains("***"), "{said:?}");
     }
 }

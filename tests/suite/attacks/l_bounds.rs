@@ -199,8 +199,9 @@ fn l05_what_is_wrong_is_listed_up_to_a_bound_in_memory_and_in_the_answer() {
         names.iter().map(|name| (name.clone(), json!("text"))).collect();
     let args = ["execute", "tool:acme/long", "--params", "-", "--json"];
     let given = Value::Object(given).to_string();
-    let said = world.rye_in(&world.project(), &args, given.as_bytes());
-    assert_eq!(said.code(), "plan.invalid_parameters", "{said:?}");
+    let said = world
+        .rye_in(&world.project(), &args, given.as_bytes())
+        .fails_with("plan.invalid_parameters");
     let count = listed(&said.json());
     assert!((2..90).contains(&count), "{count}");
 }

@@ -77,8 +77,7 @@ fn l03_the_clones_copy_of_your_tool_is_not_signed_in_its_place() {
     let (status, said) = world.json(&["sign", "acme/mark", "--space", "project"]);
     assert_eq!((status, &row(&said, MARK)["space"]), (0, &json!("project")), "{said}");
     assert_eq!(fs::read(&mine).unwrap(), bytes);
-    let said = world.rye(&["sign", &format!("{MARK}@user"), "--space", "project"]);
-    assert_eq!(said.code(), "cli.usage", "{said:?}");
+    world.rye(&["sign", &format!("{MARK}@user"), "--space", "project"]).fails_with("cli.usage");
 }
 
 /// A clone that nobody accepted, and the key of whoever looks at it.
@@ -101,8 +100,7 @@ fn l03_a_project_that_is_not_accepted_is_shown_before_it_is_signed_into() {
         &["sign", "--all", "--yes", "--json"],
         &["new", "tool", "acme/mine", "--sign"],
     ] {
-        let said = world.rye(args);
-        assert_eq!(said.code(), "verify.project_not_accepted", "{args:?}: {said:?}");
+        let said = world.rye(args).fails_with("verify.project_not_accepted");
         assert_eq!(said.status, 4, "{args:?}");
         assert!(world.snapshot() == before, "{args:?}: something was written");
     }
@@ -310,8 +308,7 @@ fn what_others_signed_and_was_changed_since_is_named_with_the_command_that_signs
     assert_eq!(row(&got, "tool:acme/one")["why"], "altered", "{got}");
     assert_eq!(row(&got, "tool:acme/three")["why"], "others", "{got}");
     // What was changed is taken, what is good as it is is not.
-    let said = world.rye(&["sign", ".", "--others"]);
-    assert!(said.stdout.contains("2 signed, 0 up to date, 2 passed over"), "{said:?}");
+    world.rye(&["sign", ".", "--others"]).shows("2 signed, 0 up to date, 2 passed over");
     assert!(world.read(".ai/tools/acme/three.sh") == before, "bob's signature is good");
     world.works("tool:acme/two");
 }
@@ -347,8 +344,7 @@ fn l03_what_dev_holds_back_is_not_signed_by_all() {
         }
         dev.signal(rustix::process::Signal::KILL);
     }
-    let said = world.rye(&["sign", "--all"]);
-    assert!(said.stdout.contains("held back by `rye dev`"), "{said:?}");
+    world.rye(&["sign", "--all"]).shows("held back by `rye dev`");
     // By its name it is signed, and then it is yours like any other.
     world.rye_ok(&["sign", fresh]);
     crate::dev::edit(&world, file, "fresh", "later");

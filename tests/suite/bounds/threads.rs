@@ -5,6 +5,7 @@ use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::world::items::tool_sh;
 use crate::world::{Said, World, program};
 
 /// Nobody else's on this machine.
@@ -21,10 +22,7 @@ fn world() -> Option<World> {
     }
     let world = World::new();
     for at in 0..20 {
-        let text = format!(
-            "#!/bin/sh\n# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
-             # description = \"number {at}\"\n# ///\necho 1\n"
-        );
+        let text = tool_sh(&format!("description = \"number {at}\""), "echo 1\n");
         world.signed(&format!(".ai/tools/acme/t{at}.sh"), &text);
     }
     // The one that was built may lie where only root comes.

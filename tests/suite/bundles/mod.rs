@@ -149,13 +149,12 @@ fn a_bundle_is_packed_verified_installed_run_and_removed() {
         let said = pair.user.rye(&["execute", query, "-i", "text=one two three"]);
         assert_eq!((said.status, said.stdout.trim()), (0, "3"), "{query}: {said:?}");
     }
-    let said = pair.user.rye(&["execute", "acme/words/count@system:other", "-i", "text=x"]);
-    assert_eq!(said.code(), "resolve.not_found", "{said:?}");
-    let said = pair.user.rye(&["why", "acme/words/count"]);
-    assert!(
-        said.stdout.contains("system:acme-words .ai/tools/acme/words/count.py  answers"),
-        "{said:?}"
-    );
+    pair.user
+        .rye(&["execute", "acme/words/count@system:other", "-i", "text=x"])
+        .fails_with("resolve.not_found");
+    pair.user
+        .rye(&["why", "acme/words/count"])
+        .shows("system:acme-words .ai/tools/acme/words/count.py  answers");
     let said = pair.user.rye(&["list"]);
     let listed = "\n\nsystem:acme-words\n  tool:acme/words/count\n";
     assert!(said.stdout.ends_with(listed), "{said:?}");
@@ -272,8 +271,7 @@ fn the_scope_of_the_publisher_s_key_and_its_revocation_hold_for_a_bundle() {
     assert_eq!(pair.counts(), (0, String::new()));
     pair.user.rye_ok(&["trust", "revoke", &key, "--yes"]);
     assert_eq!(pair.counts(), (4, "verify.revoked".into()));
-    let said = pair.user.rye(&["bundle", "verify", "acme-words"]);
-    assert_eq!(said.code(), "bundle.untrusted", "{said:?}");
+    pair.user.rye(&["bundle", "verify", "acme-words"]).fails_with("bundle.untrusted");
     pair.user.rye_ok(&["bundle", "remove", "acme-words"]);
 }
 

@@ -301,8 +301,7 @@ fn c06_a_rotation_is_done_or_not_begun() {
                 assert!(would_run(world) && theirs_runs(world));
                 assert_eq!(files(world), before, "reading a key wrote something");
                 assert!(waiting.exists(), "reading a key finished a rotation");
-                let said = world.rye(&["doctor", "--json"]);
-                assert!(said.stdout.contains("cut short"), "{said:?}");
+                world.rye(&["doctor", "--json"]).shows("cut short");
                 assert!(!waiting.exists());
                 assert!(would_run(world) && theirs_runs(world), "and all is as it was");
             }

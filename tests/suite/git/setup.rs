@@ -140,8 +140,9 @@ fn what_another_project_of_the_repository_uses_is_not_taken_out() {
         rows.iter().map(|row| row["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(states(&world.project().join("one")), ["there", "there", "there", "removed"]);
-    let said = world.rye_in(&world.project().join("one"), &["git", "uninstall"], b"");
-    assert!(said.stdout.contains("another project of this repository"), "{said:?}");
+    world
+        .rye_in(&world.project().join("one"), &["git", "uninstall"], b"")
+        .shows("another project of this repository");
     world.write("deep/two/.ai/tools/acme/new.sh", MARKER_SH);
     refused(&world, "git add -A && git commit -qm x", "verify.unsigned");
     well(&world, "git rm -q --cached deep/two/.ai/tools/acme/new.sh");
@@ -163,8 +164,7 @@ fn hooks_that_all_repositories_share_are_not_ours_to_write() {
     everywhere(&shared.display().to_string());
     let (status, said) = world.json(&["git", "install"]);
     assert_eq!((status, &said["code"]), (4, &"git.foreign_file".into()), "{said}");
-    let said = world.rye(&["git", "install"]);
-    assert!(said.stdout.contains("all your repositories"), "{said:?}");
+    world.rye(&["git", "install"]).shows("all your repositories");
     assert!(!shared.exists(), "nothing is written there");
     world.rye_ok(&["git", "uninstall"]);
     // What the person made there themselves stays.

@@ -1,12 +1,11 @@
 //! What comes back, and what is made of it.
 
-use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use super::server::{Reply, Server, answer, ok};
 use super::{ask, signed, signed_with};
 use crate::world::World;
+use crate::world::server::{Reply, Server, answer, closed_port, ok};
 use serde_json::json;
 
 #[test]
@@ -153,7 +152,7 @@ fn a_status_from_400_on_is_a_failure_of_the_tool() {
 #[test]
 fn a_server_that_is_not_there_is_told_by_its_name() {
     let world = World::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = closed_port();
     for (url, word) in [
         (format!("http://127.0.0.1:{port}/x?q=1"), "nobody listens there"),
         ("http://no-such-host.invalid/".into(), "its name leads to no address"),
@@ -218,8 +217,7 @@ fn the_time_of_the_tool_is_the_time_of_the_whole_exchange() {
         assert_eq!(server.seen().len(), 1, "time that is over is not tried again");
     }
     signed(&world, &format!("url: '{}'", silent.url("/")));
-    let said = ask(&world, &["--timeout", "0.3"], &[]);
-    assert_eq!(said.code(), "execute.timeout", "{said:?}");
+    ask(&world, &["--timeout", "0.3"], &[]).fails_with("execute.timeout");
     // Waiting counts too: a try that would come too late is not waited for.
     signed(
         &world,

@@ -7,7 +7,6 @@ mod redirects;
 mod requests;
 mod retries;
 mod secrets;
-pub mod server;
 mod tls;
 
 use crate::world::{Said, World};

@@ -1,8 +1,8 @@
 //! What is refused before the network is touched, and what a dry run shows.
 
-use super::server::{Server, ok};
 use super::{ask, signed, signed_with, tool};
 use crate::world::World;
+use crate::world::server::{Server, ok};
 use serde_json::json;
 
 #[test]
@@ -184,9 +184,10 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
     for hidden in ["canary-5f2c", "Springfield"] {
         assert!(!said.stdout.contains(hidden), "{hidden}: {said:?}");
     }
-    let text = world.rye_env(&world.project(), &["execute", "acme/ask", "--dry-run"], b"", &token);
-    assert!(text.stdout.contains(&format!("would send POST {}", server.url("/find"))), "{text:?}");
-    assert!(text.stdout.contains("authorization: Bearer ${API_TOKEN}"), "{text:?}");
+    world
+        .rye_env(&world.project(), &["execute", "acme/ask", "--dry-run"], b"", &token)
+        .shows(&format!("would send POST {}", server.url("/find")))
+        .shows("authorization: Bearer ${API_TOKEN}");
     assert!(server.seen().is_empty());
     // The limits that a caller shortens.
     let said = ask(&world, &["--dry-run", "--timeout", "0.5"], &token);

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::server::{Server, answer, ok};
 use super::{ask, signed_with};
+use crate::world::server::{Server, answer, closed_port, ok};
 use crate::world::{World, sha256};
 
 #[test]
@@ -80,7 +80,7 @@ fn a_request_that_fails_leaves_a_receipt_too() {
         (&json!("execute.tool_failed"), &json!(404))
     );
     // A server that is not there answers nothing.
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("127.0.0.1:{}", closed_port());
     signed_with(&world, &format!("url: 'http://{nobody}/'\nretry: {{attempts: 1}}"), "");
     let said = ask(&world, &["--receipt", "r.json"], &[]);
     let ran = receipt();

@@ -1,11 +1,11 @@
 //! Where a request may be led, and by whom it is never seen.
 
-use super::server::{Server, answer, ok};
 use super::{ask, events, signed, signed_with};
 use crate::world::World;
+use crate::world::server::{Server, answer, ok};
 use serde_json::json;
 
-fn to(status: u16, location: &str) -> super::server::Reply {
+fn to(status: u16, location: &str) -> crate::world::server::Reply {
     answer(status, &format!("Location: {location}\r\n"), "moved")
 }
 

@@ -1,7 +1,7 @@
 //! What is sent: the signed file decides all of it but the values in the body.
 
-use super::server::{Server, ok};
 use super::{ask, signed, signed_with};
+use crate::world::server::{Server, ok};
 use crate::world::{World, links};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn a_tool_asks_the_server_that_its_signed_file_names() {
 fn every_method_sends_what_it_may() {
     let world = World::new();
     let server = Server::new(|seen, _| match seen.method.as_str() {
-        "HEAD" => super::server::answer(200, "", ""),
+        "HEAD" => crate::world::server::answer(200, "", ""),
         _ => ok("true"),
     });
     for (method, body) in [

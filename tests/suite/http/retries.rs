@@ -1,8 +1,8 @@
 //! Asking again: when, how often, and never what could do something twice.
 
-use super::server::{Reply, Server, answer, ok};
 use super::{ask, events, signed};
 use crate::world::World;
+use crate::world::server::{Reply, Server, answer, ok};
 use serde_json::json;
 
 #[test]

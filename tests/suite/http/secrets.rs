@@ -1,8 +1,8 @@
 //! Secrets: they reach the server, and nothing else.
 
-use super::server::{Reply, Server, answer, ok};
 use super::{ask, signed_with};
 use crate::world::World;
+use crate::world::server::{Reply, Server, answer, closed_port, ok};
 use serde_json::json;
 
 const CANARY: &str = "canary-6d1f0b7e";
@@ -121,7 +121,7 @@ fn f08_a_secret_shows_in_nothing_that_rye_says() {
             _ => Reply::Hold(Vec::new()),
         }
     });
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = closed_port();
     let gone = format!("http://127.0.0.1:{port}/");
     let urls =
         ["/fine", "/json", "/text", "/moved", "/host", "/away", "/garbage", "/says", "/silent"]

@@ -1,8 +1,8 @@
 //! TLS: whom rye believes, and who decides that.
 
-use super::server::{Authority, Server, answer, ok};
 use super::{ask, signed, signed_with};
 use crate::world::World;
+use crate::world::server::{Authority, Server, answer, ok};
 use serde_json::json;
 
 /// The issuer's certificate in a file outside the project.
@@ -77,8 +77,8 @@ fn a_project_does_not_decide_who_is_trusted() {
     let empty = world.outside().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
     for path in [empty, world.outside().join("no-such.pem")] {
-        let said = ask(&world, &[], &[("SSL_CERT_FILE", path.to_str().unwrap())]);
-        assert_eq!(said.code(), "execute.http", "{said:?}");
+        let said = ask(&world, &[], &[("SSL_CERT_FILE", path.to_str().unwrap())])
+            .fails_with("execute.http");
         assert!(said.json()["error"].as_str().unwrap().contains("SSL_CERT_FILE"), "{said:?}");
     }
     assert_eq!(server.seen().len(), 1);
@@ -95,8 +95,7 @@ fn a_redirect_never_leaves_tls() {
         Server::tls(&identity, move |_, _| answer(302, &format!("Location: {there}\r\n"), ""));
     let file = trusted(&world, &authority);
     signed(&world, &format!("url: '{}'", server.tls_url("/")));
-    let said = ask(&world, &[], &[("SSL_CERT_FILE", &file)]);
-    assert_eq!(said.code(), "execute.http", "{said:?}");
+    let said = ask(&world, &[], &[("SSL_CERT_FILE", &file)]).fails_with("execute.http");
     assert!(said.json()["error"].as_str().unwrap().contains("not encrypted"), "{said:?}");
     assert!(plain.seen().is_empty());
 }
@@ -108,7 +107,7 @@ fn the_operators_proxy_is_used_and_nobody_elses() {
     let to = format!("127.0.0.1:{}", origin.port());
     // An address that leads here and is none of this machine alone, which no proxy gets to see.
     let address = format!("0.0.0.0:{}", origin.port());
-    let proxy = Server::new(move |_, _| super::server::Reply::Tunnel(to.clone()));
+    let proxy = Server::new(move |_, _| crate::world::server::Reply::Tunnel(to.clone()));
     let refusing = Server::new(|_, _| answer(403, "", "no"));
     signed(&world, &format!("url: 'http://{address}/x'\nretry: {{attempts: 1}}"));
     let url = proxy.url("").replace("http://", "http://me:canary-proxy@");
@@ -141,7 +140,7 @@ fn what_goes_to_this_machine_goes_by_no_proxy_and_its_secret_stays_here() {
     let world = World::new();
     let origin = Server::new(|_, _| ok("\"here\""));
     let to = format!("127.0.0.1:{}", origin.port());
-    let proxy = Server::new(move |_, _| super::server::Reply::Tunnel(to.clone()));
+    let proxy = Server::new(move |_, _| crate::world::server::Reply::Tunnel(to.clone()));
     let url = proxy.url("");
     let ways = [("HTTP_PROXY", url.as_str()), ("ALL_PROXY", &url), ("API_TOKEN", "canary-token")];
     let config = |host: &str| {

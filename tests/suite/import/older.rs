@@ -135,8 +135,7 @@ fn a_tool_that_reads_an_argument_which_nothing_gives_it_here_is_named() {
     let tool = format!("{MARKER_PY}# usage: --params JSON --project-path DIR\n");
     let tool = format!("# {}\n{tool}", older_line(&key, &tool));
     put(&folder.join(".ai/tools/acme/mark.py"), tool);
-    let said = world.rye(&args);
-    assert!(said.stdout.contains("which nothing gives it here"), "{said:?}");
+    world.rye(&args).shows("which nothing gives it here");
 }
 
 #[test]
@@ -278,9 +277,10 @@ fn a_bundle_of_reserved_ids_is_taken_into_a_folder_with_its_metadata() {
     let page = "# Behavior\n\n```yaml\ntitle: Agent Behavior Rules\ntags: [a, b]\nversion: 1.0.0\n```\n\nBe kind.\n";
     let line = older_line(&key, page);
     put(&folder.join(".ai/knowledge/rye/words/behavior.md"), format!("<!-- {line} -->\n{page}"));
-    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat());
-    assert_eq!(said.code(), "import.nothing", "{said:?}");
-    assert!(said.stderr.contains("give `--category FOLDER`"), "{said:?}");
+    world
+        .rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat())
+        .fails_with("import.nothing")
+        .warns("give `--category FOLDER`");
     let args = ["import", "rye", "../old", "--category", "old", "--yes"];
     world.rye_ok(&[&args[..], &KEY[..]].concat());
     world.works("tool:old/rye/words/mark");

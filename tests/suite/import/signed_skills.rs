@@ -47,8 +47,7 @@ fn import(world: &World, more: &[&str]) -> Said {
 
 /// Refused with the code, with nothing of the skill shown and nothing of it written.
 fn refused(world: &World, more: &[&str], code: &str) -> Said {
-    let said = import(world, more);
-    assert_eq!(said.code(), code, "{said:?}");
+    let said = import(world, more).fails_with(code);
     assert_ne!(said.status, 0);
     let shown = said.stdout.clone() + &said.stderr;
     assert!(!shown.contains("Counting words"), "{said:?}");
@@ -135,12 +134,10 @@ fn a_signed_skill_whose_signer_nobody_named_is_refused_and_tells_whose_key_it_sa
     refused(&world, &["--signer", &vector("p384.pub.pem")], "oms.unknown_signer");
     refused(&world, &["--signer", &vector("p256.root.pem")], "oms.unknown_signer");
     put_signature(&world, "certificate-p384-files-sha256");
-    let said = refused(&world, &[], "oms.unknown_signer");
-    assert!(said.stderr.contains("CN=Acme signer"), "{said:?}");
+    refused(&world, &[], "oms.unknown_signer").warns("CN=Acme signer");
     refused(&world, &["--signer", &vector("p256.root.pem")], "oms.unknown_signer");
     // As one that nobody vouches for, it names nobody.
-    let said = import(&world, &["--unchecked", "--yes"]).ok();
-    assert!(said.stderr.contains("nobody vouches for this"), "{said:?}");
+    import(&world, &["--unchecked", "--yes"]).ok().warns("nobody vouches for this");
     let (_, review) = world.json(&["trust", "review"]);
     assert_eq!(review["items"][0]["signed_before"], serde_json::Value::Null);
     assert!(!world.project().join(".ai/tools/skills/word_count.files/skill.oms.sig").exists());
@@ -236,8 +233,9 @@ fn only_signed_files_are_taken_and_what_is_not_is_told() {
         fs::remove_file(at.join(path)).unwrap();
     }
     fs::write(at.join("empty.txt"), "").unwrap();
-    let said = import(&world, &["--signer", &key, "--category", "parts", "--dry-run"]).ok();
-    assert!(said.stderr.contains("`empty.txt` is not signed"), "{said:?}");
+    import(&world, &["--signer", &key, "--category", "parts", "--dry-run"])
+        .ok()
+        .warns("`empty.txt` is not signed");
 }
 
 #[test]
@@ -270,8 +268,7 @@ fn your_policy_names_signers_and_asks_for_a_signature_of_every_skill() {
     fs::remove_file(skill(&world).join("skill.oms.sig")).unwrap();
     refused(&world, &[], "oms.required");
     for bad in ["  signers: {acme: nothing}\n", "  sign: true\n", "  signers: [acme]\n"] {
-        let said = policy(bad);
-        assert_eq!(said.code(), "sign.invalid", "{said:?}");
+        policy(bad).fails_with("sign.invalid");
     }
 }
 
@@ -395,8 +392,7 @@ fn what_is_handed_out_with_a_signature_for_others_comes_in_by_it() {
     // The key of another certificate, and one that is no key.
     let other = file("other.pem", &own_keys()[0].1);
     for key in [other.as_str(), signer.as_str(), "../word-count/SKILL.md"] {
-        let said = export("../never", key, &chain);
-        assert_eq!(said.code(), "oms.key", "{said:?}");
+        export("../never", key, &chain).fails_with("oms.key");
         assert!(!world.outside().join("never").exists());
     }
 }
@@ -413,8 +409,7 @@ fn a_bundle_is_packed_with_a_signature_for_others_or_not_at_all() {
     };
     let signature = world.project().join("acme-1.0.0.tar.zst.oms.sig");
     fs::write(&signature, "mine\n").unwrap();
-    let said = pack(&["--oms", "key.pem"]);
-    assert_eq!(said.code(), "bundle.exists", "{said:?}");
+    pack(&["--oms", "key.pem"]).fails_with("bundle.exists");
     assert!(!world.project().join("acme-1.0.0.tar.zst").exists(), "one of the two is left");
     assert_eq!(fs::read(&signature).unwrap(), b"mine\n");
     fs::remove_file(&signature).unwrap();
@@ -435,8 +430,7 @@ fn a_signature_by_sigstore_of_nobody_named_and_one_by_an_expired_certificate_are
     let sigstore = root().join("tests/oms/spec/vectors/valid/sigstore.bundle.json");
     let args = ["--signer", &key, "--signature", sigstore.to_str().unwrap()];
     let code = if cfg!(feature = "sigstore") { "oms.unknown_signer" } else { "oms.unsupported" };
-    let said = refused(&world, &args, code);
-    assert!(said.stderr.contains("sigstore"), "{said:?}");
+    refused(&world, &args, code).warns("sigstore");
     import(&world, &["--signer", &key, "--yes"]).ok();
     let export = |to: &str, year: i32| {
         let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -514,8 +508,7 @@ fn who_signed_a_skill_is_told_of_items_with_a_good_signature_alone_and_as_the_wo
     world.write(path, spoof().replace(SAID, "It came signed."));
     assert!(!world.rye(&["sign", item]).stderr.contains("came signed by"), "untouched");
     world.write(path, spoof());
-    let said = world.rye(&["sign", item]);
-    assert!(said.stderr.contains(warned), "{said:?}");
+    world.rye(&["sign", item]).warns(warned);
     world.signed(path, &spoof());
     let by = Some("key 12".to_owned());
     assert_eq!(told(), ([by.clone(), by], 2));

@@ -44,29 +44,24 @@ fn a_signature_by_sigstore_counts_by_identity_issuer_and_a_given_root_and_by_not
     let who = ["--signer-identity", IDENTITY, "--signer-issuer", ISSUER];
     let with_root = [&who[..], &["--trusted-root", &trusted]].concat();
     assert_counts(&import(&world, &with_root));
-    let said = import(&world, &who);
-    assert_eq!(said.code(), "oms.root", "{said:?}");
-    assert!(said.stderr.contains("name a newer trusted root"), "{said:?}");
+    import(&world, &who).fails_with("oms.root").warns("name a newer trusted root");
     let staging = vector("trusted_root.staging.json");
-    let said = import(&world, &[&who[..], &["--trusted-root", &staging]].concat());
-    assert_eq!(said.code(), "oms.root", "{said:?}");
-    let said = import(&world, &[&who[..], &["--trusted-root", &vector("v1.1.0.sig")]].concat());
-    assert_eq!(said.code(), "oms.root", "{said:?}");
+    import(&world, &[&who[..], &["--trusted-root", &staging]].concat()).fails_with("oms.root");
+    import(&world, &[&who[..], &["--trusted-root", &vector("v1.1.0.sig")]].concat())
+        .fails_with("oms.root");
     for (identity, issuer) in [("eve@us.ibm.com", ISSUER), (IDENTITY, "https://acme.example")] {
         let args = ["--signer-identity", identity, "--signer-issuer", issuer];
-        let said = import(&world, &[&args[..], &["--trusted-root", &trusted]].concat());
-        assert_eq!(said.code(), "oms.unknown_signer", "{said:?}");
+        let said = import(&world, &[&args[..], &["--trusted-root", &trusted]].concat())
+            .fails_with("oms.unknown_signer");
         assert!(said.stderr.contains(IDENTITY) && said.stderr.contains(ISSUER), "{said:?}");
     }
     // One of the two is nobody, and a root alone names nobody.
     for half in [&who[..2], &who[2..]] {
         assert_eq!(import(&world, half).status, 2);
     }
-    let said = import(&world, &["--trusted-root", &trusted]);
-    assert_eq!(said.code(), "oms.unknown_signer", "{said:?}");
+    import(&world, &["--trusted-root", &trusted]).fails_with("oms.unknown_signer");
     fs::write(world.outside().join("signed/signme-1"), "signme-2").unwrap();
-    let said = import(&world, &with_root);
-    assert_eq!(said.code(), "oms.files", "{said:?}");
+    import(&world, &with_root).fails_with("oms.files");
 }
 
 #[test]
@@ -93,8 +88,7 @@ fn your_policy_names_a_signer_by_identity_and_issuer_and_holds_the_trusted_root(
         format!("  signers: {{ann: {{identity: '*', issuer: '{ISSUER}'}}}}\n"),
         "  trusted_root: none\n".into(),
     ] {
-        let said = policy(&bad);
-        assert_eq!(said.code(), "sign.invalid", "{said:?}");
+        policy(&bad).fails_with("sign.invalid");
     }
 }
 
@@ -134,8 +128,7 @@ mod own_service {
         assert!(said.stdout.contains(who), "{said:?}");
         for item in ["directive:skills/word_count", "tool:skills/word_count"] {
             world.rye_ok(&["verify", item]);
-            let said = world.rye(&["show", item]);
-            assert!(said.stdout.contains("ann@acme.example"), "{said:?}");
+            world.rye(&["show", item]).shows("ann@acme.example");
         }
         let (_, review) = world.json(&["trust", "review"]);
         let rows = review["items"].as_array().unwrap();

@@ -77,9 +77,10 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     world.rye_ok(&["verify", "tool:skills/**", "directive:skills/**", "--ci"]);
     assert_eq!(world.rye(&["sign", "--all", "--check"]).status, 0, "nothing is left to sign");
     // An agent is told where the files come from, and gets just what was signed.
-    let said = world.rye(&["execute", "directive:skills/pdf_forms"]);
-    assert!(said.stdout.contains("rye execute tool:skills/pdf_forms -i file=PATH"), "{said:?}");
-    assert!(said.stdout.contains("# PDF forms\n\nSee [the reference]"), "{said:?}");
+    world
+        .rye(&["execute", "directive:skills/pdf_forms"])
+        .shows("rye execute tool:skills/pdf_forms -i file=PATH")
+        .shows("# PDF forms\n\nSee [the reference]");
     let give = |input: &str| world.json(&["execute", "tool:skills/pdf_forms", "-i", input]);
     let (status, said) = give("file=references/FORMS.md");
     assert_eq!((status, &said["data"]), (0, &json!({"text": "# Forms\n\nAll about forms.\n"})));

@@ -78,8 +78,7 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     for (text, why) in [("short", "fewer than 8"), ("", "empty")] {
         words(&old, text);
         let args = ["keys", "export", "--private", "b.pem", "--passphrase-file", "words"];
-        let said = old.rye(&args);
-        assert_eq!(said.code(), "key.passphrase", "{said:?}");
+        let said = old.rye(&args).fails_with("key.passphrase");
         assert!(said.stderr.contains(why) && !old.project().join("b.pem").exists(), "{said:?}");
     }
 }

@@ -400,8 +400,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     let said = world.rye(&["trust", "add", "--example", &public]);
     assert_eq!(said.status, 0, "{said:?}");
     world.works(ITEM);
-    let doctor = world.rye(&["doctor"]);
-    assert!(doctor.stdout.contains("example key"), "{doctor:?}");
+    world.rye(&["doctor"]).shows("example key");
     world.rye_ok(&["trust", "remove", &fp]);
     refused_and_unchanged(&world, ITEM, "verify.example_key");
 }

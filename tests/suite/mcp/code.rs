@@ -3,16 +3,15 @@
 use serde_json::json;
 
 use super::client::Client;
+use crate::code_waits::reads;
 use crate::tools::shell;
 use crate::world::World;
 use crate::world::wait::{lives, number, until};
 
 fn world() -> World {
-    let world = World::new();
-    let reads = shell("cat\n").replacen("# version", "# effects = \"read\"\n# version", 1);
-    world.signed(".ai/tools/acme/echo.sh", &reads);
-    world.signed(".ai/tools/acme/writes.sh", &shell("touch ran; echo '{}'\n"));
-    world
+    World::new()
+        .with(".ai/tools/acme/echo.sh", &reads("cat\n"))
+        .with(".ai/tools/acme/writes.sh", &shell("touch ran; echo '{}'\n"))
 }
 
 #[test]

@@ -66,8 +66,7 @@ fn a_server_of_several_files_starts_from_its_copies_or_says_what_is_missing() {
     assert!(alone.stderr.contains("name what else it loads with `--file`"), "{alone:?}");
     assert!(!world.project().join(".ai/tools/shop").exists());
     world.write("noisy.py", "print('no JSON', flush=True)\ninput()\n");
-    let noisy = import(&world, &["python3", "noisy.py"]);
-    assert_eq!(noisy.code(), "mcp.bad_answer", "{noisy:?}");
+    let noisy = import(&world, &["python3", "noisy.py"]).fails_with("mcp.bad_answer");
     assert!(!noisy.json()["help"].as_str().unwrap().contains("--file"), "{noisy:?}");
     let with = ["--yes", "--file", "shop", "--file", "./server.py"];
     import(&world, &[&with[..], &command[..]].concat()).ok();
@@ -77,8 +76,7 @@ fn a_server_of_several_files_starts_from_its_copies_or_says_what_is_missing() {
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
     assert_eq!(said.json()["data"]["total"], json!(3), "{said:?}");
     fs::write(beside.join("shop/words.py"), "PRICE = 2\n").unwrap();
-    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
-    assert_eq!(said.code(), "verify.dependency", "{said:?}");
+    call(&world, "add", &json!({"a": 1, "b": 2})).fails_with("verify.dependency");
     for (file, want) in [("none.py", "there is no `none.py` here"), ("../home", "`../home`")] {
         let said = import(&world, &["--file", file, "python3", "server.py"]);
         assert_eq!(said.status, 7, "{said:?}");

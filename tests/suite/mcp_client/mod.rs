@@ -143,8 +143,7 @@ fn the_tools_of_a_server_become_items_that_pin_every_field_and_run() {
     let said = world.rye(&["execute", "shop/say", "-i", "x=a", "--json"]);
     let content = json!({"content": [{"type": "text", "text": "{\"x\": \"a\"}"}]});
     assert_eq!((said.status, &said.json()["data"]), (0, &content), "{said:?}");
-    let said = call(&world, "add", &json!({"a": 1.3, "b": 2}));
-    assert_eq!(said.code(), "plan.invalid_parameters", "{said:?}");
+    call(&world, "add", &json!({"a": 1.3, "b": 2})).fails_with("plan.invalid_parameters");
 }
 
 #[test]
@@ -208,8 +207,7 @@ fn a_list_that_changes_while_it_is_read_is_read_again_before_a_call() {
 #[test]
 fn what_the_server_does_too_late_is_cancelled_and_ended() {
     let world = imported();
-    let said = world.rye(&["execute", "shop/slow", "--timeout", "2", "--json"]);
-    assert_eq!(said.code(), "execute.timeout", "{said:?}");
+    world.rye(&["execute", "shop/slow", "--timeout", "2", "--json"]).fails_with("execute.timeout");
     let asked = fs::read_to_string(world.project().join("asked")).unwrap();
     let pid = asked.split(' ').next().unwrap();
     assert!(asked.contains("tools/call") && asked.contains("notifications/cancelled"), "{asked}");
@@ -227,8 +225,9 @@ fn what_a_server_called_is_told_also_when_it_is_given_up_behind_the_call() {
     let project = world.project().display().to_string();
     let more = ["--yes", "--force", "--net", "other.example.net", "--write", &project];
     import(&world, &[&more[..], &["python3", "server.py"]].concat()).ok();
-    let said = world.rye(&["execute", "shop/slow", "--timeout", "8", "--json", "--trace"]);
-    assert_eq!(said.code(), "execute.timeout", "{said:?}");
+    let said = world
+        .rye(&["execute", "shop/slow", "--timeout", "8", "--json", "--trace"])
+        .fails_with("execute.timeout");
     let said = said.json();
     let row = &said["data"]["traffic"]["refused"][0];
     assert_eq!((&row["what"], &row["count"]), (&json!("api.example.org:443"), &json!(1)), "{said}");
@@ -312,8 +311,7 @@ fn a_server_behind_a_url_is_imported_called_and_held_to_what_it_said() {
     call(&world, "add", &json!({"a": 1, "b": 2})).fails(4, "mcp.tool_changed");
     put(&world, &offer());
     world.write("redirect", "");
-    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
-    assert_eq!(said.code(), "mcp.server_failed", "{said:?}");
+    let said = call(&world, "add", &json!({"a": 1, "b": 2})).fails_with("mcp.server_failed");
     assert!(said.json()["error"].as_str().unwrap().contains("not followed"), "{said:?}");
 }
 
@@ -340,8 +338,7 @@ fn i01_a_command_without_a_version_is_shown_as_external_and_a_url_without_tls_is
     let text = "version: 1.0.0\ntool_type: tool\nexecutor_id: rye/core/runtimes/mcp/tool\n\
                 category: acme\ndescription: x\nconfig:\n  url: http://shop.example/mcp\n  mcp: {tool: t}\n";
     world.signed(".ai/tools/acme/open.yaml", text);
-    let said = world.rye(&["execute", "acme/open", "--json"]);
-    assert_eq!(said.code(), "plan.bad_config", "{said:?}");
+    world.rye(&["execute", "acme/open", "--json"]).fails_with("plan.bad_config");
 }
 
 #[test]
@@ -528,10 +525,8 @@ fn e07_hidden_text_in_what_a_server_says_of_a_tool_is_not_imported() {
 fn nothing_is_signed_before_a_person_said_yes() {
     let world = world();
     import(&world, &["python3", "server.py"]).ok();
-    let said = call(&world, "say", &json!({}));
-    assert_eq!(said.code(), "verify.unsigned", "{said:?}");
-    let said = import(&world, &["--yes", "python3", "server.py"]);
-    assert_eq!(said.code(), "import.exists", "{said:?}");
+    call(&world, "say", &json!({})).fails_with("verify.unsigned");
+    import(&world, &["--yes", "python3", "server.py"]).fails_with("import.exists");
     import(&world, &["--yes", "--force", "python3", "server.py"]).ok();
     assert_eq!(call(&world, "say", &json!({})).status, 0);
 }
@@ -539,9 +534,7 @@ fn nothing_is_signed_before_a_person_said_yes() {
 #[test]
 fn a_tool_runs_in_the_sandbox_that_its_item_declares() {
     let world = imported().held();
-    let said = call(&world, "add", &json!({"a": 1, "b": 2}));
-    // It may not write the list of what it was asked, which is in the project.
-    assert_eq!(said.code(), "mcp.server_failed", "{said:?}");
+    call(&world, "add", &json!({"a": 1, "b": 2})).fails_with("mcp.server_failed");
     import(
         &world,
         &[

@@ -177,8 +177,7 @@ fn a_value_of_another_client_s_file_stands_in_no_item_until_somebody_says_so() {
     let said = import_config(&world, &["--yes", "--secret", "PLACE"]);
     assert_eq!(said.status, 0, "its value is used for the import alone: {said:?}");
     assert!(!said.stdout.contains("xyzzy"), "{said:?}");
-    let said = world.rye(&["execute", "imported/one/env", "--json"]);
-    assert_eq!(said.code(), "plan.missing_secret", "{said:?}");
+    world.rye(&["execute", "imported/one/env", "--json"]).fails_with("plan.missing_secret");
 }
 
 #[test]

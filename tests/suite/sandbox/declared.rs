@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{BWRAP, LANDLOCK, doer, does, levels, works};
 use crate::world::World;
+use crate::world::items::tool_py;
 
 #[test]
 fn without_a_word_a_tool_reads_the_project_and_writes_a_private_folder_that_goes_with_the_run() {
@@ -192,12 +193,7 @@ fn a_wrong_word_in_the_block_is_a_fault_when_the_item_is_signed() {
         ("[sandbox.limits]\nfiles = 0", "`/sandbox/limits/files`"),
         ("[sandbox.limits]\nmemory = 1", "not known here"),
     ] {
-        let lines: String = block.lines().map(|line| format!("# {line}\n")).collect();
-        let text = format!(
-            "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/python/script\"\n\
-             # description = \"x\"\n{lines}# ///\nprint(1)\n"
-        );
-        world.write(".ai/tools/wrong.py", text);
+        world.write(".ai/tools/wrong.py", tool_py(block, "print(1)\n"));
         let said = world.rye(&["sign", "wrong"]);
         assert_eq!(said.code(), "parse.metadata", "{block}: {said:?}");
         assert!(said.stderr.contains(says), "{block}: {}", said.stderr);

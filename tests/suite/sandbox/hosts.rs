@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::network::{ONE, OTHER, in_own_network};
 use super::{BWRAP, LANDLOCK, doer, does, levels, works};
-use crate::http::server::{Authority, Server, answer, ok};
 use crate::world::World;
+use crate::world::server::{Authority, Server, answer, ok};
 
 /// The certificates that a tool believes, in its project.
 const TRUSTS: &str = "env_config = {env = {SSL_CERT_FILE = \"{project_path}/ca.pem\", \
@@ -93,7 +93,7 @@ fn a_listed_host_is_reached_by_its_name_and_what_went_through_is_counted() {
 /// Files that a server hands out by their paths.
 fn files(
     files: Vec<(String, Vec<u8>)>,
-) -> impl Fn(&crate::http::server::Seen, usize) -> crate::http::server::Reply + Send + Sync {
+) -> impl Fn(&crate::world::server::Seen, usize) -> crate::world::server::Reply + Send + Sync {
     move |seen, _| {
         let path = seen.target.split('?').next().unwrap_or_default();
         match files.iter().find(|(known, _)| known == path) {
@@ -358,7 +358,7 @@ fn nothing_of_the_way_out_is_left_behind_a_tool_that_is_killed() {
             names.is("api.example.org", &[ONE]);
             let (world, _) = world();
             let server = Server::at(&format!("{ONE}:80"), None, |_, _| {
-                crate::http::server::Reply::Hold(Vec::new())
+                crate::world::server::Reply::Hold(Vec::new())
             });
             doer(&world, "caller", &hosts(&["api.example.org"]));
             let code = "import urllib.request as u\nu.urlopen('http://api.example.org/')";

@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::world::items::tool_py;
 use crate::world::{World, program};
 
 pub const BWRAP: &str = "bwrap";
@@ -63,14 +64,9 @@ pub fn levels(test: &str) -> Vec<&'static str> {
 /// minutes on a busy machine, unless `more` sets another `timeout`.
 pub fn doer(world: &World, name: &str, more: &str) {
     let time = if more.contains("timeout") { "" } else { "\n[config]\ntimeout = \"5m\"" };
-    let more: String = more.lines().chain(time.lines()).map(|line| format!("# {line}\n")).collect();
-    let text = format!(
-        "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/python/script\"\n\
-         # description = \"does it\"\n{more}# ///\nimport json, sys\n\
-         said = json.load(sys.stdin)\nimport os, socket, subprocess, ctypes\n\
-         exec(said['code'], {{**globals(), **said}})\n"
-    );
-    world.signed(&format!(".ai/tools/{name}.py"), &text);
+    let program = "import json, sys\nsaid = json.load(sys.stdin)\n\
+                   import os, socket, subprocess, ctypes\nexec(said['code'], {**globals(), **said})\n";
+    world.signed(&format!(".ai/tools/{name}.py"), &tool_py(&format!("{more}{time}"), program));
 }
 
 /// What the code printed, and how the run ended.

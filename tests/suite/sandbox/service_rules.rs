@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::{BWRAP, doer, does, levels, works};
-use crate::http::server::{Server, ok};
 use crate::world::World;
+use crate::world::items::{tool_by, tool_py};
+use crate::world::server::{Server, ok};
 
 fn service(name: &str, server: &Server, secret: &str, env: &str) -> String {
     format!(
@@ -50,11 +51,7 @@ fn chained(world: &World, of_runtime: &str, of_tool: &str) {
     let runtime = std::fs::read_to_string(shipped).expect("a shipped runtime");
     let runtime: String = runtime.lines().skip(1).map(|line| format!("{line}\n")).collect();
     world.signed(".ai/tools/acme/rt.yaml", &format!("{runtime}{of_runtime}"));
-    let more: String = of_tool.lines().map(|line| format!("# {line}\n")).collect();
-    world.signed(
-        ".ai/tools/chained.sh",
-        &format!("# /// rye\n# version = \"1.0.0\"\n# executor_id = \"acme/rt\"\n# description = \"x\"\n{more}# ///\necho 1\n"),
-    );
+    world.signed(".ai/tools/chained.sh", &tool_by("acme/rt", of_tool, "echo 1\n"));
 }
 
 #[test]
@@ -107,14 +104,8 @@ fn a_service_takes_no_variable_that_steers_a_program() {
         "RYE_PIN",
         "NODE_OPTIONS",
     ] {
-        let text = format!(
-            "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/python/script\"\n# description = \"x\"\n{}# ///\n",
-            service("acme", &server, "ACME_TOKEN", name)
-                .lines()
-                .map(|line| format!("# {line}\n"))
-                .collect::<String>()
-        );
-        world.write(".ai/tools/steers.py", text);
+        let header = service("acme", &server, "ACME_TOKEN", name);
+        world.write(".ai/tools/steers.py", tool_py(&header, ""));
         let said = world.rye(&["sign", "steers", "--yes", "--json"]);
         assert!(said.stdout.contains("something else to every program"), "{name}: {said:?}");
     }

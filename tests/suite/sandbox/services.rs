@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{BWRAP, doer, works};
-use crate::http::server::{Authority, Seen, Server, answer, ok};
 use crate::world::World;
+use crate::world::server::{Authority, Seen, Server, answer, ok};
 
 /// Never whole in a test, so that only rye and the server have it in one piece.
 const HALVES: [&str; 2] = ["sv-canary-0123456789", "+tail/of~the secret"];
@@ -107,7 +107,7 @@ print(json.dumps({'answers': answers, 'places': search(first, second), 'control'
 ";
 
 /// Sends back what it was told in each way that a server may.
-fn echoing(seen: &Seen, _: usize) -> crate::http::server::Reply {
+fn echoing(seen: &Seen, _: usize) -> crate::world::server::Reply {
     let told = seen.header("x-api-key").unwrap_or_default().to_owned();
     let secret = told.strip_prefix("key ").unwrap_or_default();
     match seen.target.as_str() {

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{BWRAP, LANDLOCK, levels};
 use crate::world::World;
+use crate::world::items::tool_sh;
 
 #[test]
 fn the_shipped_tools_work_at_each_level() {
@@ -52,8 +53,7 @@ fn the_shipped_tools_work_at_each_level() {
 #[test]
 fn a_tool_in_each_language_and_a_server_of_the_exec_protocol_start_at_each_level() {
     let world = World::new_on_disk().held().with(".ai/tools/sh.sh",
-        "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
-         # description = \"x\"\n# ///\ngrep Seccomp: /proc/self/status\n").with(".ai/tools/js.js",
+        &tool_sh("", "grep Seccomp: /proc/self/status\n")).with(".ai/tools/js.js",
         "// /// rye\n// version = \"1.0.0\"\n// executor_id = \"rye/core/runtimes/node/node\"\n\
          // description = \"x\"\n// ///\nconsole.log(require('fs').readFileSync('/proc/self/status', 'utf8')\
          .match(/Seccomp:.*/)[0]);\n");

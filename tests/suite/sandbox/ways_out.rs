@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::doer;
 use super::hosts::{hosts, printed, world};
 use super::network::{METADATA, ONE, OTHER, PRIVATE, PUBLIC_6, in_own_network};
-use crate::http::server::{Server, answer, ok};
+use crate::world::server::{Server, answer, ok};
 
 /// What a canary saw: everything that came to a place where nothing may come.
 struct Canary {

@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 
 use super::network::{METADATA, ONE, OTHER, PRIVATE, in_own_network};
 use super::{LANDLOCK, levels};
-use crate::http::server::{Authority, Reply, Seen, Server, answer};
 use crate::keys::others::{put, put_home, stranger, trust};
 use crate::mcp::client::Client;
+use crate::world::items::tool_sh;
+use crate::world::server::{Authority, Reply, Seen, Server, answer};
 use crate::world::wait::PATIENCE;
 use crate::world::{End, World};
 
@@ -479,8 +480,7 @@ fn who_lists_hosts_is_the_person_and_a_project_only_takes_hosts_away() {
     // A tool of the project may ask for such a list as well, and gets no more by it.
     world.signed(
         ".ai/tools/acme/asks.sh",
-        "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
-         # description = \"x\"\n# sandbox.net.hosts_from = \"config:web/hosts\"\n# ///\necho $HTTPS_PROXY\n",
+        &tool_sh("sandbox.net.hosts_from = \"config:web/hosts\"", "echo $HTTPS_PROXY\n"),
     );
     let (status, said) = world.json(&["execute", "tool:acme/asks"]);
     assert_eq!(

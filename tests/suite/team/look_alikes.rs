@@ -28,8 +28,7 @@ fn an_item_that_another_key_signed_since_it_was_accepted_is_marked() {
     let changed = |world: &World| {
         let (_, got) = world.json(&["trust", "review"]);
         assert_eq!(signer_before(&got), json!(ann), "{got}");
-        let said = world.rye(&["trust", "review"]);
-        assert!(said.stdout.contains("signer changed: it was "), "{said:?}");
+        world.rye(&["trust", "review"]).shows("signer changed: it was ");
     };
     changed(&world);
     // What you stop to believe is remembered all the same.
@@ -66,8 +65,7 @@ fn a_proposed_key_with_the_name_of_a_trusted_one_is_marked() {
         assert!(said.stdout.contains(&told), "{said:?}");
         assert_eq!(said.stdout.contains("imitates Latin letters"), imitates, "{said:?}");
         // Whoever accepts it is told once more.
-        let said = world.rye(&["trust", "accept", &fingerprint(&other)]);
-        assert!(said.stderr.contains(&told), "{said:?}");
+        world.rye(&["trust", "accept", &fingerprint(&other)]).warns(&told);
         world.rye_ok(&["trust", "remove", &fingerprint(&other)]);
     }
 }
@@ -80,8 +78,7 @@ fn no_key_is_called_as_rye_calls_you_in_letters_of_any_kind() {
         let said = world.rye(&["trust", "accept", &fingerprint(&stranger(1))]);
         assert_eq!(said.code(), "trust.malformed", "{name}: {said:?}");
     }
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains("You there"), "{said:?}");
+    world.rye(&["trust", "review"]).shows("You there");
 }
 
 #[test]

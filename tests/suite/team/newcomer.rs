@@ -28,8 +28,9 @@ fn who_proposes_or_accepts_a_key_that_ci_does_not_name_is_told_the_file_and_the_
     // The owner of the key is told as well.
     let script = String::from_utf8(world.read("ci/rye.sh")).unwrap();
     world.write("ci/rye.sh", script.replace(&own, &new));
-    let said = world.rye(&["trust", "propose", "--owner", "me"]);
-    assert!(said.stdout.contains(&format!("not this one: add {own} behind")), "{said:?}");
+    world
+        .rye(&["trust", "propose", "--owner", "me"])
+        .shows(&format!("not this one: add {own} behind"));
     // A workflow of one's own that names no key has no place for it.
     world.write("ci/rye.sh", "#!/bin/sh\nrye verify --ci\n");
     let said = world.rye(&["trust", "propose", "--owner", "me"]);
@@ -86,15 +87,11 @@ fn what_is_advised_in_a_clone_leads_to_an_item_that_runs_even_if_nobody_proposes
     assert!(!said.stdout.contains("rye trust accept"), "nobody proposes the key: {said:?}");
     let told = "items here are signed by keys that you do not trust yet";
     let help = "see them, and how to let each key in, with `rye trust review`";
-    let said = world.rye(&["doctor"]);
-    assert!(said.status == 0 && said.stdout.contains(told), "{said:?}");
-    assert!(said.stdout.contains(help), "{said:?}");
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains("is proposed by nobody here. Ask whoever signed"), "{said:?}");
+    world.rye(&["doctor"]).ok().shows(told).shows(help);
+    world.rye(&["trust", "review"]).shows("is proposed by nobody here. Ask whoever signed");
     // What the review advises is done.
     world.write(&proposal, document);
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains(&format!("`rye trust accept {key}`")), "{said:?}");
+    world.rye(&["trust", "review"]).shows(&format!("`rye trust accept {key}`"));
     world.rye_ok(&["trust", "accept", &key]);
     world.rye_ok(&["run", ITEM]);
     let said = world.rye(&["doctor"]);

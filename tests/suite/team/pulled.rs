@@ -42,8 +42,7 @@ fn review_marks_what_changed_since_it_was_verified_and_diff_shows_all_of_it() {
         assert!(said.stdout.contains(&head), "{words:?}: {said:?}");
         assert!(said.stdout.contains("\n+# edited\n"), "{words:?}: {said:?}");
     }
-    let said = world.rye(&["diff"]);
-    assert!(said.stdout.contains("\nnew  tool:acme/new  "), "{said:?}");
+    world.rye(&["diff"]).shows("\nnew  tool:acme/new  ");
     let (status, got) = world.json(&["diff", "acme/mark", CONFIG]);
     assert_eq!((status, &got["status"]), (0, &json!("success")), "{got}");
     let rows = got["items"].as_array().unwrap();

@@ -48,13 +48,11 @@ fn review_and_each_verb_that_describes_an_item_show_what_it_may_touch() {
     for verb in [&["show", ITEM][..], &["describe", ITEM, "--level", "full"]] {
         let (status, got) = world.json(verb);
         assert_eq!((status, &got["reach"]), (0, &want), "{verb:?}");
-        let said = world.rye(verb);
-        assert!(said.stdout.contains("TOKEN") && said.stdout.contains("any"), "{said:?}");
+        world.rye(verb).shows("TOKEN").shows("any");
     }
     let (status, graph) = world.json(&["graph", ITEM]);
     assert_eq!((status, &graph["nodes"][0]["reach"]), (0, &want), "{graph}");
-    let said = world.rye(&["graph", ITEM]);
-    assert!(said.stdout.contains("secrets TOKEN · net any"), "{said:?}");
+    world.rye(&["graph", ITEM]).shows("secrets TOKEN · net any");
 }
 
 #[test]
@@ -77,9 +75,10 @@ fn what_a_pull_asks_for_beyond_what_was_accepted_is_told_apart() {
     world.write(FILE, format!("{first}\n# {line}\n{rest}"));
     let want = json!(["secrets TOKEN", "net any", "writes {project_path}/build"]);
     assert_eq!(more(&world), want);
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains("asks for more than before: secrets TOKEN"), "{said:?}");
-    assert!(said.stdout.contains("1 of them asks for more"), "{said:?}");
+    world
+        .rye(&["trust", "review"])
+        .shows("asks for more than before: secrets TOKEN")
+        .shows("1 of them asks for more");
     // Accepted anew, it is what there was before the next pull.
     world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     assert_eq!(more(&world), json!([]));
@@ -111,9 +110,10 @@ fn an_item_that_came_after_the_project_was_accepted_asks_for_all_that_it_may_tou
     let words = ["secrets TOKEN", "net any", "writes {project_path}/build"];
     let all = json!([words[0], words[1], words[2], "through rye/core/runtimes/shell/script"]);
     assert_eq!(news(&world), [(json!("tool:acme/evil"), all, json!(true))]);
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains("new since you accepted: secrets TOKEN · net any"), "{said:?}");
-    assert!(said.stdout.contains("1 of them asks for more"), "{said:?}");
+    world
+        .rye(&["trust", "review"])
+        .shows("new since you accepted: secrets TOKEN · net any")
+        .shows("1 of them asks for more");
     // Accepted anew, with either command, it is what was there.
     world.rye_ok(&["trust", "project"]);
     assert_eq!(news(&world), []);

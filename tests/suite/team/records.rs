@@ -68,8 +68,7 @@ fn a_record_of_an_approval_that_somebody_else_wrote_says_nothing_and_decides_not
     // One of an earlier rye, which recorded none.
     fs::remove_file(&file).unwrap();
     assert_eq!(records(&world)["projects"][0]["approval"], Value::Null);
-    let said = world.rye(&["trust", "list", "--records"]);
-    assert!(said.stdout.contains("was not recorded"), "{said:?}");
+    world.rye(&["trust", "list", "--records"]).shows("was not recorded");
     world.works(ITEM);
     // Another folder at the path is another project.
     fs::rename(world.project(), world.outside().join("moved")).unwrap();
@@ -108,6 +107,5 @@ fn bundles_and_mcp_servers_are_recorded_with_whence_they_came_and_when() {
     assert_eq!(row["server"], "uvx mcp-server-time==2026.10.19");
     assert_eq!((&row["items"], &row["space"]), (&json!(2), &json!("project")));
     assert_eq!(row["signers"], json!([fingerprint(&world.own_key())]));
-    let said = world.rye(&["trust", "list", "--records"]);
-    assert!(said.stdout.contains("2 tools in project, signed by"), "{said:?}");
+    world.rye(&["trust", "list", "--records"]).shows("2 tools in project, signed by");
 }

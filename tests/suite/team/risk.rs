@@ -37,20 +37,19 @@ fn the_risk_of_an_item_stands_wherever_a_person_decides_about_it() {
     put(&world, &key, ".ai/knowledge/acme/page.md", "# Page\n");
     let because = "it is given variables of the host and may send them anywhere";
     let want = json!({"tier": "L3", "name": "destructive", "because": because});
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains("  L3 destructive"), "{said:?}");
+    world.rye(&["trust", "review"]).shows("  L3 destructive");
     assert_eq!(reviewed(&world, ITEM)["risk"], want);
     assert_eq!(reviewed(&world, "knowledge:acme/page")["risk"]["tier"], "L0");
     world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     for verb in [&["show", ITEM][..], &["describe", ITEM]] {
         assert_eq!(world.json(verb).1["risk"], want, "{verb:?}");
-        let said = world.rye(verb);
-        assert!(said.stdout.contains("L3 destructive: it is given"), "{verb:?}: {said:?}");
+        world.rye(verb).shows("L3 destructive: it is given");
     }
     let (_, list) = world.json(&["list", "acme", "--long"]);
     assert_eq!(list["items"][0]["risk"], want, "{list}");
-    let said = world.rye_in_columns(80, &["list", "acme", "--long"]);
-    assert!(said.stdout.contains("tool:acme/mark  L3  Leaves a marker"), "{said:?}");
+    world
+        .rye_in_columns(80, &["list", "acme", "--long"])
+        .shows("tool:acme/mark  L3  Leaves a marker");
     assert_eq!(world.json(&["graph", ITEM]).1["nodes"][0]["risk"], want);
     let (_, inventory) = world.json(&["list", "--cyclonedx"]);
     let components = inventory["cyclonedx"]["components"].as_array().unwrap();
@@ -89,9 +88,10 @@ fn a_pull_that_raises_the_tier_is_told_in_review_also_where_only_a_runtime_chang
         let row = reviewed(&world, item);
         assert_eq!((&row["risk"]["tier"], &row["tier_before"]), (&json!("L3"), &json!("L1")));
     }
-    let said = world.rye(&["trust", "review"]);
-    assert!(said.stdout.contains("risk raised from L1 low to L3 destructive: it"), "{said:?}");
-    assert!(said.stdout.contains("the risk of 2 of them is higher than before"), "{said:?}");
+    world
+        .rye(&["trust", "review"])
+        .shows("risk raised from L1 low to L3 destructive: it")
+        .shows("the risk of 2 of them is higher than before");
     // Accepted anew, it is what there was; and less than before is not told.
     world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
     assert_eq!(reviewed(&world, ITEM)["tier_before"], Value::Null);

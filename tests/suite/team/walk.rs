@@ -192,10 +192,8 @@ fn come(world: &World, ann: &Person<'_>, bob: &Person<'_>) -> String {
     assert_ne!(ci(world, 2, ann.walked).status, 0, "the list of CI does not name Bob");
     ann.git(&["pull", "-q", "--rebase", "origin", "main"]);
     ann.refused(&["execute", "tool:acme/theirs"], "verify.untrusted");
-    let said = ann.well(&["trust", "review"]);
-    assert!(said.stdout.contains(&format!("rye trust accept {bob_key}")), "{said:?}");
-    let said = ann.well(&["trust", "accept", &bob_key]);
-    assert!(said.stdout.contains(&format!("add {bob_key} behind each `--trust`")), "{said:?}");
+    ann.well(&["trust", "review"]).shows(&format!("rye trust accept {bob_key}"));
+    ann.well(&["trust", "accept", &bob_key]).shows(&format!("add {bob_key} behind each `--trust`"));
     ann.well(&["execute", "tool:acme/theirs"]);
     fs::remove_file(ann.clone.join("ci/rye.sh")).unwrap();
     ann.well(&["new", "ci"]);
@@ -226,17 +224,15 @@ fn update(ann: &Person<'_>, bob: &Person<'_>, eve: &Person<'_>, bob_key: &str) {
     bob.well(&["lock", "--update"]);
     bob.publish("bob's tool needs a token");
     eve.git(&["pull", "-q", "--rebase", "origin", "main"]);
-    let said = eve.well(&["trust", "review"]);
-    assert!(said.stdout.contains("asks for more than before: secrets TOKEN"), "{said:?}");
-    assert!(said.stdout.contains("  changed since you last verified it"), "{said:?}");
-    let said = eve.well(&["diff"]);
-    assert!(said.stdout.contains("+# secrets = [\"TOKEN\"]"), "{said:?}");
+    eve.well(&["trust", "review"])
+        .shows("asks for more than before: secrets TOKEN")
+        .shows("  changed since you last verified it");
+    eve.well(&["diff"]).shows("+# secrets = [\"TOKEN\"]");
     eve.well(&["lock", "--check"]);
     eve.well(&["trust", "project"]);
     eve.well(&["sign", "."]);
     for verb in ["show", "describe", "graph"] {
-        let said = eve.well(&[verb, "tool:acme/theirs"]);
-        assert!(said.stdout.contains("TOKEN"), "{verb}: {said:?}");
+        eve.well(&[verb, "tool:acme/theirs"]).shows("TOKEN");
     }
     eve.well(&["execute", "tool:acme/mark", "--locked"]);
 }
@@ -266,8 +262,7 @@ fn leave(world: &World, ann: &Person<'_>, bob: &Person<'_>, eve: &Person<'_>, bo
     ann.well(&["trust", "unrevoke", &new_key, "--yes"]);
     ann.well(&["verify", "tool:acme/theirs"]);
     ann.well(&["trust", "revoke", &new_key]);
-    let said = ann.well(&["trust", "review"]);
-    assert!(said.stdout.contains("revoked: "), "{said:?}");
+    ann.well(&["trust", "review"]).shows("revoked: ");
     ann.well(&["sign", "tool:acme/theirs"]);
     ann.well(&["lock", "--update"]);
     fs::remove_file(ann.clone.join(format!(".ai/config/keys/trusted/{new_key}.toml"))).unwrap();

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::threads::{directive, hand_over, provider};
 use crate::world::World;
+use crate::world::items::tool_sh;
 
 /// Several calls of one turn.
 pub fn turn(calls: &[(&str, Value)]) -> Value {
@@ -26,11 +27,7 @@ pub fn turn(calls: &[(&str, Value)]) -> Value {
 
 /// A tool in shell, which says `effects: read` or not.
 pub fn tool(effects: &str, script: &str) -> String {
-    format!(
-        "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-         # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-         # description = \"Does something.\"\n{effects}# ///\n{script}"
-    )
+    tool_sh(effects, script)
 }
 
 /// The directive `acme/go` with these permissions, whose model says these turns and hands over.

@@ -54,9 +54,11 @@ fn a_person_is_shown_what_a_model_wants_signed_and_signs_it_once() {
     assert!(shown.status == 0 && shown.stdout.contains("+echo mine"), "{shown:?}");
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert!(shown["diff"].as_str().unwrap().contains("+echo mine"), "{shown}");
-    let said = world.rye(&["pending", "approve", &id]);
-    assert!(said.status == 0 && said.stdout.contains("+echo mine"), "{said:?}");
-    assert!(said.stdout.contains("signed  tool:acme/mine"), "{said:?}");
+    world
+        .rye(&["pending", "approve", &id])
+        .ok()
+        .shows("+echo mine")
+        .shows("signed  tool:acme/mine");
     world.works("tool:acme/mine");
     assert_eq!(waiting(&world), [Value::Null; 0]);
     world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
@@ -103,7 +105,7 @@ fn what_changed_since_it_was_asked_for_is_not_signed_table() {
 fn one_file_is_asked_about_once_and_what_a_thread_may_not_ask_for_is_not_kept() {
     let world = World::new();
     world.write(".ai/tools/acme/mine.sh", tool("", "echo mine\n"));
-    world.write(".ai/tools/other/theirs.sh", tool("", "echo theirs\n").replace("acme", "other"));
+    world.write(".ai/tools/other/theirs.sh", tool("", "echo theirs\n"));
     let turns: Vec<Value> = [
         "tool:acme/mine",
         "acme/mine",

@@ -6,17 +6,11 @@ use serde_json::{Value, json};
 
 use super::{call, forked, prepared, results};
 use crate::world::World;
-
-fn shell(more: &str, script: &str) -> String {
-    format!(
-        "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
-         # description = \"d\"\n{more}# ///\n{script}"
-    )
-}
+use crate::world::items::tool_sh;
 
 #[test]
 fn what_is_not_understood_is_told_by_its_first_2000_characters_and_near_names_table() {
-    let world = World::new().with(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
+    let world = World::new().with(".ai/tools/acme/echo.sh", &tool_sh("", "cat\n"));
     let text = |n: usize| json!(format!("[{}]", "é".repeat(n - 2)));
     let rows = [
         ("acme_echo", text(1_999), 1_999),
@@ -72,13 +66,13 @@ fn no_result_names_a_place_outside_of_the_workspace_a_value_of_the_environment_o
     std::fs::create_dir(&runtime).unwrap();
     std::fs::set_permissions(&runtime, PermissionsExt::from_mode(0o700)).unwrap();
     let world = world.env("PATH", &path).env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
-    world.signed(".ai/tools/acme/fails.sh", &shell("", "echo no >&2; exit 3\n"));
-    world.signed(".ai/tools/acme/altered.sh", &shell("", "cat\n"));
+    world.signed(".ai/tools/acme/fails.sh", &tool_sh("", "echo no >&2; exit 3\n"));
+    world.signed(".ai/tools/acme/altered.sh", &tool_sh("", "cat\n"));
     let path = world.project().join(".ai/tools/acme/altered.sh");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text + "echo more\n").unwrap();
-    world.write(".ai/tools/acme/unsigned.sh", shell("", "cat\n"));
-    world.signed(".ai/tools/acme/twice.sh", &shell("", "cat\n"));
+    world.write(".ai/tools/acme/unsigned.sh", tool_sh("", "cat\n"));
+    world.signed(".ai/tools/acme/twice.sh", &tool_sh("", "cat\n"));
     world.write(".ai/tools/acme/twice.py", "print(1)\n");
     let odd = "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
         category: acme\ndescription: d\nexec:\n  command: no-such-program\n";
@@ -150,8 +144,8 @@ fn no_result_names_a_place_outside_of_the_workspace_a_value_of_the_environment_o
 fn no_signature_line_is_told_whether_a_tool_of_rye_a_command_or_a_page_shows_it() {
     let world = World::new();
     let files: String = (0..300).map(|n| format!("echo {n} # {}\n", "x".repeat(60))).collect();
-    world.signed(".ai/tools/acme/long.sh", &shell("", &files));
-    world.signed(".ai/tools/acme/show.sh", &shell("", "cat .ai/tools/acme/*.sh\n"));
+    world.signed(".ai/tools/acme/long.sh", &tool_sh("", &files));
+    world.signed(".ai/tools/acme/show.sh", &tool_sh("", "cat .ai/tools/acme/*.sh\n"));
     let text = std::fs::read_to_string(world.project().join(".ai/tools/acme/show.sh")).unwrap();
     assert!(text.contains("rye:signed:v2 item=") && text.contains(" sig="), "{text}");
     // The script of the model is signed, so no line of it may be one.
@@ -189,14 +183,14 @@ fn no_signature_line_is_told_whether_a_tool_of_rye_a_command_or_a_page_shows_it(
 fn a_tool_that_would_be_refused_is_not_offered_and_whoever_started_the_thread_is_told() {
     let world = World::new();
     for name in ["echo", "altered"] {
-        world.signed(&format!(".ai/tools/acme/{name}.sh"), &shell("", "cat\n"));
+        world.signed(&format!(".ai/tools/acme/{name}.sh"), &tool_sh("", "cat\n"));
     }
     prepared(&world, &[call("acme_altered", &json!({}))], "<execute><tool>acme.*</tool></execute>");
     let go = ["execute", "directive:acme/go", "--thread", "fork"];
     let dry = [&go[..], &["--dry-run"]].concat();
     let said = world.rye(&go);
     assert!(said.status == 0 && !said.stderr.contains("offered"), "it works untouched: {said:?}");
-    world.write(".ai/tools/acme/altered.sh", shell("", "cat; cat /etc/passwd\n"));
+    world.write(".ai/tools/acme/altered.sh", tool_sh("", "cat; cat /etc/passwd\n"));
     let said = world.rye_ok(&go);
     let told = "not offered to the model, as they would be refused: `tool:acme/altered`; see \
                 `rye why tool:acme/altered`";
@@ -219,7 +213,7 @@ fn a_tool_that_would_be_refused_is_not_offered_and_whoever_started_the_thread_is
 #[test]
 fn a_tool_that_is_permitted_by_its_name_and_that_no_space_has_is_told_to_whoever_starts_the_thread()
 {
-    let world = World::new().with(".ai/tools/acme/echo.sh", &shell("", "cat\n"));
+    let world = World::new().with(".ai/tools/acme/echo.sh", &tool_sh("", "cat\n"));
     let good = "<execute><tool>acme.echo</tool><tool>acme.no*</tool><tool>rye.code</tool>\
                 <tool>rye.workspace.*</tool></execute>";
     prepared(&world, &[], good);

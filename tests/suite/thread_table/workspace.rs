@@ -6,6 +6,7 @@ use super::{call, directive, forked, prepared, results};
 use crate::hooks::hook;
 use crate::sandbox::levels;
 use crate::world::World;
+use crate::world::items::tool_sh;
 
 const WORKSPACE: &str = "<execute><tool>rye.workspace.*</tool></execute>";
 
@@ -240,9 +241,7 @@ fn long_output_keeps_its_head_and_tail_and_its_whole_is_paged_and_bytes_are_esca
 #[test]
 fn a_blob_is_paged_to_its_end_by_the_thread_that_was_given_it() {
     let world = World::new();
-    let echo = "# /// rye\n# version = \"1.0.0\"\n# executor_id = \"rye/core/runtimes/shell/script\"\n\
-        # description = \"d\"\n# ///\ncat\n";
-    world.signed(".ai/tools/acme/echo.sh", echo);
+    world.signed(".ai/tools/acme/echo.sh", &tool_sh("", "cat\n"));
     let text = "é".repeat(30_000);
     let value = json!({"text": text});
     let digest = crate::world::sha256(value.to_string().as_bytes());
@@ -291,9 +290,7 @@ fn without_a_permission_there_is_no_tool_but_the_one_for_outputs_table() {
     for (permissions, want) in rows {
         assert_eq!(tools(permissions), want, "{permissions}");
     }
-    let shadow = "# /// rye\n# version = \"1.0.0\"\n\
-        # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"d\"\n# ///\ncat\n";
-    world.signed(".ai/tools/run_shell_command.sh", shadow);
+    world.signed(".ai/tools/run_shell_command.sh", &tool_sh("", "cat\n"));
     let both = "<execute><tool>rye.workspace.*</tool><tool>run_shell_command</tool></execute>";
     world.signed(".ai/directives/acme/go.md", &directive(both));
     world.json_fails(

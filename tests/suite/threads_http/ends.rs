@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, body, hands_over, head, world};
 use crate::async_runs::tool;
-use crate::http::server::Reply;
 use crate::threads::{call, directive, hand_over, provider, rows};
 use crate::world::program;
+use crate::world::server::Reply;
 use crate::world::wait::{lives, until};
 
 #[test]

@@ -9,8 +9,8 @@ use super::published::Expected;
 use super::{
     ALL, CANARY, Checked, STREAMED, Words, body, calls, hands_over, head, reply, says, world,
 };
-use crate::http::server::{Authority, Reply, Server, answer};
 use crate::threads::{events, fork, rows, transcript};
+use crate::world::server::{Authority, Reply, Server, answer, closed_port};
 use crate::world::{End, World};
 
 fn failures(world: &World, id: &str) -> Vec<(Value, Value)> {
@@ -118,7 +118,7 @@ fn a_wait_that_takes_too_long_is_not_begun_and_it_is_told_for_how_long_to_wait()
 
 #[test]
 fn where_nobody_listens_it_is_tried_again_and_told() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = closed_port();
     let server = Server::new(|_, _| Reply::Bytes(Vec::new()));
     let world = world(ALL[0], &server, &json!({"base_url": format!("http://127.0.0.1:{port}/v1")}));
     let told = fork(&world, &[]).fails(7, "provider.unreachable");

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{ALL, Checked, Spoken, Words, calls, hands_over, reply, world};
 use crate::faults::tracer::trace_killed;
-use crate::http::server::{Reply, Seen};
 use crate::threads::{directive, events, fork, rows, transcript};
 use crate::world::World;
+use crate::world::server::{Reply, Seen};
 
 const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork", "--json"];
 const ALL_OF_IT: &str =

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 
 use published::Expected;
 
-use crate::http::server::{Identity, Reply, Seen, Server, answer};
-use crate::threads::directive;
+use crate::threads::{ECHO, directive};
 use crate::world::World;
+use crate::world::server::{Identity, Reply, Seen, Server, answer};
 
 /// How a server is spoken with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -352,11 +352,6 @@ pub fn provider(block: &Value) -> String {
          provider: {block}\n"
     )
 }
-
-/// A tool that gives back what it is given, and leaves a trace.
-const ECHO: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-    # description = \"Echoes what it is given.\"\n# ///\necho x >> ran\ncat\n";
 
 /// A world whose provider is at this server.
 pub fn world(spoken: Spoken, server: &Server, more: &Value) -> World {

@@ -7,8 +7,8 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Spoken, Words, calls, hands_over, says, world};
-use crate::http::server::Seen;
 use crate::threads::fork;
+use crate::world::server::Seen;
 
 /// Where a schema lies below `tests/vectors/providers`.
 const PLACES: [&str; 2] = ["published/", ""];

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Checked, STREAMED, Spoken, hands_over, head, reply, world};
-use crate::http::server::Reply;
 use crate::threads::fork;
 use crate::world::World;
+use crate::world::server::Reply;
 
 /// A stream of `tests/vectors/providers/recorded` that calls one tool.
 struct Recorded {

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{ALL, Checked, Words, calls, reply, world};
-use crate::http::server::answer;
 use crate::threads::{events, rows};
 use crate::world::World;
+use crate::world::server::answer;
 
 /// A file that is shipped, as if it were the project's.
 fn shipped(path: &str) -> String {

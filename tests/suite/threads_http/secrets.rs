@@ -6,9 +6,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, as_sent_back, hands_over, reply, says, world};
-use crate::http::server::{Reply, Server, answer};
 use crate::threads::{events, fork};
 use crate::world::World;
+use crate::world::items::tool_sh;
+use crate::world::server::{Reply, Server, answer};
 
 /// The values of a variable that nobody names, and of a secret of a tool.
 const STRAY: &str = "stray-canary-0b6d3e91";
@@ -132,11 +133,10 @@ fn an_error_that_ends_the_thread_holds_no_key() {
 }
 
 /// A tool that says all that it sees, and its secret.
-const TELLS: &str = "# /// rye\n# version = \"1.0.0\"\n# tool_type = \"tool\"\n\
-    # executor_id = \"rye/core/runtimes/shell/script\"\n# category = \"acme\"\n\
-    # description = \"d\"\n# secrets = [\"ACME_TOKEN\"]\n# ///\n\
-    env; echo \"it is $ACME_TOKEN, of ${#ACME_TOKEN} letters\"\n\
-    env >&2; echo \"it is $ACME_TOKEN, of ${#ACME_TOKEN} letters\" >&2\n";
+fn tells() -> String {
+    let env = "env; echo \"it is $ACME_TOKEN, of ${#ACME_TOKEN} letters\"";
+    tool_sh("secrets = [\"ACME_TOKEN\"]", &format!("{env}\n{env} >&2\n"))
+}
 
 /// All that the verbs for threads tell of this one, with the log.
 fn told_of(world: &World, id: &str) -> String {
@@ -191,8 +191,8 @@ fn the_key_a_tools_secret_and_a_variable_that_nobody_names_are_in_no_record_page
         });
         let world = world(spoken, &server.server, &json!({}));
         let world = world.env("ACME_STRAY", STRAY).env("ACME_TOKEN", TOKEN);
-        world.signed(".ai/tools/acme/tells.sh", TELLS);
-        world.signed(".ai/tools/acme/fails.sh", &format!("{TELLS}exit 3\n"));
+        world.signed(".ai/tools/acme/tells.sh", &tells());
+        world.signed(".ai/tools/acme/fails.sh", &format!("{}exit 3\n", tells()));
         let may = "<execute><tool>acme.tells</tool><tool>acme.fails</tool>\
                    <tool>rye.workspace.*</tool></execute>";
         let text = crate::threads::directive("go", "turns=\"9\"", may);

@@ -7,11 +7,11 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{ALL, CANARY, Checked, Words, body, hands_over, head, reply, says, world};
-use crate::http::server::{Reply, answer};
 use crate::thread_guardrails::{configured, judge, scored};
 use crate::thread_tail::watch;
 use crate::threads::{events, fork, transcript};
 use crate::world::End;
+use crate::world::server::{Reply, answer, closed_port};
 
 const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork"];
 
@@ -177,7 +177,7 @@ fn each_failure_of_a_provider_that_is_asked_again_is_told_on_standard_error_at_o
     assert_eq!((said.status, told.len()), (7, 3), "two tries are told, and the end: {said:?}");
     let with_words = |line: &&str| line.contains("words of the provider");
     assert_eq!(told.iter().map(with_words).collect::<Vec<_>>(), [false, false, true]);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = closed_port();
     let url = format!("http://127.0.0.1:{port}");
     let retry = json!({"base_url": url, "retry": {"tries": 3, "first_wait": "1ms"}});
     let world = world(spoken, &server().server, &retry);

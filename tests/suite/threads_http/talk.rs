@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::published::Expected;
 use super::{ALL, Checked, Words, as_sent_back, body, calls, hands_over, head, says, world};
-use crate::http::server::Reply;
 use crate::threads::{events, fork, rows, transcript};
 use crate::world::End;
+use crate::world::server::Reply;
 
 /// The messages behind the system message and the task.
 fn later(request: &Value, is_openai: bool) -> Vec<Value> {
@@ -170,7 +170,8 @@ fn usage_that_nobody_says_counts_as_what_was_held_and_more_than_held_ends_the_th
         let mut answer: Value =
             serde_json::from_str(&super::body(spoken, &hands_over(), 0)).unwrap();
         answer["usage"] = usage;
-        let server = Checked::new(spoken, move |_, _| crate::http::server::ok(&answer.to_string()));
+        let server =
+            Checked::new(spoken, move |_, _| crate::world::server::ok(&answer.to_string()));
         let world = world(spoken, &server.server, &json!({}));
         let (status, told) = fork(&world, &["--limit", "tokens=20000"]);
         server.requests();

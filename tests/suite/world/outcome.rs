@@ -60,6 +60,13 @@ impl Said {
         self
     }
 
+    /// What rye said, where it failed with this code.
+    #[track_caller]
+    pub fn fails_with(self, code: &str) -> Self {
+        assert_eq!(self.code(), code, "{self:?}");
+        self
+    }
+
     /// The text stands on standard output.
     #[track_caller]
     pub fn shows(&self, text: impl AsRef<str>) -> &Self {

@@ -96,10 +96,10 @@ fn whoever_trusts_a_key_reads_that_hooks_and_config_are_not_among_what_it_may_si
     let wish = document(&stranger(2), "acme", "items = [\"tool:**\"]\n");
     let file = world.outside().join("wish.toml");
     fs::write(&file, wish).unwrap();
-    let said = world.rye(&["trust", "add", file.to_str().unwrap()]);
-    assert!(said.stdout.contains("tool:**, but for `rye/**`, hooks and config"), "{said:?}");
-    let said = world.rye(&["trust", "list"]);
-    assert!(said.stdout.contains("tool:**, but for `rye/**`, hooks and config"), "{said:?}");
+    world
+        .rye(&["trust", "add", file.to_str().unwrap()])
+        .shows("tool:**, but for `rye/**`, hooks and config");
+    world.rye(&["trust", "list"]).shows("tool:**, but for `rye/**`, hooks and config");
 }
 
 #[test]

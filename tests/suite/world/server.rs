@@ -30,6 +30,11 @@ impl Seen {
     }
 }
 
+/// A port of this machine at which nothing listens.
+pub fn closed_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+}
+
 /// What is sent back.
 pub enum Reply {
     /// These bytes, then the connection is closed.
