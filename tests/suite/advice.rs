@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::sandbox::levels;
+use crate::world::items::native;
 use crate::world::{MARKER_SH, World};
 
 /// A Python tool with lines in its header.
@@ -24,7 +25,7 @@ fn a_traceback_names_the_files_that_the_author_has() {
     for (runtime, more) in [("function", ""), ("script", "\nexecute(1)\n")] {
         let text = python(runtime, "# files = [\"lib/*.py\"]\n", &format!("{code}{more}"));
         world.write(".ai/tools/stats/summary.py", text);
-        world.rye_ok(&["sign", "tool:stats/summary"]);
+        world.rye(&["sign", "tool:stats/summary"]).ok();
         let said = world.rye(&["run", "stats/summary"]);
         assert_eq!(said.status, 1, "{said:?}");
         let lines = said.stderr.lines().filter(|line| line.trim_start().starts_with("File "));
@@ -63,7 +64,7 @@ fn a_trace_of_node_and_of_bash_names_the_files_that_the_author_has() {
         );
         world.write(&format!(".ai/tools/stats/{file}"), text);
         let item = format!("stats/{}", file.split('.').next().unwrap());
-        world.rye_ok(&["sign", &format!("tool:{item}")]);
+        world.rye(&["sign", &format!("tool:{item}")]).ok();
         let said = world.rye(&["run", &item]);
         let (_, json) = world.json(&["run", &item]);
         let live = world.rye_in_columns(200, &["run", &item]).stdout;
@@ -127,8 +128,7 @@ fn advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried() {
         assert!(said.stderr.contains(want), "{level}: {said:?}");
         world.signed(
             ".ai/tools/acme/touch.yaml",
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {command: mkdir, args: [other]}\n",
+            &native("config: {command: mkdir, args: [other]}\n"),
         );
         let said = world.rye(&["run", "acme/touch", "--sandbox", level]);
         let line = "add `sandbox: {fs: {write: [\"{project_path}/other/\"]}}` to the item";
@@ -190,8 +190,7 @@ fn the_words_of_a_signature_line_in_a_string_are_written_in_two_parts() {
 
 #[test]
 fn advice_on_a_list_keeps_what_the_tool_has_already() {
-    let world = World::new_beside_tmp().held();
-    world.write("notes.txt", "here\n");
+    let world = World::new_beside_tmp().held().with_file("notes.txt", "here\n");
     let outside = world.outside().join("words.txt");
     std::fs::write(&outside, "there\n").unwrap();
     let outside = outside.display();
@@ -287,7 +286,7 @@ fn a_file_of_a_group_that_is_not_mine_can_be_signed() {
 #[test]
 fn doctor_says_that_nothing_can_be_kept_in_a_home_that_cannot_be_written() {
     let world = World::new();
-    world.rye_ok(&["doctor"]);
+    world.rye(&["doctor"]).ok();
     let held = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
     let can = Command::new(held[0]).args([held[1], "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
@@ -338,8 +337,8 @@ fn doctor_names_the_items_that_a_missing_program_keeps_from_running() {
     assert!(state == "bad" && text.contains("tool:rye/file-system/"), "{text}");
     assert_eq!(about("node"), &("note".to_owned(), "node is not on PATH".to_owned()));
     // What nothing needs is worth a note; what something needs is not.
-    world.rye_ok(&["new", "tool", "acme/plain.mjs"]);
-    world.rye_ok(&["sign", "acme/plain"]);
+    world.rye(&["new", "tool", "acme/plain.mjs"]).ok();
+    world.rye(&["sign", "acme/plain"]).ok();
     let (_, rows) = doctor();
     assert!(rows.iter().any(|(state, text)| state == "bad" && text.contains("tool:acme/plain")));
 }
@@ -349,7 +348,7 @@ fn doctor_says_that_colleagues_do_not_find_a_key_that_the_project_does_not_propo
     let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let says = || world.rye(&["doctor"]).stdout.contains("`rye trust propose`");
     assert!(says());
-    world.rye_ok(&["trust", "propose", "--owner", "Ann"]);
+    world.rye(&["trust", "propose", "--owner", "Ann"]).ok();
     assert!(!says());
 }
 
@@ -360,8 +359,8 @@ fn typescript_on_a_node_that_is_too_old_is_told_in_a_line_and_not_in_a_stack() {
         return;
     };
     let world = World::new();
-    world.rye_ok(&["new", "tool", "acme/typed.ts"]);
-    world.rye_ok(&["sign", "acme/typed"]);
+    world.rye(&["new", "tool", "acme/typed.ts"]).ok();
+    world.rye(&["sign", "acme/typed"]).ok();
     let bin = world.outside().join("old");
     std::fs::create_dir_all(&bin).unwrap();
     // A newer Node.js is told to leave the types in; an older one knows no such word.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::async_runs::{id_of, start, state, tool};
 use crate::threads::{ONLY_ECHO, hand_over, rows, transcript, world};
 use crate::world::wait::until;
-use crate::world::{World, program};
+use crate::world::{End, World, program};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 
@@ -81,7 +81,7 @@ fn a_run_whose_item_is_changed_while_it_waits_is_refused_by_its_own_process_and_
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text + "\necho more >> ran\n").unwrap();
         world.write("go", "");
-        world.json_fails(&["thread", "wait", &id], 4, "verify.altered");
+        world.json(&["thread", "wait", &id]).fails(4, "verify.altered");
         assert_eq!(state(&world, &id), "failed");
         assert!(!world.project().join("ran").exists(), "{item}: nothing of it ran");
         assert!(!transcript(&world, &id).exists(), "{item}: no record was begun");

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::sandbox::not_run;
 use crate::thread_record::odd_objects;
 use crate::threads::{call, hand_over};
-use crate::world::World;
 use crate::world::items::tool_sh;
 use crate::world::wait::{lives, until};
+use crate::world::{End, World};
 
 /// A shell tool with this body.
 pub fn tool(body: &str) -> String {
@@ -29,8 +29,7 @@ fn world() -> World {
 }
 
 pub fn start(world: &World, args: &[&str]) -> Value {
-    let told = world.json_ok(&[&["execute"], args, &["--async"]].concat());
-    told
+    world.json(&[&["execute"], args, &["--async"]].concat()).ok()
 }
 
 pub fn id_of(told: &Value) -> String {
@@ -38,7 +37,7 @@ pub fn id_of(told: &Value) -> String {
 }
 
 pub fn state(world: &World, id: &str) -> String {
-    let told = world.json_ok(&["thread", "show", id]);
+    let told = world.json(&["thread", "show", id]).ok();
     told["thread_status"].as_str().unwrap().to_owned()
 }
 
@@ -64,7 +63,7 @@ fn a_tool_runs_on_in_a_session_of_its_own_and_is_waited_for_by_its_id() {
     let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     assert_eq!((fields[2], fields[3]), (&*pid.to_string(), &*pid.to_string()), "{stat}");
     until("it begins", || world.project().join("begun").exists());
-    world.json_fails(&["thread", "wait", &id, "--timeout", "50ms"], 6, "thread.still_runs");
+    world.json(&["thread", "wait", &id, "--timeout", "50ms"]).fails(6, "thread.still_runs");
     world.write("go", "");
     let (status, waited) = world.json(&["thread", "wait", &id]);
     assert_eq!((status, &waited["status"]), (0, &json!("success")), "{waited}");
@@ -87,7 +86,7 @@ fn a_detached_tool_is_given_and_gives_what_one_that_is_waited_for_does_whatever_
         let args = ["execute", "tool:acme/cat", "-i", &input, "--json"];
         // These tests read JSON with the library that has these keys, so the text is looked at.
         let wanted = format!("\"data\":{{\"x\":{object}}}");
-        world.rye_ok(&args).shows(&wanted);
+        world.rye(&args).ok().shows(&wanted);
         let id = id_of(&world.json(&[&args[..4], &["--async"]].concat()).1);
         let waited = world.rye(&["thread", "wait", &id, "--json"]);
         assert!(waited.status == 0 && waited.stdout.contains(&wanted), "{wanted}: {waited:?}");
@@ -102,7 +101,7 @@ fn f08_what_a_detached_tool_gives_is_kept_and_shown_without_its_secrets() {
     let text = tool(body).replace("# ///\nprintf", "# secrets = [\"ACME_KEY\"]\n# ///\nprintf");
     world.signed(".ai/tools/acme/tells.sh", &text);
     assert_eq!(
-        world.json_ok(&["execute", "tool:acme/tells"])["data"],
+        world.json(&["execute", "tool:acme/tells"]).ok()["data"],
         json!({"key": "canary-31c7d0"})
     );
     let id = id_of(&start(&world, &["tool:acme/tells"]));
@@ -137,14 +136,14 @@ fn a_receipt_that_was_not_written_behind_the_report_is_told_and_written_by_whoev
         let told = start(&world, &["tool:acme/loses", "--receipt", "out/r.json"]);
         let id = id_of(&told);
         for _ in 0..2 {
-            let waited = world.json_fails(&["thread", "wait", &id], 6, "receipt.io");
+            let waited = world.json(&["thread", "wait", &id]).fails(6, "receipt.io");
             assert_eq!(waited["metadata"]["receipts"], Value::Null, "{waited}");
         }
         assert_eq!(state(&world, &id), if status == 0 { "completed" } else { "failed" });
         fs::create_dir(&out).unwrap();
         let waited = world.json(&["thread", "wait", &id]);
         assert_eq!((waited.0, &waited.1["code"]), (status, &code), "{}", waited.1);
-        world.rye_ok(&["receipt", "verify", "out/r.json"]);
+        world.rye(&["receipt", "verify", "out/r.json"]).ok();
         // It is written once, and not again behind the back of whoever took it away.
         fs::remove_dir_all(&out).unwrap();
         assert_eq!(world.json(&["thread", "wait", &id]), waited);
@@ -160,13 +159,11 @@ fn what_is_refused_is_refused_at_once_and_leaves_nothing() {
     world.works("tool:acme/slow");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("touch begun", "touch other")).unwrap();
-    world.json_fails(&["execute", "tool:acme/slow", "--async"], 4, "verify.altered");
-    world.json_fails(&["execute", "tool:acme/none", "--async"], 3, "resolve.not_found");
-    world.json_fails(
-        &["execute", "tool:acme/slow", "--async", "--dry-run"],
-        4,
-        "matrix.async_dry_run",
-    );
+    world.json(&["execute", "tool:acme/slow", "--async"]).fails(4, "verify.altered");
+    world.json(&["execute", "tool:acme/none", "--async"]).fails(3, "resolve.not_found");
+    world
+        .json(&["execute", "tool:acme/slow", "--async", "--dry-run"])
+        .fails(4, "matrix.async_dry_run");
     let (_, told) = world.json(&["thread", "list"]);
     assert_eq!(told["threads"], json!([]));
 }
@@ -191,9 +188,9 @@ fn a_detached_run_has_the_environment_of_an_inline_one() {
         };
         lines.map(own).collect::<Vec<_>>()
     };
-    let inline = world.json_ok(&["execute", "tool:acme/env"]);
+    let inline = world.json(&["execute", "tool:acme/env"]).ok();
     let id = id_of(&start(&world, &["tool:acme/env"]));
-    let detached = world.json_ok(&["thread", "wait", &id]);
+    let detached = world.json(&["thread", "wait", &id]).ok();
     assert_eq!(seen(&inline), seen(&detached));
     assert!(seen(&detached).len() > 5, "{detached}");
 }
@@ -219,7 +216,7 @@ fn runs_beyond_the_places_wait_never_more_run_at_once_and_none_is_lost() {
     until("all places are taken", || in_place() == places);
     world.write("go", "");
     for (n, told) in told.iter().enumerate() {
-        assert_eq!(world.json_ok(&["thread", "wait", &id_of(told)])["data"], json!({"n": n}));
+        assert_eq!(world.json(&["thread", "wait", &id_of(told)]).ok()["data"], json!({"n": n}));
     }
     let read = |name: &str| fs::read_to_string(world.project().join(name)).unwrap();
     let counted = read("counted");
@@ -246,7 +243,7 @@ fn what_waits_starts_in_order_and_a_place_of_whoever_is_killed_is_free() {
     until("it begins", || world.project().join("begun").exists());
     // One that waits is cancelled and never starts.
     assert_eq!(
-        world.json_ok(&["thread", "cancel", &id_of(&waiting[1])])["thread_status"],
+        world.json(&["thread", "cancel", &id_of(&waiting[1])]).ok()["thread_status"],
         "cancelled"
     );
     kill(first["pid"].as_u64().unwrap());
@@ -256,12 +253,12 @@ fn what_waits_starts_in_order_and_a_place_of_whoever_is_killed_is_free() {
     world.write("go", "");
     for (at, want) in [(0, 1), (2, 3)] {
         assert_eq!(
-            world.json_ok(&["thread", "wait", &id_of(&waiting[at])])["data"],
+            world.json(&["thread", "wait", &id_of(&waiting[at])]).ok()["data"],
             json!({"n": want})
         );
     }
-    world.json_fails(&["thread", "wait", &id_of(&waiting[1])], 6, "thread.cancelled");
-    world.json_fails(&["thread", "wait", &id_of(&first)], 6, "thread.killed");
+    world.json(&["thread", "wait", &id_of(&waiting[1])]).fails(6, "thread.cancelled");
+    world.json(&["thread", "wait", &id_of(&first)]).fails(6, "thread.killed");
 }
 
 #[test]
@@ -287,7 +284,7 @@ fn the_end_of_a_terminal_and_of_the_caller_ends_none() {
     let id = id_of(&told);
     assert_eq!(state(&world, &id), "running");
     world.write("go", "");
-    assert_eq!(world.json_ok(&["thread", "wait", &id])["data"], json!({"n": 1}));
+    assert_eq!(world.json(&["thread", "wait", &id]).ok()["data"], json!({"n": 1}));
 }
 
 #[test]
@@ -314,7 +311,7 @@ fn a_terminal_that_closes_ends_neither_a_tool_nor_a_thread_that_runs_detached() 
         let id = id_of(&told);
         assert_eq!(state(&world, &id), "running", "{args}");
         world.write("go", "");
-        let told = world.json_ok(&["thread", "wait", &id]);
+        let told = world.json(&["thread", "wait", &id]).ok();
         for (key, value) in want.as_object().unwrap() {
             assert_eq!(&told[key], value, "{args}: {told}");
         }
@@ -347,7 +344,7 @@ fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
         let ticks = fs::read(world.project().join("ticks")).unwrap_or_default().len();
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(fs::read(world.project().join("ticks")).unwrap_or_default().len(), ticks);
-        let told = world.json_fails(&["thread", verb, &id], 4, "thread.not_running");
+        let told = world.json(&["thread", verb, &id]).fails(4, "thread.not_running");
         assert_eq!(told["error"], format!("`{id}` is not running: it was {want}"));
     }
 }
@@ -454,13 +451,13 @@ fn behind_ten_thousand_runs_that_wait_no_other_one_waits_and_nothing_of_it_is_ke
         registry.query_row("SELECT count(*) FROM detached", [], |row| row.get(0)).unwrap()
     };
     assert_eq!(count(), 10_001);
-    world.json_fails(&["execute", "tool:acme/quick", "--async"], 4, "async.full");
+    world.json(&["execute", "tool:acme/quick", "--async"]).fails(4, "async.full");
     assert_eq!(count(), 10_001);
     registry.execute("DELETE FROM detached WHERE id = 'waits-1'", []).unwrap();
     let last = start(&world, &["tool:acme/quick"]);
     assert_eq!(last["state"], "created");
     registry.execute("DELETE FROM detached WHERE id LIKE 'waits-%'", []).unwrap();
-    world.rye_ok(&["thread", "wait", last["thread_id"].as_str().unwrap()]);
+    world.rye(&["thread", "wait", last["thread_id"].as_str().unwrap()]).ok();
 }
 
 #[test]

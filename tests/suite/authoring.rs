@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::world::{GREET_MD, World, python_folder};
+use crate::world::{End, GREET_MD, World, python_folder};
 
 /// The folder of a Node.js that is not on the tests' own path, where one is given.
 fn node_folder() -> Option<String> {
@@ -44,7 +44,7 @@ fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
     ];
     for (lang, ext, want) in rows {
         let id = format!("acme/say_{lang}");
-        world.rye_ok(&["new", "tool", &id, "--lang", lang]);
+        world.rye(&["new", "tool", &id, "--lang", lang]).ok();
         let item = format!("tool:{id}");
         assert!(world.project().join(format!(".ai/tools/{id}.{ext}")).is_file(), "{lang}");
         assert_eq!(world.run(&item), (4, "verify.unsigned".into()), "nothing is signed by itself");
@@ -68,13 +68,13 @@ fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
 #[test]
 fn every_other_template_verifies_once_signed_and_can_be_used() {
     let world = World::new();
-    world.rye_ok(&["new", "directive", "acme/say_hello", "--sign"]);
+    world.rye(&["new", "directive", "acme/say_hello", "--sign"]).ok();
     let got = world.rye(&["execute", "directive:acme/say_hello", "-i", "who=Ada"]);
     assert_eq!((got.status, got.stdout.contains("Say hello to Ada")), (0, true), "{got:?}");
     for (id, lang) in [("acme/words", "markdown"), ("acme/rows", "yaml")] {
         let said = world.rye(&["new", "knowledge", id, "--lang", lang, "--sign"]);
         assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
-        world.json_ok(&["execute", &format!("knowledge:{id}")]);
+        world.json(&["execute", &format!("knowledge:{id}")]).ok();
     }
     // At the top there is no category, and each form says so in a way that can be read.
     for (kind, id, lang) in [
@@ -89,7 +89,7 @@ fn every_other_template_verifies_once_signed_and_can_be_used() {
         let said = world.rye(&["new", kind, id, "--lang", lang, "--sign"]);
         assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{id}: {said:?}");
     }
-    world.rye_ok(&["verify", "--ci"]);
+    world.rye(&["verify", "--ci"]).ok();
 }
 
 #[test]
@@ -98,15 +98,17 @@ fn a_new_item_never_overwrites_another_in_whatever_language() {
     let path = world.write(".ai/tools/acme/mine.sh", "mine\n");
     for lang in ["python", "shell"] {
         world
-            .rye_fails(&["new", "tool", "acme/mine", "--lang", lang], 4, "author.exists")
+            .rye(&["new", "tool", "acme/mine", "--lang", lang])
+            .fails(4, "author.exists")
             .warns(".ai/tools/acme/mine.sh");
     }
     assert_eq!(fs::read(path).unwrap(), b"mine\n");
     assert_eq!(fs::read_dir(world.project().join(".ai/tools/acme")).unwrap().count(), 1);
     // The same id is free for another kind, and in another space.
-    world.rye_ok(&["new", "directive", "acme/mine"]);
+    world.rye(&["new", "directive", "acme/mine"]).ok();
     world
-        .rye_ok(&["new", "tool", "acme/mine", "--space", "user"])
+        .rye(&["new", "tool", "acme/mine", "--space", "user"])
+        .ok()
         .warns("is shadowed by the project space's")
         .shows("tool:acme/mine@user");
 }
@@ -121,14 +123,15 @@ fn a_new_item_has_an_id_that_an_item_may_have() {
         ("tool", "rye/x", "sign.reserved", 4),
         ("directive", "rye/core/x", "sign.reserved", 4),
     ] {
-        world.rye_fails(&["new", kind, id], status, code);
+        world.rye(&["new", kind, id]).fails(status, code);
     }
     let said = world.rye(&["new", "tool", "acme/x.test", "--lang", "yaml"]);
     assert_eq!((said.code().as_str(), said.status), ("id.malformed", 3), "a spec: {said:?}");
     world.rye(&["new", "directive", "acme/Say-Hello"]).warns("`say_hello`");
-    world.rye_fails(&["new", "tool", "acme/x", "--space", "system"], 4, "sign.embedded");
+    world.rye(&["new", "tool", "acme/x", "--space", "system"]).fails(4, "sign.embedded");
     world
-        .rye_fails(&["new", "directive", "acme/x", "--lang", "shell"], 2, "author.language")
+        .rye(&["new", "directive", "acme/x", "--lang", "shell"])
+        .fails(2, "author.language")
         .warns("--lang markdown");
     assert!(!world.project().join(".ai/tools/rye").exists());
     let said = world.rye(&["new", "tool", "tool:acme/x"]);
@@ -141,16 +144,15 @@ fn a_new_item_goes_through_no_link_and_into_no_folder_that_cannot_be_written() {
     let elsewhere = world.outside().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, world.project().join(".ai/tools/linked")).unwrap();
-    world.rye_fails(&["new", "tool", "linked/x"], 4, "space.symlink");
+    world.rye(&["new", "tool", "linked/x"]).fails(4, "space.symlink");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     world.write(".ai/tools/file", "a file where a folder should be\n");
-    world.rye_fails(&["new", "tool", "file/x"], 6, "author.io");
+    world.rye(&["new", "tool", "file/x"]).fails(6, "author.io");
 }
 
 #[test]
 fn a_name_that_is_nearly_taken_is_remarked_on() {
-    let world = World::new();
-    world.write(".ai/directives/acme/deploy.md", GREET_MD);
+    let world = World::new().with_file(".ai/directives/acme/deploy.md", GREET_MD);
     assert_eq!(world.rye(&["new", "tool", "acme/release"]).stderr, "");
     world.rye(&["new", "tool", "acme/relaese"]).warns("nearly that of `tool:acme/release`");
     world.rye(&["new", "tool", "acme/deploy"]).warns("there is a `directive:acme/deploy` too");
@@ -166,17 +168,17 @@ fn what_is_said_next_are_commands_that_work() {
     let shell = next.iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join(" && ");
     assert!(world.shell(&shell).contains("\"greeting\": \"hello, Ada\""), "{shell}");
     let empty = World::empty();
-    empty.rye_fails(&["new", "tool", "acme/hello", "--sign", "--space", "user"], 4, "key.missing");
+    empty.rye(&["new", "tool", "acme/hello", "--sign", "--space", "user"]).fails(4, "key.missing");
     assert!(!empty.home().join(".ai/tools").exists(), "without a key nothing is written");
 }
 
 #[test]
 fn what_typescript_takes_is_said_when_it_is_signed_and_by_the_doctor() {
     let world = World::new();
-    world.rye_ok(&["new", "tool", "acme/typed.ts"]);
+    world.rye(&["new", "tool", "acme/typed.ts"]).ok();
     let said = world.rye(&["sign", "acme/typed"]);
     assert!(said.status == 0 && said.stderr.contains("to run TypeScript it takes Node.js 22.18"));
-    world.rye_ok(&["new", "tool", "acme/plain.sh"]);
+    world.rye(&["new", "tool", "acme/plain.sh"]).ok();
     assert_eq!(world.rye(&["sign", "acme/plain"]).stderr, "");
     let doctor = world.rye(&["doctor"]).stdout;
     let node = doctor.lines().find(|line| line.contains("node  ")).unwrap_or_default();
@@ -186,7 +188,7 @@ fn what_typescript_takes_is_said_when_it_is_signed_and_by_the_doctor() {
 #[test]
 fn a_new_provider_is_written_to_the_user_space_and_answers_once_it_is_named() {
     let world = World::new();
-    assert_eq!(world.json_ok(&["new", "provider", "my/local", "--sign"])["space"], "user");
+    assert_eq!(world.json(&["new", "provider", "my/local", "--sign"]).ok()["space"], "user");
     assert!(world.home().join(".ai/tools/my/local.yaml").exists());
     world.signed_home(".ai/config/agent/models.yaml", "provider: my/local\n");
     let text = crate::threads::directive("go", "turns=\"2\"", "");

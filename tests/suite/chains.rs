@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::world::{MARKER_SH, World, fingerprint, links};
+use crate::world::{End, MARKER_SH, World, fingerprint, links};
 use serde_json::{Value, json};
 
 const SHELL: &str = "rye/core/runtimes/shell/script";
@@ -192,7 +192,7 @@ fn a_refusal_is_an_event_too() {
     let file = world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     let signed = fs::read_to_string(&file).unwrap();
     fs::write(&file, signed.replace("marker", "markr")).unwrap();
-    let got = world.json_fails(&["execute", "acme/mark", "--trace"], 4, "verify.altered");
+    let got = world.json(&["execute", "acme/mark", "--trace"]).fails(4, "verify.altered");
     let steps = steps(&got);
     assert_eq!(steps.last().map(String::as_str), Some("refused tool:acme/mark"), "{steps:?}");
     let last = got["trace"].as_array().unwrap().last().unwrap();
@@ -285,13 +285,13 @@ fn every_finding_about_a_chain_is_told_together() {
 fn an_executor_that_is_not_there_is_named_with_near_ones() {
     let world =
         World::new().with(".ai/tools/acme/t.sh", &tool("rye/core/runtimes/shell/scrip", ""));
-    let got = world.json_fails(&["execute", "acme/t"], 3, "chain.executor_not_found");
+    let got = world.json(&["execute", "acme/t"]).fails(3, "chain.executor_not_found");
     assert_eq!((&got["item_id"], &got["chain"]), (&json!("tool:acme/t"), &links(&["acme/t"])));
     assert_eq!(got["data"]["executor"], "rye/core/runtimes/shell/scrip");
     assert_eq!(got["data"]["near"][0], SHELL, "{got}");
     assert!(got["help"].as_str().unwrap().contains(SHELL), "{got}");
     for item in [SHELL, EXECUTE] {
-        world.json_fails(&["execute", item], 5, "chain.not_a_tool");
+        world.json(&["execute", item]).fails(5, "chain.not_a_tool");
     }
 }
 
@@ -309,7 +309,7 @@ fn a_child_gets_a_small_environment_and_what_signed_links_add() {
     let text = tool("acme/r", header)
         .replace(": > marker\necho '{\"ran\": true}'\n", "env -0 | tr '\\0' '\\n' | sort\n");
     world.signed(".ai/tools/acme/env.sh", &text);
-    let got = world.json_ok(&["execute", "acme/env"]);
+    let got = world.json(&["execute", "acme/env"]).ok();
     let env: Vec<_> = got["data"]["stdout"].as_str().unwrap().lines().collect();
     let has = |line: &str| assert!(env.contains(&line), "{line}: {env:?}");
     let project = world.project().display().to_string();

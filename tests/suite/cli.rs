@@ -330,7 +330,8 @@ fn codes_by_status(listed: &[Value]) -> BTreeMap<u64, String> {
 fn a_page_of_a_code_is_no_item_and_who_asks_for_it_as_one_is_told_how_to_read_it() {
     let world = World::new();
     world
-        .rye_fails(&["fetch", "knowledge:rye/errors/verify.altered"], 3, "resolve.not_found")
+        .rye(&["fetch", "knowledge:rye/errors/verify.altered"])
+        .fails(3, "resolve.not_found")
         .warns("`rye explain verify.altered`");
     let listed = world.rye(&["list", "--kind", "knowledge", "--all"]).stdout;
     assert!(listed.contains("knowledge:rye/errors") && !listed.contains("rye/errors/"), "{listed}");
@@ -341,7 +342,7 @@ fn a_page_of_a_code_is_no_item_and_who_asks_for_it_as_one_is_told_how_to_read_it
 #[test]
 fn a_project_is_set_up_checked_listed_and_explained() {
     let world = World::empty();
-    world.rye_ok(&["doctor"]).shows("rye keys generate").shows("there is no project");
+    world.rye(&["doctor"]).ok().shows("rye keys generate").shows("there is no project");
     let (status, got) = world.json(&["init"]);
     assert_eq!(
         (status, &got["made"]),

@@ -136,7 +136,7 @@ fn what_refuses_a_call_at_the_door_refuses_it_in_a_snippet_and_nothing_starts_ta
             |world| {
                 let own = world.home().join(".ai/config/keys/signing");
                 fs::rename(&own, own.with_extension("gone")).unwrap();
-                world.rye_ok(&["keys", "generate"]);
+                world.rye(&["keys", "generate"]).ok();
             },
             &[],
         ),
@@ -460,7 +460,7 @@ fn a_receipt_of_each_call_is_left_in_the_folder_that_is_named() {
     let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
     assert_eq!(files.len(), 2);
     for file in files {
-        world.rye_ok(&["receipt", "verify", file.to_str().unwrap()]);
+        world.rye(&["receipt", "verify", file.to_str().unwrap()]).ok();
     }
 }
 
@@ -499,7 +499,7 @@ fn a_snippet_is_read_without_being_run_and_tools_are_declared_for_it() {
         (calls.len(), &calls[0]["tool_id"], &calls[0]["line"]),
         (2, &json!("acme/echo"), &json!(1))
     );
-    world.rye_fails(&["code", "check", "bad.ts"], 1, "code.failed").warns("snippet:1:");
+    world.rye(&["code", "check", "bad.ts"]).fails(1, "code.failed").warns("snippet:1:");
     assert!(!ran(&world));
     let said = world.rye(&["code", "stubs", "--for", "tool:acme/**"]);
     let want = "declare const tools: {\n  acme: {\n    /** Echoes what it is given. */\n    \

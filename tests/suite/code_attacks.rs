@@ -10,12 +10,8 @@ use serde_json::{Value, json};
 
 use crate::code_waits::{self, decide, lines, waits};
 use crate::mcp::client::Client;
-use crate::saved_snippets::{echo, snippet};
+use crate::saved_snippets::{echo, snippet, world};
 use crate::world::World;
-
-fn world() -> World {
-    World::new().with(".ai/tools/acme/echo.sh", &echo())
-}
 
 #[track_caller]
 fn run(world: &World, code: &str, args: &[&str]) -> (i32, Value) {

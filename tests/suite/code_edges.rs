@@ -3,12 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::code_waits::reads;
-use crate::saved_snippets::echo;
+use crate::saved_snippets::world;
 use crate::world::World;
-
-fn world() -> World {
-    World::new().with(".ai/tools/acme/echo.sh", &echo())
-}
 
 #[track_caller]
 fn run(world: &World, code: &str) -> Value {

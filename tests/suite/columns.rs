@@ -170,7 +170,7 @@ fn entangled() -> World {
         &["new", "ci", "shell"],
         &["new", "ci", "github"],
     ] {
-        world.rye_ok(args);
+        world.rye(args).ok();
     }
     put(&world, &stranger(1), ".ai/tools/acme/theirs.sh", MARKER_SH);
     world
@@ -246,7 +246,7 @@ fn a_sentence_is_one_line_where_there_is_room_and_is_folded_where_there_is_not()
             let world = entangled();
             let old = fingerprint(&world.own_key());
             if args.contains(&"OLD") || args.contains(&"propose") {
-                world.rye_ok(&["keys", "rotate"]);
+                world.rye(&["keys", "rotate"]).ok();
             }
             let args: Vec<&str> =
                 args.iter().map(|arg| if *arg == "OLD" { old.as_str() } else { arg }).collect();

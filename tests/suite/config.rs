@@ -1,18 +1,15 @@
 //! Config items in several spaces (core 7.10): what a tool gets, and how long it may run.
 
 use crate::keys::others::{put, put_home};
-use crate::world::World;
-use crate::world::items::tool_sh;
+use crate::world::items::{native, tool_sh};
+use crate::world::{End, World};
 use serde_json::{Value, json};
 
 const LIMITS: &str = ".ai/config/execution/execution.yaml";
 
 /// A tool that gives back the parameters that it was given.
 fn echo(fields: &str) -> String {
-    format!(
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-         config: {{command: cat}}\n{fields}"
-    )
+    native(&format!("config: {{command: cat}}\n{fields}"))
 }
 
 #[track_caller]
@@ -89,7 +86,7 @@ fn config_must_verify_and_the_caller_cannot_give_it() {
 /// The time limit that a dry run shows, in milliseconds.
 #[track_caller]
 fn limit(world: &World, item: &str, more: &[&str]) -> u64 {
-    let got = world.json_ok(&[&["execute", item, "--dry-run"], more].concat());
+    let got = world.json(&[&["execute", item, "--dry-run"], more].concat()).ok();
     got["plan"]["timeout_ms"].as_u64().expect("a number")
 }
 
@@ -134,7 +131,7 @@ fn a_limit_that_ends_a_run_says_which_file_and_key_set_it() {
     world.signed(tool, &own);
     let stopped = |more: &[&str]| {
         let said =
-            world.rye_fails(&[&["execute", "acme/slow"], more].concat(), 6, "execute.timeout");
+            world.rye(&[&["execute", "acme/slow"], more].concat()).fails(6, "execute.timeout");
         said.stderr
     };
     let limit = |more: &[&str]| {
@@ -272,7 +269,7 @@ fn what_nobody_but_rye_may_sign_in_a_project_is_to_be_removed_and_not_signed() {
     for file in files {
         std::fs::remove_file(world.project().join(file)).unwrap();
     }
-    world.rye_ok(&["verify"]);
+    world.rye(&["verify"]).ok();
 }
 
 #[test]
@@ -285,7 +282,8 @@ fn a_misspelt_line_of_your_policy_is_refused_with_the_nearest_name() {
     assert!(said.stderr.contains("did you mean `sandbox_off`?"), "{said:?}");
     put_home(&world, &world.own_key(), path, "sandbox_of: []\n");
     world
-        .rye_fails(&["execute", "acme/own", "--sandbox", "off"], 4, "verify.trust_unreadable")
+        .rye(&["execute", "acme/own", "--sandbox", "off"])
+        .fails(4, "verify.trust_unreadable")
         .warns("did you mean `sandbox_off`?");
 }
 
@@ -300,11 +298,8 @@ fn a_url_that_names_a_parameter_is_refused_by_that_name_given_or_not() {
     world.rye(&["sign", "tool:acme/ask"]).warns("`/config/url` names `{q}`");
     for more in [&[][..], &["-i", "q=1"]] {
         world
-            .rye_fails(
-                &[&["execute", "acme/ask", "--dry-run"], more].concat(),
-                6,
-                "plan.bad_config",
-            )
+            .rye(&[&["execute", "acme/ask", "--dry-run"], more].concat())
+            .fails(6, "plan.bad_config")
             .warns("names `{q}`: a parameter goes into `body`");
     }
 }

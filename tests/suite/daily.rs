@@ -5,21 +5,22 @@ use serde_json::json;
 
 use crate::cli::world;
 use crate::world::MARKER_SH;
+use crate::world::items::native;
 
 const PAGE: &str = "---\ntitle: Walk\n---\n\nA walk.\n";
 
 #[test]
 fn a_page_is_found_by_its_last_segment_where_one_alone_ends_so() {
     let world = world();
-    let said = world.rye_ok(&["fetch", "tour"]);
+    let said = world.rye(&["fetch", "tour"]).ok();
     assert_eq!(said.stdout, world.rye(&["fetch", "knowledge:rye/tour"]).stdout);
     assert!(said.stderr.contains("knowledge:rye/tour"), "{said:?}");
     let (_, got) = world.json(&["fetch", "tour"]);
     assert_eq!(got["item_id"], "knowledge:rye/tour");
     world.signed(".ai/knowledge/acme/tour.md", PAGE);
-    world.rye_fails(&["fetch", "tour"], 3, "resolve.not_found");
+    world.rye(&["fetch", "tour"]).fails(3, "resolve.not_found");
     // The whole id of a page needs no kind, as the table of the README has it.
-    world.rye_ok(&["fetch", "rye/tour"]);
+    world.rye(&["fetch", "rye/tour"]).ok();
     // Nor is a part of an id its end, nor a page a tool.
     for word in ["acme/tou", "our", "tool:glossary", "glossary@project"] {
         assert_eq!(world.rye(&["fetch", word]).status, 3, "{word}");
@@ -61,7 +62,7 @@ fn show_says_what_a_value_has_to_be() {
         - {name: count, type: integer, minimum: 1, maximum: 9}\n  \
         - {name: stage, type: string, pattern: \"^[a-z]+$\"}\n";
     world.write(".ai/tools/acme/bounded.yaml", tool);
-    world.rye_ok(&["sign", "acme/bounded"]);
+    world.rye(&["sign", "acme/bounded"]).ok();
     let said = world.rye(&["show", "acme/bounded"]);
     for part in ["one of \"low\" \"high\"", "at least 1, at most 9", "matches `^[a-z]+$`"] {
         assert!(said.stdout.contains(part), "{part}: {said:?}");
@@ -82,7 +83,7 @@ fn the_file_to_write_may_be_called_out_or_output() {
     let world = world();
     for option in ["--out", "--output"] {
         let file = format!("plan{option}.json");
-        world.rye_ok(&["plan", "acme/echo", option, &file]);
+        world.rye(&["plan", "acme/echo", option, &file]).ok();
         let bundle = format!("b{option}.tar.zst");
         let said =
             world.rye(&["bundle", "pack", "b", "acme/echo", "--version", "1.0.0", option, &bundle]);
@@ -133,7 +134,7 @@ fn a_proposal_says_whence_its_name_is_and_no_clone_names_you() {
 fn signing_what_the_lock_lists_by_another_signer_names_the_update() {
     let world = world();
     world.shell("git init -q .");
-    world.rye_ok(&["lock", "acme/echo"]);
+    world.rye(&["lock", "acme/echo"]).ok();
     world.shell("echo '# more' >>.ai/tools/acme/echo.sh");
     let said = world.rye(&["sign", "acme/echo"]);
     assert!(said.status == 0 && !said.stderr.contains("rye.lock"), "{said:?}");
@@ -150,10 +151,7 @@ fn a_value_that_is_no_text_is_asked_for_in_its_form() {
     let world = world();
     let schema = "{\"type\": \"object\", \"properties\": {\"stop\": {\"type\": \"array\"}, \
                   \"loud\": {\"type\": \"boolean\"}, \"n\": {\"type\": \"integer\"}}}";
-    let tool = format!(
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-         config_schema: {schema}\nconfig: {{command: 'true'}}\n"
-    );
+    let tool = native(&format!("config_schema: {schema}\nconfig: {{command: 'true'}}\n"));
     world.signed(".ai/tools/acme/typed.yaml", &tool);
     for (wrong, right, form) in [
         ("stop=a", "stop=[\"a\"]", "a list in JSON, such as `[\"a\", \"b\"]`"),
@@ -162,7 +160,7 @@ fn a_value_that_is_no_text_is_asked_for_in_its_form() {
     ] {
         let said = world.rye(&["run", "acme/typed", wrong]);
         assert!(said.status == 2 && said.stderr.contains(form), "{said:?}");
-        world.rye_ok(&["run", "acme/typed", right]);
+        world.rye(&["run", "acme/typed", right]).ok();
     }
 }
 
@@ -188,7 +186,8 @@ fn a_file_is_no_project_and_no_key_is_written_over_a_file() {
     world.write("ci.sh", "echo 1\n");
     world.rye(&["-p", "ci.sh", "list"]).warns("cannot use `").warns("as the project");
     world
-        .rye_fails(&["keys", "export", "--private", "ci.sh"], 4, "key.exists")
+        .rye(&["keys", "export", "--private", "ci.sh"])
+        .fails(4, "key.exists")
         .warns("is there already");
     assert_eq!(world.read("ci.sh"), b"echo 1\n");
 }

@@ -255,7 +255,7 @@ fn a_result_is_the_body_for_people_and_an_object_for_programs() {
         });
         assert_eq!((status, got), (0, want), "{thread}");
     }
-    world.json_fails(&["execute", "acme/go", "--dry-run"], 2, "interpolate.missing_inputs");
+    world.json(&["execute", "acme/go", "--dry-run"]).fails(2, "interpolate.missing_inputs");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn directives_that_extend_others_compose_their_context() {
     let signed = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, signed.replace("About", "Bout")).unwrap();
     for more in [&[][..], &["--dry-run"]] {
-        world.json_fails(&[&["execute", "acme/leaf"], more].concat(), 4, "verify.altered");
+        world.json(&[&["execute", "acme/leaf"], more].concat()).fails(4, "verify.altered");
     }
     std::fs::remove_file(file).unwrap();
     assert_eq!(world.run("directive:acme/leaf"), (5, "chain.parent_not_found".into()));
@@ -329,7 +329,7 @@ fn an_extends_circle_is_told_whole() {
     file("a", "b");
     file("b", "c");
     file("c", "b");
-    let got = world.json_fails(&["execute", "acme/a"], 5, "parse.extends_cycle");
+    let got = world.json(&["execute", "acme/a"]).fails(5, "parse.extends_cycle");
     assert_eq!(got["data"]["path"], json!(["acme/a", "acme/b", "acme/c", "acme/b"]));
     assert_eq!(
         got["error"],
@@ -420,7 +420,7 @@ fn knowledge_is_its_content() {
 fn create_directive_hands_out_directions_without_a_gap() {
     let world = World::empty();
     let item = "directive:rye/core/create_directive";
-    let got = world.json_fails(&["execute", item, "-i", "name=x"], 2, "interpolate.missing_inputs");
+    let got = world.json(&["execute", item, "-i", "name=x"]).fails(2, "interpolate.missing_inputs");
     assert_eq!(got["error"], "Missing required inputs: category, description");
     let declared = got["declared_inputs"].as_array().expect("a list");
     let names: Vec<_> = declared.iter().map(|d| (&d["name"], &d["type"], &d["required"])).collect();

@@ -120,7 +120,7 @@ fn a_wrong_answer_is_an_error_and_never_a_score() {
     }
     // Nobody is asked by an eval, however it is run.
     let call = json!({"params": {"say": "{\"pending\": {\"message\": \"May I?\"}}"}}).to_string();
-    let got = world.json_fails(&["execute", MOOD, "--params", &call], 1, "execute.tool_failed");
+    let got = world.json(&["execute", MOOD, "--params", &call]).fails(1, "execute.tool_failed");
     assert!(got["error"].as_str().unwrap().ends_with(": May I?"), "{got}");
     let (_, got) = world.json(&["pending", "list", "--all"]);
     assert_eq!(got["pending"], json!([]));
@@ -413,12 +413,12 @@ fn spec(evals: &str) -> String {
 fn a_spec_has_evals_score_what_the_tool_answered() {
     let world =
         spec_world("      - {eval: 'tool:acme/mood', params: {score: '0.80'}, min_score: 0.8}\n");
-    assert_eq!(world.json_ok(&["test"])["passed"], 1);
+    assert_eq!(world.json(&["test"]).ok()["passed"], 1);
     let failing = "      - {eval: acme/mood, params: {score: '0.79'}, min_score: 0.8, max_score: 1.0}\n      \
                    - {eval: acme/mood, params: {score: '0.5'}}\n      \
                    - {eval: acme/mood, params: {score: '0.5'}, max_score: 0.5}\n";
     world.write(".ai/tools/acme/talk.test.yaml", spec(failing));
-    let got = world.json_fails(&["test"], 1, "test.failed");
+    let got = world.json(&["test"]).fails(1, "test.failed");
     let findings = got["cases"][0]["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 2, "{got}");
     assert_eq!(findings[0]["what"], "eval acme/mood");
@@ -440,7 +440,7 @@ fn an_eval_of_a_spec_is_sent_the_text_and_works_in_the_folder_of_the_case() {
     let world = spec_world("      - {eval: acme/mood}\n");
     let judge = "#!/bin/sh\ncat >seen.json\necho '{\"score\": 1}'\n";
     world.write(".ai/tools/acme/judge.py", judge);
-    world.rye_ok(&["sign", MOOD]);
+    world.rye(&["sign", MOOD]).ok();
     let seen = "    expect: {files: {seen.json: {includes: '\"content\":\"kind words\"'}}}\n";
     world.write(".ai/tools/acme/talk.test.yaml", spec("      - {eval: acme/mood}\n") + seen);
     // The files are looked at before: what an eval leaves is no result of the tool.
@@ -450,19 +450,19 @@ fn an_eval_of_a_spec_is_sent_the_text_and_works_in_the_folder_of_the_case() {
     let judge = "#!/bin/sh\nread -r call\ncase \"$call\" in\n*'\"content\":\"kind words\"'*) echo \
                  '{\"score\": 1}' ;;\n*) echo '{\"score\": 0}' ;;\nesac\n";
     world.write(".ai/tools/acme/judge.py", judge);
-    world.rye_ok(&["sign", MOOD]);
+    world.rye(&["sign", MOOD]).ok();
     world.write(".ai/tools/acme/talk.test.yaml", spec("      - {eval: acme/mood}\n"));
-    world.json_ok(&["test"]);
+    world.json(&["test"]).ok();
     // Of a directive, the text that an agent gets.
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
     world.write(
         ".ai/tools/acme/judge.py",
         judge.replace("\"content\":\"kind words\"", "hello to Ada"),
     );
-    world.rye_ok(&["sign", MOOD]);
+    world.rye(&["sign", MOOD]).ok();
     let of_greet = spec("      - {eval: acme/mood}\n") + "    inputs: {who: Ada}\n";
     world.write(".ai/directives/acme/greet.test.yaml", of_greet);
-    world.json_ok(&["test", "directive:acme/greet"]);
+    world.json(&["test", "directive:acme/greet"]).ok();
 }
 
 #[test]

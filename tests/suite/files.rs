@@ -4,7 +4,8 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::world::World;
+use crate::world::items::native;
+use crate::world::{End, World};
 use serde_json::{Value, json};
 
 /// A Python tool with a package beside it.
@@ -54,7 +55,7 @@ pub fn counts(world: &World) {
 fn a_python_package_is_signed_as_one_and_runs_from_its_verified_copies() {
     let world = World::new();
     package(&world);
-    let said = world.rye_ok(&["sign", "tool:acme/**"]);
+    let said = world.rye(&["sign", "tool:acme/**"]).ok();
     assert_eq!(
         said.stdout.lines().filter(|line| line.starts_with("signed")).count(),
         1,
@@ -69,7 +70,7 @@ fn a_python_package_is_signed_as_one_and_runs_from_its_verified_copies() {
     assert_eq!(said.stdout, "up to date  tool:acme/words/count\n", "{said:?}");
     let listed = world.rye(&["list"]).stdout;
     assert!(listed.contains("tool:acme/words/count") && !listed.contains("words/lib"), "{listed}");
-    world.rye_ok(&["verify", "--all", "--ci"]);
+    world.rye(&["verify", "--all", "--ci"]).ok();
     let (_, why) = world.json(&["why", COUNT]);
     assert_eq!(why["status"], "success", "{why}");
 }
@@ -224,7 +225,7 @@ fn signing_again_takes_in_new_files_and_drops_those_that_went() {
     world.write(".ai/tools/acme/words/lib/new.py", "x = 1\n");
     fs::remove_file(world.project().join(".ai/tools/acme/words/data/stop.json")).unwrap();
     world.write(".ai/tools/acme/words/data/other.json", "[]");
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     let text = String::from_utf8(world.read(".ai/tools/acme/words/count.py")).unwrap();
     assert!(text.contains("lib/new.py") && text.contains("other.json"), "{text}");
     assert!(!text.contains("stop.json\" = "), "{text}");
@@ -233,12 +234,7 @@ fn signing_again_takes_in_new_files_and_drops_those_that_went() {
 #[test]
 fn files_that_cannot_be_listed_are_not_signed() {
     let world = World::new();
-    let tool = |files: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {{command: /bin/true}}\nfiles: {files}\n"
-        )
-    };
+    let tool = |files: &str| native(&format!("config: {{command: /bin/true}}\nfiles: {files}\n"));
     world.write(".ai/tools/acme/data.txt", "1");
     world.signed(".ai/tools/acme/x.yaml", &tool("[data.txt]"));
     world.works("tool:acme/x");
@@ -265,16 +261,11 @@ fn a_program_among_the_files_runs_as_its_pinned_copy() {
     for (name, command) in [("dir", "{tool_dir}/bin/run"), ("path", ".ai/tools/acme/bin/run")] {
         let path = world.write(".ai/tools/acme/bin/run", script);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let tool = |files: &str| {
-            format!(
-                "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-                 config: {{command: '{command}'}}\n{files}"
-            )
-        };
+        let tool = |files: &str| native(&format!("config: {{command: '{command}'}}\n{files}"));
         let item = format!("tool:acme/{name}");
         let file = format!(".ai/tools/acme/{name}.yaml");
         world.signed(&file, &tool("files: [bin/run]\nexec_files: [bin/*]\n"));
-        let got = world.json_ok(&["execute", &item]);
+        let got = world.json(&["execute", &item]).ok();
         let ran = got["data"]["path"].as_str().unwrap_or_default();
         assert!(
             ran.ends_with("tool/bin/run") && !ran.starts_with(&*world.project().to_string_lossy())
@@ -292,13 +283,10 @@ fn an_argument_that_names_a_listed_file_gets_its_pinned_copy() {
     let world = World::new();
     world.write(".ai/tools/acme/say.sh.txt", "echo \"{\\\"from\\\": \\\"$0\\\"}\"\n");
     let tool = |files: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {{command: sh, args: ['.ai/tools/acme/say.sh.txt']}}\n{files}"
-        )
+        native(&format!("config: {{command: sh, args: ['.ai/tools/acme/say.sh.txt']}}\n{files}"))
     };
     world.signed(".ai/tools/acme/say.yaml", &tool("files: [say.sh.txt]\n"));
-    let got = world.json_ok(&["execute", "tool:acme/say"]);
+    let got = world.json(&["execute", "tool:acme/say"]).ok();
     let from = got["data"]["from"].as_str().unwrap_or_default();
     assert!(from.ends_with("tool/say.sh.txt") && from.starts_with('/'), "{got}");
     world.signed(".ai/tools/acme/say.yaml", &tool(""));
@@ -326,16 +314,14 @@ print(json.dumps({"name": name, "there": sorted(os.listdir("."))}))
 "#;
     world.signed(".ai/tools/acme/app/cli/main.py", tool);
     assert_eq!(
-        world.json_ok(&["execute", "tool:acme/app/cli/main"])["data"],
+        world.json(&["execute", "tool:acme/app/cli/main"]).ok()["data"],
         json!({"name": "core", "there": ["cli", "core"]})
     );
     // Without a marker an `auto` anchor does not count, and says so in the trace.
     fs::remove_file(world.project().join(".ai/tools/acme/app/pyproject.toml")).unwrap();
-    let got = world.json_fails(
-        &["execute", "tool:acme/app/cli/main", "--trace"],
-        1,
-        "execute.tool_failed",
-    );
+    let got = world
+        .json(&["execute", "tool:acme/app/cli/main", "--trace"])
+        .fails(1, "execute.tool_failed");
     let anchor = got["trace"].as_array().and_then(|t| t.iter().find(|e| e["step"] == "anchor"));
     assert_eq!(anchor.map(|e| &e["counts"]), Some(&Value::Bool(false)), "{got}");
 }
@@ -362,7 +348,7 @@ print(json.dumps({"name": name, "secret": util.find_spec("pack.secret") is not N
 "#;
     world.signed(".ai/tools/acme/own.py", tool);
     assert_eq!(
-        world.json_ok(&["execute", "tool:acme/own"])["data"],
+        world.json(&["execute", "tool:acme/own"]).ok()["data"],
         json!({"name": "pack", "secret": false})
     );
     // A folder that is not the run's own is no place for modules.
@@ -413,8 +399,7 @@ fn verify_deps_asks_that_every_module_in_scope_is_covered() {
 fn a_header_hides_no_config() {
     let world = World::new();
     let config = ".ai/config/execution/execution.yaml";
-    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-                config: {command: 'true'}\n";
+    let tool = &native("config: {command: 'true'}\n");
     let listing = format!(
         "{tool}anchor: {{root: project_path, mode: always}}\nfiles: ['{config}', '.ai/tools/acme/p.sh']\n"
     );
@@ -431,7 +416,7 @@ fn a_header_hides_no_config() {
 fn signing_names_each_file_that_a_pattern_adds_and_what_changed_or_went() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     let files = |said: &Value| said["items"][0]["files"].clone();
     let (_, said) = world.json(&["sign", COUNT]);
     assert_eq!(files(&said), json!([]), "untouched: {said}");
@@ -462,8 +447,8 @@ fn a_pattern_looks_only_where_its_files_can_lie() {
         fs::write(many.join(format!("{at}")), "").unwrap();
     }
     world.write(".ai/tools/acme/lib/a.txt", "x");
-    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-                config: {command: cat, args: ['{tool_dir}/lib/a.txt']}\nfiles: ['lib/**']\n";
+    let tool =
+        &native("config: {command: cat, args: ['{tool_dir}/lib/a.txt']}\nfiles: ['lib/**']\n");
     world.signed(".ai/tools/acme/x.yaml", tool);
     world.works("tool:acme/x");
 }
@@ -472,7 +457,7 @@ fn a_pattern_looks_only_where_its_files_can_lie() {
 fn whoever_names_a_file_of_a_tool_is_told_of_the_tool() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     let (words, path) = ("tool:acme/words/lib/words", ".ai/tools/acme/words/lib/words.py");
     for verb in ["run", "verify", "why", "show", "lock"] {
         for named in [words, path] {
@@ -520,10 +505,10 @@ fn a_file_of_a_tool_is_covered_also_where_its_signer_may_sign_that_tool_alone() 
     bert.write_home(".ai/tools/acme/g.sh", "echo g\n");
     bert.write_home(".ai/tools/acme/with.sh", fs::read(signed).unwrap());
     fs::write(bert.outside().join("ann.pem"), ann.rye(&["keys", "export"]).stdout).unwrap();
-    bert.rye_ok(&["trust", "add", "../ann.pem", "--items", "tool:acme/with"]);
+    bert.rye(&["trust", "add", "../ann.pem", "--items", "tool:acme/with"]).ok();
     bert.works("acme/with");
-    bert.rye_ok(&["verify"]);
-    bert.rye_ok(&["verify", "--all", "--ci"]);
+    bert.rye(&["verify"]).ok();
+    bert.rye(&["verify", "--all", "--ci"]).ok();
     // It is no more than that file: as an item it is refused, and changed it takes the tool with it.
     bert.write_home(".ai/tools/acme/g.sh", "echo other\n");
     bert.refused("acme/with", "verify.dependency", 4);

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 
 const WHO: &str = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
     GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
@@ -516,7 +516,7 @@ fn a_lock_with_conflict_marks_is_named_as_one() {
     let torn = format!("<<<<<<< ours\n{line}\n=======\n{line}\n>>>>>>> theirs");
     world.write(".ai/rye.lock", lock.replacen(line, &torn, 1));
     for verb in [&["lock"][..], &["lock", "--update"], &["execute", "tool:acme/mark"]] {
-        let got = world.json_fails(verb, 4, "lock.malformed");
+        let got = world.json(verb).fails(4, "lock.malformed");
         assert!(got["error"].as_str().unwrap().contains("marks of a merge"), "{got}");
         assert!(got["help"].as_str().unwrap().contains("git checkout --ours"), "{got}");
     }
@@ -568,7 +568,7 @@ fn of_one_text_the_side_that_signed_it_is_kept() {
 fn without_a_repository_or_without_git_it_is_said() {
     let world = World::new();
     for verb in ["install", "uninstall", "status", "check"] {
-        world.rye_fails(&["git", verb], 3, "git.no_repository");
+        world.rye(&["git", verb]).fails(3, "git.no_repository");
     }
     well(&world, "git init -q");
     assert_eq!(
@@ -582,5 +582,5 @@ fn without_a_repository_or_without_git_it_is_said() {
     world.rye_env(&project, &["git", "check"], b"", &[("PATH", "/nowhere")]).fails(6, "git.failed");
     fs::write(world.project().join(".git/hooks-file"), "").unwrap();
     well(&world, "git config core.hooksPath .git/hooks-file/below");
-    world.rye_fails(&["git", "install"], 6, "git.io");
+    world.rye(&["git", "install"]).fails(6, "git.io");
 }

@@ -29,7 +29,7 @@ fn golden_help_of_every_verb() {
     assert!(verbs.len() >= 15, "{verbs:?}");
     check("help", &top);
     for verb in verbs {
-        let said = world.rye_ok(&[&verb, "--help"]);
+        let said = world.rye(&[&verb, "--help"]).ok();
         check(&format!("help_{verb}"), &said.stdout);
     }
 }

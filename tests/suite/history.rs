@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::lock::{put, sh};
-use crate::world::{World, seconds_from_now, sha256};
+use crate::world::{End, World, seconds_from_now, sha256};
 
 const TOOL: &str = "tool:acme/mark";
 const PATH: &str = ".ai/tools/acme/mark.sh";
@@ -24,7 +24,7 @@ fn three() -> World {
 
 /// The description that the difference to a version takes away.
 fn minus(world: &World, args: &[&str]) -> String {
-    let said = world.json_ok(&[&["diff", TOOL], args].concat());
+    let said = world.json(&[&["diff", TOOL], args].concat()).ok();
     let diff = said["diff"].as_str().unwrap();
     let gone = diff.lines().find_map(|line| line.strip_prefix("-# description = "));
     gone.unwrap_or_default().trim_matches('"').to_owned()
@@ -42,7 +42,7 @@ fn the_history_lists_versions_the_latest_first() {
     assert_eq!(of("on_disk"), [true, false, false].map(Value::from));
     assert_eq!(of("locked"), [false, false, false].map(Value::from));
     assert_eq!(rows[2]["sha256"], sha256(sh("one").as_bytes()));
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     put(&world, PATH, &sh("four"), "2026-01-07T12:00:00Z");
     world.works(TOOL);
     let text = world.rye(&["diff", TOOL, "--history"]).stdout;
@@ -73,7 +73,7 @@ fn a_signature_line_of_a_diff_says_who_when_and_what_in_80_columns() {
     assert!(got["diff"].as_str().unwrap().contains(" sig="), "{got}");
     // The longest comment is that of a page; where it is new as a whole, its line is as short.
     world.write(".ai/knowledge/acme/note.md", "---\ntitle: Note\n---\n\nA note.\n");
-    world.rye_ok(&["sign", "knowledge:acme/note"]);
+    world.rye(&["sign", "knowledge:acme/note"]).ok();
     fs::remove_dir_all(world.home().join(".ai/state/items")).unwrap();
     let said = world.rye(&["diff", "knowledge:acme/note"]).stdout;
     let line = said.lines().find(|line| line.starts_with("+<!-- rye:signed:v2 ")).unwrap();
@@ -111,7 +111,7 @@ fn a_version_is_named_by_number_digest_or_time() {
         assert_eq!(minus(&world, &["--to", name]), want, "{name}");
     }
     for name in ["3", "99", "-1", "2025-12-31", "2025-12-31T00:00:00Z", "zzzz", "", "abcdefg"] {
-        world.rye_fails(&["diff", TOOL, &format!("--to={name}")], 3, "diff.unknown_version");
+        world.rye(&["diff", TOOL, &format!("--to={name}")]).fails(3, "diff.unknown_version");
     }
 }
 
@@ -135,19 +135,19 @@ fn the_beginning_of_two_digests_is_no_name() {
     let (status, said) = world.json(&["diff", TOOL, "--to", head]);
     assert_eq!((status, &said["code"]), (3, &"diff.ambiguous_version".into()), "{said}");
     assert_eq!(said["data"]["versions"].as_array().unwrap().len(), 2);
-    world.rye_ok(&["diff", TOOL, "--to", whole]);
+    world.rye(&["diff", TOOL, "--to", whole]).ok();
 }
 
 #[test]
 fn diff_lock_compares_with_what_is_locked_however_long_ago() {
     let world = three();
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     let said = world.rye(&["diff", TOOL, "--lock"]).stdout;
     assert!(said.contains("is what the lock lists"), "{said}");
     // More versions than are kept.
     for n in 0..36 {
         world.write(PATH, sh(&format!("number {n}")));
-        world.rye_ok(&["sign", TOOL]);
+        world.rye(&["sign", TOOL]).ok();
     }
     let (_, said) = world.json(&["diff", TOOL, "--history"]);
     let versions = said["versions"].as_array().unwrap();
@@ -156,7 +156,7 @@ fn diff_lock_compares_with_what_is_locked_however_long_ago() {
     assert_eq!(minus(&world, &["--to", "1"]), "number 34");
     // A machine that never saw it has nothing to show.
     fs::remove_dir_all(world.home().join(".ai/state/items")).unwrap();
-    world.rye_fails(&["diff", TOOL, "--lock"], 3, "diff.no_baseline");
+    world.rye(&["diff", TOOL, "--lock"]).fails(3, "diff.no_baseline");
     assert_eq!(world.rye(&["diff", TOOL, "--to", "0"]).code(), "diff.no_baseline");
 }
 
@@ -195,9 +195,9 @@ fn only_versions_that_verify_are_offered() {
     assert_eq!(count(), 3);
     // A key that is revoked speaks for none of them.
     let own = crate::world::fingerprint(&world.own_key());
-    world.rye_ok(&["trust", "revoke", &own, "--yes"]);
+    world.rye(&["trust", "revoke", &own, "--yes"]).ok();
     assert_eq!(count(), 0);
-    world.rye_ok(&["diff", TOOL, "--color", "never"]).shows("+# description = \"three\"");
+    world.rye(&["diff", TOOL, "--color", "never"]).ok().shows("+# description = \"three\"");
 }
 
 #[test]

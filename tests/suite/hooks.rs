@@ -174,7 +174,7 @@ fn those_who_replace_come_first_and_the_others_see_what_counts() {
     // What is replaced is judged by the tool's schema like anything else.
     let schema = "# [input_schema]\n# type = \"object\"\n# required = [\"b\"]\n# ///\n";
     world.signed(TOOL_FILE, &SAY.replace("# ///\ntouch", &format!("{schema}touch")));
-    world.json_fails(&["execute", TOOL, "-i", "b=1"], 2, "plan.invalid_parameters");
+    world.json(&["execute", TOOL, "-i", "b=1"]).fails(2, "plan.invalid_parameters");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn f10_a_hook_of_the_project_sees_its_own_tools_alone_and_shadows_nobody() {
     // A tool of the system is not the project's to judge, whatever its hook is like.
     world.write(".ai/tools/hooks/guard-it.sh", "#!/bin/sh\nexit 1\n");
     assert_eq!(
-        world.json_ok(&["execute", "tool:rye/bash", "-i", "command=true"])["status"],
+        world.json(&["execute", "tool:rye/bash", "-i", "command=true"]).ok()["status"],
         "success"
     );
     assert_eq!(String::from_utf8(world.read("asked")).unwrap(), "user\n");
@@ -384,7 +384,7 @@ fn hooks_are_listed_and_tried_one_by_one() {
         ".ai/config/rye/policy.yaml",
         "required_hooks: [hooks/guard, hooks/gone]\nsandbox_off: [\"tool:**\"]\n",
     );
-    let got = world.json_ok(&["hooks", "list"]);
+    let got = world.json(&["hooks", "list"]).ok();
     let rows = got["hooks"].as_array().unwrap();
     let row = |name: &str| rows.iter().find(|row| row["item_id"] == name).unwrap();
     assert_eq!(row("tool:hooks/guard")["required"], true);
@@ -422,19 +422,15 @@ fn hooks_are_listed_and_tried_one_by_one() {
         ("{\"reqest\":{}}", "did you mean `request`"),
         ("{\"request\":7}", "`request` is not a JSON object"),
     ] {
-        let got = world.json_fails(
-            &["hooks", "test", "hooks/guard", "--payload", payload],
-            2,
-            "cli.usage",
-        );
+        let got = world
+            .json(&["hooks", "test", "hooks/guard", "--payload", payload])
+            .fails(2, "cli.usage");
         assert!(got["error"].as_str().unwrap().contains(part), "{got}");
     }
     assert_eq!(test(TOOL).1["code"], "hook.not_a_hook");
-    world.json_fails(
-        &["hooks", "test", "hooks/guard", "--phase", "after_call"],
-        2,
-        "hook.not_a_hook",
-    );
+    world
+        .json(&["hooks", "test", "hooks/guard", "--phase", "after_call"])
+        .fails(2, "hook.not_a_hook");
 }
 
 #[test]

@@ -12,7 +12,7 @@ const FETCHES: &str = "#!/bin/bash\n# /// rye\n# version = \"1.2.0\"\n# descript
     # files = [\"lib.sh\"]\n# [sandbox]\n# net = \"any\"\n# ///\necho 1\n";
 
 fn inventory(world: &World, args: &[&str]) -> Value {
-    let said = world.rye_ok(&[&["list", "--cyclonedx"], args].concat());
+    let said = world.rye(&[&["list", "--cyclonedx"], args].concat()).ok();
     said.json()
 }
 

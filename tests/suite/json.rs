@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::cli::world;
-use crate::world::{GREET_MD, MARKER_SH};
+use crate::world::{End, GREET_MD, MARKER_SH};
 
 /// Verbs that give no answer of their own: they speak a protocol, or write an event a line.
 const SPEAKERS: [&str; 3] = ["dev", "lsp", "mcp"];
@@ -71,7 +71,7 @@ fn every_verb_answers_with_a_status_full_refs_and_whole_milliseconds() {
     world.write(".ai/tools/acme/unsigned.sh", "echo\n");
     let spec = "cases:\n  - {name: a, expect: {result: {}}}\n";
     world.write(".ai/tools/acme/echo.test.yaml", spec);
-    world.rye_ok(&["run", "acme/echo", "--receipt", "r.json"]);
+    world.rye(&["run", "acme/echo", "--receipt", "r.json"]).ok();
     let calls: &[&[&str]] = &[
         &[],
         &["execute", "acme/echo", "--chain-details", "--trace"],
@@ -221,7 +221,7 @@ fn keys(row: &Value) -> BTreeSet<&str> {
 fn every_answer_of_verify_has_rows_of_one_shape() {
     let world = world();
     world.shell("git init -q .");
-    world.rye_ok(&["lock", "acme/echo"]);
+    world.rye(&["lock", "acme/echo"]).ok();
     let calls: &[&[&str]] = &[
         &["verify"],
         &["verify", "acme/echo"],
@@ -231,7 +231,7 @@ fn every_answer_of_verify_has_rows_of_one_shape() {
     let rows: Vec<Value> = calls
         .iter()
         .map(|call| {
-            let answer = world.json_ok(call);
+            let answer = world.json(call).ok();
             let rows = answer["items"].as_array().unwrap().iter();
             rows.clone().find(|row| row["item_id"] == "tool:acme/echo").unwrap().clone()
         })

@@ -16,7 +16,7 @@ use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePublicKey, EncodePrivateKey, KeypairBytes};
 use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
 
-use crate::world::{MARKER_SH, World, fingerprint};
+use crate::world::{End, MARKER_SH, World, fingerprint};
 use others::{files, pem, put_home, stranger, trust};
 
 const ITEM: &str = "tool:acme/mark";
@@ -38,7 +38,7 @@ fn private_pem(key: &SigningKey) -> String {
 #[test]
 fn generate_makes_a_pair_that_only_you_can_read() {
     let world = World::empty();
-    let said = world.json_ok(&["keys", "generate"]);
+    let said = world.json(&["keys", "generate"]).ok();
     let folder = folder(&world);
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(mode(&folder.join("private_key.pem")), 0o600);
@@ -99,7 +99,7 @@ fn export_prints_the_public_half_and_a_document_that_others_can_add() {
     let own = world.own_key();
     let said = world.rye(&["keys", "export"]);
     assert_eq!((said.status, said.stdout.as_str()), (0, pem(&own).as_str()));
-    let document = world.rye_ok(&["keys", "export", "--document", "acme build"]);
+    let document = world.rye(&["keys", "export", "--document", "acme build"]).ok();
     let parsed: toml::Table = toml::from_str(&document.stdout).unwrap();
     assert_eq!(parsed["fingerprint"].as_str(), Some(fingerprint(&own).as_str()));
     assert_eq!(parsed["owner"].as_str(), Some("acme build"));
@@ -109,11 +109,11 @@ fn export_prints_the_public_half_and_a_document_that_others_can_add() {
     let theirs = World::new();
     let file = theirs.outside().join("acme.toml");
     fs::write(&file, document.stdout).unwrap();
-    theirs.rye_ok(&["trust", "add", &file.display().to_string()]);
+    theirs.rye(&["trust", "add", &file.display().to_string()]).ok();
     put_home(&theirs, &own, FILE, MARKER_SH);
     theirs.works(ITEM);
     for owner in ["a\nb", "a\u{1b}[2J"] {
-        world.rye_fails(&["keys", "export", "--document", owner, "--json"], 2, "cli.usage");
+        world.rye(&["keys", "export", "--document", owner, "--json"]).fails(2, "cli.usage");
     }
 }
 
@@ -143,7 +143,7 @@ fn import_takes_a_file_standard_input_or_the_environment() {
             assert_eq!(world.own_key().to_bytes(), key.to_bytes(), "{way}");
             assert_eq!(mode(&self::folder(&world).join("private_key.pem")), 0o600, "{way}");
             assert_eq!(mode(&self::folder(&world)), 0o700, "{way}");
-            world.rye_ok(&["init"]);
+            world.rye(&["init"]).ok();
             world.signed(FILE, MARKER_SH);
             world.works(ITEM);
         }
@@ -163,8 +163,8 @@ fn import_refuses_what_is_no_private_key() {
             world.rye_in(&world.project(), &["keys", "import", "-", "--json"], bad.as_bytes());
         assert_eq!((said.code().as_str(), said.status), ("key.malformed", 4), "{bad:?} {said:?}");
     }
-    world.rye_fails(&["keys", "import", "--json"], 2, "cli.usage");
-    world.rye_fails(&["keys", "import", "nowhere.pem", "--json"], 2, "cli.input_file");
+    world.rye(&["keys", "import", "--json"]).fails(2, "cli.usage");
+    world.rye(&["keys", "import", "nowhere.pem", "--json"]).fails(2, "cli.input_file");
     assert_eq!(files(&world), before);
 }
 
@@ -190,7 +190,7 @@ fn a_machine_with_the_public_half_alone_verifies_and_cannot_sign() {
     fs::remove_file(folder(&world).join("private_key.pem")).unwrap();
     world.works(ITEM);
     for verb in [&["sign", ITEM][..], &["keys", "rotate"], &["trust", "project"]] {
-        world.rye_fails(&[verb, &["--json"][..]].concat(), 4, "key.missing");
+        world.rye(&[verb, &["--json"][..]].concat()).fails(4, "key.missing");
     }
     world.works(ITEM);
 }
@@ -207,7 +207,7 @@ fn your_key_is_the_private_one_whatever_the_public_file_says() {
     fs::write(folder(&world).join("public_key.pem"), "no key").unwrap();
     world.works(ITEM);
     fs::write(folder(&world).join("private_key.pem"), "no key").unwrap();
-    world.rye_fails(&["sign", ITEM, "--json"], 4, "key.malformed");
+    world.rye(&["sign", ITEM, "--json"]).fails(4, "key.malformed");
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn rotate_keeps_what_you_signed_and_what_you_believe() {
     trust(&world, &friend, &["--items", "tool:friend/*"]);
     put_home(&world, &friend, ".ai/tools/friend/theirs.sh", &MARKER_SH.replace("acme", "friend"));
     let gone = fingerprint(&stranger(9));
-    world.rye_ok(&["trust", "revoke", &gone]);
+    world.rye(&["trust", "revoke", &gone]).ok();
     let old = world.own_key();
     let old_pem = fs::read(folder(&world).join("private_key.pem")).unwrap();
-    let said = world.json_ok(&["keys", "rotate"]);
+    let said = world.json(&["keys", "rotate"]).ok();
     let new = world.own_key();
     let (old_fp, fp) = (fingerprint(&old), fingerprint(&new));
     assert_ne!(old_fp, fp);
@@ -246,7 +246,7 @@ fn rotate_keeps_what_you_signed_and_what_you_believe() {
     put_home(&world, &other, ".ai/tools/acme/evil.sh", MARKER_SH);
     world.refused("tool:acme/evil", "verify.trust_unreadable", 4);
     // And it can be revoked without touching what the new key signed.
-    world.rye_ok(&["trust", "revoke", &old_fp]);
+    world.rye(&["trust", "revoke", &old_fp]).ok();
     world.refused(ITEM, "verify.revoked", 4);
     world.works("tool:acme/fresh");
 }
@@ -256,7 +256,7 @@ fn what_was_signed_two_rotations_ago_still_runs() {
     let world = World::new().with(FILE, MARKER_SH);
     let first = fingerprint(&world.own_key());
     for _ in 0..2 {
-        world.rye_ok(&["keys", "rotate"]);
+        world.rye(&["keys", "rotate"]).ok();
         world.works(ITEM);
     }
     let (_, list) = world.json(&["keys", "list"]);
@@ -270,17 +270,17 @@ fn rotate_stops_before_it_writes_when_a_document_is_broken() {
     let text = others::document(&stranger(1), "x", "");
     let file = world.write_home(&others::trusted(&stranger(1)), text);
     let before = files(&world);
-    world.rye_fails(&["keys", "rotate", "--json"], 4, "verify.trust_unreadable");
+    world.rye(&["keys", "rotate", "--json"]).fails(4, "verify.trust_unreadable");
     assert_eq!(files(&world), before);
     fs::remove_file(file).unwrap();
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
 }
 
 #[test]
 fn the_rotation_is_stated_and_signed_by_both_keys() {
     let world = World::new();
     let old = world.own_key();
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
     let new = world.own_key();
     let path = format!(".ai/config/keys/rotated/{}.toml", fingerprint(&old));
     let text = fs::read_to_string(world.home().join(path)).unwrap();
@@ -335,7 +335,7 @@ fn rotated_halfway(world: &World) {
     let old_home = world.outside().join("before");
     let copied = Command::new("cp").arg("-a").arg(world.home()).arg(&old_home).status();
     assert!(copied.unwrap().success());
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
     let new = fingerprint(&world.own_key());
     // The documents as the old key signed them are in their places, those of the current one wait.
     let config = world.home().join(".ai/config");
@@ -366,7 +366,7 @@ fn what_waits_of_a_rotation_is_read_and_finished_by_doctor_or_the_next_decision(
             world.works(item);
         }
         for args in [&["verify", "--all"][..], &["trust", "list"], &["trust", "review"]] {
-            world.rye_ok(args);
+            world.rye(args).ok();
         }
         assert_eq!(others::files(&world), before, "looking wrote something");
         let state = world.home().join(".ai/state/rotation");
@@ -377,7 +377,7 @@ fn what_waits_of_a_rotation_is_read_and_finished_by_doctor_or_the_next_decision(
             .iter()
             .map(|word| if *word == "THEIRS" { theirs.as_str() } else { word })
             .collect();
-        world.rye_ok(&args);
+        world.rye(&args).ok();
         assert_eq!(waits(), 0, "{args:?}");
         world.works("tool:acme/mine");
         match still_trusts {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use crate::sandbox::{BWRAP, works};
-use crate::world::World;
+use crate::world::{End, World};
 
 /// Reads a folder outside the project, writes two places, and speaks with itself.
 const BUILD_PY: &str = r#""""Builds something, and asks itself how it went."""
@@ -132,7 +132,7 @@ fn what_is_learned_of_a_python_tool_is_just_enough() {
     let refused = world.rye(&[&["execute", "build"], run.as_slice()].concat());
     assert_eq!(refused.code(), "execute.tool_failed", "undeclared it is held: {refused:?}");
 
-    let said = world.json_ok(&["learn", "build", "-i", &data, "--write"]);
+    let said = world.json(&["learn", "build", "-i", &data, "--write"]).ok();
     let outside = world.outside().canonicalize().unwrap();
     let at = |path: &str| outside.join(path).display().to_string();
     let want = json!({
@@ -160,7 +160,7 @@ fn what_is_learned_of_a_shell_tool_and_its_programs_is_just_enough() {
     }
     let world = world();
     world.signed(".ai/tools/pack.sh", PACK_SH);
-    let said = world.json_ok(&["learn", "pack", "--write"]);
+    let said = world.json(&["learn", "pack", "--write"]).ok();
     let outside = world.outside().canonicalize().unwrap();
     let at = |path: &str| outside.join(path).display().to_string();
     let want = json!({"fs": {
@@ -189,7 +189,7 @@ fn nothing_is_written_unless_asked_and_parameters_may_stand_behind_dashes() {
     let file = world.signed(".ai/tools/build.py", BUILD_PY);
     let before = fs::read(&file).unwrap();
     let data = format!("data={}", world.outside().join("data").display());
-    let said = world.rye_ok(&["learn", "build", "--", &data]);
+    let said = world.rye(&["learn", "build", "--", &data]).ok();
     assert_eq!(fs::read(&file).unwrap(), before);
     assert!(said.stdout.contains("+# net = \"loopback\"\n"), "{said:?}");
     assert!(said.stdout.contains("`rye sign tool:build`"), "{said:?}");
@@ -214,7 +214,7 @@ fn what_a_look_showed_is_what_is_written_and_nothing_runs_again() {
     assert_eq!(shown["sandbox"], json!({"fs": {"write": ["{project_path}/build/"]}}), "{shown}");
     // A look at something else, or with other parameters, changes nothing of it.
     world.signed(".ai/tools/other.sh", &LEAVES_SH.replace("build", "else"));
-    world.rye_ok(&["learn", "other"]);
+    world.rye(&["learn", "other"]).ok();
     // Nor does what other programs make on the machine.
     let _others = tempfile::tempdir_in("/tmp").unwrap();
     let (status, written) = world.json(&["learn", "leave", "--write"]);
@@ -225,9 +225,9 @@ fn what_a_look_showed_is_what_is_written_and_nothing_runs_again() {
     }
     assert_eq!((&written["written"], &written["status"]), (&json!(true), &json!("success")));
     // As in a fresh clone.
-    world.rye_ok(&["sign", "leave"]);
+    world.rye(&["sign", "leave"]).ok();
     fs::remove_dir_all(world.project().join("build")).unwrap();
-    world.rye_ok(&["run", "leave"]);
+    world.rye(&["run", "leave"]).ok();
 
     // What was changed in the meantime is looked at anew.
     world.signed(".ai/tools/leave.sh", LEAVES_SH);
@@ -267,7 +267,7 @@ fn a_tool_that_is_watched_leaves_no_proposal_of_its_own() {
     // What was shown by another item is out of its reach, too.
     fs::remove_file(world.project().join("now")).unwrap();
     world.signed(".ai/tools/other.sh", &LEAVES_SH.replace("build", "else"));
-    world.rye_ok(&["learn", "other"]);
+    world.rye(&["learn", "other"]).ok();
     let file = fs::read_dir(real.join("learned")).unwrap().next().unwrap().unwrap().path();
     let before = fs::read(&file).unwrap();
     world.write("now", "");
@@ -285,7 +285,7 @@ fn what_cannot_be_written_is_shown_in_the_language_of_the_item() {
     let flow = "{version: 1.0.0, executor_id: rye/core/runtimes/native/program, description: x,\n \
                 config: {command: mkdir, args: [-p, build]}}\n";
     world.signed(".ai/tools/flow.yaml", flow);
-    let said = world.rye_ok(&["learn", "flow"]);
+    let said = world.rye(&["learn", "flow"]).ok();
     let want = "sandbox:\n  fs:\n    write:\n      - \"{project_path}/build/\"\n";
     assert!(said.stdout.contains(want), "{said:?}");
 }
@@ -301,7 +301,7 @@ fn what_no_sandbox_lets_a_tool_do_is_said_and_never_proposed() {
         text.replace("touch", "cat ../home/.ai/config/keys/signing/private_key.pem || true\ntouch");
     fs::create_dir_all(world.project().join(".git/hooks")).unwrap();
     world.signed(".ai/tools/pack.sh", &text);
-    let said = world.json_ok(&["learn", "pack"]);
+    let said = world.json(&["learn", "pack"]).ok();
     assert!(!world.project().join(".git/hooks/pre-commit").exists(), "it was held all the same");
     let remarks = said["remarks"].to_string();
     assert!(remarks.contains(".git/hooks/pre-commit`, which no sandbox lets it"), "{said}");
@@ -320,7 +320,8 @@ fn a_tool_that_fails_is_not_learned_from_in_full_and_nothing_is_written() {
     let file = world.signed(".ai/tools/pack.sh", &format!("{PACK_SH}exit 3\n"));
     let before = fs::read(&file).unwrap();
     world
-        .rye_fails(&["learn", "pack", "--write"], 1, "execute.tool_failed")
+        .rye(&["learn", "pack", "--write"])
+        .fails(1, "execute.tool_failed")
         .shows("+# write = [")
         .warns("missing here");
     assert_eq!(fs::read(&file).unwrap(), before);
@@ -333,7 +334,7 @@ fn what_is_no_process_is_not_even_asked() {
     let text = "version: '1.0.0'\ntool_type: tool\nexecutor_id: rye/core/runtimes/http/request\n\
                 description: Asks nobody\nconfig: {url: 'http://127.0.0.1:9/'}\n";
     world.signed(".ai/tools/ask.yaml", text);
-    world.rye_fails(&["learn", "ask"], 2, "learn.no_process");
+    world.rye(&["learn", "ask"]).fails(2, "learn.no_process");
 }
 
 #[test]
@@ -343,8 +344,8 @@ fn what_lies_in_the_binary_is_learned_of_and_not_written() {
     }
     let world = world();
     let args = ["learn", "tool:rye/bash", "-i", "command=echo x > ../stamp"];
-    world.rye_ok(&args).shows("/stamp\"");
-    let said = world.rye_fails(&[args.as_slice(), &["--write"]].concat(), 4, "learn.cannot_write");
+    world.rye(&args).ok().shows("/stamp\"");
+    let said = world.rye(&[args.as_slice(), &["--write"]].concat()).fails(4, "learn.cannot_write");
     assert!(said.stdout.contains("/stamp\""), "it is shown even so: {said:?}");
 }
 
@@ -360,7 +361,7 @@ fn links_of_yours_in_your_home_are_kept_and_do_not_stand_in_the_way() {
     let more =
         "echo x >> \"$there/home/notes/new\"\necho evil >> \"$there/home/.bashrc\" || true\n";
     world.signed(".ai/tools/pack.sh", &format!("{PACK_SH}{more}"));
-    let said = world.json_ok(&["learn", "pack"]);
+    let said = world.json(&["learn", "pack"]).ok();
     let write = said["sandbox"]["fs"]["write"].to_string();
     assert!(write.contains("{user_space}/notes\"") && !write.contains("bashrc"), "{said}");
     assert_eq!(fs::read_to_string(world.home().join("dotfiles/bashrc")).unwrap(), "# mine\n");

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::world::World;
 use crate::world::items::tool_sh;
+use crate::world::{End, World};
 
 /// A tool in shell with more fields in its header.
 fn tool(more: &str) -> String {
@@ -11,7 +11,7 @@ fn tool(more: &str) -> String {
 }
 
 fn own_tools(world: &World) -> Vec<String> {
-    let listed = world.json_ok(&["list", "--space", "project"]);
+    let listed = world.json(&["list", "--space", "project"]).ok();
     let items = listed["items"].as_array().unwrap().iter();
     items.map(|row| row["item_id"].as_str().unwrap().to_owned()).collect()
 }
@@ -33,11 +33,11 @@ fn whoever_signs_a_file_of_a_tool_by_name_is_told_that_the_tool_has_to_be_signed
     let world = World::new();
     world.write(".ai/tools/acme/all.sh", tool("# files = [\"part.sh\"]\n"));
     world.write(".ai/tools/acme/part.sh", tool(""));
-    world.rye_ok(&["sign", "--all"]);
+    world.rye(&["sign", "--all"]).ok();
     world.works("tool:acme/all");
     world.rye(&["sign", "acme/part"]).ok().warns("run `rye sign tool:acme/all` too");
     world.refused("tool:acme/all", "verify.dependency", 4);
-    world.rye_ok(&["sign", "acme/all"]);
+    world.rye(&["sign", "acme/all"]).ok();
     world.works("tool:acme/all");
     // An item of its own is signed without a word.
     assert_eq!(world.rye(&["sign", "acme/part"]).stderr, "");

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::world::items::native;
 use crate::world::{Attempt, GREET_MD, MARKER_SH, World, item_of, line, seconds_from_now};
 
 const TOOL: &str = "tool:acme/mark";
@@ -44,7 +45,7 @@ fn lock_text(world: &World) -> String {
 fn locked() -> World {
     let world = World::new();
     put(&world, PATH, &sh("one"), &seconds_from_now(-500));
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     world.works(TOOL);
     world
 }
@@ -56,7 +57,7 @@ fn a_lock_lists_every_link_and_every_parent_sorted_one_table_a_ref() {
     world.signed(".ai/directives/acme/base.md", &base);
     let leaf = GREET_MD.replace("name=\"greet\"", "name=\"greet\" extends=\"acme/base\"");
     world.signed(".ai/directives/acme/greet.md", &leaf);
-    world.rye_ok(&["lock", "acme/greet", TOOL]);
+    world.rye(&["lock", "acme/greet", TOOL]).ok();
     let text = lock_text(&world);
     let tables: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
     let want = [
@@ -82,7 +83,7 @@ fn a_lock_lists_every_link_and_every_parent_sorted_one_table_a_ref() {
     let said = world.rye(&["lock"]);
     assert_eq!((said.status, lock_text(&world)), (0, text), "{said:?}");
     for call in [&["execute", TOOL, "--locked"][..], &["verify", "acme/greet", "--locked"]] {
-        world.rye_ok(call);
+        world.rye(call).ok();
     }
 }
 
@@ -94,7 +95,7 @@ fn rows_that_two_people_add_merge_line_by_line() {
     }
     let lock = |refs: &[&str]| {
         let _ = fs::remove_file(lock_path(&world));
-        world.rye_ok(&[&["lock"], refs].concat());
+        world.rye(&[&["lock"], refs].concat()).ok();
         lock_text(&world)
     };
     let both = lock(&["acme/a", "acme/m", "acme/z"]);
@@ -152,7 +153,7 @@ fn a_lock_that_is_not_one_stops_everything_that_runs() {
     let said = world.rye(&["doctor"]);
     assert!(said.status == 4 && said.stdout.contains("bad   lock"), "{said:?}");
     assert!(said.stderr.is_empty(), "{said:?}");
-    world.rye_ok(&["sign", TOOL]);
+    world.rye(&["sign", TOOL]).ok();
     // The place is said.
     let (_, said) = world.json(&["execute", TOOL]);
     assert_eq!(
@@ -263,15 +264,15 @@ fn with_locked_any_difference_is_refused_and_so_is_what_is_not_listed() {
     world.works("tool:acme/other");
     assert_eq!(strictly("tool:acme/other"), (4, "lock.not_listed".into(), 4));
     // Every link must be listed.
-    world.rye_ok(&["lock", "--update", TOOL]);
+    world.rye(&["lock", "--update", TOOL]).ok();
     assert_eq!(strictly(TOOL), (0, String::new(), 0));
     let runtime = "tool:rye/core/runtimes/shell/script";
-    world.rye_ok(&["lock", "--remove", runtime]);
+    world.rye(&["lock", "--remove", runtime]).ok();
     world.works(TOOL);
     assert_eq!(strictly(TOOL), (4, "lock.not_listed".into(), 4));
     let (_, said) = world.json(&["execute", TOOL, "--locked"]);
     assert!(said["error"].as_str().unwrap().contains(runtime), "{said}");
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     assert_eq!(strictly(TOOL), (0, String::new(), 0));
     // And without a lock nothing is.
     fs::remove_file(lock_path(&world)).unwrap();
@@ -291,13 +292,13 @@ fn with_locked_any_difference_is_refused_and_so_is_what_is_not_listed() {
 #[test]
 fn verify_locked_without_refs_checks_what_the_project_can_run() {
     let world = locked();
-    world.rye_ok(&["verify", "--locked"]);
+    world.rye(&["verify", "--locked"]).ok();
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
-    world.rye_ok(&["verify"]);
+    world.rye(&["verify"]).ok();
     let (status, said) = world.json(&["verify", "--locked"]);
     let codes: Vec<&Value> = said["items"].as_array().unwrap().iter().map(|i| &i["code"]).collect();
     assert_eq!((status, codes), (4, vec![&Value::Null, &"lock.not_listed".into()]));
-    world.rye_fails(&["verify", "--locked", "directive:acme/*"], 4, "lock.not_listed");
+    world.rye(&["verify", "--locked", "directive:acme/*"]).fails(4, "lock.not_listed");
 }
 
 #[test]
@@ -316,7 +317,7 @@ fn lock_adds_rows_and_changes_none_without_update() {
     assert!(after.contains("tool:acme/other"), "{after}");
     let row = |text: &str| text.split("acme/mark\"]").nth(1).unwrap()[..200].to_owned();
     assert_eq!(row(&before), row(&after));
-    let said = world.rye_ok(&["lock", "--update", TOOL]);
+    let said = world.rye(&["lock", "--update", TOOL]).ok();
     assert_ne!(row(&before), row(&lock_text(&world)));
     // What changed is shown before it is written.
     for part in ["changed  tool:acme/mark", "-# description = \"one\"", "+# description = \"two\""]
@@ -326,7 +327,7 @@ fn lock_adds_rows_and_changes_none_without_update() {
     // Who signed and when is told; nobody reads a signature.
     assert!(said.stdout.contains("\n-# rye:signed:v2 2"), "{said:?}");
     assert!(!said.stdout.contains("sig="), "{said:?}");
-    world.rye_ok(&["execute", TOOL, "--locked"]);
+    world.rye(&["execute", TOOL, "--locked"]).ok();
 }
 
 #[test]
@@ -345,13 +346,13 @@ fn check_writes_nothing_and_says_what_would_change() {
     check((0, "same"));
     world.signed(".ai/tools/acme/other.sh", MARKER_SH);
     check((4, "added same"));
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     put(&world, PATH, &sh("two"), &seconds_from_now(-100));
     check((4, "changed same"));
-    world.rye_ok(&["lock", "--update"]);
+    world.rye(&["lock", "--update"]).ok();
     fs::remove_file(world.project().join(".ai/tools/acme/other.sh")).unwrap();
     check((4, "gone same"));
-    world.rye_ok(&["lock", "--update"]);
+    world.rye(&["lock", "--update"]).ok();
     check((0, "same"));
     assert!(!lock_text(&world).contains("acme/other"));
 }
@@ -380,10 +381,10 @@ fn update_and_remove_ask_a_person_when_they_run_below_a_run() {
 #[test]
 fn remove_takes_a_row_out_and_names_what_is_not_there() {
     let world = locked();
-    world.rye_ok(&["lock", "--remove", "acme/mark"]);
+    world.rye(&["lock", "--remove", "acme/mark"]).ok();
     let text = lock_text(&world);
     assert!(!text.contains("acme/mark") && text.contains("rye/core/primitives"), "{text}");
-    world.rye_fails(&["lock", "--remove", "acme/mark"], 4, "lock.not_listed");
+    world.rye(&["lock", "--remove", "acme/mark"]).fails(4, "lock.not_listed");
     assert_eq!(world.rye(&["diff", TOOL, "--lock"]).code(), "lock.not_listed");
 }
 
@@ -393,7 +394,7 @@ fn what_is_refused_is_not_locked_and_the_rest_is() {
     world.signed(PATH, MARKER_SH);
     world.write(".ai/tools/acme/plain.sh", MARKER_SH);
     world.works("tool:acme/plain");
-    world.rye_fails(&["lock"], 4, "verify.unsigned");
+    world.rye(&["lock"]).fails(4, "verify.unsigned");
     let text = lock_text(&world);
     assert!(text.contains("acme/mark") && !text.contains("acme/plain"), "{text}");
 }
@@ -434,7 +435,7 @@ fn a_lock_that_cannot_be_written_is_left_as_it_was() {
     let odd = names
         .filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with(".rye-"));
     assert_eq!(odd.count(), 0, "a temporary file is left");
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
 }
 
 const API: &str = ".ai/config/acme/api.yaml";
@@ -442,13 +443,12 @@ const API: &str = ".ai/config/acme/api.yaml";
 /// A locked project whose tool takes config of its own space and the system's.
 fn with_config() -> (World, Vec<u8>) {
     let world = World::new();
-    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-                config: {command: cat}\nconfig_resolve: {path: acme/api}\n";
+    let tool = &native("config: {command: cat}\nconfig_resolve: {path: acme/api}\n");
     world.signed(".ai/tools/acme/api.yaml", tool);
     let old = put(&world, API, "url: old\n", &seconds_from_now(-1000));
     world.works("tool:acme/api");
     put(&world, API, "url: new\n", &seconds_from_now(-500));
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     world.works("tool:acme/api");
     (world, old)
 }
@@ -461,7 +461,7 @@ fn config_that_a_tool_takes_is_locked_with_it() {
         assert!(text.contains(row), "{row}: {text}");
     }
     let strict = ["execute", "tool:acme/api", "--locked"];
-    world.rye_ok(&strict);
+    world.rye(&strict).ok();
     world.write(API, &old);
     for call in [&strict[..], &strict[..2], &["execute", "tool:acme/api", "--dry-run"]] {
         let got = world.attempt_by(&[call, &["--json"]].concat());
@@ -470,13 +470,13 @@ fn config_that_a_tool_takes_is_locked_with_it() {
     put(&world, API, "url: newer\n", &seconds_from_now(-100));
     world.works("tool:acme/api");
     for call in [&strict[..], &["verify", "tool:acme/api", "--locked"]] {
-        world.rye_fails(call, 4, "lock.differs");
+        world.rye(call).fails(4, "lock.differs");
     }
     let said = world.rye(&["lock", "--update", "tool:acme/api"]);
     let shown = ["-url: new\n", "+url: newer\n"].map(|part| said.stdout.contains(part));
     assert_eq!(shown, [true, true], "{said:?}");
-    world.rye_ok(&strict);
-    world.rye_ok(&["lock", "--remove", "config:acme/api"]);
+    world.rye(&strict).ok();
+    world.rye(&["lock", "--remove", "config:acme/api"]).ok();
     assert_eq!(world.rye(&strict).code(), "lock.not_listed");
 }
 
@@ -503,7 +503,7 @@ fn modules_with_a_line_of_their_own_are_locked_with_the_tool() {
     let old = put(&world, ".ai/tools/pack/part.sh", &module(1), &seconds_from_now(-1000));
     world.works("tool:pack/main");
     put(&world, ".ai/tools/pack/part.sh", &module(2), &seconds_from_now(-500));
-    world.rye_ok(&["lock", "tool:pack/main"]);
+    world.rye(&["lock", "tool:pack/main"]).ok();
     assert!(lock_text(&world).contains("[\"tool:pack/part\"]"));
     world.works("tool:pack/main");
     world.write(".ai/tools/pack/part.sh", old);

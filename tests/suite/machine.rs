@@ -98,7 +98,7 @@ fn doctor_names_the_program_that_a_run_would_use() {
     let path = format!("{}:/usr/bin:/bin", python_folder().display());
     let before = used(&path).1;
     assert!(before.contains(".venv/bin/python3 is passed over"), "{before}");
-    world.rye_ok(&["trust", "allow-interpreter", ".venv/bin/python3"]);
+    world.rye(&["trust", "allow-interpreter", ".venv/bin/python3"]).ok();
     let after = used(&path).1;
     assert!(after.contains("python3  ") && after.contains(".venv/bin/python3"), "{after}");
     assert!(!after.contains("is passed over"), "{after}");

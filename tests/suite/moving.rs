@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::files::{COUNT, package};
 use crate::lock::{put, sh};
-use crate::world::{MARKER_SH, World, seconds_from_now};
+use crate::world::{End, MARKER_SH, World, seconds_from_now};
 
 const RUNTIME: &str = "version: 1.0.0\ntool_type: runtime\n\
     executor_id: rye/core/primitives/execute\ndescription: x\ncategory: acme\n\
@@ -33,11 +33,11 @@ fn what_is_yours_moves_with_its_spec_its_lock_row_and_its_references() {
     let world = World::new().with(".ai/tools/acme/hello.sh", MARKER_SH);
     world.write(".ai/tools/acme/hello.test.yaml", "cases: [{name: one, dry_run: true}]\n");
     world.signed(".ai/directives/acme/greet.md", DIRECTIVE);
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     let before = world.snapshot();
 
     let args = ["mv", "acme/hello", "other/hi"];
-    let shown = world.rye_ok(&[&args[..], &["--dry-run"]].concat());
+    let shown = world.rye(&[&args[..], &["--dry-run"]].concat()).ok();
     for want in [
         "tool:acme/hello to tool:other/hi",
         ".ai/tools/acme/hello.test.yaml to .ai/tools/other/hi.test.yaml",
@@ -67,7 +67,7 @@ fn what_is_yours_moves_with_its_spec_its_lock_row_and_its_references() {
         greet.contains("item_id=\"other/hi\"") && greet.contains("Call acme/hello."),
         "{greet}"
     );
-    world.rye_ok(&["verify", "directive:acme/greet"]);
+    world.rye(&["verify", "directive:acme/greet"]).ok();
     let lock = world.rye(&["lock", "--check"]);
     assert_eq!(lock.status, 0, "the lock says what is there: {lock:?}");
     let text = String::from_utf8(world.read(".ai/rye.lock")).unwrap();
@@ -80,10 +80,10 @@ fn a_runtime_and_a_directive_take_their_names_along() {
     let tool = MARKER_SH.replace("rye/core/runtimes/shell/script", "acme/run");
     world.signed(".ai/tools/acme/hello.sh", &tool);
     // A path is a ref, and so is the one that the file is to have.
-    world.rye_ok(&["mv", ".ai/tools/acme/run.yaml", ".ai/tools/base/sh.yaml", "--yes"]);
+    world.rye(&["mv", ".ai/tools/acme/run.yaml", ".ai/tools/base/sh.yaml", "--yes"]).ok();
     assert!(rest(&world, ".ai/tools/base/sh.yaml").contains("category: base\n"));
     assert_eq!(rest(&world, ".ai/tools/acme/hello.sh"), tool.replace("acme/run", "base/sh"));
-    world.rye_ok(&["run", "acme/hello", "--dry-run"]);
+    world.rye(&["run", "acme/hello", "--dry-run"]).ok();
 
     world.signed(".ai/directives/acme/greet.md", &DIRECTIVE.replace("acme/hello", "acme/x"));
     let args = ["mv", "directive:acme/greet", "welcome_all.md"];
@@ -95,7 +95,7 @@ fn a_runtime_and_a_directive_take_their_names_along() {
     let text = rest(&world, ".ai/directives/welcome_all.md");
     assert!(text.contains("<directive name=\"welcome_all\""), "{text}");
     assert!(text.contains("<category></category>"), "{text}");
-    world.rye_ok(&["verify", "directive:welcome_all"]);
+    world.rye(&["verify", "directive:welcome_all"]).ok();
 }
 
 #[test]
@@ -107,7 +107,8 @@ fn what_is_not_yours_stays_and_is_named() {
     world.write(".ai/tools/acme/theirs.sh", &theirs);
     let before = world.snapshot();
     world
-        .rye_fails(&["mv", "acme/theirs", "acme/mine", "--yes"], 4, "author.cannot_move")
+        .rye(&["mv", "acme/theirs", "acme/mine", "--yes"])
+        .fails(4, "author.cannot_move")
         .warns("somebody else signed it");
     assert_eq!(world.snapshot(), before);
 
@@ -120,7 +121,7 @@ fn what_is_not_yours_stays_and_is_named() {
                 phases: [before_execution]\nmatch: ['tool:acme/**']\n\
                 exec: {command: ./ask.sh, files: [ask.sh]}\n";
     world.write(".ai/tools/hooks/watch.yaml", hook);
-    let said = world.json_ok(&["mv", "acme/hello", "b/hello", "--yes"]);
+    let said = world.json(&["mv", "acme/hello", "b/hello", "--yes"]).ok();
     let left: Vec<_> = said["left"].as_array().unwrap().iter().map(|left| &left["path"]).collect();
     assert!(left.contains(&&json!(".ai/directives/acme/greet.md")), "{said}");
     assert!(left.contains(&&json!(".ai/tools/hooks/watch.yaml")), "{said}");
@@ -128,7 +129,7 @@ fn what_is_not_yours_stays_and_is_named() {
 
     // What nobody signed moves unsigned.
     world.write(".ai/tools/acme/new.sh", MARKER_SH);
-    assert_eq!(world.json_ok(&["mv", "acme/new", "acme/newer", "--yes"])["signed"], false);
+    assert_eq!(world.json(&["mv", "acme/new", "acme/newer", "--yes"]).ok()["signed"], false);
     assert_eq!(String::from_utf8(world.read(".ai/tools/acme/newer.sh")).unwrap(), MARKER_SH);
 }
 
@@ -142,7 +143,7 @@ fn a_place_that_is_taken_of_another_kind_or_of_rye_is_refused() {
     world.write(".ai/tools/acme/lib/x.sh", "echo x\n");
     let listing = MARKER_SH.replace("# ///\n", "# files = [\"lib/*.sh\"]\n# ///\n");
     world.write(".ai/tools/acme/listing.sh", listing);
-    world.rye_ok(&["sign", "acme/listing"]);
+    world.rye(&["sign", "acme/listing"]).ok();
     let before = world.snapshot();
     let rows: [(&str, &str, &str); 10] = [
         ("acme/hello", "acme/taken", "author.exists"),
@@ -163,19 +164,19 @@ fn a_place_that_is_taken_of_another_kind_or_of_rye_is_refused() {
     assert_eq!(world.snapshot(), before, "nothing was written");
     let said = world.rye(&["mv", "acme/listing", "acme/lists", "--yes"]);
     assert_eq!(said.status, 0, "in its folder it finds its files: {said:?}");
-    world.rye_ok(&["verify", "acme/lists"]);
+    world.rye(&["verify", "acme/lists"]).ok();
 }
 
 #[test]
 fn a_move_that_was_cut_off_loses_nothing_and_is_finished_by_the_same_words() {
     let world = World::new().with(".ai/tools/acme/hello.sh", MARKER_SH);
     world.write(".ai/tools/acme/hello.test.yaml", "cases: [{name: one, dry_run: true}]\n");
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     let old = world.read(".ai/tools/acme/hello.sh");
     let lock = world.read(".ai/rye.lock");
     // As if killed when the new file was placed, when it was signed, and before the old one went.
     let unsigned = MARKER_SH.as_bytes().to_vec();
-    world.rye_ok(&["mv", "acme/hello", "acme/hi", "--yes"]);
+    world.rye(&["mv", "acme/hello", "acme/hi", "--yes"]).ok();
     let signed = world.read(".ai/tools/acme/hi.sh");
     let after = world.read(".ai/rye.lock");
     for (new, lock) in [(unsigned, &lock), (signed.clone(), &lock), (signed, &after)] {
@@ -187,11 +188,11 @@ fn a_move_that_was_cut_off_loses_nothing_and_is_finished_by_the_same_words() {
         let said = world.rye(&["lock", "--check"]);
         let told = [said.stdout.as_str(), &said.stderr].concat();
         assert!(told.contains("tool:acme/h"), "the lock tells of it: {said:?}");
-        world.rye_ok(&["mv", "acme/hello", "acme/hi", "--yes"]);
+        world.rye(&["mv", "acme/hello", "acme/hi", "--yes"]).ok();
         assert!(!is_there(&world, ".ai/tools/acme/hello.sh"));
         assert!(!is_there(&world, ".ai/tools/acme/hello.test.yaml"));
         world.works("tool:acme/hi");
-        world.rye_ok(&["lock", "--check"]);
+        world.rye(&["lock", "--check"]).ok();
     }
 }
 
@@ -213,8 +214,8 @@ const FILES: [&str; 5] = [
 fn counts_as(world: &World, item: &str) {
     let (status, got) = world.json(&["run", item, "text=the big world"]);
     assert_eq!((status, &got["data"]["count"], &got["data"]["loud"]), (0, &json!(2), &json!("X1")));
-    world.rye_ok(&["verify", "--all", "--ci"]);
-    world.rye_ok(&["lock", "--check"]);
+    world.rye(&["verify", "--all", "--ci"]).ok();
+    world.rye(&["lock", "--check"]).ok();
 }
 
 #[test]
@@ -223,9 +224,9 @@ fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
     package(&world);
     world.write(".ai/tools/acme/words/other.sh", OTHER);
     world.write(".ai/tools/acme/words/lib/deep/more.py.bak", "x");
-    world.rye_ok(&["sign", "tool:acme/**"]);
+    world.rye(&["sign", "tool:acme/**"]).ok();
     world.shell("chmod 755 .ai/tools/acme/words/lib/words.py");
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     let before = world.snapshot();
     let shown = world.rye(&["mv", COUNT, "b/deep/tally", "--dry-run"]);
     for want in [
@@ -247,16 +248,16 @@ fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
     assert!(is_there(&world, ".ai/tools/acme/words/lib/deep/more.py.bak"), "nobody listed it");
     let mode = world.shell("stat -c %a .ai/tools/b/deep/lib/words.py");
     assert_eq!(mode.trim(), "755");
-    world.rye_ok(&["run", "acme/words/other"]);
+    world.rye(&["run", "acme/words/other"]).ok();
     // The other one finds its file there already, and nobody needs the old one then.
-    world.rye_ok(&["mv", "acme/words/other", "b/deep/other", "--yes"]);
+    world.rye(&["mv", "acme/words/other", "b/deep/other", "--yes"]).ok();
     assert!(!is_there(&world, ".ai/tools/acme/words/data"), "with its folder");
     counts_as(&world, "b/deep/tally");
 
     // What nobody signed takes its files along, too.
     let clone = World::new();
     package(&clone);
-    assert_eq!(clone.json_ok(&["mv", COUNT, "b/tally", "--yes"])["signed"], false);
+    assert_eq!(clone.json(&["mv", COUNT, "b/tally", "--yes"]).ok()["signed"], false);
     assert!(is_there(&clone, ".ai/tools/b/data/stop.json"));
     assert!(!is_there(&clone, ".ai/tools/acme"), "nothing is left there");
 }
@@ -265,17 +266,17 @@ fn the_files_of_a_tool_move_with_it_and_those_of_others_stay() {
 fn a_tool_whose_files_cannot_go_with_it_stays_and_says_which_and_why() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     world.write(".ai/tools/b/lib/stray.py", "x = 1\n");
     world.write(".ai/tools/c/data/stop.json", "[]");
     world.write(".ai/tools/own/part.sh", MARKER_SH);
     let own = OTHER.replace("data/stop.json", "part.sh");
     world.write(".ai/tools/own/lists.sh", own);
-    world.rye_ok(&["sign", "own/part"]);
-    world.rye_ok(&["sign", "own/lists"]);
+    world.rye(&["sign", "own/part"]).ok();
+    world.rye(&["sign", "own/lists"]).ok();
     let wide = OTHER.replace("data/stop.json", "**/*.sh");
     world.write(".ai/tools/wide/all.sh", wide);
-    world.rye_ok(&["sign", "wide/all"]);
+    world.rye(&["sign", "wide/all"]).ok();
     let elsewhere = world.outside().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::create_dir(world.project().join(".ai/tools/link")).unwrap();
@@ -306,11 +307,11 @@ fn a_tool_whose_files_cannot_go_with_it_stays_and_says_which_and_why() {
 fn a_move_with_files_that_was_cut_off_is_finished_by_the_same_words() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
-    world.rye_ok(&["lock"]);
+    world.rye(&["sign", COUNT]).ok();
+    world.rye(&["lock"]).ok();
     let lock = world.read(".ai/rye.lock");
     world.shell("cp -r .ai/tools ../old");
-    world.rye_ok(&["mv", COUNT, "b/tally", "--yes"]);
+    world.rye(&["mv", COUNT, "b/tally", "--yes"]).ok();
     let after = world.read(".ai/rye.lock");
     world.shell("cp -r .ai/tools ../new");
     // As if killed when some files were placed, all with the tool unsigned, the tool signed, the
@@ -343,7 +344,7 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     let runs = ".ai/directives/acme/greet.md";
     let names = put(&world, runs, DIRECTIVE, &seconds_from_now(-500));
     put(&world, runs, &format!("{DIRECTIVE}\nMore.\n"), &seconds_from_now(-400));
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     let mv = ["mv", "acme/hello", "acme/hi", "--yes"];
     let dry = |world: &World| world.json(&[&mv[..], &["--dry-run"]].concat()).1.to_string();
     assert!(dry(&world).contains("\"signed\":true"), "the fixture is good: {}", dry(&world));
@@ -356,7 +357,7 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     // Of the item itself: refused.
     world.write(path, &old);
     let before = world.snapshot();
-    let said = world.rye_fails(&mv, 4, "author.cannot_move");
+    let said = world.rye(&mv).fails(4, "author.cannot_move");
     assert_eq!(world.snapshot(), before, "{said:?}");
     world
         .rye(&["fmt", "--sign"])
@@ -369,9 +370,9 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     put(&world, path, &sh("three"), &seconds_from_now(-300));
     world.works("tool:acme/hello");
     world.rye(&mv).warns("`rye lock --update tool:acme/hello`");
-    world.rye_ok(&["lock", "--update", "tool:acme/hello"]);
-    world.rye_ok(&mv);
-    world.rye_ok(&["run", "acme/hi", "--locked"]);
+    world.rye(&["lock", "--update", "tool:acme/hello"]).ok();
+    world.rye(&mv).ok();
+    world.rye(&["run", "acme/hi", "--locked"]).ok();
 }
 
 #[test]
@@ -380,8 +381,8 @@ fn what_was_made_without_a_folder_moves_into_one_and_back() {
     let made = [("python", "py"), ("bash", "sh"), ("js", "mjs"), ("yaml", "yaml")];
     for (lang, ext) in made {
         let name = format!("of_{lang}");
-        world.rye_ok(&["new", "tool", &name, "--lang", lang]);
-        world.rye_ok(&["sign", &name]);
+        world.rye(&["new", "tool", &name, "--lang", lang]).ok();
+        world.rye(&["sign", &name]).ok();
         let (first, other) = (format!(".ai/tools/{name}.{ext}"), format!("acme/{name}"));
         let before = rest(&world, &first);
         assert!(before.contains("\"\""), "it says that it is in no folder: {before}");
@@ -393,8 +394,8 @@ fn what_was_made_without_a_folder_moves_into_one_and_back() {
         assert_eq!(said.status, 0, "{lang}: {said:?}");
         assert_eq!(rest(&world, &first), before, "{lang}");
     }
-    world.rye_ok(&["new", "directive", "greet"]);
-    world.rye_ok(&["sign", "directive:greet"]);
-    world.rye_ok(&["mv", "directive:greet", "acme/greet", "--yes"]);
+    world.rye(&["new", "directive", "greet"]).ok();
+    world.rye(&["sign", "directive:greet"]).ok();
+    world.rye(&["mv", "directive:greet", "acme/greet", "--yes"]).ok();
     assert!(rest(&world, ".ai/directives/acme/greet.md").contains("<category>acme</category>"));
 }

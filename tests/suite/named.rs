@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::keys::others::{document, files, stranger, trusted};
-use crate::world::{GREET_MD, MARKER_SH, World, fingerprint};
+use crate::world::{End, GREET_MD, MARKER_SH, World, fingerprint};
 
 const FILE: &str = ".ai/tools/acme/mark.sh";
 const SPEC: &str = "cases:\n  - {name: one, expect: {text: x}}\n";
@@ -202,7 +202,7 @@ fn where_nothing_is_every_verb_says_so_alike() {
         }
         let said = world.rye(&["list", word]);
         assert_eq!((said.status, said.stdout), (0, format!("{nothing}\n")));
-        world.rye_fails(&["test", word], 3, "test.no_spec");
+        world.rye(&["test", word]).fails(3, "test.no_spec");
     }
     // Without a word it is a count, and no silence.
     let said = world.rye(&["sign", "--all"]);
@@ -213,14 +213,14 @@ fn where_nothing_is_every_verb_says_so_alike() {
 fn a_glob_is_of_the_project_for_the_lock_and_takes_rows_out_whose_items_are_gone() {
     let world = world();
     world.signed_home(".ai/tools/mine/own.sh", &MARKER_SH.replace("\"acme\"", "\"mine\""));
-    let said = world.rye_ok(&["lock", "**", "--json"]);
+    let said = world.rye(&["lock", "**", "--json"]).ok();
     assert!(!said.stdout.contains("tool:mine/own") && !said.stdout.contains("tool:rye/bash"));
-    world.rye_fails(&["lock", "mine/*", "--json"], 2, "cli.usage");
+    world.rye(&["lock", "mine/*", "--json"]).fails(2, "cli.usage");
     fs::remove_file(world.project().join(FILE)).unwrap();
     let (status, got) = world.json(&["lock", "--remove", "tool:acme/*"]);
     assert_eq!((status, &got["gone"], &got["written"]), (0, &json!(1), &json!(true)), "{got}");
-    assert_eq!(world.json_ok(&["lock", "--remove", ".ai/directives"])["gone"], 1);
-    world.rye_fails(&["lock", "--remove", "acme/*", "--json"], 2, "cli.usage");
+    assert_eq!(world.json(&["lock", "--remove", ".ai/directives"]).ok()["gone"], 1);
+    world.rye(&["lock", "--remove", "acme/*", "--json"]).fails(2, "cli.usage");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_folder_of_your_own_space_names_the_specs_that_lie_there() {
     let said = world.rye(&["test", "--list", folder.to_str().unwrap(), "--json"]);
     assert!(said.status == 0 && said.stdout.contains("tool:mine/own"), "{said:?}");
     assert!(!said.stdout.contains("tool:acme/mark"), "{said:?}");
-    world.rye_fails(&["test", "--list", folder.to_str().unwrap(), ".", "--json"], 2, "cli.usage");
+    world.rye(&["test", "--list", folder.to_str().unwrap(), ".", "--json"]).fails(2, "cli.usage");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn the_path_of_a_spec_names_its_item_for_the_verb_that_tries_it() {
     let said = world.rye(&["test", "--list", ".ai/tools/acme/mark.test.yaml", "--json"]);
     assert!(said.status == 0 && said.stdout.contains("tool:acme/mark"), "{said:?}");
     assert!(!said.stdout.contains("directive:acme/greet"), "{said:?}");
-    world.rye_fails(&["test", ".ai/tools/acme/none.test.yaml"], 3, "test.no_spec");
+    world.rye(&["test", ".ai/tools/acme/none.test.yaml"]).fails(3, "test.no_spec");
     let said = world.rye(&["run", ".ai/tools/acme/mark.test.yaml"]);
     assert!(said.status == 3 && said.stderr.contains("which `rye test` tries"), "{said:?}");
 }
@@ -275,7 +275,7 @@ fn a_proposed_key_is_no_item_whichever_way_it_is_named() {
     }
     assert_eq!(files(&world), before);
     // What you wrote about the key is another file, and is judged.
-    world.rye_ok(&["trust", "accept", &fingerprint(&theirs)]);
+    world.rye(&["trust", "accept", &fingerprint(&theirs)]).ok();
     let own = format!("{item}@user");
-    world.rye_ok(&["verify", &own]);
+    world.rye(&["verify", &own]).ok();
 }

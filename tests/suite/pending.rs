@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::world::World;
 use crate::world::wait::until;
+use crate::world::{End, World};
 
 pub const PAY: &str = "tool:acme/pay";
 pub const ITEM: &str = ".ai/tools/acme/pay.yaml";
@@ -55,7 +55,7 @@ fn asked(world: &World, amount: &str) -> String {
 }
 
 fn waiting(world: &World) -> Vec<Value> {
-    let got = world.json_ok(&["pending", "list"]);
+    let got = world.json(&["pending", "list"]).ok();
     got["pending"].as_array().unwrap().clone()
 }
 
@@ -102,7 +102,7 @@ fn what_a_tool_asks_waits_and_runs_once_when_it_is_approved() {
     assert_eq!(paid(&world), 1);
     assert!(waiting(&world).is_empty());
     for verb in ["approve", "reject"] {
-        world.json_fails(&["pending", verb, &id], 4, "pending.decided");
+        world.json(&["pending", verb, &id]).fails(4, "pending.decided");
     }
     assert_eq!(paid(&world), 1);
     let (_, shown) = world.json(&["pending", "show", &id]);
@@ -128,9 +128,9 @@ fn who_chains_a_command_behind_one_that_waits_for_a_person_does_not_go_on() {
     );
     assert_eq!(paid(&world), 0);
     // What only says what would be done is done.
-    world.rye_ok(&["run", PAY, "-i", "amount=5000", "--dry-run"]);
+    world.rye(&["run", PAY, "-i", "amount=5000", "--dry-run"]).ok();
     let id = asked(&world, "amount=5000");
-    world.rye_ok(&["pending", "approve", &id]);
+    world.rye(&["pending", "approve", &id]).ok();
     assert_eq!(paid(&world), 1);
 }
 
@@ -212,14 +212,14 @@ fn f11_what_changed_since_it_was_asked_is_not_approved() {
     // The program, not signed again; then signed again.
     world.write(PROGRAM, format!("{PAYS}# more\n"));
     assert_eq!(approve(), (4, "verify.dependency".into()));
-    world.rye_ok(&["sign", PAY]);
+    world.rye(&["sign", PAY]).ok();
     assert_eq!(approve(), (4, "pending.drifted".into()));
     assert_eq!(paid(&world), 0);
     // It still waits: nothing was decided.
     assert_eq!(waiting(&world).len(), 1);
     world.write(PROGRAM, PAYS);
     let asked_again = asked_after_signing(&world);
-    assert_eq!(world.json_ok(&["pending", "approve", &asked_again])["status"], "success");
+    assert_eq!(world.json(&["pending", "approve", &asked_again]).ok()["status"], "success");
 }
 
 /// What `rye pending approve` says: the status, and the code and the message of a failure.
@@ -324,7 +324,7 @@ fn a_request_of_an_earlier_rye_runs_unless_the_env_file_could_change_it() {
 }
 
 fn asked_after_signing(world: &World) -> String {
-    world.rye_ok(&["sign", PAY]);
+    world.rye(&["sign", PAY]).ok();
     asked(world, "amount=5000")
 }
 
@@ -361,7 +361,7 @@ fn whoever_waits_is_told_what_came_of_it() {
     assert_eq!((status, &got["status"]), (Some(0), &json!("success")), "{got}");
     assert_eq!(got["data"]["args"], json!({"amount": "1"}));
     let (status, got) = wait(&|id| {
-        world.rye_ok(&["pending", "reject", id, "--reason", "too much"]);
+        world.rye(&["pending", "reject", id, "--reason", "too much"]).ok();
     });
     assert_eq!((status, &got["code"]), (Some(4), &json!("pending.rejected")));
     assert_eq!(got["error"], "rejected: too much");
@@ -372,7 +372,7 @@ fn whoever_waits_is_told_what_came_of_it() {
 fn an_approved_run_that_asks_again_fails_and_asks_nobody() {
     let world = world();
     let id = asked(&world, "again=yes");
-    world.json_fails(&["pending", "approve", &id], 7, "protocol.pending_again");
+    world.json(&["pending", "approve", &id]).fails(7, "protocol.pending_again");
     assert_eq!(paid(&world), 0);
     let (_, got) = world.json(&["pending", "list", "--all"]);
     assert_eq!(got["pending"].as_array().unwrap().len(), 1, "{got}");
@@ -388,9 +388,9 @@ fn the_registry_is_closed_to_others_and_what_cannot_be_kept_is_an_error() {
     let file = world.home().join(".ai/state/registry.db");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::write(&file, "no database").unwrap();
-    world.json_fails(&["execute", PAY, "-i", "amount=5000"], 6, "registry.io");
+    world.json(&["execute", PAY, "-i", "amount=5000"]).fails(6, "registry.io");
     assert_eq!(paid(&world), 0);
-    let got = world.json_fails(&["pending", "list"], 6, "registry.io");
+    let got = world.json(&["pending", "list"]).fails(6, "registry.io");
     let help = got["help"].as_str().unwrap();
     assert!(help.contains("not as rye wrote it") && !help.contains("disk"), "{help}");
 }
@@ -410,7 +410,7 @@ fn what_was_asked_for_the_record_can_be_approved() {
     let world = world();
     let file = world.outside().join("receipt.json").display().to_string();
     let plan = world.outside().join("plan.json").display().to_string();
-    world.rye_ok(&["plan", PAY, "-i", "amount=5000", "--out", &plan]);
+    world.rye(&["plan", PAY, "-i", "amount=5000", "--out", &plan]).ok();
     for flags in [["--receipt", &file], ["--plan", &plan]] {
         let (status, got) = world.json(&["execute", PAY, "-i", "amount=5000", flags[0], flags[1]]);
         assert_eq!((status, &got["status"]), (8, &json!("pending")), "{got}");
@@ -435,8 +435,8 @@ fn that_a_policy_asks_for_receipts_since_then_is_no_drift() {
     assert_eq!(got["metadata"]["receipts"].as_array().map(Vec::len), Some(1), "{got}");
     // What runs must still be what was asked for.
     world.write(PROGRAM, format!("{PAYS}# more\n"));
-    world.rye_ok(&["sign", PAY]);
-    world.json_fails(&["pending", "approve", &changed], 4, "pending.drifted");
+    world.rye(&["sign", PAY]).ok();
+    world.json(&["pending", "approve", &changed]).fails(4, "pending.drifted");
     assert_eq!(paid(&world), 1);
 }
 
@@ -451,7 +451,7 @@ fn a_hook_replaces_before_it_is_asked_and_not_what_was_approved() {
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!(shown["params"], json!({"amount": "50"}));
     world.write("next", "500");
-    let got = world.json_fails(&["pending", "approve", &id], 4, "pending.drifted");
+    let got = world.json(&["pending", "approve", &id]).fails(4, "pending.drifted");
     let error = got["error"].as_str().unwrap();
     assert!(error.contains("a hook wants other arguments than those that were approved"), "{got}");
     assert_eq!((paid(&world), waiting(&world).len()), (0, 1));
@@ -501,9 +501,9 @@ fn of_an_approver_that_died_nobody_waits_for_the_end() {
     let output = ended(waits);
     let got: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &got["code"]), (Some(4), &json!("pending.lost")), "{got}");
-    assert_eq!(world.json_ok(&["pending", "show", &id])["state"], "lost");
+    assert_eq!(world.json(&["pending", "show", &id]).ok()["state"], "lost");
     world.rye(&["pending", "show", &id]).shows("approved, but how it ended is not known");
-    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
+    world.json(&["pending", "approve", &id]).fails(4, "pending.decided");
 }
 
 /// What it said; it is ended if that takes too long.

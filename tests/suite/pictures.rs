@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 
 const WITH_FILES: &str = "# /// rye\n# files = [\"lib/*.py\"]\n# ///\n\
     __version__ = \"1.2.0\"\n__tool_type__ = \"tool\"\n\
@@ -47,7 +47,7 @@ fn edges(graph: &Value) -> Vec<String> {
 #[test]
 fn a_graph_holds_the_chain_the_files_the_config_the_program_and_what_is_shadowed() {
     let world = world();
-    let got = world.json_ok(&["graph", "acme/multi"]);
+    let got = world.json(&["graph", "acme/multi"]).ok();
     let root = "tool:acme/multi@project you";
     let runtime = "tool:rye/core/runtimes/python/function@system publisher";
     assert_eq!(
@@ -107,7 +107,8 @@ fn what_is_refused_is_drawn_with_its_code_and_stops_nothing() {
         assert!(got["nodes"].as_array().unwrap().iter().all(|node| node["code"].is_null()));
     }
     world
-        .rye_fails(&["graph", "acme/mutli"], 3, "resolve.not_found")
+        .rye(&["graph", "acme/mutli"])
+        .fails(3, "resolve.not_found")
         .warns("did you mean `tool:acme/multi`");
 }
 
@@ -116,7 +117,7 @@ fn in_the_graph_of_everything_what_is_shared_stands_once() {
     let world = world();
     world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world.signed(".ai/directives/acme/greet.md", GREET_MD);
-    let got = world.json_ok(&["graph", "--all"]);
+    let got = world.json(&["graph", "--all"]).ok();
     let nodes = got["nodes"].as_array().unwrap();
     let named = |label: &str| nodes.iter().filter(|n| n["label"] == label).count();
     for label in [
@@ -142,7 +143,7 @@ fn in_the_graph_of_everything_what_is_shared_stands_once() {
 fn the_svg_is_well_formed_needs_nothing_else_and_says_in_words_what_colours_say() {
     let world = world();
     world.write(".ai/tools/acme/unsigned.sh", MARKER_SH);
-    let said = world.rye_ok(&["graph", "--all", "--svg"]);
+    let said = world.rye(&["graph", "--all", "--svg"]).ok();
     let svg = roxmltree::Document::parse(&said.stdout).expect("well-formed XML");
     let names: BTreeSet<&str> = svg
         .descendants()

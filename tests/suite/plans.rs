@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::world::items::native;
 use crate::world::{GREET_MD, MARKER_SH, Said, World, fingerprint, sha256};
 
 const ITEM: &str = "tool:acme/mark";
@@ -45,7 +46,7 @@ fn tool(world: &World, more: &str) {
 /// Plans into a file beside the project and gives its path.
 fn plan(world: &World, more: &[&str]) -> String {
     let path = world.outside().join("plan.json").display().to_string();
-    world.rye_ok(&[&["plan", ITEM, "--out", &path], more].concat());
+    world.rye(&[&["plan", ITEM, "--out", &path], more].concat()).ok();
     path
 }
 
@@ -83,7 +84,7 @@ fn paths(differences: &[Value]) -> Vec<&str> {
 #[test]
 fn a_plan_is_the_same_to_the_byte_each_time_and_says_its_own_digest() {
     let world = world();
-    let first = world.rye_ok(&["plan", ITEM, "-i", "a=1"]);
+    let first = world.rye(&["plan", ITEM, "-i", "a=1"]).ok();
     assert_eq!(first.stdout, world.rye(&["plan", "acme/mark", "-i", "a=1"]).stdout);
     let mut document = first.json();
     assert_eq!(world.json(&["plan", ITEM, "a=1"]).1["plan"], document);
@@ -131,14 +132,15 @@ fn a_plan_names_every_link_the_program_and_what_it_is_given() {
 #[test]
 fn a_plan_holds_no_secret_no_value_of_the_environment_no_run_and_no_time() {
     let world = World::new().env("API_TOKEN", "canary-secret").env("TZ", "canary-zone");
-    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-        secrets: [API_TOKEN]\nenv_config: {env: {AUTH: 'Bearer ${API_TOKEN}'}}\n\
+    let tool = &native(
+        "secrets: [API_TOKEN]\nenv_config: {env: {AUTH: 'Bearer ${API_TOKEN}'}}\n\
         config: {command: /bin/echo, args: ['${TZ}', '{params_json}', '${NONE:-x}', '${RYE_RUN_ID}'], \
-        input_data: {token: '${API_TOKEN}', n: 0.10}}\n";
+        input_data: {token: '${API_TOKEN}', n: 0.10}}\n",
+    );
     world.signed(".ai/tools/acme/hi.yaml", tool);
     let (_, ran) = world.json(&["execute", "acme/hi", "-i", "p=canary-parameter"]);
     assert!(ran["data"]["stdout"].as_str().unwrap().starts_with("canary-zone {\"p\""), "{ran}");
-    let said = world.rye_ok(&["plan", "acme/hi", "-i", "p=canary-parameter"]);
+    let said = world.rye(&["plan", "acme/hi", "-i", "p=canary-parameter"]).ok();
     for text in [&said.stdout, &said.stderr] {
         assert!(!text.contains("canary") && !text.contains("run-"), "{text}");
     }
@@ -209,7 +211,7 @@ fn one_byte_of_the_runtime_changed_and_the_plan_refuses_and_says_what() {
     let (said, ran) = run(&world, &path, &[]);
     assert_eq!((said.code().as_str(), said.status, ran), ("verify.altered", 4, None), "{said:?}");
     // Changed and signed, it verifies, and is not what was planned.
-    world.rye_ok(&["sign", "acme/run"]);
+    world.rye(&["sign", "acme/run"]).ok();
     world.works(ITEM);
     let differences = drifted(&world, &path, &[]);
     let is = world.rye(&["plan", ITEM]).json()["digests"][1]["sha256"].clone();
@@ -281,7 +283,7 @@ fn whatever_decides_what_runs_is_compared() {
         &user.replace("acme/run", "rye/core/runtimes/shell/script"),
     );
     let lone = world.outside().join("lone.json").display().to_string();
-    world.rye_ok(&["plan", "acme/lone", "--out", &lone]);
+    world.rye(&["plan", "acme/lone", "--out", &lone]).ok();
     works(&world, &lone, &[]);
     world.signed(
         ".ai/tools/acme/lone.sh",
@@ -289,8 +291,8 @@ fn whatever_decides_what_runs_is_compared() {
     );
     assert!(paths(&drifted(&world, &lone, &[])).contains(&"/digests/0/space"));
     // Another signer.
-    world.rye_ok(&["keys", "rotate"]);
-    world.rye_ok(&["sign", "tool:acme/*"]);
+    world.rye(&["keys", "rotate"]).ok();
+    world.rye(&["sign", "tool:acme/*"]).ok();
     assert!(paths(&drifted(&world, &path, &[])).contains(&"/digests/0/signer"));
 }
 
@@ -308,7 +310,7 @@ fn runtime_with(world: &World, more: &str) {
         false => text,
     };
     fs::write(&file, text).unwrap();
-    world.rye_ok(&["sign", "acme/run"]);
+    world.rye(&["sign", "acme/run"]).ok();
 }
 
 #[test]
@@ -325,8 +327,7 @@ fn a_time_limit_that_was_planned_holds_when_it_runs() {
 #[test]
 fn a_value_of_the_environment_in_an_argument_is_compared_by_its_digest() {
     let world = World::new();
-    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-        config: {command: /bin/echo, args: ['${TZ}']}\n";
+    let tool = &native("config: {command: /bin/echo, args: ['${TZ}']}\n");
     world.signed(".ai/tools/acme/hi.yaml", tool);
     let zone =
         |zone: &str, args: &[&str]| world.rye_env(&world.project(), args, b"", &[("TZ", zone)]);
@@ -347,7 +348,7 @@ fn a_value_of_the_environment_in_an_argument_is_compared_by_its_digest() {
 fn two_numbers_that_a_double_cannot_tell_apart_are_two_plans() {
     let world = world();
     let digest = |params: &str| {
-        let said = world.rye_ok(&["plan", ITEM, "--params", params]);
+        let said = world.rye(&["plan", ITEM, "--params", params]).ok();
         said.json()["sha256"].as_str().unwrap().to_owned()
     };
     for (one, other) in [
@@ -488,7 +489,7 @@ fn only_a_tool_has_a_plan_and_a_receipt() {
     for args in
         [["plan", "acme/greet"].as_slice(), &["execute", "acme/greet", "--receipt", "r.json"]]
     {
-        world.rye_fails(args, 2, "plan.not_a_tool");
+        world.rye(args).fails(2, "plan.not_a_tool");
     }
     assert!(!world.project().join("r.json").exists());
     assert_eq!(
@@ -502,8 +503,8 @@ fn only_a_tool_has_a_plan_and_a_receipt() {
 fn a_plan_of_a_tool_of_several_files_names_each_and_the_config_that_it_is_given() {
     let world = World::new();
     crate::files::package(&world);
-    world.rye_ok(&["sign", "tool:acme/**"]);
-    let said = world.rye_ok(&["plan", crate::files::COUNT, "-i", "text=x"]);
+    world.rye(&["sign", "tool:acme/**"]).ok();
+    let said = world.rye(&["plan", crate::files::COUNT, "-i", "text=x"]).ok();
     let plan = said.json();
     let words = world.read(".ai/tools/acme/words/lib/words.py");
     let found: Vec<_> = plan["files"].as_object().unwrap().iter().collect();
@@ -511,11 +512,10 @@ fn a_plan_of_a_tool_of_several_files_names_each_and_the_config_that_it_is_given(
     assert_eq!((path.starts_with('/'), *digest), (false, &json!(sha256(&words))));
     // Config that decides is a dependency with its signer, and what the tool gets has a digest.
     world.signed(".ai/config/acme/api.yaml", "url: here\nrate: 0.10\n");
-    let tool = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-        config: {command: cat}\nconfig_resolve: {path: acme/api}\n";
+    let tool = &native("config: {command: cat}\nconfig_resolve: {path: acme/api}\n");
     world.signed(".ai/tools/acme/get.yaml", tool);
     let path = world.outside().join("get.json").display().to_string();
-    world.rye_ok(&["plan", "acme/get", "-i", "a=1", "--with-params", "--out", &path]);
+    world.rye(&["plan", "acme/get", "-i", "a=1", "--with-params", "--out", &path]).ok();
     let plan: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     let config = plan["dependencies"].as_array().unwrap();
     let config = config.iter().find(|row| row["item"] == "config:acme/api").unwrap();

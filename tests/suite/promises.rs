@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::world::items::native;
 use crate::world::{MARKER_SH, World, program};
 
 #[test]
@@ -12,7 +13,7 @@ fn signing_never_takes_code_away() {
     let code =
         "import os  # rye:signed: reviewed\n__executor_id__ = 'rye/core/runtimes/python/script'\n";
     world.write(".ai/tools/acme/x.py", code);
-    world.rye_fails(&["sign", "acme/x"], 4, "verify.malformed");
+    world.rye(&["sign", "acme/x"]).fails(4, "verify.malformed");
     assert_eq!(world.read(".ai/tools/acme/x.py"), code.as_bytes());
 }
 
@@ -51,7 +52,7 @@ fn a_folder_that_is_not_there_is_told_by_the_dry_run() {
         "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\nconfig: {config}\n"
     );
     world.signed(".ai/tools/where.yaml", &tool);
-    world.rye_fails(&["execute", "where", "--dry-run"], 6, "plan.bad_config");
+    world.rye(&["execute", "where", "--dry-run"]).fails(6, "plan.bad_config");
     fs::create_dir(world.project().join("sub")).unwrap();
     let project = world.project().display().to_string();
     // From elsewhere too: a relative folder is the project's.
@@ -86,8 +87,7 @@ fn one_file_that_cannot_be_used_does_not_stop_a_batch() {
 
 #[test]
 fn a_run_is_remembered_although_a_child_forgets_its_name() {
-    let world = World::new();
-    world.write(".ai/tools/acme/other.sh", MARKER_SH);
+    let world = World::new().with_file(".ai/tools/acme/other.sh", MARKER_SH);
     let rye = program();
     let script = MARKER_SH
         .replace(": > marker", &format!("env -u RYE_RUN_ID setsid {rye} sign tool:acme/other"));
@@ -118,5 +118,5 @@ fn a_page_is_there_where_the_folder_is_refused() {
     let world = World::empty();
     world.write(".ai", "no folder");
     assert_eq!(world.rye(&["list"]).code(), "space.not_a_file");
-    world.rye_ok(&["explain", "space.not_a_file"]).shows("## What to do");
+    world.rye(&["explain", "space.not_a_file"]).ok().shows("## What to do");
 }

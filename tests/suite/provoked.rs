@@ -65,20 +65,19 @@ fn what_is_no_program_and_no_folder_of_packages_cannot_be_let_in() {
         assert_eq!((said.code().as_str(), said.status), ("trust.unfit", 4), "{args:?} {said:?}");
         assert!(said.stderr.contains(why), "{args:?}: {said:?}");
     }
-    world.rye_fails(&["trust", "disallow", "plain.txt"], 3, "trust.not_found");
+    world.rye(&["trust", "disallow", "plain.txt"]).fails(3, "trust.not_found");
 }
 
 #[test]
 fn a_write_that_fails_loses_nothing_and_names_what_failed() {
-    let world = World::new();
-    world.write(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with_file(".ai/tools/acme/mark.sh", MARKER_SH);
     // No file may grow: what a full disk does, without filling one.
     let got = world.shell("trap '' XFSZ; ulimit -f 0; rye sign acme/mark");
     assert!(got.contains("error[sign.io]"), "{got}");
     assert_eq!(world.read(".ai/tools/acme/mark.sh"), MARKER_SH.as_bytes());
     let left = fs::read_dir(world.project().join(".ai/tools/acme")).unwrap().count();
     assert_eq!(left, 1, "a temporary file is left");
-    world.rye_fails(&["-p", "no/such/folder", "list"], 4, "space.io");
+    world.rye(&["-p", "no/such/folder", "list"]).fails(4, "space.io");
     let fp = "0123456789abcdef0123456789abcdef";
     world.write_home(".ai/config/keys/revoked", "no folder");
     assert_eq!(world.rye(&["trust", "revoke", fp]).code(), "trust.io");

@@ -9,7 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::world::{MARKER_SH, World, sha256};
+use crate::world::items::native;
+use crate::world::{End, MARKER_SH, World, sha256};
 
 const ITEM: &str = "tool:acme/mark";
 
@@ -23,7 +24,7 @@ fn tool(world: &World, body: &str) {
 /// The statement in a receipt, after rye itself verified it.
 #[track_caller]
 fn statement(world: &World, path: &Path) -> Value {
-    world.rye_ok(&["receipt", "verify", path.to_str().unwrap()]);
+    world.rye(&["receipt", "verify", path.to_str().unwrap()]).ok();
     let envelope: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let payload = STANDARD.decode(envelope["payload"].as_str().unwrap()).unwrap();
     serde_json::from_slice(&payload).unwrap()
@@ -36,7 +37,7 @@ fn a_receipt_says_what_ran_when_and_how_it_ended() {
     let path = world.outside().join("receipt.json");
     let receipt = path.to_str().unwrap();
     let before = jiff::Timestamp::now();
-    let got = world.json_ok(&["execute", ITEM, "-i", "a=1", "--receipt", receipt]);
+    let got = world.json(&["execute", ITEM, "-i", "a=1", "--receipt", receipt]).ok();
     let statement = statement(&world, &path);
     let said = &statement["predicate"];
     let plan = world.rye(&["plan", ITEM, "-i", "a=1"]).json();
@@ -109,10 +110,7 @@ fn a_run_that_fails_leaves_a_receipt_too() {
     let program = world.outside().join("garbage");
     fs::write(&program, [0_u8, 1, 2, 3]).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let native = format!(
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\nconfig: {{command: '{}'}}\n",
-        program.display()
-    );
+    let native = native(&format!("config: {{command: '{}'}}\n", program.display()));
     world.signed(".ai/tools/acme/garbage.yaml", &native);
     let said = world.rye(&["execute", "acme/garbage", "--receipt", receipt]);
     assert_eq!(said.code(), "execute.spawn");
@@ -148,14 +146,9 @@ fn f08_no_secret_and_no_content_stands_in_a_receipt() {
         .replace(": > marker", "echo canary-stderr >&2; echo \"$API_TOKEN\" > marker");
     world.signed(".ai/tools/acme/mark.sh", &text);
     let path = world.outside().join("receipt.json");
-    world.rye_ok(&[
-        "execute",
-        ITEM,
-        "-i",
-        "p=canary-parameter",
-        "--receipt",
-        path.to_str().unwrap(),
-    ]);
+    world
+        .rye(&["execute", ITEM, "-i", "p=canary-parameter", "--receipt", path.to_str().unwrap()])
+        .ok();
     assert_eq!(world.read("marker"), b"canary-secret\n", "the tool was given it");
     let statement = statement(&world, &path).to_string();
     assert!(!statement.contains("canary"), "{statement}");
@@ -163,8 +156,7 @@ fn f08_no_secret_and_no_content_stands_in_a_receipt() {
 
 #[test]
 fn a_warning_of_dev_mode_stands_in_the_receipt() {
-    let world = World::new();
-    world.write(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with_file(".ai/tools/acme/mark.sh", MARKER_SH);
     let path = world.outside().join("receipt.json");
     let args = ["execute", ITEM, "--receipt", path.to_str().unwrap()];
     world.rye_env(&world.project(), &args, b"", &[("RYE_DEV_MODE", "1")]).ok();
@@ -180,9 +172,9 @@ fn nothing_runs_if_the_receipt_that_was_asked_for_cannot_be_made() {
     let world = World::empty();
     let good = ["execute", "rye/bash", "-i", "command=: > marker", "--receipt", "r.json", "--json"];
     let marker = world.project().join("marker");
-    world.rye_fails(&good, 4, "key.missing");
+    world.rye(&good).fails(4, "key.missing");
     assert!(!marker.exists() && !world.project().join("r.json").exists());
-    world.rye_ok(&["keys", "generate"]);
+    world.rye(&["keys", "generate"]).ok();
     fs::create_dir(world.project().join("folder")).unwrap();
     for place in ["no/such/folder/r.json", "folder", "/dev/null", "/proc/r.json"] {
         let args = good.map(|arg| if arg == "r.json" { place } else { arg });
@@ -221,7 +213,8 @@ fn a_receipt_that_is_lost_after_the_run_is_said_and_the_answer_is_kept() {
     fs::create_dir(world.project().join("out")).unwrap();
     tool(&world, "rm -r out; exec sleep 60");
     world
-        .rye_fails(&["execute", ITEM, "--receipt", "out/r.json", "--timeout", "1"], 6, "receipt.io")
+        .rye(&["execute", ITEM, "--receipt", "out/r.json", "--timeout", "1"])
+        .fails(6, "receipt.io")
         .warns("ended with execute.timeout");
 }
 
@@ -233,7 +226,7 @@ fn a_receipt_replaces_a_file_and_follows_no_link() {
     fs::write(&target, "kept").unwrap();
     std::os::unix::fs::symlink(&target, &path).unwrap();
     for _ in 0..2 {
-        world.rye_ok(&["execute", ITEM, "--receipt", path.to_str().unwrap()]);
+        world.rye(&["execute", ITEM, "--receipt", path.to_str().unwrap()]).ok();
         statement(&world, &path);
     }
     assert!(fs::symlink_metadata(&path).unwrap().is_file());
@@ -245,11 +238,11 @@ fn a_policy_of_yours_asks_for_a_receipt_of_every_run() {
     let world = World::new();
     tool(&world, "echo \"$RYE_RUN_ID\"");
     let folder = world.home().join(".ai/state/receipts");
-    world.rye_ok(&["execute", ITEM]);
+    world.rye(&["execute", ITEM]).ok();
     assert!(!folder.exists(), "none without being asked for");
     // The project's own word counts for nothing.
     world.write(".ai/config/rye/policy.yaml", "receipts: always\n");
-    world.rye_ok(&["execute", ITEM]);
+    world.rye(&["execute", ITEM]).ok();
     assert!(!folder.exists());
     fs::remove_dir_all(world.project().join(".ai/config")).unwrap();
     let policy = |text: &str| {
@@ -266,14 +259,14 @@ fn a_policy_of_yours_asks_for_a_receipt_of_every_run() {
     // Beside one that is asked for; and a dry run has none.
     let (_, got) = world.json(&["execute", ITEM, "--receipt", "r.json"]);
     assert_eq!(got["metadata"]["receipts"].as_array().map(Vec::len), Some(2), "{got}");
-    world.rye_ok(&["execute", ITEM, "--dry-run"]);
-    world.rye_ok(&["plan", ITEM]);
+    world.rye(&["execute", ITEM, "--dry-run"]).ok();
+    world.rye(&["plan", ITEM]).ok();
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
     // A policy that cannot be read stops a run; one that says nothing known is not signed.
     assert_eq!(policy("receipts: sometimes\n").code(), "sign.invalid");
     let (status, code) = world.run(ITEM);
     assert_eq!((status, code.as_str()), (4, "verify.trust_unreadable"));
     assert_eq!(policy("receipts: on_request\n").status, 0);
-    world.rye_ok(&["execute", ITEM]);
+    world.rye(&["execute", ITEM]).ok();
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
 }

@@ -27,7 +27,7 @@ pub fn snippet(calls: &[&str], code: &str) -> String {
     )
 }
 
-fn world() -> World {
+pub fn world() -> World {
     World::new().with(".ai/tools/acme/echo.sh", &echo())
 }
 
@@ -84,17 +84,17 @@ fn is_five(told: &Value) {
 #[test]
 fn a_saved_snippet_does_the_task_of_five_tools_from_the_command_line_and_for_an_agent() {
     let world = five();
-    let told = world.json_ok(&["run", "acme/five", "k=10"]);
+    let told = world.json(&["run", "acme/five", "k=10"]).ok();
     is_five(&told);
     let chain: Vec<_> = told["chain"].as_array().unwrap().iter().collect();
     assert_eq!(chain.last().unwrap().as_str(), Some("tool:rye/core/primitives/code"), "{told}");
-    let told = world.json_ok(&["execute", "tool:acme/five", "--params", "{\"k\": 10}"]);
+    let told = world.json(&["execute", "tool:acme/five", "--params", "{\"k\": 10}"]).ok();
     is_five(&told);
     // For a person: the value, and what was printed beside it.
     let said = world.rye(&["run", "acme/five", "k=10"]);
     assert!(said.stdout.starts_with('{') && said.stderr == "begin\nend\n", "{said:?}");
     // Its inputs are those of every tool.
-    world.json_fails(&["run", "acme/five"], 2, "plan.invalid_parameters");
+    world.json(&["run", "acme/five"]).fails(2, "plan.invalid_parameters");
     let mut client = Client::new(&world, &[]);
     let arguments = json!({"item_id": "tool:acme/five", "parameters": {"k": 10}});
     let (said, is_error) = client.call("rye_execute", arguments);
@@ -107,7 +107,7 @@ fn a_dry_run_and_a_plan_say_what_it_may_call_and_run_nothing() {
     let world = world();
     world.signed(".ai/tools/acme/one.js", &snippet(&["tool:acme/echo"], "await tools.acme.echo()"));
     world.signed(".ai/tools/acme/none.js", &snippet(&[], "1"));
-    world.rye_ok(&["run", "acme/one", "--dry-run"]).shows("may call tool:acme/echo\n");
+    world.rye(&["run", "acme/one", "--dry-run"]).ok().shows("may call tool:acme/echo\n");
     world.rye(&["run", "acme/none", "--dry-run"]).shows("may call nothing\n");
     let (status, told) = world.json(&["plan", "acme/one"]);
     let plan = if told["plan"].is_object() { &told["plan"] } else { &told };
@@ -118,7 +118,7 @@ fn a_dry_run_and_a_plan_say_what_it_may_call_and_run_nothing() {
         world.rye(verb).shows("calls tools tool:acme/echo");
     }
     assert!(!ran(&world));
-    world.rye_ok(&["run", "acme/one"]);
+    world.rye(&["run", "acme/one"]).ok();
     assert!(ran(&world), "the fixture itself calls it");
 }
 
@@ -178,7 +178,7 @@ fn hooks_are_asked_about_it_and_its_calls_and_what_the_lock_does_not_list_is_not
     // A hook is asked about the snippet and about its call.
     let keeps = "line=$(cat); echo \"$line\" >>\"$RYE_PROJECT/sent\"; echo '{\"allow\":true}'";
     hook(&world, "guard", "phases: [before_execution]\n", keeps);
-    world.rye_ok(&["run", "acme/one"]);
+    world.rye(&["run", "acme/one"]).ok();
     let sent = String::from_utf8(world.read("sent")).unwrap();
     let ids: Vec<String> = sent
         .lines()
@@ -187,7 +187,7 @@ fn hooks_are_asked_about_it_and_its_calls_and_what_the_lock_does_not_list_is_not
         .collect();
     assert_eq!(ids, [ids[0].clone(), format!("{}-1", ids[0])], "{sent}");
     // What the lock does not list is not called.
-    world.rye_ok(&["lock", "tool:acme/one"]);
+    world.rye(&["lock", "tool:acme/one"]).ok();
     world
         .rye(&["run", "acme/one", "--locked", "--json"])
         .fails_with("code.failed")
@@ -215,7 +215,7 @@ fn typescript_is_a_snippet_too_and_a_wrong_place_is_that_of_the_file_table() {
     ] {
         let (name, _) = file.split_once('.').unwrap();
         world.signed(&format!(".ai/tools/acme/{file}"), &snippet(&[], code));
-        let told = world.json_fails(&["run", &format!("acme/{name}")], 1, "code.failed");
+        let told = world.json(&["run", &format!("acme/{name}")]).fails(1, "code.failed");
         assert_eq!(told["place"]["line"], line, "{file}: {told}");
         let got = told["place"]["column"].as_i64().unwrap();
         assert!((got - column).abs() <= 14, "{file}: {got}, not {column}: {told}");
@@ -288,7 +288,7 @@ fn its_header_lowers_limits_and_raises_none_and_a_limit_is_not_caught() {
     let slow = snippet(&["tool:acme/sleeps"], slow);
     let slow = slow.replace("// ///\n", "// config = { timeout = \"700ms\" }\n// ///\n");
     world.signed(".ai/tools/acme/slow.js", &slow);
-    let told = world.json_fails(&["run", "acme/slow"], 6, "execute.timeout");
+    let told = world.json(&["run", "acme/slow"]).fails(6, "execute.timeout");
     assert!(told["help"].as_str().unwrap().contains("config.timeout"), "{told}");
     assert_eq!(told["data"]["stdout"], "", "{told}");
     let pid = fs::read_to_string(world.project().join("own")).unwrap();
@@ -307,7 +307,7 @@ fn one_that_calls_itself_ends_with_a_code_and_leaves_nothing_running() {
     world.signed(".ai/tools/acme/ping.js", &snippet(&["tool:acme/**"], both));
     let back = "await Promise.all([1, 2, 3, 4].map(() => tools.acme.ping()))";
     world.signed(".ai/tools/acme/pong.js", &snippet(&["tool:acme/**"], back));
-    let told = world.json_fails(&["run", "acme/ping"], 1, "code.failed");
+    let told = world.json(&["run", "acme/ping"]).fails(1, "code.failed");
     assert!(told["error"].as_str().unwrap().contains("snippets run"), "{told}");
     // A snippet that fails ends the snippets below it with their tools.
     world.signed(
@@ -322,7 +322,7 @@ fn one_that_calls_itself_ends_with_a_code_and_leaves_nothing_running() {
     world.signed(".ai/tools/acme/waits.sh", &echo().replace("touch ran\ncat\n", waits));
     let outer = "tools.acme.inner(); await tools.acme.waits(); throw new Error('enough')";
     world.signed(".ai/tools/acme/outer.js", &snippet(&["tool:acme/**"], outer));
-    world.json_fails(&["run", "acme/outer"], 1, "code.failed");
+    world.json(&["run", "acme/outer"]).fails(1, "code.failed");
     let pid = fs::read_to_string(world.project().join("own")).unwrap();
     assert!(!fs::exists(format!("/proc/{}", pid.trim())).unwrap(), "the tool still runs");
 }
@@ -374,14 +374,14 @@ fn its_calls_are_in_the_trace_and_in_the_receipt() {
     world.signed(".ai/tools/acme/two.js", &snippet(&["tool:acme/**"], code));
     let receipt = world.project().join("receipt.json");
     let path = receipt.to_str().unwrap();
-    let said = world.rye_ok(&["run", "acme/two", "--json", "--trace", "--receipt", path]);
+    let said = world.rye(&["run", "acme/two", "--json", "--trace", "--receipt", path]).ok();
     let told = said.json();
     let calls = told["trace"].as_array().unwrap().iter().filter(|event| event["step"] == "call");
     let calls: Vec<_> = calls.map(|event| (&event["tool_id"], &event["failed"])).collect();
     let (echo, none) = (json!("acme/echo"), json!("acme/none"));
     let missing = json!("resolve.not_found");
     assert_eq!(calls, [(&echo, &Value::Null), (&none, &missing)], "{told}");
-    world.rye_ok(&["receipt", "verify", path, "--json"]);
+    world.rye(&["receipt", "verify", path, "--json"]).ok();
     let envelope: Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
     let payload = envelope["payload"].as_str().unwrap();
     let payload = base64::engine::general_purpose::STANDARD.decode(payload).unwrap();
@@ -405,7 +405,7 @@ fn a_test_spec_beside_it_is_run_as_that_of_every_tool() {
         ".ai/tools/acme/sum.test.yaml",
         "cases:\n  - {name: adds one, inputs: {n: 4}, expect: {result: 5}}\n",
     );
-    let said = world.rye_ok(&["test"]);
+    let said = world.rye(&["test"]).ok();
     assert!(said.stdout.contains("adds one") || said.stdout.contains("1 passed"), "{said:?}");
 }
 

@@ -87,7 +87,7 @@ fn a_saved_snippet_that_is_approved_goes_on_where_it_was_and_answers_as_the_tool
     let ended = (&shown["state"], &shown["result"]["data"]);
     assert_eq!(ended, (&json!("done"), &json!([1, 1, 2])), "{shown}");
     for verb in ["approve", "reject"] {
-        world.json_fails(&["pending", verb, &id], 4, "pending.decided");
+        world.json(&["pending", verb, &id]).fails(4, "pending.decided");
     }
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (2, 1));
 }
@@ -100,7 +100,7 @@ fn one_that_is_rejected_is_thrown_that_and_goes_on() {
     assert_eq!((status, &told["data"]), (0, &json!([1, "rejected", 2])), "{told}");
     assert!(told.to_string().contains("not today"), "{told}");
     assert_eq!((lines(&world, "wrote"), state(&world, &id)), (0, json!("rejected")));
-    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
+    world.json(&["pending", "approve", &id]).fails(4, "pending.decided");
 }
 
 #[test]
@@ -125,10 +125,10 @@ fn an_agent_is_told_that_it_waits_and_its_snippet_waits_with_it() {
     let id = around(&mut client);
     let rows = waiting(&world);
     assert_eq!((rows.len(), &rows[0]["id"]), (1, &json!(id)), "one request, not two: {rows:?}");
-    assert_eq!(world.json_ok(&["pending", "approve", &id])["value"], json!([3, 3, 4]));
+    assert_eq!(world.json(&["pending", "approve", &id]).ok()["value"], json!([3, 3, 4]));
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (4, 2));
     let id = around(&mut client);
-    assert_eq!(world.json_ok(&["pending", "reject", &id])["value"], "rejected");
+    assert_eq!(world.json(&["pending", "reject", &id]).ok()["value"], "rejected");
     assert_eq!((lines(&world, "wrote"), waiting(&world).len()), (2, 0));
     let (_, all) = world.json(&["pending", "list", "--all"]);
     let open = all["pending"].as_array().unwrap().iter().filter(|row| row["state"] == "waiting");
@@ -198,7 +198,7 @@ fn hooks_are_asked_again_about_one_that_goes_on() {
         "phases: [before_execution]\n",
         "cat >/dev/null; echo '{\"deny\": \"no\"}'",
     );
-    world.json_fails(&["pending", "approve", &id], 4, "hook.denied");
+    world.json(&["pending", "approve", &id]).fails(4, "hook.denied");
     assert_eq!((lines(&world, "count"), lines(&world, "wrote")), (1, 0));
     assert_eq!(state(&world, &id), "waiting", "nothing was started");
 }
@@ -235,7 +235,7 @@ fn a_case_of_a_spec_asks_nobody() {
         ".ai/tools/acme/save.test.yaml",
         "cases:\n  - {name: tried, inputs: {by: me}, expect: {result: [1, code.approval_needed, 2]}}\n",
     );
-    world.rye_ok(&["test"]);
+    world.rye(&["test"]).ok();
     assert!(waiting(&world).is_empty());
 }
 

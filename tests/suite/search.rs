@@ -7,7 +7,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 
 /// A tool that does nothing, with these words about it.
 fn tool(about: &str, more: &str) -> String {
@@ -20,7 +20,7 @@ fn tool(about: &str, more: &str) -> String {
 /// What is found in the project, best first.
 #[track_caller]
 fn found(world: &World, words: &str) -> Vec<String> {
-    let page = world.json_ok(&["search", words, "--space", "project"]);
+    let page = world.json(&["search", words, "--space", "project"]).ok();
     refs(&page)
 }
 
@@ -123,7 +123,7 @@ fn a_page_goes_on_where_the_last_one_ended_whatever_else_comes_and_goes() {
         if let Some(cursor) = &cursor {
             args.extend(["--cursor", cursor]);
         }
-        let page = world.json_ok(&args);
+        let page = world.json(&args).ok();
         seen.extend(refs(&page));
         cursor = page["next_cursor"].as_str().map(str::to_owned);
         if cursor.is_none() {
@@ -161,13 +161,13 @@ fn a_cursor_of_another_search_or_of_nobody_is_refused() {
         ["search", "site", "--cursor", "%%%"],
         ["search", "site", "--cursor", &huge],
     ] {
-        world.rye_fails(&args, 2, "search.cursor");
+        world.rye(&args).fails(2, "search.cursor");
     }
     let args = ["search", "site", "--kind", "tool", "--cursor", &cursor];
     assert_eq!(world.rye(&args).code(), "search.cursor", "other filters are another search");
     let many: String = (0..33).map(|number| format!("w{number} ")).collect();
     for words in [many, "long ".repeat(1 << 10)] {
-        world.rye_fails(&["search", &words], 2, "search.query");
+        world.rye(&["search", &words]).fails(2, "search.query");
     }
 }
 
@@ -290,7 +290,7 @@ fn an_item_is_described_as_far_as_is_asked() {
     assert_eq!(directive["schema"]["properties"]["who"]["default"], "world", "{directive}");
     assert_eq!(directive["notes"], "Words before.");
     world.write(".ai/tools/acme/raw.yaml", tool("x", ""));
-    world.rye_fails(&["describe", "acme/raw"], 4, "verify.unsigned");
+    world.rye(&["describe", "acme/raw"]).fails(4, "verify.unsigned");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn an_example_that_does_not_fit_is_not_signed() {
     for (examples, which) in [("[{to: 1}]", "example 1"), ("[{to: a}, {}]", "example 2")] {
         world
             .write(".ai/tools/acme/go.yaml", tool("x", &format!("{schema}examples: {examples}\n")));
-        world.rye_fails(&["sign", "acme/go"], 4, "sign.invalid").warns(which);
+        world.rye(&["sign", "acme/go"]).fails(4, "sign.invalid").warns(which);
     }
 }
 

@@ -20,7 +20,7 @@ fn tool(line: &str) -> String {
 fn a_tool_that_holds_a_token_is_not_signed_and_the_token_is_not_shown() {
     let world = World::new();
     let path = world.write(".ai/tools/acme/one.sh", tool(&format!("KEY={}", token())));
-    let said = world.rye_fails(&["sign", "acme/one"], 4, "sign.invalid");
+    let said = world.rye(&["sign", "acme/one"]).fails(4, "sign.invalid");
     assert!(said.stderr.contains("7:5: this looks like a GitHub token"), "{said:?}");
     assert!(!said.stderr.contains(&token()) && !said.stdout.contains(&token()), "{said:?}");
     assert!(!fs::read_to_string(&path).unwrap().contains("rye:signed"), "it was signed");
@@ -58,7 +58,7 @@ fn no_kind_of_item_and_no_listed_file_is_signed_with_a_secret() {
     }
     world.rye(&["sign", "acme/with"]).warns("`lib.sh:2`: this looks like a GitHub token");
     world.write(".ai/tools/acme/lib.sh", "echo lib\n");
-    world.rye_ok(&["sign", "acme/with"]);
+    world.rye(&["sign", "acme/with"]).ok();
     world.works("acme/with");
 }
 
@@ -79,7 +79,7 @@ fn what_a_merge_left_unfinished_is_not_signed() {
     world.write(".ai/tools/acme/one.sh", tool(marks));
     world.write(".ai/directives/acme/greet.md", format!("{GREET_MD}\n{marks}\n"));
     for item in ["acme/one", "directive:acme/greet"] {
-        world.rye_fails(&["sign", item], 4, "sign.invalid").warns("a merge left its marks here");
+        world.rye(&["sign", item]).fails(4, "sign.invalid").warns("a merge left its marks here");
     }
     // So it is told also where the language itself stumbles over it.
     let python = format!("__version__ = \"1.0.0\"\n{marks}\n");
@@ -87,7 +87,7 @@ fn what_a_merge_left_unfinished_is_not_signed() {
     world.rye(&["sign", "acme/two"]).warns("2:1: a merge left its marks here");
     // A line of signs alone, as a heading has it, is text.
     world.write(".ai/directives/acme/greet.md", format!("{GREET_MD}\nTitle\n=======\n"));
-    world.rye_ok(&["sign", "directive:acme/greet"]);
+    world.rye(&["sign", "directive:acme/greet"]).ok();
 }
 
 /// Each line is judged once, however much stands on it, and the same slip is told so often alone.
@@ -106,5 +106,5 @@ fn a_line_of_many_secrets_is_told_up_to_a_bound() {
         said.stderr
     );
     world.write(".ai/tools/acme/many.sh", many("# rye:not-a-secret"));
-    world.rye_ok(&["sign", "acme/many"]);
+    world.rye(&["sign", "acme/many"]).ok();
 }

@@ -22,14 +22,14 @@ fn fmt_writes_the_header_anew_and_nothing_else_and_checks_without_writing() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
     let said = world.rye(&["fmt", "tool:acme/x", "--check"]);
     assert_eq!((said.status, said.stdout.contains("would format")), (4, true), "{said:?}");
-    world.rye_ok(&["fmt", "tool:acme/x", "--diff"]).shows("+# version = \"1.0.0\"");
+    world.rye(&["fmt", "tool:acme/x", "--diff"]).ok().shows("+# version = \"1.0.0\"");
     assert_eq!(fs::read_to_string(&path).unwrap(), UNTIDY, "neither wrote anything");
     let said = world.rye(&["fmt"]);
     assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), TIDY);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
-    world.rye_ok(&["fmt", "--check"]);
-    world.rye_ok(&["sign", "acme/x"]);
+    world.rye(&["fmt", "--check"]).ok();
+    world.rye(&["sign", "acme/x"]).ok();
     world.works("acme/x");
 }
 
@@ -69,7 +69,7 @@ fn the_keys_of_programs_evals_and_hooks_have_their_place() {
         }
         entries.reverse();
         let path = world.write(&format!(".ai/tools/acme/{kind}.yaml"), entries.concat());
-        world.rye_ok(&["fmt", &format!("tool:acme/{kind}")]);
+        world.rye(&["fmt", &format!("tool:acme/{kind}")]).ok();
         assert_eq!(fs::read_to_string(&path).unwrap(), tidy);
     }
 }
@@ -114,7 +114,7 @@ fn what_somebody_else_signed_is_changed_only_by_name() {
     let path = world.write(".ai/tools/acme/theirs.sh", &theirs);
     world.rye(&["fmt"]).shows("somebody else signed it");
     assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
-    world.rye_ok(&["fmt", "acme/theirs", "--sign"]);
+    world.rye(&["fmt", "acme/theirs", "--sign"]).ok();
     let now = fs::read_to_string(&path).unwrap();
     assert!(now != theirs && now.lines().nth(1) == theirs.lines().nth(1), "{now}");
     world.refused("acme/theirs", "verify.altered", 4);
@@ -138,7 +138,7 @@ fn what_cannot_be_read_fails_and_what_cannot_be_tidied_is_left_with_its_reason()
     }
     let text = UNTIDY.replace("version   = '1.0.0'", "version = ");
     world.write(".ai/tools/acme/broken.sh", &text);
-    world.rye_fails(&["fmt", "acme/broken"], 5, "parse.toml");
+    world.rye(&["fmt", "acme/broken"]).fails(5, "parse.toml");
     assert_eq!(world.read(".ai/tools/acme/broken.sh"), text.as_bytes());
 }
 
@@ -149,7 +149,7 @@ fn nothing_of_a_directive_moves_but_its_metadata() {
         GREET_MD.replace("name=\"greet\" version=\"1.0.0\"", "version='1.0.0'  name='greet'");
     let text = text.replace("Words before.", "Words  before. ").replace("Say hello", "Say  hello");
     world.signed(".ai/directives/acme/greet.md", &text);
-    world.rye_ok(&["fmt", "directive:acme/greet", "--sign"]);
+    world.rye(&["fmt", "directive:acme/greet", "--sign"]).ok();
     let now = String::from_utf8(world.read(".ai/directives/acme/greet.md")).unwrap();
     let rest = now.split_once('\n').unwrap().1;
     let want = text.replace("version='1.0.0'  name='greet'", "name=\"greet\" version=\"1.0.0\"");
@@ -197,7 +197,7 @@ fn fmt_signs_the_text_that_it_tidied_and_nothing_that_was_written_since() {
     for name in &names {
         world.write(name, UNTIDY);
     }
-    world.rye_ok(&["sign", "--all"]);
+    world.rye(&["sign", "--all"]).ok();
     let first = world.project().join(&names[0]);
     let signed = fs::read_to_string(&first).unwrap();
     let mut child = world.command(&["fmt", "--sign"]);
@@ -219,8 +219,7 @@ fn fmt_signs_the_text_that_it_tidied_and_nothing_that_was_written_since() {
 
 #[test]
 fn fmt_does_not_sign_again_a_tool_whose_files_are_others_now() {
-    let world = World::new();
-    world.write(".ai/tools/acme/lib/x.txt", "good\n");
+    let world = World::new().with_file(".ai/tools/acme/lib/x.txt", "good\n");
     let text = UNTIDY.replace("# category", "# files = [\"lib/x.txt\"]\n# category");
     world.signed(".ai/tools/acme/x.sh", &text);
     world.works("tool:acme/x");

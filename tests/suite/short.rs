@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::cli::world;
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 
 #[test]
 fn inputs_are_words_behind_the_item() {
@@ -26,15 +26,15 @@ fn inputs_are_words_behind_the_item() {
         assert_eq!((said.status, &said.json()["data"]), (0, want), "{args:?}: {said:?}");
     }
     for args in [&["run", "acme/echo", "Ada"][..], &["run", "acme/echo", "s=1", "s=2"]] {
-        world.rye_fails(args, 2, "cli.input_syntax");
+        world.rye(args).fails(2, "cli.input_syntax");
     }
     // A plan names the item.
-    world.rye_ok(&["plan", "acme/echo", "s=Ada", "--out", "plan.json"]);
+    world.rye(&["plan", "acme/echo", "s=Ada", "--out", "plan.json"]).ok();
     assert_eq!(
-        world.json_ok(&["run", "--plan", "plan.json", "s=Ada"])["data"],
+        world.json(&["run", "--plan", "plan.json", "s=Ada"]).ok()["data"],
         json!({"s": "Ada"})
     );
-    world.rye_ok(&["run", "acme/echo", "-i", "mod=x"]);
+    world.rye(&["run", "acme/echo", "-i", "mod=x"]).ok();
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_path_of_a_file_is_its_ref_for_every_verb() {
         &["fmt", path],
     ];
     for args in rows {
-        world.rye_ok(&[args, &["--json"][..]].concat()).shows("tool:acme/echo");
+        world.rye(&[args, &["--json"][..]].concat()).ok().shows("tool:acme/echo");
     }
     let inside = world.project().join(".ai/tools/acme");
     let whole = world.project().join(path);
@@ -76,7 +76,8 @@ fn the_path_of_a_file_is_its_ref_for_every_verb() {
     let other = World::new();
     let theirs = other.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     world
-        .rye_fails(&["run", theirs.to_str().unwrap()], 3, "cli.not_an_item")
+        .rye(&["run", theirs.to_str().unwrap()])
+        .fails(3, "cli.not_an_item")
         .warns("it belongs to another project: give `--project");
 }
 
@@ -97,12 +98,12 @@ fn a_path_names_exactly_that_file_and_no_file_turns_a_ref_into_another() {
         (".ai/tools/acme", "it is a folder, and one item is asked for"),
         ("/etc/hostname", "it lies in no space"),
     ] {
-        world.rye_fails(&["run", path], 3, "cli.not_an_item").warns(why);
+        world.rye(&["run", path]).fails(3, "cli.not_an_item").warns(why);
     }
     // A link is the item of its own name, and is refused as such.
     let link = world.project().join(".ai/tools/acme/link.sh");
     std::os::unix::fs::symlink(world.project().join(".ai/tools/acme/echo.sh"), link).unwrap();
-    world.rye_fails(&["run", ".ai/tools/acme/link.sh"], 4, "space.symlink");
+    world.rye(&["run", ".ai/tools/acme/link.sh"]).fails(4, "space.symlink");
     // Two files of one id are two, whichever is named.
     world.write(".ai/tools/acme/echo.py", "x = 1\n");
     world.refused(".ai/tools/acme/echo.sh", "resolve.ambiguous_file", 3);
@@ -126,9 +127,9 @@ fn a_folder_is_every_item_below_it_and_never_takes_over_what_others_signed() {
     world.refused("directive:acme/greet", "verify.unsigned", 4);
     let inside = world.project().join(".ai/directives/acme");
     world.rye_in(&inside, &["sign", "."], b"").ok().shows("directive:acme/greet");
-    world.rye_ok(&["verify", ".ai/directives/"]).shows("1 of 1 items");
+    world.rye(&["verify", ".ai/directives/"]).ok().shows("1 of 1 items");
     fs::create_dir(world.project().join("src")).unwrap();
-    world.rye_fails(&["sign", "./src"], 3, "cli.not_an_item");
+    world.rye(&["sign", "./src"]).fails(3, "cli.not_an_item");
 }
 
 #[test]
@@ -141,9 +142,9 @@ fn a_folder_that_a_clone_made_a_link_is_not_gone_through() {
     world.shell(&format!("mkdir -p sub; ln -s ../tools .ai/tools/acme; ln -s {at} docs"));
     let all = [".ai/tools/acme", ".ai/tools/acme/hooks", "./docs", "docs/.ai", "./docs/.ai/tools/"];
     for path in all {
-        world.rye_fails(&["sign", path], 3, "cli.not_an_item").warns("is a link");
+        world.rye(&["sign", path]).fails(3, "cli.not_an_item").warns("is a link");
     }
-    world.rye_fails(&["run", "docs/.ai/tools/mine/draft.sh"], 3, "cli.not_an_item");
+    world.rye(&["run", "docs/.ai/tools/mine/draft.sh"]).fails(3, "cli.not_an_item");
     assert_eq!([&hook, &home].map(|file| fs::read(file).unwrap()), before, "nothing was signed");
     // A link of one's own, outside of the project, is a way like any other.
     let way = world.outside().join("way");
@@ -188,7 +189,7 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
         &["-p", ".", "--json", "--", "greet", "x=1"],
         &["-p", ".", "greet", "--", "x=1"],
     ] {
-        world.rye_ok(args);
+        world.rye(args).ok();
     }
     let (status, got) = world.json(&["greet"]);
     assert_eq!((status, &got["item_id"]), (0, &json!("tool:greet")));
@@ -202,11 +203,11 @@ fn an_item_runs_by_its_name_alone_where_no_verb_has_it() {
         (&["status"], "did you mean `rye doctor` or `rye run tool:rye/git/status`?"),
         (&["greet", "--loud"], "an input of an item is given as `name=value`"),
     ] {
-        world.rye_fails(args, 2, "cli.usage").warns(hint);
+        world.rye(args).fails(2, "cli.usage").warns(hint);
         let said = world.rye(&[args, &["--json"][..]].concat());
         assert_eq!(said.json()["code"], "cli.usage", "{args:?}");
     }
-    world.rye_fails(&["acme/none"], 3, "resolve.not_found");
+    world.rye(&["acme/none"]).fails(3, "resolve.not_found");
 }
 
 #[test]
@@ -240,7 +241,7 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
     for args in [&["--", "list"][..], &["-p", ".", "--", "list"], &["--json", "--", "verify"]] {
         assert!(world.rye(args).status == 0 && ran(), "{args:?}");
     }
-    world.rye_fails(&["--json", "--", "nosuch"], 3, "resolve.not_found");
+    world.rye(&["--json", "--", "nosuch"]).fails(3, "resolve.not_found");
     let (_, made) = world.json(&["new", "tool", "show"]);
     assert!(made["remarks"].to_string().contains("`rye run show`"), "{made}");
 }
@@ -249,7 +250,7 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
 fn all_can_be_said_wherever_it_is_the_default() {
     let world = world();
     for verb in ["fmt", "test", "lock", "verify"] {
-        world.rye_ok(&[verb, "--all"]);
+        world.rye(&[verb, "--all"]).ok();
         assert_eq!(world.rye(&[verb, "--all", "acme/echo"]).status, 2, "{verb}");
     }
 }
@@ -265,5 +266,5 @@ fn a_new_item_is_named_as_its_file_would_be() {
         let (status, made) = world.json(&["new", "tool", name]);
         assert_eq!((status, &made["item_id"], &made["path"]), (0, &json!(item), &json!(path)));
     }
-    world.rye_fails(&["new", "tool", "acme/z.sh", "--lang", "python"], 2, "cli.usage");
+    world.rye(&["new", "tool", "acme/z.sh", "--lang", "python"]).fails(2, "cli.usage");
 }

@@ -44,7 +44,7 @@ fn signing_keeps_mode_and_owner_and_leaves_nothing_else() {
 fn signing_twice_in_one_second_gives_identical_bytes() {
     let (world, file, _) = shell();
     let signed = || {
-        world.rye_ok(&["sign", ITEM]);
+        world.rye(&["sign", ITEM]).ok();
         fs::read_to_string(&file).unwrap()
     };
     let at = |text: &str| text.split(" at=").nth(1).unwrap()[..20].to_owned();
@@ -122,7 +122,7 @@ fn a_batch_on_a_terminal_shows_what_was_changed_since_it_was_signed_and_asks() {
     world.works(ITEM);
     // Without a terminal there is no question.
     fs::write(&file, format!("{evil}:\n")).unwrap();
-    world.rye_ok(&["sign", "--all"]);
+    world.rye(&["sign", "--all"]).ok();
     fs::write(&file, &line).unwrap();
     world.works(ITEM);
     // Nor what was named by itself, one or several; its change is shown all the same.
@@ -164,7 +164,7 @@ fn what_a_merge_made_is_shown_and_asked_for_like_any_other_change() {
 #[test]
 fn a_path_with_the_name_of_another_space_is_told_what_to_leave_out() {
     let (world, ..) = shell();
-    let said = world.rye_fails(&["sign", ".", "--space", "user"], 2, "cli.usage");
+    let said = world.rye(&["sign", ".", "--space", "user"]).fails(2, "cli.usage");
     let help = "a path says by itself in which space it lies, here the project space: leave \
                 `--space` out, or name items of the user space, such as 'tool:**'";
     assert!(said.stderr.contains(help), "{said:?}");

@@ -77,9 +77,9 @@ fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
 #[test]
 fn a_pattern_that_nothing_matches_does_not_pass_for_a_check_that_passed() {
     let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
-    world.rye_ok(&["verify", "tool:acme/*", "--ci"]);
+    world.rye(&["verify", "tool:acme/*", "--ci"]).ok();
     for verb in ["verify", "sign", "fmt"] {
-        world.rye_fails(&[verb, "tool:other/*"], 2, "cli.usage");
+        world.rye(&[verb, "tool:other/*"]).fails(2, "cli.usage");
     }
 }
 
@@ -90,7 +90,7 @@ fn an_input_without_its_option_is_answered_with_the_option() {
     assert_eq!(said.status, 2, "{said:?}");
     let tip = "tip: an input of an item is given as 'mode=VALUE'";
     assert!(said.stderr.contains(tip), "{said:?}");
-    world.rye_ok(&["execute", "acme/echo", "-i", "mode=one"]);
+    world.rye(&["execute", "acme/echo", "-i", "mode=one"]).ok();
     let said = world.rye(&["list", "--mode=one"]);
     assert!(!said.stderr.contains("mode=VALUE"), "{said:?}");
 }
@@ -100,10 +100,11 @@ fn whoever_names_the_folder_of_items_as_the_project_means_the_project() {
     let world = world();
     let project = world.project().display().to_string();
     for named in [".ai", "./.ai/", &format!("{project}/.ai")] {
-        world.rye_ok(&["-p", named, "execute", "acme/echo", "--json"]);
+        world.rye(&["-p", named, "execute", "acme/echo", "--json"]).ok();
     }
     world
-        .rye_fails(&["-p", "nowhere", "list"], 4, "space.io")
+        .rye(&["-p", "nowhere", "list"])
+        .fails(4, "space.io")
         .warns("give `--project` a folder that is there");
 }
 
@@ -278,7 +279,7 @@ fn a_slip_of_a_schemas_keyword_is_told_when_the_tool_is_signed() {
     {
         world.write(&format!(".ai/tools/acme/{file}"), text);
         let item = format!("tool:acme/{}", &file[..1]);
-        let said = world.rye_ok(&["sign", &item]);
+        let said = world.rye(&["sign", &item]).ok();
         let slips = [("/requierd", "required"), (&format!("/properties/{place}/enumm"), "enum")];
         for (slip, meant) in slips {
             let told = format!(

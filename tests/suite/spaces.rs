@@ -8,30 +8,28 @@ use ed25519_dalek::pkcs8::EncodePublicKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use serde_json::{Value, json};
 
-use crate::world::{GREET_MD, MARKER_SH, World, fingerprint, line, seconds_from_now};
+use crate::world::{End, GREET_MD, MARKER_SH, World, fingerprint, line, seconds_from_now};
 
 const NOTE: &str = "knowledge:acme/note";
 const PATH: &str = ".ai/knowledge/acme/note.md";
 
 /// The same knowledge in the project and in the user space, each saying where it lies.
 fn two_copies() -> World {
-    let world = World::new().with(PATH, "# Note\n\nproject\n");
-    world.signed_home(PATH, "# Note\n\nuser\n");
+    let world = World::new().with(PATH, "# Note\n\nproject\n").with_home(PATH, "# Note\n\nuser\n");
     world
 }
 
 /// The last word of what answers.
 #[track_caller]
 fn answer(world: &World, item: &str) -> String {
-    let said = world.json_ok(&["execute", item]);
+    let said = world.json(&["execute", item]).ok();
     let content = said["data"]["content"].as_str().unwrap();
     content.split_whitespace().last().unwrap().to_owned()
 }
 
 #[track_caller]
 fn fails(world: &World, args: &[&str], status: i32, code: &str) -> Value {
-    let said = world.json_fails(args, status, code);
-    said
+    world.json(args).fails(status, code)
 }
 
 #[test]
@@ -46,7 +44,7 @@ fn the_nearest_space_answers_and_a_qualified_ref_reaches_the_others() {
     assert_eq!(answer(&world, NOTE), "user");
     fails(&world, &["execute", "knowledge:acme/note@project"], 3, "resolve.not_found");
     for space in ["", "@system"] {
-        world.rye_ok(&["fetch", &format!("knowledge:rye/overview{space}")]);
+        world.rye(&["fetch", &format!("knowledge:rye/overview{space}")]).ok();
     }
     fails(&world, &["execute", "knowledge:rye/overview@project"], 3, "resolve.not_found");
 }
@@ -56,7 +54,7 @@ fn every_verb_takes_a_qualified_ref() {
     let world = two_copies();
     let item = "knowledge:acme/note@user";
     for verb in ["execute", "verify", "show", "fetch", "why"] {
-        let said = world.rye_ok(&[verb, item, "--json"]);
+        let said = world.rye(&[verb, item, "--json"]).ok();
         let other = said.stdout.contains("\"space\":\"project\",\"path\":\".ai/knowledge");
         assert!(verb == "why" || !other, "{verb} speaks of the other copy: {said:?}");
     }
@@ -65,7 +63,7 @@ fn every_verb_takes_a_qualified_ref() {
     fs::write(&far, "# Note\n\nuser changed\n").unwrap();
     fails(&world, &["execute", item], 4, "verify.unsigned");
     assert_eq!(answer(&world, NOTE), "project");
-    world.rye_ok(&["sign", item]);
+    world.rye(&["sign", item]).ok();
     assert_eq!(answer(&world, item), "changed");
     assert_eq!(world.read(PATH), near, "the project's copy was not signed instead");
     for (item, code) in [
@@ -148,9 +146,9 @@ fn why_names_the_rule_that_refused_and_the_document_that_admits() {
     fs::write(&path, pem).unwrap();
     let theirs = line(&friend, NOTE, "md", &seconds_from_now(0), b"# Note\n");
     world.write(PATH, format!("<!-- {theirs} -->\n# Note\n"));
-    world.json_fails(&["why", NOTE], 4, "verify.untrusted");
-    world.rye_ok(&["trust", "add", path.to_str().unwrap(), "--owner", "friend"]);
-    let said = world.json_ok(&["why", NOTE]);
+    world.json(&["why", NOTE]).fails(4, "verify.untrusted");
+    world.rye(&["trust", "add", path.to_str().unwrap(), "--owner", "friend"]).ok();
+    let said = world.json(&["why", NOTE]).ok();
     let print = fingerprint(&friend);
     let want = json!({
         "path": format!(".ai/config/keys/trusted/{print}.toml"), "owner": "friend", "fingerprint": print,
@@ -168,11 +166,11 @@ fn a_plain_id_is_a_tool_or_a_directive_and_never_both() {
         .with(".ai/tools/acme/mark.sh", MARKER_SH);
     for (plain, item) in [("acme/greet", "directive:acme/greet"), ("acme/mark", "tool:acme/mark")] {
         for args in [&["execute", plain][..], &["show", plain], &["why", plain]] {
-            let said = world.json_ok(args);
+            let said = world.json(args).ok();
             assert!(said.to_string().contains(item), "{args:?}: {said}");
         }
-        world.rye_ok(&["verify", plain]);
-        world.rye_ok(&["sign", plain]);
+        world.rye(&["verify", plain]).ok();
+        world.rye(&["sign", plain]).ok();
     }
     let both = ["tool:acme/greet", "directive:acme/greet"];
     let tool = MARKER_SH;
@@ -187,14 +185,14 @@ fn a_plain_id_is_a_tool_or_a_directive_and_never_both() {
             let named = both.iter().all(|item| error.contains(item));
             assert!(named, "{verb}, {space}: {error}");
         }
-        world.rye_ok(&["execute", "directive:acme/greet"]);
+        world.rye(&["execute", "directive:acme/greet"]).ok();
         fs::remove_file(file).unwrap();
     }
     // Knowledge and config are never what a plain id means.
     world.signed(".ai/knowledge/acme/only.md", "# Only\n");
     fails(&world, &["execute", "acme/only"], 3, "resolve.not_found");
     world.signed(".ai/knowledge/acme/mark.md", "# Mark\n");
-    world.rye_ok(&["execute", "acme/mark"]);
+    world.rye(&["execute", "acme/mark"]).ok();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::world::{World, links};
+use crate::world::{End, World, links};
 use serde_json::{Map, Value, json};
 
 /// Runs a shipped tool with these parameters.
@@ -48,13 +48,12 @@ fn tools(world: &World) -> Vec<String> {
 /// agent's snippet calls them without asking anybody.
 #[test]
 fn the_shipped_tools_that_only_read_say_so_and_no_other_does() {
-    let world = World::new();
-    world.signed_home(".ai/config/web/hosts.yaml", "hosts: [docs.example.org]\n");
+    let world = World::new().with_home(".ai/config/web/hosts.yaml", "hosts: [docs.example.org]\n");
     let writes = world.json(&["describe", "tool:rye/file-system/edit"]).1;
     assert_eq!(writes["reach"]["writes"], json!(["{project_path}"]), "{writes}");
     let mut says = Vec::new();
     for tool in tools(&world) {
-        let told = world.json_ok(&["describe", &tool]);
+        let told = world.json(&["describe", &tool]).ok();
         if told["effects"] == "read" {
             assert_eq!(told["reach"]["writes"], Value::Null, "{told}");
             says.push(tool);
@@ -75,8 +74,7 @@ fn the_shipped_tools_that_only_read_say_so_and_no_other_does() {
 
 #[test]
 fn every_tool_has_a_closed_schema_and_examples_that_validate() {
-    let world = World::new();
-    world.signed_home(".ai/config/web/hosts.yaml", "hosts: [docs.example.org]\n");
+    let world = World::new().with_home(".ai/config/web/hosts.yaml", "hosts: [docs.example.org]\n");
     let tools = tools(&world);
     let want = [
         "bash",
@@ -132,7 +130,7 @@ fn every_tool_has_a_closed_schema_and_examples_that_validate() {
 #[test]
 fn every_shipped_item_verifies_and_the_runtimes_are_complete() {
     let world = World::empty();
-    assert_eq!(world.json_ok(&["verify", "--all"])["status"], "success");
+    assert_eq!(world.json(&["verify", "--all"]).ok()["status"], "success");
     let (_, got) = world.json(&["list", "--all", "--space", "system"]);
     let all: Vec<_> =
         got["items"].as_array().unwrap().iter().map(|i| i["item_id"].as_str().unwrap()).collect();

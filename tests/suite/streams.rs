@@ -270,12 +270,12 @@ fn tests_evals_and_dev_take_the_level_that_is_wanted() {
     let world = world().held();
     world.signed(FILE, &tool("", "echo done\n"));
     world.write(".ai/tools/acme/loud.test.yaml", "cases:\n  - {expect: {text: done}}\n");
-    world.rye_ok(&["test"]);
+    world.rye(&["test"]).ok();
     let said = world.rye(&["test", "--sandbox", "off", "--json"]);
     assert_eq!(said.status, 1, "{said:?}");
     assert!(said.stdout.contains("sandbox.not_allowed"), "{said:?}");
     world.let_out();
-    world.rye_ok(&["test", "--sandbox", "off"]);
+    world.rye(&["test", "--sandbox", "off"]).ok();
     world.write(".ai/tools/acme/mood-it.sh", "#!/bin/sh\ncat >/dev/null\necho '{\"score\":1}'\n");
     world.signed(
         ".ai/tools/acme/mood.yaml",
@@ -283,7 +283,7 @@ fn tests_evals_and_dev_take_the_level_that_is_wanted() {
          category: acme\ndescription: x\nexec:\n  command: ./mood-it.sh\n  files: [mood-it.sh]\n",
     );
     let eval = ["eval", "run", "acme/mood", "--content", "x", "--sandbox", "off"];
-    world.rye_ok(&eval);
+    world.rye(&eval).ok();
     let world = world.held();
     assert_eq!(world.rye(&eval).code(), "sandbox.not_allowed");
     for verb in [&["test"][..], &["eval", "run"], &["dev"]] {
@@ -343,10 +343,7 @@ fn what_a_saved_snippet_prints_is_shown_while_it_runs_beside_its_value() {
 fn with_quiet_a_thread_a_page_and_a_detached_run_still_give_their_outcome() {
     let turns = json!([crate::threads::call("acme_echo", &json!({})), crate::threads::hand_over()]);
     let world = crate::threads::world(&turns, "turns=\"9\"", crate::threads::ONLY_ECHO);
-    let said = |args: &[&str]| {
-        let said = world.rye_ok(args);
-        said
-    };
+    let said = |args: &[&str]| world.rye(args).ok();
     for item in [&["directive:acme/go", "--thread", "fork"][..], &["directive:acme/go"]] {
         let run = [&["execute"], item].concat();
         let (quiet, loud) = (said(&[&run[..], &["--quiet"]].concat()), said(&run));

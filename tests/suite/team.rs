@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::keys::others::{
     clone_world, document, files, pem, put, refused_and_unchanged, stranger, trust, trusted,
 };
-use crate::world::{MARKER_SH, World, fingerprint};
+use crate::world::{End, MARKER_SH, World, fingerprint};
 
 const FILE: &str = ".ai/tools/acme/mark.sh";
 const ITEM: &str = "tool:acme/mark";
@@ -40,27 +40,27 @@ fn clone_by(number: u8) -> (World, String) {
 fn a_key_that_is_accepted_for_a_project_signs_its_config_and_no_hook() {
     let (world, key) = clone_by(1);
     refused_and_unchanged(&world, ITEM, "verify.project_not_accepted");
-    world.rye_ok(&["trust", "accept", &key]).shows("everything but `rye/**` and hooks");
+    world.rye(&["trust", "accept", &key]).ok().shows("everything but `rye/**` and hooks");
     world.works(ITEM);
     put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
     let said = world.rye(&["trust", "accept", &key]);
     let add = format!("rye trust accept {key} --items 'tool:hooks/watch'");
     assert!(said.stdout.contains(&add), "what is left out is named with its command: {said:?}");
-    world.json_ok(&["verify", CONFIG]);
+    world.json(&["verify", CONFIG]).ok();
     let (status, got) = world.json(&["verify", "tool:hooks/watch"]);
     assert_eq!((status, &got["items"][0]["code"]), (4, &json!("verify.out_of_scope")), "{got}");
     // The refusal itself says how the item is let in, and that command does it.
     let help = got["items"][0]["help"].as_str().unwrap();
     let command = format!("rye trust accept {key} --items 'tool:hooks/watch'");
     assert!(help.contains(&command), "{help}");
-    world.rye_ok(&["trust", "accept", &key, "--items", "tool:hooks/watch"]);
-    world.json_ok(&["verify", "tool:hooks/watch", ITEM, CONFIG]);
+    world.rye(&["trust", "accept", &key, "--items", "tool:hooks/watch"]).ok();
+    world.json(&["verify", "tool:hooks/watch", ITEM, CONFIG]).ok();
 }
 
 #[test]
 fn the_config_of_another_project_and_of_your_own_space_stays_out() {
     let (world, key) = clone_by(1);
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     let text = String::from_utf8(world.read(LIMITS)).unwrap();
     world.write_home(LIMITS, &text);
     let (status, got) = world.json(&["verify", &format!("{CONFIG}@user")]);
@@ -74,7 +74,10 @@ fn the_config_of_another_project_and_of_your_own_space_stays_out() {
     assert_eq!(said.json()["items"][0]["code"], "verify.out_of_scope", "{said:?}");
     // For every project, config is not among what the key may sign.
     let (world, key) = clone_by(2);
-    world.rye_ok(&["trust", "accept", &key, "--everywhere"]).shows(&format!("--items '{CONFIG}'"));
+    world
+        .rye(&["trust", "accept", &key, "--everywhere"])
+        .ok()
+        .shows(&format!("--items '{CONFIG}'"));
     let (status, got) = world.json(&["verify", CONFIG]);
     assert_eq!((status, &got["items"][0]["code"]), (4, &json!("verify.out_of_scope")), "{got}");
 }
@@ -84,12 +87,9 @@ fn items_are_added_to_what_a_key_may_sign_and_only_replaces_it() {
     let (world, key) = clone_by(1);
     let hook = ".ai/tools/hooks/watch.sh";
     put(&world, &stranger(1), hook, MARKER_SH);
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     let may = |item: &str| world.rye(&["verify", item]).status == 0;
-    let accept = |args: &[&str]| {
-        let got = world.json_ok(&[&["trust", "accept", &key], args].concat());
-        got
-    };
+    let accept = |args: &[&str]| world.json(&[&["trust", "accept", &key], args].concat()).ok();
     assert!(may(ITEM) && may(CONFIG) && !may("tool:hooks/watch"));
     let got = accept(&["--items", "tool:hooks/**"]);
     assert_eq!((&got["items"], &got["also"]), (&json!(null), &json!(["tool:hooks/**"])));
@@ -108,7 +108,7 @@ fn items_are_added_to_what_a_key_may_sign_and_only_replaces_it() {
     let third = stranger(3);
     put(&world, &third, hook, MARKER_SH);
     world.write(&trusted(&third), document(&third, "Eve", "also = [\"tool:hooks/**\"]\n"));
-    world.rye_ok(&["trust", "accept", &fingerprint(&third)]);
+    world.rye(&["trust", "accept", &fingerprint(&third)]).ok();
     assert!(!may("tool:hooks/watch"));
 }
 
@@ -117,7 +117,7 @@ fn what_a_key_may_sign_in_one_project_changes_nothing_in_another() {
     let (world, key) = clone_by(1);
     let hook = "tool:hooks/watch";
     put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     // The same files, in two more projects that the same key signs.
     let folders = ["second", "third"].map(|name| world.outside().join(name));
     for folder in &folders {
@@ -155,40 +155,40 @@ fn what_a_key_may_sign_in_one_project_changes_nothing_in_another() {
 fn after_a_rotation_all_goes_on_and_what_is_left_to_do_is_named() {
     let world = World::new().with(FILE, MARKER_SH).with(LIMITS, "defaults: {timeout: 10}\n");
     let old = fingerprint(&world.own_key());
-    world.rye_ok(&["trust", "propose", "--owner", "Ann"]);
-    world.rye_ok(&["lock"]);
-    let said = world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["trust", "propose", "--owner", "Ann"]).ok();
+    world.rye(&["lock"]).ok();
+    let said = world.rye(&["keys", "rotate"]).ok();
     for part in
         ["rye lock --update", "rye trust propose", &format!(".ai/config/keys/trusted/{old}.toml")]
     {
         assert!(said.stdout.contains(part), "{part}: {said:?}");
     }
     world.works(ITEM);
-    world.rye_ok(&["verify", CONFIG]);
+    world.rye(&["verify", CONFIG]).ok();
     world
         .rye(&["trust", "propose"])
         .ok()
         .shows("you replaced")
         .shows(&format!("trusted/{old}.toml"));
     // Done as it was said, nothing names the old key any more, and it can go.
-    world.rye_ok(&["sign", "--all"]);
-    world.rye_ok(&["lock", "--update"]);
-    world.rye_ok(&["trust", "revoke", &old]);
+    world.rye(&["sign", "--all"]).ok();
+    world.rye(&["lock", "--update"]).ok();
+    world.rye(&["trust", "revoke", &old]).ok();
     world.works(ITEM);
-    world.rye_ok(&["verify", "--ci", "--locked"]);
+    world.rye(&["verify", "--ci", "--locked"]).ok();
 }
 
 #[test]
 fn what_a_project_proposes_is_no_item_for_any_verb() {
     let world = World::new().with(FILE, MARKER_SH);
-    world.rye_ok(&["trust", "propose", "--owner", "Ann"]);
+    world.rye(&["trust", "propose", "--owner", "Ann"]).ok();
     let theirs = stranger(1);
     world.write(&trusted(&theirs), document(&theirs, "Bob", ""));
     let before = files(&world);
     for verb in
         [&["verify"][..], &["verify", "--ci"], &["sign", "--all"], &["sign", "--check", "--all"]]
     {
-        let said = world.rye_ok(verb);
+        let said = world.rye(verb).ok();
         assert!(!(said.stdout + &said.stderr).contains("keys/trusted"), "{verb:?}");
     }
     for verb in [&["list", "--all", "--kind", "config"][..], &["verify", "--all"]] {
@@ -219,18 +219,18 @@ fn your_key_is_proposed_under_its_name_and_others_accept_it() {
     assert_eq!((&got["owner"], &got["path"]), (&json!("ann"), &json!(path)), "{said:?}");
     assert_eq!(String::from_utf8(world.read(&path)).unwrap(), got["document"].as_str().unwrap());
     // The owner that was given once stays.
-    world.rye_ok(&["trust", "propose", "--owner", "Ann B"]);
+    world.rye(&["trust", "propose", "--owner", "Ann B"]).ok();
     let (_, got) = world.json(&["trust", "propose"]);
     assert_eq!(got["owner"], "Ann B");
     let said = world.rye(&["trust", "review"]);
     assert!(!said.stdout.contains("rye trust propose"), "{said:?}");
     for bad in ["a`b", "a\nb", " "] {
-        world.rye_fails(&["trust", "propose", "--owner", bad, "--json"], 2, "cli.usage");
+        world.rye(&["trust", "propose", "--owner", bad, "--json"]).fails(2, "cli.usage");
     }
     // Nothing is written through a link.
     fs::remove_dir_all(world.project().join(".ai/config")).unwrap();
     std::os::unix::fs::symlink(world.outside(), world.project().join(".ai/config")).unwrap();
-    world.rye_fails(&["trust", "propose", "--owner", "Ann", "--json"], 4, "space.symlink");
+    world.rye(&["trust", "propose", "--owner", "Ann", "--json"]).fails(4, "space.symlink");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn review_names_the_next_step_for_a_signer_that_nobody_proposes() {
     put(&world, &stranger(1), FILE, MARKER_SH);
     for accepted in [false, true] {
         if accepted {
-            world.rye_ok(&["trust", "project"]);
+            world.rye(&["trust", "project"]).ok();
             world.refused(ITEM, "verify.untrusted", 4);
         }
         let said = world.rye(&["trust", "review"]);
@@ -249,7 +249,7 @@ fn review_names_the_next_step_for_a_signer_that_nobody_proposes() {
     }
     // And the step leads on.
     fs::write(world.outside().join("ann.pem"), pem(&stranger(1))).unwrap();
-    world.rye_ok(&["trust", "add", "../ann.pem", "--in", "."]);
+    world.rye(&["trust", "add", "../ann.pem", "--in", "."]).ok();
     world.works(ITEM);
 }
 
@@ -286,7 +286,7 @@ fn a_machine_without_a_key_verifies_by_the_keys_that_it_is_told() {
     // What an own key trusts does not count, so every machine says the same.
     trust(&world, &stranger(2), &[]);
     put(&world, &stranger(2), ".ai/tools/acme/other.sh", MARKER_SH);
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     let said = world.rye(&["verify", "--ci", "--json", "--trust", "../ann.pem"]);
     let rows = said.json()["items"].as_array().unwrap().clone();
     let refused: Vec<_> = rows.iter().filter(|row| row["status"] == "refused").collect();
@@ -294,15 +294,15 @@ fn a_machine_without_a_key_verifies_by_the_keys_that_it_is_told() {
     assert_eq!(refused[0]["item_id"], "tool:acme/other");
     fs::remove_file(world.project().join(".ai/tools/acme/other.sh")).unwrap();
     // Nor does what it revoked: whoever names a key answers for it.
-    world.rye_ok(&["trust", "revoke", &key]);
-    world.rye_ok(&["verify", "--ci", "--trust", "../ann.pem"]);
+    world.rye(&["trust", "revoke", &key]).ok();
+    world.rye(&["verify", "--ci", "--trust", "../ann.pem"]).ok();
     // One changed byte is still one.
     let bytes = world.read(FILE);
     world.write(FILE, [&bytes[..], b"# more\n"].concat());
     let said = verify(&["--trust", "../ann.pem", "--json"]);
     assert!(said.status == 4 && said.stdout.contains("verify.altered"), "{said:?}");
     // It is for judging alone.
-    world.rye_fails(&["verify", "--trust", "../ann.pem", "--json"], 2, "cli.usage");
+    world.rye(&["verify", "--trust", "../ann.pem", "--json"]).fails(2, "cli.usage");
 }
 
 #[test]
@@ -362,10 +362,10 @@ fn ci_that_finds_nothing_to_verify_says_so() {
 #[test]
 fn a_workflow_is_written_through_no_link() {
     let (world, key) = clone_by(1);
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     world.shell("mkdir ../out; ln -s ../out .github; ln -s ../out ci");
     for service in ["github", "shell"] {
-        let said = world.rye_fails(&["new", "ci", service, "--json"], 6, "author.io");
+        let said = world.rye(&["new", "ci", service, "--json"]).fails(6, "author.io");
         assert!(said.json()["error"].as_str().unwrap().contains("is a link"), "{said:?}");
     }
     assert_eq!(fs::read_dir(world.outside().join("out")).unwrap().count(), 0);
@@ -374,19 +374,19 @@ fn a_workflow_is_written_through_no_link() {
 #[test]
 fn a_workflow_names_the_keys_and_runs_as_it_is_written() {
     let (world, key) = clone_by(1);
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     let own = fingerprint(&world.own_key());
-    let said = world.rye_ok(&["new", "ci", "shell"]);
+    let said = world.rye(&["new", "ci", "shell"]).ok();
     assert!(said.stdout.contains("rye trust propose"), "its own key is not proposed yet: {said:?}");
     let script = String::from_utf8(world.read("ci/rye.sh")).unwrap();
     assert!(script.contains(&key) && script.contains(&own), "{script}");
     let run = "mkdir -p ../home-ci && HOME=$(cd ../home-ci && pwd) ci/rye.sh && echo good";
     assert!(!world.shell(run).contains("good\n"), "the key that it names is not there");
-    world.rye_ok(&["trust", "propose", "--owner", "me"]);
+    world.rye(&["trust", "propose", "--owner", "me"]).ok();
     assert!(world.shell(run).ends_with("good\n"), "{}", world.shell(run));
-    world.rye_fails(&["new", "ci", "shell", "--json"], 4, "author.exists");
+    world.rye(&["new", "ci", "shell", "--json"]).fails(4, "author.exists");
     for (service, path) in [("github", ".github/workflows/rye.yml"), ("gitlab", ".gitlab-ci.yml")] {
-        assert_eq!(world.json_ok(&["new", "ci", service])["path"], json!(path));
+        assert_eq!(world.json(&["new", "ci", service]).ok()["path"], json!(path));
         let text = String::from_utf8(world.read(path)).unwrap();
         let read: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
         let command = format!("rye verify --ci --trust {}", [own.clone(), key.clone()].join(" "));
@@ -397,15 +397,15 @@ fn a_workflow_names_the_keys_and_runs_as_it_is_written() {
     // Behind a file of that service, it is that one that is meant; and another one's is kept.
     let (_, got) = world.json(&["new", "ci", "gitlab"]);
     assert_eq!(got["path"], ".gitlab/rye.yml");
-    world.rye_fails(&["new", "ci", "jenkins", "--json"], 2, "cli.usage");
-    world.rye_fails(&["new", "tool", "--json"], 2, "cli.usage");
+    world.rye(&["new", "ci", "jenkins", "--json"]).fails(2, "cli.usage");
+    world.rye(&["new", "tool", "--json"]).fails(2, "cli.usage");
 }
 
 #[test]
 fn a_workflow_names_no_key_that_lets_nothing_in_here() {
     let (world, key) = clone_by(1);
     let names = |world: &World| {
-        world.json_ok(&["new", "ci", "shell"]);
+        world.json(&["new", "ci", "shell"]).ok();
         let script = String::from_utf8(world.read("ci/rye.sh")).unwrap();
         fs::remove_file(world.project().join("ci/rye.sh")).unwrap();
         script.contains(&key)
@@ -415,9 +415,9 @@ fn a_workflow_names_no_key_that_lets_nothing_in_here() {
     let at = other.to_str().unwrap();
     world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
     assert_eq!(world.rye_in(&other, &["trust", "accept", &key], b"").status, 0);
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     assert!(!names(&world), "elsewhere");
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     assert!(names(&world), "here");
     let good = world.read(FILE);
     for file in [FILE, LIMITS] {
@@ -428,16 +428,16 @@ fn a_workflow_names_no_key_that_lets_nothing_in_here() {
     world.write(FILE, good);
     assert!(names(&world), "here again");
     let over = ["trust", "accept", &key, "--not-after", "2020-01-01T00:00:00Z"];
-    world.rye_ok(&over);
+    world.rye(&over).ok();
     assert!(!names(&world), "its time is over");
 }
 
 #[test]
 fn whoever_leaves_is_taken_out_of_ci_and_of_the_proposals_as_it_is_said() {
     let (world, key) = clone_by(1);
-    world.rye_ok(&["trust", "accept", &key]);
-    world.rye_ok(&["trust", "propose", "--owner", "me"]);
-    world.rye_ok(&["new", "ci", "shell"]);
+    world.rye(&["trust", "accept", &key]).ok();
+    world.rye(&["trust", "propose", "--owner", "me"]).ok();
+    world.rye(&["new", "ci", "shell"]).ok();
     let ci = "mkdir -p ../home-ci && HOME=$(cd ../home-ci && pwd) ci/rye.sh && echo good";
     assert!(world.shell(ci).ends_with("good\n"), "the fixture itself is good");
     let said = world.rye(&["trust", "revoke", &key]);
@@ -459,10 +459,10 @@ fn whoever_leaves_is_taken_out_of_ci_and_of_the_proposals_as_it_is_said() {
 fn what_a_former_key_signed_is_nobodys_once_you_stopped_to_trust_it() {
     let world = World::new().with(FILE, MARKER_SH);
     let old = fingerprint(&world.own_key());
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
     let (_, got) = world.json(&["sign", "--all", "--check"]);
     assert_eq!((&got["changed"], &got["passed_over"]), (&json!(1), &json!(0)), "{got}");
-    world.rye_ok(&["trust", "remove", &old]);
+    world.rye(&["trust", "remove", &old]).ok();
     world.refused(ITEM, "verify.untrusted", 4);
     let (_, got) = world.json(&["sign", "--all"]);
     assert_eq!((&got["changed"], &got["passed_over"]), (&json!(0), &json!(1)), "{got}");
@@ -475,7 +475,7 @@ fn what_a_former_key_signed_is_nobodys_once_you_stopped_to_trust_it() {
 fn nobody_to_trust_makes_no_workflow() {
     let world = World::empty();
     put(&world, &stranger(1), FILE, MARKER_SH);
-    world.rye_fails(&["new", "ci", "--json"], 4, "author.no_signer");
+    world.rye(&["new", "ci", "--json"]).fails(4, "author.no_signer");
 }
 
 #[test]
@@ -517,7 +517,7 @@ fn a_clone_that_is_not_accepted_is_one_finding_for_a_person() {
     assert_eq!(got["failed"], 5, "each is a row for a program");
     assert!(world.rye(&[]).stdout.contains("is not accepted: `rye trust review`"));
     // Each signer whom nobody trusts is one as well.
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     put(&world, &stranger(2), ".ai/tools/acme/c.sh", MARKER_SH);
     let said = world.rye(&["verify"]);
     assert_eq!(said.stderr.matches("verify.untrusted").count(), 2, "{said:?}");
@@ -529,16 +529,16 @@ fn a_clone_that_is_not_accepted_is_one_finding_for_a_person() {
 #[test]
 fn a_row_of_the_lock_without_an_item_names_the_way_out() {
     let world = World::new().with(FILE, MARKER_SH);
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     fs::remove_file(world.project().join(FILE)).unwrap();
     world.rye(&["lock"]).shows("rye lock --remove tool:acme/mark");
     // Who runs it, and CI, are told as well.
     for args in
         [&["run", "acme/mark"][..], &["verify", "--locked"], &["verify", "--ci", "--locked"]]
     {
-        world.rye_fails(args, 3, "lock.gone").warns("rye lock --remove tool:acme/mark");
+        world.rye(args).fails(3, "lock.gone").warns("rye lock --remove tool:acme/mark");
     }
-    world.rye_ok(&["lock", "--remove", "tool:acme/mark"]);
-    world.rye_ok(&["lock", "--check"]);
+    world.rye(&["lock", "--remove", "tool:acme/mark"]).ok();
+    world.rye(&["lock", "--check"]).ok();
     assert_eq!(world.rye(&["run", "acme/mark"]).code(), "resolve.not_found");
 }

@@ -1,7 +1,7 @@
 //! What shells and terminals get: completion, colour, escapes, logs (core 11).
 
 use crate::cli::world;
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 
 /// What rye answers a shell that completes the last of these words.
 fn completed(world: &World, words: &[&str]) -> Vec<String> {
@@ -209,8 +209,8 @@ fn a_real_bash_completes_what_is_typed_into_it_and_so_do_zsh_and_fish_where_they
 #[test]
 fn there_is_a_manual_page_for_every_verb_and_it_says_what_its_help_says() {
     let world = World::empty();
-    world.rye_ok(&["man"]).shows("\n.SH NAME\nrye \\- ");
-    let got = world.json_ok(&["man", "pages/man1"]);
+    world.rye(&["man"]).ok().shows("\n.SH NAME\nrye \\- ");
+    let got = world.json(&["man", "pages/man1"]).ok();
     let pages: Vec<&str> =
         got["pages"].as_array().unwrap().iter().map(|page| page.as_str().unwrap()).collect();
     let help = world.rye(&["--help"]).stdout;

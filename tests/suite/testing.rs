@@ -7,7 +7,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::items::native;
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 
 /// A tool that says what it was given and where it is, and copies `in.txt` to `out.txt`.
 const ECHO_SH: &str = r#"#!/bin/bash
@@ -122,10 +123,10 @@ fn a_result_is_compared_whole_and_the_difference_is_shown() {
     let world = World::new().with(".ai/tools/acme/two.sh", &MARKER_SH.replace(": > marker\n", ""));
     let spec = |value: &str| format!("cases:\n  - expect: {{result: {value}}}\n");
     world.write(".ai/tools/acme/two.test.yaml", spec("{ran: true}"));
-    let said = world.rye_ok(&["test"]);
+    let said = world.rye(&["test"]).ok();
     assert!(said.stdout.starts_with("ok      tool:acme/two  case 1  "), "{said:?}");
     world.write(".ai/tools/acme/two.test.yaml", spec("{ran: true, more: 1}"));
-    let said = world.rye_fails(&["test"], 1, "test.failed");
+    let said = world.rye(&["test"]).fails(1, "test.failed");
     assert!(said.stdout.contains("        -   \"more\": 1,\n"), "{}", said.stdout);
     assert!(said.stdout.contains("0 passed, 1 failed, in "), "{}", said.stdout);
 }
@@ -159,12 +160,7 @@ fn a_case_is_held_by_the_sandbox_without_a_word() {
 
 #[test]
 fn what_a_spec_sets_up_is_no_program() {
-    let native = |args: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {{command: bash, args: {args}}}\n"
-        )
-    };
+    let native = |args: &str| native(&format!("config: {{command: bash, args: {args}}}\n"));
     let world = World::new().with(".ai/tools/acme/run.yaml", &native("[--version]"));
     let spec = |setup: &str| format!("cases:\n  - {{name: a{setup}}}\n");
     world.write(".ai/tools/acme/run.test.yaml", spec(""));
@@ -259,9 +255,9 @@ fn a_spec_is_no_item_for_any_verb() {
     world.signed(".ai/tools/acme/mark.test.sh", MARKER_SH);
     world.works("tool:acme/mark.test");
     let spec = world.read(".ai/tools/acme/echo.test.yaml");
-    world.rye_ok(&["sign", "--all"]);
+    world.rye(&["sign", "--all"]).ok();
     assert_eq!(world.read(".ai/tools/acme/echo.test.yaml"), spec, "it was signed");
-    assert_eq!(world.json_ok(&["verify", "--all", "--ci"])["not_items"], json!([]));
+    assert_eq!(world.json(&["verify", "--all", "--ci"]).ok()["not_items"], json!([]));
 }
 
 #[test]
@@ -357,7 +353,7 @@ fn items_are_chosen_by_ref_and_pattern_and_near_names_are_offered() {
     assert_eq!(world.rye(&["test", "acme/echo@user"]).code(), "test.no_spec");
     for (asked, near) in [("acme/ecoh", "tool:acme/echo"), ("tool:acme/mark", "`rye test --list`")]
     {
-        world.rye_fails(&["test", asked], 3, "test.no_spec").warns(near);
+        world.rye(&["test", asked]).fails(3, "test.no_spec").warns(near);
     }
     assert_eq!(world.rye(&["test", "tool:none/**"]).code(), "test.no_spec");
 }
@@ -369,7 +365,7 @@ fn the_answer_has_one_order_however_many_run_at_once() {
         .collect();
     let world = world(&format!("cases:\n{cases}"));
     let names = |jobs: &str| {
-        let got = world.json_ok(&["test", "--jobs", jobs]);
+        let got = world.json(&["test", "--jobs", jobs]).ok();
         let cases = got["cases"].as_array().unwrap().iter();
         cases.map(|case| case["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -445,8 +441,7 @@ fn an_interrupt_ends_every_case_that_runs_and_rye_by_the_signal() {
 
 #[test]
 fn specs_of_the_user_space_are_tried_when_asked_for() {
-    let world = World::new();
-    world.signed_home(".ai/tools/acme/mine.sh", MARKER_SH);
+    let world = World::new().with_home(".ai/tools/acme/mine.sh", MARKER_SH);
     world.write_home(".ai/tools/acme/mine.test.yaml", "cases:\n  - {name: a}\n");
     assert_eq!(tried(&world).1, []);
     let said = world.rye(&["test", "--space", "user"]);
@@ -494,8 +489,8 @@ fn the_specs_of_every_shipped_tool_and_directive_pass() {
 fn each_shipped_runtime_runs_a_tool_as_a_spec_says() {
     let world = World::new();
     copied(&world, "tests/specs/.ai", &world.project());
-    world.rye_ok(&["sign", "--all"]);
-    let got = world.json_ok(&["test"]);
+    world.rye(&["sign", "--all"]).ok();
+    let got = world.json(&["test"]).ok();
     let (_, listed) = world.json(&["list", "--space", "system", "--all", "--kind", "tool"]);
     let runtimes = listed["items"].as_array().unwrap().iter();
     let runtimes = runtimes.filter_map(|item| item["item_id"].as_str()?.strip_prefix("tool:"));
@@ -515,7 +510,7 @@ fn each_shipped_runtime_runs_a_tool_as_a_spec_says() {
 #[test]
 fn where_there_are_no_specs_it_is_said_what_one_is() {
     let world = World::new();
-    let said = world.rye_ok(&["test"]);
+    let said = world.rye(&["test"]).ok();
     assert!(said.stdout.starts_with("no test specs here: write `<item>.test.yaml`"), "{said:?}");
     world.write(".ai/tools/acme/mark.test.yaml", "cases: []\n");
     let said = world.rye(&["test", "--list"]);

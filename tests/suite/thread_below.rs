@@ -181,8 +181,7 @@ fn calls_that_were_denied_are_told_to_the_person_with_the_permission_that_they_l
     world.signed(".ai/tools/acme/other.one.sh", crate::threads::ECHO);
     let told = |more: &[&str]| {
         let go = ["execute", "directive:acme/go", "--thread", "fork"];
-        let said = world.rye_ok(&[&go, more].concat());
-        said
+        world.rye(&[&go, more].concat()).ok()
     };
     let said = told(&[]);
     let line = "3 calls were denied: `knowledge:rye/overview`, `tool:acme/other.one`; \

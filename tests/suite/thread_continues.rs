@@ -49,8 +49,7 @@ fn full(turns: &Value, limits: &str) -> World {
 }
 
 fn verified(world: &World, id: &str) -> Value {
-    let told = world.json_ok(&["thread", "verify", id]);
-    told
+    world.json(&["thread", "verify", id]).ok()
 }
 
 fn times(world: &World) -> usize {
@@ -190,7 +189,7 @@ fn whoever_waits_for_ends_or_follows_a_thread_does_so_with_the_one_that_goes_on(
         }
         until("the second one works", || world.project().join("begun").exists());
         let (first, second) = both(&world);
-        world.json_fails(&["thread", "wait", &first, "--timeout", "50ms"], 6, "thread.still_runs");
+        world.json(&["thread", "wait", &first, "--timeout", "50ms"]).fails(6, "thread.still_runs");
         let (status, told) = world.json(&["thread", "resume", &first]);
         assert_eq!((status, &told["data"]["continued_by"]), (4, &json!(second)), "{told}");
         let (status, told) = world.json(&["thread", "tree", &first]);
@@ -199,9 +198,9 @@ fn whoever_waits_for_ends_or_follows_a_thread_does_so_with_the_one_that_goes_on(
         let tail = world.command(&["thread", "tail", &first]).stdout(Stdio::piped()).spawn();
         if how == "sync" {
             fs::write(world.project().join("go"), "").unwrap();
-            assert_eq!(world.json_ok(&["thread", "wait", &first])["outputs"], json!({"n": 7}));
+            assert_eq!(world.json(&["thread", "wait", &first]).ok()["outputs"], json!({"n": 7}));
         } else {
-            world.json_ok(&["thread", "cancel", &first]);
+            world.json(&["thread", "cancel", &first]).ok();
             assert_eq!(state(&world, &second), "cancelled");
         }
         let tail = tail.unwrap().wait_with_output().unwrap();
@@ -253,14 +252,7 @@ fn what_a_tool_of_the_first_left_running_is_below_the_one_that_goes_on() {
         world.project().display(),
         tries.join("; "),
     );
-    let file = world.write(".ai/tools/acme/server.files/run.sh", script);
-    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    world.signed(
-        ".ai/tools/acme/server.yaml",
-        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/server\n\
-         category: acme\ndescription: x\nexec:\n  command: ./server.files/run.sh\n  \
-         runtime: server\n  files: [server.files/run.sh]\n",
-    );
+    world.signed_exec("server", "server", "", &script);
     let (status, told) = fork(&world, &[]);
     assert_eq!((status, rows(&world).len()), (0, 2), "{told}");
     for (n, name, code) in [
@@ -377,7 +369,7 @@ fn a_record_that_says_that_it_is_continued_is_proven_to_its_last_byte() {
     let changed = [without_last.to_owned(), whole.replace("Still to do: 3.", "Still to do: 4.")];
     for text in changed.into_iter().chain(behind) {
         fs::write(&path, text).unwrap();
-        world.json_fails(&["thread", "verify", &first], 4, "thread.record_invalid");
+        world.json(&["thread", "verify", &first]).fails(4, "thread.record_invalid");
     }
 }
 

@@ -80,7 +80,7 @@ fn in_the_caller(world: &World, hooks: usize) -> Child {
 }
 
 fn cancel(world: &World, id: &str) {
-    assert_eq!(world.json_ok(&["thread", "cancel", id])["thread_status"], "cancelled");
+    assert_eq!(world.json(&["thread", "cancel", id]).ok()["thread_status"], "cancelled");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_hook_that_is_told_of_the_end_holds_back_no_answer_of_wait() {
     let world = staying(&json!([hand_over()]), &json!([hand_over()]));
     told_hook(&world, "session", "session", "phases: [session_end]\n");
     let begun = start(&world, GO);
-    assert_eq!(world.json_ok(&["thread", "wait", &id_of(&begun)])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "wait", &id_of(&begun)]).ok()["outputs"], json!({"n": 7}));
     assert!(!world.project().join("slept").exists(), "the hook was waited for");
     // It was told all the same, and has its own time.
     until("it is told", || told(&world).len() == 1);

@@ -13,9 +13,9 @@ use crate::threads::{
     ONLY_ECHO, call, directive, events, hand_over, provider, rows, transcript, world,
 };
 use crate::threads_http::{self, CANARY, Checked};
-use crate::world::World;
 use crate::world::server::Reply;
 use crate::world::wait::{lives, until};
+use crate::world::{End, World};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 
@@ -96,10 +96,10 @@ fn a_thread_in_a_process_of_its_own_answers_at_once_and_is_waited_for() {
     }
     // The same of a thread that ran where it was asked for.
     assert_eq!(
-        world.json_ok(&["thread", "wait", inline["thread_id"].as_str().unwrap()])["outputs"],
+        world.json(&["thread", "wait", inline["thread_id"].as_str().unwrap()]).ok()["outputs"],
         json!({"n": 7})
     );
-    assert_eq!(world.json_ok(&["thread", "verify", &id])["final"], true);
+    assert_eq!(world.json(&["thread", "verify", &id]).ok()["final"], true);
     assert_eq!(events(&world, &id, "tool_call_result").len(), 2);
     let all = rows(&world);
     assert_eq!((&all[0]["async"], &all[1]["async"]), (&json!(true), &json!(false)));
@@ -163,8 +163,8 @@ fn another_process_cancels_a_thread_with_its_child_and_their_tool() {
             assert_eq!((status, &told["final"]), (0, &json!(true)), "{told}");
         }
         assert_eq!(held(&world), 0);
-        world.json_fails(&["thread", "wait", &id], 6, "thread.cancelled");
-        world.json_fails(&["thread", "cancel", &id], 4, "thread.not_running");
+        world.json(&["thread", "wait", &id]).fails(6, "thread.cancelled");
+        world.json(&["thread", "cancel", &id]).fails(4, "thread.not_running");
     }
 }
 
@@ -173,7 +173,7 @@ fn a_child_alone_is_cancelled_and_its_parent_is_told_and_goes_on() {
     let world = deep();
     let caller = in_the_caller(&world);
     let child = id_of(&rows(&world)[1]);
-    assert_eq!(world.json_ok(&["thread", "cancel", &child])["thread_status"], "cancelled");
+    assert_eq!(world.json(&["thread", "cancel", &child]).ok()["thread_status"], "cancelled");
     let output = caller.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&told["status"], &told["outputs"]), (&json!("success"), &json!({"n": 7})));
@@ -193,7 +193,7 @@ fn a_child_is_not_killed_with_its_parent_but_by_a_word_and_a_cancelled_thread_ha
     let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
     until("it is under way", || is_under_way(&world));
     let child = id_of(&rows(&world)[1]);
-    let told = world.json_fails(&["thread", "kill", &child], 4, "thread.not_alone");
+    let told = world.json(&["thread", "kill", &child]).fails(4, "thread.not_alone");
     assert_eq!(told["data"]["top"], json!(id));
     for said in [format!("rye thread cancel {child}"), format!("rye thread kill {id}")] {
         assert!(told["help"].as_str().unwrap().contains(&said), "{told}");
@@ -231,14 +231,14 @@ fn what_has_no_record_is_told_as_what_it_is() {
         (&waits, "waits for a place", "rye thread wait"),
     ] {
         for verb in ["verify", "export", "resume"] {
-            let told = world.json_fails(&["thread", verb, id], 3, "thread.no_record");
+            let told = world.json(&["thread", verb, id]).fails(3, "thread.no_record");
             assert!(told["error"].as_str().unwrap().contains(said), "{told}");
             assert!(told["help"].as_str().unwrap().contains(help), "{told}");
         }
     }
     for id in [&waits, &run] {
         assert_eq!(world.json(&["thread", "cancel", id]).0, 0);
-        world.json_fails(&["thread", "wait", id], 6, "thread.cancelled");
+        world.json(&["thread", "wait", id]).fails(6, "thread.cancelled");
     }
     let told = world.json(&["thread", "wait", &waits]).1;
     let why = "was cancelled while it waited for a place, and did not begin";
@@ -259,7 +259,7 @@ fn what_is_killed_before_it_began_is_not_told_of_a_process_that_is_gone() {
     for what in [GO, &["tool:acme/stays"]] {
         let id = id_of(&start(&world, what));
         assert_eq!(world.json(&["thread", "kill", &id]).0, 0);
-        let told = world.json_fails(&["thread", "wait", &id], 6, "thread.killed");
+        let told = world.json(&["thread", "wait", &id]).fails(6, "thread.killed");
         let why = format!("`{id}` was killed while it waited for a place, and did not begin");
         assert_eq!(told["error"], why, "{told}");
         assert_eq!(told["help"], "start it again with `rye execute`, if it is to run", "{told}");
@@ -329,7 +329,7 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
         let (id, pid) = (id_of(&told), told["pid"].as_u64().unwrap());
         until("it is under way", || is_under_way(&world));
         if by_verb {
-            assert_eq!(world.json_ok(&["thread", "kill", &id])["thread_status"], "killed");
+            assert_eq!(world.json(&["thread", "kill", &id]).ok()["thread_status"], "killed");
             nothing_runs(&world);
         } else {
             kill(pid);
@@ -347,7 +347,7 @@ fn a_killed_thread_is_recorded_with_its_child_and_holds_nothing() {
                 world.json(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
             assert_eq!((status, &told["final"]), (0, &json!(false)), "{told}");
         }
-        world.json_fails(&["thread", "wait", &id], 6, "thread.killed");
+        world.json(&["thread", "wait", &id]).fails(6, "thread.killed");
     }
 }
 
@@ -364,7 +364,7 @@ fn show_says_of_a_killed_thread_what_wait_says_and_of_one_below_that_it_does_not
     ];
     for (row, next) in rows(&world).iter().zip(next) {
         let id = row["thread_id"].as_str().unwrap();
-        let waited = world.json_fails(&["thread", "wait", id], 6, "thread.killed");
+        let waited = world.json(&["thread", "wait", id]).fails(6, "thread.killed");
         let help = format!("see how far it came with `rye thread show {id}`; {next}");
         assert_eq!(waited["help"], help, "{waited}");
         let (_, told) = world.json(&["thread", "show", id]);
@@ -443,7 +443,7 @@ fn a_caller_that_is_killed_at_once_ends_no_detached_thread() {
     let id = id_of(&told);
     until("it is under way", || is_under_way(&world));
     assert_eq!(state(&world, &id), "running");
-    let told = world.json_ok(&["thread", "tree", &id]);
+    let told = world.json(&["thread", "tree", &id]).ok();
     let tree = told["threads"].as_array().unwrap();
     let levels: Vec<_> = tree.iter().map(|row| row["level"].as_u64().unwrap()).collect();
     assert_eq!((levels, &tree[1]["parent"]), (vec![0, 1], &json!(id)));
@@ -463,7 +463,7 @@ fn an_id_that_nothing_has_is_not_found_by_any_verb() {
     let uuid = &near[near.len() - 36..];
     for verb in ["wait", "cancel", "kill", "tree", "show"] {
         for bad in [near.as_str(), uuid, "acme/go", "../../x", ""] {
-            world.json_fails(&["thread", verb, bad], 3, "thread.not_found");
+            world.json(&["thread", verb, bad]).fails(3, "thread.not_found");
         }
     }
     let (_, told) = world.json(&["thread", "wait", &near]);

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::threads::{ONLY_ECHO, call, fork, hand_over, provider, world};
+use crate::world::End;
 
 /// A provider of your own, and the one that is shipped for the example.
 const PROVIDERS: [&str; 2] = ["tool:acme/script", "tool:rye/examples/research_script"];
@@ -12,10 +13,10 @@ fn a_provider_is_sound_by_itself_wherever_an_item_is_looked_at_and_does_not_run(
     let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
     for item in PROVIDERS {
         for verb in ["verify", "why", "graph", "lock"] {
-            let told = world.json_ok(&[verb, item]);
+            let told = world.json(&[verb, item]).ok();
             assert!(!told.to_string().contains("chain."), "{verb} {item}: {told}");
         }
-        world.json_fails(&["run", item], 5, "chain.not_a_tool");
+        world.json(&["run", item]).fails(5, "chain.not_a_tool");
         let said = world.rye(&["run", item]).stderr;
         let named = item.trim_start_matches("tool:");
         assert!(said.contains(&format!("<model provider=\"{named}\"/>")), "{said}");

@@ -10,8 +10,8 @@ use crate::async_runs::{start, state};
 use crate::faults::tracer::{Fault, trace};
 use crate::thread_waits::{asking, did, row, verified};
 use crate::threads::{ONLY_ECHO, call, hand_over, rows, transcript, world};
-use crate::world::World;
 use crate::world::wait::until;
+use crate::world::{End, World};
 
 const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork", "--json"];
 
@@ -61,7 +61,7 @@ fn a_disk_that_is_full_at_any_write_of_a_record_leaves_one_that_holds_and_goes_o
 #[test]
 fn a_resume_that_cannot_open_the_record_changes_nothing_of_a_thread_that_had_ended() {
     let world = world(&json!([hand_over(), hand_over()]), "turns=\"9\"", ONLY_ECHO);
-    let told = world.json_ok(&GO[..4]);
+    let told = world.json(&GO[..4]).ok();
     let id = told["thread_id"].as_str().unwrap().to_owned();
     let held = std::fs::File::open(transcript(&world, &id)).unwrap();
     held.lock().unwrap();
@@ -70,10 +70,10 @@ fn a_resume_that_cannot_open_the_record_changes_nothing_of_a_thread_that_had_end
     assert_eq!(told["code"], "thread.still_runs", "{told}");
     let row = row(&world, &id);
     assert_eq!((&row["thread_status"], &row["failure"]), (&json!("completed"), &Value::Null));
-    assert_eq!(world.json_ok(&["thread", "wait", &id])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "wait", &id]).ok()["outputs"], json!({"n": 7}));
     verified(&world, &id);
     drop(held);
-    assert_eq!(world.json_ok(&resume)["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&resume).ok()["outputs"], json!({"n": 7}));
 }
 
 /// The times meet each moment between the call that asks and the end of its process.

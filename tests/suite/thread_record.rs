@@ -122,19 +122,19 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
     let (world, id) = with_a_blob();
     let first = fingerprint(&world.own_key());
     assert_eq!(verify(&world, &id).1["signer"], json!(first));
-    world.rye_ok(&["keys", "rotate", "--yes"]);
+    world.rye(&["keys", "rotate", "--yes"]).ok();
     let second = fingerprint(&world.own_key());
     assert_ne!(first, second);
     assert_eq!(verify(&world, &id).0, 0, "signed by the key before");
     // It goes on by the key of now, and both count.
-    world.json_ok(&["thread", "resume", &id, "once more"]);
+    world.json(&["thread", "resume", &id, "once more"]).ok();
     assert_eq!(verify(&world, &id).ok()["signer"], json!(second));
-    world.rye_ok(&["trust", "revoke", &first, "--yes"]);
+    world.rye(&["trust", "revoke", &first, "--yes"]).ok();
     let told = verify(&world, &id).fails(4, "thread.key_revoked");
     assert_eq!(told["data"]["key"], json!(first), "{told}");
     let at = told["data"]["revoked_at"].as_str().unwrap();
     assert!(told["error"].as_str().unwrap().contains(at) && at.starts_with("20"), "{told}");
-    world.rye_ok(&["trust", "unrevoke", &first, "--yes"]);
+    world.rye(&["trust", "unrevoke", &first, "--yes"]).ok();
     assert_eq!(verify(&world, &id).0, 0, "as before");
     // The whole record of another person, put among these.
     let (theirs, other) = with_a_blob();
@@ -149,10 +149,10 @@ fn a_key_that_was_replaced_counts_and_one_that_was_revoked_or_is_anothers_is_nam
     assert_eq!(told["data"]["key"], key, "{told}");
     // While the key of now is revoked, nothing starts whose record would prove nothing.
     fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
-    world.rye_ok(&["trust", "revoke", &second, "--yes"]);
+    world.rye(&["trust", "revoke", &second, "--yes"]).ok();
     let shipped = ["execute", "rye/examples/research", "--thread", "fork", "-i", "topic=rye"];
     for more in [&[][..], &["--async"]] {
-        let told = world.json_fails(&[&shipped, more].concat(), 4, "thread.key_revoked");
+        let told = world.json(&[&shipped, more].concat()).fails(4, "thread.key_revoked");
         assert_eq!(told["data"]["key"], json!(second), "{told}");
     }
     assert_eq!(rows(&world).len(), 1);
@@ -468,7 +468,7 @@ fn the_record_of_a_thread_that_could_not_reach_the_registry_holds_and_the_thread
     let refused = "BEFORE UPDATE OF checkpoint ON thread BEGIN SELECT RAISE(ABORT, 'busy'); END";
     db.execute_batch(&format!("CREATE TRIGGER refused {refused}")).unwrap();
     world.write("go", "");
-    world.json_fails(&["thread", "wait", id], 6, "registry.io");
+    world.json(&["thread", "wait", id]).fails(6, "registry.io");
     assert_eq!(known(&db), before, "none was noted");
     db.execute_batch("DROP TRIGGER refused").unwrap();
     assert_eq!(verify(&world, id).ok()["final"], false);
@@ -477,7 +477,7 @@ fn the_record_of_a_thread_that_could_not_reach_the_registry_holds_and_the_thread
     assert_ne!(world.json(&["thread", "resume", id]).0, 0);
     db.execute_batch("DROP TRIGGER refused").unwrap();
     assert_eq!(verify(&world, id).0, 0);
-    assert_eq!(world.json_ok(&["thread", "resume", id])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "resume", id]).ok()["outputs"], json!({"n": 7}));
     assert_eq!(verify(&world, id).ok()["final"], true);
     // One that was cut to what the registry did not know yet does not hold.
     let path = transcript(&world, id);

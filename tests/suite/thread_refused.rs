@@ -160,7 +160,7 @@ fn the_line_that_the_help_of_a_refused_start_names_lets_it_start_table() {
             "rye trust allow-provider tool:acme/script",
             |world, line| {
                 let words: Vec<&str> = line.split(' ').skip(1).chain(["--yes"]).collect();
-                world.rye_ok(&words);
+                world.rye(&words).ok();
             },
         ),
         (
@@ -426,10 +426,10 @@ fn what_is_misspelt_in_the_model_of_a_directive_is_not_signed_and_asks_no_other_
 #[test]
 fn without_a_key_and_from_inside_of_a_run_no_thread_starts() {
     let world = World::empty();
-    world.json_fails(RESEARCH, 4, "key.missing");
+    world.json(RESEARCH).fails(4, "key.missing");
     assert!(!world.home().join(".ai/state/registry.db").exists());
     let world = World::new().env("RYE_RUN_ID", "run-1");
-    world.json_fails(RESEARCH, 4, "thread.outside");
+    world.json(RESEARCH).fails(4, "thread.outside");
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn a_provider_of_a_project_takes_the_place_of_none_that_you_name_in_your_user_sp
     let mine = directive("mine", "turns=\"2\"", "");
     world.signed_home(".ai/directives/acme/mine.md", &mine);
     let mine = ["execute", "directive:acme/mine", "--thread", "fork"];
-    assert_eq!(world.json_ok(&mine)["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&mine).ok()["outputs"], json!({"n": 7}));
     models(&world, "provider: acme/script\n");
     assert_eq!(fork(&world, &[]).ok()["outputs"], json!({"n": 7}));
     // What lies in the project alone is that of the project.

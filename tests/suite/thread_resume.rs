@@ -37,8 +37,7 @@ fn last(world: &World) -> String {
 }
 
 fn verified(world: &World, id: &str) -> Value {
-    let told = world.json_ok(&["thread", "verify", id]);
-    told
+    world.json(&["thread", "verify", id]).ok()
 }
 
 #[test]
@@ -154,12 +153,12 @@ fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself(
         assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
     }
     let record = fs::read(transcript(&world, &id)).unwrap();
-    world.json_fails(&["thread", "resume", &id], 6, "thread.still_runs");
+    world.json(&["thread", "resume", &id]).fails(6, "thread.still_runs");
     assert_eq!(fs::read(transcript(&world, &id)).unwrap(), record);
     assert_eq!(state(&world, &id), "killed");
     kill(pid);
     until("it is gone", || !lives(pid));
-    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "resume", &id]).ok()["outputs"], json!({"n": 7}));
     verified(&world, &id);
 }
 
@@ -208,8 +207,8 @@ fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
     let world = counting();
     let told = fork(&world, &["--limit", "turns=4"]).ok();
     let id = told["thread_id"].as_str().unwrap();
-    world.json_fails(&["thread", "resume", id], 4, "thread.not_resumable");
-    assert_eq!(world.json_ok(&["thread", "resume", id, "once more"])["outputs"], json!({"n": 7}));
+    world.json(&["thread", "resume", id]).fails(4, "thread.not_resumable");
+    assert_eq!(world.json(&["thread", "resume", id, "once more"]).ok()["outputs"], json!({"n": 7}));
     assert_eq!(events(&world, id, "cognition_in")[1]["user"], "once more");
     assert_eq!(verified(&world, id)["final"], true);
     let (status, told) = world.json(&["thread", "resume", id, "and again"]);
@@ -222,7 +221,7 @@ fn a_completed_thread_goes_on_with_a_message_and_its_limits_go_on() {
     let first = text.split("\"event\":\"thread_resumed\"").next().unwrap();
     let cut = first.rfind('\n').unwrap();
     fs::write(&path, &text[..=cut]).unwrap();
-    world.json_fails(&["thread", "verify", id], 4, "thread.record_invalid");
+    world.json(&["thread", "verify", id]).fails(4, "thread.record_invalid");
 }
 
 #[test]
@@ -231,7 +230,7 @@ fn the_record_of_a_thread_names_the_provider_that_was_signed_anew_before_it_went
     let told = fork(&world, &[]).ok();
     let id = told["thread_id"].as_str().unwrap();
     let went_on = |message: &str| {
-        world.json_ok(&["thread", "resume", id, message]);
+        world.json(&["thread", "resume", id, message]).ok();
         events(&world, id, "thread_resumed").pop().unwrap()
     };
     assert_eq!(went_on("once more")["provider_sha256"], Value::Null);
@@ -301,7 +300,7 @@ fn a_thread_below_another_goes_on_with_that_one_alone() {
     let text = directive("child", "turns=\"5\"", all).replace("acme/script", "acme/child_script");
     world.signed(".ai/directives/acme/child.md", &text);
     assert_eq!(fork(&world, &[]).0, 0);
-    world.json_fails(&["thread", "resume", &last(&world), "again"], 4, "thread.not_resumable");
+    world.json(&["thread", "resume", &last(&world), "again"]).fails(4, "thread.not_resumable");
 }
 
 #[test]
@@ -331,7 +330,7 @@ fn what_was_not_signed_when_a_thread_was_killed_says_nothing_of_how_it_starts_ov
     let forged = kept.replace("Do it.", "Do that.").replace("\"locked\":false", "\"locked\":true");
     assert_ne!(forged, kept);
     fs::write(&path, &forged).unwrap();
-    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "resume", &id]).ok()["outputs"], json!({"n": 7}));
     assert_eq!(counted(&world), [1, 1, 1]);
     let now = fs::read_to_string(&path).unwrap();
     assert!(now.contains("Do it.") && !now.contains("Do that."), "{now}");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::threads::{ONLY_ECHO, call, fork, hand_over, rows, world};
-use crate::world::World;
+use crate::world::{End, World};
 
 fn ends_at_once() -> World {
     world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO)
@@ -33,14 +33,14 @@ fn the_end_of_an_id_stands_for_the_whole_where_no_other_ends_so() {
     let end = |id: &str, length: usize| id[id.len() - length..].to_owned();
     for verb in ["show", "wait", "tree", "verify", "export"] {
         for length in [8, 12, 36] {
-            let told = world.json_ok(&["thread", verb, &end(&ids[0], length)]);
+            let told = world.json(&["thread", verb, &end(&ids[0], length)]).ok();
             assert!(told.to_string().contains(&ids[0]), "{verb}: {told}");
             assert!(!told.to_string().contains(&ids[1]), "{verb}: {told}");
         }
     }
     // Too short, of nobody, and no end of an id.
     for odd in [&end(&ids[0], 3), "00000000", "%", "../../x", "a_b_"] {
-        world.json_fails(&["thread", "show", odd], 3, "thread.not_found");
+        world.json(&["thread", "show", odd]).fails(3, "thread.not_found");
     }
 }
 
@@ -90,11 +90,9 @@ fn where_more_is_used_than_a_limit_allows_both_numbers_are_told_in_words_and_as_
         (&["--limit", "turns=3"], "`turns`: all 3 are used", 3, 3),
         (&["--limit", "turns=9", "--limit", "tokens=40"], "`tokens`: it came to 45 of 40", 45, 40),
     ] {
-        let told = world.json_fails(
-            &[&["thread", "resume", &*id], limits].concat(),
-            4,
-            "thread.limit_exceeded",
-        );
+        let told = world
+            .json(&[&["thread", "resume", &*id], limits].concat())
+            .fails(4, "thread.limit_exceeded");
         let want = format!("`{id}` stopped at its limit {words}");
         assert_eq!(told["error"], want, "{told}");
         let numbers = (&told["data"]["current"], &told["data"]["max"]);
@@ -115,11 +113,9 @@ fn a_limit_and_a_model_that_cannot_be_are_refused_with_what_can_be_table() {
         ("duration", "soon", "is not a time", "duration=10m"),
         ("speed", "1", "is not one of", "turns=5"),
     ] {
-        let said = world.rye_fails(
-            &[&FORK[..], &["--limit", &format!("{name}={value}")]].concat(),
-            4,
-            "thread.bad_limit",
-        );
+        let said = world
+            .rye(&[&FORK[..], &["--limit", &format!("{name}={value}")]].concat())
+            .fails(4, "thread.bad_limit");
         assert!(said.stderr.contains(why), "{why}: {said:?}");
         let help = format!("\n  help: give it as `--limit {help}`, or in `<limits>`\n");
         assert!(said.stderr.contains(&help), "{help}: {said:?}");

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::async_runs::{id_of, start};
 use crate::threads::{ONLY_ECHO, call, fork, hand_over, provider, rows, world};
-use crate::world::World;
+use crate::world::{End, World};
 
 const FORK: [&str; 4] = ["execute", "directive:acme/go", "--thread", "fork"];
 
@@ -39,7 +39,7 @@ fn whoever_gives_no_id_is_told_which_characters_stand_for_one_or_the_newest_id_o
         ("acme/echo", &*of_run),
         ("tool:acme/echo", &*of_run),
     ] {
-        let told = world.json_fails(&["thread", "show", typed], 3, "thread.not_found");
+        let told = world.json(&["thread", "show", typed]).fails(3, "thread.not_found");
         assert!(told["help"].as_str().unwrap().contains(want), "{typed}: {told}");
     }
 }
@@ -52,7 +52,7 @@ fn the_ref_of_a_provider_takes_back_what_it_let_in() {
     for named in ["acme/model", "tool:acme/model"] {
         let said = world.rye(&["trust", "allow-provider", named, "--yes"]);
         assert_eq!((said.status, allowed()), (0, Some(1)), "{said:?}");
-        world.json_fails(&["trust", "disallow", "acme/echo", "--yes"], 3, "trust.not_found");
+        world.json(&["trust", "disallow", "acme/echo", "--yes"]).fails(3, "trust.not_found");
         let (status, told) = world.json(&["trust", "disallow", named, "--yes"]);
         assert_eq!((status, allowed()), (0, Some(0)), "{told}");
         assert!(told["path"].as_str().unwrap().ends_with(".ai/tools/acme/model.yaml"), "{told}");
@@ -64,7 +64,7 @@ fn a_tool_with_the_model_or_the_limits_of_a_thread_is_not_sent_to_a_thread() {
     let world = ends_at_once();
     for more in [["--model", "general"], ["--limit", "turns=1"]] {
         for item in ["acme/echo", "tool:acme/echo"] {
-            let said = world.rye_fails(&[&["run", item][..], &more].concat(), 2, "cli.usage");
+            let said = world.rye(&[&["run", item][..], &more].concat()).fails(2, "cli.usage");
             assert!(said.stderr.contains("bound its time with `--timeout`"), "{said:?}");
             assert!(!said.stderr.contains("fork"), "{said:?}");
         }
@@ -91,7 +91,7 @@ fn whoever_asks_for_more_than_the_configuration_allows_is_told_so_at_the_start()
     assert_eq!(said.stderr.matches("no more is allowed").count(), 1, "{said:?}");
     let id = newest(&world);
     let resume = ["thread", "resume", &*id, "--limit", "spend=9", "--limit", "turns=9"];
-    let said = world.rye_ok(&resume);
+    let said = world.rye(&resume).ok();
     assert_eq!(said.stderr.matches(&lowered("9.00")).count(), 1, "{said:?}");
     for more in [&["--limit", "spend=0.05"][..], &[], &["--quiet", "--limit", "spend=3"]] {
         let said = start(more);
@@ -119,7 +119,7 @@ fn an_export_is_a_page_where_its_file_is_one_and_no_file_is_written_over() {
         let said = world.rye(&export);
         let text = String::from_utf8(world.read(file)).unwrap();
         assert!(said.status == 0 && text.starts_with(begin), "{file}: {said:?}");
-        let again = world.rye_fails(&export, 2, "cli.output");
+        let again = world.rye(&export).fails(2, "cli.output");
         let why = format!("`{file}` is there already, and is not overwritten");
         assert!(again.stderr.contains(&why) && !again.stderr.contains("os error"), "{again:?}");
         assert_eq!(String::from_utf8(world.read(file)).unwrap(), text);

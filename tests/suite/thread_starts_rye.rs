@@ -49,7 +49,7 @@ fn is_denied(world: &World, file: &str) {
 #[test]
 fn a_tool_that_starts_rye_reaches_what_its_thread_reaches_and_more_when_it_is_called_by_itself() {
     let world = starts(TRY_BOTH, PERMITTED);
-    world.rye_ok(&["execute", "tool:acme/starts"]);
+    world.rye(&["execute", "tool:acme/starts"]).ok();
     assert_eq!(said(&world, "permitted")["status"], "success", "the fixture works untouched");
     assert_eq!(said(&world, "other")["status"], "success", "the fixture works untouched");
     assert_eq!(fork(&world, &[]).0, 0);
@@ -90,7 +90,7 @@ fn a_namespace_of_its_own_gives_a_tool_no_more() {
     }
     let way = format!("exec > other 2>&1; {apart} $rye execute tool:acme/other --json");
     tool(&world, "starts", &starting(&world, &way));
-    world.rye_ok(&["execute", "tool:acme/starts"]);
+    world.rye(&["execute", "tool:acme/starts"]).ok();
     assert_eq!(said(&world, "other")["status"], "success", "the fixture works untouched");
     assert_eq!(fork(&world, &[]).0, 0);
     let told = said(&world, "other");
@@ -159,7 +159,7 @@ fn a_rye_below_a_thread_reads_and_finds_what_the_thread_may_fetch_and_no_more() 
     let finds = "$rye search echoes --json > found 2>&1; $rye fetch tool:acme/othr --json > near 2>&1; true";
     let may = format!("{PERMITTED}<fetch><tool>acme.echo</tool></fetch>");
     let world = starts(&format!("{}{finds}", all.concat()), &may);
-    world.rye_ok(&["execute", "tool:acme/starts"]);
+    world.rye(&["execute", "tool:acme/starts"]).ok();
     for verb in reads {
         let other = said(&world, &format!("{verb}-other"));
         assert_eq!(other["status"], "success", "the fixture works untouched: {other}");
@@ -254,14 +254,7 @@ fn a_server_that_lives_on_reaches_what_the_thread_reaches_that_it_serves() {
          n=$((n + 1)); ({script}) </dev/null\n\
          echo \"{{\\\"id\\\":$id,\\\"result\\\":\\\"$n\\\"}}\"\ndone\n"
     );
-    let file = world.write(".ai/tools/acme/server.files/run.sh", server);
-    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    world.signed(
-        ".ai/tools/acme/server.yaml",
-        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/server\n\
-         category: acme\ndescription: x\nexec:\n  command: ./server.files/run.sh\n  \
-         runtime: server\n  files: [server.files/run.sh]\n",
-    );
+    world.signed_exec("server", "server", "", &server);
     fork(&world, &[]).ok();
     assert_eq!(said(&world, "permitted")["status"], "success");
     is_denied(&world, "other");
@@ -307,7 +300,7 @@ fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_and_signs_nothi
     for does in ["execute tool:acme/echo", "sign tool:acme/echo"] {
         let script = format!("{rye} {does} --json; true\n");
         world.signed(".ai/tools/acme/starts.sh", &format!("{header}{sees}{script}"));
-        let told = world.json_ok(&["execute", "tool:acme/starts"]);
+        let told = world.json(&["execute", "tool:acme/starts"]).ok();
         let code = &told["data"]["code"];
         assert_ne!(code, "thread.outside", "outside of a thread it is another matter");
         let told = fork(&world, &[]).ok();
@@ -321,9 +314,9 @@ fn a_variable_of_a_thread_that_nobody_knows_makes_only_stricter() {
     let world = world(&json!([hand_over()]), "turns=\"9\"", ONLY_ECHO);
     world.works("tool:acme/echo");
     let world = world.env("RYE_THREAD", "acme/go/go-01234567-89ab-7def-8000-000000000000");
-    world.json_fails(&["execute", "tool:acme/echo"], 4, "thread.outside");
+    world.json(&["execute", "tool:acme/echo"]).fails(4, "thread.outside");
     // What only looks is not held back.
-    world.rye_ok(&["list"]);
+    world.rye(&["list"]).ok();
 }
 
 /// Asks a person, and leaves a trace once one approved.

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, kill, start, state, tool};
 use crate::threads::{call, events, fork, hand_over, transcript, world};
-use crate::world::World;
 use crate::world::wait::{lives, until};
+use crate::world::{End, World};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 
@@ -104,7 +104,7 @@ fn of_a_thread_that_is_over_all_is_told_at_once_with_how_it_ended() {
         seen.len(),
         world.json(&["thread", "show", &id]).1["data"]["events"].as_array().unwrap().len()
     );
-    let plain = world.rye_ok(&["thread", "tail", &id]);
+    let plain = world.rye(&["thread", "tail", &id]).ok();
     for text in ["    call  acme_echo {", "    gave  ", "     end  completed\n{\"n\":7}\n"] {
         assert!(plain.stdout.contains(text), "{text}: {plain:?}");
     }
@@ -115,7 +115,7 @@ fn of_a_thread_that_is_over_all_is_told_at_once_with_how_it_ended() {
     let (tailed, seen, answer) = tail(&world, &failed);
     assert_eq!((tailed, &answer["code"]), (status, &told["code"]), "{answer}");
     assert_eq!(seen.last().unwrap()["status"], "failed");
-    world.json_fails(&["thread", "tail", "none"], 3, "thread.not_found");
+    world.json(&["thread", "tail", "none"]).fails(3, "thread.not_found");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn whoever_stops_watching_leaves_the_thread_alone() {
     assert!(ended.signal() == Some(2) || ended.code() == Some(130), "{ended:?}");
     assert_eq!(state(&world, &id), "running");
     world.write("go", "");
-    assert_eq!(world.json_ok(&["thread", "wait", &id])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "wait", &id]).ok()["outputs"], json!({"n": 7}));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_a_detached_tool_writes_is_told_as_it_comes_masked_and_kept_in_a_log() {
     let kept = fs::read_to_string(&log).unwrap();
     assert!(kept.ends_with("two\n") && !kept.contains("canary-88bb02"), "{kept:?}");
     // Once it is over, the same to people, and nothing twice.
-    let plain = world.rye_ok(&["thread", "tail", &id]);
+    let plain = world.rye(&["thread", "tail", &id]).ok();
     assert!(plain.stdout.contains("two\n") && !plain.stdout.contains('\u{1b}'), "{plain:?}");
     assert_eq!(plain.stdout.matches("one ").count(), 1, "{plain:?}");
     assert!(world.rye(&["thread", "show", &id]).stdout.contains(&format!("log: {log}")));
@@ -280,7 +280,7 @@ fn a_thread_is_handed_out_in_both_formats_with_what_is_proven_and_without_secret
     );
     // What is there already is not lost.
     fs::write(&path, "mine").unwrap();
-    world.json_fails(&args, 2, "cli.output");
+    world.json(&args).fails(2, "cli.output");
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
 

@@ -157,7 +157,7 @@ fn resume_says_what_it_resumes_and_takes_no_empty_message() {
     assert_eq!(fork(&world, &["--limit", "turns=1"]).0, 4);
     let id = id(&newest(&world));
     for empty in ["", "  "] {
-        world.json_fails(&["thread", "resume", &id, empty], 2, "cli.usage");
+        world.json(&["thread", "resume", &id, empty]).fails(2, "cli.usage");
     }
     let said = world.rye(&["thread", "resume", &id, "--limit", "turns=9"]);
     assert_eq!((said.status, &*said.stdout), (0, "{\"n\":7}\n"), "{said:?}");
@@ -171,7 +171,7 @@ fn a_message_that_no_turn_of_a_script_answers_is_refused_and_changes_nothing() {
     let record = || fs::read(transcript(&world, &id)).unwrap();
     let before = record();
     let told =
-        world.json_fails(&["thread", "resume", &id, "once more"], 7, "provider.script_ended");
+        world.json(&["thread", "resume", &id, "once more"]).fails(7, "provider.script_ended");
     let help = "a script answers no message beyond its turns; add turns to `tool:acme/script`";
     assert!(told["help"].as_str().unwrap().starts_with(help), "{told}");
     assert_eq!(newest(&world)["thread_status"], "completed");
@@ -179,7 +179,10 @@ fn a_message_that_no_turn_of_a_script_answers_is_refused_and_changes_nothing() {
     assert_eq!(world.json(&["thread", "wait", &id]).1["outputs"], json!({"n": 7}));
     // What it was given since answers.
     world.signed_home(".ai/tools/acme/script.yaml", &provider(&json!([hand_over(), hand_over()])));
-    assert_eq!(world.json_ok(&["thread", "resume", &id, "once more"])["outputs"], json!({"n": 7}));
+    assert_eq!(
+        world.json(&["thread", "resume", &id, "once more"]).ok()["outputs"],
+        json!({"n": 7})
+    );
     let shown = world.rye(&["thread", "show", &id]).stdout;
     assert!(shown.contains("\n resumed  it was completed\n"), "{shown}");
 }
@@ -381,11 +384,11 @@ fn a_record_that_the_registry_does_not_know_is_said_to_be_compared_with_nothing(
     let registry = world.home().join(".ai/state/registry.db");
     let compared = |want: bool| {
         assert_eq!(
-            world.json_ok(&["thread", "verify", &id])["compared_with_registry"],
+            world.json(&["thread", "verify", &id]).ok()["compared_with_registry"],
             json!(want)
         );
         assert_eq!(
-            world.json_ok(&["thread", "export", &id])["export"]["compared_with_registry"],
+            world.json(&["thread", "export", &id]).ok()["export"]["compared_with_registry"],
             want
         );
         let said = world.rye(&["thread", "verify", &id]);

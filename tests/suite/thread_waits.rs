@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::async_runs::{id_of, start, state};
 use crate::faults::tracer::trace_killed;
 use crate::threads::{call, directive, events, fork, hand_over, provider, rows, transcript, world};
-use crate::world::World;
 use crate::world::wait::until;
+use crate::world::{End, World};
 
 /// Asks a person about whatever it is to pay, and leaves a mark when it pays.
 const PAYS: &str = r#"#!/bin/sh
@@ -77,8 +77,7 @@ pub fn gave(world: &World, id: &str) -> Vec<Value> {
 }
 
 pub fn verified(world: &World, id: &str) -> Value {
-    let told = world.json_ok(&["thread", "verify", id]);
-    told
+    world.json(&["thread", "verify", id]).ok()
 }
 
 /// Nothing is held for any thread.
@@ -139,7 +138,7 @@ fn a_thread_stops_at_a_call_that_asks_and_goes_on_where_it_is_approved() {
     assert_eq!(verified(&world, &id)["final"], true);
     nothing_is_held(&world);
     for verb in ["approve", "reject"] {
-        world.json_fails(&["pending", verb, &request], 4, "pending.decided");
+        world.json(&["pending", verb, &request]).fails(4, "pending.decided");
     }
     assert_eq!(did(&world).0, 1);
     // What a tool named of the host stands neither in the record nor in the registry.
@@ -154,7 +153,7 @@ fn what_a_person_rejects_is_told_to_the_model_which_goes_on() {
     let world = asking(&json!([three(), hand_over()]));
     let (id, request) = waits(&world);
     let args = ["pending", "reject", &request, "--reason", "too much"];
-    assert_eq!(world.json_ok(&args)["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&args).ok()["outputs"], json!({"n": 7}));
     let gave = gave(&world, &id);
     assert_eq!(
         (&gave[1]["ok"], &gave[1]["error_kind"]),
@@ -169,7 +168,7 @@ fn what_a_person_rejects_is_told_to_the_model_which_goes_on() {
 fn an_approved_call_that_asks_again_failed_and_the_thread_asks_nobody() {
     let world = asking(&json!([call("acme_pay", &json!({"again": 1})), hand_over()]));
     let (id, request) = waits(&world);
-    assert_eq!(world.json_ok(&["pending", "approve", &request])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["pending", "approve", &request]).ok()["outputs"], json!({"n": 7}));
     assert_eq!(gave(&world, &id)[0]["detail"]["code"], "protocol.pending_again");
     assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
     verified(&world, &id);
@@ -180,7 +179,7 @@ fn what_changed_since_is_not_run_and_the_thread_waits_on() {
     let world = asking(&json!([three(), hand_over()]));
     let (id, request) = waits(&world);
     let refused = |code: &str| {
-        world.json_fails(&["pending", "approve", &request], 4, code);
+        world.json(&["pending", "approve", &request]).fails(4, code);
         assert_eq!((did(&world), &row(&world, &id)["thread_status"]), ((0, 1), &json!("waiting")));
     };
     let before = fs::read_to_string(world.project().join(ITEM)).unwrap();
@@ -256,8 +255,8 @@ fn a_thread_below_that_waits_makes_its_parent_wait_and_both_go_on() {
         verified(&world, id);
     }
     assert_eq!(world.json(&["pending", "show", &request]).1["thread_id"], json!(child));
-    world.json_fails(&["thread", "resume", &child], 8, "thread.waits");
-    assert_eq!(world.json_ok(&["pending", "approve", &request])["thread_id"], json!(id));
+    world.json(&["thread", "resume", &child]).fails(8, "thread.waits");
+    assert_eq!(world.json(&["pending", "approve", &request]).ok()["thread_id"], json!(id));
     assert_eq!(did(&world), (1, 1));
     for id in [&id, &child] {
         assert_eq!(row(&world, id)["thread_status"], "completed");
@@ -310,7 +309,7 @@ fn threads_of_no_project_are_ended_and_go_on_from_within_one_where_they_were_sta
         (text(&told["thread_id"]), child, text(&told["pending"]["id"]))
     };
     let (id, child, request) = start();
-    assert_eq!(world.json_ok(&["pending", "approve", &request])["thread_id"], json!(id));
+    assert_eq!(world.json(&["pending", "approve", &request]).ok()["thread_id"], json!(id));
     assert_eq!(row(&world, &child)["thread_status"], "completed");
     assert!(bare.join("paid").exists() && !world.project().join("paid").exists());
     let (id, child, _) = start();
@@ -401,8 +400,8 @@ fn killed_while_the_approved_call_runs_it_is_not_run_again() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(row(&world, &id)["thread_status"], "killed");
-    world.json_fails(&["pending", "approve", &request], 4, "pending.decided");
-    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
+    world.json(&["pending", "approve", &request]).fails(4, "pending.decided");
+    assert_eq!(world.json(&["thread", "resume", &id]).ok()["outputs"], json!({"n": 7}));
     assert!(gave(&world, &id)[0]["message"].as_str().unwrap().contains("interrupted"));
     assert_eq!(did(&world).0, 1);
     verified(&world, &id);
@@ -432,7 +431,7 @@ fn a_thread_in_a_process_of_its_own_waits_too_and_its_first_report_is_kept() {
     assert_eq!(state(&world, &id), "waiting");
     let request = told["pending"]["id"].as_str().unwrap();
     assert_eq!(world.json(&["pending", "approve", request]).0, 0);
-    assert_eq!(world.json_ok(&["thread", "wait", &id])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "wait", &id]).ok()["outputs"], json!({"n": 7}));
     let (_, shown) = world.json(&["thread", "show", &id]);
     assert_eq!(shown["data"]["earlier_report"]["status"], "pending", "{shown}");
 }

@@ -10,8 +10,8 @@ use crate::thread_waits::{
     asking, did, gave, nothing_is_held, parent_and_child, row, three, verified, waits,
 };
 use crate::threads::{events, hand_over};
-use crate::world::World;
 use crate::world::wait::until;
+use crate::world::{End, World};
 
 /// It ended so, which its record says too, and nobody can decide what it asked.
 fn ended_as(world: &World, id: &str, request: &str, status: &str) {
@@ -24,7 +24,7 @@ fn ended_as(world: &World, id: &str, request: &str, status: &str) {
     assert_eq!(events(world, id, "thread_ended")[0]["status"], json!(status));
     assert_eq!(world.json(&["pending", "list"]).1["pending"], json!([]));
     assert_eq!(world.json(&["pending", "show", request]).1["state"], "rejected");
-    world.json_fails(&["pending", "approve", request], 4, "pending.decided");
+    world.json(&["pending", "approve", request]).fails(4, "pending.decided");
     nothing_is_held(world);
 }
 
@@ -43,7 +43,7 @@ fn a_thread_that_waits_is_cancelled_or_killed_and_what_it_asked_is_withdrawn() {
         let code = format!("thread.{status}");
         assert_ne!((exit, &told["code"]), (0, &json!(code)), "{told}");
         assert_eq!(told["code"], json!(code), "{told}");
-        world.json_fails(&["thread", verb, &id], 4, "thread.not_running");
+        world.json(&["thread", verb, &id]).fails(4, "thread.not_running");
     }
 }
 
@@ -56,7 +56,7 @@ fn whoever_cancels_the_top_of_threads_that_wait_cancels_all_of_them() {
     }
     assert_eq!(did(&world), (0, 0));
     // Who goes on with it all the same is told what became of the one below.
-    assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
+    assert_eq!(world.json(&["thread", "resume", &id]).ok()["outputs"], json!({"n": 7}));
     assert_eq!(gave(&world, &id)[0]["detail"]["code"], "thread.cancelled");
     assert_eq!(row(&world, &child)["thread_status"], "cancelled");
     verified(&world, &id);
@@ -67,12 +67,13 @@ fn of_a_thread_that_waits_the_child_alone_is_ended_and_its_parent_is_told_once_s
     for (verb, status) in [("cancel", "cancelled"), ("kill", "killed")] {
         let (world, id, child, request) = parent_and_child();
         world
-            .rye_ok(&["thread", verb, &child])
+            .rye(&["thread", verb, &child])
+            .ok()
             .warns(&format!("go on with `rye thread resume {id}`"));
         ended_as(&world, &child, &request, status);
         assert_eq!(row(&world, &id)["thread_status"], "waiting", "nothing runs by that");
         // Whoever waits for it would wait for ever.
-        let told = world.json_fails(&["thread", "wait", &id], 4, "thread.not_running");
+        let told = world.json(&["thread", "wait", &id]).fails(4, "thread.not_running");
         let goes_on = format!("`rye thread resume {id}`");
         assert!(told["help"].as_str().unwrap().contains(&goes_on), "{told}");
         // A thread below another does not go on by itself.
@@ -81,7 +82,7 @@ fn of_a_thread_that_waits_the_child_alone_is_ended_and_its_parent_is_told_once_s
         assert!(shown.ends_with(&part), "{shown}");
         let shown = world.rye(&["thread", "show", &id]).stdout;
         assert!(shown.ends_with(&format!("next: `rye thread resume {id}`\n")), "{shown}");
-        assert_eq!(world.json_ok(&["thread", "resume", &id])["outputs"], json!({"n": 7}));
+        assert_eq!(world.json(&["thread", "resume", &id]).ok()["outputs"], json!({"n": 7}));
         assert_eq!(row(&world, &id)["thread_status"], "completed");
         let code = format!("thread.{status}");
         assert_eq!(gave(&world, &id)[0]["detail"]["code"], json!(code));
@@ -179,11 +180,11 @@ fn a_detached_tool_that_asks_a_person_waits_and_ends_as_what_is_decided() {
     // Whoever ends it withdraws what it asked.
     for (verb, want) in [("cancel", "cancelled"), ("kill", "killed")] {
         let (id, request) = detached(&world);
-        assert_eq!(world.json_ok(&["thread", verb, &id])["thread_status"], json!(want));
+        assert_eq!(world.json(&["thread", verb, &id]).ok()["thread_status"], json!(want));
         assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
         let (status, told) = world.json(&["thread", "wait", &id]);
         assert_eq!((status, &told["code"]), (6, &json!(format!("thread.{want}"))), "{told}");
-        world.json_fails(&["thread", verb, &id], 4, "thread.not_running");
+        world.json(&["thread", verb, &id]).fails(4, "thread.not_running");
     }
     assert_eq!(did(&world).0, 1);
 }
@@ -197,12 +198,12 @@ fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
     let stops = "CREATE TRIGGER stops BEFORE UPDATE OF state ON detached
                  WHEN NEW.state = 'cancelled' BEGIN SELECT RAISE(ABORT, 'stopped'); END";
     registry.execute_batch(stops).unwrap();
-    world.json_fails(&["thread", "cancel", &id], 6, "registry.io");
+    world.json(&["thread", "cancel", &id]).fails(6, "registry.io");
     // Whoever looks now does not take it for rejected.
     assert_eq!(row(&world, &id)["thread_status"], "waiting");
     assert_eq!(world.json(&["pending", "show", &request]).1["state"], "waiting");
     registry.execute_batch("DROP TRIGGER stops").unwrap();
-    assert_eq!(world.json_ok(&["thread", "cancel", &id])["thread_status"], "cancelled");
+    assert_eq!(world.json(&["thread", "cancel", &id]).ok()["thread_status"], "cancelled");
     assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
     let ended = row(&world, &id);
     assert_eq!(
@@ -212,7 +213,7 @@ fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
     // Where a person decided first, that is the answer, and who cancels is told so.
     let (id, request) = detached(&world);
     assert_eq!(world.json(&["pending", "reject", &request]).0, 0);
-    world.json_fails(&["thread", "cancel", &id], 4, "thread.not_running");
+    world.json(&["thread", "cancel", &id]).fails(4, "thread.not_running");
     assert_eq!(row(&world, &id)["thread_code"], "pending.rejected");
 }
 
@@ -237,14 +238,14 @@ fn a_detached_tool_whose_request_is_carried_out_runs_and_is_cancelled_where_that
             (&shown["thread_status"], &shown["data"]["report"]),
             (&json!("running"), &Value::Null)
         );
-        world.json_fails(&["thread", "wait", &id, "--timeout", "50ms"], 6, "thread.still_runs");
+        world.json(&["thread", "wait", &id, "--timeout", "50ms"]).fails(6, "thread.still_runs");
         let (status, told) = world.json(&["thread", verb, &id]);
         assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{told}");
         let told = approve.wait_with_output().unwrap();
         let code = told.status.code();
         let told: Value = serde_json::from_slice(&told.stdout).unwrap();
         assert_eq!((code, &told["code"]), (Some(6), &json!("thread.cancelled")), "{told}");
-        world.json_fails(&["thread", "wait", &id], 6, "thread.cancelled");
+        world.json(&["thread", "wait", &id]).fails(6, "thread.cancelled");
         assert_eq!(row(&world, &id)["thread_code"], "thread.cancelled");
         assert_eq!(world.json(&["pending", "show", &request]).1["state"], "done");
     }

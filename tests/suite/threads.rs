@@ -72,7 +72,7 @@ pub fn transcript(world: &World, id: &str) -> PathBuf {
 }
 
 pub fn events(world: &World, id: &str, name: &str) -> Vec<Value> {
-    let told = world.json_ok(&["thread", "show", id]);
+    let told = world.json(&["thread", "show", id]).ok();
     // A detached one may not have begun.
     let all = told["data"]["events"].as_array().cloned().unwrap_or_default();
     all.into_iter().filter(|event| event["event"] == name).collect()
@@ -90,9 +90,8 @@ fn times_run(world: &World) -> usize {
 
 #[test]
 fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_tools_a_page_a_snippet_and_a_child() {
-    let world = World::new();
-    world.write("note.md", "About rye.\n");
-    let told = world.json_ok(RESEARCH);
+    let world = World::new().with_file("note.md", "About rye.\n");
+    let told = world.json(RESEARCH).ok();
     let id = told["thread_id"].as_str().unwrap();
     for (key, want) in [
         ("status", json!("success")),
@@ -142,7 +141,7 @@ fn the_shipped_example_runs_in_a_home_with_fresh_keys_with_tools_a_page_a_snippe
     assert_eq!(all[1]["parent"], all[0]["thread_id"]);
     for row in &all {
         assert_eq!(row["thread_status"], "completed");
-        world.rye_ok(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+        world.rye(&["thread", "verify", row["thread_id"].as_str().unwrap()]).ok();
     }
     let plain = world.rye(RESEARCH);
     assert!(plain.stdout.starts_with("{\"summary\":"), "{plain:?}");
@@ -155,8 +154,7 @@ fn the_shipped_example_runs_in_an_empty_home_with_the_sandbox_of_everybody_and_w
     if levels(test).is_empty() {
         return;
     }
-    let world = World::new_beside_tmp().held();
-    world.write("note.md", "About rye.\n");
+    let world = World::new_beside_tmp().held().with_file("note.md", "About rye.\n");
     let alone = [&["--net"][..], &["--user", "--map-root-user", "--net"]];
     let apart =
         |before: &&&[&str]| world.run_through("unshare", before, &["--version"]).status == 0;
@@ -260,7 +258,7 @@ fn each_limit_stops_at_its_limit_and_the_record_is_whole() {
             let most = row["limits"][used].as_u64().unwrap_or(most);
             assert!(row["used"][used].as_u64().unwrap() <= most, "{used}: {row}");
         }
-        world.rye_ok(&["thread", "verify", row["thread_id"].as_str().unwrap()]);
+        world.rye(&["thread", "verify", row["thread_id"].as_str().unwrap()]).ok();
     }
 }
 
@@ -401,7 +399,7 @@ fn h05_verify_finds_each_line_that_was_changed_cut_moved_or_taken_out_and_a_reco
     fs::write(&path, &good).unwrap();
     assert_eq!(verify(), 0);
     // A key that was replaced still counts, and one that was revoked does not.
-    world.rye_ok(&["keys", "rotate", "--yes"]);
+    world.rye(&["keys", "rotate", "--yes"]).ok();
     assert_eq!(verify(), 0, "signed by the key before");
     assert_eq!(world.json(&["thread", "verify", "acme/go"]).1["code"], "thread.not_found");
 }
@@ -432,7 +430,7 @@ fn a_project_lowers_the_limits_of_threads_and_raises_none() {
 fn model_and_limits_are_of_threads_alone() {
     let world = world(&json!([hand_over()]), "turns=\"2\"", ONLY_ECHO);
     for more in [["--model", "general"], ["--limit", "turns=1"]] {
-        world.rye_fails(&[&["execute", "directive:acme/go"][..], &more].concat(), 2, "cli.usage");
+        world.rye(&[&["execute", "directive:acme/go"][..], &more].concat()).fails(2, "cli.usage");
     }
     assert_eq!(fork(&world, &["--model", "general", "--limit", "turns=1"]).0, 0);
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::sandbox::levels;
 use crate::world::items::tool_sh;
-use crate::world::{GREET_MD, World};
+use crate::world::{End, GREET_MD, World};
 
 /// Each way to write a time, and the time in milliseconds.
 const FORMS: [(&str, u64); 6] = [
@@ -189,7 +189,7 @@ fn a_test_spec_takes_a_time_with_its_unit_for_all_cases_and_for_one() {
     for (of_all, own) in [("timeout: 500ms\n", ""), ("timeout: 2m\n", ", timeout: 0.5")] {
         let case = "expect: {code: execute.timeout, error_includes: 'within 500 ms'}";
         world.write(spec, format!("{of_all}cases:\n  - {{{case}{own}}}\n"));
-        world.json_ok(&["test"]);
+        world.json(&["test"]).ok();
     }
     for (form, _) in FORMS {
         world.write(
@@ -205,7 +205,7 @@ fn a_test_spec_takes_a_time_with_its_unit_for_all_cases_and_for_one() {
             (format!("cases:\n  - dry_run: true\n    timeout: {wrong}\n"), "`cases[0].timeout`"),
         ] {
             world.write(spec, &text);
-            let said = world.rye_fails(&["test"], 5, "test.malformed");
+            let said = world.rye(&["test"]).fails(5, "test.malformed");
             let named = if is_beyond_yaml(wrong) { "slow.test.yaml:" } else { named };
             let told = said.stderr.contains(named)
                 && (is_beyond_yaml(wrong) || said.stderr.contains("a number of seconds"));
@@ -224,7 +224,7 @@ fn each_option_that_takes_a_time_takes_it_in_each_form() {
     );
     for (form, ms) in FORMS {
         for verb in [&["execute", "--dry-run"][..], &["plan"]] {
-            let got = world.json_ok(&[verb, &["acme/x", "--timeout", form]].concat());
+            let got = world.json(&[verb, &["acme/x", "--timeout", form]].concat()).ok();
             let told = [got.pointer("/plan/timeout_ms"), got.get("timeout_ms")];
             assert!(told.contains(&Some(&ms.into())), "{verb:?} {form}: {got}");
         }

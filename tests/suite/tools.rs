@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::world::{MARKER_SH, World, line, links};
+use crate::world::{End, MARKER_SH, World, line, links};
 use serde_json::{Value, json};
 
 const EXECUTE: &str = "rye/core/primitives/execute";
@@ -182,7 +182,7 @@ fn parameters_are_checked_as_a_whole_and_defaults_are_filled_in() {
     assert_eq!(got["data"], json!({"a": 7, "b": false}));
     let (status, got) = world.json(&["execute", "acme/list", "-i", "a=x", "-i", "c=1"]);
     assert_eq!((status, got["data"]["violations"].as_array().map(Vec::len)), (2, Some(2)), "{got}");
-    world.json_fails(&["execute", "acme/list", "--dry-run"], 2, "plan.invalid_parameters");
+    world.json(&["execute", "acme/list", "--dry-run"]).fails(2, "plan.invalid_parameters");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn time_runs_out_by_the_signed_limit_and_a_caller_only_shortens_it() {
     for more in [&[][..], &["--timeout", "3600"], &["--timeout", "0.1"]] {
         let start = std::time::Instant::now();
         let got =
-            world.json_fails(&[&["execute", "acme/slow"], more].concat(), 6, "execute.timeout");
+            world.json(&[&["execute", "acme/slow"], more].concat()).fails(6, "execute.timeout");
         assert!(start.elapsed().as_secs() < 5, "{more:?}: {:?}", start.elapsed());
         assert_eq!(got["chain"], chain, "core 7.12");
     }

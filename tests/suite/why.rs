@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::files::{COUNT, package};
+use crate::world::items::native;
 use crate::world::{MARKER_SH, World};
 use serde_json::Value;
 
@@ -21,11 +22,7 @@ fn stops(world: &World, item: &str, code: &str, mend: &str) {
 #[test]
 fn why_names_the_rule_and_the_mend_of_each_refusal() {
     let world = World::new();
-    let native = |more: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n{more}\n"
-        )
-    };
+    let native = |more: &str| native(&format!("{more}\n"));
     let rows = [
         ("unsigned", "", "verify.unsigned", "rye sign tool:acme/unsigned"),
         ("altered", "config: {command: 'true'}", "verify.altered", "rye diff tool:acme/altered"),

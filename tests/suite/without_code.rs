@@ -4,18 +4,17 @@ use serde_json::json;
 
 use crate::mcp::client::Client;
 use crate::pending;
-use crate::world::World;
+use crate::world::{End, World};
 
 #[test]
 fn it_has_neither_the_verb_of_snippets_nor_their_tools() {
-    let world = World::new();
-    world.write("a.js", "1");
+    let world = World::new().with_file("a.js", "1");
     let help = world.rye(&["--help"]).stdout;
     assert!(help.contains(" run ") && !help.contains("snippet"), "{help}");
     // As a word that no verb has, it names an item.
     let said = world.rye(&["code", "run", "a.js", "--json"]);
     assert!(said.status != 0 && !said.stdout.contains("code."), "{said:?}");
-    let said = world.rye_fails(&["--code-worker", "67108864", "5", "--json"], 2, "cli.usage");
+    let said = world.rye(&["--code-worker", "67108864", "5", "--json"]).fails(2, "cli.usage");
     let mut client = Client::new(&world, &[]);
     for tool in ["rye_code", "rye_run_chain"] {
         let arguments = json!({"name": tool, "arguments": {"code": "1", "steps": []}});
@@ -34,7 +33,7 @@ fn it_refuses_a_saved_snippet_by_a_code_that_says_what_it_does_not_know() {
          // executor_id = \"rye/core/runtimes/code/snippet\"\n// ///\n1\n",
     );
     for args in [&["run", "acme/one"][..], &["run", "acme/one", "--dry-run"]] {
-        let told = world.json_fails(args, 5, "chain.unknown_primitive");
+        let told = world.json(args).fails(5, "chain.unknown_primitive");
         assert!(told["help"].as_str().unwrap().contains("feature `code`"), "{told}");
     }
 }
@@ -47,9 +46,9 @@ fn a_snippet_that_waits_is_shown_and_can_only_be_rejected() {
     // What a build with snippets keeps: a request without a plan.
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
     assert_eq!(db.execute("UPDATE pending SET plan = x''", []).unwrap(), 1);
-    assert_eq!(world.json_ok(&["pending", "show", id])["state"], "waiting");
-    let told = world.json_fails(&["pending", "approve", id], 4, "pending.drifted");
+    assert_eq!(world.json(&["pending", "show", id]).ok()["state"], "waiting");
+    let told = world.json(&["pending", "approve", id]).fails(4, "pending.drifted");
     assert!(told["error"].as_str().unwrap().contains("built without snippets"), "{told}");
-    assert_eq!(world.json_ok(&["pending", "reject", id])["state"], "rejected");
+    assert_eq!(world.json(&["pending", "reject", id]).ok()["state"], "rejected");
     assert_eq!(pending::paid(&world), 0);
 }

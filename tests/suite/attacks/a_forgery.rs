@@ -125,7 +125,7 @@ fn a14_the_older_form_admits_nothing() {
         ("without a time", tool_with(&legacy.replace(at, "")), "verify.malformed"),
     ];
     world.refuses_each(ITEM, &file, &rows);
-    world.rye_ok(&["verify", ITEM]);
+    world.rye(&["verify", ITEM]).ok();
 }
 
 #[test]

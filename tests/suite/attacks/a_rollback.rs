@@ -72,7 +72,7 @@ fn a18_an_older_signed_version_that_is_put_back_is_refused_by_every_verb() {
     let old = signed_at(&world, PATH, &sh("old"), 1000);
     world.works(TOOL);
     let new = signed_at(&world, PATH, &sh("new"), 500);
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     for call in verbs(TOOL) {
         let call: Vec<&str> = call.iter().map(String::as_str).collect();
         assert_eq!(world.rye(&call).status, 0, "the fixture itself is good: {call:?}");
@@ -80,7 +80,7 @@ fn a18_an_older_signed_version_that_is_put_back_is_refused_by_every_verb() {
     fs::write(world.project().join(PATH), &old).unwrap();
     every_verb_refuses(&world, TOOL, "verify.rolled_back");
     // The glob, the listing and the whole space too.
-    world.rye_fails(&["verify", "tool:acme/*"], 4, "verify.rolled_back");
+    world.rye(&["verify", "tool:acme/*"]).fails(4, "verify.rolled_back");
     let (status, rows) = world.json(&["verify", "--all"]);
     let bad = rows["items"].as_array().unwrap().iter().filter(|row| row["code"].is_string());
     assert_eq!((status, bad.count()), (4, 1));
@@ -105,7 +105,7 @@ fn a18_the_refusal_says_what_is_locked_what_was_found_and_the_mend() {
     let old = signed_at(&world, PATH, &sh("old"), 1000);
     signed_at(&world, PATH, &sh("new"), 500);
     world.works(TOOL);
-    world.rye_ok(&["lock", TOOL]);
+    world.rye(&["lock", TOOL]).ok();
     fs::write(world.project().join(PATH), old).unwrap();
     let (_, said) = world.json(&["execute", TOOL]);
     let (locked, found) = (&said["data"]["locked"], &said["data"]["found"]);
@@ -136,7 +136,7 @@ fn a18_an_older_directive_or_parent_is_refused() {
     let old_parent = signed_at(&world, PARENT, &directive("base", "", "one"), 1000);
     let new_parent = signed_at(&world, PARENT, &directive("base", "", "two"), 500);
     world.works("directive:acme/leaf");
-    world.rye_ok(&["lock", "directive:acme/leaf"]);
+    world.rye(&["lock", "directive:acme/leaf"]).ok();
     world.works("directive:acme/leaf");
     fs::write(world.project().join(path), old_leaf).unwrap();
     every_verb_refuses(&world, "directive:acme/leaf", "verify.rolled_back");
@@ -171,7 +171,7 @@ fn a18_dev_mode_does_not_reach_what_a_lock_lists() {
         assert_eq!(said.status, 0, "{what}: dev mode lets it through without a lock: {said:?}");
     }
     fs::write(world.project().join(PATH), &new).unwrap();
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     world.refuses_each(TOOL, &world.project().join(PATH), &rows);
 }
 
@@ -183,7 +183,7 @@ fn a19_a_new_tool_with_an_older_runtime_is_refused() {
     let text = |about: &str| sh(about).replace("rye/core/runtimes/shell/script", "acme/shell");
     signed_at(&world, PATH, &text("first"), 500);
     world.works(TOOL);
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     world.works(TOOL);
     // The tool is newer than the lock, which is fine; the runtime below it is not.
     signed_at(&world, PATH, &text("second"), 100);
@@ -220,7 +220,7 @@ fn a22_other_bytes_of_the_same_second_are_refused() {
         put(&world, PATH, &sh("other"), &at(&locked))
     };
     fs::write(world.project().join(PATH), &locked).unwrap();
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     world.works(TOOL);
     fs::write(world.project().join(PATH), other).unwrap();
     every_verb_refuses(&world, TOOL, "verify.rolled_back");
@@ -238,14 +238,14 @@ fn what_another_key_signed_is_not_what_is_locked() {
         other.verifying_key().to_public_key_pem(LineEnding::LF).unwrap()
     };
     fs::write(world.outside().join("other.pem"), pem).unwrap();
-    world.rye_ok(&["trust", "add", "../other.pem", "--owner", "other"]);
+    world.rye(&["trust", "add", "../other.pem", "--owner", "other"]).ok();
     let mine = signed_at(&world, PATH, &sh("x"), 500);
     let theirs = line(&other, TOOL, "sh", &seconds_from_now(-10), sh("x").as_bytes());
     let theirs = sh("x").replacen('\n', &format!("\n# {theirs}\n"), 1);
     fs::write(world.project().join(PATH), &theirs).unwrap();
     world.works(TOOL);
     fs::write(world.project().join(PATH), &mine).unwrap();
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     world.works(TOOL);
     fs::write(world.project().join(PATH), theirs).unwrap();
     every_verb_refuses(&world, TOOL, "verify.signer_changed");
@@ -257,17 +257,17 @@ fn what_another_key_signed_is_not_what_is_locked() {
 fn what_answers_from_another_space_is_not_what_is_locked() {
     let world = World::new();
     signed_at(&world, PATH, &sh("x"), 500);
-    world.rye_ok(&["lock"]);
+    world.rye(&["lock"]).ok();
     world.signed_home(PATH, &sh("x"));
     // The copy that loses is not what the lock is about.
     world.works(TOOL);
-    world.rye_ok(&["verify", "tool:acme/*"]);
+    world.rye(&["verify", "tool:acme/*"]).ok();
     let (_, why) = world.json(&["why", TOOL]);
     assert_eq!(why["copies"][1]["admitted"], true, "{why}");
     let hidden = world.outside().join("mark.sh");
     fs::rename(world.project().join(PATH), &hidden).unwrap();
     every_verb_refuses(&world, TOOL, "verify.space_changed");
-    world.rye_ok(&["diff", TOOL, "--lock"]);
+    world.rye(&["diff", TOOL, "--lock"]).ok();
     fs::rename(hidden, world.project().join(PATH)).unwrap();
     world.works(TOOL);
     assert_eq!(world.attempt("tool:acme/mark@user"), Attempt::refused("verify.space_changed"));

@@ -282,8 +282,7 @@ fn b08_a_home_inside_the_workspace_is_refused_with_what_to_set() {
 
 #[test]
 fn a_folder_that_holds_your_home_is_not_made_a_project() {
-    let world = World::new();
-    world.signed_home(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with_home(".ai/tools/acme/mark.sh", MARKER_SH);
     let above = world.outside().canonicalize().unwrap();
     let Some(world) = world.at_home() else { return };
     let works = || {
@@ -307,8 +306,7 @@ fn a_folder_that_holds_your_home_is_not_made_a_project() {
 
 #[test]
 fn a_home_that_is_a_git_work_tree_keeps_working_and_its_clones_stay_foreign() {
-    let world = World::new();
-    world.signed_home(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with_home(".ai/tools/acme/mark.sh", MARKER_SH);
     let home = world.home().canonicalize().unwrap();
     folder(&home.join(".git"));
     let project = folder(&home.join("work/project"));
@@ -352,7 +350,7 @@ fn system_space(world: &World, base: &Path, at: &str) {
     let file = world.outside().join("maker.pem");
     put(&file, pem);
     let trust = ["trust", "add", file.to_str().unwrap(), "--items", "tool:rye/**"];
-    world.rye_ok(&[&trust[..], &["--owner", "maker", "--yes"]].concat());
+    world.rye(&[&trust[..], &["--owner", "maker", "--yes"]].concat()).ok();
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn b03_names_that_look_alike_are_never_chosen_for_each_other() {
         let attempt = world.attempt(&format!("tool:{id}"));
         assert_eq!(attempt, Attempt::refused("id.malformed"), "{id}");
     }
-    let said = world.rye_fails(&["verify", "--ci", "--json"], 4, "space.odd_file");
+    let said = world.rye(&["verify", "--ci", "--json"]).fails(4, "space.odd_file");
     assert_eq!(said.json()["not_items"].as_array().unwrap().len(), 6, "each is reported");
     world.works(ITEM);
 }
@@ -247,7 +247,7 @@ fn b04_only_the_users_own_policy_lets_a_copy_in_and_only_the_users_copy() {
     let said = world.rye(&["sign", "config:rye/policy", "--space", "user"]);
     assert_eq!(said.status, 0, "{said:?}");
     assert_eq!(world.attempt(item), Attempt::refused("verify.unsigned"), "it must be signed");
-    world.rye_ok(&["sign", item, "--space", "user"]);
+    world.rye(&["sign", item, "--space", "user"]).ok();
     let (_, said) = world.json(&["execute", item]);
     assert_eq!(said["data"]["content"], "# Mine\n");
     let project = world.write(".ai/knowledge/rye/overview.md", fs::read(&copy).unwrap());
@@ -307,7 +307,7 @@ fn b06_a_users_tool_never_picks_up_a_projects_runtime() {
 fn b07_a_publishers_signature_does_not_let_another_copy_of_a_reserved_item_in() {
     let world = World::new();
     let item = "tool:rye/bash";
-    world.rye_ok(&["verify", item]);
+    world.rye(&["verify", item]).ok();
     let bash = shipped("tools/rye/bash.py");
     for (what, text) in [
         ("another item of the publisher's", shipped("tools/rye/file-system/read.py")),
@@ -323,7 +323,7 @@ fn b07_a_publishers_signature_does_not_let_another_copy_of_a_reserved_item_in() 
             fs::remove_file(copy).unwrap();
         }
     }
-    world.rye_ok(&["verify", item]);
+    world.rye(&["verify", item]).ok();
 }
 
 #[test]

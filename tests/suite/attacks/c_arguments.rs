@@ -24,8 +24,7 @@ fn refused() -> Attempt {
 
 #[test]
 fn c10_what_reads_as_a_file_of_the_project_is_refused_whether_it_is_there_or_not() {
-    let world = World::new();
-    world.write(".ai/tools/acme/ok.sh", ": > marker\n");
+    let world = World::new().with_file(".ai/tools/acme/ok.sh", ": > marker\n");
     native(&world, "command: sh, args: ['{tool_dir}/ok.sh']", "files: [ok.sh]\n");
     world.works("tool:acme/run");
     assert!(world.project().join("marker").exists(), "the fixture itself runs");
@@ -113,8 +112,7 @@ fn c10_what_reads_as_something_else_is_an_argument_and_so_is_what_the_signer_cal
 
 #[test]
 fn c01_a_file_that_comes_behind_the_check_of_arguments_never_runs() {
-    let world = World::new();
-    world.write(".ai/tools/acme/ok.sh", "echo good\n");
+    let world = World::new().with_file(".ai/tools/acme/ok.sh", "echo good\n");
     native(&world, "command: bash, args: ['{tool_dir}/ok.sh']", "files: [ok.sh]\n");
     world.works("tool:acme/run");
     native(&world, "command: bash, args: [x.sh]", "");
@@ -143,7 +141,7 @@ fn c01_a_file_that_comes_behind_the_check_of_arguments_never_runs() {
 #[test]
 fn c10_a_folder_that_is_named_like_the_private_one_changes_no_check() {
     let world = World::empty();
-    world.rye_ok(&["keys", "generate"]);
+    world.rye(&["keys", "generate"]).ok();
     for name in ["{private folder}", "{tool_dir}"] {
         let folder = world.outside().join(name);
         fs::create_dir_all(folder.join("scripts")).unwrap();

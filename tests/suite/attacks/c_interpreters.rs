@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::world::{World, python_folder};
+use crate::world::{End, World, python_folder};
 
 /// Tells which Python runs it.
 pub(super) const WHICH_PY: &str = r#"import json
@@ -50,13 +50,13 @@ pub(super) fn was_evil(world: &World) -> bool {
 
 #[track_caller]
 pub(super) fn data(world: &World, item: &str) -> Value {
-    let said = world.json_ok(&["execute", item]);
+    let said = world.json(&["execute", item]).ok();
     said["data"].clone()
 }
 
 #[track_caller]
 pub(super) fn allow(world: &World, path: &Path) {
-    world.rye_ok(&["trust", "allow-interpreter", path.to_str().unwrap()]);
+    world.rye(&["trust", "allow-interpreter", path.to_str().unwrap()]).ok();
 }
 
 /// What a dry run says of paths that it passed over.
@@ -105,7 +105,7 @@ fn c03_a_venv_of_the_project_is_used_by_permission_alone() {
     let listed = world.rye(&["trust", "list"]).stdout;
     assert!(listed.contains(&path) && listed.contains("allowed"), "{listed}");
     assert!(world.rye(&["doctor"]).stdout.contains(&path));
-    world.rye_ok(&["trust", "disallow", ".venv/bin/python3"]);
+    world.rye(&["trust", "disallow", ".venv/bin/python3"]).ok();
     assert_eq!(data(&world, WHICH), before, "a permission that was taken back counts");
 }
 
@@ -198,7 +198,8 @@ fn c03_programs_of_node_modules_are_used_by_permission_alone() {
     let binary = world.project().join("node_modules/.bin/tsx");
     program(&binary, &evil(&world, Path::new("/bin/true")));
     world
-        .rye_fails(&["execute", "tool:tsx"], 6, "plan.program_not_found")
+        .rye(&["execute", "tool:tsx"])
+        .fails(6, "plan.program_not_found")
         .warns("rye trust allow-interpreter");
     assert_eq!(world.rye(&["why", "tool:tsx", "--json"]).code(), "plan.program_not_found");
     world.works("tool:back");

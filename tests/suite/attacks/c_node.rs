@@ -142,7 +142,7 @@ fn c08_packages_are_loaded_from_a_folder_that_was_let_in() {
     let path = modules.display().to_string();
     let help = format!("rye trust allow-deps {path}");
     assert!(passed_over(&world, ITEMS[0]).iter().any(|p| p.2 == help));
-    world.rye_ok(&["trust", "allow-deps", "."]);
+    world.rye(&["trust", "allow-deps", "."]).ok();
     let all = json!({"import": "mine", "require": "mine", "resolve": "mine"});
     for item in ITEMS {
         assert_eq!(data(&world, item), all, "{item}");
@@ -165,7 +165,7 @@ fn c08_packages_are_loaded_from_a_folder_that_was_let_in() {
     fs::remove_dir_all(&modules).unwrap();
     fs::rename(world.project().join("old"), &modules).unwrap();
     assert_eq!(data(&world, ITEMS[1]), all);
-    world.rye_ok(&["trust", "disallow", "node_modules"]);
+    world.rye(&["trust", "disallow", "node_modules"]).ok();
     refuses_all(&world, "taken back");
 }
 
@@ -174,7 +174,7 @@ fn c08_a_package_may_not_lead_out_of_the_folder_that_was_let_in() {
     let world = world();
     let modules = world.project().join("node_modules");
     fs::create_dir_all(&modules).unwrap();
-    world.rye_ok(&["trust", "allow-deps", "node_modules"]);
+    world.rye(&["trust", "allow-deps", "node_modules"]).ok();
     plant(&world.outside().join("far"), "evil");
     std::os::unix::fs::symlink(world.outside().join("far/planted"), modules.join("planted"))
         .unwrap();
@@ -189,11 +189,11 @@ fn a_users_tool_loads_no_packages_of_a_project() {
     }
     let modules = world.project().join("node_modules");
     plant(&modules, "the project's");
-    world.rye_ok(&["trust", "allow-deps", "node_modules"]);
+    world.rye(&["trust", "allow-deps", "node_modules"]).ok();
     refuses_all(&world, "a tool of the user space");
     let own = world.home().join(".ai/node_modules");
     plant(&own, "mine");
-    world.rye_ok(&["trust", "allow-deps", own.to_str().unwrap()]);
+    world.rye(&["trust", "allow-deps", own.to_str().unwrap()]).ok();
     for item in ITEMS {
         assert_eq!(data(&world, item)["require"], json!("mine"), "{item}");
     }

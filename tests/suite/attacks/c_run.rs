@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::files::{COUNT, counts, package};
-use crate::world::{Attempt, MARKER_SH, World};
+use crate::world::items::native;
+use crate::world::{Attempt, End, MARKER_SH, World};
 use rye::{Request, RyeBuilder};
 use serde_json::json;
 
@@ -143,7 +144,7 @@ fn an_accepted_projects_env_file_gives_its_own_tools_what_they_declare() {
     assert_eq!(told.map(|event| &event["keys"]), Some(&json!(["ACME_URL"])), "{got}");
     assert!(!got["trace"].to_string().contains("$HOME/x"), "{got}");
     world.write(".env", "ACME_URL\n");
-    world.rye_fails(&["execute", "acme/ask"], 6, "plan.bad_env_file").warns(".env:1");
+    world.rye(&["execute", "acme/ask"]).fails(6, "plan.bad_env_file").warns(".env:1");
     assert_eq!(data("acme/none"), "unset", "a file that nobody needs is not read");
 }
 
@@ -193,7 +194,7 @@ fn d12_a_projects_env_file_and_config_change_nothing_for_a_users_tool() {
     let world = World::new();
     world.signed_home(".ai/tools/acme/mine.sh", &asks("env", "API_BASE_URL"));
     world.write(".env", "API_BASE_URL=http://evil.example\n");
-    assert_eq!(world.json_ok(&["execute", "acme/mine"])["data"], "unset");
+    assert_eq!(world.json(&["execute", "acme/mine"]).ok()["data"], "unset");
     let limit = |world: &World| {
         world.json(&["execute", "acme/mine", "--dry-run"]).1["plan"]["timeout_ms"].clone()
     };
@@ -205,7 +206,7 @@ fn d12_a_projects_env_file_and_config_change_nothing_for_a_users_tool() {
 #[test]
 fn d02_nothing_of_a_project_that_is_not_accepted_is_interpreted() {
     let world = World::empty();
-    world.rye_ok(&["keys", "generate"]);
+    world.rye(&["keys", "generate"]).ok();
     world.signed_home(".ai/tools/acme/mine.sh", &asks("env", "ACME_URL"));
     // A fixture that another person accepted and signed, cloned here.
     let other = World::new();
@@ -217,23 +218,18 @@ fn d02_nothing_of_a_project_that_is_not_accepted_is_interpreted() {
     world.write(".ai/config/rye/policy.yaml", "allow_shadow: [rye/bash]\n");
     world.write(".ai/config/rye/file-types.yaml", "sh: {comment: '%', header: block}\n");
     world.write(".env", "ACME_URL=evil\nnot a line\n");
-    assert_eq!(world.json_ok(&["execute", "acme/mine"])["data"], "unset");
+    assert_eq!(world.json(&["execute", "acme/mine"]).ok()["data"], "unset");
     let (_, got) = world.json(&["execute", "acme/mine", "--dry-run"]);
     assert_eq!(got["plan"]["timeout_ms"], 30_000, "{got}");
     // Once it is accepted, its config counts, and must verify.
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     world.rye(&["execute", "acme/mine", "--json"]).fails_with("verify.untrusted");
 }
 
 #[test]
 fn c10_a_command_or_an_argument_that_no_signature_covers_is_refused() {
     let world = World::new();
-    let native = |config: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {{{config}}}\n"
-        )
-    };
+    let native = |config: &str| native(&format!("config: {{{config}}}\n"));
     let script = "#!/bin/sh\n: > marker\n";
     for path in ["x", "x.py", ".ai/tools/acme/x.sh.txt"] {
         let file = world.write(path, script);
@@ -263,12 +259,7 @@ fn c10_a_command_or_an_argument_that_no_signature_covers_is_refused() {
 #[test]
 fn f12_a_secret_never_reaches_an_argument_a_command_or_a_folder() {
     let world = World::new().env("CANARY", "canary-5f1d");
-    let tool = |config: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             secrets: [CANARY]\nconfig: {{{config}}}\n"
-        )
-    };
+    let tool = |config: &str| native(&format!("secrets: [CANARY]\nconfig: {{{config}}}\n"));
     world.signed(".ai/tools/acme/run.yaml", &tool("command: cat, input_data: '${CANARY}'"));
     let (status, got) = world.json(&["execute", "acme/run"]);
     assert_eq!((status, &got["data"]["stdout"]), (0, &json!("canary-5f1d")), "{got}");
@@ -304,11 +295,7 @@ fn nothing_of_a_run_stays_in_the_folder_of_pinned_copies() {
 #[test]
 fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
     let world = World::new();
-    let tool = |more: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n{more}\n"
-        )
-    };
+    let tool = |more: &str| native(&format!("{more}\n"));
     world.write("evil.sh", "#!/bin/sh\n: > marker\n");
     world.shell(
         "chmod +x evil.sh; mkdir -p '{tool_x}' '{runtime_lib}'
@@ -378,8 +365,9 @@ fn c01_a_listed_file_behind_a_short_option_is_its_copy() {
     world.write(".ai/tools/acme/lib/x.sed", "1s/.*/good/p\n");
     world.signed(
         ".ai/tools/acme/sed.yaml",
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-         config: {command: sed, args: [-nf.ai/tools/acme/lib/x.sed]}\nfiles: [lib/x.sed]\n",
+        &native(
+            "config: {command: sed, args: [-nf.ai/tools/acme/lib/x.sed]}\nfiles: [lib/x.sed]\n",
+        ),
     );
     let (_, got) = world.json(&["execute", "tool:acme/sed"]);
     assert_eq!(got["data"]["stdout"], "good", "{got}");
@@ -396,8 +384,7 @@ fn c01_a_listed_file_that_goes_and_comes_is_always_its_copy() {
     let listed = world.write(".ai/tools/acme/lib/x.txt", "good\n");
     world.signed(
         ".ai/tools/acme/cat.yaml",
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-         config: {command: cat, args: ['.ai/tools/acme/lib/x.txt']}\nfiles: [lib/x.txt]\n",
+        &native("config: {command: cat, args: ['.ai/tools/acme/lib/x.txt']}\nfiles: [lib/x.txt]\n"),
     );
     let (_, got) = world.json(&["execute", "tool:acme/cat"]);
     assert_eq!(got["data"]["stdout"], "good\n", "{got}");
@@ -432,12 +419,7 @@ fn c01_a_listed_file_that_goes_and_comes_is_always_its_copy() {
 #[test]
 fn what_the_env_file_gives_is_kept_out_of_folders_and_commands_whatever_its_name() {
     let world = World::new();
-    let tool = |more: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             env: [TMPDIR]\nconfig: {{command: pwd{more}}}\n"
-        )
-    };
+    let tool = |more: &str| native(&format!("env: [TMPDIR]\nconfig: {{command: pwd{more}}}\n"));
     world.signed(".ai/tools/acme/run.yaml", &tool(", cwd: '${TMPDIR:-/}'"));
     let (_, got) = world.json(&["execute", "acme/run"]);
     assert_eq!(got["data"]["stdout"], "/\n", "{got}");
@@ -467,11 +449,7 @@ fn c10_a_clone_without_an_ai_folder_decides_nothing_either() {
         fs::write(clone.join(name), script).unwrap();
     }
     world.shell(&format!("chmod +x {0}/x.sh {0}/bin/mytool", clone.display()));
-    let tool = |config: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n{config}\n"
-        )
-    };
+    let tool = |config: &str| native(&format!("{config}\n"));
     let path = format!("{}/bin:/usr/bin:/bin", clone.display());
     for (config, code) in [
         ("config: {command: 'true'}", ""),
@@ -505,11 +483,7 @@ fn c10_a_link_of_the_project_on_the_way_decides_nothing() {
     link("by-file", world.project().join("hopfile"));
     world.shell(&format!("chmod +x {}/evil/prog", outside.display()));
     let run = |command: &str| {
-        let text = format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {{command: '{}/{command}'}}\n",
-            outside.display()
-        );
+        let text = native(&format!("config: {{command: '{}/{command}'}}\n", outside.display()));
         world.signed(".ai/tools/acme/run.yaml", &text);
         world.attempt("tool:acme/run")
     };
@@ -521,8 +495,7 @@ fn c10_a_link_of_the_project_on_the_way_decides_nothing() {
 
 #[test]
 fn c09_a_script_that_asks_env_for_its_interpreter_gets_one_that_may_be_used() {
-    let world = World::new();
-    world.write(".ai/tools/acme/bin/prog", "#!/usr/bin/env hello\n");
+    let world = World::new().with_file(".ai/tools/acme/bin/prog", "#!/usr/bin/env hello\n");
     world.shell("mkdir -p venv/bin ../machine; chmod +x .ai/tools/acme/bin/prog");
     for (folder, text) in [("venv/bin", "project"), ("../machine", "machine")] {
         world.write(&format!("{folder}/hello"), format!("#!/bin/sh\necho {text} $*\n"));
@@ -530,8 +503,7 @@ fn c09_a_script_that_asks_env_for_its_interpreter_gets_one_that_may_be_used() {
     world.shell("chmod +x venv/bin/hello ../machine/hello");
     world.signed(
         ".ai/tools/acme/run.yaml",
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-         config: {command: '{tool_dir}/bin/prog', args: [more]}\nfiles: [bin/prog]\nexec_files: [bin/prog]\n",
+        &native("config: {command: '{tool_dir}/bin/prog', args: [more]}\nfiles: [bin/prog]\nexec_files: [bin/prog]\n"),
     );
     let project = world.project().display().to_string();
     let run = |path: &str| {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::c_interpreters::{allow, passed_over, program, was_evil};
 use crate::world::World;
+use crate::world::items::native;
 
 /// A shim that leaves `evil`: it must never run.
 fn shim(world: &World, path: &Path) {
@@ -29,8 +30,7 @@ struct Managed {
 impl Managed {
     fn new(shims: &str) -> Self {
         let world = World::new();
-        let native =
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n";
+        let native = &native("");
         world.signed(".ai/tools/lang.yaml", &format!("{native}config: {{command: lang}}\n"));
         let shims = world.home().join(shims);
         shim(&world, &shims.join("lang"));

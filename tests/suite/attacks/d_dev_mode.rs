@@ -153,7 +153,7 @@ fn d06_what_dev_mode_never_lets_through() {
     let own = world.own_key();
     let (gone, late, narrow, thief) = (stranger(1), stranger(2), stranger(3), stranger(4));
     trust(&world, &gone, &[]);
-    world.rye_ok(&["trust", "revoke", &fingerprint(&gone)]);
+    world.rye(&["trust", "revoke", &fingerprint(&gone)]).ok();
     trust(&world, &late, &["--not-after", "2020-01-01T00:00:00Z"]);
     trust(&world, &narrow, &["--items", "tool:other/*"]);
     let by = |key| signed_text(key, ITEM, "sh", AT, MARKER_SH);
@@ -187,7 +187,7 @@ fn d06_what_dev_mode_never_lets_through() {
     }
     // A key that is revoked without ever having been trusted.
     world.write(FILE, by(&thief));
-    world.rye_ok(&["trust", "revoke", &fingerprint(&thief)]);
+    world.rye(&["trust", "revoke", &fingerprint(&thief)]).ok();
     assert_eq!(dev(&world, &["execute", ITEM, "--json"]).code(), "verify.revoked");
     world.write(FILE, good);
     world.works(ITEM);
@@ -195,8 +195,7 @@ fn d06_what_dev_mode_never_lets_through() {
 
 #[test]
 fn d06_what_is_not_about_signatures_is_refused_as_ever() {
-    let world = World::new();
-    world.write(FILE, MARKER_SH);
+    let world = World::new().with_file(FILE, MARKER_SH);
     warned(&world, ITEM, &["verify.unsigned"], "the fixture itself");
     let rows = [
         (MARKER_SH.replace("acme", "ac\u{202e}me"), "parse.invisible_text", 5),
@@ -218,8 +217,7 @@ fn d06_what_is_not_about_signatures_is_refused_as_ever() {
 
 #[test]
 fn d06_only_the_one_word_turns_it_on() {
-    let world = World::new();
-    world.write(FILE, MARKER_SH);
+    let world = World::new().with_file(FILE, MARKER_SH);
     warned(&world, ITEM, &["verify.unsigned"], "the fixture itself");
     drop(fs::remove_file(world.project().join("marker")));
     for word in ["true", "TRUE", "yes", "on", "0", "", " 1", "1 ", "01", "1\n", "2", "11", "dev"] {
@@ -354,7 +352,7 @@ fn d08_a_project_that_is_not_accepted_is_not_worked_in() {
         let code = if code == "verify.untrusted" { "verify.project_not_accepted" } else { code };
         refused(&world, ITEM, code, code);
     }
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     for (text, code) in downgradable(&own) {
         world.write(FILE, text);
         warned(&world, ITEM, &[code], code);
@@ -426,7 +424,7 @@ fn a_parent_of_a_directive_is_warned_of_too() {
 fn every_verb_that_shows_what_was_let_through_says_so() {
     let world = World::new().with(".ai/knowledge/acme/note.md", NOTE);
     let item = "knowledge:acme/note";
-    world.rye_ok(&["fetch", item]);
+    world.rye(&["fetch", item]).ok();
     world.write(".ai/knowledge/acme/note.md", NOTE);
     for verb in ["fetch", "show", "verify", "execute"] {
         let said = dev(&world, &[verb, item]);
@@ -452,8 +450,7 @@ fn a_warning_is_said_even_if_the_run_stops_later() {
 
 #[test]
 fn machines_refuse_what_dev_mode_lets_through() {
-    let world = World::new();
-    world.write(FILE, MARKER_SH);
+    let world = World::new().with_file(FILE, MARKER_SH);
     for args in [&["verify", "tool:acme/*"][..], &["verify", ITEM], &["verify"]] {
         assert_eq!(dev(&world, args).status, 0, "{args:?}");
         let said = dev(&world, &[args, &["--ci"]].concat());

@@ -11,7 +11,7 @@ use crate::keys::others::{
     AT, accept_project, clone_world, document, files, pem, put, put_home, refused_and_unchanged,
     revoked, signed_text, standing, stranger, trust, trusted,
 };
-use crate::world::{MARKER_SH, World, fingerprint};
+use crate::world::{End, MARKER_SH, World, fingerprint};
 
 const EVIL: &str = ".ai/tools/acme/evil.sh";
 const ITEM: &str = "tool:acme/evil";
@@ -115,7 +115,7 @@ fn d03_a_key_that_is_revoked_expired_or_out_of_scope() {
     }
     trust(&world, &signer, &[]);
     world.works(ITEM);
-    world.rye_ok(&["trust", "revoke", &fingerprint(&signer)]);
+    world.rye(&["trust", "revoke", &fingerprint(&signer)]).ok();
     refused_and_unchanged(&world, ITEM, "verify.revoked");
     world.works(CONTROL);
 }
@@ -144,12 +144,12 @@ fn d03_the_first_rule_that_fails_is_the_one_that_is_said() {
         let document = document(&signer, "x", more);
         world.write_home(&trusted(&signer), signed_document(&world.own_key(), &signer, &document));
         if revoke {
-            world.rye_ok(&["trust", "revoke", &fingerprint(&signer)]);
+            world.rye(&["trust", "revoke", &fingerprint(&signer)]).ok();
         }
         world.write(EVIL, text);
         refused_and_unchanged(&world, ITEM, code);
     }
-    world.rye_ok(&["trust", "remove", &fingerprint(&signer)]);
+    world.rye(&["trust", "remove", &fingerprint(&signer)]).ok();
     refused_and_unchanged(&world, ITEM, "verify.revoked");
     fs::remove_file(world.home().join(revoked(&signer))).unwrap();
     refused_and_unchanged(&world, ITEM, "verify.untrusted");
@@ -169,7 +169,7 @@ fn d03_a_key_that_you_revoked_and_never_trusted_is_revoked_in_every_verb() {
     let signer = stranger(1);
     put(&world, &signer, EVIL, MARKER_SH);
     refused_and_unchanged(&world, ITEM, "verify.untrusted");
-    world.rye_ok(&["trust", "revoke", &fingerprint(&signer)]);
+    world.rye(&["trust", "revoke", &fingerprint(&signer)]).ok();
     refused_and_unchanged(&world, ITEM, "verify.revoked");
     let (_, why) = world.json(&["why", ITEM]);
     assert_eq!(why["code"], "verify.revoked", "{why}");
@@ -211,7 +211,7 @@ fn d03_a_trusted_key_signs_no_config_and_nothing_reserved_unless_its_document_sa
     let signer = stranger(1);
     put(&world, &signer, ".ai/config/acme/settings.yaml", "a: 1\n");
     trust(&world, &signer, &["--items", "config:acme/*"]);
-    world.json_ok(&["verify", "config:acme/settings"]);
+    world.json(&["verify", "config:acme/settings"]).ok();
     trust(&world, &signer, &[]);
     let (status, said) = world.json(&["verify", "config:acme/settings"]);
     assert_eq!((status, &said["items"][0]["code"]), (4, &"verify.out_of_scope".into()), "{said}");
@@ -230,7 +230,7 @@ fn d04_a_file_of_the_project_that_is_named_like_a_fingerprint_is_not_the_key() {
             let said = world.rye(&["trust", "add", &name]);
             assert_eq!(said.status, 0, "the fixture itself is good: {said:?}");
             world.works("tool:acme/good");
-            world.rye_ok(&["trust", "remove", &name]);
+            world.rye(&["trust", "remove", &name]).ok();
             world.write(&name, &planted);
             drop(world.rye(&["trust", "add", &name]));
             world.refused(ITEM, "verify.untrusted", 4);
@@ -241,7 +241,7 @@ fn d04_a_file_of_the_project_that_is_named_like_a_fingerprint_is_not_the_key() {
 #[test]
 fn d05_an_id_that_would_leave_its_folder_is_malformed_wherever_it_is_typed() {
     let world = controlled();
-    world.rye_ok(&["fetch", "knowledge:rye/overview"]);
+    world.rye(&["fetch", "knowledge:rye/overview"]).ok();
     let victim = world.write_home("x.toml", "precious");
     let before = files(&world);
     for bad in ["../../x", "../../../../x", "a/../x", "/x", "a//b", "a/./b", "%2e%2e/x", "a\\b", ""]
@@ -276,7 +276,7 @@ fn d05_an_id_that_would_leave_its_folder_is_malformed_wherever_it_is_typed() {
     }
     // `add` takes a path too; what is no file is read as a fingerprint.
     for bad in ["../../no-such-file", "0123/../x", "ABCDEF01", "abc", "%2e%2e/x"] {
-        world.rye_fails(&["trust", "add", bad, "--json"], 3, "id.malformed");
+        world.rye(&["trust", "add", bad, "--json"]).fails(3, "id.malformed");
     }
     assert_eq!(files(&world), before);
     assert_eq!(fs::read(victim).unwrap(), b"precious");
@@ -312,7 +312,7 @@ fn d10_what_i_signed_elsewhere_is_not_replayed_in_a_clone() {
     assert!(said.json()["help"].as_str().unwrap().contains("rye trust review"), "{said:?}");
     // Neither from elsewhere by `--project`, nor through a link to the clone.
     let path = clone.display().to_string();
-    world.rye_fails(&["execute", CONTROL, "-p", &path, "--json"], 4, "verify.project_not_accepted");
+    world.rye(&["execute", CONTROL, "-p", &path, "--json"]).fails(4, "verify.project_not_accepted");
     std::os::unix::fs::symlink(&clone, world.outside().join("link")).unwrap();
     let said = world.rye_in(&world.outside().join("link"), &["execute", CONTROL, "--json"], b"");
     assert_eq!((said.code().as_str(), said.status), ("verify.project_not_accepted", 4));
@@ -342,7 +342,7 @@ fn d11_a_back_dated_signature_of_a_revoked_or_expired_key() {
     }
     trust(&world, &signer, &[]);
     world.works(ITEM);
-    world.rye_ok(&["trust", "revoke", &fingerprint(&signer)]);
+    world.rye(&["trust", "revoke", &fingerprint(&signer)]).ok();
     for at in ["1999-12-31T23:59:59Z", "2010-01-01T00:00:00Z", AT] {
         world.write(EVIL, back_dated(at));
         refused_and_unchanged(&world, ITEM, "verify.revoked");
@@ -350,7 +350,7 @@ fn d11_a_back_dated_signature_of_a_revoked_or_expired_key() {
     // Trusting it once more does not bring it back, by the door or by a document of yours.
     fs::write(world.outside().join("key.pem"), pem(&signer)).unwrap();
     let before = files(&world);
-    world.rye_fails(&["trust", "add", "../key.pem", "--json"], 4, "verify.revoked");
+    world.rye(&["trust", "add", "../key.pem", "--json"]).fails(4, "verify.revoked");
     assert_eq!(files(&world), before);
     let text = document(&signer, "x", "");
     world.write_home(&trusted(&signer), signed_document(&world.own_key(), &signer, &text));

@@ -1,7 +1,7 @@
 //! Rows e08 and e10: chains that do not end, and metadata that says two things.
 
 use super::e_parsers::bad;
-use crate::world::{MARKER_PY, MARKER_SH, Said, World, item_of, links};
+use crate::world::{End, MARKER_PY, MARKER_SH, Said, World, item_of, links};
 use serde_json::{Value, json};
 
 /// A runtime of the project that hands on to `next`.
@@ -28,7 +28,7 @@ fn e08_a_chain_has_an_end_and_comes_to_it() {
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
     let stops = |item: &str, code: &str, want: Value| {
         for more in [&[][..], &["--dry-run"]] {
-            let got = world.json_fails(&[&["execute", item], more].concat(), 5, code);
+            let got = world.json(&[&["execute", item], more].concat()).fails(5, code);
             assert_eq!((&got["status"], &got["chain"]), (&json!("error"), &want), "{item}: {got}");
         }
         world.refused(item, code, 5);

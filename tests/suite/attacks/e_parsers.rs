@@ -399,7 +399,7 @@ fn e09_json_of_a_verb_steers_no_terminal_and_says_what_was_said() {
     let print = "printf '\\302\\2332J\\342\\200\\256 \\342\\200\\250 \\357\\270\\200 \\363\\240\\201\\201 caf\\303\\251'";
     let tool = MARKER_SH.replace("# ///\n:", &format!("# ///\n{print}; exit 0\n:"));
     world.signed(".ai/tools/acme/mark.sh", &tool);
-    let said = world.rye_ok(&["execute", "tool:acme/mark", "--json"]);
+    let said = world.rye(&["execute", "tool:acme/mark", "--json"]).ok();
     let told = "\u{9b}2J\u{202e} \u{2028} \u{fe00} \u{e0041} café";
     assert_eq!(said.json()["data"]["stdout"], told, "{said:?}");
     let raw = ['\u{9b}', '\u{202e}', '\u{2028}', '\u{fe00}', '\u{e0041}'];
@@ -412,7 +412,7 @@ fn e07_hidden_text_in_an_id_is_no_id() {
     let world = World::new();
     for c in INVISIBLE.iter().chain(CONTROLS).filter(|c| **c != '\0') {
         for item in [format!("tool:acme/x{c}"), format!("{c}acme/x"), format!("tool:ac{c}me/x")] {
-            let said = world.rye_fails(&["execute", &item], 3, "id.malformed");
+            let said = world.rye(&["execute", &item]).fails(3, "id.malformed");
             // Between letters a joiner is seen by what it does to them.
             let joins = matches!(c, '\u{200c}' | '\u{200d}');
             assert!(joins || !said.stderr.contains(*c), "{item:?}: {:?}", said.stderr);
@@ -472,7 +472,7 @@ fn e09_what_others_wrote_is_escaped_wherever_it_is_shown() {
     // A change that hides its head.
     let text = String::from_utf8(world.read(".ai/tools/acme/mark.sh")).expect("text");
     world.write(".ai/tools/acme/mark.sh", text.replace("red", "\u{1b}[8m\u{202e}blue"));
-    let said = world.rye_ok(&["diff", item]);
+    let said = world.rye(&["diff", item]).ok();
     assert!(said.stdout.contains("\\u{1b}[8m\\u{202e}blue"), "{said:?}");
     assert!(!said.stdout.contains(hidden), "{said:?}");
 }
@@ -483,15 +483,12 @@ fn e07_e09_hidden_text_in_an_owner_is_refused_or_escaped() {
     let pem = author.rye(&["keys", "export"]).stdout;
     let document = author.rye(&["keys", "export", "--document", "acme build"]).stdout;
     let key = fingerprint(&author.own_key());
-    let world = World::new();
-    world.write("key.pem", &pem);
+    let world = World::new().with_file("key.pem", &pem);
     let trusted = world.home().join(format!(".ai/config/keys/trusted/{key}.toml"));
     for c in INVISIBLE.iter().chain(CONTROLS).chain(&['\n']).filter(|c| **c != '\0') {
-        let said = world.rye_fails(
-            &["trust", "add", "key.pem", "--owner", &format!("acme{c} build")],
-            4,
-            "trust.malformed",
-        );
+        let said = world
+            .rye(&["trust", "add", "key.pem", "--owner", &format!("acme{c} build")])
+            .fails(4, "trust.malformed");
         assert!(*c == '\n' || !said.stderr.contains(*c), "{c:?}: {said:?}");
         assert!(!trusted.exists(), "{c:?}");
     }
@@ -507,6 +504,6 @@ fn e07_e09_hidden_text_in_an_owner_is_refused_or_escaped() {
         assert!(!all.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{args:?}: {all:?}");
     }
     assert!(!trusted.exists(), "a hostile owner was accepted");
-    world.rye_ok(&["trust", "add", "key.pem", "--owner", "acme bü漢"]);
+    world.rye(&["trust", "add", "key.pem", "--owner", "acme bü漢"]).ok();
     assert!(trusted.exists(), "the key itself is good");
 }

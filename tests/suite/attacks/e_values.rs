@@ -1,6 +1,6 @@
 //! Rows e01–e03: values that try to be more than data.
 
-use crate::world::{GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World};
 use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest,
 };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::world::items::native;
 use crate::world::{World, held};
 
 /// A tool that is this shell script.
@@ -14,10 +15,10 @@ fn tool(world: &World, name: &str, script: &str) {
 
 fn write_tool(world: &World, name: &str, script: &str, more: &str) {
     let script = serde_json::to_string(script).unwrap();
-    let text = format!(
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n{more}\
+    let text = native(&format!(
+        "{more}\
          config: {{command: /bin/sh, args: [-c, {script}], timeout_ms: 600000}}\n"
-    );
+    ));
     world.signed(&format!(".ai/tools/{name}.yaml"), &text);
 }
 
@@ -254,11 +255,11 @@ fn f08_a_secret_of_the_host_reaches_the_child_that_asks_for_it_and_nothing_else(
     let garbage = world.outside().join("garbage");
     fs::write(&garbage, [0_u8, 1]).unwrap();
     fs::set_permissions(&garbage, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let native = format!(
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n{asks}\
+    let native = native(&format!(
+        "{asks}\
          config: {{command: '{}'}}\n",
         garbage.display()
-    );
+    ));
     world.signed(".ai/tools/garbage.yaml", &native);
 
     let mut said = Vec::new();
@@ -334,7 +335,7 @@ fn f09_ten_thousand_calls_leak_no_process_descriptor_thread_or_folder() {
         return;
     }
     let world = World::new();
-    let quick = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n";
+    let quick = &native("");
     world.signed(".ai/tools/quick.yaml", &format!("{quick}config: {{command: /bin/true}}\n"));
     world.signed(".ai/tools/acme/mark.sh", crate::world::MARKER_SH);
     let name =

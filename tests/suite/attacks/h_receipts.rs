@@ -17,7 +17,7 @@ const TYPE: &str = "application/vnd.in-toto+json";
 fn world() -> (World, PathBuf) {
     let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     let path = world.outside().join("receipt.json");
-    world.rye_ok(&["execute", "acme/mark", "--receipt", path.to_str().unwrap()]);
+    world.rye(&["execute", "acme/mark", "--receipt", path.to_str().unwrap()]).ok();
     (world, path)
 }
 
@@ -278,7 +278,7 @@ fn h06_a_receipt_is_of_its_own_plan_and_run_alone() {
     let (world, path) = world();
     let plan = |params: &[&str], name: &str| {
         let file = world.outside().join(name).display().to_string();
-        world.rye_ok(&[&["plan", "acme/mark", "--out", &file], params].concat());
+        world.rye(&[&["plan", "acme/mark", "--out", &file], params].concat()).ok();
         file
     };
     let (own, other) = (plan(&[], "own.json"), plan(&["-i", "a=1"], "other.json"));
@@ -289,7 +289,7 @@ fn h06_a_receipt_is_of_its_own_plan_and_run_alone() {
     // A second run by the same plan has another receipt.
     let second = world.outside().join("second.json");
     let args = ["execute", "--plan", &own, "--receipt", second.to_str().unwrap()];
-    world.rye_ok(&args);
+    world.rye(&args).ok();
     assert_eq!(verify(&world, &second, &["--plan", &own]).status, 0);
     verify(&world, &second, &["--plan", &own, "--run", &run]).fails(4, "receipt.other_run");
 }
@@ -317,21 +317,26 @@ fn h06_a_receipt_of_somebody_else_counts_once_you_trust_their_key_and_not_after_
         assert_eq!((said.status, said.code().as_str()), want, "{scope:?}: {said:?}");
         assert!(!good || said.json()["owner"] == "ci", "{said:?}");
     }
-    reader.rye_ok(&["trust", "revoke", &fingerprint(&key)]);
+    reader.rye(&["trust", "revoke", &fingerprint(&key)]).ok();
     refused(&reader, &here, &text, "receipt.revoked", "revoked");
     // Your own, too; and a revoked key writes no more receipts. A policy that it signed would count
     // no more either.
     fs::remove_file(world.home().join(".ai/config/rye/policy.yaml")).unwrap();
     assert_eq!(verify(&world, &path, &[]).status, 0);
     let late = world.outside().join("late.json");
-    world.rye_ok(&["trust", "revoke", &fingerprint(&key), "--yes"]);
+    world.rye(&["trust", "revoke", &fingerprint(&key), "--yes"]).ok();
     refused(&world, &path, &text, "receipt.revoked", "the own key revoked");
     fs::remove_file(world.project().join("marker")).unwrap();
-    world.rye_fails(
-        &["execute", "rye/bash", "-i", "command=: > marker", "--receipt", late.to_str().unwrap()],
-        4,
-        "receipt.revoked",
-    );
+    world
+        .rye(&[
+            "execute",
+            "rye/bash",
+            "-i",
+            "command=: > marker",
+            "--receipt",
+            late.to_str().unwrap(),
+        ])
+        .fails(4, "receipt.revoked");
     assert!(!late.exists() && !world.project().join("marker").exists(), "it ran");
 }
 

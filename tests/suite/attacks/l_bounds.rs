@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::mcp::client::Client;
+use crate::world::items::native;
 use crate::world::{AT, World, line, python_folder};
 
 /// Longer than anything here takes on a busy machine, and far shorter than the attack.
@@ -30,10 +31,7 @@ fn wide() -> Value {
 }
 
 fn tool(schema: &Value) -> String {
-    format!(
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-         config: {{command: 'true'}}\nconfig_schema: {schema}\n"
-    )
+    native(&format!("config: {{command: 'true'}}\nconfig_schema: {schema}\n"))
 }
 
 /// Writes an item with a good signature that `rye sign` would not give.
@@ -53,11 +51,9 @@ fn l05_a_schema_that_doubles_with_each_step_is_refused_in_time() {
     for schema in [doubling(40), knot, json!({"allOf": [{"$ref": "#"}]})] {
         let start = Instant::now();
         signed_by_hand(&world, "many", &tool(&schema));
-        world.rye_fails(
-            &["execute", "tool:acme/many", "--timeout", "1", "--json"],
-            5,
-            "parse.limit",
-        );
+        world
+            .rye(&["execute", "tool:acme/many", "--timeout", "1", "--json"])
+            .fails(5, "parse.limit");
         world.write(".ai/tools/acme/many.yaml", tool(&schema));
         let said = world.rye(&["sign", "tool:acme/many", "--json"]);
         assert!(said.stdout.contains("parse.limit") && said.status != 0, "{said:?}");
@@ -250,12 +246,8 @@ fn l05_no_parameters_and_no_answer_take_more_than_ten_times_their_size() {
         let most = own + ((10 * input.len() as u64 + (32 << 20)) >> 10);
         assert!(peak <= most, "{what}: {peak} KiB for {} bytes", input.len());
     }
-    let says = |script: &str| {
-        format!(
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-             config: {{command: python3, args: [-c, \"{script}\"]}}\n"
-        )
-    };
+    let says =
+        |script: &str| native(&format!("config: {{command: python3, args: [-c, \"{script}\"]}}\n"));
     for (what, script, bytes) in [
         (
             "many keys",

@@ -119,7 +119,7 @@ fn l01_the_path_of_a_child_holds_no_folder_of_the_project_but_one_that_was_let_i
     for first in [&both, "tools", ".", "", "./.venv/bin", "tools/../tools"] {
         assert_eq!(path(first), rest, "{first:?}");
     }
-    world.rye_ok(&["trust", "allow-interpreter", ".venv/bin/python3"]);
+    world.rye(&["trust", "allow-interpreter", ".venv/bin/python3"]).ok();
     assert_eq!(path(&both), format!("{}:{rest}", venv.display()), "the record keeps its folder");
     assert_eq!(path(".venv/bin"), rest, "by its whole name alone");
     fs::write(venv.join("pyvenv.cfg"), "home = /nowhere\n").unwrap();

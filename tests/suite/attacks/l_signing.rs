@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::dev::{Dev, at_terminal, says};
 use crate::files::{COUNT, counts, package};
 use crate::keys::others::{document, put, stranger, trust, trusted};
-use crate::world::{MARKER_SH, World, fingerprint, sha256};
+use crate::world::{End, MARKER_SH, World, fingerprint, sha256};
 
 const MARK: &str = "tool:acme/mark";
 const MARK_FILE: &str = ".ai/tools/acme/mark.sh";
@@ -29,7 +29,7 @@ fn l02_nothing_about_keys_is_signed_as_an_item_by_any_door() {
     let here = world.write(&trusted(&mallory), &text);
     let item = format!("config:keys/trusted/{}", fingerprint(&mallory));
     let is_refused = |args: &[&str], code: &str, status: i32| {
-        world.rye_fails(args, status, code);
+        world.rye(args).fails(status, code);
     };
     for more in [&[][..], &["--check"], &["--yes"], &["--space", "project"]] {
         is_refused(&[&["sign", &item], more].concat(), "resolve.proposal", 3);
@@ -60,7 +60,7 @@ fn l03_the_clones_copy_of_your_tool_is_not_signed_in_its_place() {
     let theirs = world.write(MARK_FILE, MARKER_SH.replace("Leaves", "Leaves their"));
     let before = world.snapshot();
     for name in ["acme/mark", MARK] {
-        let said = world.json_fails(&["sign", name], 3, "resolve.ambiguous_space");
+        let said = world.json(&["sign", name]).fails(3, "resolve.ambiguous_space");
         assert_eq!(said["refs"], Value::Null, "{said}");
         assert_eq!(
             said["data"]["refs"],
@@ -70,7 +70,7 @@ fn l03_the_clones_copy_of_your_tool_is_not_signed_in_its_place() {
     assert!(world.snapshot() == before, "something was written");
     // Each is signed by its name, and the row says which it was.
     let bytes = fs::read(&theirs).unwrap();
-    let said = world.rye_ok(&["sign", &format!("{MARK}@user")]);
+    let said = world.rye(&["sign", &format!("{MARK}@user")]).ok();
     assert!(said.stdout.starts_with(&format!("signed  {MARK}  user  sha256 ")), "{said:?}");
     assert_eq!(fs::read(&theirs).unwrap(), bytes);
     let bytes = fs::read(&mine).unwrap();
@@ -83,7 +83,7 @@ fn l03_the_clones_copy_of_your_tool_is_not_signed_in_its_place() {
 /// A clone that nobody accepted, and the key of whoever looks at it.
 fn clone() -> World {
     let world = World::empty();
-    world.rye_ok(&["keys", "generate"]);
+    world.rye(&["keys", "generate"]).ok();
     world.write(MARK_FILE, MARKER_SH);
     put(&world, &stranger(1), ".ai/tools/acme/other.sh", MARKER_SH);
     world
@@ -119,7 +119,7 @@ fn l03_a_project_that_is_not_accepted_is_shown_before_it_is_signed_into() {
 /// A clone that nobody accepted, with an unsigned tool that lists files.
 fn clone_of_a_package() -> World {
     let world = World::empty();
-    world.rye_ok(&["keys", "generate"]);
+    world.rye(&["keys", "generate"]).ok();
     package(&world);
     world
 }
@@ -178,8 +178,7 @@ fn l03_what_was_typed_before_a_question_does_not_answer_it() {
         assert!(clone.snapshot() == before, "{args:?}: a key answered what it never saw");
     }
     clone.rye_typed_ahead(false, "n\n", "y\n", sign).ok();
-    let world = World::new();
-    world.write(MARK_FILE, MARKER_SH);
+    let world = World::new().with_file(MARK_FILE, MARKER_SH);
     let before = world.snapshot();
     let said = world.rye_typed_ahead(true, "y\n", "n\n", sign);
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
@@ -192,7 +191,7 @@ fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
     let world = clone();
     let before = world.snapshot();
     for args in [&["init"][..], &["init", "--yes"], &["init", "--json"]] {
-        world.rye_fails(args, 4, "verify.project_not_accepted");
+        world.rye(args).fails(4, "verify.project_not_accepted");
     }
     let said = world.rye_at_a_terminal("n\n", &["init"]);
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
@@ -201,7 +200,7 @@ fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
     world.rye_at_a_terminal("y\n", &["init"]).ok();
     assert_eq!(world.run("tool:acme/other").1, "verify.untrusted");
     // In one that is accepted, and in an empty folder, it is one step.
-    world.rye_ok(&["init"]);
+    world.rye(&["init"]).ok();
     assert_eq!(World::empty().rye(&["init"]).status, 0);
 }
 
@@ -209,7 +208,7 @@ fn l03_init_in_somebody_elses_clone_shows_it_and_asks() {
 fn l03_the_digest_that_is_confirmed_is_the_one_that_is_signed() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(&world);
     let file = ".ai/tools/acme/words/count.py";
     let module = ".ai/tools/acme/words/lib/words.py";
@@ -254,25 +253,25 @@ fn l03_all_takes_what_is_yours_or_unsigned_and_names_what_others_signed() {
         assert_eq!(row(&said, "tool:acme/theirs")["signer"]["owner"], "bob", "{said}");
         assert_eq!(row(&said, "tool:acme/damaged")["why"], "unclear", "{said}");
     }
-    let said = world.rye_ok(&["sign", "--all"]);
+    let said = world.rye(&["sign", "--all"]).ok();
     let named = "passed over  1 item that others signed and that is as signed";
     assert!(said.stdout.contains(named), "{said:?}");
     assert!(said.stdout.contains("2 signed, 0 up to date, 2 passed over, 0 failed"), "{said:?}");
     assert_eq!(fs::read(&theirs).unwrap(), bytes);
     assert_eq!(fs::read_to_string(&damaged_file).unwrap(), damaged);
     // What your key before this one signed is yours, unless you revoked it.
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
     let (_, said) = world.json(&["sign", "--all", "--check"]);
     assert_eq!(row(&said, MARK)["status"], "would_sign", "{said}");
     // By its name it is signed, and it is said in whose place.
-    world.rye_ok(&["sign", "acme/theirs"]).shows("in the place of the signature of `bob`");
+    world.rye(&["sign", "acme/theirs"]).ok().shows("in the place of the signature of `bob`");
     // With the rest it is signed where its signature does not count, and was asked for.
     fs::write(&theirs, &bytes).unwrap();
     let (status, said) = world.json(&["sign", "--all", "--others"]);
     assert_eq!(row(&said, "tool:acme/theirs")["status"], "passed_over", "{said}");
     assert_eq!((status, &said["passed_over"]), (0, &json!(1)), "{said}");
     assert_eq!(fs::read(&theirs).unwrap(), bytes, "bob's signature is good");
-    world.rye_ok(&["trust", "remove", &fingerprint(&bob)]);
+    world.rye(&["trust", "remove", &fingerprint(&bob)]).ok();
     let (status, said) = world.json(&["sign", "--all", "--others"]);
     assert_eq!(row(&said, "tool:acme/theirs")["status"], "signed", "{said}");
     assert_eq!((status, &said["passed_over"]), (0, &json!(0)), "{said}");
@@ -293,7 +292,7 @@ fn what_others_signed_and_was_changed_since_is_named_with_the_command_that_signs
         world.write(&file, [&world.read(&file)[..], b"# mine\n"].concat());
     }
     let before = world.read(".ai/tools/acme/three.sh");
-    let said = world.rye_ok(&["sign", "."]);
+    let said = world.rye(&["sign", "."]).ok();
     for part in [
         "passed over  tool:acme/one  changed since `bob` ",
         "passed over  2 items that others signed and that are as signed\n",
@@ -317,13 +316,13 @@ fn what_others_signed_and_was_changed_since_is_named_with_the_command_that_signs
 fn l03_what_a_revoked_key_of_yours_signed_is_not_signed_again_with_the_rest() {
     let world = World::new().with(MARK_FILE, MARKER_SH);
     let old = fingerprint(&world.own_key());
-    world.rye_ok(&["keys", "rotate"]);
-    world.rye_ok(&["trust", "revoke", &old]);
+    world.rye(&["keys", "rotate"]).ok();
+    world.rye(&["trust", "revoke", &old]).ok();
     let bytes = world.read(MARK_FILE);
     let (_, said) = world.json(&["sign", "--all"]);
     assert_eq!(row(&said, MARK)["status"], "passed_over", "{said}");
     assert!(world.read(MARK_FILE) == bytes, "a thief may have signed it");
-    world.rye_ok(&["sign", MARK]);
+    world.rye(&["sign", MARK]).ok();
     world.works(MARK);
 }
 
@@ -346,7 +345,7 @@ fn l03_what_dev_holds_back_is_not_signed_by_all() {
     }
     world.rye(&["sign", "--all"]).shows("held back by `rye dev`");
     // By its name it is signed, and then it is yours like any other.
-    world.rye_ok(&["sign", fresh]);
+    world.rye(&["sign", fresh]).ok();
     crate::dev::edit(&world, file, "fresh", "later");
     let said = world.rye(&["sign", "--all", "--json"]).json();
     assert_eq!(row(&said, fresh)["status"], "signed", "{said}");
@@ -356,13 +355,13 @@ fn l03_what_dev_holds_back_is_not_signed_by_all() {
 fn l03_a_diff_shows_the_lines_of_changed_and_planted_files() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(&world);
     let folder = ".ai/tools/acme/words/lib";
     world.write(&format!("{folder}/words.py"), "def count(text, stop):\n    return evil(text)\n");
     world.write(&format!("{folder}/planted.py"), "import planted\n");
     fs::remove_file(world.project().join(folder).join("deep/more.py")).unwrap();
-    let said = world.rye_ok(&["diff", COUNT, "--color", "never"]);
+    let said = world.rye(&["diff", COUNT, "--color", "never"]).ok();
     for line in [
         "-    return len([w for w in text.split() if w not in stop])",
         "+    return evil(text)",
@@ -401,7 +400,7 @@ fn l03_a_diff_shows_the_lines_of_changed_and_planted_files() {
 fn l03_a_diff_is_made_of_kept_files_that_are_what_was_verified() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(&world);
     let module = ".ai/tools/acme/words/lib/words.py";
     let was = sha256(&world.read(module));

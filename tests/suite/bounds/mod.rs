@@ -56,8 +56,7 @@ pub fn is_bounded(what: &str, peak: u64, usual: u64, bytes: usize) {
 
 #[test]
 fn l05_near_names_are_looked_for_of_the_first_that_are_not_found() {
-    let world = World::new();
-    world.write(".ai/tools/acme/deployments.sh", "echo 1\n");
+    let world = World::new().with_file(".ai/tools/acme/deployments.sh", "echo 1\n");
     let names: Vec<_> = (0..100).map(|at| format!("acme/deploymen{at}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let said = world.rye(&[&["verify"], &names[..]].concat());
@@ -115,8 +114,7 @@ for line in sys.stdin:
 
 #[test]
 fn l05_a_dense_answer_of_a_server_or_a_program_is_refused_before_it_is_read() {
-    let world = World::new();
-    world.write("dense.py", DENSE_PY);
+    let world = World::new().with_file("dense.py", DENSE_PY);
     let nothing = ["import", "mcp", "--category", "shop", "--json", "true"];
     let (_, usual) = measured(&world, &nothing);
     let (said, peak) =

@@ -53,7 +53,7 @@ impl Pair {
         drop(self.user.rye(&["trust", "remove", &name]));
         let items: Vec<_> = items.iter().flat_map(|item| ["--items", item]).collect();
         let args = ["trust", "add", "../acme.pem", "--owner", "acme"];
-        self.user.rye_ok(&[&args[..], &items].concat());
+        self.user.rye(&[&args[..], &items].concat()).ok();
     }
 
     /// Packs what the publisher has and gives the file.
@@ -61,14 +61,14 @@ impl Pair {
     fn packed(&self, version: &str) -> String {
         let file = self.user.outside().join(format!("{version}.tar.zst")).display().to_string();
         let args = ["bundle", "pack", "acme-words", "tool:acme/**", "--version", version];
-        self.publisher.rye_ok(&[&args[..], &["--output", &file]].concat());
+        self.publisher.rye(&[&args[..], &["--output", &file]].concat()).ok();
         file
     }
 
     #[track_caller]
     fn installed(&self, version: &str) -> String {
         let file = self.packed(version);
-        self.user.rye_ok(&["bundle", "install", &file]);
+        self.user.rye(&["bundle", "install", &file]).ok();
         file
     }
 
@@ -95,7 +95,7 @@ impl Pair {
     #[track_caller]
     fn refused(&self, file: &str, code: &str) -> Value {
         for verb in ["verify", "install"] {
-            self.user.rye_fails(&["bundle", verb, file, "--json"], 4, code);
+            self.user.rye(&["bundle", verb, file, "--json"]).fails(4, code);
         }
         assert_eq!(self.lies(), Vec::<String>::new());
         self.user.rye(&["bundle", "verify", file, "--json"]).json()
@@ -166,7 +166,7 @@ fn a_bundle_is_packed_verified_installed_run_and_removed() {
     let row = &said["bundles"][0];
     assert_eq!((&row["name"], &row["version"]), (&json!("acme-words"), &json!("1.0.0")), "{said}");
     assert_eq!((&row["changed"], &row["owner"]), (&json!([]), &json!("acme")), "{said}");
-    pair.user.rye_ok(&["bundle", "verify", "acme-words"]);
+    pair.user.rye(&["bundle", "verify", "acme-words"]).ok();
     // It cannot be signed where it lies, and a project's own tool is nearer.
     let said = pair.user.rye(&["sign", "acme/words/count", "--json"]);
     assert_eq!(said.status, 4, "{said:?}");
@@ -175,7 +175,7 @@ fn a_bundle_is_packed_verified_installed_run_and_removed() {
     assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{said:?}");
     assert_eq!((pair.counts().1.as_str(), pair.lies().len()), ("resolve.not_found", 0));
     for verb in ["remove", "verify"] {
-        pair.user.rye_fails(&["bundle", verb, "acme-words"], 3, "bundle.not_found");
+        pair.user.rye(&["bundle", verb, "acme-words"]).fails(3, "bundle.not_found");
     }
 }
 
@@ -207,7 +207,7 @@ fn what_is_changed_after_it_was_installed_is_refused_and_kept_when_it_is_removed
     }
     fs::write(place.join("extra.py"), "print('mine')\n").unwrap();
     let said =
-        pair.user.rye_fails(&["bundle", "verify", "acme-words", "--json"], 4, "bundle.changed");
+        pair.user.rye(&["bundle", "verify", "acme-words", "--json"]).fails(4, "bundle.changed");
     assert_eq!(said.json()["data"]["findings"].as_array().unwrap().len(), 3, "{said:?}");
     let (status, said) = pair.user.json(&["bundle", "remove", "acme-words"]);
     let kept: Vec<_> =
@@ -216,7 +216,7 @@ fn what_is_changed_after_it_was_installed_is_refused_and_kept_when_it_is_removed
     assert!(kept.iter().any(|path| fs::read_to_string(path).unwrap().starts_with(&text)));
     assert_eq!(pair.counts().1, "resolve.not_found");
     // Another one takes its place as if it had never been.
-    pair.user.rye_ok(&["bundle", "install", &file]);
+    pair.user.rye(&["bundle", "install", &file]).ok();
     assert_eq!(pair.counts(), (0, String::new()));
 }
 
@@ -226,19 +226,19 @@ fn a_newer_version_takes_the_place_and_an_older_one_or_another_publisher_does_no
     let old = pair.installed("1.0.0");
     let text = "def count(text):\n    return 7\n";
     pair.publisher.write(".ai/tools/acme/words/lib/words.py", text);
-    pair.publisher.rye_ok(&["sign", "acme/words/count"]);
+    pair.publisher.rye(&["sign", "acme/words/count"]).ok();
     pair.installed("1.1.0");
     let said = pair.user.rye(&["execute", "acme/words/count", "-i", "text=x"]);
     assert_eq!(said.stdout.trim(), "7", "{said:?}");
     assert_eq!(pair.lies(), ["acme-words"], "nothing is left of the old one");
-    pair.user.rye_fails(&["bundle", "install", &old], 4, "bundle.installed");
+    pair.user.rye(&["bundle", "install", &old]).fails(4, "bundle.installed");
     // Somebody else, trusted for the same items.
     let other = Pair::new();
     let file = other.packed("2.0.0");
     let key = fingerprint(&other.publisher.own_key());
     let pem = other.user.outside().join("acme.pem").display().to_string();
     let add = ["trust", "add", &pem, "--owner", "other", "--items", "tool:acme/**"];
-    pair.user.rye_ok(&add);
+    pair.user.rye(&add).ok();
     let said = pair.user.rye(&["bundle", "install", &file]);
     assert_eq!(
         (said.code().as_str(), said.stderr.contains(&key)),
@@ -256,7 +256,7 @@ fn the_scope_of_the_publisher_s_key_and_its_revocation_hold_for_a_bundle() {
     let key = fingerprint(&pair.publisher.own_key());
     pair.trusts(&["tool:acme/other/*", "knowledge:acme/**"]);
     pair.refused(&file, "bundle.untrusted");
-    pair.user.rye_ok(&["trust", "remove", &key]);
+    pair.user.rye(&["trust", "remove", &key]).ok();
     pair.refused(&file, "bundle.untrusted");
     pair.trusts(&["tool:acme/**"]);
     assert_eq!(
@@ -269,10 +269,10 @@ fn the_scope_of_the_publisher_s_key_and_its_revocation_hold_for_a_bundle() {
     assert_eq!(pair.counts(), (4, "verify.out_of_scope".into()));
     pair.trusts(&["tool:acme/**"]);
     assert_eq!(pair.counts(), (0, String::new()));
-    pair.user.rye_ok(&["trust", "revoke", &key, "--yes"]);
+    pair.user.rye(&["trust", "revoke", &key, "--yes"]).ok();
     assert_eq!(pair.counts(), (4, "verify.revoked".into()));
     pair.user.rye(&["bundle", "verify", "acme-words"]).fails_with("bundle.untrusted");
-    pair.user.rye_ok(&["bundle", "remove", "acme-words"]);
+    pair.user.rye(&["bundle", "remove", "acme-words"]).ok();
 }
 
 #[test]
@@ -281,8 +281,8 @@ fn two_bundles_with_one_id_are_refused_and_neither_answers_if_they_lie_there() {
     let file = pair.installed("1.0.0");
     let twin = pair.user.outside().join("twin.tar.zst").display().to_string();
     let args = ["bundle", "pack", "twin", "tool:acme/**", "--version", "1.0.0", "-o", &twin];
-    pair.publisher.rye_ok(&args);
-    let said = pair.user.rye_fails(&["bundle", "install", &twin, "--json"], 4, "bundle.clash");
+    pair.publisher.rye(&args).ok();
+    let said = pair.user.rye(&["bundle", "install", &twin, "--json"]).fails(4, "bundle.clash");
     assert_eq!(said.json()["place"]["space"], "system:acme-words", "{said:?}");
     assert_eq!(pair.lies(), ["acme-words"]);
     // By hand, past every check.
@@ -307,7 +307,7 @@ fn of_two_bundles_with_one_id_that_are_installed_at_once_one_is_there_afterwards
     let file = pair.packed("1.0.0");
     let twin = pair.user.outside().join("twin.tar.zst").display().to_string();
     let args = ["bundle", "pack", "twin", "tool:acme/**", "--version", "1.0.0", "-o", &twin];
-    pair.publisher.rye_ok(&args);
+    pair.publisher.rye(&args).ok();
     for round in 0..3 {
         let install = |file: &str| pair.user.rye(&["bundle", "install", file]).code();
         let codes: Vec<String> = std::thread::scope(|scope| {
@@ -318,7 +318,7 @@ fn of_two_bundles_with_one_id_that_are_installed_at_once_one_is_there_afterwards
         assert_eq!(pair.lies().len(), 1, "round {round}: {codes:?}");
         assert_eq!(codes.iter().filter(|code| *code == "bundle.clash").count(), 3, "{codes:?}");
         assert_eq!(pair.counts(), (0, String::new()));
-        pair.user.rye_ok(&["bundle", "remove", &pair.lies()[0]]);
+        pair.user.rye(&["bundle", "remove", &pair.lies()[0]]).ok();
     }
 }
 
@@ -329,7 +329,7 @@ fn no_other_change_waits_while_a_person_is_asked_about_a_bundle() {
     pair.publisher.signed(".ai/tools/acme/other.sh", crate::world::MARKER_SH);
     let other = pair.user.outside().join("other.tar.zst").display().to_string();
     let args = ["bundle", "pack", "acme-other", "acme/other", "--version", "1.0.0", "-o", &other];
-    pair.publisher.rye_ok(&args);
+    pair.publisher.rye(&args).ok();
     let mut command = at_terminal(&pair.user, &["bundle", "install", &file]);
     command.env("RYE_RUN_ID", "run-of-a-test");
     let mut asked = Dev::of(command);
@@ -364,7 +364,7 @@ fn a_hook_that_lies_in_a_bundle_is_never_asked() {
     pair.user.signed_home(".ai/tools/hooks/deny.yaml", deny);
     assert_eq!(pair.counts(), (4, "hook.denied".into()));
     let args = ["bundle", "pack", "hooks", "tool:hooks/**", "--version", "1.0.0"];
-    pair.publisher.rye_fails(&args, 4, "bundle.content");
+    pair.publisher.rye(&args).fails(4, "bundle.content");
 }
 
 #[test]
@@ -381,9 +381,9 @@ fn only_what_runs_here_is_packed_and_nothing_is_written_over() {
     assert_eq!(pack(&["-o", "other.tar.zst"]), ("verify.dependency".into(), 4));
     assert!(!pair.publisher.project().join("other.tar.zst").exists());
     assert_eq!(pack(&["-o", "none/other.tar.zst"]).0, "verify.dependency");
-    pair.publisher.rye_ok(&["sign", "acme/words/count"]);
+    pair.publisher.rye(&["sign", "acme/words/count"]).ok();
     assert_eq!(pack(&["-o", "none/other.tar.zst"]), ("bundle.io".into(), 6));
-    pair.user.rye_fails(&["bundle", "install", "none.tar.zst"], 6, "bundle.io");
+    pair.user.rye(&["bundle", "install", "none.tar.zst"]).fails(6, "bundle.io");
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn a_kill_in_the_middle_leaves_the_old_bundle_or_the_new_one() {
     let pair = Pair::new();
     let old = pair.installed("1.0.0");
     pair.publisher.write(".ai/tools/acme/words/lib/words.py", "def count(text):\n    return 7\n");
-    pair.publisher.rye_ok(&["sign", "acme/words/count"]);
+    pair.publisher.rye(&["sign", "acme/words/count"]).ok();
     let new = pair.packed("1.1.0");
     let mut seen = [0, 0];
     for after in 0..16 {
@@ -405,8 +405,8 @@ fn a_kill_in_the_middle_leaves_the_old_bundle_or_the_new_one() {
         let said = pair.user.rye(&["bundle", "verify", "acme-words"]);
         assert_eq!(said.status, 0, "after {after}: {said:?}");
         // The next change tidies up.
-        pair.user.rye_ok(&["bundle", "remove", "acme-words"]);
-        pair.user.rye_ok(&["bundle", "install", &old]);
+        pair.user.rye(&["bundle", "remove", "acme-words"]).ok();
+        pair.user.rye(&["bundle", "install", &old]).ok();
         assert_eq!(pair.lies(), ["acme-words"], "after {after}");
     }
     assert!(seen[0] > 0, "{seen:?}");
@@ -427,7 +427,7 @@ fn what_is_no_bundle_s_folder_joins_no_space_and_is_told() {
     fs::remove_file(bundles.join("acme-words/receipt.json")).unwrap();
     let (_, said) = pair.user.json(&["bundle", "list"]);
     assert!(said["bundles"][0]["unusable"].as_str().unwrap().contains("no receipt"), "{said}");
-    pair.user.rye_fails(&["bundle", "remove", "acme-words"], 4, "bundle.changed");
+    pair.user.rye(&["bundle", "remove", "acme-words"]).fails(4, "bundle.changed");
     // A receipt that leads elsewhere removes nothing.
     let mine = pair.user.home().join(".ai/mine.txt");
     fs::write(&mine, "mine").unwrap();
@@ -445,7 +445,7 @@ fn what_is_no_bundle_s_folder_joins_no_space_and_is_told() {
     let moved = pair.user.outside().join("words");
     fs::rename(&words, &moved).unwrap();
     symlink(&moved, &words).unwrap();
-    pair.user.rye_ok(&["bundle", "remove", "acme-words"]);
+    pair.user.rye(&["bundle", "remove", "acme-words"]).ok();
     assert!(moved.join("count.py").exists() && moved.join("lib/words.py").exists());
     assert_eq!(fs::metadata(&bundles).unwrap().permissions().mode() & 0o777, 0o700);
 }

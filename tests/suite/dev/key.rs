@@ -61,7 +61,7 @@ fn there_is_one_dev_key_a_project_and_it_is_private_and_lives_twelve_hours() {
     // One that others can read is not used.
     let path = keys[0].path();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    world.rye_fails(&["dev", "--json"], 4, "key.permissions");
+    world.rye(&["dev", "--json"]).fails(4, "key.permissions");
 }
 
 #[test]
@@ -72,12 +72,13 @@ fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
     dev.about("signed", SAY);
     world.works(SAY);
     for args in [&["verify", SAY][..], &["verify", "--all"], &["verify", "tool:acme/*"]] {
-        world.rye_ok(args);
+        world.rye(args).ok();
         world
-            .rye_fails(&[args, &["--ci"]].concat(), 4, "verify.dev_signature")
+            .rye(&[args, &["--ci"]].concat())
+            .fails(4, "verify.dev_signature")
             .warns("run `rye sign tool:acme/say`");
     }
-    world.rye_fails(&["lock", SAY], 4, "verify.dev_signature");
+    world.rye(&["lock", SAY]).fails(4, "verify.dev_signature");
     let picture = world.rye(&["graph", SAY]).stdout;
     assert!(
         picture.starts_with("tool:acme/say") && picture.contains("~ signed with the dev key"),
@@ -88,9 +89,9 @@ fn what_a_dev_key_signed_counts_here_and_not_for_machines() {
     let found = (status, &staged["findings"][0]["code"], &staged["findings"][0]["refused"]);
     assert_eq!(found, (4, &"verify.dev_signature".into(), &true.into()), "{staged}");
     // The work is done: your own key takes over.
-    world.rye_ok(&["sign", "--all"]);
+    world.rye(&["sign", "--all"]).ok();
     assert_eq!(signer(&world, SAY_FILE), fingerprint(&world.own_key()));
-    world.rye_ok(&["verify", "--ci"]);
+    world.rye(&["verify", "--ci"]).ok();
 }
 
 #[test]
@@ -99,11 +100,11 @@ fn a_dev_key_whose_time_is_over_is_refused() {
     let key = stranger(9);
     dev_signed(&world, &key);
     record(&world, &key, &world.project(), &seconds_from_now(-1), &world.own_key());
-    let said = world.rye_fails(&["execute", SAY, "--json"], 4, "verify.expired");
+    let said = world.rye(&["execute", SAY, "--json"]).fails(4, "verify.expired");
     let help = said.json()["help"].as_str().unwrap().to_owned();
     assert!(help.contains("`rye dev`") && help.contains("`rye sign tool:acme/say`"), "{help}");
     // For machines and for a commit it is what it always was, a dev key's.
-    world.rye_fails(&["verify", SAY, "--ci"], 4, "verify.dev_signature");
+    world.rye(&["verify", SAY, "--ci"]).fails(4, "verify.dev_signature");
     world.shell("git init -q -b main && git add -A");
     let (status, staged) = world.json(&["git", "check"]);
     assert_eq!((status, &staged["findings"][0]["refused"]), (4, &true.into()), "{staged}");
@@ -186,7 +187,7 @@ fn another_dev_key_signs_nothing_that_changed_or_was_revoked() {
     assert_ne!(second, first);
     drop(dev);
     // Revoked: what it signed is refused, also by the next session.
-    world.rye_ok(&["trust", "revoke", &second]);
+    world.rye(&["trust", "revoke", &second]).ok();
     let mut dev = Dev::start(&world, &[]);
     dev.about("waits", SAY);
     reword(&world, SAY_FILE, "the end");
@@ -202,10 +203,10 @@ fn a_dev_key_signs_no_config_and_nothing_outside_its_project() {
     dev_signed(&world, &key);
     let config = ".ai/config/acme/x.yaml";
     put(&world, &key, config, "a: 1\n");
-    let said = world.rye_fails(&["verify", "config:acme/x"], 4, "verify.out_of_scope");
+    let said = world.rye(&["verify", "config:acme/x"]).fails(4, "verify.out_of_scope");
     let help = format!("`rye trust show {}`", fingerprint(&key));
     assert!(said.stderr.contains(&help), "{said:?}");
-    world.rye_ok(&["trust", "show", &fingerprint(&key)]);
+    world.rye(&["trust", "show", &fingerprint(&key)]).ok();
     put_home(&world, &key, ".ai/tools/acme/home.sh", &says("x"));
     world.refused("tool:acme/home", "verify.out_of_scope", 4);
     // Another project, accepted as well.
@@ -237,7 +238,7 @@ fn a_dev_key_is_listed_and_shown_without_its_secret() {
     let own = fingerprint(&world.own_key());
     assert_eq!(world.json(&["trust", "show", &own]).1["state"], "own key");
     for args in [&["keys", "list"][..], &["trust", "list"], &["trust", "show", key]] {
-        let said = world.rye_ok(args);
+        let said = world.rye(args).ok();
         let line = said.stdout.lines().find(|line| line.starts_with(key)).unwrap_or_default();
         assert!(line.contains(&project) && line.contains(until.as_str().unwrap()), "{said:?}");
         assert!(!said.stdout.contains("PRIVATE"), "{said:?}");
@@ -248,8 +249,8 @@ fn a_dev_key_is_listed_and_shown_without_its_secret() {
     assert!(!world.rye(&["trust", "list"]).stdout.contains(key));
     assert_eq!(world.json(&["trust", "show", key]).1["state"], "expired");
     // It is not a document that `remove` takes away; a beginning of it can be revoked.
-    world.rye_fails(&["trust", "remove", key, "--json"], 3, "trust.not_found");
-    world.rye_ok(&["trust", "revoke", &key[..8]]);
+    world.rye(&["trust", "remove", key, "--json"]).fails(3, "trust.not_found");
+    world.rye(&["trust", "revoke", &key[..8]]).ok();
     assert_eq!(world.json(&["trust", "show", key]).1["state"], "revoked");
 }
 
@@ -295,7 +296,7 @@ fn a_revoked_dev_key_is_refused_and_another_takes_its_place() {
     dev.about("signed", SAY);
     drop(dev);
     world.works(SAY);
-    world.rye_ok(&["trust", "revoke", &key]);
+    world.rye(&["trust", "revoke", &key]).ok();
     world.refused(SAY, "verify.revoked", 4);
     let next = Dev::start(&world, &[]).seen[0]["dev_key"].as_str().unwrap().to_owned();
     assert_ne!(next, key);
@@ -309,14 +310,14 @@ fn in_a_locked_project_the_dev_key_speaks_for_the_locked_signer_alone() {
     let line = line(&world.own_key(), SAY, "sh", &at, text.as_bytes());
     let (first, rest) = text.split_once('\n').unwrap();
     world.write(SAY_FILE, format!("{first}\n# {line}\n{rest}"));
-    world.rye_ok(&["lock", SAY]);
+    world.rye(&["lock", SAY]).ok();
     world.works(SAY);
     let mut dev = Dev::start(&world, &[SAY]);
     assert_eq!(dev.ran(), "first");
     reword(&world, SAY_FILE, "second");
     dev.about("signed", SAY);
     assert_eq!(dev.ran(), "second");
-    world.rye_fails(&["execute", SAY, "--locked", "--json"], 4, "lock.differs");
+    world.rye(&["execute", SAY, "--locked", "--json"]).fails(4, "lock.differs");
 }
 
 #[test]
@@ -325,6 +326,9 @@ fn a_receipt_is_never_a_dev_keys() {
     let mut dev = Dev::start(&world, &[]);
     reword(&world, SAY_FILE, "second");
     dev.about("signed", SAY);
-    world.rye_ok(&["execute", SAY, "--receipt", "r.json"]);
-    world.rye_ok(&["receipt", "verify", "r.json", "--json"]).shows(&fingerprint(&world.own_key()));
+    world.rye(&["execute", SAY, "--receipt", "r.json"]).ok();
+    world
+        .rye(&["receipt", "verify", "r.json", "--json"])
+        .ok()
+        .shows(&fingerprint(&world.own_key()));
 }

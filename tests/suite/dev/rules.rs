@@ -9,6 +9,7 @@ use super::{
     Dev, OTHER, OTHER_FILE, SAY, SAY_FILE, by_rename, edit, reword, reworded, says, world,
 };
 use crate::keys::others::{put, stranger, trust};
+use crate::world::items::native;
 use crate::world::{GREET_MD, World};
 
 /// Plain edits so far: each is another text.
@@ -118,7 +119,7 @@ fn more_than_five_files_at_once_wait() {
     for n in 0..12 {
         world.write(&path(n), says("n"));
     }
-    world.rye_ok(&["sign", "tool:acme/*"]);
+    world.rye(&["sign", "tool:acme/*"]).ok();
     let mut dev = session(&world, &[]);
     // Prepared beside the project and moved in at once, as one burst.
     let burst = |numbers: std::ops::Range<usize>, word: &str| {
@@ -219,10 +220,7 @@ fn what_a_run_of_another_login_session_changes_waits() {
 fn what_changes_while_a_program_without_files_of_its_own_runs_waits() {
     let world = world();
     let args = "[.ai/tools/, -name, {data: say.sh}, -exec, sed, -i, s/first/rewritten/, '{}', ';']";
-    let tool = format!(
-        "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-         config: {{command: /usr/bin/find, args: {args}}}\n"
-    );
+    let tool = native(&format!("config: {{command: /usr/bin/find, args: {args}}}\n"));
     world.signed(".ai/tools/acme/native.yaml", &tool);
     let mut dev = session(&world, &[]);
     world.works("tool:acme/native");
@@ -235,12 +233,12 @@ fn what_changes_while_a_program_without_files_of_its_own_runs_waits() {
 #[test]
 fn a_project_that_is_not_accepted_is_not_watched() {
     let world = World::empty();
-    world.rye_ok(&["keys", "generate"]);
+    world.rye(&["keys", "generate"]).ok();
     world.write(SAY_FILE, says("x"));
-    world.rye_fails(&["dev", "--json"], 4, "verify.project_not_accepted");
+    world.rye(&["dev", "--json"]).fails(4, "verify.project_not_accepted");
     let keyless = World::empty();
     keyless.write(SAY_FILE, says("x"));
-    keyless.rye_fails(&["dev", "--json"], 4, "key.missing");
+    keyless.rye(&["dev", "--json"]).fails(4, "key.missing");
 }
 
 #[test]

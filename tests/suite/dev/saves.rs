@@ -101,7 +101,7 @@ fn two_editors_among_a_thousand_files() {
     for n in 0..1000 {
         world.write(&format!(".ai/tools/many/f{}/t{n}.sh", n % 20), says(&format!("{n}")));
     }
-    world.rye_ok(&["sign", "--all"]);
+    world.rye(&["sign", "--all"]).ok();
     let files = [".ai/tools/many/f3/t3.sh", ".ai/tools/many/f7/t27.sh"];
     let items = ["tool:many/f3/t3", "tool:many/f7/t27"];
     let mut dev = Dev::start(&world, &[items[0]]);
@@ -150,7 +150,7 @@ fn what_lies_in_a_new_folder_is_seen() {
         assert_eq!(waits["why"], serde_json::json!(["new"]));
     }
     // And further on, in a folder that was not there at the start.
-    world.rye_ok(&["sign", "fresh0/deep/er/tool"]);
+    world.rye(&["sign", "fresh0/deep/er/tool"]).ok();
     dev.about("admitted", "tool:fresh0/deep/er/tool");
     reword(&world, ".ai/tools/fresh0/deep/er/tool.sh", "changed");
     dev.about("signed", "tool:fresh0/deep/er/tool");
@@ -160,7 +160,7 @@ fn what_lies_in_a_new_folder_is_seen() {
 fn a_file_beside_a_tool_signs_the_tool_again() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(&world);
     let mut dev = Dev::start(&world, &[COUNT, "-i", "text=the big world"]);
     assert_eq!(dev.until("ran")["report"]["data"]["count"], 2);
@@ -181,7 +181,7 @@ fn a_file_beside_a_tool_signs_the_tool_again() {
 fn hidden_text_in_a_file_beside_a_tool_waits() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(&world);
     let mut dev = Dev::start(&world, &[]);
     let lib = ".ai/tools/acme/words/lib/words.py";
@@ -194,7 +194,7 @@ fn hidden_text_in_a_file_beside_a_tool_waits() {
     assert!(waits["reasons"][0].as_str().unwrap().contains("`lib/words.py`"), "{waits}");
     world.refused(COUNT, "verify.dependency", 4);
     // What you signed with it is yours: another edit elsewhere is signed at once.
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     dev.about("admitted", COUNT);
     edit(&world, ".ai/tools/acme/words/lib/deep/more.py", "upper()", "lower()");
     assert_eq!(dev.about("signed", COUNT)["asked"], false);
@@ -204,7 +204,7 @@ fn hidden_text_in_a_file_beside_a_tool_waits() {
 fn a_file_beside_a_tool_that_is_not_text_waits() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(&world);
     let data = ".ai/tools/acme/words/data/stop.json";
     let mut dev = Dev::start(&world, &[]);
@@ -220,7 +220,7 @@ fn a_file_beside_a_tool_that_is_not_text_waits() {
         let said = waits["reasons"].to_string();
         assert!(said.contains(name) && said.contains("is not text"), "{waits}");
         assert_eq!(world.rye(&["verify", COUNT]).code(), "verify.dependency");
-        world.rye_ok(&["sign", COUNT]);
+        world.rye(&["sign", COUNT]).ok();
         dev.about("admitted", COUNT);
     }
     // What you signed is known, and is no reason any more.
@@ -232,7 +232,7 @@ fn a_file_beside_a_tool_that_is_not_text_waits() {
 fn a_file_beside_a_tool_that_was_changed_before_the_session_is_shown() {
     let world = World::new();
     package(&world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(&world);
     edit(&world, ".ai/tools/acme/words/lib/words.py", "return len(", "return 10 + len(");
     let mut dev = Dev::at_terminal(&world, &[COUNT, "-i", "text=the big world"]);
@@ -272,7 +272,7 @@ fn what_is_removed_is_gone_and_what_is_signed_elsewhere_runs() {
     // Back again it is new.
     world.write(OTHER_FILE, says("other"));
     assert_eq!(dev.about("waits", OTHER)["why"], serde_json::json!(["new"]));
-    world.rye_ok(&["sign", OTHER]);
+    world.rye(&["sign", OTHER]).ok();
     let admitted = dev.about("admitted", OTHER);
     assert_eq!(admitted["by"], "you");
     assert_eq!(dev.ran(), "first");

@@ -29,7 +29,7 @@ fn battery(test: &str, rows: &[&str]) {
     for vector in &vectors {
         vector.write(&world);
     }
-    world.rye_ok(&["sign", "tool:v/*"]);
+    world.rye(&["sign", "tool:v/*"]).ok();
     all(&vectors, |vector| by_command_line(&world, vector));
     nothing_is_left(world.outside());
     // In a process of its own, so that what it holds is told from what other tests hold.

@@ -58,7 +58,7 @@ fn of_too_many_servers_the_one_that_nobody_used_for_longest_ends_and_starts_anew
         let text = item.replace("exec:\n", &format!("exec:\n{longer}"));
         world.write(&format!(".ai/tools/acme/s{number}.yaml"), text);
     }
-    world.rye_ok(&["sign", "tool:acme/*"]);
+    world.rye(&["sign", "tool:acme/*"]).ok();
     // What most machines allow.
     let name = "of_too_many_servers_the_one_that_nobody_used_for_longest_ends_and_starts_anew_when_it_is_called";
     let told = alone(name, &world, 1024);
@@ -118,11 +118,9 @@ fn a_request_that_is_longer_than_a_line_is_refused_and_no_server_hears_of_it() {
     let file = world.outside().join("params.json");
     fs::write(&file, text).unwrap();
     let file = file.display().to_string();
-    world.rye_fails(
-        &["execute", "acme/serves", "--params-file", &file],
-        7,
-        "protocol.request_too_large",
-    );
+    world
+        .rye(&["execute", "acme/serves", "--params-file", &file])
+        .fails(7, "protocol.request_too_large");
 }
 
 #[test]
@@ -140,7 +138,7 @@ fn hooks_that_are_only_told_are_so_many_at_once_and_no_more_and_the_call_goes_on
              mode: observe\nexec:\n  command: ./watch-it.sh\n  files: [watch-it.sh]\n",
         );
     }
-    world.rye_ok(&["sign", "tool:hooks/*", "--space", "user"]);
+    world.rye(&["sign", "tool:hooks/*", "--space", "user"]).ok();
     let (status, got) = world.json(&["execute", "acme/once", "--trace"]);
     assert_eq!((status, &got["data"]), (0, &Value::from(1)), "{got}");
     let told = |verdict: &str| {

@@ -161,7 +161,7 @@ fn what_a_program_says_on_standard_error_reaches_the_log_by_lines_up_to_a_bound(
     );
     signed(&world, "serves", "server", "", &server(&format!("*) {says};;")));
     for item in ["acme/once", "acme/serves"] {
-        let said = world.rye_ok(&["execute", item, "--json", "-v"]);
+        let said = world.rye(&["execute", item, "--json", "-v"]).ok();
         let notes: Vec<&str> =
             said.stderr.lines().filter(|line| line.contains("stderr: ")).collect();
         assert!(notes.iter().all(|line| line.contains(&format!("tool:{item}"))), "{notes:?}");

@@ -51,18 +51,7 @@ fn library(base: &Path) -> Rye {
 /// Writes the tool `acme/<name>` with a shell program beside it and signs both; `exec` are more
 /// lines of the block.
 fn signed(world: &World, name: &str, mode: &str, exec: &str, script: &str) {
-    let program = world.write(&format!(".ai/tools/acme/{name}.files/run.sh"), script);
-    fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let lines: String = exec.lines().map(|line| format!("  {}\n", line.trim())).collect();
-    let runtime = if mode == "server" { "server" } else { "exec" };
-    world.signed(
-        &format!(".ai/tools/acme/{name}.yaml"),
-        &format!(
-            "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/{mode}\n\
-             category: acme\ndescription: x\nexec:\n  command: ./{name}.files/run.sh\n  \
-             runtime: {runtime}\n  files: [{name}.files/run.sh]\n{lines}"
-        ),
-    );
+    world.signed_exec(name, mode, exec, script);
 }
 
 /// A server in shell that answers with the number of its process unless `cases` says otherwise; the

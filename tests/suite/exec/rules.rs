@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use super::world;
-use crate::world::World;
+use crate::world::items::native;
+use crate::world::{End, World};
 
 const ITEM: &str = ".ai/tools/acme/x.yaml";
 
@@ -132,13 +133,13 @@ fn a_script_without_a_first_line_and_a_program_that_is_not_listed_say_how_to_men
     assert!(outcome(&world, &item("oneshot", PLAIN)).is_ok(), "the fixture itself is good");
     for command in ["./other", "../run", "./x/../run", "~/run"] {
         world.signed(ITEM, &item("oneshot", &format!("command: {command}\nfiles: [run]")));
-        let got = world.json_fails(&["execute", "acme/x"], 6, "plan.bad_config");
+        let got = world.json(&["execute", "acme/x"]).fails(6, "plan.bad_config");
         let why = got["error"].as_str().unwrap();
         assert!(why.contains(&format!("`/exec/command` is `{command}`")), "{why}");
     }
     put(&world, ".ai/tools/acme/run", "echo '{\"result\": 1}'\n");
     world.signed(ITEM, &item("oneshot", PLAIN));
-    let got = world.json_fails(&["execute", "acme/x"], 6, "execute.spawn");
+    let got = world.json(&["execute", "acme/x"]).fails(6, "execute.spawn");
     assert!(got["help"].as_str().unwrap().contains("#!/bin/sh"), "{got}");
 }
 
@@ -253,7 +254,7 @@ printf '{\"result\":\"%s\"}' \"$(env | cut -d= -f1 | sort | tr '\\n' ' ')\"\n",
     fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
     let block = "command: ./all.files/run.sh\nfiles: [all.files/run.sh]\nenv_base: inherit";
     world.signed_home(".ai/tools/acme/all.yaml", &item("oneshot", block));
-    let json = world.json_ok(&["execute", "acme/all"]);
+    let json = world.json(&["execute", "acme/all"]).ok();
     let names: Vec<&str> = json["data"].as_str().unwrap().split(' ').collect();
     assert!(names.contains(&"ACME_IDLE") && names.contains(&"USER_SPACE_X"), "{names:?}");
     assert!(!names.contains(&"RYE_DEV_MODE"), "{names:?}");
@@ -294,7 +295,7 @@ fn signing_fills_the_digests_of_the_files_and_takes_out_what_is_gone() {
     refused(".ai/tools/acme/run", &|| drop(world.write(".ai/tools/acme/run", "#!/bin/sh\n")));
     // The program's own bytes are put back, with the right to be run.
     fs::remove_file(world.project().join(a)).unwrap();
-    world.rye_ok(&["sign", "acme/x"]);
+    world.rye(&["sign", "acme/x"]).ok();
     assert_eq!(listed(), ["lib/b.txt", "lib/run", "run"]);
     world.works("tool:acme/x");
     fs::remove_file(world.project().join(".ai/tools/acme/run")).unwrap();
@@ -306,8 +307,7 @@ fn signing_fills_the_digests_of_the_files_and_takes_out_what_is_gone() {
     put(&world, ".ai/tools/acme/run", TELLS);
     let (code, _) = outcome(&world, &odd).unwrap_err();
     assert_eq!(code, "parse.metadata");
-    let alone = "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n\
-                 config: {command: /bin/true}\nfiles_sha256: {}\n";
+    let alone = &native("config: {command: /bin/true}\nfiles_sha256: {}\n");
     let (code, told) = outcome(&world, alone).unwrap_err();
     assert!(code == "parse.metadata" && told.contains("files_sha256"), "{told}");
 }

@@ -101,7 +101,7 @@ fn c07_links_that_look_like_temporary_files_are_neither_followed_nor_removed() {
         }
     }
     world.write(FILE, MARKER_SH.replace("marker", "./marker"));
-    world.rye_ok(&["sign", ITEM]);
+    world.rye(&["sign", ITEM]).ok();
     world.works(ITEM);
     assert_eq!(fs::read(world.outside().join("victim")).unwrap(), b"untouched");
     assert!(planted.iter().all(|link| link.is_symlink()));
@@ -115,9 +115,9 @@ fn c07_a_link_in_the_place_of_what_is_written_is_replaced_and_not_followed() {
     fs::remove_file(&public).unwrap();
     symlink(&victim, &public).unwrap();
     // No key is read through a link, and none is written through one.
-    world.rye_fails(&["keys", "rotate"], 4, "space.symlink");
+    world.rye(&["keys", "rotate"]).fails(4, "space.symlink");
     fs::remove_file(&public).unwrap();
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
     let items = walkdir::WalkDir::new(world.home().join(".ai/state/items"));
     let kept: Vec<_> = items.into_iter().map(|kept| kept.unwrap().into_path()).collect();
     let kept: Vec<_> = kept.into_iter().filter(|kept| kept.is_file()).collect();
@@ -126,7 +126,7 @@ fn c07_a_link_in_the_place_of_what_is_written_is_replaced_and_not_followed() {
         fs::remove_file(&kept).unwrap();
         symlink(&victim, &kept).unwrap();
     }
-    world.rye_ok(&["sign", ITEM]);
+    world.rye(&["sign", ITEM]).ok();
     world.works(ITEM);
     assert_eq!(fs::read(&victim).unwrap(), b"untouched");
 }

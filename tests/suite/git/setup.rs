@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::{DRIVER, TOOL, refused, well, world};
-use crate::world::{MARKER_SH, Said, World};
+use crate::world::{End, MARKER_SH, Said, World};
 
 #[test]
 fn installing_twice_is_installing_once_and_uninstalling_leaves_no_trace() {
@@ -15,7 +15,7 @@ fn installing_twice_is_installing_once_and_uninstalling_leaves_no_trace() {
         fs::read_dir(world.project().join(".git/hooks")).unwrap().count(),
     );
     let states = |args: &[&str]| {
-        let got = world.json_ok(&[&["git"], args].concat());
+        let got = world.json(&[&["git"], args].concat()).ok();
         let rows = got["places"].as_array().unwrap().iter();
         rows.map(|row| row["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -88,7 +88,7 @@ fn a_hook_that_is_not_ours_to_change_is_kept_and_named() {
         // The other places are set up all the same.
         let said = world.rye(&["git", "status"]);
         assert_eq!(said.stdout.matches("there ").count(), 3, "{said:?}");
-        world.rye_ok(&["git", "uninstall"]);
+        world.rye(&["git", "uninstall"]).ok();
         assert_eq!(fs::read(&path).unwrap(), before, "{why}");
     }
 }
@@ -166,17 +166,17 @@ fn hooks_that_all_repositories_share_are_not_ours_to_write() {
     assert_eq!((status, &said["code"]), (4, &"git.foreign_file".into()), "{said}");
     world.rye(&["git", "install"]).shows("all your repositories");
     assert!(!shared.exists(), "nothing is written there");
-    world.rye_ok(&["git", "uninstall"]);
+    world.rye(&["git", "uninstall"]).ok();
     // What the person made there themselves stays.
     fs::create_dir_all(&shared).unwrap();
     fs::write(shared.join("pre-commit"), "#!/bin/sh\nrye git check || exit 1\n").unwrap();
     assert_eq!(world.rye(&["git", "install"]).status, 4);
-    world.rye_ok(&["git", "uninstall"]);
+    world.rye(&["git", "uninstall"]).ok();
     let kept = fs::read_to_string(shared.join("pre-commit")).unwrap();
     assert_eq!(kept, "#!/bin/sh\nrye git check || exit 1\n");
     // A path that leads into each repository is each repository's own.
     everywhere(".hooks");
-    world.rye_ok(&["git", "install"]);
+    world.rye(&["git", "install"]).ok();
     assert!(world.project().join(".hooks/pre-commit").is_file());
 }
 

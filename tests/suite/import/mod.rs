@@ -236,16 +236,17 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
         // The hook guards what was imported with it.
         let item = format!("tool:{category}/sentiment_check");
         world
-            .rye_fails(&["execute", &item, "-i", "text=delete it", "--json"], 4, "hook.denied")
+            .rye(&["execute", &item, "-i", "text=delete it", "--json"])
+            .fails(4, "hook.denied")
             .shows("nothing is deleted here");
         // Nothing beside the four is an item, and nothing is left to sign or to tidy.
         let (_, said) = world.json(&["list"]);
         let ids = said["items"].as_array().unwrap().iter().map(|item| item["item_id"].to_string());
         let ours = ids.filter(|id| id.contains(&format!("{category}/")));
         assert_eq!(ours.count(), 4, "{said}");
-        world.rye_ok(&["sign", "--all", "--check"]);
-        world.rye_ok(&["fmt", "--check", &format!("tool:{category}/**")]);
-        world.rye_ok(&["verify", &format!("tool:{category}/**"), "--ci"]);
+        world.rye(&["sign", "--all", "--check"]).ok();
+        world.rye(&["fmt", "--check", &format!("tool:{category}/**")]).ok();
+        world.rye(&["verify", &format!("tool:{category}/**"), "--ci"]).ok();
     }
 }
 

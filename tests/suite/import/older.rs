@@ -11,7 +11,7 @@ use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::Value;
 
-use crate::world::{MARKER_PY, World, sha256};
+use crate::world::{End, MARKER_PY, World, sha256};
 
 const DIRECTIVE: &str = "# Tell\n\n```xml\n<directive name=\"tell\" version=\"1.0.0\">\n  <metadata>\n    \
     <description>Tells</description>\n    <category>acme</category>\n    <author>a</author>\n  \
@@ -104,7 +104,7 @@ fn each_vector_of_the_older_form_is_told_as_its_implementation_has_it() {
 fn older_items_are_shown_signed_anew_and_run() {
     let world = World::new();
     old(&world);
-    let said = world.rye_ok(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat());
+    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat()).ok();
     for told in [
         "older signature: good, by `",
         "does not cover: everything outside of `<directive>…</directive>`, so the whole prompt; kind, id",
@@ -116,13 +116,11 @@ fn older_items_are_shown_signed_anew_and_run() {
     world.works("tool:acme/mark");
     let said = world.rye(&["execute", "directive:acme/tell"]);
     assert_eq!((said.status, said.stdout.contains("Tell it.")), (0, true), "{said:?}");
-    world.rye_ok(&["verify", "tool:acme/**", "directive:acme/**", "--ci"]);
+    world.rye(&["verify", "tool:acme/**", "directive:acme/**", "--ci"]).ok();
     // What is there is not overwritten.
-    world.rye_fails(
-        &[&["import", "rye", "../old", "--yes", "--json"], &KEY[..]].concat(),
-        4,
-        "import.exists",
-    );
+    world
+        .rye(&[&["import", "rye", "../old", "--yes", "--json"], &KEY[..]].concat())
+        .fails(4, "import.exists");
 }
 
 #[test]
@@ -143,10 +141,10 @@ fn nobody_said_yes_so_nothing_is_signed_and_a_dry_run_writes_nothing() {
     let world = World::new();
     old(&world);
     let args = [&["import", "rye", "../old"], &KEY[..]].concat();
-    let said = world.rye_ok(&[&args[..], &["--dry-run"]].concat());
+    let said = world.rye(&[&args[..], &["--dry-run"]].concat()).ok();
     assert!(said.stdout.ends_with("2 to import; nothing was written\n"), "{said:?}");
     assert!(!world.project().join(".ai/tools/acme").exists());
-    world.rye_ok(&args).shows("  rye sign tool:acme/mark\n");
+    world.rye(&args).ok().shows("  rye sign tool:acme/mark\n");
     world.refused("tool:acme/mark", "verify.unsigned", 4);
     let text = String::from_utf8(world.read(".ai/tools/acme/mark.py")).unwrap();
     assert_eq!(text, MARKER_PY, "the older line is gone");
@@ -158,7 +156,7 @@ fn what_no_key_of_yours_vouches_for_is_left_out_also_with_a_key_in_the_folder() 
     let (key, folder) = old(&world);
     put(&folder.join(".ai/config/keys/trusted/old.toml"), pem(&key));
     let said =
-        world.rye_fails(&["import", "rye", "../old", "--yes", "--json"], 5, "import.nothing");
+        world.rye(&["import", "rye", "../old", "--yes", "--json"]).fails(5, "import.nothing");
     let left = said.json()["data"]["left_out"].as_array().unwrap().clone();
     let words: Vec<_> = left.iter().map(|row| row["older_signature"].as_str()).collect();
     assert_eq!(words, [Some("untrusted_key"), Some("untrusted_key"), None], "{left:?}");
@@ -167,25 +165,24 @@ fn what_no_key_of_yours_vouches_for_is_left_out_also_with_a_key_in_the_folder() 
     let path = folder.join(".ai/tools/acme/mark.py");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{text}print('evil')\n")).unwrap();
-    let said = world.rye_ok(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat());
+    let said = world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat()).ok();
     let told = "`.ai/tools/acme/mark.py` is left out: it was changed after it was signed";
     assert!(said.stderr.contains(told), "{said:?}");
     assert!(!world.project().join(".ai/tools/acme").exists(), "{said:?}");
 
     // Read by a person it may come in, and is not signed with the rest.
     let more = ["--unchecked", "--force"];
-    let said = world.rye_ok(&[&["import", "rye", "../old", "--yes"], &KEY[..], &more[..]].concat());
+    let said =
+        world.rye(&[&["import", "rye", "../old", "--yes"], &KEY[..], &more[..]].concat()).ok();
     assert!(said.stdout.contains("nobody vouches for this"), "{said:?}");
     assert!(said.stdout.contains("signed  directive:acme/tell"), "{said:?}");
     assert!(said.stdout.ends_with("  rye sign tool:acme/mark\n"), "{said:?}");
     world.refused("tool:acme/mark", "verify.unsigned", 4);
 
-    world.rye_fails(&["import", "rye", "nothing-here", "--json"], 5, "import.nothing");
-    world.rye_fails(
-        &["import", "rye", "../old", "--key", "../old/.ai/tools/acme/mark.py"],
-        2,
-        "cli.usage",
-    );
+    world.rye(&["import", "rye", "nothing-here", "--json"]).fails(5, "import.nothing");
+    world
+        .rye(&["import", "rye", "../old", "--key", "../old/.ai/tools/acme/mark.py"])
+        .fails(2, "cli.usage");
 }
 
 #[test]
@@ -198,11 +195,11 @@ fn a_project_of_the_older_form_is_signed_anew_where_it_is() {
     }
     let before = world.read(".ai/tools/acme/mark.py");
     let args = [&["import", "rye", "."], &KEY[..]].concat();
-    world.rye_ok(&args);
+    world.rye(&args).ok();
     // Its older signature is all that it has, and is kept.
     assert_eq!(world.read(".ai/tools/acme/mark.py"), before);
     world.refused("tool:acme/mark", "verify.legacy", 4);
-    world.rye_ok(&[&args[..], &["--yes"]].concat());
+    world.rye(&[&args[..], &["--yes"]].concat()).ok();
     world.works("tool:acme/mark");
 }
 
@@ -217,11 +214,9 @@ fn what_cannot_be_signed_anew_where_it_is_keeps_its_older_signature() {
     let text = MARKER_PY.replace("Leaves a marker", "Leaves \u{202e}a marker");
     let signed = format!("# {}\n{text}", older_line(&key, &text));
     put(&world.project().join(".ai/tools/acme/hidden.py"), &signed);
-    world.rye_fails(
-        &[&["import", "rye", ".", "--yes"], &KEY[..]].concat(),
-        5,
-        "parse.invisible_text",
-    );
+    world
+        .rye(&[&["import", "rye", ".", "--yes"], &KEY[..]].concat())
+        .fails(5, "parse.invisible_text");
     world.works("tool:acme/mark");
     assert_eq!(world.read(".ai/tools/acme/hidden.py"), signed.as_bytes());
 }
@@ -233,11 +228,9 @@ fn e07_what_a_reader_cannot_see_is_escaped_when_shown_and_not_signed() {
     let text = MARKER_PY.replace("Leaves a marker", "Leaves \u{202e}a\u{e0041} marker");
     let signed = format!("# {}\n{text}", older_line(&key, &text));
     put(&folder.join(".ai/tools/acme/mark.py"), signed);
-    let said = world.rye_fails(
-        &[&["import", "rye", "../old", "--yes"], &KEY[..]].concat(),
-        5,
-        "parse.invisible_text",
-    );
+    let said = world
+        .rye(&[&["import", "rye", "../old", "--yes"], &KEY[..]].concat())
+        .fails(5, "parse.invisible_text");
     assert!(!said.stdout.contains('\u{202e}') && !said.stdout.contains('\u{e0041}'), "{said:?}");
     assert!(said.stdout.contains("u{202e}"), "{said:?}");
     let (status, code) = world.run("tool:acme/mark");
@@ -282,9 +275,9 @@ fn a_bundle_of_reserved_ids_is_taken_into_a_folder_with_its_metadata() {
         .fails_with("import.nothing")
         .warns("give `--category FOLDER`");
     let args = ["import", "rye", "../old", "--category", "old", "--yes"];
-    world.rye_ok(&[&args[..], &KEY[..]].concat());
+    world.rye(&[&args[..], &KEY[..]].concat()).ok();
     world.works("tool:old/rye/words/mark");
-    world.json_ok(&["fetch", "knowledge:old/rye/words/behavior"]);
+    world.json(&["fetch", "knowledge:old/rye/words/behavior"]).ok();
     let (_, got) = world.json(&["search", "Agent Behavior Rules", "--kind", "knowledge"]);
     assert!(got.to_string().contains("old/rye/words/behavior"), "{got}");
     let text = fs::read_to_string(world.project().join(".ai/knowledge/old/rye/words/behavior.md"));

@@ -70,7 +70,7 @@ fn a_skill_that_others_signed_is_imported_if_its_signer_is_named_and_says_who_th
             String::from_utf8(world.read(&format!(".ai/{kind}s/skills/word_count.{ext}"))).unwrap();
         let line = format!("(OpenSSF Model Signing): key {fingerprint}.");
         assert!(text.contains(&line), "{text}");
-        world.rye_ok(&["verify", item]);
+        world.rye(&["verify", item]).ok();
     }
     let said = world.rye(&["show", "directive:skills/word_count"]);
     let told = format!("its signer says that it came signed by key {fingerprint}");
@@ -94,7 +94,7 @@ fn a_skill_that_others_signed_is_imported_if_its_signer_is_named_and_says_who_th
     let shown = world.rye(&["trust", "list", "--records"]).stdout;
     assert_eq!(shown.matches(&format!("came signed by key {fingerprint}")).count(), 2, "{shown}");
     // What comes back is the skill, without its signature.
-    world.rye_ok(&["export", "skill", "skills/word_count", "--to", "out"]);
+    world.rye(&["export", "skill", "skills/word_count", "--to", "out"]).ok();
     let mut was = tree(&skill(&world));
     was.remove("skill.oms.sig").unwrap();
     assert_eq!(tree(&world.project().join("out/word-count")), was);
@@ -336,7 +336,7 @@ fn what_is_handed_out_with_a_signature_for_others_comes_in_by_it() {
         let (key, signer) = (file("key.pem", &private), file("signer.pem", &public));
         let to = format!("../{curve}");
         let args = ["export", "skill", "skills/word_count", "--to", &to, "--oms", &key, "--json"];
-        let said = world.rye_ok(&args);
+        let said = world.rye(&args).ok();
         let shown = said.stdout.clone() + &said.stderr;
         assert!(!private.lines().any(|line| shown.contains(line)), "{said:?}");
         assert_eq!(said.json()["signed_by"], crate::world::sha256(public.as_bytes()));
@@ -442,7 +442,7 @@ fn a_signature_by_sigstore_of_nobody_named_and_one_by_an_expired_certificate_are
         fs::write(world.outside().join("key.pem"), key.serialize_pem()).unwrap();
         fs::write(world.outside().join("cert.pem"), &cert).unwrap();
         let args = ["export", "skill", "skills/word_count", "--to", to, "--oms", "../key.pem"];
-        world.rye_ok(&[&args[..], &["--oms-certificates", "../cert.pem"]].concat());
+        world.rye(&[&args[..], &["--oms-certificates", "../cert.pem"]].concat()).ok();
         let folder = format!("{to}/word-count");
         let args = ["import", "skill", &folder, "--signer", "../cert.pem", "--category", "later"];
         world.rye(&[&args[..], &["--dry-run"]].concat())
@@ -476,7 +476,7 @@ fn a_skill_without_a_signature_that_says_it_was_signed_is_shown_as_signed_by_nob
         assert_eq!(shown["signed_before"], serde_json::Value::Null, "{shown}");
     }
     // It comes back to the byte all the same.
-    world.rye_ok(&["export", "skill", "skills/word_count", "--to", "out"]);
+    world.rye(&["export", "skill", "skills/word_count", "--to", "out"]).ok();
     assert_eq!(tree(&world.project().join("out/word-count")), tree(&at));
 }
 

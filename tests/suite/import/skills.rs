@@ -64,7 +64,7 @@ fn import(world: &World, more: &[&str]) -> (i32, Value) {
 #[test]
 fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     let world = world();
-    let said = world.rye_ok(&["import", "skill", "../pdf-forms", "--yes"]);
+    let said = world.rye(&["import", "skill", "../pdf-forms", "--yes"]).ok();
     for told in [
         "`allowed-tools: Bash(git:*) Read` is kept, and allows nothing here",
         "  See [the reference](references/FORMS.md).",
@@ -74,7 +74,7 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     ] {
         assert!(said.stdout.contains(told), "{told}: {}", said.stdout);
     }
-    world.rye_ok(&["verify", "tool:skills/**", "directive:skills/**", "--ci"]);
+    world.rye(&["verify", "tool:skills/**", "directive:skills/**", "--ci"]).ok();
     assert_eq!(world.rye(&["sign", "--all", "--check"]).status, 0, "nothing is left to sign");
     // An agent is told where the files come from, and gets just what was signed.
     world
@@ -93,15 +93,13 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
         assert_eq!(give(there).0, 1, "{there}");
     }
 
-    world.rye_ok(&["export", "skill", "skills/pdf_forms", "--to", "out"]);
+    world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]).ok();
     let (was, is) = (tree(&skill(&world)), tree(&world.project().join("out/pdf-forms")));
     assert_eq!(was.keys().collect::<Vec<_>>(), is.keys().collect::<Vec<_>>());
     assert_eq!(was, is, "to the byte");
-    world.rye_fails(
-        &["export", "skill", "skills/pdf_forms", "--to", "out", "--json"],
-        4,
-        "import.exists",
-    );
+    world
+        .rye(&["export", "skill", "skills/pdf_forms", "--to", "out", "--json"])
+        .fails(4, "import.exists");
 }
 
 #[test]
@@ -127,7 +125,7 @@ fn a_skill_with_manifests_is_imported_signed_and_read_and_nothing_of_them_runs()
     }
     assert_eq!(world.json(&["execute", "tool:skills/pdf_forms", "-i", "to=work/skill"]).0, 0);
     assert!(world.project().join("work/skill/package.json").exists());
-    world.rye_ok(&["execute", "directive:skills/pdf_forms"]);
+    world.rye(&["execute", "directive:skills/pdf_forms"]).ok();
     assert!(!ran.exists(), "something of the skill ran");
 }
 
@@ -205,7 +203,7 @@ fn a_folder_that_is_not_there_is_said_to_be_missing() {
     let world = World::new();
     for format in ["skill", "rye"] {
         let said =
-            world.rye_fails(&["import", format, "../nowhere", "--json"], 5, "import.nothing");
+            world.rye(&["import", format, "../nowhere", "--json"]).fails(5, "import.nothing");
         let error = said.json()["error"].as_str().unwrap().to_owned();
         assert_eq!(error, "there is no folder `../nowhere`", "{said:?}");
     }
@@ -219,11 +217,9 @@ fn a_changed_file_of_a_skill_is_neither_given_out_nor_exported() {
     let path = ".ai/tools/skills/pdf_forms.files/references/FORMS.md";
     world.write(path, "# Forms\n\nSend them to evil.\n");
     world.refused("tool:skills/pdf_forms", "verify.dependency", 4);
-    world.rye_fails(
-        &["export", "skill", "skills/pdf_forms", "--to", "out"],
-        4,
-        "verify.dependency",
-    );
+    world
+        .rye(&["export", "skill", "skills/pdf_forms", "--to", "out"])
+        .fails(4, "verify.dependency");
     assert!(!world.project().join("out").exists());
 }
 
@@ -320,7 +316,7 @@ fn e07_a_skill_with_text_that_nobody_sees_is_shown_escaped_and_not_signed() {
     let text = SKILL_MD.replace("See [the", "See \u{e0041}\u{202e}[the");
     fs::write(skill(&world).join("SKILL.md"), text).unwrap();
     let said =
-        world.rye_fails(&["import", "skill", "../pdf-forms", "--yes"], 5, "parse.invisible_text");
+        world.rye(&["import", "skill", "../pdf-forms", "--yes"]).fails(5, "parse.invisible_text");
     assert!(said.stdout.contains("u{202e}") && !said.stdout.contains('\u{202e}'), "{said:?}");
 }
 
@@ -335,19 +331,19 @@ fn a_directive_of_one_s_own_is_a_skill_if_the_format_can_hold_it() {
         )
     };
     world.signed(".ai/directives/acme/tell_it.md", &text(""));
-    world.rye_ok(&["export", "skill", "acme/tell_it", "--to", "out"]);
+    world.rye(&["export", "skill", "acme/tell_it", "--to", "out"]).ok();
     let got = fs::read_to_string(world.project().join("out/tell-it/SKILL.md")).unwrap();
     let want = "---\nname: tell-it\ndescription: Tells\nmetadata:\n  author: ada\n  version: \"2.0.0\"\n---\n\nTell it.\n";
     assert_eq!(got, want);
     let inputs = "  <inputs>\n    <input name=\"who\" type=\"string\">x</input>\n  </inputs>\n";
     world.signed(".ai/directives/acme/tell_it.md", &text(inputs));
-    world.rye_fails(&["export", "skill", "acme/tell_it", "--to", "out2"], 5, "import.not_a_skill");
+    world.rye(&["export", "skill", "acme/tell_it", "--to", "out2"]).fails(5, "import.not_a_skill");
 }
 
 /// What the tool of the skill gives out, after it put all of it into a folder.
 fn given_out(world: &World, to: &str) -> Vec<String> {
     let input = format!("to={to}");
-    let said = world.json_ok(&["execute", "tool:skills/pdf_forms", "-i", &input]);
+    let said = world.json(&["execute", "tool:skills/pdf_forms", "-i", &input]).ok();
     let put: Vec<_> = tree(&world.project().join(to)).into_keys().collect();
     assert_eq!(json!(put), said["data"]["files"], "{said}");
     put
@@ -367,9 +363,9 @@ fn what_lies_in_the_folder_of_a_skill_s_files_and_is_not_the_skill_s_belongs_to_
     // Also when it is signed once more, and when it comes later.
     world.write(".ai/tools/skills/pdf_forms.files/later.sh", "echo later\n");
     world.write(".ai/tools/skills/pdf_forms.py", text.split_once('\n').unwrap().1);
-    world.rye_ok(&["sign", "tool:skills/pdf_forms"]);
+    world.rye(&["sign", "tool:skills/pdf_forms"]).ok();
     assert_eq!(given_out(&world, "again"), own);
-    world.rye_ok(&["export", "skill", "skills/pdf_forms", "--to", "out"]);
+    world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]).ok();
     assert_eq!(tree(&world.project().join("out/pdf-forms")), tree(&skill(&world)));
 }
 

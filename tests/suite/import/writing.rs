@@ -93,7 +93,7 @@ fn files_behind_an_option_are_copied_and_what_was_copied_is_pinned() {
     );
     fs::set_permissions(config(&world, "show"), fs::Permissions::from_mode(0o755)).unwrap();
     import(&world, "opt.yaml", &["--yes"]).ok();
-    assert_eq!(world.json_ok(&["execute", "imported/evals/a"])["data"], "glad --n=1");
+    assert_eq!(world.json(&["execute", "imported/evals/a"]).ok()["data"], "glad --n=1");
     // The configuration's folder is no longer needed, and the copies are what was signed.
     fs::remove_dir_all(world.outside().join("config")).unwrap();
     world.works("tool:imported/evals/a");
@@ -126,7 +126,7 @@ fn nothing_is_signed_unless_somebody_says_yes() {
     let world = world();
     put(&world, "one.yaml", "spec: {evals: {a: {command: ./hooks/guard}}}");
     let args = ["import", "runtimeconfig", "../config/one.yaml", "--category"];
-    let said = world.rye_ok(&[&args[..], &["none"]].concat());
+    let said = world.rye(&[&args[..], &["none"]].concat()).ok();
     assert!(
         said.stdout.contains("\n  command: ") || said.stdout.contains("    command: "),
         "shown"
@@ -134,7 +134,7 @@ fn nothing_is_signed_unless_somebody_says_yes() {
     assert!(said.stderr.contains("nothing is signed"), "{said:?}");
     assert!(said.stdout.ends_with("  rye sign tool:none/evals/a\n"), "{said:?}");
     assert_eq!(world.run("tool:none/evals/a"), (4, "verify.unsigned".into()));
-    world.rye_ok(&["sign", "tool:none/evals/a"]);
+    world.rye(&["sign", "tool:none/evals/a"]).ok();
     world.works("tool:none/evals/a");
 
     // A person at a terminal; the second question is that of every signature below a run.

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::others::{document, files, pem, stranger, trust, trusted};
 use crate::dev::{Dev, at_terminal};
-use crate::world::{MARKER_SH, World, fingerprint, program, sha256};
+use crate::world::{End, MARKER_SH, World, fingerprint, program, sha256};
 
 const ITEM: &str = "tool:acme/mark";
 
@@ -16,7 +16,7 @@ fn world() -> World {
     fs::write(world.outside().join("key.pem"), pem(&stranger(3))).unwrap();
     trust(&world, &stranger(1), &[]);
     fs::create_dir(world.project().join("node_modules")).unwrap();
-    world.rye_ok(&["trust", "allow-interpreter", "/bin/true"]);
+    world.rye(&["trust", "allow-interpreter", "/bin/true"]).ok();
     world
 }
 
@@ -152,6 +152,9 @@ fn a_tool_that_rye_runs_cannot_sign_what_it_wrote() {
     );
     world.signed(".ai/tools/acme/agent.sh", &script);
     world.write(".ai/tools/acme/evil.sh", MARKER_SH);
-    assert_eq!(world.json_ok(&["execute", "tool:acme/agent"])["data"]["code"], "cli.not_confirmed");
+    assert_eq!(
+        world.json(&["execute", "tool:acme/agent"]).ok()["data"]["code"],
+        "cli.not_confirmed"
+    );
     world.refused("tool:acme/evil", "verify.unsigned", 4);
 }

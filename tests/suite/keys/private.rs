@@ -41,7 +41,7 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     old.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     words(&old, WORDS);
     let export = ["keys", "export", "--private", "key.pem", "--passphrase-file", "words"];
-    let said = old.rye_ok(&export);
+    let said = old.rye(&export).ok();
     tells_nothing(&old, &said);
     let file = old.project().join("key.pem");
     let text = fs::read_to_string(&file).unwrap();
@@ -49,13 +49,13 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     let head = format!("fingerprint: {own}\n-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
     assert!(text.starts_with(&head), "{text}");
     assert_eq!(mode(&file), 0o600);
-    old.rye_fails(&export, 4, "key.exists");
+    old.rye(&export).fails(4, "key.exists");
     assert_eq!(fs::read_to_string(&file).unwrap(), text, "nothing is overwritten");
 
     new.write("key.pem", &text);
     words(&new, "another horse");
     let import = ["keys", "import", "key.pem", "--passphrase-file", "words"];
-    new.rye_fails(&import, 4, "key.passphrase");
+    new.rye(&import).fails(4, "key.passphrase");
     assert!(!folder(&new).exists(), "nothing was taken");
     let nobody = new.rye(&["keys", "import", "key.pem"]);
     assert_eq!(nobody.code(), "cli.usage", "nobody is at a terminal: {nobody:?}");
@@ -64,14 +64,14 @@ fn a_private_key_goes_to_another_machine_under_a_passphrase_and_in_no_other_way(
     fs::set_permissions(&open, PermissionsExt::from_mode(0o640)).unwrap();
     assert_eq!(new.rye(&import).code(), "key.permissions");
     words(&new, WORDS);
-    let said = new.rye_ok(&import);
+    let said = new.rye(&import).ok();
     tells_nothing(&new, &said);
     assert_eq!(shown(&new), shown(&old));
     let of = |world| fs::read(folder(world).join("private_key.pem")).unwrap();
     assert_eq!(of(&new), of(&old), "the same key, at its place without a passphrase");
     // What it signed runs there.
     new.write(".ai/tools/acme/mark.sh", old.read(".ai/tools/acme/mark.sh"));
-    new.rye_ok(&["trust", "project"]);
+    new.rye(&["trust", "project"]).ok();
     new.let_out();
     new.works("tool:acme/mark");
 
@@ -119,7 +119,7 @@ fn a_file_that_asks_for_too_much_work_is_refused_before_it_is_done() {
     let (old, new) = (World::new(), World::empty());
     words(&old, WORDS);
     let export = ["keys", "export", "--private", "key.pem", "--passphrase-file", "words"];
-    old.rye_ok(&export);
+    old.rye(&export).ok();
     let text = fs::read_to_string(old.project().join("key.pem")).unwrap();
     let body: String =
         text.lines().filter(|line| !line.starts_with('-') && !line.contains(':')).collect();
@@ -152,7 +152,7 @@ fn openssl_and_rye_read_each_others_files() {
     let world = World::new();
     words(&world, WORDS);
     let export = ["keys", "export", "--private", "key.pem", "--passphrase-file", "words"];
-    world.rye_ok(&export);
+    world.rye(&export).ok();
     let has = Command::new("openssl").arg("version").output();
     if !has.is_ok_and(|output| output.status.success()) {
         eprintln!("openssl is not there: that it reads what rye writes is not tried");
@@ -167,7 +167,7 @@ fn openssl_and_rye_read_each_others_files() {
     let new = World::empty();
     words(&new, WORDS);
     new.write("theirs.pem", fs::read(world.project().join("theirs.pem")).unwrap());
-    new.rye_ok(&["keys", "import", "theirs.pem", "--passphrase-file", "words"]);
+    new.rye(&["keys", "import", "theirs.pem", "--passphrase-file", "words"]).ok();
     assert_eq!(shown(&new), shown(&world));
 }
 

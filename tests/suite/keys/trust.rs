@@ -8,7 +8,7 @@ use super::others::{
     AT, clone_world, document, example, example_key, files, pem, put, put_home,
     refused_and_unchanged, signed_text, standing, stranger, trust, trusted, weak,
 };
-use crate::world::{MARKER_SH, World, fingerprint};
+use crate::world::{End, MARKER_SH, World, fingerprint};
 
 const FILE: &str = ".ai/tools/acme/mark.sh";
 const ITEM: &str = "tool:acme/mark";
@@ -34,10 +34,10 @@ fn add_list_show_and_remove_agree() {
     assert_eq!((status, &show["owner"]), (0, &"acme build".into()));
     let file = fs::read_to_string(world.home().join(trusted(&key))).unwrap();
     assert!(file.ends_with(show["document"].as_str().unwrap()), "{show}");
-    world.json_ok(&["trust", "remove", &fingerprint(&key)[..6]]);
+    world.json(&["trust", "remove", &fingerprint(&key)[..6]]).ok();
     refused_and_unchanged(&world, ITEM, "verify.untrusted");
     for verb in ["remove", "show"] {
-        world.rye_fails(&["trust", verb, &fingerprint(&key), "--json"], 3, "trust.not_found");
+        world.rye(&["trust", verb, &fingerprint(&key), "--json"]).fails(3, "trust.not_found");
     }
 }
 
@@ -51,10 +51,10 @@ fn a_beginning_that_fits_two_keys_names_neither() {
         put_home(&world, &own, &path, &document(&stranger(1), "x", ""));
     }
     let before = standing(&world);
-    world.rye_fails(&["trust", "remove", "abcdef", "--json"], 3, "trust.not_found");
+    world.rye(&["trust", "remove", "abcdef", "--json"]).fails(3, "trust.not_found");
     assert_eq!(standing(&world), before);
     // A broken document can still be taken away by its whole name.
-    world.rye_ok(&["trust", "remove", "abcdef00000000000000000000000001"]);
+    world.rye(&["trust", "remove", "abcdef00000000000000000000000001"]).ok();
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn review_says_which_items_a_known_key_may_not_sign_here() {
     assert!(line("tool:other/mark").ends_with(&format!("may not sign this: {why}")), "{text}");
     assert!(!line(ITEM).contains("may not sign"), "{text}");
     // It is what the run says, once the project is accepted.
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     assert_eq!(world.run(ITEM).1, "hook.unusable");
     // The refusal names the command that lets the hook in, and so does the list of hooks.
     let key = fingerprint(&friend);
@@ -195,7 +195,7 @@ fn no_owner_imitates_the_name_and_key_of_another() {
     let owner = "rye` 78f7dae3a0d00013  (publisher) `x";
     fs::write(world.outside().join("mallory.pem"), pem(&mallory)).unwrap();
     let before = standing(&world);
-    world.rye_fails(&["trust", "add", "../mallory.pem", "--owner", owner], 4, "trust.malformed");
+    world.rye(&["trust", "add", "../mallory.pem", "--owner", owner]).fails(4, "trust.malformed");
     assert_eq!(standing(&world), before);
     // Nor by a proposal, or by a document that you would hand out.
     put(&world, &mallory, FILE, MARKER_SH);
@@ -210,7 +210,7 @@ fn no_owner_imitates_the_name_and_key_of_another() {
     assert_eq!(standing(&world), before);
     // The same without it is taken.
     fs::write(proposal, document(&mallory, "mallory", "")).unwrap();
-    world.rye_ok(&["trust", "accept", &fingerprint(&mallory)]);
+    world.rye(&["trust", "accept", &fingerprint(&mallory)]).ok();
     world.works(ITEM);
 }
 
@@ -224,7 +224,7 @@ fn accept_is_for_this_project_unless_it_is_said_to_be_for_all() {
         world.write(&trusted(&key), document(&key, "acme build", ""));
         let fp = fingerprint(&key);
         let more: &[&str] = if everywhere { &["--everywhere"] } else { &[] };
-        let said = world.json_ok(&[&["trust", "accept", &fp[..16]], more].concat());
+        let said = world.json(&[&["trust", "accept", &fp[..16]], more].concat()).ok();
         let project = fs::canonicalize(world.project()).unwrap().display().to_string();
         let want = if everywhere { json!(null) } else { json!([project]) };
         assert_eq!(said["projects"], want);
@@ -245,11 +245,11 @@ fn a_proposed_key_is_named_by_sixteen_digits_or_more() {
     let short_form = format!("{}…{}", &fp[..4], &fp[28..]);
     for verb in ["accept", "add"] {
         for name in [&fp[..8], &fp[..15], &short_form] {
-            world.rye_fails(&["trust", verb, name, "--json"], 3, "id.malformed");
+            world.rye(&["trust", verb, name, "--json"]).fails(3, "id.malformed");
         }
     }
     assert!(!world.home().join(trusted(&key)).exists(), "nothing was trusted");
-    world.rye_ok(&["trust", "accept", &fp[..16]]);
+    world.rye(&["trust", "accept", &fp[..16]]).ok();
     assert!(world.home().join(trusted(&key)).exists());
 }
 
@@ -267,8 +267,8 @@ fn what_a_proposal_wishes_for_itself_is_never_more_than_the_default() {
             put(&world, &key, FILE, MARKER_SH);
             put(&world, &key, ".ai/config/acme/settings.yaml", "a: 1\n");
             world.write(&trusted(&key), document(&key, "acme build", wish));
-            world.rye_ok(&["trust", verb, &fingerprint(&key)]);
-            world.rye_ok(&["trust", "project"]);
+            world.rye(&["trust", verb, &fingerprint(&key)]).ok();
+            world.rye(&["trust", "project"]).ok();
             world.works(ITEM);
             // Config is among the default of a key that counts in one project.
             let (status, said) = world.json(&["verify", "config:acme/settings"]);
@@ -301,13 +301,13 @@ fn what_a_proposal_wishes_for_itself_is_never_more_than_the_default() {
         refused_and_unchanged(&world, ITEM, code);
     }
     // What the person says goes before it, and stands when the key is accepted again.
-    world.rye_ok(&["trust", "remove", &fingerprint(&key)]);
+    world.rye(&["trust", "remove", &fingerprint(&key)]).ok();
     world.write(&trusted(&key), document(&key, "acme build", "items = [\"tool:other/*\"]\n"));
     let fp = fingerprint(&key);
-    world.rye_ok(&["trust", "accept", &fp, "--items", "tool:acme/*"]);
+    world.rye(&["trust", "accept", &fp, "--items", "tool:acme/*"]).ok();
     world.works(ITEM);
     world.write(&trusted(&key), document(&key, "acme build", ""));
-    world.rye_ok(&["trust", "accept", &fp]);
+    world.rye(&["trust", "accept", &fp]).ok();
     let (_, shown) = world.json(&["trust", "show", &fp]);
     assert!(shown["scope"].as_str().unwrap().starts_with("tool:acme/*"), "{shown}");
 }
@@ -320,7 +320,7 @@ fn a_revoked_key_is_shown_as_revoked_and_stays_so() {
     trust(&world, &key, &[]);
     world.works(ITEM);
     let fp = fingerprint(&key);
-    world.rye_ok(&["trust", "revoke", &fp[..8], "--reason", "lost"]);
+    world.rye(&["trust", "revoke", &fp[..8], "--reason", "lost"]).ok();
     refused_and_unchanged(&world, ITEM, "verify.revoked");
     let (_, list) = world.json(&["trust", "list"]);
     assert_eq!(list["revoked"], json!([fp]));
@@ -337,7 +337,7 @@ fn a_revoked_key_is_shown_as_revoked_and_stays_so() {
     world.write_home(&file, own);
     refused_and_unchanged(&world, ITEM, "verify.revoked");
     // What is still wanted is signed again.
-    world.rye_ok(&["sign", ITEM, "--space", "user"]);
+    world.rye(&["sign", ITEM, "--space", "user"]).ok();
     world.works(ITEM);
 }
 
@@ -346,13 +346,13 @@ fn your_own_key_and_the_publishers_can_be_revoked() {
     let world = World::new().with(FILE, MARKER_SH);
     world.works(ITEM);
     let bash = ["execute", "tool:rye/bash", "--dry-run", "-i", "command=true", "--json"];
-    world.rye_ok(&bash);
+    world.rye(&bash).ok();
     let (_, list) = world.json(&["trust", "list"]);
     let publisher = list["keys"][1]["fingerprint"].as_str().unwrap().to_owned();
-    world.rye_ok(&["trust", "revoke", &publisher]);
-    world.rye_fails(&bash, 4, "verify.revoked");
+    world.rye(&["trust", "revoke", &publisher]).ok();
+    world.rye(&bash).fails(4, "verify.revoked");
     world.json(&["trust", "list"]);
-    world.rye_ok(&["trust", "revoke", &fingerprint(&world.own_key()), "--yes"]);
+    world.rye(&["trust", "revoke", &fingerprint(&world.own_key()), "--yes"]).ok();
     let said = world.rye(&["execute", ITEM]);
     assert_eq!(said.status, 4, "{said:?}");
     assert!(said.stderr.contains("rye keys rotate"), "{said:?}");
@@ -360,9 +360,9 @@ fn your_own_key_and_the_publishers_can_be_revoked() {
     assert_eq!(review["accepted"], false, "{review}");
     // It speaks for nobody any more, until there is another.
     for verb in [&["sign", ITEM][..], &["trust", "revoke", &fingerprint(&stranger(1))]] {
-        world.rye_fails(verb, 4, "verify.revoked");
+        world.rye(verb).fails(4, "verify.revoked");
     }
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
     // What it accepted is not taken over either.
     assert_eq!(world.rye(&["sign", ITEM]).code(), "verify.project_not_accepted");
     assert_eq!(world.rye_at_a_terminal("y\n", &["sign", ITEM]).status, 0);
@@ -383,7 +383,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     for args in
         [&["add", &public][..], &["add", &fp], &["accept", &fp], &["accept", &fp, "--everywhere"]]
     {
-        world.rye_fails(&[&["trust"], args, &["--json"]].concat(), 4, "verify.example_key");
+        world.rye(&[&["trust"], args, &["--json"]].concat()).fails(4, "verify.example_key");
         assert_eq!(standing(&world), before, "{args:?}");
     }
     // A document of your own that does not say so in so many words is not enough either.
@@ -391,7 +391,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     let quiet = put_home(&world, &own, &trusted(&key), &document(&key, "x", ""));
     refused_and_unchanged(&world, ITEM, "verify.example_key");
     fs::remove_file(quiet).unwrap();
-    let doctor = world.json_ok(&["doctor"]);
+    let doctor = world.json(&["doctor"]).ok();
     assert!(!doctor.to_string().contains("example key"), "{doctor}");
     // To let it in by name says nothing of another key.
     fs::write(world.outside().join("key.pem"), pem(&stranger(1))).unwrap();
@@ -401,7 +401,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     assert_eq!(said.status, 0, "{said:?}");
     world.works(ITEM);
     world.rye(&["doctor"]).shows("example key");
-    world.rye_ok(&["trust", "remove", &fp]);
+    world.rye(&["trust", "remove", &fp]).ok();
     refused_and_unchanged(&world, ITEM, "verify.example_key");
 }
 
@@ -410,10 +410,10 @@ fn the_example_key_as_your_own_admits_nothing() {
     let world = World::empty();
     let key = example("example.key");
     let before = files(&world);
-    world.rye_fails(&["keys", "import", &key, "--json"], 4, "verify.example_key");
+    world.rye(&["keys", "import", &key, "--json"]).fails(4, "verify.example_key");
     assert_eq!(files(&world), before);
     // Taken by name, it is a key to try signing with, and nothing that runs.
-    world.rye_ok(&["keys", "import", "--example", &key]);
+    world.rye(&["keys", "import", "--example", &key]).ok();
     world.rye(&["init"]);
     world.write(FILE, MARKER_SH);
     world.rye(&["sign", ITEM]);

@@ -325,7 +325,7 @@ fn what_changes_elsewhere_is_told_of_the_open_files_that_it_concerns() {
     assert_eq!(editor.said(&path), Vec::<Value>::new());
     // Trust is taken away.
     let key = crate::world::fingerprint(&world.own_key());
-    world.rye_ok(&["trust", "revoke", &key, "--yes"]);
+    world.rye(&["trust", "revoke", &key, "--yes"]).ok();
     editor.tell("workspace/didChangeWatchedFiles", &json!({"changes": []}));
     let (_, told) = world.run("tool:acme/x");
     assert_eq!(codes(&editor.said(&path))[0], (told, ERROR), "what the other verb says");

@@ -27,8 +27,7 @@ fn fits(said: &Value, wanted: &Value) -> bool {
 
 #[test]
 fn a_session_is_what_the_record_says_line_by_line() {
-    let world = World::new();
-    world.write(".ai/tools/acme/x.py", MARKER_PY);
+    let world = World::new().with_file(".ai/tools/acme/x.py", MARKER_PY);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/lsp/session.txt");
     let record = fs::read_to_string(path).unwrap();
     let record = record.replace("$project", &world.project().display().to_string());

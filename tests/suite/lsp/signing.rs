@@ -49,7 +49,7 @@ fn signing_shows_the_change_and_waits_for_the_answer() {
     let told = editor.next("window/showMessage");
     assert_eq!(told["params"], json!({"type": 3, "message": "signed `tool:acme/x`"}));
     let signed = fs::read_to_string(&path).unwrap();
-    world.rye_ok(&["verify", "tool:acme/x"]);
+    world.rye(&["verify", "tool:acme/x"]).ok();
     assert_eq!(signed.split_once('\n').unwrap().1, text.split_once('\n').unwrap().1);
     // The editor reads the file again.
     assert_eq!(codes(&editor.said(&path)), [("verify.altered".to_owned(), 4)], "its text is older");
@@ -74,7 +74,7 @@ fn an_editor_that_opens_files_is_shown_the_change_in_one() {
     assert!(asked.ends_with("You are shown what changed since it was last verified."), "{asked}");
     editor.reply(&question, &json!({"title": "Sign"}));
     editor.next("window/showMessage");
-    world.rye_ok(&["verify", "tool:acme/x"]);
+    world.rye(&["verify", "tool:acme/x"]).ok();
     // Showing alone asks nothing; an editor that could not open the file is asked with the change.
     world.write(".ai/tools/acme/x.py", fs::read_to_string(&path).unwrap() + "more = 2\n");
     let now = fs::read_to_string(&path).unwrap();
@@ -157,7 +157,7 @@ fn what_was_changed_since_it_was_shown_is_not_signed() {
 /// A signed tool of several files, one of them changed, and the question about it.
 fn module_changed(world: &World) -> (Editor, String, Value) {
     package(world);
-    world.rye_ok(&["sign", COUNT]);
+    world.rye(&["sign", COUNT]).ok();
     counts(world);
     let words = String::from_utf8(world.read(WORDS)).unwrap();
     let changed = words.replace("return len(", "return 10 + len(");

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::stateless::{KEY, stateless};
 use crate::pending::{ITEM, PAY, paid, world, world_where_it_asks_for};
-use crate::world::World;
 use crate::world::wait::until;
+use crate::world::{End, World};
 
 const FLAG: &str = "--approve-by-elicitation";
 
@@ -140,7 +140,7 @@ fn f11_an_answer_that_comes_late_or_after_a_change_runs_nothing() {
     let mut client = client(&world, &[FLAG], &json!({"elicitation": {}}));
     let (id, question) = begin(&mut client, &world, 5);
     let waits = request(&world)["id"].as_str().unwrap().to_owned();
-    world.rye_ok(&["pending", "approve", &waits]);
+    world.rye(&["pending", "approve", &waits]).ok();
     says(&mut client, &question, &accept);
     assert_eq!(answer(&mut client, id)["code"], "pending.decided");
     assert_eq!(paid(&world), 1, "by the one who came first");
@@ -373,7 +373,7 @@ fn a_person_at_the_client_decides_about_a_call_with_which_a_thread_waits_table()
                 (true, false) => assert_eq!(gave["args"]["amount"], 5, "{gave}"),
                 (false, _) => assert_eq!(gave["error_kind"], "permission_denied", "{gave}"),
             }
-            assert_eq!(world.json_ok(&["thread", "verify", thread])["final"], true);
+            assert_eq!(world.json(&["thread", "verify", thread]).ok()["final"], true);
         }
     }
 }

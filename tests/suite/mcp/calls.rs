@@ -232,9 +232,9 @@ fn a_cancelled_call_ends_its_process_group_and_no_other_call() {
     let other = begin(&mut client, "tool:acme/other");
     let sleeps = begin(&mut client, "tool:acme/sleeps");
     let pids = ["own", "child"].map(|file| number(&world.project().join(file)));
-    assert!(pids.iter().all(|pid| lives(pid)));
+    assert!(pids.iter().all(lives));
     client.cancel(sleeps);
-    until("the group is gone", || !pids.iter().any(|pid| lives(pid)));
+    until("the group is gone", || !pids.iter().any(lives));
     let said = client.answer(other);
     assert_eq!(said["result"]["structuredContent"]["data"]["done"], true, "{said}");
     assert!(!client.hears(Duration::from_millis(300), |m| m["id"] == sleeps), "it was answered");
@@ -275,7 +275,7 @@ fn a_client_that_disconnects_leaves_nothing_running() {
         };
         assert_eq!(status.signal(), want, "{way}: {status:?}");
         assert!(start.elapsed() < Duration::from_secs(20), "{way}");
-        assert!(!pids.iter().any(|pid| lives(pid)), "{way}: something still runs");
+        assert!(!pids.iter().any(lives), "{way}: something still runs");
     }
 }
 
@@ -298,14 +298,7 @@ fn servers_of_the_exec_protocol_are_kept_over_calls_and_end_with_the_client() {
     let world = World::new();
     let program = "#!/bin/sh\nwhile read -r line; do\nid=${line#*'\"id\":'}; id=${id%%,*}\n\
                    echo \"{\\\"id\\\":$id,\\\"result\\\":$$}\"\ndone\n";
-    let file = world.write(".ai/tools/acme/kept.files/run.sh", program);
-    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    world.signed(
-        ".ai/tools/acme/kept.yaml",
-        "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/server\n\
-         category: acme\ndescription: x\nexec:\n  command: ./kept.files/run.sh\n  \
-         runtime: server\n  files: [kept.files/run.sh]\n",
-    );
+    world.signed_exec("kept", "server", "", program);
     let mut client = Client::new(&world, &[]);
     let mut pid = || {
         let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/kept"}));
@@ -468,7 +461,7 @@ fn a_revocation_counts_from_the_next_call_on() {
         let (said, is_error) = client.call("rye_execute", json!({"item_id": item}));
         assert!(!is_error, "{said}");
     }
-    world.rye_ok(&["trust", "revoke", &fingerprint(&theirs)]);
+    world.rye(&["trust", "revoke", &fingerprint(&theirs)]).ok();
     let code = client.refused("rye_execute", json!({"item_id": "tool:acme/theirs"}));
     assert_eq!(code, "verify.revoked");
     let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/mark"}));

@@ -93,9 +93,9 @@ fn a_cancelled_snippet_leaves_nothing_running_and_the_server_goes_on() {
     });
     let id = client.begin("tools/call", &json!({"name": "rye_code", "arguments": arguments}));
     let pids = ["own", "child"].map(|file| number(&world.project().join(file)));
-    assert!(pids.iter().all(|pid| lives(pid)));
+    assert!(pids.iter().all(lives));
     client.cancel(id);
-    until("the group is gone", || !pids.iter().any(|pid| lives(pid)));
+    until("the group is gone", || !pids.iter().any(lives));
     let (said, is_error) = client.call("rye_code", json!({"code": "__out = 3"}));
     assert!(!is_error && said["value"] == 3, "{said}");
 }

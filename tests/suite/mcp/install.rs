@@ -28,7 +28,7 @@ fn an_entry_is_shown_first_and_written_beside_what_is_there() {
     let (status, said) = install(&world, "cursor", &[]);
     assert_eq!((status, said["code"].as_str()), (2, Some("cli.not_confirmed")), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), before, "nobody said yes");
-    world.rye_ok(&["mcp", "install", "cursor", "--yes"]).shows("mcpServers.rye: {\"command\":");
+    world.rye(&["mcp", "install", "cursor", "--yes"]).ok().shows("mcpServers.rye: {\"command\":");
     let got: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!((&got["theme"], &got["mcpServers"]["other"]["command"]), (&json!(1), &json!("x")));
     assert_eq!(got["mcpServers"]["rye"]["args"][0], "mcp", "{got}");

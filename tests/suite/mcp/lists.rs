@@ -116,13 +116,13 @@ fn i01_shown_names_that_collide_are_refused_at_start() {
     assert_eq!(names(&client.ask("tools/list", &json!({})), "tools")[OWN.len()..], ["acme_a_b"]);
     drop(client);
     world.signed(".ai/tools/acme/a/b.sh", MARKER_SH);
-    let said = world.rye_fails(&["mcp", "--expose", "tool:acme/**", "--json"], 4, "mcp.name_taken");
+    let said = world.rye(&["mcp", "--expose", "tool:acme/**", "--json"]).fails(4, "mcp.name_taken");
     assert!(said.stdout.contains("tool:acme/a/b") && said.stdout.contains("tool:acme/a_b"));
     // Each alone is no matter.
-    world.rye_ok(&["mcp", "--expose", "tool:acme/*"]);
+    world.rye(&["mcp", "--expose", "tool:acme/*"]).ok();
     // What is rye's own may not be taken, now or later.
     world.signed(".ai/tools/rye_thread.sh", MARKER_SH);
-    world.rye_fails(&["mcp", "--expose", "tool:*", "--json"], 4, "mcp.name_taken");
+    world.rye(&["mcp", "--expose", "tool:*", "--json"]).fails(4, "mcp.name_taken");
     world.rye(&["mcp", "--expose", "tool:rye/bash"]).fails_with("mcp.name_taken");
 }
 
@@ -216,7 +216,7 @@ fn a_folder_that_comes_or_comes_back_while_it_is_served_is_watched_too() {
     assert_eq!(names(&said, "tools")[OWN.len()..], ["acme_mark"]);
     std::fs::create_dir(&users).unwrap();
     std::fs::write(users.join("mine.sh"), MARKER_SH).unwrap();
-    world.rye_ok(&["sign", "tool:mine", "--space", "user"]);
+    world.rye(&["sign", "tool:mine", "--space", "user"]).ok();
     client.next("notifications/tools/list_changed");
     client.wait_for_name("mine");
     // As git does when it goes to a branch without it, and back; and as before `rye init`.

@@ -10,8 +10,8 @@ use crate::async_runs::{id_of, start, tool};
 use crate::thread_waits::{asking, parent_and_child};
 use crate::thread_warned::{WARNINGS, warned, warnings};
 use crate::threads::{ONLY_ECHO, call, fork, hand_over, provider, rows, world};
-use crate::world::World;
 use crate::world::wait::{PATIENCE, lives, until};
+use crate::world::{End, World};
 
 const GO: &str = "directive:acme/go";
 
@@ -278,7 +278,7 @@ fn another_process_cancels_or_kills_a_thread_in_the_server_which_goes_on_and_a_r
         if how == "request" {
             client.cancel(request);
         } else {
-            assert_eq!(world.json_ok(&["thread", how, &id])["thread_status"], "cancelled");
+            assert_eq!(world.json(&["thread", how, &id]).ok()["thread_status"], "cancelled");
             let said = client.answer(request);
             let said = &said["result"]["structuredContent"];
             assert_eq!(said["code"], "thread.cancelled", "{said}");

@@ -38,8 +38,7 @@ fn offer() -> Value {
 
 /// A world with a server in the project.
 fn world() -> World {
-    let world = World::new();
-    world.write("server.py", SERVER_PY);
+    let world = World::new().with_file("server.py", SERVER_PY);
     put(&world, &offer());
     with_new_items(world).env("SHOP_TOKEN", "hush")
 }
@@ -412,11 +411,8 @@ fn a_server_that_ends_at_once_is_told_with_what_it_said_last() {
     let world = world();
     world.write("broken.py", "import a_module_that_is_none\n");
     world
-        .rye_fails(
-            &["import", "mcp", "--category", "shop", "python3", "broken.py"],
-            7,
-            "mcp.server_failed",
-        )
+        .rye(&["import", "mcp", "--category", "shop", "python3", "broken.py"])
+        .fails(7, "mcp.server_failed")
         .warns("No module named 'a_module_that_is_none'");
 }
 

@@ -161,7 +161,8 @@ fn what_would_be_started_is_shown_without_the_values_of_its_secrets() {
     for json in [&["--json"][..], &[]] {
         let args = ["import", "mcp", "--config", "mcp.json", "--secret", "A", "--secret"];
         world
-            .rye_ok(&[&args[..], &["SHOP_TOKEN", "--dry-run"], json].concat())
+            .rye(&[&args[..], &["SHOP_TOKEN", "--dry-run"], json].concat())
+            .ok()
             .shows("echo *** ***");
     }
 }
@@ -296,7 +297,7 @@ fn what_a_server_or_its_file_says_is_shown_in_one_short_line_without_secrets() {
     let world = world().env("SHOP_TOKEN", "hush-a-by-baby");
     world.write("mode", "hostile-name");
     let args = ["import", "mcp", "--category", "shop", "--secret", "SHOP_TOKEN", "--yes"];
-    let named = world.rye_ok(&[&args[..], &["python3", "server.py"]].concat());
+    let named = world.rye(&[&args[..], &["python3", "server.py"]].concat()).ok();
     let all = [named.stdout.as_str(), &named.stderr].concat();
     assert!(all.contains("the server is "), "{named:?}");
 

@@ -68,7 +68,7 @@ fn a_tool_that_may_add_items_changes_none_and_moves_none() {
             assert_eq!(tools.pop().unwrap().unwrap().file_name(), "acme");
             assert!(tools.is_empty(), "{tools:?}");
             assert!(!world.project().join(".ai/tools/acme/half.py").exists());
-            world.rye_ok(&["verify", "acme/adds"]);
+            world.rye(&["verify", "acme/adds"]).ok();
         }
     }
 }
@@ -264,7 +264,7 @@ fn a_server_that_serves_many_calls_makes_no_items_and_says_why() {
              exec: {{runtime: server, command: python3, args: [serve.py], files: [serve.py]}}\n"
         );
         world.write(".ai/tools/server.yaml", text);
-        world.rye_ok(&["sign", "server"]);
+        world.rye(&["sign", "server"]).ok();
     };
     for level in levels("a_server_that_serves_many_calls_makes_no_items_and_says_why") {
         item("");

@@ -3,14 +3,13 @@
 use serde_json::json;
 
 use super::{BWRAP, LANDLOCK, levels};
-use crate::world::World;
 use crate::world::items::tool_sh;
+use crate::world::{End, World};
 
 #[test]
 fn the_shipped_tools_work_at_each_level() {
     for level in levels("the_shipped_tools_work_at_each_level") {
-        let world = World::new_on_disk().held();
-        world.write("src/a.txt", "one\ntwo\n");
+        let world = World::new_on_disk().held().with_file("src/a.txt", "one\ntwo\n");
         let run = |item: &str, inputs: &[&str]| {
             let inputs: Vec<_> = inputs.iter().flat_map(|input| ["-i", input]).collect();
             let args = ["execute", item, "--sandbox", level];
@@ -102,7 +101,7 @@ fn a_server_at_the_level_bwrap_is_asked_to_end_and_has_its_time() {
          sandbox: {fs: {write: [\"{project_path}/build/\"]}}\n\
          exec: {runtime: server, command: python3, args: [serve.py], files: [serve.py]}\n",
     );
-    world.rye_ok(&["sign", "server"]);
-    world.json_ok(&["execute", "server", "--sandbox", BWRAP]);
+    world.rye(&["sign", "server"]).ok();
+    world.json(&["execute", "server", "--sandbox", BWRAP]).ok();
     assert_eq!(world.read("build/ended"), b"x");
 }

@@ -24,8 +24,7 @@ const LIST: &str = ".ai/config/web/hosts.yaml";
 
 /// A world whose person lists these hosts.
 fn listing(hosts: &[&str]) -> World {
-    let world = World::new().held();
-    world.signed_home(LIST, &format!("hosts: {}\n", json!(hosts)));
+    let world = World::new().held().with_home(LIST, &format!("hosts: {}\n", json!(hosts)));
     world
 }
 
@@ -511,10 +510,10 @@ fn a_list_of_hosts_that_a_bundle_brings_counts_for_nothing() {
     fs::write(&key, publisher.rye(&["keys", "export"]).stdout).unwrap();
     let file = world.outside().join("hosts.tar.zst").display().to_string();
     let packed = ["bundle", "pack", "hosts", "config:web/**", "--version", "1.0.0"];
-    publisher.rye_ok(&[&packed[..], &["--output", &file]].concat());
+    publisher.rye(&[&packed[..], &["--output", &file]].concat()).ok();
     let added = ["trust", "add", key.to_str().unwrap(), "--owner", "acme", "--items", "config:**"];
-    world.rye_ok(&added);
-    world.rye_ok(&["bundle", "install", &file]);
+    world.rye(&added).ok();
+    world.rye(&["bundle", "install", &file]).ok();
     // It is there, and believed as a config item like any other.
     let said = world.rye(&["verify", "config:web/hosts"]);
     assert_eq!(said.status, 0, "untouched: {said:?}");
@@ -536,7 +535,7 @@ fn nobody_but_rye_itself_starts_rye_in_a_sandbox_by_the_type_of_an_interpreter()
         "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/own\ndescription: x\n\
          config: {args: [list]}\n");
     for item in ["tool:acme/mine", "tool:acme/words"] {
-        let said = world.json_fails(&["execute", item], 6, "plan.bad_config");
+        let said = world.json(&["execute", item]).fails(6, "plan.bad_config");
         assert!(said["error"].as_str().unwrap().contains("only shipped items"), "{said:#}");
     }
 }

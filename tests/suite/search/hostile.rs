@@ -28,8 +28,7 @@ fn a_word_that_tags_or_parameters_repeat_counts_less_than_a_name() {
 
 #[test]
 fn of_a_project_that_is_not_accepted_each_ref_is_found_once_as_what_answers_it() {
-    let world = World::new();
-    world.signed_home(".ai/tools/acme/shop.yaml", &tool("A zebra", ""));
+    let world = World::new().with_home(".ai/tools/acme/shop.yaml", &tool("A zebra", ""));
     let find = |world: &World, words: &str| world.json(&["search", words]).1;
     let page = find(&world, "zebra");
     assert_eq!((refs(&page).len(), &page["hits"][0]["space"]), (1, &Value::from("user")), "{page}");

@@ -12,8 +12,8 @@ const RUN: &str = "mkdir -p ../home-ci && PATH=/usr/bin:/bin HOME=$(cd ../home-c
 /// A project of which every key is trusted and proposed.
 fn ready() -> World {
     let (world, key) = clone_by(1);
-    world.rye_ok(&["trust", "accept", &key]);
-    world.rye_ok(&["trust", "propose", "--owner", "me"]);
+    world.rye(&["trust", "accept", &key]).ok();
+    world.rye(&["trust", "propose", "--owner", "me"]).ok();
     world
 }
 
@@ -21,7 +21,7 @@ fn ready() -> World {
 #[track_caller]
 fn with(world: &World, service: &str, path: &str, install: &str) -> String {
     drop(fs::remove_file(world.project().join(path)));
-    world.rye_ok(&["new", "ci", service, "--install", install]);
+    world.rye(&["new", "ci", service, "--install", install]).ok();
     String::from_utf8(world.read(path)).unwrap()
 }
 
@@ -88,8 +88,8 @@ fn an_install_command_is_one_step_of_the_workflow_whatever_it_holds() {
     }
     fs::remove_file(world.project().join(".gitlab-ci.yml")).unwrap();
     for bad in ["", "  ", "a\nb", "a\rb", "a\u{85}b", "a\u{2028}b", "a\u{1b}[2J"] {
-        world.rye_fails(&["new", "ci", "gitlab", "--install", bad, "--json"], 2, "cli.usage");
+        world.rye(&["new", "ci", "gitlab", "--install", bad, "--json"]).fails(2, "cli.usage");
     }
-    world.rye_fails(&["new", "tool", "acme/x", "--install", "true", "--json"], 2, "cli.usage");
+    world.rye(&["new", "tool", "acme/x", "--install", "true", "--json"]).fails(2, "cli.usage");
     assert!(!world.project().join(".gitlab-ci.yml").exists());
 }

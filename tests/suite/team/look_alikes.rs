@@ -17,7 +17,7 @@ fn clone_by_ann() -> (World, String) {
 #[test]
 fn an_item_that_another_key_signed_since_it_was_accepted_is_marked() {
     let (world, ann) = clone_by_ann();
-    world.rye_ok(&["trust", "accept", &ann]);
+    world.rye(&["trust", "accept", &ann]).ok();
     let (_, got) = world.json(&["trust", "review"]);
     let signer_before = |got: &serde_json::Value| {
         let items = got["items"].as_array().unwrap().iter();
@@ -32,7 +32,7 @@ fn an_item_that_another_key_signed_since_it_was_accepted_is_marked() {
     };
     changed(&world);
     // What you stop to believe is remembered all the same.
-    world.rye_ok(&["trust", "remove", &ann]);
+    world.rye(&["trust", "remove", &ann]).ok();
     changed(&world);
 }
 
@@ -66,7 +66,7 @@ fn a_proposed_key_with_the_name_of_a_trusted_one_is_marked() {
         assert_eq!(said.stdout.contains("imitates Latin letters"), imitates, "{said:?}");
         // Whoever accepts it is told once more.
         world.rye(&["trust", "accept", &fingerprint(&other)]).warns(&told);
-        world.rye_ok(&["trust", "remove", &fingerprint(&other)]);
+        world.rye(&["trust", "remove", &fingerprint(&other)]).ok();
     }
 }
 
@@ -98,7 +98,7 @@ fn a_plain_accept_after_a_narrow_one_says_that_it_stays_narrow_and_how_it_is_wid
     put(&world, &stranger(1), ".ai/tools/hooks/guard.sh", MARKER_SH);
     let until = "2099-01-01T00:00:00Z";
     let only = &["trust", "accept", &key, "--only", "tool:**", "--not-after", until];
-    world.rye_ok(only);
+    world.rye(only).ok();
     world.refused("knowledge:acme/page", "verify.out_of_scope", 4);
     let (status, got) = world.json(&["trust", "accept", &key, "--default"]);
     assert_eq!((status, &got["items"], &got["also"]), (0, &json!(null), &json!([])), "{got}");
@@ -106,7 +106,7 @@ fn a_plain_accept_after_a_narrow_one_says_that_it_stays_narrow_and_how_it_is_wid
         (&got["not_after"], &got["left_out"]),
         (&json!(until), &json!(["tool:hooks/guard"]))
     );
-    world.rye_ok(&["verify", "knowledge:acme/page"]);
+    world.rye(&["verify", "knowledge:acme/page"]).ok();
     let said = world.rye(&["trust", "accept", &key, "--default", "--items", "tool:**"]);
     assert_eq!(said.status, 2, "{said:?}");
 }
@@ -120,17 +120,17 @@ fn a_key_whose_time_is_over_in_this_project_is_listed_as_that() {
         let row = keys.clone().find(|row| row["fingerprint"] == json!(key)).unwrap().clone();
         row["state"].as_str().unwrap().to_owned()
     };
-    world.rye_ok(&["trust", "accept", &key, "--everywhere"]);
+    world.rye(&["trust", "accept", &key, "--everywhere"]).ok();
     assert_eq!(state(&world), "trusted");
     let over = ["trust", "accept", &key, "--not-after", "2025-01-02T00:00:00Z"];
-    world.rye_ok(&over);
+    world.rye(&over).ok();
     assert_eq!(state(&world), "expired here");
     world.refused(ITEM, "verify.expired", 4);
     // Elsewhere its time is over, and here it is not.
-    world.rye_ok(&[&over[..], &["--everywhere"]].concat());
+    world.rye(&[&over[..], &["--everywhere"]].concat()).ok();
     assert_eq!(state(&world), "expired");
     let here = ["trust", "accept", &key, "--not-after", "2099-01-01T00:00:00Z"];
-    world.rye_ok(&here);
+    world.rye(&here).ok();
     assert_eq!(state(&world), "trusted");
     world.works(ITEM);
 }

@@ -23,12 +23,12 @@ fn what_a_key_may_sign_in_a_project_says_nothing_of_the_user_space() {
     put_home(&world, 1, ".ai/tools/acme/own.sh", "tool:acme/own");
     let may = |item: &str| world.rye(&["verify", item]).status == 0;
     let over = ["--everywhere", "--not-after", "2020-01-01T00:00:00Z"];
-    world.rye_ok(&[&["trust", "accept", &key], &over[..]].concat());
+    world.rye(&[&["trust", "accept", &key], &over[..]].concat()).ok();
     assert!(!may(ITEM) && !may("tool:acme/own"), "its time is over");
     // Here it may sign hooks, and its time is not over.
     let here = ["--items", "tool:hooks/**", "--items", "tool:acme/**", "--not-after"];
     let here = [&["trust", "accept", &key], &here[..], &["2099-01-01T00:00:00Z"]].concat();
-    let said = world.rye_ok(&here);
+    let said = world.rye(&here).ok();
     assert!(may(ITEM) && may("tool:hooks/watch"), "{said:?}");
     assert!(!may("tool:hooks/mine") && !may("tool:acme/own"), "{said:?}");
     let (_, got) = world.json(&["verify", "tool:acme/own"]);
@@ -87,7 +87,7 @@ fn a_project_without_a_proposal_gives_a_key_no_more_time_than_it_had() {
     world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
     world.write(&trusted(&stranger(1)), document(&stranger(1), "Ann", ""));
     let over = ["trust", "accept", &key, "--not-after", "2020-01-01T00:00:00Z"];
-    world.rye_ok(&over);
+    world.rye(&over).ok();
     for more in [&[][..], &["--items", ITEM], &["--everywhere"]] {
         let said =
             world.rye_in(&second, &[&["trust", "accept", &key, "--json"], more].concat(), b"");
@@ -107,7 +107,7 @@ fn of_two_programs_that_speak_of_one_key_at_once_none_is_lost_without_a_word() {
     let key = fingerprint(&stranger(1));
     put(&world, &stranger(1), FILE, MARKER_SH);
     world.write(&trusted(&stranger(1)), document(&stranger(1), "Ann", ""));
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     let ids: Vec<String> = (0..8).map(|number| format!("tool:other/t{number}")).collect();
     let ends: Vec<_> = std::thread::scope(|scope| {
         let calls = ids.iter().map(|id| {
@@ -137,9 +137,9 @@ fn the_default_scope_that_is_put_back_stays_in_its_projects() {
     let at = second.to_str().unwrap();
     world.shell(&format!("mkdir -p {at} && cp -r .ai {at}"));
     let only = ["trust", "accept", &key, "--only", "tool:hooks/watch"];
-    world.rye_ok(&only);
+    world.rye(&only).ok();
     assert_eq!(world.rye_in(&second, &["trust", "project"], b"").status, 0);
-    let said = world.rye_ok(&["trust", "add", &key, "--default"]);
+    let said = world.rye(&["trust", "add", &key, "--default"]).ok();
     let may = |place: &Path, item: &str| world.rye_in(place, &["verify", item], b"").status == 0;
     assert!(may(&world.project(), ITEM) && !may(&world.project(), "tool:hooks/watch"));
     assert!(!may(&second, ITEM), "{said:?}");

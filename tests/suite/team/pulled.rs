@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{CONFIG, FILE, ITEM, clone_by};
 use crate::keys::others::{put, stranger};
+use crate::world::End;
 use crate::world::MARKER_SH;
 
 /// Another version of the tool.
@@ -14,7 +15,7 @@ fn edited() -> String {
 #[test]
 fn review_marks_what_changed_since_it_was_verified_and_diff_shows_all_of_it() {
     let (world, key) = clone_by(1);
-    world.rye_ok(&["trust", "accept", &key]);
+    world.rye(&["trust", "accept", &key]).ok();
     let said = world.rye(&["trust", "review"]);
     assert!(!said.stdout.contains("changed since"), "{said:?}");
     for words in [&["diff"][..], &["diff", "."], &["diff", "acme/**", "config:**"]] {
@@ -37,7 +38,7 @@ fn review_marks_what_changed_since_it_was_verified_and_diff_shows_all_of_it() {
     assert!(changed.len() == 1 && changed[0]["item_id"] == ITEM, "{got}");
     // Without a ref, by a folder, a glob, or several refs.
     for words in [&["diff"][..], &["diff", "."], &["diff", "acme/**"], &["diff", ITEM, CONFIG]] {
-        let said = world.rye_ok(words);
+        let said = world.rye(words).ok();
         let head = format!("{ITEM}  .ai/tools/acme/mark.sh\n");
         assert!(said.stdout.contains(&head), "{words:?}: {said:?}");
         assert!(said.stdout.contains("\n+# edited\n"), "{words:?}: {said:?}");
@@ -54,7 +55,7 @@ fn review_marks_what_changed_since_it_was_verified_and_diff_shows_all_of_it() {
         assert!(status != 0 && got["help"].is_string(), "{words:?}: {got}");
     }
     // What is taken as read is the version to compare with from then on.
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     let said = world.rye(&["diff"]);
     assert_eq!(said.stdout, "nothing changed since it was last verified\n");
 }
@@ -62,11 +63,11 @@ fn review_marks_what_changed_since_it_was_verified_and_diff_shows_all_of_it() {
 #[test]
 fn a_file_that_cannot_be_looked_at_hides_no_change_of_others() {
     let (world, key) = clone_by(1);
-    world.rye_ok(&["trust", "accept", &key]);
-    world.rye_ok(&["verify"]);
+    world.rye(&["trust", "accept", &key]).ok();
+    world.rye(&["verify"]).ok();
     put(&world, &stranger(1), FILE, &edited());
     world.write(".ai/tools/acme/large.sh", vec![b'a'; 5_000_000]);
-    world.rye_fails(&["diff"], 4, "space.too_large").shows("+# edited");
-    let got = world.json_fails(&["diff"], 4, "space.too_large");
+    world.rye(&["diff"]).fails(4, "space.too_large").shows("+# edited");
+    let got = world.json(&["diff"]).fails(4, "space.too_large");
     assert_eq!(got["items"][0]["item_id"], ITEM);
 }

@@ -44,7 +44,7 @@ fn review_and_each_verb_that_describes_an_item_show_what_it_may_touch() {
         items.into_iter().find(|item| item["item_id"] == ITEM).unwrap()
     };
     assert_eq!(of(&review)["reach"], want);
-    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
+    world.rye(&["trust", "accept", &fingerprint(&key)]).ok();
     for verb in [&["show", ITEM][..], &["describe", ITEM, "--level", "full"]] {
         let (status, got) = world.json(verb);
         assert_eq!((status, &got["reach"]), (0, &want), "{verb:?}");
@@ -61,7 +61,7 @@ fn what_a_pull_asks_for_beyond_what_was_accepted_is_told_apart() {
     let key = stranger(1);
     world.write(&trusted(&key), document(&key, "Ann", ""));
     put(&world, &key, FILE, MARKER_SH);
-    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
+    world.rye(&["trust", "accept", &fingerprint(&key)]).ok();
     let more = |world: &World| {
         let (_, review) = world.json(&["trust", "review"]);
         let items = review["items"].as_array().unwrap().clone();
@@ -80,7 +80,7 @@ fn what_a_pull_asks_for_beyond_what_was_accepted_is_told_apart() {
         .shows("asks for more than before: secrets TOKEN")
         .shows("1 of them asks for more");
     // Accepted anew, it is what there was before the next pull.
-    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
+    world.rye(&["trust", "accept", &fingerprint(&key)]).ok();
     assert_eq!(more(&world), json!([]));
 }
 
@@ -102,7 +102,7 @@ fn an_item_that_came_after_the_project_was_accepted_asks_for_all_that_it_may_tou
     };
     // Before the project is accepted, and what was there when it was, nothing is new.
     assert_eq!(news(&world), []);
-    world.rye_ok(&["trust", "accept", &fingerprint(&ann)]);
+    world.rye(&["trust", "accept", &fingerprint(&ann)]).ok();
     assert_eq!(news(&world), [], "never run, but seen; and what is refused runs for nobody");
     // The pull: two items that nobody here has seen, one of which touches nothing.
     put(&world, &ann, ".ai/tools/acme/evil.sh", &with(REACH));
@@ -115,12 +115,12 @@ fn an_item_that_came_after_the_project_was_accepted_asks_for_all_that_it_may_tou
         .shows("new since you accepted: secrets TOKEN · net any")
         .shows("1 of them asks for more");
     // Accepted anew, with either command, it is what was there.
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     assert_eq!(news(&world), []);
     // Your own first signature accepts a project as well.
     let mine = World::new();
     mine.write(FILE, with(REACH));
-    mine.rye_ok(&["sign", ITEM]);
+    mine.rye(&["sign", ITEM]).ok();
     assert_eq!(news(&mine), []);
 }
 
@@ -178,7 +178,7 @@ fn a_file_of_a_tool_that_is_refused_is_told_with_the_tool_and_not_as_one_to_sign
     }
     let want = (0, vec![row(sum, "verify.project_not_accepted")]);
     assert_eq!(refused(&[]), want, "bare `rye`");
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     assert_eq!(refused(&["verify"]), (4, vec![row(sum, "verify.untrusted")]));
     let said = world.rye(&["verify"]);
     assert!(!said.stderr.contains("rye sign"), "{said:?}");
@@ -230,8 +230,7 @@ fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
         (python("__tool_descripton__ = \"d\""), "__tool_description__"),
         (node("const __executorid__ = 'a/b'"), "__executor_id__"),
     ] {
-        let world = World::new();
-        world.write(path, &text);
+        let world = World::new().with_file(path, &text);
         let said = world.rye(&["sign", "tool:acme/odd", "--json"]);
         assert_eq!(said.status, 5, "{text}: {said:?}");
         assert!(said.stdout.contains("parse.metadata") && said.stdout.contains(meant), "{said:?}");

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{FILE, ITEM};
 use crate::keys::others::{clone_world, document, put, stranger, trusted};
-use crate::world::{MARKER_SH, World, fingerprint, sha256};
+use crate::world::{End, MARKER_SH, World, fingerprint, sha256};
 
 fn records(world: &World) -> Value {
-    let said = world.json_ok(&["trust", "list", "--records"]);
+    let said = world.json(&["trust", "list", "--records"]).ok();
     said["records"].clone()
 }
 
@@ -21,7 +21,7 @@ fn a_record_that_your_key_signed_says_what_was_there_when_you_accepted_a_project
     put(&world, &key, FILE, MARKER_SH);
     put(&world, &stranger(2), ".ai/tools/acme/other.sh", MARKER_SH);
     assert_eq!(records(&world)["projects"], json!([]), "nothing is accepted yet");
-    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
+    world.rye(&["trust", "accept", &fingerprint(&key)]).ok();
     let project = records(&world)["projects"][0].clone();
     let path = world.project().canonicalize().unwrap().display().to_string();
     assert_eq!((&project["path"], &project["counts"]), (&json!(path), &json!(true)));
@@ -47,8 +47,8 @@ fn a_record_that_your_key_signed_says_what_was_there_when_you_accepted_a_project
     // Accepted anew, it is what was there then; the first time stays, also through a rotation.
     let more = MARKER_SH.replace("true", "false");
     put(&world, &key, FILE, &more);
-    world.rye_ok(&["trust", "project"]);
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["trust", "project"]).ok();
+    world.rye(&["keys", "rotate"]).ok();
     let after = records(&world)["projects"][0]["approval"].clone();
     assert_eq!(after["first_at"], approval["first_at"]);
     assert_eq!(after["items"][0]["sha256"], sha256(more.as_bytes()));
@@ -57,7 +57,7 @@ fn a_record_that_your_key_signed_says_what_was_there_when_you_accepted_a_project
 #[test]
 fn a_record_of_an_approval_that_somebody_else_wrote_says_nothing_and_decides_nothing() {
     let world = World::new().with(FILE, MARKER_SH);
-    world.rye_ok(&["trust", "project"]);
+    world.rye(&["trust", "project"]).ok();
     let folder = world.home().join(".ai/config/keys/approvals");
     let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     assert_eq!(records(&world)["projects"][0]["approval"]["count"], 1);
@@ -82,12 +82,12 @@ fn bundles_and_mcp_servers_are_recorded_with_whence_they_came_and_when() {
     publisher.signed(".ai/tools/acme/mark.sh", MARKER_SH);
     let archive = world.outside().join("acme.tar.zst").display().to_string();
     let pack = ["bundle", "pack", "acme", "tool:acme/**", "--version", "1.2.0"];
-    publisher.rye_ok(&[&pack[..], &["--output", &archive]].concat());
+    publisher.rye(&[&pack[..], &["--output", &archive]].concat()).ok();
     let key = publisher.rye(&["keys", "export"]).stdout;
     fs::write(world.outside().join("acme.pem"), key).unwrap();
     let trust = ["trust", "add", "../acme.pem", "--owner", "acme", "--items", "tool:acme/**"];
-    world.rye_ok(&trust);
-    world.rye_ok(&["bundle", "install", "../acme.tar.zst"]);
+    world.rye(&trust).ok();
+    world.rye(&["bundle", "install", "../acme.tar.zst"]).ok();
     let server = |name: &str| {
         format!(
             "version: 1.0.0\ntool_type: tool\nexecutor_id: rye/core/runtimes/mcp/tool\n\

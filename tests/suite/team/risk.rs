@@ -40,7 +40,7 @@ fn the_risk_of_an_item_stands_wherever_a_person_decides_about_it() {
     world.rye(&["trust", "review"]).shows("  L3 destructive");
     assert_eq!(reviewed(&world, ITEM)["risk"], want);
     assert_eq!(reviewed(&world, "knowledge:acme/page")["risk"]["tier"], "L0");
-    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
+    world.rye(&["trust", "accept", &fingerprint(&key)]).ok();
     for verb in [&["show", ITEM][..], &["describe", ITEM]] {
         assert_eq!(world.json(verb).1["risk"], want, "{verb:?}");
         world.rye(verb).shows("L3 destructive: it is given");
@@ -75,7 +75,7 @@ fn a_pull_that_raises_the_tier_is_told_in_review_also_where_only_a_runtime_chang
     let through = "version: 1.0.0\ntool_type: tool\nexecutor_id: acme/runs\ncategory: acme\n\
                    description: Runs through another\n";
     put(&world, &key, ".ai/tools/acme/through.yaml", through);
-    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
+    world.rye(&["trust", "accept", &fingerprint(&key)]).ok();
     for item in [ITEM, "tool:acme/through"] {
         let row = reviewed(&world, item);
         assert_eq!((&row["risk"]["tier"], &row["tier_before"]), (&json!("L1"), &Value::Null));
@@ -93,7 +93,7 @@ fn a_pull_that_raises_the_tier_is_told_in_review_also_where_only_a_runtime_chang
         .shows("risk raised from L1 low to L3 destructive: it")
         .shows("the risk of 2 of them is higher than before");
     // Accepted anew, it is what there was; and less than before is not told.
-    world.rye_ok(&["trust", "accept", &fingerprint(&key)]);
+    world.rye(&["trust", "accept", &fingerprint(&key)]).ok();
     assert_eq!(reviewed(&world, ITEM)["tier_before"], Value::Null);
     put(&world, &key, FILE, MARKER_SH);
     assert_eq!(reviewed(&world, ITEM)["tier_before"], Value::Null);

@@ -9,8 +9,8 @@ use super::{prepared, tool, turn};
 use crate::async_runs::eventually;
 use crate::hooks::hook;
 use crate::threads::{events, fork, rows};
-use crate::world::World;
 use crate::world::wait::{lives, until};
+use crate::world::{End, World};
 
 const READS: &str = "# effects = \"read\"\n";
 const ALL: &str = "<execute><tool>acme.*</tool></execute>";
@@ -65,7 +65,7 @@ fn completed(world: &World) -> String {
     let (status, told) = fork(world, &[]);
     assert_eq!((status, &told["outputs"]), (0, &json!({"n": 7})), "{told}");
     let id = told["thread_id"].as_str().unwrap().to_owned();
-    assert_eq!(world.json_ok(&["thread", "verify", &id])["final"], true);
+    assert_eq!(world.json(&["thread", "verify", &id]).ok()["final"], true);
     id
 }
 
@@ -242,7 +242,7 @@ fn killed_while_calls_run_at_once_a_thread_goes_on_and_repeats_none() {
     for told in &gave[1..] {
         assert!(told["message"].to_string().contains("interrupted"), "{told}");
     }
-    assert_eq!(world.json_ok(&["thread", "verify", &id])["final"], true);
+    assert_eq!(world.json(&["thread", "verify", &id]).ok()["final"], true);
 }
 
 /// A turn that hands over between calls: of tools that read, which run at once, and of one that

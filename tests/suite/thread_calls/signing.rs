@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{prepared, tool, turn};
 use crate::threads::{self, events, fork, provider};
-use crate::world::World;
+use crate::world::{End, World};
 
 const SIGNS: &str = "<acknowledge risk=\"elevated\"/><sign><tool>acme.*</tool></sign>";
 
@@ -25,8 +25,7 @@ fn gave(world: &World, turns: &[Value], permissions: &str) -> Vec<Value> {
 
 /// A project with a tool that nobody signed, and the request of a model for its signature.
 fn asked() -> (World, String) {
-    let world = World::new();
-    world.write(".ai/tools/acme/mine.sh", tool("", "echo mine\n"));
+    let world = World::new().with_file(".ai/tools/acme/mine.sh", tool("", "echo mine\n"));
     let told = &gave(&world, &[wants("tool:acme/mine")], SIGNS)[0];
     assert_eq!((&told["ok"], &told["error_kind"]), (&json!(false), &json!("pending")), "{told}");
     let id = told["detail"]["pending_id"].as_str().unwrap_or_default().to_owned();
@@ -61,7 +60,7 @@ fn a_person_is_shown_what_a_model_wants_signed_and_signs_it_once() {
         .shows("signed  tool:acme/mine");
     world.works("tool:acme/mine");
     assert_eq!(waiting(&world), [Value::Null; 0]);
-    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
+    world.json(&["pending", "approve", &id]).fails(4, "pending.decided");
     let (_, shown) = world.json(&["pending", "show", &id]);
     assert_eq!((&shown["state"], &shown["result"]["status"]), (&json!("done"), &json!("signed")));
 }
@@ -69,8 +68,8 @@ fn a_person_is_shown_what_a_model_wants_signed_and_signs_it_once() {
 #[test]
 fn a_signature_that_a_person_rejects_is_not_given() {
     let (world, id) = asked();
-    assert_eq!(world.json_ok(&["pending", "reject", &id])["state"], "rejected");
-    world.json_fails(&["pending", "approve", &id], 4, "pending.decided");
+    assert_eq!(world.json(&["pending", "reject", &id]).ok()["state"], "rejected");
+    world.json(&["pending", "approve", &id]).fails(4, "pending.decided");
     assert_eq!(world.run("tool:acme/mine"), (4, "verify.unsigned".into()));
 }
 

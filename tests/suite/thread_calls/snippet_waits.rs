@@ -45,7 +45,7 @@ pub fn status(world: &World, id: &str) -> Value {
 }
 
 pub fn verified(world: &World, id: &str) {
-    assert_eq!(world.json_ok(&["thread", "verify", id])["final"], true);
+    assert_eq!(world.json(&["thread", "verify", id]).ok()["final"], true);
 }
 
 pub fn approve(world: &World, request: &str) -> (i32, Value) {
@@ -69,7 +69,7 @@ fn a_snippet_that_wants_to_write_stops_its_thread_which_goes_on_with_it_once_app
         (&json!(id), &json!("tool:acme/write"), &json!({"n": 5})),
         "{shown}"
     );
-    world.json_fails(&["thread", "resume", &id], 8, "thread.waits");
+    world.json(&["thread", "resume", &id]).fails(8, "thread.waits");
     let (ended, came) = approve(&world, &request);
     assert_eq!((ended, &came["thread_id"]), (0, &json!(id)), "{came}");
     assert_eq!(came["outputs"], json!({"n": 7}));
@@ -115,7 +115,7 @@ fn a_snippet_that_is_rejected_runs_nothing_more_and_its_model_is_told() {
     let text = "try { await runTool('acme/write', {}) } catch { await runTool('acme/starts', {}) }";
     let (id, request) = waits(&world, &[code(text)], STARTS);
     assert_eq!(
-        world.json_ok(&["pending", "reject", &request, "--reason", "no"])["outputs"],
+        world.json(&["pending", "reject", &request, "--reason", "no"]).ok()["outputs"],
         json!({"n": 7})
     );
     let gave = &told(&world, &id)[0];
@@ -130,7 +130,7 @@ fn a_snippet_that_is_rejected_runs_nothing_more_and_its_model_is_told() {
 fn of_a_thread_that_is_cancelled_while_its_snippet_waits_nothing_can_be_approved() {
     let world = world();
     let (id, request) = waits(&world, &[code("await runTool('acme/write', {})")], BOTH);
-    world.rye_ok(&["thread", "cancel", &id]);
+    world.rye(&["thread", "cancel", &id]).ok();
     approve(&world, &request).fails(4, "pending.decided");
     assert_eq!((times(&world), status(&world, &id)), (0, json!("cancelled")));
 }

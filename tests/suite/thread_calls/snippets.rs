@@ -8,7 +8,7 @@ use super::{prepared, tool, turn};
 use crate::hooks::hook;
 use crate::threads::{events, fork, provider, rows};
 use crate::world::wait::{lives, until};
-use crate::world::{World, program};
+use crate::world::{End, World, program};
 
 pub const READS: &str = "# effects = \"read\"\n";
 /// Leaves a line, and gives back what it was given.

@@ -83,8 +83,7 @@ fn a_tool_of_a_thread_reads_not_even_the_record_of_its_own_thread() {
     if levels("a_tool_of_a_thread_reads_not_even_the_record_of_its_own").is_empty() {
         return;
     }
-    let world = World::new_on_disk();
-    world.write("page.txt", "shown");
+    let world = World::new_on_disk().with_file("page.txt", "shown");
     doer(&world, "acme/looks", "");
     let calls = [call("acme_looks", &json!({"code": LOOKS}))];
     prepared(&world, &calls, "<execute><tool>acme.looks</tool></execute>");

@@ -191,7 +191,7 @@ fn a_tool_that_would_be_refused_is_not_offered_and_whoever_started_the_thread_is
     let said = world.rye(&go);
     assert!(said.status == 0 && !said.stderr.contains("offered"), "it works untouched: {said:?}");
     world.write(".ai/tools/acme/altered.sh", tool_sh("", "cat; cat /etc/passwd\n"));
-    let said = world.rye_ok(&go);
+    let said = world.rye(&go).ok();
     let told = "not offered to the model, as they would be refused: `tool:acme/altered`; see \
                 `rye why tool:acme/altered`";
     assert!(said.stderr.contains(told), "{said:?}");

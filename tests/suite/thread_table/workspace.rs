@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{call, directive, forked, prepared, results};
 use crate::hooks::hook;
 use crate::sandbox::levels;
-use crate::world::World;
 use crate::world::items::tool_sh;
+use crate::world::{End, World};
 
 const WORKSPACE: &str = "<execute><tool>rye.workspace.*</tool></execute>";
 
@@ -139,8 +139,7 @@ fn no_path_leads_out_of_the_workspace_whatever_a_command_put_there_table() {
     if levels("no_path_leads_out_of_the_workspace").is_empty() {
         return;
     }
-    let world = World::new_on_disk();
-    world.write("secret", "canary");
+    let world = World::new_on_disk().with_file("secret", "canary");
     let secret = world.project().join("secret").display().to_string();
     let folder = world.project().display().to_string();
     let links = format!("ln -s {secret} file; ln -s {folder} folder; mkfifo pipe; mkdir sub");
@@ -293,19 +292,15 @@ fn without_a_permission_there_is_no_tool_but_the_one_for_outputs_table() {
     world.signed(".ai/tools/run_shell_command.sh", &tool_sh("", "cat\n"));
     let both = "<execute><tool>rye.workspace.*</tool><tool>run_shell_command</tool></execute>";
     world.signed(".ai/directives/acme/go.md", &directive(both));
-    world.json_fails(
-        &["execute", "directive:acme/go", "--thread", "fork"],
-        4,
-        "thread.tool_name_conflict",
-    );
+    world
+        .json(&["execute", "directive:acme/go", "--thread", "fork"])
+        .fails(4, "thread.tool_name_conflict");
     // Also where the tool of rye is not there.
     let alone = "<execute><tool>run_shell_command</tool></execute>";
     world.signed(".ai/directives/acme/go.md", &directive(alone));
-    let told = world.json_fails(
-        &["execute", "directive:acme/go", "--thread", "fork"],
-        4,
-        "thread.tool_name_conflict",
-    );
+    let told = world
+        .json(&["execute", "directive:acme/go", "--thread", "fork"])
+        .fails(4, "thread.tool_name_conflict");
     assert!(told["error"].as_str().unwrap().contains("tool:run_shell_command"), "{told}");
 }
 
@@ -401,8 +396,8 @@ fn f07_f10_hooks_judge_what_a_model_does_in_its_workspace_and_without_a_required
     hook(&world, "guard", &format!("phases: [before_execution]\n{about}"), "exit 2");
     assert_eq!(gave(&world, &calls)[1]["error_kind"], "blocked_by_hook");
     world.write_home(".ai/config/rye/policy.yaml", "required_hooks: [hooks/gone]\n");
-    world.rye_ok(&["sign", "config:rye/policy", "--space", "user"]);
+    world.rye(&["sign", "config:rye/policy", "--space", "user"]).ok();
     // Its model cannot be asked either, so nothing starts.
     prepared(&world, &calls, WORKSPACE);
-    world.json_fails(&["execute", "directive:acme/go", "--thread", "fork"], 4, "hook.unusable");
+    world.json(&["execute", "directive:acme/go", "--thread", "fork"]).fails(4, "hook.unusable");
 }

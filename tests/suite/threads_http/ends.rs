@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{ALL, CANARY, Checked, body, hands_over, head, world};
 use crate::async_runs::tool;
 use crate::threads::{call, directive, hand_over, provider, rows};
+use crate::world::End;
 use crate::world::program;
 use crate::world::server::Reply;
 use crate::world::wait::{lives, until};
@@ -49,7 +50,7 @@ fn a_cancel_from_another_process_ends_a_child_thread_a_tool_and_a_stalled_stream
         assert_eq!(all[1]["parent"], all[0]["thread_id"], "{all:?}");
 
         let id = all[0]["thread_id"].as_str().unwrap();
-        assert_eq!(world.json_ok(&["thread", "cancel", id])["thread_status"], "cancelled");
+        assert_eq!(world.json(&["thread", "cancel", id]).ok()["thread_status"], "cancelled");
         let output = child.wait_with_output().unwrap();
         let told: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(told["code"], "thread.cancelled", "{told}");

@@ -46,7 +46,7 @@ fn a_provider_that_is_busy_is_asked_again_and_each_failure_is_in_the_transcript(
         assert_eq!(failed[3].0, "provider.unreachable", "{failed:?}");
         let said = events(&world, id, "provider_failed");
         assert!(said[0]["error"].as_str().unwrap().contains("`slower`"), "{}", said[0]);
-        world.rye_ok(&["thread", "verify", id]);
+        world.rye(&["thread", "verify", id]).ok();
         // What was refused cost nothing; the connection that broke may have.
         assert_eq!(told["cost"]["turns"], 2, "{told}");
         assert!(!said[3]["usage"].is_null());
@@ -87,7 +87,7 @@ fn what_is_tried_again_and_what_is_not_table() {
         // What it says can be pasted.
         let goes_on = told["help"].as_str().unwrap().contains(&format!("`rye thread resume {id}`"));
         assert_eq!(goes_on, code == "provider.overloaded", "{told}");
-        world.rye_ok(&["thread", "verify", &id]);
+        world.rye(&["thread", "verify", &id]).ok();
         // What says that it is an answer may have cost what one costs.
         let used = crate::threads::rows(&world)[0]["used"]["tokens"].as_u64().unwrap();
         assert_eq!(used > 0, status == 204, "{status}");
@@ -264,7 +264,7 @@ fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
         assert_eq!(got, (4, &json!("duration_seconds")), "{spoken:?} {told}");
         server.server.wait_until_asked();
         server.server.wait_until_left();
-        world.rye_ok(&["thread", "verify", &newest(&world)]);
+        world.rye(&["thread", "verify", &newest(&world)]).ok();
 
         let mut command =
             world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
@@ -287,7 +287,7 @@ fn a_server_that_falls_silent_is_left_when_time_is_over_or_somebody_asks() {
             world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         server.server.wait_until_asked();
-        world.json_ok(&["thread", "cancel", &newest(&world)]);
+        world.json(&["thread", "cancel", &newest(&world)]).ok();
         let ended = child.wait_with_output().unwrap();
         server.server.wait_until_left();
         let told: Value = serde_json::from_slice(&ended.stdout).unwrap();

@@ -23,8 +23,7 @@ fn write(world: &World, spoken: Spoken, url: &str, more: &Value) {
 }
 
 fn allow(world: &World) -> Value {
-    let told = world.json_ok(&["trust", "allow-provider", "acme/script", "--yes"]);
-    told
+    world.json(&["trust", "allow-provider", "acme/script", "--yes"]).ok()
 }
 
 #[track_caller]
@@ -65,7 +64,7 @@ fn a_provider_of_a_project_is_asked_only_once_it_was_let_in_and_as_it_was_then()
     let (from, to) =
         (world.project().join(FILE), world.project().join(".ai/tools/acme/other.yaml"));
     fs::rename(from, to).unwrap();
-    world.rye_ok(&["sign", "tool:acme/other", "--space", "project"]);
+    world.rye(&["sign", "tool:acme/other", "--space", "project"]).ok();
     let text =
         crate::threads::directive("go", "turns=\"9\"", "").replace("acme/script", "acme/other");
     world.signed(".ai/directives/acme/go.md", &text);
@@ -98,9 +97,9 @@ fn it_is_listed_and_taken_back_like_an_interpreter_and_a_review_shows_where_the_
     write(&world, spoken, &server.server.url(""), &json!({}));
     assert_eq!(fork(&world, &[]).0, 0);
     // The key is replaced, and the record counts on.
-    world.rye_ok(&["keys", "rotate", "--yes"]);
+    world.rye(&["keys", "rotate", "--yes"]).ok();
     assert_eq!(listed()[0]["used"], true);
-    world.json_ok(&["trust", "disallow", FILE, "--yes"]);
+    world.json(&["trust", "disallow", FILE, "--yes"]).ok();
     assert_eq!(listed(), json!([]));
     refused(&world, "lies in the project");
 }

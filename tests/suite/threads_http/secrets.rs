@@ -48,8 +48,7 @@ fn shown(world: &World) -> String {
 #[test]
 fn the_key_is_in_no_output_record_log_or_error_also_where_the_server_echoes_it() {
     // The fixture can tell: what holds it is found.
-    let world = World::new();
-    world.write("holds", CANARY);
+    let world = World::new().with_file("holds", CANARY);
     assert_eq!(holding(world.outside(), CANARY).len(), 1);
     for spoken in ALL {
         let echo = format!("The key is {CANARY}.");
@@ -203,7 +202,7 @@ fn the_key_a_tools_secret_and_a_variable_that_nobody_names_are_in_no_record_page
             row["thread_id"].as_str().unwrap().to_owned()
         };
 
-        let said = world.rye_ok(&go);
+        let said = world.rye(&go).ok();
         let id = newest();
         let shown = format!("{said:?}\n{}", told_of(&world, &id));
         let gave = crate::threads::events(&world, &id, "tool_call_result");
@@ -212,7 +211,7 @@ fn the_key_a_tools_secret_and_a_variable_that_nobody_names_are_in_no_record_page
         assert!(gave[2]["content"].to_string().contains("PATH="), "{}", gave[2]);
         no_secret_is_in(&world, &shown);
 
-        let said = world.rye_fails(&go, 7, "provider.refused");
+        let said = world.rye(&go).fails(7, "provider.refused");
         no_secret_is_in(&world, &format!("{said:?}\n{}", told_of(&world, &newest())));
 
         // In a process of its own, while the model speaks and when it was cancelled.

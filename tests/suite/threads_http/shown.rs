@@ -101,7 +101,7 @@ fn a_thread_in_a_process_of_its_own_has_the_key_of_whoever_asked() {
     for spoken in [ALL[0], ALL[3]] {
         let server = Checked::new(spoken, move |_, n| reply(spoken, &hands_over(), n));
         let world = world(spoken, &server.server, &json!({}));
-        let told = world.json_ok(&[GO, &["--async"]].concat());
+        let told = world.json(&[GO, &["--async"]].concat()).ok();
         let (status, told) = world.json(&["thread", "wait", told["thread_id"].as_str().unwrap()]);
         assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{told}");
         assert_eq!(server.requests().len(), 1);
@@ -118,7 +118,7 @@ fn words_are_told_from_another_process_before_the_answer_ends_and_stay_nowhere()
         Reply::Hold((head(spoken) + &body[..end]).into_bytes())
     });
     let world = world(spoken, &server.server, &json!({}));
-    let told = world.json_ok(&[GO, &["--async"]].concat());
+    let told = world.json(&[GO, &["--async"]].concat()).ok();
     let id = told["thread_id"].as_str().unwrap();
     let (mut child, mut lines) = watch(&world, id, &["--json"]);
     let mut said = String::new();
@@ -162,7 +162,7 @@ fn each_failure_of_a_provider_that_is_asked_again_is_told_on_standard_error_at_o
     for (more, is_told) in [(&[][..], true), (&["--quiet"], false), (&["--json"], false)] {
         let server = server();
         let world = world(spoken, &server.server, &json!({"retry": {"tries": 3}}));
-        let said = world.rye_ok(&[GO, more].concat());
+        let said = world.rye(&[GO, more].concat()).ok();
         let line = said.stderr.lines().find(|line| line.contains("trying again in"));
         assert_eq!(line.is_some(), is_told, "{said:?}");
         let Some(line) = line else { continue };

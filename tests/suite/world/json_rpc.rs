@@ -124,7 +124,7 @@ impl JsonRpc {
         self.kept.pop_front().or_else(|| self.output.recv_timeout(PATIENCE).ok())
     }
 
-    /// Whether such a message comes within the time.
+    /// Tells whether such a message comes within the time.
     pub fn hears(&mut self, time: Duration, wanted: impl Fn(&Value) -> bool) -> bool {
         let until = Instant::now() + time;
         loop {

@@ -1,66 +1,47 @@
-//! Calls of rye with the end that they must have, and what they must say.
+//! How a call of rye must end, and what it must say.
 
 use serde_json::Value;
 
 use super::{Said, World};
 
 impl World {
-    /// Runs rye, which must do well.
-    #[track_caller]
-    pub fn rye_ok(&self, args: &[&str]) -> Said {
-        let said = self.rye(args);
-        assert_eq!(said.status, 0, "{args:?}: {said:?}");
-        said
-    }
-
-    /// Runs rye, which must fail with this status and this code.
-    #[track_caller]
-    pub fn rye_fails(&self, args: &[&str], status: i32, code: &str) -> Said {
-        let said = self.rye(args);
-        assert_eq!((said.status, said.code().as_str()), (status, code), "{args:?}: {said:?}");
-        said
-    }
-
-    /// Runs rye with `--json`, which must do well, and gives its answer.
-    #[track_caller]
-    pub fn json_ok(&self, args: &[&str]) -> Value {
-        let (status, told) = self.json(args);
-        assert_eq!(status, 0, "{args:?}: {told}");
-        told
-    }
-
-    /// Runs rye with `--json`, which must fail with this status and this code.
-    #[track_caller]
-    pub fn json_fails(&self, args: &[&str], status: i32, code: &str) -> Value {
-        let (ended, told) = self.json(args);
-        assert_eq!((ended, &told["code"]), (status, &code.into()), "{args:?}: {told}");
-        told
-    }
-
-    /// The same world with this item of the project, signed.
+    /// Signs this item of the project and gives the world.
     #[track_caller]
     pub fn with(self, path: &str, text: &str) -> Self {
         self.signed(path, text);
         self
     }
+
+    /// Writes this file of the project and gives the world.
+    pub fn with_file(self, path: &str, text: impl AsRef<[u8]>) -> Self {
+        self.write(path, text);
+        self
+    }
+
+    /// Signs this item of the user space and gives the world.
+    #[track_caller]
+    pub fn with_home(self, path: &str, text: &str) -> Self {
+        self.signed_home(path, text);
+        self
+    }
 }
 
 impl Said {
-    /// What rye said, where it did well.
+    /// The call did well.
     #[track_caller]
     pub fn ok(self) -> Self {
         assert_eq!(self.status, 0, "{self:?}");
         self
     }
 
-    /// What rye said, where it failed with this status and this code.
+    /// The call failed with this status and this code.
     #[track_caller]
     pub fn fails(self, status: i32, code: &str) -> Self {
         assert_eq!((self.status, self.code().as_str()), (status, code), "{self:?}");
         self
     }
 
-    /// What rye said, where it failed with this code.
+    /// The call failed with this code.
     #[track_caller]
     pub fn fails_with(self, code: &str) -> Self {
         assert_eq!(self.code(), code, "{self:?}");
@@ -69,15 +50,15 @@ impl Said {
 
     /// The text stands on standard output.
     #[track_caller]
-    pub fn shows(&self, text: impl AsRef<str>) -> &Self {
-        assert!(self.stdout.contains(text.as_ref()), "no {:?}: {self:?}", text.as_ref());
+    pub fn shows(&self, text: &str) -> &Self {
+        assert!(self.stdout.contains(text), "no {:?}: {self:?}", text);
         self
     }
 
     /// The text stands on standard error.
     #[track_caller]
-    pub fn warns(&self, text: impl AsRef<str>) -> &Self {
-        assert!(self.stderr.contains(text.as_ref()), "no {:?}: {self:?}", text.as_ref());
+    pub fn warns(&self, text: &str) -> &Self {
+        assert!(self.stderr.contains(text), "no {:?}: {self:?}", text);
         self
     }
 }

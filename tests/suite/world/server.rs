@@ -35,7 +35,7 @@ pub fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
-/// What is sent back.
+/// The answer to a request.
 pub enum Reply {
     /// These bytes, then the connection is closed.
     Bytes(Vec<u8>),
@@ -90,7 +90,7 @@ impl Server {
         Self::start("127.0.0.1:0", None, Arc::new(answers))
     }
 
-    /// The same at this address, over TLS if there is a certificate.
+    /// Listens at this address, over TLS if there is a certificate.
     pub fn at(
         address: &str,
         identity: Option<&Identity>,
@@ -99,7 +99,7 @@ impl Server {
         Self::start(address, identity.map(|known| known.config.clone()), Arc::new(answers))
     }
 
-    /// The same over TLS with this certificate.
+    /// Answers over TLS with this certificate.
     pub fn tls(
         identity: &Identity,
         answers: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
@@ -148,7 +148,7 @@ impl Server {
         format!("https://127.0.0.1:{}{path}", self.port)
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("the list").clone()
     }

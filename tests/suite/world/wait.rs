@@ -27,7 +27,7 @@ pub fn number(file: &Path) -> String {
     fs::read_to_string(file).expect("a file").trim().to_owned()
 }
 
-/// Whether there is a process of that number that has not ended.
+/// Tells whether a process of that number has not ended.
 pub fn lives(pid: impl Display) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))

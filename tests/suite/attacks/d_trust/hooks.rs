@@ -4,7 +4,7 @@ use std::fs;
 
 use super::controlled;
 use crate::keys::others::{AT, document, pem, put, signed_text, stranger, trust, trusted};
-use crate::world::{World, fingerprint};
+use crate::world::{End, World, fingerprint};
 
 const HOOK: &str = "tool:hooks/watch";
 const CONTROL: &str = "tool:acme/control";
@@ -62,7 +62,7 @@ fn l02_a_hook_of_a_key_of_default_scope_is_never_in_force() {
         let world = with_their_hook();
         trust(&world, &thief, &["--items", "tool:hooks/*"]);
         assert!(asks(&world), "the fixture itself is good");
-        world.rye_ok(&["trust", "remove", &fingerprint(&thief)]);
+        world.rye(&["trust", "remove", &fingerprint(&thief)]).ok();
         let text = document(&thief, "acme build", wish);
         world.write(&trusted(&thief), &text);
         let said = world.rye(&["trust", "accept", &fingerprint(&thief), "--json"]);
@@ -91,7 +91,7 @@ fn whoever_trusts_a_key_reads_that_hooks_and_config_are_not_among_what_it_may_si
         &["trust", "show", &fingerprint(&stranger(1))],
         &["why", "tool:acme/theirs"],
     ] {
-        world.rye_ok(verb).shows(words);
+        world.rye(verb).ok().shows(words);
     }
     let wish = document(&stranger(2), "acme", "items = [\"tool:**\"]\n");
     let file = world.outside().join("wish.toml");
@@ -111,9 +111,9 @@ fn after_a_rotation_your_hooks_and_config_go_on_by_the_old_key_and_policy_does_n
     put(&world, &old, ".ai/tools/hooks/watch.yaml", &text);
     put(&world, &old, ".ai/config/acme/settings.yaml", "a: 1\n");
     assert!(asks(&world), "the fixture itself is good");
-    world.rye_ok(&["keys", "rotate"]);
+    world.rye(&["keys", "rotate"]).ok();
     assert!(asks(&world), "a hook of yours is asked as before");
-    world.json_ok(&["verify", "config:acme/settings"]);
+    world.json(&["verify", "config:acme/settings"]).ok();
     let policy = "allow_shadow: [rye/bash]\n";
     let text = signed_text(&old, "config:rye/policy", "yaml", AT, policy);
     world.write_home(".ai/config/rye/policy.yaml", text);
