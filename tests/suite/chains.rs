@@ -21,8 +21,7 @@ fn runtime(next: &str, more: &str) -> String {
 
 #[test]
 fn a_dry_run_says_all_that_a_run_would_do_and_starts_nothing() {
-    let world = World::new();
-    world.signed(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     world.works("tool:acme/mark");
     let marker = world.project().join("marker");
     fs::remove_file(&marker).unwrap();

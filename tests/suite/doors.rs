@@ -292,7 +292,7 @@ impl Rig {
         ] {
             trust(&world, &stranger(number), more);
         }
-        assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&stranger(2))]).status, 0);
+        world.rye(&["trust", "revoke", &fingerprint(&stranger(2))]).ok();
         #[cfg(feature = "mcp")]
         let client = Client::new(&world, &[]);
         let mut rig = Self {
@@ -315,7 +315,7 @@ impl Rig {
             let text = rig.text(&rig.world.own_key(), &item_of(it.path), it.path, AT);
             rig.put(it.path, &text);
         }
-        assert_eq!(rig.world.rye(&["lock"]).status, 0);
+        rig.world.rye(&["lock"]).ok();
         let lock = rig.world.project().join(".ai/rye.lock");
         rig.lock = fs::read_to_string(&lock).unwrap();
         fs::remove_file(lock).unwrap();

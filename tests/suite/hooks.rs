@@ -444,8 +444,7 @@ fn a_hook_that_is_only_told_may_end_first_or_close_its_output() {
         // Nor one that judges the answer while it ends.
         hook(&world, "judge", AFTER, "sleep 0.6; echo '{\"allow\":true}'");
         hook(&world, "watch", &format!("{BEFORE}mode: observe\n"), "cat >/dev/null; sleep 1.3");
-        let (status, got) = call(&world);
-        assert_eq!((status, &got["data"]), (0, &json!({"a": "1"})), "{got}");
+        assert_eq!(call(&world).ok()["data"], json!({"a": "1"}));
     }
     {
         let world = world();

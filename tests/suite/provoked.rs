@@ -61,9 +61,7 @@ fn what_is_no_program_and_no_folder_of_packages_cannot_be_let_in() {
         (["trust", "allow-deps", "none/node_modules"], "it is not there"),
         (["trust", "allow-deps", "plain.txt"], ""),
     ] {
-        let said = world.rye(&args);
-        assert_eq!((said.code().as_str(), said.status), ("trust.unfit", 4), "{args:?} {said:?}");
-        assert!(said.stderr.contains(why), "{args:?}: {said:?}");
+        world.rye(&args).fails(4, "trust.unfit").warns(why);
     }
     world.rye(&["trust", "disallow", "plain.txt"]).fails(3, "trust.not_found");
 }

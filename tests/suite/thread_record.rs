@@ -183,8 +183,7 @@ fn no_folder_on_the_way_to_a_record_is_a_link_but_the_root_of_a_space_may_be_one
     let long = directive(&name, "turns=\"9\"", ONLY_ECHO);
     world.signed(&format!(".ai/directives/acme/{name}.md"), &long);
     let item = format!("directive:acme/{name}");
-    let (status, told) = world.json(&["execute", &item, "--thread", "fork"]);
-    assert_eq!((status, &told["code"]), (6, &json!("thread.record_io")), "{told}");
+    world.json(&["execute", &item, "--thread", "fork"]).fails(6, "thread.record_io");
     assert_eq!(rows(&world), [Value::Null; 0]);
     let (root, away) = (world.home().join(".ai"), world.outside().join("dotfiles"));
     fs::rename(&root, &away).unwrap();

@@ -127,12 +127,11 @@ fn wait_the_end_of_tail_and_export_hand_out_nothing_of_a_record_that_does_not_ho
     let out = world.outside().join("thread.json");
     let export = ["thread", "export", &id, "--out", out.to_str().unwrap(), "--format"];
     for format in ["json", "markdown"] {
-        let (status, told) = world.json(&[&export[..], &[format]].concat());
-        assert_eq!((status, &told["code"]), (4, &json!("thread.record_invalid")), "{told}");
+        world.json(&[&export[..], &[format]].concat()).fails(4, "thread.record_invalid");
         assert!(!out.exists());
     }
     fs::write(&path, text).unwrap();
-    assert_eq!(world.rye(&[&export[..], &["json"]].concat()).status, 0);
+    world.rye(&[&export[..], &["json"]].concat()).ok();
     assert_eq!(world.json(&["thread", "wait", &id]).1["outputs"], json!({"n": 7}));
 }
 

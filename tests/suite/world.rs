@@ -18,12 +18,20 @@ use sha2::{Digest, Sha256};
 
 mod attempts;
 mod in_process;
+pub mod items;
+#[cfg(any(feature = "mcp", feature = "lsp"))]
+pub mod json_rpc;
 mod needs;
+mod outcome;
+#[cfg(feature = "http")]
+pub mod server;
 mod terminal;
 mod users;
 pub mod wait;
+pub mod wait;
 
 pub use attempts::Attempt;
+pub use outcome::End;
 pub use needs::{BASH, PYTHON, needed_by, not_run, run_test};
 
 /// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST`

@@ -156,8 +156,7 @@ fn c09_asdf_mise_and_nvm_are_read_and_a_projects_files_count_by_permission_alone
         let lang = Managed::new("none/shims");
         let block = "env_config:\n  interpreter: {type: version_manager, manager: nvm, binary: lang, \
                  var: IT, fallback: lang}\nconfig: {command: '${IT}'}\n";
-        let native =
-            "version: 1.0.0\nexecutor_id: rye/core/runtimes/native/program\ndescription: x\n";
+        let native = &native("");
         lang.world.signed(".ai/tools/lang.yaml", &format!("{native}{block}"));
         fs::remove_dir_all(lang.home("none")).unwrap();
         assert_eq!(lang.says(), "machine");

@@ -181,8 +181,7 @@ fn d03_a_key_that_you_revoked_and_never_trusted_is_revoked_in_every_verb() {
     world.write(&trusted(&signer), document(&signer, "acme build", ""));
     let before = standing(&world);
     for verb in ["accept", "add"] {
-        let said = world.rye(&["trust", verb, &fingerprint(&signer), "--json"]);
-        assert_eq!((said.code().as_str(), said.status), ("verify.revoked", 4), "{verb} {said:?}");
+        world.rye(&["trust", verb, &fingerprint(&signer), "--json"]).fails(4, "verify.revoked");
     }
     assert_eq!(standing(&world), before);
     // Dev mode forgives a stranger's signature, and no revoked one.

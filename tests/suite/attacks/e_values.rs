@@ -168,11 +168,8 @@ fn e02_parameters_named_like_configuration_are_data_and_change_nothing() {
         assert!(!world.project().join("marker").exists(), "{params}");
     }
     {
-        let world = World::new();
-        world.signed(
-            ".ai/tools/acme/env.sh",
-            &ECHO_SH.replace("cat\n", "env -0 | tr '\\0' '\\n'\n"),
-        );
+        let world = World::new()
+            .with(".ai/tools/acme/env.sh", &ECHO_SH.replace("cat\n", "env -0 | tr '\\0' '\\n'\n"));
         let params =
             json!({"CANARY": "canary-value", "env": {"CANARY": "canary-value"}, "PATH": "/canary"});
         let got = data(&world, "tool:acme/env", &params);
@@ -210,13 +207,11 @@ fn e03_an_argument_that_is_too_long_or_holds_a_nul_is_refused() {
     let said = world.rye_in(&world.project(), &args, huge.as_bytes());
     assert_eq!((said.status, said.code().as_str()), (2, "cli.input_file"));
     {
-        let world = World::new();
-        world.signed(".ai/tools/acme/argv.yaml", ARGV_YAML);
+        let world = World::new().with(".ai/tools/acme/argv.yaml", ARGV_YAML);
         world.works("tool:acme/argv");
         world.signed(".ai/tools/acme/argv.yaml", &ARGV_YAML.replace("first", "\"a\\0b\""));
         world.refused("tool:acme/argv", "plan.argument_nul", 6);
-        let (status, got) = world.json(&["execute", "tool:acme/argv", "--dry-run"]);
-        assert_eq!((status, &got["code"]), (6, &json!("plan.argument_nul")));
+        world.json(&["execute", "tool:acme/argv", "--dry-run"]).fails(6, "plan.argument_nul");
     }
 }
 

@@ -385,8 +385,7 @@ fn l03_a_diff_shows_the_lines_of_changed_and_planted_files() {
         assert!(said.stdout.lines().any(|shown| shown == line), "{line}: {}", said.stdout);
     }
     {
-        let world = World::new();
-        world.signed(MARK_FILE, MARKER_SH);
+        let world = World::new().with(MARK_FILE, MARKER_SH);
         world.works(MARK);
         let text = String::from_utf8(world.read(MARK_FILE)).unwrap();
         world.write(MARK_FILE, text.replace(": > marker\n", ": > marker\r\n"));

@@ -76,8 +76,7 @@ fn without_a_terminal_no_key_is_made_and_no_project_accepted_below_a_run() {
             assert_eq!((said.code().as_str(), said.status), ("cli.not_confirmed", 2), "{verb:?}");
             assert_eq!(files(&world), before, "{verb:?}");
         }
-        let said = world.rye_below_a_run(&["keys", "generate", "--yes"]);
-        assert_eq!(said.status, 0, "{said:?}");
+        world.rye_below_a_run(&["keys", "generate", "--yes"]).ok();
         assert_ne!(files(&world), before);
     }
 }

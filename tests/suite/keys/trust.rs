@@ -104,7 +104,7 @@ fn review_shows_each_item_with_its_signer_and_what_it_shadows() {
     let gone = stranger(4);
     trust(&world, &gone, &[]);
     put(&world, &gone, ".ai/tools/acme/gone.sh", MARKER_SH);
-    assert_eq!(world.rye(&["trust", "revoke", &fingerprint(&gone)]).status, 0);
+    world.rye(&["trust", "revoke", &fingerprint(&gone)]).ok();
     // Your fingerprint in the line, and somebody else's signature under it.
     let sign = |key| signed_text(key, "tool:acme/forged", "sh", AT, MARKER_SH);
     let (mine, theirs) = (sign(&world.own_key()), sign(&unknown));
@@ -397,8 +397,7 @@ fn the_example_key_is_refused_until_it_is_let_in_by_name() {
     fs::write(world.outside().join("key.pem"), pem(&stranger(1))).unwrap();
     world.rye(&["trust", "add", "--example", "../key.pem"]);
     assert!(!world.rye(&["doctor"]).stdout.contains("example key"));
-    let said = world.rye(&["trust", "add", "--example", &public]);
-    assert_eq!(said.status, 0, "{said:?}");
+    world.rye(&["trust", "add", "--example", &public]).ok();
     world.works(ITEM);
     world.rye(&["doctor"]).shows("example key");
     world.rye(&["trust", "remove", &fp]).ok();
