@@ -47,3 +47,10 @@ pub(crate) use mask::Mask;
 pub(crate) use process_stat::ProcessStat;
 pub(crate) use standing::standing;
 pub(crate) use time::Timestamp;
+
+/// The tests run at their whole size, as `RYE_TEST=all` asks; by default each is as large as its
+/// promise needs.
+#[cfg(test)]
+pub(crate) fn whole_tests() -> bool {
+    std::env::var_os("RYE_TEST").is_some_and(|asked| asked == "all")
+}

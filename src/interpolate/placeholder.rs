@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn many_undeclared_names_take_linear_time() {
-        let names: String = (0..200_000).map(|at| format!("{{input:a{at}}}\n")).collect();
+        let names: String = (0..50_000).map(|at| format!("{{input:a{at}}}\n")).collect();
         let text = format!("```xml\n<directive/>\n```\n{names}");
         let found = undeclared(&Directive::parse(&text).unwrap(), &text);
-        assert_eq!(found.len(), 200_000);
-        assert_eq!(found[199_999].position, Some(Position { line: 200_003, column: 1 }));
+        assert_eq!(found.len(), 50_000);
+        assert_eq!(found[49_999].position, Some(Position { line: 50_003, column: 1 }));
     }
 
     proptest! {

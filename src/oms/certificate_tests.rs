@@ -184,6 +184,7 @@ fn a_certificate_that_is_not_understood_is_not_read() {
     assert!(Cert::read(&der[1..]).is_err());
 }
 
+/// Each fifth byte here; the whole is each byte.
 #[test]
 fn a_certificate_with_any_bit_flipped_vouches_for_nobody() {
     let (top, middle, leaf) = changed(|_| (), |_| (), |_| ());
@@ -195,7 +196,8 @@ fn a_certificate_with_any_bit_flipped_vouches_for_nobody() {
         check_chain(&chain, &roots, now).is_ok()
     };
     assert!(is_accepted(&good));
-    for at in 0..good.len() {
+    let step = if crate::base::whole_tests() { 1 } else { 5 };
+    for at in (0..good.len()).step_by(step) {
         let mut der = good.clone();
         der[at] ^= 1 << (at % 8);
         assert!(!is_accepted(&der), "byte {at}");

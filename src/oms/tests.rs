@@ -424,6 +424,7 @@ fn other_files(numbers: &mut Numbers) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// 100 changes here; the whole is 500.
 #[test]
 fn of_five_hundred_changed_signatures_and_trees_none_is_accepted() {
     let all = signatures();
@@ -431,7 +432,8 @@ fn of_five_hundred_changed_signatures_and_trees_none_is_accepted() {
         assert!(check(text, std::slice::from_ref(signer), &files()).is_ok(), "{name}");
     }
     let (mut numbers, mut refused) = (Numbers(19), BTreeMap::new());
-    for count in 0..500 {
+    let most = if crate::base::whole_tests() { 500 } else { 100 };
+    for count in 0..most {
         let (name, text, signer) = &all[numbers.below(all.len())];
         let (text, files) = match count % 2 {
             0 => (mutated(text, &mut numbers), files()),
@@ -441,9 +443,12 @@ fn of_five_hundred_changed_signatures_and_trees_none_is_accepted() {
         let Err(why) = said else { panic!("change {count} of {name} is accepted") };
         *refused.entry(why.code().name()).or_insert(0) += 1;
     }
-    assert_eq!(refused.values().sum::<i32>(), 500, "{refused:?}");
-    assert!(refused["oms.files"] > 200 && refused["oms.malformed"] > 50, "{refused:?}");
-    assert!(refused["oms.forged"] > 20, "{refused:?}");
+    assert_eq!(refused.values().sum::<i32>(), most, "{refused:?}");
+    assert!(
+        refused["oms.files"] > most * 2 / 5 && refused["oms.malformed"] > most / 10,
+        "{refused:?}"
+    );
+    assert!(refused["oms.forged"] > most / 25, "{refused:?}");
 }
 
 #[test]

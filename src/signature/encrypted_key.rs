@@ -120,6 +120,7 @@ mod tests {
     use super::{EncryptedKeyFault, check_cost, is_encrypted};
     use crate::signature::KeyPair;
 
+    /// 4 damaged bytes here; the whole is 16.
     #[test]
     fn a_key_comes_back_by_its_passphrase_alone() {
         let pair = KeyPair::generate().unwrap();
@@ -137,7 +138,8 @@ mod tests {
         let mut der = base64::Engine::decode(&STANDARD, body).unwrap();
         let start = der.len() - 48;
         let mut faults = Vec::new();
-        for at in start..start + 16 {
+        let step = if crate::base::whole_tests() { 1 } else { 4 };
+        for at in (start..start + 16).step_by(step) {
             der[at] ^= 1;
             let document = SecretDocument::try_from(der.as_slice()).unwrap();
             let damaged = document.to_pem(super::LABEL, LineEnding::LF).unwrap();

@@ -195,10 +195,10 @@ fn a_detached_run_has_the_environment_of_an_inline_one() {
     assert!(seen(&detached).len() > 5, "{detached}");
 }
 
+/// 4 at once and 36 that wait here; the whole is 200 and 2,000.
 #[test]
 fn runs_beyond_the_places_wait_never_more_run_at_once_and_none_is_lost() {
-    let all = std::env::var("RYE_TEST_ASYNC").is_ok_and(|which| which == "all");
-    let (waiting, places) = if all { (2_000, 200) } else { (36, 4) };
+    let (waiting, places) = if whole() { (2_000, 200) } else { (36, 4) };
     let runs = waiting + places;
     let world = World::new();
     // Each says that it is there, and how many are there with it.

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::dev::{Dev, at_terminal};
 use crate::keys::others::{put, stranger};
-use crate::world::{GREET_MD, MARKER_SH, World, fingerprint};
+use crate::world::{GREET_MD, MARKER_SH, World, fingerprint, whole};
 
 const FOLDER: &str = ".ai/tools/acme/of/some/length";
 const ITEM: &str = "tool:acme/of/some/length/send_it";
@@ -137,27 +137,43 @@ fn fits(text: &str, columns: u16, args: &[&str]) {
     }
 }
 
+/// One verb in four in 120 columns, in colours and through a pipe here; the whole is each verb.
 #[test]
-fn what_each_verb_says_fits_the_terminal_and_no_word_is_broken() {
+fn what_each_verb_says_fits_the_terminal_with_no_word_broken_and_a_pipe_gets_each_line_whole() {
     let world = world();
     let mut folded = 0;
-    for args in ROWS {
-        let whole = timeless(&world.rye_in_columns(2000, args).stdout.replace("\r\n", "\n"));
+    for (row, args) in ROWS.iter().enumerate() {
+        let wide = world.rye_in_columns(2000, args).stdout.replace("\r\n", "\n");
+        let is_more = row % 4 == 0 || whole();
+        if is_more {
+            let said = world.rye(args);
+            let sorted = |text: &str| {
+                let mut lines: Vec<_> = text.lines().map(timeless).collect();
+                lines.sort_unstable();
+                lines
+            };
+            assert_eq!(sorted(&(said.stdout + &said.stderr)), sorted(&wide), "{args:?}");
+        }
+        let wide = timeless(&wide);
         for columns in [80, 120] {
+            if columns == 120 && !is_more {
+                continue;
+            }
             let said = world.rye_in_columns(columns, args).stdout.replace("\r\n", "\n");
             fits(&said, columns, args);
             let said = timeless(&said);
-            assert_eq!(words(&said), words(&whole), "{args:?} in {columns} columns");
-            folded += usize::from(said != whole);
+            assert_eq!(words(&said), words(&wide), "{args:?} in {columns} columns");
+            folded += usize::from(said != wide);
             // Colours take no room; of a line that clap does not understand they are clap's.
-            if *args.last().unwrap() != "nosuch" && !args.contains(&"none") {
-                let args = [args, &["--color", "always"][..]].concat();
+            let is_plain = *args.last().unwrap() == "nosuch" || args.contains(&"none");
+            if is_more && !is_plain {
+                let args = [*args, &["--color", "always"][..]].concat();
                 let colored = world.rye_in_columns(columns, &args).stdout.replace("\r\n", "\n");
                 assert_eq!(timeless(&plain(&colored)), said, "{args:?} in {columns} columns");
             }
         }
     }
-    assert!(folded > ROWS.len(), "{folded} of them had to be folded");
+    assert!(folded > ROWS.len() / 2, "{folded} of them had to be folded");
 }
 
 /// A project whose lock, workflow and proposal name the own key, and one of whose items is signed by
@@ -242,7 +258,7 @@ fn a_sentence_is_one_line_where_there_is_room_and_is_folded_where_there_is_not()
         ),
     ];
     for (args, lines) in rows {
-        let said = [2000, 120, 80].map(|columns| {
+        let said = [2000, 80].map(|columns| {
             let world = entangled();
             let old = fingerprint(&world.own_key());
             if args.contains(&"OLD") || args.contains(&"propose") {
@@ -257,25 +273,8 @@ fn a_sentence_is_one_line_where_there_is_room_and_is_folded_where_there_is_not()
         for line in *lines {
             assert!(said[0].lines().any(|said| said == *line), "{line}\n{}", said[0]);
         }
-        for narrow in &said[1..] {
-            assert_eq!(words(narrow), words(&said[0]), "{args:?}");
-        }
-        assert!(said[2].lines().count() > said[0].lines().count(), "{args:?}: {}", said[2]);
-    }
-}
-
-#[test]
-fn a_pipe_gets_each_line_whole() {
-    let world = world();
-    for args in ROWS {
-        let said = world.rye(args);
-        let wide = world.rye_in_columns(2000, args).stdout;
-        let sorted = |text: &str| {
-            let mut lines: Vec<_> = text.lines().map(timeless).collect();
-            lines.sort_unstable();
-            lines
-        };
-        assert_eq!(sorted(&(said.stdout + &said.stderr)), sorted(&wide), "{args:?}");
+        assert_eq!(words(&said[1]), words(&said[0]), "{args:?}");
+        assert!(said[1].lines().count() > said[0].lines().count(), "{args:?}: {}", said[1]);
     }
 }
 

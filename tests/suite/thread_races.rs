@@ -20,22 +20,24 @@ fn newest(world: &World) -> Option<Value> {
     rows(world).into_iter().max_by_key(|row| row["thread_id"].as_str().map(str::to_owned))
 }
 
+/// One write in three here, others each day; the whole is each write.
 #[test]
 fn a_disk_that_is_full_at_any_write_of_a_record_leaves_one_that_holds_and_goes_on() {
     let turns = json!([call("acme_echo", &json!({"n": 1})), hand_over(), hand_over()]);
     let world = world(&turns, "turns=\"9\"", ONLY_ECHO);
     let records = world.project().join(".ai/state/threads");
     std::fs::create_dir_all(&records).unwrap();
-    let (mut at, mut resumed) = (0, 0);
-    loop {
+    let mut resumed = 0;
+    let mut steps = kill_steps(3);
+    let last = loop {
+        let at = steps.next().unwrap();
         let known = rows(&world).len();
         let traced =
             trace(&mut world.command(GO), &records, Some((at, Fault::Fails(libc::ENOSPC))));
         let Some(hit) = traced.hit.clone() else {
             assert_eq!(traced.status, Some(0), "{traced:?}");
-            break;
+            break at;
         };
-        at += 1;
         if rows(&world).len() == known {
             assert_ne!(traced.status, Some(0), "it was refused before it began: {traced:?}");
             continue;
@@ -54,8 +56,8 @@ fn a_disk_that_is_full_at_any_write_of_a_record_leaves_one_that_holds_and_goes_o
             verified(&world, id);
             resumed += 1;
         }
-    }
-    assert!(at >= 10 && resumed > 3, "{at} {resumed}");
+    };
+    assert!(last >= 10 && resumed > last / 10, "{last} {resumed}");
 }
 
 #[test]

@@ -40,23 +40,25 @@ fn verified(world: &World, id: &str) -> Value {
     world.json(&["thread", "verify", id]).ok()
 }
 
+/// One step in seven here, others each day; the whole is each step.
 #[test]
 fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats_no_call() {
     let world = counting();
     assert_eq!(fork(&world, &[]).0, 0, "the fixture works untouched");
     assert_eq!(counted(&world), [1, 1, 1]);
     let records = world.project().join(".ai/state/threads");
-    let (mut step, mut resumed, mut started_over, mut interrupted) = (0, 0, 0, 0);
-    loop {
+    let (mut resumed, mut started_over, mut interrupted) = (0, 0, 0);
+    let mut steps = kill_steps(7);
+    let last = loop {
+        let step = steps.next().unwrap();
         let _ = fs::remove_file(world.project().join("calls"));
         let mut command =
             world.command(&["execute", "directive:acme/go", "--thread", "fork", "--json"]);
         let traced = trace_killed(&mut command, &records, step);
         let Some(hit) = traced.hit.clone() else {
             assert_eq!(traced.status, Some(0), "{traced:?}");
-            break;
+            break step;
         };
-        step += 1;
         assert_eq!(traced.status, None, "{hit:?}");
         let row = rows(&world).pop().unwrap();
         let id = row["thread_id"].as_str().unwrap();
@@ -92,9 +94,9 @@ fn killed_before_and_after_each_write_of_its_record_a_thread_goes_on_and_repeats
         );
         assert!(row["used"]["turns"].as_u64().unwrap() <= 4, "{row}");
         assert_eq!(held(&world), 0, "{hit:?}");
-    }
-    assert!(resumed >= 30 && interrupted > 0, "{step} {resumed} {interrupted}");
-    assert!(resumed == step && started_over > 0, "{step} {resumed} {started_over}");
+    };
+    assert!(last >= 30 && resumed >= last / 7, "{last} {resumed}");
+    assert!(!whole() || (interrupted > 0 && started_over > 0), "{interrupted} {started_over}");
 }
 
 /// A project whose thread stays in its first tool, and what its second one does.

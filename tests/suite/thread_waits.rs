@@ -356,12 +356,15 @@ fn a_thread_that_waits_is_cancelled_where_nobody_can_sign_and_its_record_still_h
     assert_eq!(world.json(&["pending", "show", &request]).1["state"], "rejected");
 }
 
+/// One step in five here, others each day; the whole is each step.
 #[test]
 fn killed_at_each_write_while_it_goes_on_nothing_is_done_twice_and_nothing_is_lost() {
     let world = asking(&json!([three(), hand_over(), hand_over()]));
     let records = world.project().join(".ai/state/threads");
-    let (mut step, mut kept) = (0, 0);
-    loop {
+    let mut kept = 0;
+    let mut steps = kill_steps(5);
+    let last = loop {
+        let step = steps.next().unwrap();
         for file in ["paid", "ran"] {
             let _ = fs::remove_file(world.project().join(file));
         }
@@ -370,9 +373,8 @@ fn killed_at_each_write_while_it_goes_on_nothing_is_done_twice_and_nothing_is_lo
         let traced = trace_killed(&mut command, &records, step);
         let Some(hit) = traced.hit.clone() else {
             assert_eq!(traced.status, Some(0), "{traced:?}");
-            break;
+            break step;
         };
-        step += 1;
         assert_eq!(row(&world, &id)["thread_status"], "killed", "{hit:?}");
         nothing_is_held(&world);
         let paid = did(&world).0;
@@ -387,8 +389,8 @@ fn killed_at_each_write_while_it_goes_on_nothing_is_done_twice_and_nothing_is_lo
         assert_eq!(did(&world).0, 1, "{hit:?}: paid {paid} before");
         kept += usize::from(shown["state"] == "done" && gave(&world, &id)[1]["paid"] == true);
         verified(&world, &id);
-    }
-    assert!(step >= 10 && kept > 0, "{step} {kept}");
+    };
+    assert!(last >= 10 && (kept > 0 || !whole()), "{last} {kept}");
 }
 
 #[test]

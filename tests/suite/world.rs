@@ -43,6 +43,12 @@ pub fn program() -> &'static str {
     })
 }
 
+/// The tests run at their whole size, as `RYE_TEST=all` asks; by default each is as large as its
+/// promise needs.
+pub fn whole() -> bool {
+    std::env::var_os("RYE_TEST").is_some_and(|asked| asked == "all")
+}
+
 /// What a call of rye gave.
 #[derive(Debug)]
 pub struct Said {

@@ -378,6 +378,7 @@ fn c01_a_listed_file_behind_a_short_option_is_its_copy() {
     assert_eq!(world.run("tool:acme/sed"), (4, "verify.dependency".into()));
 }
 
+/// 100 runs here; the whole is 1,500.
 #[test]
 fn c01_a_listed_file_that_goes_and_comes_is_always_its_copy() {
     let world = World::new();
@@ -407,7 +408,7 @@ fn c01_a_listed_file_that_goes_and_comes_is_always_its_copy() {
                 }
             }
         });
-        for _ in 0..1_500 {
+        for _ in 0..if whole() { 1_500 } else { 100 } {
             let got = rye.run_json(&Request::new("tool:acme/cat"));
             let answer = got["data"]["stdout"].as_str();
             assert!(answer.is_none_or(|text| text == "good\n"), "{got}");

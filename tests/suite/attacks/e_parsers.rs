@@ -5,7 +5,9 @@
 
 use std::time::Instant;
 
-use crate::world::{GREET_MD, MARKER_PY, MARKER_SH, Said, World, fingerprint, item_of, line};
+use crate::world::{
+    GREET_MD, MARKER_PY, MARKER_SH, Said, World, fingerprint, item_of, line, whole,
+};
 use serde_json::{Value, json};
 
 /// Puts a valid line of the user's own key on a text, whatever the text is.
@@ -337,6 +339,7 @@ const CONTROLS: &[char] = &[
     '\u{9b}', '\u{2028}', '\u{2029}', '\u{feff}',
 ];
 
+/// Each point in a tool or in a directive here; the whole is each in both.
 #[test]
 fn e07_e09_hidden_text_is_refused_with_its_place_at_signing_and_at_loading() {
     let world = World::new()
@@ -347,7 +350,14 @@ fn e07_e09_hidden_text_is_refused_with_its_place_at_signing_and_at_loading() {
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
     let rows = INVISIBLE.iter().map(|c| (c, "parse.invisible_text"));
     let rows = rows.chain(CONTROLS.iter().map(|c| (c, "parse.control_text")));
-    for (c, code) in rows {
+    for (at, (c, code)) in rows.enumerate() {
+        if at % 2 == 0 || whole() {
+            let body = GREET_MD.replace("Say hello", &format!("Say{c} hello"));
+            bad(&world, ".ai/directives/acme/greet.md", &body, code);
+        }
+        if at % 2 == 0 && !whole() {
+            continue;
+        }
         let about = format!("Leaves {c}a marker");
         let tool = MARKER_SH.replace("Leaves a marker", &about);
         let said = bad(&world, ".ai/tools/acme/mark.sh", &tool, code);
@@ -357,8 +367,6 @@ fn e07_e09_hidden_text_is_refused_with_its_place_at_signing_and_at_loading() {
         assert_eq!((line, column), (&json!(8), &json!(25)), "{point}: {got}");
         assert!(got["error"].as_str().expect("text").contains(&point), "{point}: {got}");
         assert!(!got["error"].as_str().expect("text").contains(*c), "{point}: {got}");
-        let body = GREET_MD.replace("Say hello", &format!("Say{c} hello"));
-        bad(&world, ".ai/directives/acme/greet.md", &body, code);
     }
     // What several languages and emoji need.
     let good = GREET_MD.replace("Say hello", "क्‍ष نمی‌خواهم ❤️ 👩‍🚀 ñ 漢字");

@@ -9,7 +9,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey};
 use serde_json::{Value, json};
 
 use crate::keys::others::{stranger, trust};
-use crate::world::{MARKER_SH, Said, World, fingerprint};
+use crate::world::{MARKER_SH, Said, World, fingerprint, whole};
 
 const TYPE: &str = "application/vnd.in-toto+json";
 
@@ -82,17 +82,18 @@ fn a_receipt_is_an_in_toto_statement_that_anybody_can_check() {
     assert_eq!(got["receipt"], statement);
 }
 
+/// Each third of the bytes that are tried here; the whole is each.
 #[test]
 fn h06_a_byte_of_a_receipt_flipped_anywhere_is_refused_or_says_the_same() {
     let (world, path) = world();
     let good = fs::read(&path).unwrap();
     let said = verify(&world, &path, &[]);
     assert_eq!(said.status, 0);
-    let whole = said.json();
+    let usual = said.json();
     let mut refused = 0;
     let payload_end = good.windows(2).position(|pair| pair == b"\",").unwrap();
-    let mut seen = 0;
-    for at in 0..good.len() {
+    let (mut seen, step) = (0, if whole() { 1 } else { 3 });
+    for at in (0..good.len()).step_by(step) {
         // Every bit is flipped beside the code; here, all that is no payload, and some that is.
         if at > 12 && at < payload_end && at % 101 != 0 {
             continue;
@@ -103,7 +104,7 @@ fn h06_a_byte_of_a_receipt_flipped_anywhere_is_refused_or_says_the_same() {
         let said = verify(&world, &path, &[]);
         // What is not signed, such as the name of a field that may be missing, changes nothing.
         if said.status == 0 {
-            assert_eq!(said.json(), whole, "byte {at}");
+            assert_eq!(said.json(), usual, "byte {at}");
         } else {
             assert_eq!(said.status, 4, "byte {at}: {said:?}");
             assert!(said.code().starts_with("receipt."), "byte {at}: {said:?}");
@@ -111,7 +112,7 @@ fn h06_a_byte_of_a_receipt_flipped_anywhere_is_refused_or_says_the_same() {
         }
         seen += 1;
     }
-    assert!(seen > 200 && seen - refused < 50, "{seen} {refused}");
+    assert!(seen > 200 / step && seen - refused < 50 / step, "{seen} {refused}");
     for end in [good.len() - 2, good.len() / 2, 1, 0] {
         fs::write(&path, &good[..end]).unwrap();
         assert_eq!(verify(&world, &path, &[]).code(), "receipt.malformed", "cut at {end}");

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::e_parsers::bad;
 use crate::lsp::editor::{Editor, codes};
-use crate::world::{MARKER_PY, World};
+use crate::world::{MARKER_PY, World, whole};
 
 const MARKER_JS: &str = "const __version__ = '1.0.0';\nconst __tool_type__ = 'tool';\n\
     const __executor_id__ = 'rye/core/runtimes/node/node';\nconst __category__ = 'acme';\n\
@@ -39,6 +39,7 @@ const PYTHON: &[(&str, usize)] = &[
     ("( ')' + ", 50_000),
 ];
 
+/// A quarter as deep here as the rows say; the whole is as they say.
 #[test]
 fn l05_a_program_that_nests_without_end_is_refused_and_ends_no_process() {
     let world = World::new().with(".ai/tools/acme/snake.py", MARKER_PY);
@@ -46,12 +47,13 @@ fn l05_a_program_that_nests_without_end_is_refused_and_ends_no_process() {
     world.signed(".ai/tools/acme/node.js", MARKER_JS);
     world.works("tool:acme/node");
     std::fs::remove_file(world.project().join("marker")).expect("it ran");
+    let of = if whole() { 1 } else { 4 };
     for (open, count) in PYTHON {
-        let text = format!("{MARKER_PY}{}", open.repeat(*count));
+        let text = format!("{MARKER_PY}{}", open.repeat(count / of));
         bad(&world, ".ai/tools/acme/snake.py", text, "parse.limit");
     }
     for (open, count) in JAVASCRIPT {
-        let text = format!("{MARKER_JS}x = {}", open.repeat(*count));
+        let text = format!("{MARKER_JS}x = {}", open.repeat(count / of));
         bad(&world, ".ai/tools/acme/node.js", text, "parse.limit");
     }
     for ext in ["ts", "mjs", "cjs"] {

@@ -6,7 +6,7 @@ mod threads;
 
 use std::process::Command;
 
-use crate::world::{Said, World, python_folder};
+use crate::world::{Said, World, python_folder, whole};
 
 /// What any input may cost beside ten times its size, in KiB.
 const ROOM: u64 = 32 << 10;
@@ -68,6 +68,7 @@ fn l05_near_names_are_looked_for_of_the_first_that_are_not_found() {
     );
 }
 
+/// Each value in one file and one in each here; the whole is each in each.
 #[test]
 fn l05_data_of_nothing_but_values_is_refused_before_they_are_made() {
     let world = World::new();
@@ -84,6 +85,9 @@ fn l05_data_of_nothing_but_values_is_refused_before_they_are_made() {
             (".ai/tools/acme/x.toml", list.clone()),
             (".ai/tools/acme/x.yaml", list.replacen(" =", ":", 1)),
         ] {
+            if !file.ends_with("yaml") && unit != "[]," && !whole() {
+                continue;
+            }
             let path = world.write(file, &text);
             let (code, args) = match file.ends_with("lock") {
                 true => ("lock.malformed", run.to_vec()),

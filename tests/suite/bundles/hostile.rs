@@ -13,7 +13,7 @@ use tar::{EntryType, Header};
 
 use super::Pair;
 use crate::bounds::{is_bounded, measured};
-use crate::world::{fingerprint, line, sha256};
+use crate::world::{fingerprint, line, sha256, whole};
 
 /// An entry of a hostile archive; its name is written as it is.
 fn entry(kind: EntryType, name: &str, link: &str, bytes: &[u8]) -> Vec<u8> {
@@ -155,13 +155,17 @@ fn h07_an_archive_that_is_not_just_what_its_signed_manifest_lists_writes_nothing
     }
 }
 
+/// The most memory that a call takes which finds no archive.
+fn usual(pair: &Pair) -> u64 {
+    let none = pair.user.outside().join("none").display().to_string();
+    measured(&pair.user, &["bundle", "verify", &none]).1
+}
+
 /// The archive is refused at once: in few words, and in memory that its own few bytes allow.
 #[track_caller]
-fn refused_at_once(pair: &Pair, what: &str, file: &str) {
+fn refused_at_once(pair: &Pair, usual: u64, what: &str, file: &str) {
     let size = usize::try_from(fs::metadata(file).unwrap().len()).unwrap();
-    let none = pair.user.outside().join("none").display().to_string();
     for verb in ["verify", "install"] {
-        let (_, usual) = measured(&pair.user, &["bundle", verb, &none]);
         let (said, peak) = measured(&pair.user, &["bundle", verb, file]);
         let length = said.stdout.len() + said.stderr.len();
         assert!(length < 4096, "{what}: {length} bytes are said");
@@ -175,6 +179,7 @@ fn refused_at_once(pair: &Pair, what: &str, file: &str) {
     assert_eq!(pair.lies(), Vec::<String>::new(), "{what}");
 }
 
+/// Each kind at the beginning here, and the first behind it; the whole is each in both places.
 #[test]
 fn l05_an_entry_that_only_describes_another_is_refused_at_once() {
     let pair = Pair::new();
@@ -187,6 +192,7 @@ fn l05_an_entry_that_only_describes_another_is_refused_at_once() {
     let first = archive(&out.join("good"), &[head.clone(), file.clone()]);
     let (status, said) = pair.user.json(&["bundle", "verify", &first]);
     assert_eq!(status, 0, "the fixture itself is good: {said}");
+    let usual = usual(&pair);
     for (what, kind, byte) in [
         ("a long name of signs that are escaped", EntryType::GNULongName, 0x1b),
         ("a long name", EntryType::GNULongName, b'a'),
@@ -196,9 +202,11 @@ fn l05_an_entry_that_only_describes_another_is_refused_at_once() {
     ] {
         let long = entry(kind, "././@LongLink", "", &vec![byte; 40 << 20]);
         let bomb = archive(&out.join("first"), &[long.clone(), head.clone(), file.clone()]);
-        refused_at_once(&pair, what, &bomb);
-        let bomb = archive(&out.join("second"), &[head.clone(), long, file.clone()]);
-        refused_at_once(&pair, what, &bomb);
+        refused_at_once(&pair, usual, what, &bomb);
+        if byte == 0x1b || whole() {
+            let bomb = archive(&out.join("second"), &[head.clone(), long, file.clone()]);
+            refused_at_once(&pair, usual, what, &bomb);
+        }
     }
     // Short ones are no part of a bundle either.
     for kind in [EntryType::GNULongName, EntryType::XHeader, EntryType::XGlobalHeader] {
@@ -211,18 +219,20 @@ fn l05_an_entry_that_only_describes_another_is_refused_at_once() {
 #[test]
 fn l05_a_manifest_of_nothing_but_values_is_refused_before_they_are_made() {
     let pair = Pair::new();
+    let usual = usual(&pair);
     for text in ["0,", "[],", "{},", "\"\","] {
         let many = text.repeat((4 << 20) / text.len() - 8);
         let dense = format!("[{many}0]");
         let head = entry(EntryType::Regular, "bundle.json", "", dense.as_bytes());
         let file = archive(&pair.user.outside().join("dense"), &[head]);
-        refused_at_once(&pair, text, &file);
+        refused_at_once(&pair, usual, text, &file);
     }
 }
 
 #[test]
 fn h07_nothing_stands_behind_what_a_bundle_lists() {
     let pair = Pair::new();
+    let usual = usual(&pair);
     let key = pair.publisher.own_key();
     let out = pair.user.outside();
     let good = tool(&key, "acme/x");
@@ -253,11 +263,11 @@ fn h07_nothing_stands_behind_what_a_bundle_lists() {
         ("a frame of nothing", vec![&whole, &[0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]]),
     ];
     for (what, parts) in rows {
-        refused_at_once(&pair, what, &write("more", &parts));
+        refused_at_once(&pair, usual, what, &write("more", &parts));
     }
     for (what, rest) in [("noise", &noise[..]), ("an entry", &file), ("a late byte", &[0, 1])] {
         let more = packed(&[&tar[..], rest].concat());
-        refused_at_once(&pair, what, &write("inside", &[&more]));
+        refused_at_once(&pair, usual, what, &write("inside", &[&more]));
     }
 }
 

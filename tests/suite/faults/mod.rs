@@ -3,7 +3,8 @@
 //!
 //! For each row of `cases.rs` the real binary is run again and again: its first such call is its
 //! last, then its second, until a run comes to its end without meeting the fault. After each, the
-//! disk holds the old state or the new one, never anything between, and the next call works.
+//! disk holds the old state or the new one, never anything between, and the next call works. Each
+//! fault meets one call here, or one in ten, and others each day; the whole is each call.
 //!
 //! - `cases.rs`, `bundles.rs`, `imports.rs`: what is tried, and how its state is told
 //! - `snippets.rs`: the same for snippets that wait for a person
@@ -59,13 +60,23 @@ const FAULTS: &[Fault] = &[
     Fault::ReadOnly,
 ];
 
-/// Tries one fault at every second step, other ones each day, so that ten days try all of them;
-/// `RYE_TEST_FAULTS=all` tries every fault at every step, which takes ten times as long.
-fn try_all(case: &Case) {
-    let whole = std::env::var_os("RYE_TEST_FAULTS").is_some_and(|asked| asked == "all");
-    let every = if whole { 1 } else { 2 * FAULTS.len() };
+/// A count of the days: of much, something else is tried each day.
+pub fn day() -> usize {
     let now = SystemTime::UNIX_EPOCH.elapsed().expect("the clock stands after 1970");
-    let day = usize::try_from(now.as_secs() / 86_400).expect("a count of days");
+    usize::try_from(now.as_secs() / 86_400).expect("a count of days")
+}
+
+/// The steps at which a program is killed, one after the other without an end: one of so many,
+/// others each day; all if the tests run whole.
+pub fn kill_steps(one_of: usize) -> impl Iterator<Item = usize> {
+    let every = if crate::world::whole() { 1 } else { one_of };
+    (day() % every..).step_by(every)
+}
+
+/// Tries each fault at every step; by default at one step, or each tenth, so that as many days as
+/// there are steps try all of them.
+fn try_all(case: &Case) {
+    let is_whole = crate::world::whole();
     let before = Tree::of(case.world.outside());
     let clean = run(case, None);
     assert_eq!(clean.status, Some(0), "the untouched call works: {clean:?}");
@@ -75,10 +86,11 @@ fn try_all(case: &Case) {
     let touched = before.differences(&after);
     assert!(!touched.iter().any(|path| is_leftover(path)), "{touched:?}");
     assert!(clean.calls.len() >= case.least, "only these were seen: {:#?}", clean.calls);
+    let every = if is_whole { 1 } else { clean.calls.len().max(10) };
     for (place, fault) in FAULTS.iter().enumerate() {
-        let first = (day + 2 * place) % every;
+        let first = (day() + place * every / FAULTS.len()) % every;
         let mut step = first;
-        loop {
+        while is_whole || step < clean.calls.len() {
             before.restore();
             let traced = run(case, Some((step, *fault)));
             let Some(hit) = traced.hit.clone() else { break };
@@ -88,7 +100,7 @@ fn try_all(case: &Case) {
         }
         eprintln!("{:?} {fault:?}: steps from {first}, each {every}th, to {step}", case.args);
         // A full disk hinders a few of the calls alone.
-        let least = if *fault == Fault::Full { usize::from(whole) } else { case.least };
+        let least = if *fault == Fault::Full { usize::from(is_whole) } else { case.least };
         assert!(step >= least, "{fault:?} met {step} calls only");
     }
     before.restore();

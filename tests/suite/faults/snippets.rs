@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::tracer::{Fault, Moment, Traced, trace_moments};
-use super::tree::Tree;
+use super::{day, tree::Tree};
 use crate::code_waits::{self, FIVE, decide, lines, state, waiting};
 use crate::saved_snippets::snippet;
-use crate::world::{World, program};
+use crate::world::{World, program, whole};
 
 const KILLS: [Fault; 2] = [Fault::KilledBefore, Fault::KilledAfter];
 
@@ -97,13 +97,15 @@ fn world() -> (World, Tree) {
     (world, before)
 }
 
-/// Which of so many moments are tried: a few, others each day, or all.
-fn tried(moments: usize, is_named: bool) -> Vec<usize> {
-    let whole = std::env::var_os("RYE_TEST_FAULTS").is_some_and(|asked| asked == "all");
-    let day = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / 86_400;
-    let every = if whole || is_named { 1 } else { 5 };
-    let first = usize::try_from(day).unwrap() % every;
-    (first..moments).step_by(every).collect()
+/// Which of so many moments are tried, and how: all, before and behind each; by default each one
+/// that is named meets one of the two, and of the others a few do, other ones each day.
+fn tried(moments: usize, is_named: bool) -> Vec<(usize, Fault)> {
+    let all = (0..moments).flat_map(|at| KILLS.map(|kill| (at, kill)));
+    match (whole(), is_named) {
+        (true, _) => all.collect(),
+        (_, true) => (0..moments).map(|at| (at, KILLS[(day() + at) % 2])).collect(),
+        _ => all.skip(day() % 17).step_by(17).collect(),
+    }
 }
 
 /// Kills rye before and behind each moment of a kind that was chosen, and looks at what is left.
@@ -117,25 +119,25 @@ fn try_each(
     before.restore();
     let clean = run(world, args, is_it, None);
     assert!(clean.calls.len() >= least, "{name}: only these were seen: {clean:?}");
-    for at in tried(clean.calls.len(), is_named) {
-        for fault in KILLS {
-            before.restore();
-            let what = format!("{name} {at} {fault:?}");
-            let traced = run(world, args, is_it, Some((at, fault)));
-            // A later run may write less often to the registry than the first one.
-            if traced.hit.is_none() {
-                assert!(!is_named, "{what}: {traced:?}");
-                continue;
-            }
-            assert_eq!(traced.status, None, "{what}: {traced:?}");
-            is_whole(world, &what);
-            check(at, fault, &what);
-            is_whole(world, &what);
+    eprintln!("{name}: {} moments", clean.calls.len());
+    for (at, fault) in tried(clean.calls.len(), is_named) {
+        before.restore();
+        let what = format!("{name} {at} {fault:?}");
+        let traced = run(world, args, is_it, Some((at, fault)));
+        // A later run may write less often to the registry than the first one.
+        if traced.hit.is_none() {
+            assert!(!is_named, "{what}: {traced:?}");
+            continue;
         }
+        assert_eq!(traced.status, None, "{what}: {traced:?}");
+        is_whole(world, &what);
+        check(at, fault, &what);
+        is_whole(world, &what);
     }
     before.restore();
 }
 
+/// Each named moment and a few writes here; the whole is a kill before and behind each moment.
 #[test]
 fn a_kill_at_each_step_of_the_wait_keeps_the_whole_of_it_or_nothing_and_doubles_no_call() {
     let (world, before) = world();
@@ -183,6 +185,7 @@ fn rank(state: &Value) -> usize {
     ranks.iter().position(|rank| state == rank).unwrap_or_else(|| panic!("{state}"))
 }
 
+/// Each named moment and a few writes here; the whole is a kill before and behind each moment.
 #[test]
 fn a_kill_at_each_step_of_an_approval_loses_and_doubles_no_call() {
     let (world, _) = world();
@@ -191,6 +194,7 @@ fn a_kill_at_each_step_of_an_approval_loses_and_doubles_no_call() {
     try_approval(&world, told["pending"]["id"].as_str().unwrap());
 }
 
+/// Each named moment and a few writes here; the whole is a kill before and behind each moment.
 #[test]
 fn a_kill_at_each_step_of_the_approval_of_a_saved_snippet_loses_and_doubles_no_call() {
     let (world, _) = world();

@@ -52,11 +52,12 @@ fn a_redirect_on_the_same_server_is_followed_by_the_rules() {
     }
 }
 
+/// Each row by one status here, and the first by each; the whole is each by each.
 #[test]
 fn what_is_meant_for_one_server_is_never_shown_to_another() {
     let world = World::new();
     let more = "secrets: [API_TOKEN]\nenv_config: {env: {MADE: 'x${API_TOKEN}'}}";
-    for (what, lines) in [
+    for (row, (what, lines)) in [
         ("bearer", "auth: {type: bearer, secret: API_TOKEN}"),
         ("a header of its own", "auth: {type: header, name: X-Key, secret: API_TOKEN}"),
         ("a secret in a header", "headers: {Accept: '${API_TOKEN}'}"),
@@ -66,8 +67,14 @@ fn what_is_meant_for_one_server_is_never_shown_to_another() {
         ("a secret in a body", "method: POST\nbody: {t: '${API_TOKEN}'}"),
         ("a body", "method: POST\nbody: {t: 1}"),
         ("another method", "method: DELETE"),
-    ] {
-        for status in [301, 302, 303, 307, 308] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (at, status) in [301, 302, 303, 307, 308].into_iter().enumerate() {
+            if row > 0 && at != row % 5 && !whole() {
+                continue;
+            }
             let other = Server::new(|_, _| ok("\"caught\""));
             let there = other.url("/x?y=z");
             let server = Server::new(move |_, _| to(status, &there));

@@ -228,6 +228,7 @@ pub fn dense(method: &str, value: &str, bytes: usize) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params},\"id\":7}}")
 }
 
+/// Each value by one method and one value by each here, of 4 MiB; the whole is each by each, of 15.
 #[test]
 fn l05_a_dense_message_is_refused_before_it_is_read_and_a_long_text_is_not() {
     let world = World::new();
@@ -244,7 +245,11 @@ fn l05_a_dense_message_is_refused_before_it_is_read_and_a_long_text_is_not() {
     };
     for method in ["ping", "tools/call", "initialize", "resources/read", "x/y"] {
         for value in ["0,", "[],", "{},", "\"\",", "\"a\":1,", "null,"] {
-            let said = send(&format!("{method} {value}"), &dense(method, value, 15 << 20));
+            if method != "ping" && value != "0," && !whole() {
+                continue;
+            }
+            let bytes = if whole() { 15 << 20 } else { 4 << 20 };
+            let said = send(&format!("{method} {value}"), &dense(method, value, bytes));
             assert_eq!(said["error"]["code"], -32600, "{method} {value}: {said}");
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{data, refusal, run};
 use crate::mcp::client::Client;
 use crate::sandbox::{BWRAP, levels};
-use crate::world::World;
+use crate::world::{World, whole};
 
 /// Git itself in the project, as somebody with a name and no settings; `more` are settings.
 fn git_with(world: &World, more: &[&str], args: &[&str]) -> Output {
@@ -262,12 +262,13 @@ fn what_is_missing_in_a_partial_clone_is_not_fetched_for_the_git_tools() {
     assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap_or_default());
 }
 
+/// Each name and path by one tool here, and the first by each; the whole is each by each.
 #[test]
 fn names_of_commits_and_paths_stay_values_for_the_git_tools() {
     let world = World::new();
     repository(&world);
     world.write("src/a.txt", "changed\n");
-    for name in [
+    for (row, name) in [
         "--output=stolen",
         "--all",
         "-O/etc/passwd",
@@ -285,17 +286,26 @@ fn names_of_commits_and_paths_stay_values_for_the_git_tools() {
         "--git-dir=/",
         "HEAD^{tree}",
         ":/",
-    ] {
-        for (tool, key) in [("git/diff", "from"), ("git/log", "revision"), ("git/log", "excluding")]
-        {
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let tools = [("git/diff", "from"), ("git/log", "revision"), ("git/log", "excluding")];
+        for (at, (tool, key)) in tools.into_iter().enumerate() {
+            if row > 0 && row % 3 != at && !whole() {
+                continue;
+            }
             let (status, got) = run(&world, tool, &json!({key: name}));
             assert_eq!((status, &got["code"]), (1, &json!("execute.tool_failed")), "{name}: {got}");
         }
     }
-    for path in ["../x", "/etc", ".git/config", ".git", "a\0b", ".ai/config/keys/signing", ".GIT/x"]
-    {
-        for tool in ["git/status", "git/diff", "git/log"] {
-            refusal(&world, tool, &json!({"path": path}));
+    let paths =
+        ["../x", "/etc", ".git/config", ".git", "a\0b", ".ai/config/keys/signing", ".GIT/x"];
+    for (row, path) in paths.into_iter().enumerate() {
+        for (at, tool) in ["git/status", "git/diff", "git/log"].into_iter().enumerate() {
+            if row == 0 || row % 3 == at || whole() {
+                refusal(&world, tool, &json!({"path": path}));
+            }
         }
         refusal(&world, "git/commit", &commit("x", &[path]));
     }

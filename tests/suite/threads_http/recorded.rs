@@ -76,26 +76,30 @@ const fn requests_of(cuts: usize) -> usize {
 /// last byte is one that is asked for again.
 fn is_cut_at_each_byte(recorded: &'static Recorded) {
     let len = recorded.text(0).len();
+    // So many bytes lie between two cuts.
+    let stride = if whole() { 1 } else { 9 };
+    let start = day() % stride;
+    let all = (len - start).div_ceil(stride);
     let server = Checked::new(recorded.spoken, move |_, n| {
         let whole = requests_of(CUTS_OF_A_THREAD);
         let (first, n) = (n / whole * CUTS_OF_A_THREAD, n % whole);
         let (turn, at) = (n / TRIES, n % TRIES);
-        let end = first + turn * CUTS_OF_A_TURN + at;
-        let is_over = turn == TURNS_OF_A_THREAD || (end >= len && at == 0);
+        let cut = first + turn * CUTS_OF_A_TURN + at;
+        let is_over = turn == TURNS_OF_A_THREAD || (cut >= all && at == 0);
         match at {
             _ if is_over => reply(recorded.spoken, &hands_over(), turn),
             CUTS_OF_A_TURN => recorded.cut(turn, len),
             // In the last turn of all the last byte may be left out more than once.
-            _ => recorded.cut(turn, end.min(len - 1)),
+            _ => recorded.cut(turn, (start + cut * stride).min(len - 1)),
         }
     });
     let world = world(recorded.spoken, &server.server, &json!({"retry": {"first_wait": "1ms"}}));
     let mut asked = 0;
-    for first in (0..len).step_by(CUTS_OF_A_THREAD) {
-        let cuts = CUTS_OF_A_THREAD.min(len - first);
+    for first in (0..all).step_by(CUTS_OF_A_THREAD) {
+        let cuts = CUTS_OF_A_THREAD.min(all - first);
         goes_on_behind_each_cut(recorded, &world, cuts);
         asked += requests_of(cuts);
-        assert_eq!(server.server.seen().len(), asked, "{first}");
+        assert_eq!(server.server.seen().len(), asked, "{first} of each {stride}th from {start}");
     }
     server.requests();
 }
@@ -128,6 +132,7 @@ fn goes_on_behind_each_cut(recorded: &Recorded, world: &World, cuts: usize) {
     world.rye(&["thread", "verify", id]).ok();
 }
 
+/// One byte in nine here, others each day; the whole is each byte.
 #[test]
 fn a_recorded_stream_that_is_cut_at_any_byte_is_asked_for_again_and_counted_table() {
     is_cut_at_each_byte(&CHAT);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # about: a program that reads a little and closes its input is no error
 # row: f02
-# fill: big 8000000
+# fill: big 1000000
 # expect: result "a little"
 head -c 10 >/dev/null
 exec <&-
