@@ -13,7 +13,7 @@ use crate::thread_record::odd_objects;
 use crate::threads::{call, hand_over};
 use crate::world::items::tool_sh;
 use crate::world::wait::{lives, until};
-use crate::world::{End, World};
+use crate::world::{End, World, whole};
 
 /// A shell tool with this body.
 pub fn tool(body: &str) -> String {

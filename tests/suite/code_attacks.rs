@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::code_waits::{self, decide, lines, waits};
 use crate::mcp::client::Client;
 use crate::saved_snippets::{echo, snippet, world};
-use crate::world::World;
+use crate::world::{World, whole};
 
 #[track_caller]
 fn run(world: &World, code: &str, args: &[&str]) -> (i32, Value) {

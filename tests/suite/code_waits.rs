@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::pending;
 use crate::tools::shell;
 use crate::world::items::tool_sh;
-use crate::world::{End, World, sha256};
+use crate::world::{End, World, sha256, whole};
 
 pub fn reads(script: &str) -> String {
     tool_sh("effects = \"read\"", script)

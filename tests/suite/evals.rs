@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{End, GREET_MD, MARKER_SH, World};
+use crate::world::{End, GREET_MD, MARKER_SH, World, whole};
 
 const MOOD: &str = "tool:acme/mood";
 const ITEM: &str = ".ai/tools/acme/mood.yaml";

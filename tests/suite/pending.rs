@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::world::wait::until;
-use crate::world::{End, World};
+use crate::world::{End, World, whole};
 
 pub const PAY: &str = "tool:acme/pay";
 pub const ITEM: &str = ".ai/tools/acme/pay.yaml";

@@ -4,7 +4,6 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::world::items::native;
 use crate::world::{MARKER_SH, World, program};
 
 #[test]

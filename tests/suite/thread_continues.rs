@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, start, state};
+use crate::faults::kill_steps;
 use crate::faults::tracer::trace_killed;
 use crate::sandbox::levels;
 use crate::thread_life::held;
@@ -15,7 +16,7 @@ use crate::threads::{
 use crate::threads_http::{self, ALL, Checked, Words, as_sent_back, calls, hands_over, says};
 use crate::world::items::tool_sh;
 use crate::world::wait::until;
-use crate::world::{End, World};
+use crate::world::{End, World, whole};
 
 /// A provider whose model takes 1,000 tokens at once.
 fn narrow(turns: &Value) -> String {

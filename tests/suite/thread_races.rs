@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::async_runs::{start, state};
+use crate::faults::kill_steps;
 use crate::faults::tracer::{Fault, trace};
 use crate::thread_waits::{asking, did, row, verified};
 use crate::threads::{ONLY_ECHO, call, hand_over, rows, transcript, world};

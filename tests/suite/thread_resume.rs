@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, kill, start, state};
+use crate::faults::kill_steps;
 use crate::faults::tracer::{Fault, trace, trace_killed};
 use crate::thread_life::held;
 use crate::threads::{
@@ -13,7 +14,7 @@ use crate::threads::{
 };
 use crate::world::items::tool_sh;
 use crate::world::wait::{lives, until};
-use crate::world::{End, World};
+use crate::world::{End, World, whole};
 
 /// A thread of three calls, two of them in one turn.
 fn counting() -> World {

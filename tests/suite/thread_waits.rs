@@ -6,10 +6,11 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use crate::async_runs::{id_of, start, state};
+use crate::faults::kill_steps;
 use crate::faults::tracer::trace_killed;
 use crate::threads::{call, directive, events, fork, hand_over, provider, rows, transcript, world};
 use crate::world::wait::until;
-use crate::world::{End, World};
+use crate::world::{End, World, whole};
 
 /// Asks a person about whatever it is to pay, and leaves a mark when it pays.
 const PAYS: &str = r#"#!/bin/sh

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::sandbox::levels;
 use crate::world::items::tool_sh;
-use crate::world::{End, GREET_MD, World};
+use crate::world::{End, GREET_MD, World, whole};
 
 /// Each way to write a time, and the time in milliseconds.
 const FORMS: [(&str, u64); 6] = [

@@ -28,11 +28,10 @@ pub mod server;
 mod terminal;
 mod users;
 pub mod wait;
-pub mod wait;
 
 pub use attempts::Attempt;
-pub use outcome::End;
 pub use needs::{BASH, PYTHON, needed_by, not_run, run_test};
+pub use outcome::End;
 
 /// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST`
 /// names, such as the static build.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::files::{COUNT, counts, package};
 use crate::world::items::native;
-use crate::world::{Attempt, End, MARKER_SH, World};
+use crate::world::{Attempt, End, MARKER_SH, World, whole};
 use rye::{Request, RyeBuilder};
 use serde_json::json;
 

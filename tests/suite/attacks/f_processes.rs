@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::world::items::native;
-use crate::world::{World, held};
+use crate::world::{World, held, whole};
 
 /// A tool that is this shell script.
 fn tool(world: &World, name: &str, script: &str) {

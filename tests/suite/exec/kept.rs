@@ -1,5 +1,6 @@
 //! How long a server is kept, and that nothing else is (exec-protocol 3.1, 3.5; f09).
 
+use crate::world::whole;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! Where a request may be led, and by whom it is never seen.
 
 use super::{ask, events, signed, signed_with};
-use crate::world::World;
 use crate::world::server::{Server, answer, ok};
+use crate::world::{World, whole};
 use serde_json::json;
 
 fn to(status: u16, location: &str) -> crate::world::server::Reply {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::client::Client;
 use crate::bounds::{forget_peak, is_bounded, peak};
 use crate::tools::shell;
-use crate::world::World;
 use crate::world::wait::{PATIENCE, lives, number, until};
+use crate::world::{World, whole};
 
 /// Lines that are no JSON, no message, or one that asks for too much.
 fn corpus() -> Vec<Vec<u8>> {

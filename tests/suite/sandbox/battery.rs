@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use super::escapes::{ESCAPES, Escape, OF_ROOT};
 use super::{BWRAP, LANDLOCK, doer, does, levels, works};
-use crate::world::{End, World, program};
+use crate::faults::day;
+use crate::world::{End, World, program, whole};
 
 /// A world with everything that the escapes want.
 fn world() -> World {

@@ -6,10 +6,9 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{prepared, tool, turn};
-use crate::async_runs::eventually;
 use crate::hooks::hook;
 use crate::threads::{events, fork, rows};
-use crate::world::wait::{lives, until};
+use crate::world::wait::until;
 use crate::world::{End, World};
 
 const READS: &str = "# effects = \"read\"\n";

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{prepared, turn};
-use crate::async_runs::{eventually, is_alive};
 use crate::threads::rows;
 use crate::world::World;
 use crate::world::wait::{lives, until};

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::{prepared, tool, turn};
 use crate::hooks::hook;
 use crate::threads::{events, fork, provider, rows};
-use crate::world::wait::{lives, until};
 use crate::world::{End, World, program};
 
 pub const READS: &str = "# effects = \"read\"\n";

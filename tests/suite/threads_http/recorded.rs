@@ -5,9 +5,10 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Checked, STREAMED, Spoken, hands_over, head, reply, world};
+use crate::faults::day;
 use crate::threads::fork;
-use crate::world::World;
 use crate::world::server::Reply;
+use crate::world::{World, whole};
 
 /// A stream of `tests/vectors/providers/recorded` that calls one tool.
 struct Recorded {
