@@ -179,7 +179,8 @@ pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::
     cli::run(argv)
 }
 
-/// Runs a command line with `--json` without a process of its own; gives the exit status and JSON.
+/// Runs a command line without a process of its own; gives the exit status, and the bytes for
+/// standard output and for standard error.
 ///
 /// For tests of what rye answers. `vars` and `cwd` take the place of this process's environment and
 /// working directory, no one is asked, and paths of files among the arguments must be absolute.
@@ -188,6 +189,6 @@ pub fn answer(
     argv: &[std::ffi::OsString],
     vars: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
     cwd: std::path::PathBuf,
-) -> (u8, Vec<u8>) {
+) -> (u8, Vec<u8>, Vec<u8>) {
     cli::answer(argv, vars.into_iter().collect(), cwd)
 }

@@ -352,16 +352,18 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Runs a command line with `--json` in this process, which lives on; gives the exit status and the
-/// bytes for standard output.
-pub(crate) fn answer(argv: &[OsString], vars: Vars, cwd: PathBuf) -> (u8, Vec<u8>) {
-    let answer = Answer::default();
-    let mut out = Out::from(answer.clone());
-    let exit = CommandLine::read(argv)
-        .map_err(|error| with_tip(error, argv))
-        .and_then(|line| line.run(Surroundings::Named { vars, cwd }, &mut out))
-        .unwrap_or_else(|error| usage(&error, argv, &mut out));
-    (exit.status(), answer.take())
+/// Runs a command line in this process, which lives on; gives the exit status, and the bytes for
+/// standard output and for standard error.
+pub(crate) fn answer(argv: &[OsString], vars: Vars, cwd: PathBuf) -> (u8, Vec<u8>, Vec<u8>) {
+    let (stdout, stderr) = (Answer::default(), Answer::default());
+    let mut out = Out::to_caller(argv.iter().any(|arg| arg == "--json"), stdout.clone());
+    let exit = out::for_caller(&stderr, || {
+        CommandLine::read(argv)
+            .map_err(|error| with_tip(error, argv))
+            .and_then(|line| line.run(Surroundings::Named { vars, cwd }, &mut out))
+            .unwrap_or_else(|error| usage(&error, argv, &mut out))
+    });
+    (exit.status(), stdout.take(), stderr.take())
 }
 
 impl CommandLine {
@@ -406,7 +408,7 @@ fn usage(error: &clap::Error, argv: &[OsString], out: &mut Out) -> Exit {
         out.flush();
         return exit;
     }
-    out::usage(error);
+    out.usage(error);
     if asks { Exit::DONE } else { Exit::Status(2) }
 }
 

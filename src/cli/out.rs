@@ -1,6 +1,7 @@
 //! Output: text for people, one JSON object for programs.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
@@ -29,7 +30,32 @@ pub(super) enum Color {
     Never,
 }
 
-/// What a caller of the library is given in place of standard output.
+thread_local! {
+    /// What the caller of the library reads in place of standard error, while this thread answers.
+    static CALLER: RefCell<Option<Answer>> = const { RefCell::new(None) };
+}
+
+/// Answers a caller of the library: standard error goes to `stderr` while `does` runs.
+pub(super) fn for_caller<T>(stderr: &Answer, does: impl FnOnce() -> T) -> T {
+    CALLER.set(Some(stderr.clone()));
+    let done = does();
+    CALLER.set(None);
+    done
+}
+
+fn has_caller() -> bool {
+    CALLER.with_borrow(Option::is_some)
+}
+
+/// Standard error, or what the caller of the library reads in its place.
+fn stderr() -> Box<dyn Write> {
+    CALLER.with_borrow(|caller| match caller {
+        Some(stderr) => Box::new(stderr.clone()) as Box<dyn Write>,
+        None => Box::new(io::stderr()),
+    })
+}
+
+/// What a caller of the library is given in place of a stream.
 #[derive(Clone, Default)]
 pub(super) struct Answer(Arc<Mutex<Vec<u8>>>);
 
@@ -66,11 +92,24 @@ pub(super) struct Out {
     pub(super) is_closed: bool,
 }
 
-/// JSON that the caller of the library reads.
-impl From<Answer> for Out {
-    fn from(answer: Answer) -> Self {
+impl Out {
+    /// The output that the caller of the library reads.
+    pub(super) fn to_caller(json: bool, answer: Answer) -> Self {
         let stdout = BufWriter::new(Box::new(answer) as Box<dyn Write>);
-        Self { stdout, to_terminal: false, columns: None, ..Self::plain(true) }
+        Self { stdout, to_terminal: false, columns: None, ..Self::plain(json) }
+    }
+
+    /// Writes what clap has to say.
+    pub(super) fn usage(&mut self, error: &clap::Error) {
+        if has_caller() {
+            let text = error.render().to_string();
+            match error.use_stderr() {
+                true => drop(stderr().write_all(text.as_bytes())),
+                false => self.exact(&text),
+            }
+            return self.flush();
+        }
+        usage(error);
     }
 }
 
@@ -165,7 +204,7 @@ impl Out {
     /// Writes foreign text to standard error, always escaped.
     pub(super) fn foreign_err(&mut self, text: &str) {
         self.flush();
-        let _ = io::stderr().write_all(escape(text).as_bytes());
+        let _ = stderr().write_all(escape(text).as_bytes());
     }
 
     /// Takes over from who showed output as it came.
@@ -246,7 +285,7 @@ impl Out {
                 Some(said) => self.foreign_err(&format!("{said}\n")),
             }
             let text = error_text(&diagnostic, self.paint_err);
-            let _ = io::stderr().write_all(folded(&text, &io::stderr()).as_bytes());
+            let _ = stderr().write_all(folded(&text, &io::stderr()).as_bytes());
         }
         let status = Exit::Status(diagnostic.code.exit_status());
         failure.interrupted().map_or(status, Exit::Signal)
@@ -286,7 +325,7 @@ pub(super) fn notice_closed(out: &mut Out) {
 
 /// Writes a line of rye's own to standard error, broken to fit a terminal.
 pub(super) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", folded(text, &io::stderr()));
+    let _ = writeln!(stderr(), "{}", folded(text, &io::stderr()));
 }
 
 /// The text in lines that fit the terminal that it is for; as it is where there is none.
@@ -294,8 +333,8 @@ pub(super) fn folded<'t>(text: &'t str, stream: &(impl IsTerminal + AsFd)) -> Co
     columns(stream).map_or(Cow::Borrowed(text), |columns| fold(text, columns, Shape::Rows))
 }
 
-/// Writes what clap has to say.
-pub(super) fn usage(error: &clap::Error) {
+/// The same to the streams of this process.
+fn usage(error: &clap::Error) {
     let (columns, mut stream): (_, Box<dyn Write>) = match error.use_stderr() {
         true => (columns(&io::stderr()), Box::new(io::stderr())),
         false => (columns(&io::stdout()), Box::new(io::stdout())),
@@ -322,7 +361,8 @@ pub(super) fn is_terminal() -> bool {
 
 /// The width of a terminal; `None` if there is none, or it does not say.
 pub(super) fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
-    let size = stream.is_terminal().then(|| rustix::termios::tcgetwinsize(stream).ok())??;
+    let is_seen = !has_caller() && stream.is_terminal();
+    let size = is_seen.then(|| rustix::termios::tcgetwinsize(stream).ok())??;
     Some(usize::from(size.ws_col)).filter(|columns| *columns >= 40)
 }
 

@@ -97,6 +97,13 @@ pub(crate) struct Record {
     live: LiveWords,
 }
 
+/// A lock that is only closed stays held for the moment in which another thread starts a program.
+impl Drop for Record {
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// Refuses a folder on the way to a record that is a link: whoever wrote the project would say
 /// where the record lies. The root of a space may be one. A folder whose name no file system takes
 /// is refused too, as the id of a directive is almost as long as a name may be.

@@ -352,7 +352,7 @@ fn a_project_is_set_up_checked_listed_and_explained() {
     let (status, again) = world.json(&["init"]);
     assert_eq!((status, &again["made"], &again["key_generated"]), (0, &json!([]), &json!(false)));
     assert_eq!(again["fingerprint"], got["fingerprint"]);
-    world.signed(".ai/tools/acme/echo.sh", &echo());
+    world.signed_by_rye(".ai/tools/acme/echo.sh", &echo());
     world.write(".ai/tools/acme/mark.sh", MARKER_SH);
     let said = world.rye(&[]);
     let lines: Vec<_> = said.stdout.lines().collect();

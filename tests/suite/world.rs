@@ -96,6 +96,8 @@ pub struct World {
     users: Option<PathBuf>,
     /// Every tool runs without a sandbox.
     is_let_out: bool,
+    /// Each call is a process.
+    is_at_the_door: bool,
     /// A snippet was written, for which rye starts itself.
     has_snippets: AtomicBool,
 }
@@ -121,7 +123,14 @@ impl World {
         env.insert("HOME".into(), home);
         env.insert("LANG".into(), "C.UTF-8".into());
         env.insert("RYE_TEST_WAITS".into(), "short".into());
-        Self { folder, env, users: None, is_let_out: false, has_snippets: AtomicBool::default() }
+        Self {
+            folder,
+            env,
+            users: None,
+            is_let_out: false,
+            is_at_the_door: false,
+            has_snippets: AtomicBool::default(),
+        }
     }
 
     /// The same after `rye init`: a key, an accepted project.
@@ -177,6 +186,12 @@ impl World {
         self.folder.path()
     }
 
+    /// The same world where each call is a process, as what a process does once is seen there.
+    pub fn at_the_door(mut self) -> Self {
+        self.is_at_the_door = true;
+        self
+    }
+
     /// Sets a variable of rye's environment.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.insert(name.into(), value.into());
@@ -185,7 +200,7 @@ impl World {
 
     /// Runs rye in the project.
     pub fn rye(&self, args: &[&str]) -> Said {
-        self.rye_in(&self.project(), args, b"")
+        self.looked_up(args).unwrap_or_else(|| self.rye_in(&self.project(), args, b""))
     }
 
     /// Runs rye with `--json`.
@@ -196,7 +211,7 @@ impl World {
 
     /// Runs rye with `--json` in a process of its own, for what is left when that ends.
     pub fn json_of_process(&self, args: &[&str]) -> (i32, Value) {
-        let said = self.rye(&[args, &["--json"]].concat());
+        let said = self.rye_in(&self.project(), &[args, &["--json"]].concat(), b"");
         (said.status, said.json())
     }
 
@@ -269,34 +284,62 @@ impl World {
         fs::read(self.project().join(path)).expect("a file")
     }
 
-    /// Writes a project item and signs it through the door.
+    /// Writes a project item and signs it.
     #[track_caller]
     pub fn signed(&self, path: &str, text: &str) -> PathBuf {
+        self.sign(self.write(path, text), path, text, "project")
+    }
+
+    /// Writes an item of the user space and signs it.
+    #[track_caller]
+    pub fn signed_home(&self, path: &str, text: &str) -> PathBuf {
+        self.sign(self.write_home(path, text), path, text, "user")
+    }
+
+    /// Writes a project item and has rye sign it, which remembers it as it is.
+    #[track_caller]
+    pub fn signed_by_rye(&self, path: &str, text: &str) -> PathBuf {
         let file = self.write(path, text);
-        let item = item_of(path);
-        let said = self.answer(&["sign", &item, "--space", "project"]);
-        assert_eq!(said.status, 0, "{item}: {said:?}");
+        self.sign_by_rye(path, "project");
         file
     }
 
-    /// Writes an item of the user space and signs it through the door.
     #[track_caller]
-    pub fn signed_home(&self, path: &str, text: &str) -> PathBuf {
-        let file = self.write_home(path, text);
-        let said = self.answer(&["sign", &item_of(path), "--space", "user"]);
+    fn sign_by_rye(&self, path: &str, space: &str) {
+        let said = self.answer(&["sign", &item_of(path), "--space", space]);
         assert_eq!(said.status, 0, "{path}: {said:?}");
+    }
+
+    /// Signs an item by hand; by rye where its header is to get the digests of files.
+    #[track_caller]
+    fn sign(&self, file: PathBuf, path: &str, text: &str, space: &str) -> PathBuf {
+        match text.contains("files") || text.contains("rye:signed") {
+            true => self.sign_by_rye(path, space),
+            false => fs::write(&file, self.with_line(path, text)).expect("a written file"),
+        }
         file
     }
 
     /// Writes an item below `base` as a rye signed it that did not look at what it says.
     pub fn signed_before(&self, base: &Path, path: &str, text: &str) {
-        let at = seconds_from_now(0);
-        let is_page = Path::new(path).extension().is_some_and(|ext| ext == "md");
-        let (ext, open, close) = if is_page { ("md", "<!-- ", " -->") } else { ("yaml", "# ", "") };
-        let line = line(&self.own_key(), &item_of(path), ext, &at, text.as_bytes());
-        let file = base.join(path);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, format!("{open}{line}{close}\n{text}")).unwrap();
+        write(&base.join(path), self.with_line(path, text).as_bytes());
+    }
+
+    /// The text with a signature line of the user's own key, for an item at this path.
+    fn with_line(&self, path: &str, text: &str) -> String {
+        let (_, ext) = path.rsplit_once('.').expect("an extension");
+        let (open, close) = match ext {
+            "md" => ("<!-- ", " -->"),
+            "js" | "mjs" | "cjs" | "ts" => ("// ", ""),
+            _ => ("# ", ""),
+        };
+        // A program's first line stays the first.
+        let shebang =
+            if text.starts_with("#!") { text.find('\n').map_or(0, |at| at + 1) } else { 0 };
+        let line =
+            line(&self.own_key(), &item_of(path), ext, &seconds_from_now(0), text.as_bytes());
+        let (first, rest) = text.split_at(shebang);
+        format!("{first}{open}{line}{close}\n{rest}")
     }
 
     /// Runs an item and gives the status and the code of its failure.

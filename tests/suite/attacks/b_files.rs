@@ -157,6 +157,7 @@ fn b05_a_key_file_that_is_no_file_is_refused_and_never_blocks() {
 #[test]
 fn b05_a_remembered_version_that_is_a_fifo_never_blocks() {
     let (world, file) = shell();
+    world.signed_by_rye(".ai/tools/acme/mark.sh", MARKER_SH);
     let items = world.home().join(".ai/state/items");
     let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     let (folder, good) = (only(&items), fs::read(&file).unwrap());

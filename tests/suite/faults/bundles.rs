@@ -12,7 +12,7 @@ const EDITED: &str = "#!/bin/bash\necho mine\n";
 /// A world with version 1 of a bundle of two tools, one of them edited since, and version 2 beside
 /// it.
 fn installed() -> World {
-    let world = World::new();
+    let world = World::new().at_the_door();
     let say = |args: &[&str]| {
         let said = world.rye(args).ok();
         said.stdout

@@ -54,7 +54,7 @@ fn would_run(world: &World) -> bool {
 /// The tool is signed, and carries a valid signature whatever happened.
 #[test]
 fn c06_signing_again_leaves_the_old_signature_or_the_other() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     long_signed(&world, FILE);
     assert!(runs(&world), "the fixture runs");
     try_all(&Case {
@@ -72,7 +72,7 @@ fn c06_signing_again_leaves_the_old_signature_or_the_other() {
 
 #[test]
 fn c06_the_acceptance_of_a_project_is_whole_or_not_there() {
-    let world = World::new().with(FILE, MARKER_SH);
+    let world = World::new().at_the_door().with(FILE, MARKER_SH);
     world.works(ITEM);
     fs::remove_dir_all(world.home().join(".ai/config/keys/projects")).unwrap();
     fs::remove_file(world.project().join("marker")).unwrap();
@@ -97,7 +97,7 @@ fn c06_the_acceptance_of_a_project_is_whole_or_not_there() {
 #[test]
 fn c06_of_a_batch_each_item_is_signed_or_as_it_was() {
     const FILES: [&str; 3] = [".ai/tools/acme/a.sh", ".ai/tools/acme/b.sh", ".ai/tools/other/c.sh"];
-    let world = World::new();
+    let world = World::new().at_the_door();
     for file in FILES {
         world.write(file, MARKER_SH);
     }
@@ -138,7 +138,7 @@ fn c06_a_key_pair_and_each_word_about_a_key_is_there_or_not_table() {
             next: words("keys generate"),
             next_may_say: &["key.exists"],
             least: 12,
-            world: World::empty(),
+            world: World::empty().at_the_door(),
         });
     }
     {
@@ -219,13 +219,13 @@ fn c06_init_can_be_run_again_until_all_of_it_is_done() {
         next: words("init"),
         next_may_say: &[],
         least: 16,
-        world: World::empty(),
+        world: World::empty().at_the_door(),
     });
 }
 
 /// A world in which every kind of document about trust is there, and the old key's fingerprint.
 fn settled() -> World {
-    let world = World::new();
+    let world = World::new().at_the_door();
     long_signed(&world, FILE);
     let key = stranger(OTHER);
     fs::write(world.outside().join("other.pem"), pem(&key)).unwrap();
@@ -316,7 +316,7 @@ fn c06_a_rotation_is_done_or_not_begun() {
 
 #[test]
 fn c06_a_run_that_is_cut_short_leaves_a_folder_that_the_next_run_sweeps() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     long_signed(&world, FILE);
     say(&world, &["sign", ITEM]);
     try_all(&Case {
@@ -339,7 +339,7 @@ fn lock_fits(world: &World) -> Option<bool> {
 
 #[test]
 fn c06_the_lock_is_there_whole_or_not() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     long_signed(&world, FILE);
     try_all(&Case {
         args: words("lock"),
@@ -358,7 +358,7 @@ fn c06_the_lock_is_there_whole_or_not() {
 
 #[test]
 fn c06_the_lock_says_the_old_version_or_the_other() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     long_signed(&world, FILE);
     say(&world, &["lock"]);
     say(&world, &["sign", ITEM]);
@@ -378,7 +378,7 @@ fn c06_the_lock_says_the_old_version_or_the_other() {
 
 #[test]
 fn c06_a_plan_is_written_whole_or_not_and_so_is_a_receipt() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     long_signed(&world, FILE);
     say(&world, &["sign", ITEM]);
     // Folders that are there, and what a first run leaves, are no part of what is tried.
@@ -396,7 +396,7 @@ fn c06_a_plan_is_written_whole_or_not_and_so_is_a_receipt() {
         least: 5,
         world,
     });
-    let world = World::new();
+    let world = World::new().at_the_door();
     long_signed(&world, FILE);
     say(&world, &["sign", ITEM]);
     assert!(runs(&world));

@@ -11,7 +11,7 @@ const SKILL_MD: &str = "---\nname: forms\ndescription: Fills in forms\n---\n\nFi
 
 #[test]
 fn c06_an_import_that_is_stopped_leaves_whole_items_and_can_be_made_again() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     let skill = world.outside().join("forms");
     fs::create_dir(&skill).unwrap();
     fs::write(skill.join("SKILL.md"), SKILL_MD).unwrap();
@@ -36,7 +36,7 @@ fn c06_an_import_that_is_stopped_leaves_whole_items_and_can_be_made_again() {
 
 #[test]
 fn c06_an_older_item_that_is_signed_in_its_place_keeps_a_signature_at_every_moment() {
-    let world = crate::import::older::in_place(World::new());
+    let world = crate::import::older::in_place(World::new().at_the_door());
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     try_all(&Case {
         args: words("import rye . --key ../old.pem --yes"),

@@ -14,7 +14,8 @@ const ITEM: &str = "tool:acme/mark";
 const FILE: &str = ".ai/tools/acme/mark.sh";
 
 fn world() -> World {
-    let world = World::new().with(FILE, MARKER_SH);
+    let world = World::new().at_the_door();
+    world.signed_by_rye(FILE, MARKER_SH);
     fs::write(world.outside().join("other.pem"), pem(&stranger(1))).unwrap();
     fs::write(world.outside().join("victim"), "untouched").unwrap();
     world

@@ -17,7 +17,7 @@ fn actions() -> Value {
 
 /// A signed tool that was changed and saved, open in an editor.
 fn altered(world: &World, capabilities: &Value) -> (Editor, std::path::PathBuf, String) {
-    let path = world.signed(".ai/tools/acme/x.py", MARKER_PY);
+    let path = world.signed_by_rye(".ai/tools/acme/x.py", MARKER_PY);
     let mut editor = Editor::new(world, capabilities);
     assert_eq!(editor.open(&path), Vec::<Value>::new(), "the fixture itself is good");
     let text = format!("{}added = 1\n", fs::read_to_string(&path).unwrap());

@@ -9,7 +9,8 @@ use crate::world::{MARKER_SH, World};
 
 #[test]
 fn nothing_is_signed_that_was_not_shown_to_the_byte() {
-    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
+    let world = World::new();
+    world.signed_by_rye(".ai/tools/acme/mark.sh", MARKER_SH);
     let changed = MARKER_SH.replace("true", "1");
     let file = world.write(".ai/tools/acme/mark.sh", &changed);
     let asked = || json!({"item_id": "tool:acme/mark"});

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{prepared, tool, turn};
 use crate::hooks::hook;
 use crate::threads::{events, fork, provider, rows};
-use crate::world::{End, World, program};
+use crate::world::{World, program};
 
 pub const READS: &str = "# effects = \"read\"\n";
 /// Leaves a line, and gives back what it was given.

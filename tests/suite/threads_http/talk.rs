@@ -38,7 +38,7 @@ fn what_a_model_said_goes_back_as_it_came_also_in_another_process() {
         let (status, told) = fork(&world, &[]);
         assert_eq!((status, &told["outputs"]["n"]), (0, &json!(7)), "{spoken:?} {told}");
         let id = told["thread_id"].as_str().unwrap();
-        let (status, told) = world.json(&["thread", "resume", id, "once more"]);
+        let (status, told) = world.json_of_process(&["thread", "resume", id, "once more"]);
         assert_eq!((status, &told["outputs"]["n"]), (0, &json!(8)), "{spoken:?} {told}");
         let requests = server.requests();
         assert_eq!(requests.len(), 4);
