@@ -52,12 +52,12 @@ impl Context {
     /// # Errors
     /// Those of [`Self::rye`].
     pub(super) fn rye_in(&self, project: PathBuf) -> Result<Rye, Failure> {
-        self.builder().project(project).host(self.host()).build()
+        self.builder().project(project).host(Box::new(self.host())).build()
     }
 
     /// The same for a caller that builds it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
-        let rye = self.builder().host(self.host()).build()?;
+        let rye = self.builder().host(Box::new(self.host())).build()?;
         if let Some(verb) = self.unsaid.take()
             && let Some(item) = short::same_name(verb, &rye)
         {
@@ -102,9 +102,9 @@ impl Context {
         }
     }
 
-    fn host(&self) -> Box<Os> {
+    fn host(&self) -> Os {
         // A process that serves one command may kill what its children leave behind.
-        Box::new(Os::new(matches!(self.surroundings, Surroundings::Process)))
+        Os::new(matches!(self.surroundings, Surroundings::Process))
     }
 
     pub(super) fn recorder(&self) -> Recorder {

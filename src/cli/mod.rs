@@ -356,7 +356,7 @@ pub(crate) fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// standard output and for standard error.
 pub(crate) fn answer(argv: &[OsString], vars: Vars, cwd: PathBuf) -> (u8, Vec<u8>, Vec<u8>) {
     let (stdout, stderr) = (Answer::default(), Answer::default());
-    let mut out = Out::to_caller(argv.iter().any(|arg| arg == "--json"), stdout.clone());
+    let mut out = Out::from((argv.iter().any(|arg| arg == "--json"), stdout.clone()));
     let exit = out::for_caller(&stderr, || {
         CommandLine::read(argv)
             .map_err(|error| with_tip(error, argv))
@@ -408,7 +408,7 @@ fn usage(error: &clap::Error, argv: &[OsString], out: &mut Out) -> Exit {
         out.flush();
         return exit;
     }
-    out.usage(error);
+    out::usage(error, out);
     if asks { Exit::DONE } else { Exit::Status(2) }
 }
 

@@ -92,24 +92,11 @@ pub(super) struct Out {
     pub(super) is_closed: bool,
 }
 
-impl Out {
-    /// The output that the caller of the library reads.
-    pub(super) fn to_caller(json: bool, answer: Answer) -> Self {
+/// The output that the caller of the library reads, as JSON or as text.
+impl From<(bool, Answer)> for Out {
+    fn from((json, answer): (bool, Answer)) -> Self {
         let stdout = BufWriter::new(Box::new(answer) as Box<dyn Write>);
         Self { stdout, to_terminal: false, columns: None, ..Self::plain(json) }
-    }
-
-    /// Writes what clap has to say.
-    pub(super) fn usage(&mut self, error: &clap::Error) {
-        if has_caller() {
-            let text = error.render().to_string();
-            match error.use_stderr() {
-                true => drop(stderr().write_all(text.as_bytes())),
-                false => self.exact(&text),
-            }
-            return self.flush();
-        }
-        usage(error);
     }
 }
 
@@ -333,8 +320,16 @@ pub(super) fn folded<'t>(text: &'t str, stream: &(impl IsTerminal + AsFd)) -> Co
     columns(stream).map_or(Cow::Borrowed(text), |columns| fold(text, columns, Shape::Rows))
 }
 
-/// The same to the streams of this process.
-fn usage(error: &clap::Error) {
+/// Writes what clap has to say.
+pub(super) fn usage(error: &clap::Error, out: &mut Out) {
+    if has_caller() {
+        let text = error.render().to_string();
+        match error.use_stderr() {
+            true => drop(stderr().write_all(text.as_bytes())),
+            false => out.exact(&text),
+        }
+        return out.flush();
+    }
     let (columns, mut stream): (_, Box<dyn Write>) = match error.use_stderr() {
         true => (columns(&io::stderr()), Box::new(io::stderr())),
         false => (columns(&io::stdout()), Box::new(io::stdout())),

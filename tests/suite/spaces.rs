@@ -15,8 +15,7 @@ const PATH: &str = ".ai/knowledge/acme/note.md";
 
 /// The same knowledge in the project and in the user space, each saying where it lies.
 fn two_copies() -> World {
-    let world = World::new().with(PATH, "# Note\n\nproject\n").with_home(PATH, "# Note\n\nuser\n");
-    world
+    World::new().with(PATH, "# Note\n\nproject\n").with_home(PATH, "# Note\n\nuser\n")
 }
 
 /// The last word of what answers.

@@ -89,7 +89,7 @@ fn a_cancel_that_comes_as_a_run_begins_to_wait_for_a_person_ends_it() {
         until("it began", || rows(&world).len() > known);
         std::thread::park_timeout(Duration::from_millis(step * 12));
         let id = newest(&world).unwrap()["thread_id"].as_str().unwrap().to_owned();
-        let (status, told) = world.json(&["thread", "cancel", &id]);
+        let (status, told) = world.json_of_process(&["thread", "cancel", &id]);
         assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{step}: {told}");
         caller.wait().unwrap();
         assert_eq!(row(&world, &id)["thread_status"], "cancelled", "{step}");
@@ -99,7 +99,7 @@ fn a_cancel_that_comes_as_a_run_begins_to_wait_for_a_person_ends_it() {
         let told = start(&world, &["tool:acme/pay", "-i", "amount=5"]);
         let id = told["thread_id"].as_str().unwrap();
         std::thread::park_timeout(Duration::from_millis(step * 12));
-        let (status, told) = world.json(&["thread", "cancel", id]);
+        let (status, told) = world.json_of_process(&["thread", "cancel", id]);
         assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{step}: {told}");
         assert_eq!(state(&world, id), "cancelled", "{step}");
     }

@@ -228,7 +228,9 @@ impl World {
         stdin: &[u8],
         env: &[(&str, &str)],
     ) -> Said {
-        args.iter().for_each(|arg| needed_by(arg.as_bytes()));
+        for arg in args {
+            needed_by(arg.as_bytes());
+        }
         let mut child = self
             .rye_itself()
             .args(args)
@@ -255,7 +257,9 @@ impl World {
 
     /// A call of rye in the project, to be started by whoever wants to watch it.
     pub fn command(&self, args: &[&str]) -> Command {
-        args.iter().for_each(|arg| needed_by(arg.as_bytes()));
+        for arg in args {
+            needed_by(arg.as_bytes());
+        }
         let mut command = self.rye_itself();
         command.args(args).current_dir(self.project()).env_clear().envs(&self.env);
         command

@@ -37,8 +37,7 @@ fn on_a_small_disk(world: &World, script: &str) -> String {
 }
 
 fn world() -> World {
-    let world = World::new().at_the_door().with_file(FILE, MARKER_SH);
-    world
+    World::new().at_the_door().with_file(FILE, MARKER_SH)
 }
 
 #[test]

@@ -24,8 +24,7 @@ const LIST: &str = ".ai/config/web/hosts.yaml";
 
 /// A world whose person lists these hosts.
 fn listing(hosts: &[&str]) -> World {
-    let world = World::new().held().with_home(LIST, &format!("hosts: {}\n", json!(hosts)));
-    world
+    World::new().held().with_home(LIST, &format!("hosts: {}\n", json!(hosts)))
 }
 
 fn fetch(world: &World, params: &Value) -> (i32, Value) {

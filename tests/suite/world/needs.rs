@@ -17,9 +17,6 @@ pub struct Program {
 }
 
 pub static BASH: Program = Program::new("bash", "bash", || tried("bash", &["-c", "true"]));
-pub static BWRAP: Program = Program::new("bwrap", "bubblewrap", || {
-    tried("bwrap", &["--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"])
-});
 pub static GIT: Program = Program::new("git", "git", || tried("git", &["--version"]));
 pub static NODE: Program = Program::new("node", "nodejs", || tried("node", &["-e", "0"]));
 pub static PYTHON: Program =

@@ -51,14 +51,14 @@ impl Said {
     /// The text stands on standard output.
     #[track_caller]
     pub fn shows(&self, text: &str) -> &Self {
-        assert!(self.stdout.contains(text), "no {:?}: {self:?}", text);
+        assert!(self.stdout.contains(text), "no {text:?}: {self:?}");
         self
     }
 
     /// The text stands on standard error.
     #[track_caller]
     pub fn warns(&self, text: &str) -> &Self {
-        assert!(self.stderr.contains(text), "no {:?}: {self:?}", text);
+        assert!(self.stderr.contains(text), "no {text:?}: {self:?}");
         self
     }
 }
