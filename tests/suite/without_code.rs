@@ -14,7 +14,7 @@ fn it_has_neither_the_verb_of_snippets_nor_their_tools() {
     // As a word that no verb has, it names an item.
     let said = world.rye(&["code", "run", "a.js", "--json"]);
     assert!(said.status != 0 && !said.stdout.contains("code."), "{said:?}");
-    let said = world.rye(&["--code-worker", "67108864", "5", "--json"]).fails(2, "cli.usage");
+    world.rye(&["--code-worker", "67108864", "5", "--json"]).fails(2, "cli.usage");
     let mut client = Client::new(&world, &[]);
     for tool in ["rye_code", "rye_run_chain"] {
         let arguments = json!({"name": tool, "arguments": {"code": "1", "steps": []}});
