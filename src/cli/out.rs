@@ -31,7 +31,7 @@ pub(super) enum Color {
 }
 
 thread_local! {
-    /// What the caller of the library reads in place of standard error, while this thread answers.
+    /// Takes the place of standard error while this thread answers a caller of the library.
     static CALLER: RefCell<Option<Answer>> = const { RefCell::new(None) };
 }
 
@@ -55,7 +55,7 @@ fn stderr() -> Box<dyn Write> {
     })
 }
 
-/// What a caller of the library is given in place of a stream.
+/// The bytes of a stream, for a caller of the library.
 #[derive(Clone, Default)]
 pub(super) struct Answer(Arc<Mutex<Vec<u8>>>);
 

@@ -43,7 +43,7 @@ const CONFIG: Thing = Thing { path: ".ai/config/acme/settings.yaml", listed: "",
 #[cfg(all(feature = "code", feature = "mcp"))]
 const SNIPPET: Thing = Thing { path: ".ai/tools/acme/itself.js", listed: "", runtime: "" };
 
-/// What a door says of an item that is refused.
+/// An answer of a door about an item that is refused.
 #[derive(Clone, Copy)]
 enum Tells {
     /// It ends with the code and its status.

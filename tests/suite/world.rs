@@ -187,7 +187,7 @@ impl World {
         self.folder.path()
     }
 
-    /// The same world where each call is a process, as what a process does once is seen there.
+    /// Makes each call a process, for what a process does once.
     pub fn at_the_door(mut self) -> Self {
         self.is_at_the_door = true;
         self

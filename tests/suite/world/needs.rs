@@ -22,7 +22,7 @@ pub static NODE: Program = Program::new("node", "nodejs", || tried("node", &["-e
 pub static PYTHON: Program =
     Program::new("python3", "python3", || tried("python3", &["-c", "import json"]));
 
-/// What of a text or a command line says that a program will be run.
+/// Words of a text or a command line that say that a program will be run.
 const SIGNS: &[(&str, &Program)] = &[
     ("runtimes/python", &PYTHON),
     ("python3", &PYTHON),
