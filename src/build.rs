@@ -1,4 +1,4 @@
-//! Build script: tells the binary which commit it was built from, and where a debug build lies.
+//! Build script: tells the binary which commit it was built from, and what a debug build is.
 //! Nothing is generated here.
 
 use std::process::Command;
@@ -20,12 +20,17 @@ fn main() {
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let text = commit.map_or(version.clone(), |commit| format!("{version} ({commit})"));
     println!("cargo:rustc-env=RYE_VERSION={text}");
+    let var = |name| std::env::var(name).unwrap_or_default();
+    let is_debug = var("PROFILE") == "debug";
+    println!("cargo:rustc-check-cfg=cfg(debug_build)");
+    if is_debug {
+        println!("cargo:rustc-cfg=debug_build");
+    }
     // The tests start a debug build some ten thousand times, and half of each start is writing the
     // program's own addresses, as it may lie anywhere in memory. What is handed out may.
-    let var = |name| std::env::var(name).unwrap_or_default();
     let is_gnu = var("CARGO_CFG_TARGET_OS") == "linux" && var("CARGO_CFG_TARGET_ENV") == "gnu";
     let is_static = var("CARGO_CFG_TARGET_FEATURE").split(',').any(|name| name == "crt-static");
-    if is_gnu && !is_static && var("PROFILE") == "debug" {
+    if is_gnu && !is_static && is_debug {
         println!("cargo:rustc-link-arg-bin=rye=-no-pie");
     }
 }

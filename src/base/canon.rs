@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::limits::MESSAGE_NODES;
-use super::value_count::has_more_values;
+use super::json_reader::{self, JsonFault};
+use super::limits::{KEPT_DEPTH, MESSAGE_NODES};
 
 /// Whole numbers up to this are exact in every reader of JSON: 2^53 − 1.
 pub(crate) const SAFE: u64 = (1 << 53) - 1;
@@ -28,13 +28,13 @@ pub(crate) struct Inexact {
 /// Why a text is not the canonical text of a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotCanonical {
-    #[error("it is not JSON: {0}")]
+    #[error("{0}")]
     Json(String),
     #[error("it may hold more than {MESSAGE_NODES} values")]
     TooMany,
     #[error("{0}")]
     Inexact(#[from] Inexact),
-    #[error("it is not written canonically: a key twice, other spaces, another order or spelling")]
+    #[error("it is not written canonically: other spaces, another order or spelling")]
     Spelling,
 }
 
@@ -56,10 +56,13 @@ pub(crate) fn write(document: &Value) -> Result<Vec<u8>, Inexact> {
 /// is not passed over either.
 pub(crate) fn read(text: &[u8]) -> Result<Value, NotCanonical> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
-    if has_more_values(text, MESSAGE_NODES) {
-        return Err(NotCanonical::TooMany);
-    }
-    let document = serde_json::from_slice(text).map_err(|e| NotCanonical::Json(e.to_string()))?;
+    let unread = |why: String| NotCanonical::Json(why);
+    let plain = std::str::from_utf8(text).map_err(|error| unread(error.to_string()))?;
+    let document = json_reader::read(plain, MESSAGE_NODES, KEPT_DEPTH);
+    let document = document.map_err(|(fault, _)| match fault {
+        JsonFault::TooMany(_) => NotCanonical::TooMany,
+        fault => unread(fault.to_string()),
+    })?;
     match write(&document)? == text {
         true => Ok(document),
         false => Err(NotCanonical::Spelling),

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A debug build waits a fifth of it where the environment says `RYE_TEST_WAITS=short`, for tests.
 /// A release knows no such variable.
 pub(crate) fn wait_of(milliseconds: u64) -> Duration {
-    #[cfg(debug_assertions)]
+    #[cfg(debug_build)]
     {
         use std::sync::LazyLock;
         static IS_SHORT: LazyLock<bool> =

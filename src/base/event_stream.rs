@@ -59,6 +59,11 @@ impl EventStream {
         Ok(events)
     }
 
+    /// Nothing of another event came behind the last one.
+    pub(crate) fn is_between(&self) -> bool {
+        self.line.is_empty() && self.data.is_empty()
+    }
+
     fn keep(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
         if self.line.len() + self.data.len() + bytes.len() > self.most {
             return Err(EventTooLong);

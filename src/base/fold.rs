@@ -29,22 +29,45 @@ pub(crate) enum Shape {
 
 /// The text in lines of at most so many columns, broken at spaces alone: a path, a digest or a URL
 /// is whole, also where it is wider. What stands in backticks is whole where it can be, so that a
-/// command can still be copied. A line that fits is left as it is.
+/// command can still be copied. A line that fits is left as it is, and so is each line of a page
+/// that belongs to a program or to the front matter; the tables of a page are laid out.
 pub(crate) fn fold(text: &str, columns: usize, shape: Shape) -> Cow<'_, str> {
-    if text.lines().all(|line| width(line) <= columns) {
+    let is_page = shape == Shape::Page;
+    let has_table = is_page && text.lines().any(|line| line.starts_with('|'));
+    if !has_table && text.lines().all(|line| width(line) <= columns) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 64);
     let mut lines = text.split_inclusive('\n').peekable();
-    let mut in_code = false;
+    // The mark that ends the program or the front matter that this line is in.
+    let mut end_mark = (is_page && text.starts_with("---\n")).then_some("---");
+    if end_mark.is_some() {
+        out.extend(lines.next());
+    }
     while let Some(line) = lines.next() {
-        in_code ^= shape == Shape::Page && line.trim_start().starts_with("```");
-        if width(line.trim_end_matches('\n')) <= columns {
+        let bare = line.trim();
+        if let Some(mark) = end_mark {
+            let rest = bare.strip_prefix(mark);
+            let is_end = rest.is_some_and(|rest| rest.bytes().all(|b| mark.as_bytes()[0] == b));
+            end_mark = end_mark.filter(|_| !is_end);
             out.push_str(line);
             continue;
         }
-        // A program in a page goes on like any line.
-        let shape = if in_code { Shape::Rows } else { shape };
+        let behind = bare.trim_start_matches(['`', '~']);
+        end_mark = Some(&bare[..bare.len() - behind.len()]).filter(|it| is_page && it.len() >= 3);
+        if is_page && bare.starts_with('|') && lines.peek().is_some_and(|next| is_rule(next)) {
+            let mut rows = vec![cells(line)];
+            lines.next();
+            while let Some(row) = lines.next_if(|next| next.trim_start().starts_with('|')) {
+                rows.push(cells(row));
+            }
+            lay_out(&rows, columns, &mut out);
+            continue;
+        }
+        if end_mark.is_some() || width(line.trim_end_matches('\n')) <= columns {
+            out.push_str(line);
+            continue;
+        }
         let mut line = Cow::Borrowed(line);
         while let Some(next) = lines.next_if(|next| goes_on(&line, next, shape)) {
             line = Cow::Owned(format!("{} {}", line.trim_end(), next.trim_start()));
@@ -55,6 +78,79 @@ pub(crate) fn fold(text: &str, columns: usize, shape: Shape) -> Cow<'_, str> {
         out.push_str(end);
     }
     Cow::Owned(out)
+}
+
+/// Says if a line separates the head of a table from its rows.
+fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('|') && line.contains('-') && line.chars().all(|c| "|-: ".contains(c))
+}
+
+/// The cells of a row of a table.
+fn cells(row: &str) -> Vec<String> {
+    let row = row.trim().trim_start_matches('|');
+    let row = row.strip_suffix('|').filter(|row| !row.ends_with('\\')).unwrap_or(row);
+    let mut cells = vec![String::new()];
+    let mut is_escaped = false;
+    for c in row.chars() {
+        match c {
+            '|' if !is_escaped => cells.push(String::new()),
+            _ => {
+                let last = cells.len() - 1;
+                if c == '|' {
+                    cells[last].pop();
+                }
+                cells[last].push(c);
+            }
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    cells.iter().map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// Writes a table whose first row is its head; a cell that is too wide goes on below itself.
+fn lay_out(rows: &[Vec<String>], columns: usize, out: &mut String) {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |at: usize, of: &dyn Fn(&str) -> usize| {
+        rows.iter().filter_map(|row| row.get(at)).map(|cell| of(cell)).max().unwrap_or(0)
+    };
+    let longest = |cell: &str| cell.split(' ').map(width).max().unwrap_or(0);
+    let mut widths: Vec<usize> = (0..count).map(|at| widest(at, &width)).collect();
+    let least: Vec<usize> = (0..count).map(|at| widest(at, &longest)).collect();
+    let room = columns.saturating_sub(GAP * count.saturating_sub(1));
+    while widths.iter().sum::<usize>() > room {
+        let can_shrink = (0..count).filter(|at| widths[*at] > least[*at]);
+        let Some(at) = can_shrink.max_by_key(|at| widths[*at]) else { break };
+        widths[at] -= 1;
+    }
+    for (number, row) in rows.iter().enumerate() {
+        let folded: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| {
+                let mut folded = String::new();
+                fold_line(cell, *width, Shape::Page, &mut folded);
+                folded
+            })
+            .collect();
+        let height = folded.iter().map(|cell| cell.lines().count()).max().unwrap_or(0);
+        for line in 0..height {
+            let mut written = String::new();
+            for (cell, room) in folded.iter().zip(&widths) {
+                let text = cell.lines().nth(line).unwrap_or_default();
+                let gap = (room + GAP).saturating_sub(width(text));
+                written.push_str(text);
+                written.extend(std::iter::repeat_n(' ', gap));
+            }
+            out.push_str(written.trim_end());
+            out.push('\n');
+        }
+        if number == 0 {
+            let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+            out.push_str(&rules.join(&" ".repeat(GAP)));
+            out.push('\n');
+        }
+    }
 }
 
 /// Whether a line is the rest of the sentence of the one before: in a paragraph, or behind `next:`.
@@ -291,8 +387,23 @@ mod tests {
             ),
             (
                 Shape::Page,
-                "```\none two three four five\n```",
-                "```\none two three four\n    five\n```",
+                "```\none two three four five\n```\none two three four five",
+                "```\none two three four five\n```\none two three four\nfive",
+            ),
+            (
+                Shape::Page,
+                "````md\n```\none two three four five\n```\none two three four five\n````",
+                "````md\n```\none two three four five\n```\none two three four five\n````",
+            ),
+            (
+                Shape::Page,
+                "---\ntags: [one, two, three]\nx: 1\n---\none two three four five",
+                "---\ntags: [one, two, three]\nx: 1\n---\none two three four\nfive",
+            ),
+            (
+                Shape::Page,
+                "| a | b |\n|---|:-:|\n| `x\\|y` | one two three four |\n|z|\nend\n",
+                "a      b\n-----  -------------\n`x|y`  one two three\n       four\nz\nend\n",
             ),
         ];
         for (shape, text, want) in rows {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Serialize, Serializer};
 
@@ -72,9 +72,12 @@ impl HostRule {
         whole(&text)?;
         let (host, port) = split_port(&text)?;
         let host = match host.strip_prefix("*.") {
-            Some(base) => Hosts::Below(wildcard_base(base)?),
-            None => one_host(host)?,
+            Some(base) => wildcard_base(base).map(Hosts::Below),
+            None => one_host(host),
         };
+        let with_port = |host: String| port.map_or(host.clone(), |port| format!("{host}:{port}"));
+        let host =
+            host.map_err(|bad| BadHostRule { instead: bad.instead.map(with_port), ..bad })?;
         Ok(Self { host, port })
     }
 
@@ -184,11 +187,13 @@ impl Serialize for HostRule {
     }
 }
 
-/// The address that a host is, in brackets or without.
+/// The address that a host is, in brackets or without. `localhost` is one, for a list names no
+/// other.
 pub(crate) fn address_of(host: &str) -> Option<IpAddr> {
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match inner {
         Some(inner) => inner.parse().ok().map(IpAddr::V6),
+        None if host == "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
         None => host.parse().ok(),
     }
 }
@@ -268,7 +273,7 @@ fn one_host(host: &str) -> Result<Hosts, BadHostRule> {
     if host == "localhost" || host.ends_with(".localhost") {
         return Err(BadHostRule {
             problem: "is this machine, which is reached by an address that is listed",
-            instead: Some("127.0.0.1:8080".into()),
+            instead: Some("127.0.0.1".into()),
         });
     }
     Ok(Hosts::Name(host.into()))
@@ -462,8 +467,9 @@ mod tests {
             ("224.0.0.1", "not the address of one host"),
             ("255.255.255.255", "not the address of one host"),
             ("[ff02::1]", "not the address of one host"),
-            ("localhost:3000", "is this machine"),
-            ("a.localhost", "is this machine"),
+            ("localhost:3000", "is reached by an address that is listed; write `127.0.0.1:3000`"),
+            ("a.localhost", "listed; write `127.0.0.1`"),
+            ("*.192.0.2.7:8443", "write `192.0.2.7:8443`"),
         ] {
             let error = HostRule::parse(text).expect_err(text);
             assert!(error.to_string().contains(want), "{text}: {error}");
@@ -500,6 +506,8 @@ mod tests {
             ("192.0.2.7", "192.0.2.7", 443, true),
             ("192.0.2.7", "192.0.2.8", 443, false),
             ("127.0.0.1:8080", "127.0.0.1", 8080, true),
+            ("127.0.0.1:8080", "localhost", 8080, true),
+            ("127.0.0.1:8080", "a.localhost", 8080, false),
             ("127.0.0.1:8080", "127.1", 8080, false),
             ("127.0.0.1:8080", "[::ffff:127.0.0.1]", 8080, false),
             ("[2001:db8::1]:8443", "[2001:db8::1]", 8443, true),

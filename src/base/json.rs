@@ -40,6 +40,10 @@ impl Formatter for Shown {
     where
         W: ?Sized + Write,
     {
+        // Of the ASCII characters that hide, all but this one are escaped already.
+        if fragment.is_ascii() && !fragment.contains('\u{7f}') {
+            return writer.write_all(fragment.as_bytes());
+        }
         let mut done = 0;
         for found in hiding(fragment) {
             writer.write_all(&fragment.as_bytes()[done..found.at])?;

@@ -239,10 +239,10 @@ pub(crate) const KNOWN_SIGNATURES: usize = 4096;
 pub(crate) const PART_PATH_BYTES: usize = 1024;
 /// Most files beside a tool that run with it: each is read, hashed and written for every run.
 pub(crate) const PARTS: usize = 1024;
-/// Most patterns of one tool, in `files` and `exec_files` each: they are compiled whenever the
-/// header is looked at, also to list what nobody signed.
+/// Most patterns of one tool, in `files` and `exec_files` each, and most of all tools that begin at
+/// one folder which a file is held against.
 pub(crate) const PATTERNS: usize = 128;
-/// Longest of them in bytes: what a pattern compiles to is many times its text.
+/// Longest of them in bytes.
 pub(crate) const PATTERN_BYTES: usize = 256;
 /// Most bytes of all these files together.
 pub(crate) const PARTS_BYTES: usize = 64 << 20;

@@ -2,8 +2,9 @@
 //! ones.
 
 use unicode_normalization::UnicodeNormalization;
+use unicode_security::skeleton;
 
-/// Letters of other alphabets that are drawn as Latin ones are.
+/// Letters that are drawn as Latin ones are, beside those that Unicode names.
 const DRAWN_ALIKE: [(char, &str); 12] = [
     ('a', "аα"),
     ('b', "Ьв"),
@@ -19,16 +20,37 @@ const DRAWN_ALIKE: [(char, &str); 12] = [
     ('y', "уүγ"),
 ];
 
-/// How a name reads: in small letters of one width and one alphabet, as far as others are drawn as
-/// Latin ones, with one blank between words. Two names that read alike can be taken for each other.
+/// How a name reads: in small letters of one width and one alphabet, as far as Unicode says that
+/// others are drawn as Latin ones, with one blank between words.
 pub(crate) fn reading(name: &str) -> String {
     let small = name.nfkc().collect::<String>().to_lowercase();
-    let latin = |c: char| {
-        let alike = DRAWN_ALIKE.iter().find(|(_, drawn)| drawn.contains(c));
-        alike.map_or(c, |(latin, _)| *latin)
-    };
     let words = small.split_whitespace().map(|word| word.chars().map(latin).collect::<String>());
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Says if two names can be mistaken for each other: they read alike, or they look alike within
+/// one alphabet, as `I`, `l` and `1` do.
+pub(crate) fn is_alike(one: &str, other: &str) -> bool {
+    let drawn = |name: &str| {
+        let latin: String = name.nfkc().map(latin).collect();
+        skeleton(&latin).collect::<String>().to_lowercase()
+    };
+    reading(one) == reading(other) || drawn(one) == drawn(other)
+}
+
+/// The Latin letter that a letter of another alphabet is drawn as; any other sign as it is.
+fn latin(sign: char) -> char {
+    if let Some((latin, _)) = DRAWN_ALIKE.iter().find(|(_, drawn)| drawn.contains(sign)) {
+        return *latin;
+    }
+    if sign.is_ascii() {
+        return sign;
+    }
+    let mut drawn = skeleton(sign.encode_utf8(&mut [0; 4])).collect::<Vec<_>>().into_iter();
+    match (drawn.next(), drawn.next()) {
+        (Some(letter), None) if letter.is_ascii_alphabetic() => letter.to_ascii_lowercase(),
+        _ => sign,
+    }
 }
 
 /// Whether a word of a name has Latin letters and others that are drawn as such, or letters of
@@ -46,7 +68,7 @@ pub(crate) fn imitates_latin(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{imitates_latin, reading};
+    use super::{imitates_latin, is_alike, reading};
 
     #[test]
     fn what_reads_alike_and_what_imitates() {
@@ -65,5 +87,23 @@ mod tests {
         ] {
             assert_eq!((reading(name).as_str(), imitates_latin(name)), (read, imitates), "{name}");
         }
+    }
+
+    #[test]
+    fn letters_that_are_drawn_alike_are_those_of_unicode() {
+        for (name, other) in [
+            ("yoυ", "you"),
+            ("yoս", "you"),
+            ("ʏou", "you"),
+            ("alıce", "alice"),
+            ("ɑlice", "alice"),
+            ("AIice", "Alice"),
+            ("a1ice", "alice"),
+        ] {
+            assert!(is_alike(name, other), "{name} {other}");
+            assert!(name.is_ascii() || imitates_latin(name), "{name}");
+        }
+        assert!(imitates_latin("aӏice"));
+        assert!(!is_alike("alice", "alive") && !is_alike("Ann", "Anna"));
     }
 }

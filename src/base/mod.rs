@@ -19,6 +19,7 @@ pub(crate) mod fold;
 pub(crate) mod fuzz;
 mod host_rule;
 pub(crate) mod json;
+pub(crate) mod json_reader;
 mod json_spelling;
 pub(crate) mod limits;
 pub(crate) mod lines;

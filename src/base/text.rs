@@ -62,7 +62,7 @@ pub(crate) struct ForbiddenChar {
 pub(crate) fn unfit(text: &str) -> Option<ForbiddenChar> {
     if text.is_ascii() {
         // Fast path: of the ASCII characters only controls are unfit.
-        let at = text.bytes().position(|b| is_control(char::from(b)))?;
+        let at = text.as_bytes().iter().position(is_control_byte)?;
         return Some(ForbiddenChar { char: char::from(text.as_bytes()[at]), at, invisible: false });
     }
     hiding(text).find(|found| found.char != '\r')
@@ -98,15 +98,19 @@ pub(crate) fn hiding(text: &str) -> impl Iterator<Item = ForbiddenChar> {
 
 /// The first carriage return that is not before a line feed.
 pub(crate) fn lone_return(bytes: &[u8]) -> Option<usize> {
-    (0..bytes.len()).find(|&i| bytes[i] == b'\r' && bytes.get(i + 1) != Some(&b'\n'))
+    memchr::memchr_iter(b'\r', bytes).find(|at| bytes.get(at + 1) != Some(&b'\n'))
 }
 
 fn is_control(c: char) -> bool {
-    match c {
-        '\t' | '\n' | '\r' => false,
-        '\u{feff}' | '\u{2028}' | '\u{2029}' => true,
-        _ => c.is_control(),
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => is_control_byte(&byte),
+        _ => c.is_control() || matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}'),
     }
+}
+
+/// Of ASCII, all controls but tab, line feed and carriage return.
+fn is_control_byte(byte: &u8) -> bool {
+    matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127)
 }
 
 /// Whether a character prints as nothing where it stands, between `before` and `after`.

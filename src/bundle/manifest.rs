@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::json_reader::typed;
 use crate::base::limits::{BUNDLE_BYTES, BUNDLE_FILES, ITEM_BYTES, WALK_DEPTH};
 use crate::base::text::unfit;
 use crate::base::{Digest, canon};
@@ -107,8 +108,8 @@ impl Manifest {
     /// `bundle.malformed`, `bundle.content`
     pub(super) fn read(payload: &[u8]) -> Result<Self, BundleError> {
         let document = canon::read(payload).map_err(|error| malformed(error.to_string()))?;
-        let manifest: Self = serde_json::from_value(document)
-            .map_err(|error| malformed(format!("its manifest: {error}")))?;
+        let manifest: Self =
+            typed(document).map_err(|error| malformed(format!("its manifest: {error}")))?;
         manifest.checked()
     }
 

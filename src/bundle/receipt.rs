@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::archive::MANIFEST;
 use super::check::Bundle;
 use crate::base::bytes::{Bounded, open_named, read_at_most};
+use crate::base::json_reader::typed;
 use crate::base::limits::{BUNDLE_MANIFEST_BYTES, ITEM_BYTES};
 use crate::base::{Digest, canon};
 use crate::rye::now;
@@ -66,7 +67,7 @@ impl Receipt {
     pub(super) fn read(folder: &Path) -> Result<Self, String> {
         let text = read_file(&folder.join(RECEIPT), BUNDLE_MANIFEST_BYTES)?;
         let document = canon::read(&text).map_err(|error| error.to_string())?;
-        let receipt: Self = serde_json::from_value(document).map_err(|error| error.to_string())?;
+        let receipt: Self = typed(document).map_err(|error| error.to_string())?;
         if receipt.format != 1 {
             return Err(format!("its format is {}", receipt.format));
         }

@@ -12,15 +12,16 @@ use super::execute::time;
 use super::exit::Exit;
 use super::input::{read_bytes, read_object, read_text};
 use super::out::{Out, is_terminal};
+use super::pending::WAITS;
 use crate::base::json;
 use crate::base::limits::CODE_BYTES;
-use crate::base::text::escape;
+use crate::base::text::{brief_line, escape};
 use crate::base::time::as_ms;
 use crate::code::{
     CheckedSnippet, CodeConfig, CodeError, CodeRequest, CodeResult, Executor, PrintStream,
     SnippetReach, check, declarations,
 };
-use crate::diagnostic::Failure;
+use crate::diagnostic::{Code, Diagnose, Failure, Place};
 use crate::id::Grants;
 use crate::report::{Warned, trace_text};
 use crate::rye::{CallApproval, CodePolicy, RyeTools};
@@ -128,7 +129,54 @@ fn run_snippet(args: &Run, context: &Context, out: &mut Out) -> Result<Exit, Fai
     let result = Executor::with_languages(policy.config).run(&request, &tools, &print);
     let events = recorder.as_ref().map(Recorder::events);
     let warned = tools.warned();
-    show_result(&result, events, &warned, out)
+    match (show_result(&result, events, &warned, out), result.error()) {
+        (Err(_), Some(error)) if args.file != "-" => {
+            let text = snippet(&args.file).unwrap_or_default();
+            Err(InFile::new(error.clone(), &args.file, &text).into())
+        }
+        (shown, _) => shown,
+    }
+}
+
+/// An error of a snippet that a file holds.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+struct InFile {
+    error: CodeError,
+    file: String,
+    /// The line of it.
+    line: Option<String>,
+}
+
+impl InFile {
+    fn new(error: CodeError, file: &str, text: &str) -> Self {
+        let (line, _) = error.spot();
+        let line = text.lines().zip(1..).find(|(_, at)| *at == line);
+        Self { error, file: file.to_owned(), line: line.map(|(text, _)| brief_line(text)) }
+    }
+}
+
+impl Diagnose for InFile {
+    fn code(&self) -> Code {
+        self.error.code()
+    }
+
+    fn help(&self) -> Option<String> {
+        self.error.help()
+    }
+
+    fn place(&self) -> Option<Place> {
+        let (path, note) = (self.file.clone(), self.line.clone());
+        self.error.place().map(|place| Place { path, note, ..place })
+    }
+
+    fn data(&self) -> Map<String, Value> {
+        self.error.data()
+    }
+
+    fn signal(&self) -> Option<i32> {
+        self.error.signal()
+    }
 }
 
 /// Shows what became of a snippet that printed as it ran.
@@ -237,9 +285,6 @@ fn folder(named: &std::path::Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The status of what waits for a person.
-const WAITS: u8 = 8;
-
 /// Shows what a snippet prints, as it comes.
 pub(super) fn show(stream: PrintStream, text: &str, is_terminal: bool) {
     // Whoever reads standard output may have seen enough; the result says the rest.
@@ -288,7 +333,11 @@ fn check_snippet(args: &Check, out: &mut Out) -> Result<Exit, Failure> {
         return Err(CodeError::configuration("language", why).into());
     }
     let CheckedSnippet { calls, calls_others } = check(&language, &text)
-        .map_err(|error| Failure::from(CodeError::of_engine(error, |_| 0)))?;
+        .map_err(|error| CodeError::of_engine(error, |_| 0))
+        .map_err(|error| match args.file.as_str() {
+            "-" => Failure::from(error),
+            file => InFile::new(error, file, &text).into(),
+        })?;
     if out.is_json() {
         let rows: Vec<Value> = calls
             .iter()

@@ -47,6 +47,23 @@ impl Context {
         self.build()
     }
 
+    /// Builds the facade without a user space, for a check by keys that the caller names.
+    ///
+    /// # Errors
+    /// `space.*`
+    pub(super) fn rye_to_judge(&self) -> Result<Rye, Failure> {
+        self.builder().judging().host(Box::new(self.host())).build()
+    }
+
+    /// Builds the facade without the project, for what is the person's own: it works whatever is
+    /// wrong with the project.
+    ///
+    /// # Errors
+    /// `space.untrusted_root`, `space.symlink`, `space.io`
+    pub(super) fn rye_of_user(&self) -> Result<Rye, Failure> {
+        self.builder().without_project().host(Box::new(self.host())).build()
+    }
+
     /// The same for the project in another folder.
     ///
     /// # Errors
@@ -57,6 +74,9 @@ impl Context {
 
     /// The same for a caller that builds it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
+        if matches!(self.surroundings, Surroundings::Process) && std::env::current_dir().is_err() {
+            note("note: the working folder was removed, so no project is looked for");
+        }
         let rye = self.builder().host(Box::new(self.host())).build()?;
         if let Some(verb) = self.unsaid.take()
             && let Some(item) = short::same_name(verb, &rye)

@@ -84,15 +84,25 @@ fn text(described: &Map<String, Value>, paint: Paint) -> String {
 
 /// `net  any`
 fn reached((what, value): (&String, &Value)) -> String {
-    let one = |value: &Value| value.as_str().map(escape_line).unwrap_or_default();
-    let hosts = value.get("hosts");
-    if hosts.and_then(Value::as_array).is_some_and(Vec::is_empty) {
-        return format!("{what}  its services alone");
+    let one = |value: &Value| match value {
+        Value::Number(port) => port.to_string(),
+        other => other.as_str().map(escape_line).unwrap_or_default(),
+    };
+    let list = |value: &Value| match value.as_array() {
+        Some(list) => list.iter().map(one).collect::<Vec<_>>().join(", "),
+        None => one(value),
+    };
+    let hosts = value.get("hosts").or(value.get("hosts_from"));
+    let ports = value.get("listen").map(list);
+    let mut values = match hosts {
+        Some(hosts) if hosts.as_array().is_some_and(Vec::is_empty) => "its services alone".into(),
+        Some(hosts) => list(hosts),
+        None if ports.is_some() => "loopback".into(),
+        None => list(value),
+    };
+    if let Some(ports) = ports {
+        let _ = write!(values, "; reached on this machine at port {ports}");
     }
-    let values = hosts
-        .unwrap_or(value)
-        .as_array()
-        .map_or_else(|| one(value), |list| list.iter().map(one).collect::<Vec<_>>().join(", "));
     format!("{what}  {values}")
 }
 

@@ -48,21 +48,25 @@ fn row(name: &'static str, state: State, text: impl Into<String>) -> Row {
 
 #[expect(clippy::unnecessary_wraps, reason = "every verb has the same shape")]
 pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = match context.rye() {
-        Ok(rye) => rye,
+    let (rye, first, refused) = match context.rye() {
+        Ok(rye) => {
+            let first = project(&rye);
+            (rye, first, None)
+        }
         Err(error) => {
-            let diagnostic = error.diagnostic();
-            let failed = Row {
-                name: "spaces",
-                state: State::Bad,
-                text: diagnostic.message.clone(),
-                help: diagnostic.help.clone(),
-            };
-            return Ok(show(&[failed], Some(diagnostic), out));
+            let told = error.diagnostic();
+            let (text, help) = (told.message.clone(), told.help.clone());
+            let failed = Row { help, ..row("spaces", State::Bad, text) };
+            // A fault of the project alone hides nothing else.
+            match context.rye_of_user() {
+                Ok(rye) => (rye, failed, Some(told)),
+                Err(_) => return Ok(show(&[failed], Some(told), out)),
+            }
         }
     };
-    let mut rows = vec![project(&rye)];
+    let mut rows = vec![first];
     rows.extend(unknown_signers(&rye));
+    rows.extend(env_file(&rye));
     rows.push(user(&rye));
     rows.extend(ground(&rye));
     rows.extend(keys(&rye));
@@ -84,7 +88,7 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     }
     let bad = rows.iter().find(|row| row.state == State::Bad);
     let bad = bad.map(|row| CliError::SetUp { what: row.text.clone(), help: row.help.clone() });
-    Ok(show(&rows, bad.as_ref().map(Diagnostic::from), out))
+    Ok(show(&rows, refused.or_else(|| bad.as_ref().map(Diagnostic::from)), out))
 }
 
 /// A note for root, whose rights no sandbox takes away.
@@ -174,6 +178,18 @@ fn unknown_signers(rye: &Rye) -> Option<Row> {
 }
 
 /// The foreign ground of this folder, and what is not used because it lies there.
+/// A note on secrets that a commit would take in.
+fn env_file(rye: &Rye) -> Option<Row> {
+    crate::git::would_commit_env(rye.spaces().project_path()).then(|| Row {
+        help: Some(
+            "let git ignore it with `rye git install`; if it was committed, take it out with \
+             `git rm --cached .env` and change what it gives"
+                .into(),
+        ),
+        ..row("`.env`", State::Note, "git does not ignore the project's `.env`")
+    })
+}
+
 fn ground(rye: &Rye) -> Vec<Row> {
     let ground = rye.spaces().ground();
     let vars = &rye.located().vars;

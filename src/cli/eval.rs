@@ -17,7 +17,7 @@ use crate::base::text::escape;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::eval::{EvalContext, EvalError, EvalRequest, Score, Thresholds};
 use crate::plan::SandboxChoice;
-use crate::report::{metadata, trace_text};
+use crate::report::{metadata, plain_ids, trace_text};
 use crate::rye::{Failed, Request, Scored};
 use crate::trace::{Quiet, Recorded, Sink};
 
@@ -225,7 +225,7 @@ fn fields(scored: &Scored, used_as: &str) -> Map<String, Value> {
     fields.insert("score".into(), judged.score.to_json());
     fields.insert("detail".into(), json!(judged.detail));
     fields.insert("data".into(), judged.data.clone());
-    fields.insert("chain".into(), json!(scored.chain));
+    fields.insert("chain".into(), json!(plain_ids(&scored.chain)));
     fields
 }
 

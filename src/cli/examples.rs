@@ -54,7 +54,7 @@ const EXAMPLES: &[&str] = &[
     "rye import runtimeconfig runtime.yaml --pack pack.json --dry-run",
     "rye import rye ../old --dry-run",
     "rye import skill ./pdf-forms",
-    "rye import mcp uvx mcp-server-time==2025.9.25 --dry-run",
+    "rye import mcp uvx mcp-server-time==2026.10.19 --dry-run",
     "rye export skill skills/pdf_forms --to shared",
     "rye bundle pack tools 'acme/**' --version 1.0.0",
     "rye bundle verify tools-1.0.0.tar.zst",

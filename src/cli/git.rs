@@ -27,7 +27,8 @@ pub(super) struct Args {
 enum Verb {
     /// Set up the check before a commit, the merge driver and its attribute, here
     ///
-    /// A hook that is there already is kept, with the check before it.
+    /// A hook that is there already is kept, with the check before it. Files of `.ai` whose line
+    /// ends git changed get back those that were signed.
     Install,
     /// Take out what `install` put there
     Uninstall,

@@ -1,5 +1,9 @@
 //! `rye init`: set a project up.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
 use serde_json::json;
 
 use super::confirm::confirm;
@@ -40,8 +44,9 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     for kind in [Kind::Tool, Kind::Directive, Kind::Knowledge] {
         let folder = project.path(kind.folder());
         if !folder.is_dir() {
-            std::fs::create_dir_all(&folder)
-                .map_err(|source| TrustError::Io { path: folder.clone(), source })?;
+            // Whatever the umask is: a folder that others may write would be refused.
+            let made_so = DirBuilder::new().recursive(true).mode(0o755).create(&folder);
+            made_so.map_err(|source| TrustError::Io { path: folder.clone(), source })?;
             made.push(format!(".ai/{}", kind.folder()));
         }
     }
@@ -57,6 +62,9 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     // The folders may be new, so the project is found again.
     let rye = context.rye()?;
     let accepted = rye.project().accept(&pair)?;
+    if crate::git::ignore_secrets(rye.spaces().project_path())? {
+        made.push(".gitignore".to_owned());
+    }
     let has_unknown = rye.project().has_unknown_signers()?;
     let fingerprint = pair.public().fingerprint();
     if out.is_json() {
@@ -68,11 +76,16 @@ pub(super) fn run(_: &Args, context: &Context, out: &mut Out) -> Result<Exit, Fa
     }
     out.line(&format!("project  {}", escape_line(&path)));
     for folder in &made {
-        out.line(&format!("made     {folder}/"));
+        let slash = if folder.starts_with(".ai/") { "/" } else { "" };
+        out.line(&format!("made     {folder}{slash}"));
     }
     let how = if fresh_key { "generated" } else { "there already" };
     out.line(&format!("key      {fingerprint}  ({how})"));
     out.line(&format!("accepted {}", if accepted { "from here on" } else { "already" }));
+    let is_below = context.common.project.is_none() && context.located().cwd != Path::new(&path);
+    if is_below {
+        out.line("to make this folder a project of its own: `rye init -p .`");
+    }
     out.line("");
     if has_unknown {
         out.line(super::trust::UNKNOWN_SIGNERS);

@@ -71,7 +71,11 @@ enum Verb {
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = context.rye()?;
+    let rye = match args.verb {
+        // It says where the project still names the old key.
+        Verb::Rotate => context.rye()?,
+        _ => context.rye_of_user()?,
+    };
     let user = rye.spaces().user()?;
     let keys = OwnKeys::new(user);
     match &args.verb {

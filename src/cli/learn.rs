@@ -118,7 +118,7 @@ fn show(learned: &Learned, written: bool, out: &mut Out) {
             out.line(&format!("`{item}` needs this, which cannot be written into {path}: {why}"));
             out.exact(&escape(&learned.block));
         }
-        Ok(_) if unified.is_empty() && is_part => {}
+        Ok(_) if unified.is_empty() && (is_part || !remarks.is_empty()) => {}
         Ok(_) if unified.is_empty() => {
             out.line(&format!("`{item}` needs what it may have already, and all of that"));
         }

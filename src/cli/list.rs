@@ -9,11 +9,11 @@ use super::out::Out;
 use crate::base::text::{escape_line, near};
 use crate::diagnostic::{Code, Failure, Style};
 use crate::graph::{Graph, InventoryTitle};
-use crate::id::{Kind, Query, Space};
+use crate::id::{Kind, Query, Ref, Space};
 use crate::parse::Risk;
 use crate::rye::{Described, Rye};
 use crate::space::{Entry, Odd};
-use crate::verify::{VERIFY_UNSIGNED, VERIFY_UNTRUSTED};
+use crate::verify::VERIFY_UNTRUSTED;
 
 /// How much of a description a row shows where there is no terminal, in characters.
 const ABOUT: usize = 90;
@@ -46,6 +46,8 @@ pub(super) struct Args {
 /// One listed item.
 struct Row {
     entry: Entry,
+    /// The tool that is not verified and lists it.
+    listed_by: Option<Ref>,
     shadowed: bool,
     described: Option<Result<Described, Failure>>,
     risk: Option<Risk>,
@@ -247,11 +249,11 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
     for space in Space::NEAREST_FIRST {
         let mut entries = Vec::new();
         for kind in &kinds {
-            entries.extend(rye.items().list(space, *kind)?);
+            entries.extend(rye.items().list_with_tools(space, *kind)?);
         }
         // Items of bundles are listed after those of the space itself.
-        entries.sort_by(|a, b| a.bundle.cmp(&b.bundle));
-        for entry in entries {
+        entries.sort_by(|(a, _), (b, _)| a.bundle.cmp(&b.bundle));
+        for (entry, listed_by) in entries {
             if entry.item.id.is_runtime_part() && !args.all && asked.is_none() {
                 continue;
             }
@@ -271,7 +273,14 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
                 continue;
             }
             queries.push(query(entry.clone()));
-            rows.push(Row { entry, shadowed, described: None, risk: None, config: None });
+            rows.push(Row {
+                entry,
+                listed_by,
+                shadowed,
+                described: None,
+                risk: None,
+                config: None,
+            });
         }
     }
     if args.long {
@@ -288,13 +297,6 @@ fn rows(args: &Args, rye: &Rye) -> Result<Vec<Row>, Failure> {
         for (row, (why, risk)) in of.zip(refused.into_iter().zip(risks)) {
             (row.config, row.risk) = (why, risk);
         }
-        // A file that a refused tool lists is told with the tool.
-        let is_unsigned = |row: &&Row| row.is_refused(|reason| reason == VERIFY_UNSIGNED);
-        let refused = rows.iter().filter(|row| row.is_refused(|_| true));
-        let refused = refused.map(|row| row.entry.clone()).collect();
-        let unsigned = rows.iter().filter(is_unsigned).map(|row| &row.entry);
-        let files = rye.items().files_of(unsigned, refused);
-        rows.retain(|row| !files.contains(&row.entry));
     }
     Ok(rows)
 }
@@ -349,6 +351,9 @@ fn text(rows: &[Row], has_tiers: bool, out: &mut Out) {
             let text = format!("  cannot run: {whose}: {code}");
             line.push_str(&paint.style(Style::Error, &text));
         }
+        if let Some(tool) = &row.listed_by {
+            line.push_str(&paint.style(Style::Dim, &format!("  (a file of {tool})")));
+        }
         if row.shadowed {
             line.push_str(&paint.style(Style::Warning, "  (shadowed)"));
         }
@@ -363,6 +368,9 @@ fn to_json(row: &Row) -> Value {
     let Entry { item, space, bundle, .. } = &row.entry;
     let mut out = json!({"item_id": item, "space": space, "shadowed": row.shadowed});
     let Value::Object(map) = &mut out else { return out };
+    if let Some(tool) = &row.listed_by {
+        map.insert("listed_by".into(), json!(tool));
+    }
     if let Some(failure) = &row.config {
         let told = json!({"code": failure.code(), "error": failure.to_string()});
         map.insert("cannot_run".into(), told);

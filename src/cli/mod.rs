@@ -81,7 +81,7 @@ use exit::Exit;
 use out::{Answer, Out};
 
 use crate::base::fold::{Shape, fold};
-use crate::base::text::escape_line;
+use crate::base::text::{escape, escape_line};
 use crate::host::Vars;
 use crate::id::Kind;
 use crate::scaffold::languages;
@@ -408,7 +408,11 @@ fn usage(error: &clap::Error, argv: &[OsString], out: &mut Out) -> Exit {
         out.flush();
         return exit;
     }
-    out::usage(error, out);
+    let hides = argv.iter().any(|word| {
+        let word = word.to_string_lossy();
+        escape(&word) != word
+    });
+    out::usage(error, hides, out);
     if asks { Exit::DONE } else { Exit::Status(2) }
 }
 

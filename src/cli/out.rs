@@ -320,10 +320,13 @@ pub(super) fn folded<'t>(text: &'t str, stream: &(impl IsTerminal + AsFd)) -> Co
     columns(stream).map_or(Cow::Borrowed(text), |columns| fold(text, columns, Shape::Rows))
 }
 
-/// Writes what clap has to say.
-pub(super) fn usage(error: &clap::Error, out: &mut Out) {
+/// Writes what clap has to say: where a word of the line `hides` something, without colours, and
+/// with that written out.
+pub(super) fn usage(error: &clap::Error, hides: bool, out: &mut Out) {
+    let text = error.render();
+    let plain = || escape(&text.to_string()).into_owned();
     if has_caller() {
-        let text = error.render().to_string();
+        let text = plain();
         match error.use_stderr() {
             true => drop(stderr().write_all(text.as_bytes())),
             false => out.exact(&text),
@@ -334,13 +337,12 @@ pub(super) fn usage(error: &clap::Error, out: &mut Out) {
         true => (columns(&io::stderr()), Box::new(io::stderr())),
         false => (columns(&io::stdout()), Box::new(io::stdout())),
     };
-    let Some(columns) = columns else {
-        let _ = error.print();
-        return;
+    let text = match columns.is_some() && takes_color() && !hides {
+        true => text.ansi().to_string(),
+        false => plain(),
     };
-    let text = error.render();
-    let text = if takes_color() { text.ansi().to_string() } else { text.to_string() };
-    let _ = stream.write_all(fold(&text, columns, Shape::Rows).as_bytes());
+    let text = columns.map_or(Cow::Borrowed(&*text), |columns| fold(&text, columns, Shape::Rows));
+    let _ = stream.write_all(text.as_bytes());
 }
 
 /// Whether a terminal is to be coloured, as far as its environment says.

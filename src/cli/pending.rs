@@ -7,6 +7,7 @@ use super::context::Context;
 use super::diff::painted;
 use super::exit::Exit;
 use super::out::Out;
+use crate::base::Digest;
 #[cfg(feature = "code")]
 use crate::base::text::counted;
 use crate::base::text::{brief_line, escape_line};
@@ -14,9 +15,12 @@ use crate::base::text::{brief_line, escape_line};
 use crate::code::Verdict;
 use crate::diagnostic::{Failure, Style};
 use crate::plan::PlanFile;
-use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::rye::{RejectedInThread, RequestRows, SignRequest, WaitingThreads, WaitsOn};
+use crate::registry::{Decision, PendingRequest, PendingRow, PendingState, RegistryError};
+use crate::rye::{Decided, RejectedInThread, RequestRows, SignRequest, WaitingThreads, WaitsOn};
 use crate::trace::Quiet;
+
+/// The status of what waits for a person.
+pub(super) const WAITS: u8 = 8;
 
 /// See and decide what tools ask a person before they go on
 #[derive(clap::Args)]
@@ -57,8 +61,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     match &args.verb {
         Verb::List { all } => list(*all, context, out),
         Verb::Show { id } => show(&find(id, context)?, context, out),
-        Verb::Approve { id } => approve(&find(id, context)?, context, out),
-        Verb::Reject { id, reason } => reject(&find(id, context)?, reason, context, out),
+        Verb::Approve { id } => approve(find(id, context)?, context, out),
+        Verb::Reject { id, reason } => reject(find(id, context)?, reason, context, out),
     }
 }
 
@@ -74,9 +78,7 @@ fn list(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         Some(registry) => registry.requests().map_err(Failure::from)?,
         None => Vec::new(),
     };
-    let waits = |request: &&PendingRow| {
-        all || (request.state == PendingState::Waiting && request.held_by.is_none())
-    };
+    let waits = |request: &&PendingRow| all || request.is_open();
     let requests: Vec<_> = requests.iter().filter(waits).collect();
     if out.is_json() {
         let rows: Vec<Value> = requests.iter().map(|request| row(request).into()).collect();
@@ -84,18 +86,7 @@ fn list(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
         return Ok(Exit::DONE);
     }
     for request in &requests {
-        let state = match request.state {
-            PendingState::Waiting => String::new(),
-            other => format!("  {other}"),
-        };
-        let id = out.paint().style(Style::Strong, &request.id);
-        let asked = out.paint().style(Style::Dim, &request.asked_at);
-        let message = escape_line(if request.message.is_empty() {
-            &request.reason
-        } else {
-            &request.message
-        });
-        out.line(&format!("{id}  {}  {asked}{state}\n    {message}", request.item));
+        list_row(request, out);
     }
     if requests.is_empty() {
         out.line("nothing waits for a person");
@@ -103,12 +94,24 @@ fn list(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
+fn list_row(request: &PendingRow, out: &mut Out) {
+    let state = match request.said.unwrap_or(request.state) {
+        PendingState::Waiting => String::new(),
+        other => format!("  {other}"),
+    };
+    let id = out.paint().style(Style::Strong, &request.id);
+    let asked = out.paint().style(Style::Dim, &request.asked_at);
+    let message =
+        escape_line(if request.message.is_empty() { &request.reason } else { &request.message });
+    out.line(&format!("{id}  {}  {asked}{state}\n    {message}", request.item));
+}
+
 /// A request as JSON, without its plan.
 fn row(request: &PendingRow) -> Map<String, Value> {
     let row = json!({
         "id": request.id, "item_id": request.item, "project": request.project,
         "asked_at": request.asked_at, "reason": request.reason, "message": request.message,
-        "state": request.state.name(), "decided_by": request.decided_by,
+        "state": request.said.unwrap_or(request.state).name(), "decided_by": request.decided_by,
         "decided_at": request.decided_at, "thread_id": request.thread,
     });
     match row {
@@ -150,7 +153,7 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
 }
 
 fn next(request: &PendingRequest, out: &mut Out) {
-    if request.row.state == PendingState::Waiting {
+    if request.row.is_open() {
         let id = &request.row.id;
         out.line(&format!("\nnext: `rye pending approve {id}` or `rye pending reject {id}`"));
         if let Some(thread) = &request.row.thread {
@@ -161,9 +164,10 @@ fn next(request: &PendingRequest, out: &mut Out) {
 }
 
 fn state(request: &PendingRequest) -> String {
-    match request.row.state {
-        PendingState::Lost => "approved, but how it ended is not known".to_owned(),
-        state => state.name().to_owned(),
+    match (request.row.state, request.row.said) {
+        (PendingState::Lost, _) => "approved, but how it ended is not known".to_owned(),
+        (_, Some(said)) => format!("{said}, and waits until what was asked with it is decided"),
+        (state, None) => state.name().to_owned(),
     }
 }
 
@@ -317,57 +321,92 @@ fn show_signature(
     Ok(Exit::DONE)
 }
 
-fn approve(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    if let Some(wanted) = SignRequest::of(request) {
-        return approve_signature(request, &wanted, context, out);
+fn approve(request: PendingRequest, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
+    if let Some(wanted) = SignRequest::of(&request) {
+        return approve_signature(&request, &wanted, context, out);
     }
     let what = format!("approve {}, `{}`", request.row.id, request.row.item);
-    #[cfg(feature = "code")]
-    if let Some(snippet) = snippet_alone(request)? {
-        confirm(&what, &format!("snippet sha256 {}", snippet.sha256), context, out)?;
-        if request.row.thread.is_none() {
-            return decide_snippet(request, Verdict::Approved, context, out);
+    let about = match snippet_alone(&request)? {
+        Some(sha256) => format!("snippet sha256 {sha256}"),
+        None if request.plan.is_empty() => return Err(not_here(&request).into()),
+        None => {
+            let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
+            let says = brief_line(&request.row.message);
+            format!("plan sha256 {}; the tool says: {says}", plan.digest())
         }
-        // Its thread goes on with it.
-        let rye = context.rye_in(request.row.project.clone())?;
-        let decision = rye.approvals().decision();
-        let report = rye.approvals().approve(request, decision, context.start, &Quiet)?;
-        return Ok(super::execute::show(&report, None, context, out));
-    }
-    if request.plan.is_empty() {
-        return Err(not_here(request).into());
-    }
-    let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
-    let says = brief_line(&request.row.message);
-    confirm(&what, &format!("plan sha256 {}; the tool says: {says}", plan.digest()), context, out)?;
-    // The run happens in the folder where it was requested.
+    };
+    confirm(&what, &about, context, out)?;
     let rye = context.rye_in(request.row.project.clone())?;
-    let decision = rye.approvals().decision();
-    let result = rye.approvals().approve(request, decision, context.start, &Quiet);
-    let report = result?;
+    let approvals = rye.approvals();
+    match approvals.decide(request, approvals.decision(), None)? {
+        Decided::Noted(open) => Ok(noted(PendingState::Approved, &open, out)),
+        Decided::Approved(whole, decision) | Decided::Rejected(whole, decision) => {
+            carry_out(&whole, decision, context, out)
+        }
+    }
+}
+
+/// Carries out what was approved, in the folder where it was requested.
+fn carry_out(
+    request: &PendingRequest,
+    decision: Decision,
+    context: &Context,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    #[cfg(feature = "code")]
+    if request.plan.is_empty() && request.row.thread.is_none() {
+        return decide_snippet(request, &decision, &Verdict::Approved, context, out);
+    }
+    let rye = context.rye_in(request.row.project.clone())?;
+    // A thread that waits with it goes on.
+    let report = rye.approvals().approve(request, decision, context.start, &Quiet)?;
     Ok(super::execute::show(&report, None, context, out))
 }
 
-/// The snippet of a request; `None` where it is saved as a tool, whose run has a plan.
-#[cfg(feature = "code")]
-fn snippet_alone(request: &PendingRequest) -> Result<Option<crate::rye::SnippetRows>, Failure> {
-    if !request.plan.is_empty() {
-        return Ok(None);
+/// A request was decided, with which others were asked that are open.
+fn noted(state: PendingState, open: &[PendingRequest], out: &mut Out) -> Exit {
+    if out.is_json() {
+        let mut rows: Vec<Value> = open.iter().map(|open| row(&open.row).into()).collect();
+        let first = rows.remove(0);
+        let mut fields = Map::new();
+        fields.insert("status".into(), "pending".into());
+        fields.insert("state".into(), state.name().into());
+        fields.insert("pending".into(), first);
+        if !rows.is_empty() {
+            fields.insert("also_pending".into(), rows.into());
+        }
+        out.object(&fields.into());
+    } else {
+        out.line(&format!("{state}; it goes on once this is decided, which was asked with it:"));
+        for open in open {
+            list_row(&open.row, out);
+        }
     }
-    crate::rye::SnippetRows::of(request)
+    Exit::Status(WAITS)
+}
+
+/// The digest of the snippet of a request; `None` where it is saved as a tool, which has a plan.
+#[cfg_attr(not(feature = "code"), expect(clippy::unnecessary_wraps, reason = "as with snippets"))]
+fn snippet_alone(request: &PendingRequest) -> Result<Option<Digest>, Failure> {
+    #[cfg(feature = "code")]
+    if request.plan.is_empty() {
+        return Ok(crate::rye::SnippetRows::of(request)?.map(|snippet| snippet.sha256));
+    }
+    let _ = request;
+    Ok(None)
 }
 
 /// Runs a snippet that waited again, with what was said of it.
 #[cfg(feature = "code")]
 fn decide_snippet(
     request: &PendingRequest,
-    verdict: Verdict,
+    decision: &Decision,
+    verdict: &Verdict,
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     // The run happens in the folder where it was requested.
     let rye = context.rye_in(request.row.project.clone())?;
-    let decision = rye.approvals().decision();
     out.flush();
     let (is_json, is_terminal) = (out.is_json(), super::out::is_terminal());
     let print = |stream, text: &str| {
@@ -375,37 +414,43 @@ fn decide_snippet(
             super::code::show(stream, text, is_terminal);
         }
     };
-    let result = rye.approvals().decide_snippet(request, &decision, verdict, &print, &Quiet)?;
+    let result = rye.approvals().decide_snippet(request, decision, verdict, &print, &Quiet)?;
     super::code::show_result(&result, None, &[], out)
 }
 
 fn reject(
-    request: &PendingRequest,
+    request: PendingRequest,
     reason: &str,
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
     let what = format!("reject {}, `{}`", request.row.id, request.row.item);
     confirm(&what, "", context, out)?;
+    let rye = context.rye()?;
+    let approvals = rye.approvals();
+    let (request, decision) = match approvals.decide(request, approvals.decision(), Some(reason))? {
+        Decided::Noted(open) => return Ok(noted(PendingState::Rejected, &open, out)),
+        Decided::Approved(whole, decision) => return carry_out(&whole, decision, context, out),
+        Decided::Rejected(whole, decision) => (whole, decision),
+    };
     if request.row.thread.is_some() {
-        return reject_in_thread(request, reason, context, out);
+        return reject_in_thread(&request, reason, context, out);
     }
     #[cfg(feature = "code")]
     if request.snippet.is_some() {
         if request.plan.is_empty() {
-            return decide_snippet(request, Verdict::Rejected(reason.to_owned()), context, out);
+            let verdict = Verdict::Rejected(reason.to_owned());
+            return decide_snippet(&request, &decision, &verdict, context, out);
         }
         let rye = context.rye_in(request.row.project.clone())?;
-        let decision = rye.approvals().decision();
         let report =
-            rye.approvals().reject_saved(request, &decision, reason, context.start, &Quiet)?;
+            rye.approvals().reject_saved(&request, &decision, reason, context.start, &Quiet)?;
         return Ok(super::execute::show(&report, None, context, out));
     }
-    let rye = context.rye()?;
     let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
-    let registry = rye.approvals().registry()?.ok_or_else(|| Failure::from(none()))?;
-    registry.reject(&request.row.id, &rye.approvals().decision(), reason).map_err(Failure::from)?;
-    Ok(rejected(request, None, out))
+    let registry = approvals.registry()?.ok_or_else(|| Failure::from(none()))?;
+    registry.reject(&request.row.id, &decision, reason).map_err(Failure::from)?;
+    Ok(rejected(&request, None, out))
 }
 
 /// Says no to what a thread waits for, and goes on with the thread.

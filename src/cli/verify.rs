@@ -18,7 +18,7 @@ use crate::lock::LOCK_MALFORMED;
 use crate::report::{SarifLevel, Warned, metadata, sarif};
 use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, refused_row, verified_row};
 use crate::space::{Entry, Listing};
-use crate::verify::{VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_UNTRUSTED};
+use crate::verify::{VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_UNSIGNED, VERIFY_UNTRUSTED};
 
 /// Check signatures, of items and of the chains they run through
 #[derive(clap::Args)]
@@ -101,14 +101,15 @@ impl Findings {
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let rye = context.rye()?.refusing_dev_keys(args.ci);
     let rye = match args.trust.is_empty() {
-        true => rye,
+        true => context.rye()?,
         false => {
+            let rye = context.rye_to_judge()?;
             let keys = super::trust::named_keys(&args.trust, &rye, out)?;
             rye.judging_by(keys)
         }
     };
+    let rye = rye.refusing_dev_keys(args.ci);
     if args.locked && args.items.is_empty() {
         rye.spaces().project()?;
         let mut all: Vec<Query> = rye.locks().lockable()?.into_iter().map(Query::from).collect();
@@ -148,9 +149,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
         progress.tick();
         true
     };
-    let mut checked =
+    let checked =
         rye.checks().all(listing.entries, args.ci, LockMode::from_flag(args.locked), &ticks);
-    checked.retain(|row| !row.is_file_of_refused);
     progress.done();
     let elapsed = start.elapsed();
     let odd = listing.odd;
@@ -205,7 +205,8 @@ fn judge_all(checked: &[CheckedItem], args: &Args, findings: &mut Findings, out:
 }
 
 /// What refuses many items by one cause, which is one finding for a person: a project that is not
-/// accepted, a lock that cannot be used, or a signer who is not trusted.
+/// accepted, a lock that cannot be used, a signer who is not trusted, or a tool that lists them and
+/// is not verified.
 fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {
     let ItemVerdict::Bad(failure) = &row.verdict else { return None };
     match failure.reason() {
@@ -213,6 +214,10 @@ fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {
         VERIFY_UNTRUSTED => {
             let signer = failure.diagnostic().data.get("signer")?.as_str()?.to_owned();
             Some((failure.code(), signer))
+        }
+        VERIFY_UNSIGNED => {
+            let tool = failure.diagnostic().data.get("listed_by")?.as_str()?.to_owned();
+            Some((failure.code(), tool))
         }
         _ => None,
     }

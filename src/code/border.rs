@@ -7,8 +7,7 @@
 //! - What is told of calls is what was seen here, and nothing that a snippet says.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -16,14 +15,12 @@ use serde_json::{Map, Value, json};
 
 use super::chain;
 use super::config::CodeConfig;
-use super::engine::{
-    CallAnswer, EngineError, EngineLimit, PrintStream, Produced, SnippetCall, Stop, Surroundings,
-};
+use super::engine::{CallAnswer, PrintStream, Produced, SnippetCall, Stop, Surroundings};
 use super::engine_time::EngineTime;
 use super::error::{CodeError, CodeLimit};
 use super::executor::{CodeResult, Left, OnPrint, most};
-use super::faults::{fault, number, text, thrown, wrong};
-use super::journal::{Made, NewCall, Steps, Tape};
+use super::faults::{fault, given, number, text, wrong};
+use super::journal::{Made, NewCall, Steps, Tape, requests};
 use super::open_calls::{Open, OpenBytes};
 use super::pause::{Spot, Waits, rejected};
 use super::records::{CallRecords, CalledBy, RecordId};
@@ -47,6 +44,8 @@ pub(super) struct Guard<'a> {
     pub(super) tape: Mutex<Tape>,
     pub(super) state: Mutex<State>,
     open_bytes: OpenBytes,
+    /// Answers that the snippet was given.
+    pub(super) given: Arc<AtomicU64>,
     /// When the snippet last made a call.
     last_call: Arc<Mutex<Instant>>,
 }
@@ -97,6 +96,7 @@ impl<'a> Guard<'a> {
             tape: Mutex::new(Tape::new()),
             state: Mutex::new(state),
             open_bytes: OpenBytes::default(),
+            given: Arc::default(),
             last_call: Arc::new(Mutex::new(Instant::now())),
         }
     }
@@ -174,6 +174,9 @@ impl<'a> Guard<'a> {
         };
         let is_behind = unpoisoned(self.tape.into_inner()).is_replaying();
         let mut state = unpoisoned(self.state.into_inner());
+        if !matches!(produced, Err(CodeError::Waits(_))) {
+            tools.withdraw(&requests(&state.waits.asked));
+        }
         let duration = state.records.elapsed();
         state.records.end_open(&fault(&CodeError::Cancelled), &fault(&CodeError::NotMade));
         let produced = match (state.over, produced) {
@@ -210,13 +213,7 @@ impl<'a> Guard<'a> {
         record: RecordId,
         is_cancelled: &AtomicBool,
     ) -> Option<Came> {
-        let decided = match self.said(spot) {
-            Ok(decided) => decided,
-            Err(asked) => {
-                self.ask_again(asked);
-                return None;
-            }
-        };
+        let decided = self.said(spot);
         if let Some(fault) = decided.as_ref().and_then(rejected) {
             return Some(self.seen(Err(fault), record, is_cancelled));
         }
@@ -258,15 +255,14 @@ impl<'a> Guard<'a> {
 
     /// Answers the snippet, unless it is over. One that waits is told when it is run again.
     fn answer(&self, open: Open, tool: Option<&str>, came: Came, counted: u64) {
-        let came = came.map(|(value, _)| value).map_err(|fault| thrown(fault, tool));
+        let came = given(came.map(|(value, _)| value), tool);
         // What is noted first is given first.
         let mut tape = unpoisoned(self.tape.lock());
         let is_waiting = {
-            let mut state = self.state();
+            let state = self.state();
             if state.over.is_some() {
                 return;
             }
-            state.waits.ended((open.index, 0));
             state.waits.is_waiting()
         };
         let now_ms = tape.note(open.index, counted, &came);
@@ -299,38 +295,13 @@ impl<'a> Guard<'a> {
 
 /// The surroundings of one snippet: its guard, and the threads of its calls.
 pub(super) struct Border<'b, 's> {
-    guard: &'s Guard<'s>,
+    pub(super) guard: &'s Guard<'s>,
     pool: &'b Pool<'s>,
 }
 
 impl<'b, 's> Border<'b, 's> {
     pub(super) fn new(guard: &'s Guard<'s>, pool: &'b Pool<'s>) -> Self {
         Self { guard, pool }
-    }
-
-    /// Runs a chain without a snippet around it.
-    pub(super) fn chain_alone(
-        &self,
-        steps: &Value,
-        deadline: Instant,
-        stop: &Stop,
-    ) -> Result<Produced, EngineError> {
-        let (tell, told) = channel();
-        let wake = tell.clone();
-        let _waking = stop.on_stop(move || drop(wake.send(None)));
-        let answer = CallAnswer::new(move |came, _| drop(tell.send(Some(came))));
-        let call = SnippetCall { function: "runChain".into(), args: vec![steps.clone()] };
-        self.call(call, answer);
-        let left = deadline.saturating_duration_since(Instant::now());
-        match told.recv_timeout(left) {
-            Ok(Some(Ok(value))) => Ok(Produced { value, warnings: Vec::new() }),
-            Ok(Some(Err(thrown))) => {
-                self.guard.end(CodeError::ChainFailed(Box::new(thrown)));
-                Err(EngineError::Stopped)
-            }
-            Ok(None) => Err(EngineError::Stopped),
-            Err(_) => Err(EngineError::Limit(EngineLimit::Timeout)),
-        }
     }
 
     /// Hands a job to the threads; a call that finds no place is answered at once.
@@ -344,8 +315,8 @@ impl<'b, 's> Border<'b, 's> {
         let guard = self.guard;
         let slot = Arc::new(Mutex::new(Some(open)));
         let (given, named) = (Arc::clone(&slot), tool.map(str::to_owned));
+        let under_way = guard.enter();
         let work = Box::new(move |is_cancelled: &AtomicBool| {
-            let Some(under_way) = guard.enter() else { return };
             let came = job(is_cancelled);
             let open = unpoisoned(given.lock()).take();
             if let (Some((came, counted)), Some(open)) = (came, open) {
@@ -355,8 +326,6 @@ impl<'b, 's> Border<'b, 's> {
         });
         match self.pool.submit(work) {
             Ok(ticket) => ticket.answered(),
-            // Whoever waits for a person takes no more.
-            Err(_) if guard.state().waits.is_waiting() => {}
             Err(error) => {
                 let error = match error {
                     PoolError::Busy { waiting } => CodeError::Busy { waiting },
@@ -384,9 +353,7 @@ impl<'b, 's> Border<'b, 's> {
             let kept = if given.is_null() { json!({}) } else { given.clone() };
             let record = state.records.begin(&shown, &kept, CalledBy::Run);
             let is_in = guard.let_in(&mut state, 1, None);
-            if is_in {
-                state.waits.made((open.index, 0), &shown, &kept);
-            } else {
+            if !is_in {
                 let came = Err(guard.refused(&state));
                 state.records.end(record, &came);
             }
@@ -511,6 +478,11 @@ impl<'b, 's> Border<'b, 's> {
 impl Surroundings for Border<'_, '_> {
     fn call(&self, call: SnippetCall, answer: CallAnswer) {
         *unpoisoned(self.guard.last_call.lock()) = Instant::now();
+        let given = Arc::clone(&self.guard.given);
+        let answer = CallAnswer::new(move |came, now_ms| {
+            given.fetch_add(1, Ordering::SeqCst);
+            answer.give(came, now_ms);
+        });
         let made = unpoisoned(self.guard.tape.lock()).make(call, answer);
         match made {
             Made::Begin(calls, is_there) => {
@@ -546,6 +518,10 @@ impl Surroundings for Border<'_, '_> {
         }
     }
 
+    fn idle(&self, taken: u64) {
+        self.guard.idle(taken);
+    }
+
     fn deadline(&self) -> Option<Instant> {
         self.guard.state().deadline
     }
@@ -556,11 +532,8 @@ impl Surroundings for Border<'_, '_> {
 }
 
 impl Border<'_, '_> {
-    /// A call that was not answered before begins, unless the snippet waits.
+    /// A call that was not answered before begins.
     fn begin(&self, call: SnippetCall, open: Open) {
-        if self.guard.state().waits.is_waiting() {
-            return;
-        }
         if open.held.is_none() {
             return self.busy(&call, open);
         }

@@ -1,16 +1,22 @@
 //! Chains: steps of tools, each of which may take what the one before it gave.
 
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::time::Instant;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::border::{Came, Guard};
+use super::border::{Border, Came, Guard};
+use super::engine::{
+    CallAnswer, EngineError, EngineLimit, Produced, SnippetCall, Stop, Surroundings,
+};
 use super::error::CodeError;
 use super::faults::fault;
 use super::journal::Steps;
 use super::records::CalledBy;
 use super::tools::{Backend, ToolFault};
+use crate::base::json_reader::typed;
 
 /// One step of a chain, as it is written.
 #[derive(Debug, Clone, Deserialize)]
@@ -39,8 +45,8 @@ pub(super) fn steps(value: Option<&Value>) -> Result<Vec<Step>, CodeError> {
     let mut steps = Vec::new();
     for (at, step) in list.iter().enumerate() {
         let number = at + 1;
-        let read: Step = serde_json::from_value(step.clone())
-            .map_err(|error| bad(format!("step {number}: {error}")))?;
+        let read: Step =
+            typed(step.clone()).map_err(|error| bad(format!("step {number}: {error}")))?;
         if read.use_previous && at == 0 {
             return Err(bad(
                 "step 1: nothing is before it, so `use_previous` has no meaning".into()
@@ -87,9 +93,37 @@ impl Step {
     }
 }
 
+impl Border<'_, '_> {
+    /// Runs a chain without a snippet around it.
+    pub(super) fn chain_alone(
+        &self,
+        steps: &Value,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Produced, EngineError> {
+        let (tell, told) = channel();
+        let wake = tell.clone();
+        let _waking = stop.on_stop(move || drop(wake.send(None)));
+        let answer = CallAnswer::new(move |came, _| drop(tell.send(Some(came))));
+        let call = SnippetCall { function: "runChain".into(), args: vec![steps.clone()] };
+        self.call(call, answer);
+        self.idle(0);
+        let left = deadline.saturating_duration_since(Instant::now());
+        match told.recv_timeout(left) {
+            Ok(Some(Ok(value))) => Ok(Produced { value, warnings: Vec::new() }),
+            Ok(Some(Err(thrown))) => {
+                self.guard.end(CodeError::ChainFailed(Box::new(thrown)));
+                Err(EngineError::Stopped)
+            }
+            Ok(None) => Err(EngineError::Stopped),
+            Err(_) => Err(EngineError::Limit(EngineLimit::Timeout)),
+        }
+    }
+}
+
 impl Guard<'_> {
     /// The steps of a chain, one behind the other; `given` has what each gave, also those that were
-    /// run before. `None` where one of them waits for a person, or its snippet does.
+    /// run before. `None` where one of them waits for a person.
     pub(super) fn chain(
         &self,
         call: usize,
@@ -99,9 +133,6 @@ impl Guard<'_> {
     ) -> Option<Came> {
         let mut backend = Backend::Local;
         for (at, step) in steps.iter().enumerate().skip(given.len()) {
-            if self.state().waits.is_waiting() {
-                return None;
-            }
             let number = at + 1;
             let previous = given.last().map(|(_, value)| value);
             let args = step.args(previous);

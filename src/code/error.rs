@@ -119,7 +119,7 @@ pub(crate) enum NestedLimit {
 pub(crate) enum CodeError {
     #[error("what is asked of code mode is not valid: {}", sentences(.faults))]
     Configuration { faults: Vec<ConfigFault> },
-    #[error("the snippet failed: {}", escape_line(&.0.to_string()))]
+    #[error("the snippet failed: {}", escape_line(&one_line(&.0.to_string())))]
     Failed(SnippetFault),
     #[error("the snippet's result is not JSON{}: {}", pointed(.path), escape_line(.why))]
     NotSerialisable { path: String, why: String },
@@ -140,6 +140,9 @@ pub(crate) enum CodeError {
     BusyBytes,
     #[error("the chain is not valid: {}", escape_line(.why))]
     Chain { why: String },
+    /// The answer of a tool holds a key that no snippet is given.
+    #[error("what the call gave has a key that begins with `$serde_json::private::`")]
+    PrivateKey,
     /// Of a chain that no snippet is around.
     #[error("the chain failed: {}", escape_line(&.0.message))]
     ChainFailed(Box<Thrown>),
@@ -156,6 +159,11 @@ pub(crate) enum CodeError {
     /// It did not fail: it waits for a person.
     #[error("the snippet waits for a person")]
     Waits(Box<PausedSnippet>),
+}
+
+/// The lines of a message in one, such as those that say what of an argument does not fit.
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 fn sentences(faults: &[ConfigFault]) -> String {
@@ -241,6 +249,7 @@ impl Diagnose for CodeError {
             Self::Cancelled | Self::NotMade => CODE_CANCELLED,
             Self::Busy { .. } | Self::BusyBytes => CODE_BUSY,
             Self::Chain { .. } => CODE_CHAIN,
+            Self::PrivateKey => CODE_RESULT_NOT_SERIALISABLE,
             Self::CallPending { .. } | Self::Waits(_) => CODE_CALL_PENDING,
             Self::Nested(_) => CODE_NESTED_TOO_DEEP,
             Self::ReplayDiverged => CODE_REPLAY_DIVERGED,
@@ -256,12 +265,15 @@ impl Diagnose for CodeError {
             }
             Self::Failed(fault) => fault
                 .help
-                .unwrap_or("mend the snippet there; what it printed before stands in `stdout`")
+                .unwrap_or("mend the snippet there; `--json` has what it called and printed before")
                 .into(),
             Self::ChainFailed(thrown) => match thrown.data["help"].as_str() {
                 Some(help) => help.to_owned(),
                 None => format!("`rye explain {}` says what can be the matter", thrown.code),
             },
+            Self::NotSerialisable { path, why } if path.is_empty() && why == "a function" => {
+                "call the function that it ends with: `await (async () => { … })()`".into()
+            }
             Self::NotSerialisable { .. } => {
                 "assign plain values to `__out`: objects, lists, texts, numbers".into()
             }
@@ -295,6 +307,7 @@ impl Diagnose for CodeError {
             Self::Nested(NestedLimit::AtOnce) => {
                 "await some of the calls before making more".into()
             }
+            Self::PrivateKey => "let the tool name that key otherwise".into(),
             Self::Chain { .. } => {
                 "each step is `{tool_id, args, use_previous, previous_as, previous_path}`".into()
             }

@@ -10,7 +10,7 @@ use super::config::CodeConfig;
 use super::engine::{Engine, EngineError, JavaScript, PrintStream, Produced, Snippet, Stop};
 use super::engine_time::EngineTime;
 use super::error::{CodeError, CodeLimit};
-use super::journal::{AskedCall, PausedSnippet, Verdict};
+use super::journal::{AskedCall, PausedSnippet, requests};
 use super::records::{CallRecords, too_long};
 use super::request::{CodeRequest, Settled, requested_of};
 use super::tools::Tools;
@@ -96,28 +96,28 @@ impl Executor {
 
     /// Runs a snippet that waited for a person again, from its start: each call that was answered
     /// before is answered the same again, in the same order, and nothing new runs until it is where
-    /// it was. There the call that waited is made or throws, as the person said, and the snippet
-    /// goes on. Counters go on, and so does its time; the time that a person took does not count.
+    /// it was. There each call that waited is made or throws, as [`Tools::goes_on`] says, and the
+    /// snippet goes on. Counters go on, and so does its time; the time that a person took does not
+    /// count.
     ///
     /// A snippet that calls something else than before is `code.replay_diverged`.
     pub fn resume(
         &self,
         paused: &PausedSnippet,
-        verdict: Verdict,
         tools: &dyn Tools,
         print: OnPrint<'_>,
     ) -> CodeResult {
         let request = CodeRequest::from_json(paused.request.clone());
         match &paused.steps {
-            Some(steps) => self.chain(steps, &request, Some((paused, verdict)), tools),
-            None => self.snippet(&request, Some((paused, verdict)), tools, print),
+            Some(steps) => self.chain(steps, &request, Some(paused), tools),
+            None => self.snippet(&request, Some(paused), tools, print),
         }
     }
 
     fn snippet(
         &self,
         request: &CodeRequest,
-        again: Option<(&PausedSnippet, Verdict)>,
+        again: Option<&PausedSnippet>,
         tools: &dyn Tools,
         print: OnPrint<'_>,
     ) -> CodeResult {
@@ -137,7 +137,7 @@ impl Executor {
         };
         let guard = Guard::new(&settled, tools, print, CallRecords::new(start, self.records_bytes));
         let guard = match again {
-            Some((paused, verdict)) => guard.go_on(paused, verdict),
+            Some(paused) => guard.go_on(paused),
             None => guard,
         };
         let work = |snippet: &Snippet<'_>, border: &Border<'_, '_>, stop: &Stop| {
@@ -164,7 +164,7 @@ impl Executor {
         &self,
         steps: &Value,
         request: &CodeRequest,
-        again: Option<(&PausedSnippet, Verdict)>,
+        again: Option<&PausedSnippet>,
         tools: &dyn Tools,
     ) -> CodeResult {
         let start = Instant::now();
@@ -175,7 +175,7 @@ impl Executor {
         let guard =
             Guard::new(&settled, tools, &|_, _| (), CallRecords::new(start, self.records_bytes));
         let guard = match again {
-            Some((paused, verdict)) => guard.go_on(paused, verdict),
+            Some(paused) => guard.go_on(paused),
             None => guard,
         };
         let work = |snippet: &Snippet<'_>, border: &Border<'_, '_>, stop: &Stop| {
@@ -268,14 +268,8 @@ pub struct CodeResult {
     limits: Value,
     warnings: Vec<String>,
     error: Option<CodeError>,
-    waiting: Option<Waiting>,
-}
-
-/// What a snippet waits for.
-#[derive(Debug)]
-struct Waiting {
-    id: String,
-    asked: AskedCall,
+    /// The ids of the requests to a person, and the call of each; empty where it does not wait.
+    waiting: Vec<(String, AskedCall)>,
 }
 
 /// What a snippet left behind it.
@@ -298,17 +292,20 @@ impl CodeResult {
         tools: &dyn Tools,
     ) -> Self {
         let Left { stdout, stderr, tool_calls, unrecorded, used, engine, duration } = left;
-        let mut waiting = None;
+        let mut waiting = Vec::new();
         let (produced, error) = match produced {
             Ok(produced) => (produced, None),
             Err(error) => {
                 let error = match error {
                     CodeError::Waits(paused) => match tools.pause(&paused) {
-                        Ok(id) => {
-                            waiting = Some(Waiting { id, asked: paused.asked().clone() });
+                        Ok(ids) => {
+                            waiting = ids.into_iter().zip(paused.asked().to_vec()).collect();
                             None
                         }
-                        Err(why) => Some(CodeError::NotKept(Box::new(why.diagnostic()))),
+                        Err(why) => {
+                            tools.withdraw(&requests(paused.asked()));
+                            Some(CodeError::NotKept(Box::new(why.diagnostic())))
+                        }
                     },
                     error => Some(error),
                 };
@@ -354,7 +351,7 @@ impl CodeResult {
             limits: limits(config, requested),
             warnings: Vec::new(),
             error: Some(error),
-            waiting: None,
+            waiting: Vec::new(),
         }
     }
 
@@ -363,33 +360,50 @@ impl CodeResult {
         &self.value
     }
 
-    /// The id of the request to a person that the snippet waits for; `None` where it does not wait.
-    /// `rye pending approve` runs it again from its start, and then on.
+    /// The id of the first request to a person that the snippet waits for; `None` where it does not
+    /// wait. Once all of them are decided it is run again from its start, and then on.
     pub fn pending_id(&self) -> Option<&str> {
-        self.waiting.as_ref().map(|waiting| waiting.id.as_str())
+        self.waiting.first().map(|(id, _)| id.as_str())
     }
 
-    /// The id of the request to a person, and the call that waits; `None` where none does.
-    pub(crate) fn waiting(&self) -> Option<(&str, &AskedCall)> {
-        self.waiting.as_ref().map(|waiting| (waiting.id.as_str(), &waiting.asked))
+    /// The ids of the requests to a person, and the call of each; empty where none waits.
+    pub(crate) fn waiting(&self) -> &[(String, AskedCall)] {
+        &self.waiting
+    }
+
+    /// The first question to a person, in these words, with the ids of the others.
+    pub(crate) fn with_others(&self, message: &str) -> String {
+        match self.waiting.get(1..).unwrap_or_default() {
+            [] => message.to_owned(),
+            others => {
+                let ids: Vec<_> = others.iter().map(|(id, _)| id.as_str()).collect();
+                format!("{message} (asked at once: {})", ids.join(", "))
+            }
+        }
     }
 
     /// What a person is asked, and how they answer; `None` where it does not wait.
     pub(crate) fn waiting_text(&self, paint: Paint) -> Option<String> {
-        let Waiting { id, asked } = self.waiting.as_ref()?;
-        let waits = paint.style(Style::Warning, "waits for a person");
-        let mut out = format!("{waits}  {}  {id}\n", asked.asks.item);
-        let mut row = |label: &str, text: &str| {
-            let label = paint.style(Style::Dim, &format!("{label:>9}"));
-            out.push_str(&format!("{label}  {}\n", escape_line(text)));
-        };
-        row("message", &asked.asks.message);
-        row("arguments", &Value::from(asked.args.clone()).to_string());
-        asked.others.iter().for_each(|args| row("also", &args.to_string()));
+        let (id, _) = self.waiting.first()?;
+        let mut out = String::new();
+        for (id, asked) in &self.waiting {
+            let waits = paint.style(Style::Warning, "waits for a person");
+            out.push_str(&format!("{waits}  {}  {id}\n", asked.asks.item));
+            let mut row = |label: &str, text: &str| {
+                let label = paint.style(Style::Dim, &format!("{label:>9}"));
+                out.push_str(&format!("{label}  {}\n", escape_line(text)));
+            };
+            row("message", &asked.asks.message);
+            row("arguments", &Value::from(asked.args.clone()).to_string());
+            asked.others.iter().for_each(|(_, args)| row("also", &args.to_string()));
+        }
         out.push_str(&format!(
             "\nnext: `rye pending show {id}`, then `rye pending approve {id}` or `rye pending reject \
              {id}`\n"
         ));
+        if self.waiting.len() > 1 {
+            out.push_str("      each is decided by itself; the snippet goes on once all are\n");
+        }
         Some(out)
     }
 
@@ -421,10 +435,10 @@ impl CodeResult {
     /// One object: `status`, `value`, `stdout`, `stderr`, `tool_calls`, `duration_ms`, `limits`,
     /// `warnings`, and `error` where it failed, with `code` and `help` beside it.
     pub fn to_json(&self) -> Value {
-        let status = match (&self.error, &self.waiting) {
+        let status = match (&self.error, &self.waiting[..]) {
             (Some(_), _) => "error",
-            (None, Some(_)) => "pending",
-            (None, None) => "success",
+            (None, [_, ..]) => "pending",
+            (None, []) => "success",
         };
         let mut out = object(json!({
             "status": status,
@@ -436,8 +450,12 @@ impl CodeResult {
             "duration_ms": as_ms(self.duration),
             "limits": self.limits,
         }));
-        if let Some(Waiting { id, asked }) = &self.waiting {
+        if let [(id, asked), others @ ..] = &self.waiting[..] {
             out.insert("pending".into(), asked.told(id));
+            let others: Vec<_> = others.iter().map(|(id, asked)| asked.told(id)).collect();
+            if !others.is_empty() {
+                out.insert("also_pending".into(), others.into());
+            }
         }
         if self.left_out > 0 {
             out.insert("tool_calls_left_out".into(), self.left_out.into());

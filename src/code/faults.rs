@@ -6,6 +6,7 @@ use super::engine::Thrown;
 use super::error::CodeError;
 use super::records::told_id;
 use super::tools::ToolFault;
+use crate::base::json_reader::has_private_key;
 use crate::diagnostic::Diagnostic;
 
 pub(super) fn text<'v>(args: &'v [Value], at: usize, why: &str) -> Result<&'v str, ToolFault> {
@@ -35,7 +36,17 @@ pub(super) fn fault(error: &CodeError) -> ToolFault {
     Diagnostic::from(error).into()
 }
 
-pub(super) fn thrown(fault: ToolFault, tool: Option<&str>) -> Thrown {
+/// The answer to a call as a snippet is given it. Some keys would make another value of it.
+pub(super) fn given(came: Result<Value, ToolFault>, tool: Option<&str>) -> Result<Value, Thrown> {
+    let came = match came {
+        Ok(value) if has_private_key(&value) => Err(fault(&CodeError::PrivateKey)),
+        Err(fault) if has_private_key(&fault.data) => Err(ToolFault { data: Value::Null, ..fault }),
+        came => came,
+    };
+    came.map_err(|fault| thrown(fault, tool))
+}
+
+fn thrown(fault: ToolFault, tool: Option<&str>) -> Thrown {
     let name = if fault.code == WRONG { "TypeError" } else { "ToolError" };
     let mut data = match fault.data {
         Value::Null => json!({}),

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::engine::{CallAnswer, SnippetCall, Thrown};
+use super::pause::Spot;
 use super::records::CallRecord;
+use crate::base::json_reader::typed;
 use crate::base::limits::CODE_JOURNAL_BYTES;
 use crate::base::{Digest, random};
 
@@ -25,24 +27,40 @@ pub(crate) struct AskedCall {
     pub(crate) tool: String,
     pub(crate) args: Map<String, Value>,
     pub(crate) asks: Asks,
-    /// The arguments of further calls of the same tool that were made by then.
-    pub(crate) others: Vec<Value>,
+    /// Further calls that the answer holds for, with their arguments.
+    pub(super) others: Vec<(Spot, Value)>,
 }
 
 impl AskedCall {
     /// What its arguments, and those of the others, take where it is kept.
     fn bytes(&self) -> usize {
         let args = self.args.iter().map(|(key, value)| key.len() + value.to_string().len() + 6);
-        args.sum::<usize>() + self.others.iter().map(|args| args.to_string().len()).sum::<usize>()
+        let others = self.others.iter().map(|(_, args)| args.to_string().len() + 40);
+        args.sum::<usize>() + others.sum::<usize>()
+    }
+
+    /// The arguments of further calls that the answer holds for.
+    pub(crate) fn other_args(&self) -> Vec<Value> {
+        self.others.iter().map(|(_, args)| args.clone()).collect()
+    }
+
+    /// Says if the answer holds for the call at this place.
+    pub(super) fn is_about(&self, spot: Spot) -> bool {
+        (self.call, self.step) == spot || self.others.iter().any(|(other, _)| *other == spot)
     }
 
     /// As whoever ran the snippet is told.
     pub(super) fn told(&self, id: &str) -> Value {
         json!({
             "id": id, "reason": self.asks.reason, "message": self.asks.message,
-            "item_id": self.asks.item, "args": self.args, "other_args": self.others,
+            "item_id": self.asks.item, "args": self.args, "other_args": self.other_args(),
         })
     }
+}
+
+/// The requests that tools themselves made.
+pub(super) fn requests(asked: &[AskedCall]) -> Vec<&str> {
+    asked.iter().filter_map(|asked| asked.asks.request.as_deref()).collect()
 }
 
 /// Why a call needs a person.
@@ -57,6 +75,8 @@ pub struct Asks {
     pub message: String,
     /// The id of the request that the tool itself made, where it is the tool that asks.
     pub request: Option<String>,
+    /// The answer holds for each call of the item.
+    pub is_for_all: bool,
 }
 
 /// What a person said.
@@ -106,8 +126,8 @@ pub struct PausedSnippet {
     /// What its engine computed of that; nothing where an earlier rye kept it.
     #[serde(default)]
     pub(super) engine_ms: u64,
-    /// What waits: the first of these is what the person decides. Of the others tools asked too.
-    asked: Vec<AskedCall>,
+    /// The calls that a person decides, each by itself.
+    pub(super) asked: Vec<AskedCall>,
 }
 
 impl PausedSnippet {
@@ -125,7 +145,7 @@ impl PausedSnippet {
     /// It is not one.
     pub fn from_json(value: Value) -> serde_json::Result<Self> {
         use serde::de::Error;
-        let paused: Self = serde_json::from_value(value)?;
+        let paused: Self = typed(value)?;
         let mut seen = vec![false; paused.calls.len()];
         for answer in &paused.answers {
             let is_first = seen.get_mut(answer.call).map(|seen| !std::mem::replace(seen, true));
@@ -144,24 +164,14 @@ impl PausedSnippet {
         self.steps.is_none().then(|| self.request.get("code")?.as_str()).flatten()
     }
 
-    /// What a person decides.
-    pub(crate) fn asked(&self) -> &AskedCall {
-        // There is one; see `from_json` and `Tape::pause`.
-        &self.asked[0]
+    /// The calls that a person decides: at least one.
+    pub(crate) fn asked(&self) -> &[AskedCall] {
+        &self.asked
     }
 
     /// The calls that ended, as the result lists them.
     pub(crate) fn calls_so_far(&self) -> Vec<Value> {
         self.records.iter().map(CallRecord::to_json).collect()
-    }
-
-    pub(super) fn all_asked(&self) -> &[AskedCall] {
-        &self.asked
-    }
-
-    /// The requests that tools themselves made.
-    pub(crate) fn requests(&self) -> impl Iterator<Item = &str> {
-        self.asked.iter().filter_map(|asked| asked.asks.request.as_deref())
     }
 
     /// Calls of tools that count by now.
@@ -170,7 +180,7 @@ impl PausedSnippet {
     }
 }
 
-/// What was decided of the call that waited.
+/// The decision about a call that waited.
 #[derive(Debug, Clone)]
 pub(super) struct Decided {
     pub(super) asked: AskedCall,

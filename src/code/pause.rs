@@ -1,6 +1,7 @@
-//! A snippet that waits for a person: its calls that are under way end, and then it does.
+//! A snippet that waits for a person: the calls that it made by then end, or ask too, and then it
+//! does. It is run again once all that was asked is decided.
 
-use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -26,32 +27,25 @@ const REJECTED: &str = "rejected";
 #[derive(Default)]
 pub(super) struct Waits {
     /// Calls that a person has to decide; with the first the snippet waits.
-    asked: Vec<AskedCall>,
-    /// Calls that run on a thread now.
+    pub(super) asked: Vec<AskedCall>,
+    /// Calls that run on a thread, or are to.
     under_way: u64,
-    /// The arguments of calls of tools that were made and did not end.
-    open: BTreeMap<Spot, (String, Value)>,
-    /// What the person said, until that call is made.
-    decided: Option<Decided>,
-    /// What other tools asked before, which is not decided yet.
+    /// How many answers the engine had taken when it last had nothing more to do.
+    idle: Option<u64>,
+    /// Questions that were asked before.
     asked_before: Vec<AskedCall>,
+    /// The answers to those.
+    decided: Vec<Decided>,
 }
 
 impl Waits {
     pub(super) fn is_waiting(&self) -> bool {
         !self.asked.is_empty()
     }
-
-    pub(super) fn made(&mut self, spot: Spot, tool: &str, args: &Value) {
-        self.open.insert(spot, (tool.to_owned(), args.clone()));
-    }
-
-    pub(super) fn ended(&mut self, spot: Spot) {
-        self.open.remove(&spot);
-    }
 }
 
-/// A call that runs on a thread. When the last one of a snippet that waits has ended, it ends.
+/// A call that runs on a thread, or is to. When the last one of a snippet that waits has ended, it
+/// ends.
 pub(super) struct UnderWay<'g, 'a>(&'g Guard<'a>);
 
 impl Drop for UnderWay<'_, '_> {
@@ -63,19 +57,23 @@ impl Drop for UnderWay<'_, '_> {
 }
 
 impl<'a> Guard<'a> {
-    /// Lets a call begin on this thread; none where the snippet waits.
-    pub(super) fn enter(&self) -> Option<UnderWay<'_, 'a>> {
-        let mut state = self.state();
-        if state.waits.is_waiting() {
-            return None;
-        }
-        state.waits.under_way += 1;
-        Some(UnderWay(self))
+    /// A call that was made is under way from here on.
+    pub(super) fn enter(&self) -> UnderWay<'_, 'a> {
+        self.state().waits.under_way += 1;
+        UnderWay(self)
     }
 
-    /// Ends a snippet that waits once nothing of it is under way.
+    /// The engine took so many answers, and has nothing to do without another one.
+    pub(super) fn idle(&self, taken: u64) {
+        let mut state = self.state();
+        state.waits.idle = Some(taken);
+        self.rest(&state);
+    }
+
+    /// Ends a snippet that waits once nothing of it is under way, and it makes no further call.
     fn rest(&self, state: &State) {
-        if state.waits.is_waiting() && state.waits.under_way == 0 {
+        let (waits, given) = (&state.waits, self.given.load(Ordering::SeqCst));
+        if waits.is_waiting() && waits.under_way == 0 && waits.idle == Some(given) {
             self.stop().now();
         }
     }
@@ -83,42 +81,27 @@ impl<'a> Guard<'a> {
     /// A call that a person has to decide: the snippet waits from here on.
     pub(super) fn ask(&self, (call, step): Spot, tool: &str, args: Map<String, Value>, asks: Asks) {
         let mut state = self.state();
-        if state.over.is_some() {
-            return;
+        let is_same = |asked: &&mut AskedCall| asked.asks.is_for_all && asked.asks == asks;
+        match state.waits.asked.iter_mut().find(is_same) {
+            Some(asked) => asked.others.push(((call, step), args.into())),
+            None => {
+                let (tool, others) = (tool.to_owned(), Vec::new());
+                state.waits.asked.push(AskedCall { call, step, tool, args, asks, others });
+            }
         }
-        // One more is decided later, but what a tool itself asked is not to be asked again.
-        if state.waits.is_waiting() && asks.request.is_none() {
-            return;
-        }
-        let open = state.waits.open.iter();
-        let same = open.filter(|(spot, (other, _))| **spot != (call, step) && other == tool);
-        let others = same.map(|(_, (_, args))| args.clone()).collect();
-        let tool = tool.to_owned();
-        state.waits.asked.push(AskedCall { call, step, tool, args, asks, others });
+        // The order in which they are asked is that of the snippet.
+        state.waits.asked.sort_by_key(|asked| (asked.call, asked.step));
         self.rest(&state);
     }
 
-    /// What was decided of a call, where it is the one that waited; `Err` is what it asked before.
-    pub(super) fn said(&self, spot: Spot) -> Result<Option<Decided>, AskedCall> {
-        let waits = &mut self.state().waits;
-        let is_there = |asked: &AskedCall| (asked.call, asked.step) == spot;
-        if let Some(decided) = waits.decided.take_if(|decided| is_there(&decided.asked)) {
-            return Ok(Some(decided));
-        }
-        match waits.asked_before.iter().position(is_there) {
-            Some(at) => Err(waits.asked_before.swap_remove(at)),
-            None => Ok(None),
-        }
+    /// The decision about a call that waited.
+    pub(super) fn said(&self, spot: Spot) -> Option<Decided> {
+        let state = self.state();
+        state.waits.decided.iter().find(|decided| decided.asked.is_about(spot)).cloned()
     }
 
-    /// The same call asks again what it asked before, without being made.
-    pub(super) fn ask_again(&self, asked: AskedCall) {
-        let AskedCall { call, step, tool, args, asks, .. } = asked;
-        self.ask((call, step), &tool, args, asks);
-    }
-
-    /// Puts a snippet that waited to where it was, with what was decided.
-    pub(super) fn go_on(mut self, paused: &PausedSnippet, verdict: Verdict) -> Self {
+    /// Puts a snippet that waited to where it was.
+    pub(super) fn go_on(mut self, paused: &PausedSnippet) -> Self {
         *unpoisoned(self.tape.get_mut()) = Tape::again(paused);
         let before = Duration::from_millis(paused.used_ms);
         let state = unpoisoned(self.state.get_mut());
@@ -130,9 +113,7 @@ impl<'a> Guard<'a> {
         state.chains = paused.chains.iter().cloned().collect();
         let most = Duration::from_millis(self.config.engine_ms);
         state.engine = EngineTime::again(most, Duration::from_millis(paused.engine_ms));
-        let mut asked = paused.all_asked().to_vec();
-        state.waits.decided = Some(Decided { asked: asked.remove(0), verdict });
-        state.waits.asked_before = asked;
+        state.waits.asked_before = paused.asked().to_vec();
         self
     }
 
@@ -151,11 +132,17 @@ impl<'a> Guard<'a> {
             self.end(CodeError::Limit { limit, most: most(self.config, limit) });
             return false;
         }
-        if let Err(why) = self.tools().goes_on() {
-            self.end(CodeError::NotKept(Box::new(why.diagnostic())));
-            return false;
-        }
+        let verdicts = match self.tools().goes_on() {
+            Ok(verdicts) => verdicts,
+            Err(why) => {
+                self.end(CodeError::NotKept(Box::new(why.diagnostic())));
+                return false;
+            }
+        };
         let mut state = self.state();
+        let asked = std::mem::take(&mut state.waits.asked_before);
+        let decided = asked.into_iter().zip(verdicts);
+        state.waits.decided = decided.map(|(asked, verdict)| Decided { asked, verdict }).collect();
         state.records.start_now();
         state.engine.caught_up();
         let left =
@@ -183,8 +170,7 @@ impl<'a> Guard<'a> {
         if !state.waits.is_waiting() || state.over.is_some() {
             return Ok(None);
         }
-        let mut asked = std::mem::take(&mut state.waits.asked);
-        asked.append(&mut state.waits.asked_before);
+        let asked = state.waits.asked.clone();
         let tape = std::mem::replace(unpoisoned(self.tape.get_mut()), Tape::new());
         let limit = CodeLimit::Journal;
         let too_much = || CodeError::Limit { limit, most: most(self.config, limit) };

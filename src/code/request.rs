@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::config::{CodeConfig, Faults, fields};
 use super::error::CodeError;
 use super::tools::SnippetReach;
+use crate::base::json_reader::has_private_key;
 use crate::base::limits::CODE_BYTES;
 use crate::base::time::as_ms;
 use crate::id::Grants;
@@ -124,6 +125,10 @@ impl Settled {
         }
         let params = match map.get("params") {
             None | Some(Value::Null) => json!({}),
+            Some(params) if has_private_key(params) => {
+                faults.add("params", "a key of it begins with `$serde_json::private::`".into());
+                json!({})
+            }
             Some(params @ Value::Object(_)) => params.clone(),
             Some(_) => {
                 faults.add("params", "it is not an object".into());

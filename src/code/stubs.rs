@@ -12,6 +12,8 @@ pub(crate) struct DeclaredTool {
     pub(crate) summary: String,
     /// The JSON schema of its parameters.
     pub(crate) schema: Value,
+    /// The JSON schema of what it gives, if it says so.
+    pub(crate) output: Option<Value>,
 }
 
 #[derive(Default)]
@@ -51,11 +53,12 @@ impl Names<'_> {
             let name = property(name);
             match (names.tool, names.below.is_empty()) {
                 (Some(tool), true) => {
-                    out.push_str(&format!("{indent}{name}({}): Promise<any>;\n", args(tool)));
+                    let (args, gives) = (args(tool), gives(tool));
+                    out.push_str(&format!("{indent}{name}({args}): Promise<{gives}>;\n"));
                 }
                 (tool, _) => {
-                    let function =
-                        tool.map(|tool| format!("(({}) => Promise<any>) & ", args(tool)));
+                    let function = tool
+                        .map(|tool| format!("(({}) => Promise<{}>) & ", args(tool), gives(tool)));
                     out.push_str(&format!("{indent}{name}: {}{{\n", function.unwrap_or_default()));
                     names.write(out, depth + 1);
                     out.push_str(&format!("{indent}}};\n"));
@@ -69,6 +72,10 @@ fn args(tool: &DeclaredTool) -> String {
     let takes = object(&tool.schema, DEPTH);
     let optional = required(&tool.schema).next().is_none();
     format!("args{}: {takes}", if optional { "?" } else { "" })
+}
+
+fn gives(tool: &DeclaredTool) -> String {
+    tool.output.as_ref().map_or_else(|| "any".into(), |schema| kind(schema, DEPTH))
 }
 
 fn required(schema: &Value) -> impl Iterator<Item = &str> {
@@ -150,12 +157,15 @@ mod tests {
     use super::{DeclaredTool, declarations};
 
     fn tool(id: &str, summary: &str, schema: serde_json::Value) -> DeclaredTool {
-        DeclaredTool { id: id.into(), summary: summary.into(), schema }
+        DeclaredTool { id: id.into(), summary: summary.into(), schema, output: None }
     }
 
     #[test]
     fn a_tool_is_a_function_where_its_id_says_and_takes_what_its_schema_says() {
+        let count = json!({"type": "object", "required": ["n"], "additionalProperties": false,
+            "properties": {"n": {"type": "integer"}}});
         let said = declarations(&[
+            DeclaredTool { output: Some(count), ..tool("y", "", json!({})) },
             tool(
                 "acme/deploy",
                 "Deploys */ it.",
@@ -177,7 +187,8 @@ mod tests {
             deploy: ((args: { to: \"a\" | \"b\"; \"dry-run\"?: boolean; tags?: Array<string | null>; \
             o?: { n?: number } }) => Promise<any>) & {\n      \
             log(args?: { [name: string]: any }): Promise<any>;\n    };\n  };\n  \
-            x(args?: { [name: string]: any }): Promise<any>;\n};\n";
+            x(args?: { [name: string]: any }): Promise<any>;\n  \
+            y(args?: { [name: string]: any }): Promise<{ n: number }>;\n};\n";
         assert_eq!(said, want);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::CodeError;
-use super::journal::{AskedCall, Asks, PausedSnippet};
+use super::journal::{AskedCall, Asks, PausedSnippet, Verdict};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref};
 
@@ -57,24 +57,28 @@ pub trait Tools: Sync {
         reach: &SnippetReach,
     ) -> Result<Value, ToolFault>;
 
-    /// Keeps a snippet of which a call waits for a person, and gives the id under which it is
-    /// decided. Here nobody can be asked.
+    /// Keeps a snippet of which calls wait for a person, and gives the ids under which these are
+    /// decided, in their order. Here no person can be asked.
     ///
     /// # Errors
     /// What the snippet fails with.
-    fn pause(&self, paused: &PausedSnippet) -> Result<String, Failure> {
-        let AskedCall { tool, asks, .. } = paused.asked();
+    fn pause(&self, paused: &PausedSnippet) -> Result<Vec<String>, Failure> {
+        let AskedCall { tool, asks, .. } = &paused.asked()[0];
         let (tool, message) = (tool.clone(), asks.message.clone());
         Err(CodeError::CallPending { tool, id: asks.request.clone(), message }.into())
     }
 
-    /// A snippet that waited for a person and was run again is where it was. It is called once,
-    /// before the first call that was not answered then.
+    /// A snippet ends although tools asked a person, with these ids: these questions are withdrawn.
+    fn withdraw(&self, _requests: &[&str]) {}
+
+    /// A snippet that waited for a person and was run again is where it was: gives what was decided
+    /// of each call that waited, in their order. It is called once, before the first call that was
+    /// not answered then.
     ///
     /// # Errors
     /// What the snippet fails with; nothing new of it runs.
-    fn goes_on(&self) -> Result<(), Failure> {
-        Ok(())
+    fn goes_on(&self) -> Result<Vec<Verdict>, Failure> {
+        Ok(Vec::new())
     }
 
     /// Keeps a result that is too long for an answer, and says where; `None` where nothing is kept.

@@ -28,13 +28,16 @@ impl Engine for Reads {
         around: &dyn Surroundings,
         stop: &Stop,
     ) -> Result<Produced, EngineError> {
-        let call = |tool: &str, n: u64| {
+        let mut answered = 0;
+        let mut call = |tool: &str, n: u64| {
             let (tell, told) = channel();
             let wake = tell.clone();
             let _waking = stop.on_stop(move || drop(wake.send(None)));
             let args = vec![json!(tool), json!({"n": n})];
             let call = SnippetCall { function: "runTool".into(), args };
             around.call(call, CallAnswer::new(move |came, _| drop(tell.send(Some(came)))));
+            around.idle(answered);
+            answered += 1;
             match told.recv_timeout(Duration::from_mins(1)) {
                 Ok(Some(came)) => Ok(came),
                 _ => Err(EngineError::Stopped),
@@ -76,6 +79,7 @@ impl Engine for Computes {
         let _waking = stop.on_stop(move || drop(wake.send(None)));
         let call = SnippetCall { function: "runTool".into(), args: vec![json!("write")] };
         around.call(call, CallAnswer::new(move |came, _| drop(tell.send(Some(came)))));
+        around.idle(0);
         looks(took)?;
         let Ok(Some(_)) = told.recv_timeout(Duration::from_mins(1)) else {
             return Err(EngineError::Stopped);
@@ -91,6 +95,7 @@ impl Engine for Computes {
 struct Asking {
     ran: AtomicUsize,
     kept: Mutex<Option<Value>>,
+    verdicts: Mutex<Vec<Verdict>>,
 }
 
 impl Tools for Asking {
@@ -98,7 +103,8 @@ impl Tools for Asking {
         if call.id == "write" && call.approved.is_none() {
             let text = |text: &str| text.to_owned();
             let (reason, message) = (text("effects"), text("Write?"));
-            let asks = Some(Asks { item: text("tool:write"), reason, message, request: None });
+            let (item, request, is_for_all) = (text("tool:write"), None, false);
+            let asks = Some(Asks { item, reason, message, request, is_for_all });
             return Err(ToolFault { asks, ..ToolFault::default() });
         }
         self.ran.fetch_add(1, Ordering::SeqCst);
@@ -131,9 +137,13 @@ impl Tools for Asking {
         Ok(Value::Null)
     }
 
-    fn pause(&self, paused: &PausedSnippet) -> Result<String, Failure> {
+    fn pause(&self, paused: &PausedSnippet) -> Result<Vec<String>, Failure> {
         *self.kept.lock().unwrap() = Some(paused.to_json().unwrap());
-        Ok("p-1".into())
+        Ok(vec!["p-1".into()])
+    }
+
+    fn goes_on(&self) -> Result<Vec<Verdict>, Failure> {
+        Ok(std::mem::take(&mut *self.verdicts.lock().unwrap()))
     }
 }
 
@@ -152,7 +162,8 @@ fn paused() -> (Executor, Asking, Value, Arc<AtomicBool>) {
 
 fn resume(executor: &Executor, tools: &Asking, kept: Value, verdict: Verdict) -> Value {
     let paused = PausedSnippet::from_json(kept).unwrap();
-    executor.resume(&paused, verdict, tools, &|_, _| ()).to_json()
+    *tools.verdicts.lock().unwrap() = vec![verdict];
+    executor.resume(&paused, tools, &|_, _| ()).to_json()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Hooks that are only told: they run beside the call and change nothing (exec-protocol 6).
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ use crate::id::Ref;
 
 /// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a
 /// signal that asks this process to end ends them. Those that were told in a thread of a model end
-/// with it where it is cut off.
+/// with it where it is cut off, and one hook is told there what happened in its order: each time
+/// when it has done with what it was told before.
 #[derive(Default)]
 pub(crate) struct Observers {
     running: Mutex<Vec<Observer>>,
@@ -26,15 +27,19 @@ pub(crate) struct Observers {
 /// A program that was told something.
 struct Observer {
     watcher: JoinHandle<()>,
+    item: Ref,
     /// The thread of a model that counts for it.
     thread: Option<String>,
-    deadline: Arc<Mutex<Instant>>,
+    /// When it is ended at the latest, where that was said since.
+    latest: Arc<Mutex<Option<Instant>>>,
+    /// It is held by the program while it runs.
+    runs: Weak<()>,
 }
 
 impl Observer {
     fn end_by(&self, latest: Instant) {
-        let mut deadline = unpoisoned(self.deadline.lock());
-        *deadline = latest.min(*deadline);
+        let mut said = unpoisoned(self.latest.lock());
+        *said = Some(said.map_or(latest, |said| said.min(latest)));
     }
 }
 
@@ -50,7 +55,8 @@ pub(crate) struct Notification {
     pub(crate) folders: RunFolders,
     /// What it is told, a JSON object as text.
     pub(crate) payload: Vec<u8>,
-    pub(crate) deadline: Instant,
+    /// How long it has from then on.
+    pub(crate) timeout: Duration,
     pub(crate) mask: Mask,
 }
 
@@ -65,22 +71,24 @@ impl Observers {
 
     /// Tells a program that has been started, on a thread of its own.
     pub(crate) fn tell(&self, place: NotificationSlot, told: Notification) {
-        let deadline = Arc::new(Mutex::new(told.deadline));
-        let until = Arc::clone(&deadline);
+        let (latest, running) = (Arc::new(Mutex::new(None)), Arc::new(()));
+        let (until, runs) = (Arc::clone(&latest), Arc::downgrade(&running));
         let builder = std::thread::Builder::new().name("observer".into());
         let (item, thread) = (told.item.clone(), told.thread.clone());
         // What asks this process to end is heard by whoever waits for the call.
         let _held = hold_signals();
+        let mut all = unpoisoned(self.running.lock());
+        all.retain(|observer| !observer.watcher.is_finished());
+        let is_before = |other: &&Observer| {
+            thread.is_some() && (&other.item, &other.thread) == (&item, &thread)
+        };
+        let before = all.iter().rfind(is_before).map(|other| other.runs.clone());
         let watch = move || {
-            watch(told, &until);
-            drop(place);
+            watch(told, before.as_ref(), &until);
+            drop((place, running));
         };
         match builder.spawn(watch) {
-            Ok(watcher) => {
-                let mut running = unpoisoned(self.running.lock());
-                running.retain(|observer| !observer.watcher.is_finished());
-                running.push(Observer { watcher, thread, deadline });
-            }
+            Ok(watcher) => all.push(Observer { watcher, item, thread, latest, runs }),
             Err(error) => tracing::warn!(%item, %error, "the hook could not be watched"),
         }
     }
@@ -105,8 +113,13 @@ impl Observers {
     }
 }
 
-fn watch(told: Notification, deadline: &Mutex<Instant>) {
-    let Notification { item, child, folders, payload, mask, .. } = told;
+fn watch(told: Notification, before: Option<&Weak<()>>, latest: &Mutex<Option<Instant>>) {
+    let Notification { item, child, folders, payload, mask, timeout, .. } = told;
+    let is_late = || unpoisoned(latest.lock()).is_some_and(|latest| latest <= Instant::now());
+    while before.is_some_and(|before| before.strong_count() > 0) && !is_late() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let deadline = Instant::now() + timeout;
     let mut words = one_line(request(&payload, false, None));
     let mut stderr_log = StderrLog::new(folders.authors_paths());
     loop {
@@ -114,7 +127,9 @@ fn watch(told: Notification, deadline: &Mutex<Instant>) {
             child.close_input();
         }
         // It may have become sooner.
-        let (now, until) = (Instant::now(), *unpoisoned(deadline.lock()));
+        let latest = *unpoisoned(latest.lock());
+        let until = latest.map_or(deadline, |latest| latest.min(deadline));
+        let now = Instant::now();
         if now >= until {
             tracing::warn!(%item, "the hook did not end in time and was stopped");
             break;

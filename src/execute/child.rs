@@ -1,5 +1,6 @@
 //! The child of a run: its private folders, its start and its end.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -8,10 +9,10 @@ use super::authors_paths::AuthorsPaths;
 use super::git_index::GitIndex;
 use super::new_repositories::new_repositories;
 use super::{ExecuteError, OutputWitness, new_items};
-use crate::base::text::{brief_line, escape_line, shell_word};
+use crate::base::text::{escape_line, shell_word};
 use crate::host::{
-    ChildEvent, ChildResult, Host, NetSettings, OutputStream, PersistentChild, PrivateDir,
-    PrivateDirError, SandboxLevel, Spawn, Traffic, Vars,
+    ChildEvent, ChildResult, Host, NamespacesNotMade, NetSettings, OutputStream, PersistentChild,
+    PrivateDir, PrivateDirError, Spawn, Traffic, Vars,
 };
 use crate::plan::{Pinned, Plan, Process, TOOL};
 use crate::trace::{Event, Sink};
@@ -135,10 +136,7 @@ pub(crate) fn start(
     spawn.env.retain(|name, _| !left_out.contains(&name.as_str()));
     match running.host.start(&spawn) {
         Ok(child) => Ok((child, folders)),
-        Err(source) => {
-            let (item, program) = (plan.item().clone(), spawn.program);
-            Err(ExecuteError::Spawn { item, program, source })
-        }
+        Err(source) => Err(not_started(plan, &spawn, source)),
     }
 }
 
@@ -154,13 +152,13 @@ fn shown(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
-/// What `bwrap` says where it could not make the sandbox, in which nothing was started then.
-fn not_set_up(spawn: &Spawn, ended: &ChildResult) -> Option<String> {
-    let sandbox =
-        spawn.sandbox.as_ref().filter(|sandbox| sandbox.confinement.level == SandboxLevel::Bwrap);
-    let is_one = sandbox.is_some() && ended.exit_code == Some(1) && ended.stdout.is_empty();
-    let said = std::str::from_utf8(&ended.stderr).ok().filter(|_| is_one)?;
-    Some(brief_line(said.strip_prefix("bwrap: ")?.trim()))
+/// Why a child did not start: its sandbox was not made, or its program was not executed in it.
+fn not_started(plan: &Plan, spawn: &Spawn, source: io::Error) -> ExecuteError {
+    let item = plan.item().clone();
+    match NamespacesNotMade::is(&source) {
+        true => ExecuteError::Sandbox { item, why: source.to_string() },
+        false => ExecuteError::Spawn { item, program: spawn.program.clone(), source },
+    }
 }
 
 /// The private folder with these files.
@@ -200,12 +198,8 @@ pub(crate) fn run_once(
         ChildEvent::Started(pid) => sink.record(Event::Spawn { pid }),
         ChildEvent::Wrote { stream, bytes, kept } => wrote(stream, bytes, kept),
     });
-    let program = spawn.program.clone();
-    let ended = ended.map_err(|source| ExecuteError::Spawn { item: item(), program, source })?;
+    let ended = ended.map_err(|source| not_started(plan, spawn, source))?;
     let ended = ended.told_like_a_shell();
-    if let Some(why) = not_set_up(spawn, &ended) {
-        return Err(ExecuteError::Sandbox { item: item(), why });
-    }
     let inner = plan.confinement().map(|held| &held.policy.inner);
     let made = inner.map(|inner| new_repositories(running.host, inner)).unwrap_or_default();
     if !made.is_empty() {

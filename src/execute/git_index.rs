@@ -110,7 +110,7 @@ impl GitIndex {
 
     /// What git says of this index; it starts no program, and no variable of the caller reaches it.
     fn ask(&self, host: &dyn Host, index: &Path, args: &[&str]) -> io::Result<Vec<u8>> {
-        let Commits { repository, git } = &self.commits;
+        let Commits { repository, git, .. } = &self.commits;
         let time = Duration::from_secs(GIT_SETTINGS_TIME);
         let mut spawn = Spawn::new(git, repository, GIT_INDEX_BYTES, time);
         spawn.stops_at_cap = true;

@@ -55,6 +55,9 @@ pub(crate) enum McpFault {
     OutputSchema { why: String },
     #[error("did not answer within {}", time_text(*.after))]
     TimedOut { after: std::time::Duration },
+    /// A failure after the call was sent.
+    #[error("{0}; the call was sent, and may have been carried out")]
+    AfterCall(Box<Self>),
 }
 
 /// The first of them; all are in the data.
@@ -91,6 +94,7 @@ impl McpFault {
             Self::BadAnswer { .. } => MCP_BAD_ANSWER,
             Self::OutputSchema { .. } => MCP_OUTPUT_SCHEMA,
             Self::TimedOut { .. } => EXECUTE_TIMEOUT,
+            Self::AfterCall(fault) => fault.code(),
         }
     }
 
@@ -100,7 +104,7 @@ impl McpFault {
                 "read what changed; if you want it, import it again with `rye import mcp --force`"
             }
             Self::ServerFailed { .. } => {
-                "see what it said last, or run it by hand; what it may touch is in the item's `sandbox`"
+                "see what it said last, or run it by hand; what it may touch is in the item's `sandbox`; where its certificate is not believed, give its issuer's in SSL_CERT_FILE"
             }
             Self::Unauthorized { .. } => {
                 "get a token from whoever runs the server and put it into a variable, say MCP_TOKEN; in the item write `secrets: [MCP_TOKEN]`, and below `config` `auth: {type: bearer, secret: MCP_TOKEN}`; `rye import mcp --secret MCP_TOKEN` writes both"
@@ -111,6 +115,9 @@ impl McpFault {
             Self::OutputSchema { .. } => "tell the makers of the server; the call itself was made",
             Self::TimedOut { .. } => {
                 "if it needs longer, set `timeout` in the tool's own signed `config`"
+            }
+            Self::AfterCall(_) => {
+                "see what the call did before you make it again, and what the server said last"
             }
         }
     }

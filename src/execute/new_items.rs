@@ -22,9 +22,10 @@ use crate::base::bytes::{Bounded, read_at_most, write_new};
 use crate::base::limits::{ID_SEGMENTS, ITEM_BYTES, NEW_ITEMS, NEW_ITEMS_BYTES};
 use crate::host::Policy;
 use crate::id::{ItemId, Kind, Space};
-use crate::parse::listed_files;
-use crate::space::FileTypes;
-use crate::verify::FileList;
+use crate::parse::{DepsScope, Tool, tool_of};
+use crate::plan::asks_about;
+use crate::space::{FileTypes, HeaderStyle};
+use crate::verify::PartsRoot;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -127,8 +128,12 @@ fn holds(folder: &Path, path: &Path) -> bool {
 struct There {
     /// Paths below `.ai` without their extensions: two files of one are one ambiguous item.
     ids: BTreeSet<PathBuf>,
-    /// Tools that list files, each with its path from the folder that holds `.ai`.
-    listing: Vec<(String, FileList)>,
+    root: PathBuf,
+    /// Those of the new items.
+    new: BTreeSet<PathBuf>,
+    /// Tools that list files or ask that modules are covered, each with its path from the folder
+    /// that holds `.ai`.
+    tools: Vec<(String, Tool)>,
     /// Other `.ai` folders: an item of the project stands before theirs.
     others: Vec<PathBuf>,
 }
@@ -136,7 +141,8 @@ struct There {
 impl There {
     fn new(root: &Path, policy: &Policy) -> io::Result<Self> {
         let others = policy.other_items.clone();
-        let mut there = Self { ids: BTreeSet::new(), listing: Vec::new(), others };
+        let (ids, new) = (BTreeSet::new(), BTreeSet::new());
+        let mut there = Self { root: root.to_owned(), ids, new, tools: Vec::new(), others };
         let mut folders: Vec<_> = policy
             .new_items
             .iter()
@@ -156,7 +162,7 @@ impl There {
                     continue;
                 }
                 if file_type.is_file() && path.starts_with(Kind::Tool.folder()) {
-                    there.listing.extend(listing(root, &path));
+                    there.tools.extend(tool_with_files(root, &path));
                 }
                 there.ids.insert(path.with_extension(""));
             }
@@ -186,32 +192,66 @@ impl There {
         if self.others.iter().any(|other| holds(other, path)) {
             return Err(told(path, "would stand before an item of your own that has its id"));
         }
-        if !self.ids.insert(path.with_extension("")) {
+        let stem = path.with_extension("");
+        if self.ids.contains(&stem) || !self.new.insert(stem.clone()) {
             return Err(told(path, "would be a second file of an item"));
         }
+        let [tool, directive] = [Kind::Tool, Kind::Directive].map(Kind::folder);
+        let other = match stem.strip_prefix(tool) {
+            Ok(id) => Some(Path::new(directive).join(id)),
+            Err(_) => stem.strip_prefix(directive).ok().map(|id| Path::new(tool).join(id)),
+        };
+        if other.is_some_and(|other| holds(&self.root, &other)) {
+            return Err(told(path, "would share its id with a tool or a directive that is there"));
+        }
+        let is_spec = stem.extension().is_some_and(|end| end == "test");
+        if is_spec && self.ids.contains(&stem.with_extension("")) {
+            return Err(told(path, "would be a test spec of an item that somebody else wrote"));
+        }
         let whole = format!(".ai/{}", path.display());
-        for (tool, listed) in &self.listing {
-            let folder = listed.root.folder(tool, Space::Project);
-            let below = folder.and_then(|folder| whole.strip_prefix(folder));
-            if below.is_some_and(|below| listed.means(below.trim_start_matches('/'))) {
-                return Err(told(path, &format!("would be one of the files that `{tool}` lists")));
+        for (at, tool) in &self.tools {
+            let below = |root: PartsRoot| {
+                let folder = root.folder(at, Space::Project)?;
+                Some(whole.strip_prefix(folder)?.trim_start_matches('/'))
+            };
+            let listed = tool.files.as_ref();
+            if listed.is_some_and(|it| below(it.root).is_some_and(|path| it.means(path))) {
+                return Err(told(path, &format!("would be one of the files that `{at}` lists")));
+            }
+            let root = match (&tool.verify_deps, &tool.anchor) {
+                (Some(deps), Some(anchor)) if deps.scope == DepsScope::Anchor => anchor.root,
+                _ => PartsRoot::ToolDir,
+            };
+            let deps = tool.verify_deps.as_ref();
+            if deps.is_some_and(|it| below(root).is_some_and(|path| asks_about(it, path))) {
+                return Err(told(path, &format!("would be a module that `{at}` wants covered")));
             }
         }
         Ok(())
     }
 }
 
-/// The tool at `path` below `root`, if it lists files.
-fn listing(root: &Path, path: &Path) -> Option<(String, FileList)> {
-    let file_type = FileTypes::default().find(Kind::Tool, path.extension()?.to_str()?)?;
+/// The tool at `path` below `root`, if it lists files or asks that modules are covered.
+fn tool_with_files(root: &Path, path: &Path) -> Option<(String, Tool)> {
+    let extension = path.extension()?.to_str()?;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = openat(CWD, root.join(path), flags, Mode::empty()).ok()?;
     let Bounded::All(bytes) = read_at_most(&mut std::fs::File::from(opened), ITEM_BYTES, 0).ok()?
     else {
         return None;
     };
-    let listed = listed_files(std::str::from_utf8(&bytes).ok()?, &file_type.header)?;
-    Some((format!(".ai/{}", path.to_str()?), listed))
+    let text = std::str::from_utf8(&bytes).ok()?;
+    let header = match FileTypes::default().find(Kind::Tool, extension) {
+        Some(built_in) => built_in.header,
+        // Of a type that may be registered, the block shows how its comments begin.
+        None => {
+            let comment = text.lines().find_map(|line| line.trim_end().strip_suffix("/// rye"))?;
+            HeaderStyle::Block { comment: comment.trim().to_owned() }
+        }
+    };
+    let tool = tool_of(text, &header)?;
+    let is_asked = tool.files.is_some() || tool.verify_deps.is_some();
+    Some((format!(".ai/{}", path.to_str()?), tool)).filter(|_| is_asked)
 }
 
 /// What a run made.

@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::error::GitError;
+use super::error::{GIT_REFUSED, GitError};
 use super::index::with_slash;
 use super::program::Repository;
+use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::ITEM_BYTES;
 use crate::base::text::{escape_line, invisible, position};
 use crate::diagnostic::{Code, Diagnostic, Failure, Place};
 use crate::id::{Kind, Ref, Space};
 use crate::lock::{LOCK_DIFFERS, LOCK_MALFORMED, LockError};
+use crate::plan::assignment;
 use crate::resolve::RESOLVE_AMBIGUOUS_FILE;
-use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, RyeBuilder};
+use crate::rye::{CheckedItem, ItemVerdict, LockMode, Rye, RyeBuilder, variables_of};
 use crate::space::{Entry, Odd, SPACE_SYMLINK, ai_folders};
 use crate::trust::VERIFY_TRUST_UNREADABLE;
 use crate::verify::{
@@ -123,16 +125,20 @@ pub(crate) fn check(
     let own = |e: &Entry| e.space == Space::Project && !e.item.is_about_keys();
     let entries: Vec<_> = listing.entries.into_iter().filter(own).collect();
     let outside = rye.items().outside(&entries);
-    if !outside.is_empty() {
-        repository.write_beside(prefix, &|path| outside.holds(path), folder.path())?;
+    let has_env = all.contains(&ENV);
+    if has_env || !outside.is_empty() {
+        let wanted = |path: &str| path == ENV || outside.holds(path);
+        repository.write_beside(prefix, &wanted, folder.path())?;
     }
+    let secrets = if has_env { staged_secrets(&rye, &entries, folder.path()) } else { None };
     changed.extend(all.into_iter().filter(|path| !is_own(path) && outside.holds(path)));
     if changed.is_empty() {
-        return Ok(Findings::default());
+        let files = usize::from(secrets.is_some());
+        return Ok(Findings { files, findings: secrets.into_iter().collect() });
     }
     let rows = rye.checks().all(entries.clone(), true, LockMode::Listed, &|| true);
     let mut findings: Vec<CommitFinding> =
-        rows.iter().filter_map(|row| finding(row, &changed)).collect();
+        rows.iter().filter_map(|row| finding(row, &changed)).chain(secrets).collect();
     let bad = |row: &CheckedItem| matches!(row.verdict, ItemVerdict::Bad(_));
     let refused: BTreeSet<_> =
         rows.iter().filter(|row| bad(row)).map(|row| &row.entry.item).collect();
@@ -151,6 +157,34 @@ pub(crate) fn check(
         finding.diagnostic.code != LOCK_MALFORMED || !std::mem::replace(&mut is_told, true)
     });
     Ok(Findings { files: changed.len(), findings })
+}
+
+/// The file of a project that gives values to its tools.
+const ENV: &str = ".env";
+
+/// A staged `.env` that gives a variable which a tool asks for.
+fn staged_secrets(rye: &Rye, entries: &[Entry], folder: &Path) -> Option<CommitFinding> {
+    let Ok(Bounded::All(bytes)) = read_plain(&folder.join(ENV), ITEM_BYTES) else { return None };
+    let text = String::from_utf8_lossy(&bytes);
+    // A line that is malformed hides no other one here.
+    let given = text.lines().filter_map(assignment).filter(|(_, value)| !value.is_empty());
+    let given: BTreeSet<&str> = given.map(|(name, _)| name).collect();
+    let asked = entries.iter().find_map(|entry| {
+        let name = variables_of(rye, entry).into_iter().find(|it| given.contains(&**it))?;
+        Some((name, &entry.item))
+    });
+    let (name, item) = asked?;
+    let diagnostic = Diagnostic {
+        code: GIT_REFUSED,
+        message: format!("`{ENV}` is staged, and gives `{name}`, which `{item}` asks for"),
+        help: Some(format!(
+            "take it out with `git rm --cached {ENV}`; `rye git install` has git ignore it"
+        )),
+        place: Some(Place { path: ENV.to_owned(), ..Place::default() }),
+        item: None,
+        data: serde_json::Map::new(),
+    };
+    Some(CommitFinding { weight: Weight::Refused, diagnostic })
 }
 
 /// An `.ai` that is a link: what a clone will hold in its place nobody can say.

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use super::error::GitError;
 use super::part::{Edit, Objection, hook, line, no_hook, no_line, read};
 use super::program::Repository;
+use crate::base::bytes::write_atomic;
 
 /// The hooks before a commit: one's own, and that of a merge without conflicts.
 const HOOKS: [&str; 2] = ["pre-commit", "pre-merge-commit"];
 /// Line endings stay as they were signed, and conflicts are for our driver.
 const ATTRIBUTE: &str = "/.ai/** -text merge=rye";
+/// Values of `.env` are secrets, and what rye keeps there is each person's own.
+const IGNORED: [&str; 2] = ["/.env", "/.ai/state/"];
 const DRIVER: &str = "merge.rye.driver";
 const NAME: &str = "merge.rye.name";
 const NAME_IS: &str = "signed items: merged without their signature lines";
@@ -50,7 +53,7 @@ pub(crate) enum PlaceState {
 /// One place.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// `pre-commit`, `pre-merge-commit`, `merge driver`, `attribute`.
+    /// `pre-commit`, `pre-merge-commit`, `merge driver`, `attribute`, `line ends`, `ignored`.
     pub(crate) what: &'static str,
     pub(crate) path: PathBuf,
     pub(crate) state: PlaceState,
@@ -103,7 +106,73 @@ pub(crate) fn set_up(
         })
     };
     rows.push(file("attribute", &path, 0o644, wanted, &edit)?);
+    if wanted == SetupAction::In && put_line_ends_back(repository, project)? {
+        let path = project.join(".ai");
+        rows.push(Row { what: "line ends", path, state: PlaceState::Updated, why: None });
+    }
+    // Uninstalling leaves `.gitignore` as it is, so that no secret is committed later.
+    if wanted != SetupAction::Out {
+        rows.push(ignored(project, wanted)?);
+    }
     Ok(rows)
+}
+
+/// Gives the project's files the line ends back that git changed at a check-out, as with
+/// `core.autocrlf`: it takes them for unchanged, so that no later check-out does. What else was
+/// written into them stays. True if there were any.
+fn put_line_ends_back(repository: &Repository, project: &Path) -> Result<bool, GitError> {
+    let ai = project.join(".ai").display().to_string();
+    let listed = repository.ask(&["ls-files", "-z", "--eol", "--", &ai])?;
+    let mut is_any = false;
+    for row in listed.split(|byte| *byte == 0) {
+        let Some(at) = row.iter().position(|byte| *byte == b'\t') else { continue };
+        let ends = String::from_utf8_lossy(&row[..at]);
+        let mut ends = ends.split_whitespace();
+        let was_changed =
+            ends.next() == Some("i/lf") && matches!(ends.next(), Some("w/crlf" | "w/mixed"));
+        let path = repository.top().join(OsStr::from_bytes(&row[at + 1..]));
+        if let (true, Ok(Some(text))) = (was_changed, read(&path)?) {
+            let text = text.replace("\r\n", "\n");
+            write_atomic(&path, text.as_bytes(), 0o644).map_err(GitError::io(&path))?;
+            is_any = true;
+        }
+    }
+    Ok(is_any)
+}
+
+/// Has git ignore what is never to be committed, in a project that lies in a working tree; true if
+/// that is new.
+///
+/// # Errors
+/// `git.failed`, `git.io`
+pub(crate) fn ignore_secrets(project: &Path) -> Result<bool, GitError> {
+    match Repository::discover(project) {
+        Ok(_) => Ok(ignored(project, SetupAction::In)?.state == PlaceState::Added),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Says if the project has a `.env` that git would commit.
+pub(crate) fn would_commit_env(project: &Path) -> bool {
+    let path = project.join(".env");
+    let Ok(repository) = Repository::discover(project) else { return false };
+    let ignored = repository.find(&["check-ignore", "-q", "--", &path.display().to_string()]);
+    path.exists() && matches!(ignored, Ok(None))
+}
+
+fn ignored(project: &Path, wanted: SetupAction) -> Result<Row, GitError> {
+    let edit = |before: Option<String>| {
+        let mut edit = Edit { after: before.clone(), before };
+        for name in IGNORED {
+            let bare = name.trim_start_matches('/');
+            let is_there = |text: &String| text.lines().any(|line| line.trim() == bare);
+            if !edit.after.as_ref().is_some_and(is_there) {
+                edit.after = line(edit.after.take(), name).after;
+            }
+        }
+        Ok(edit)
+    };
+    file("ignored", &project.join(".gitignore"), 0o644, wanted, &edit)
 }
 
 impl Repository {

@@ -148,9 +148,9 @@ fn merge_file(files: &[PathBuf; 3], sides: &Sides<'_>) -> Result<(Vec<u8>, u8), 
     ];
     // In the folder that git started the driver in, so that its configuration counts.
     let output = Git::find(None)?.run(Path::new("."), &args, None)?;
-    match output.status.code() {
+    match output.code {
         // 127 is the most that it counts; beyond stand failures.
-        Some(code @ 0..=127) => Ok((output.stdout, u8::try_from(code).unwrap_or(u8::MAX))),
+        code @ 0..=127 => Ok((output.stdout, u8::try_from(code).unwrap_or(u8::MAX))),
         _ => Err(failed(&args, &output)),
     }
 }

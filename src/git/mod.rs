@@ -24,6 +24,6 @@ mod program;
 
 pub(crate) use check::{Weight, check, projects};
 pub(crate) use error::{CODES, GitError};
-pub(crate) use install::{PlaceState, Row, SetupAction, set_up};
+pub(crate) use install::{PlaceState, Row, SetupAction, ignore_secrets, set_up, would_commit_env};
 pub(crate) use merge::{Merged, Sides, merge};
 pub(crate) use program::{Repository, global_user_name};

@@ -1,12 +1,14 @@
 //! The program `git`, asked for one thing at a time.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use super::error::GitError;
+use crate::base::durations::GIT_SETTINGS_TIME;
+use crate::host::{Host as _, Os, Spawn};
 use crate::rye::located;
 use crate::space::Spaces;
 
@@ -26,17 +28,38 @@ pub(super) struct Git {
     path: OsString,
 }
 
+/// The output and the exit status of a command of git.
+pub(super) struct Said {
+    pub(super) code: i32,
+    pub(super) stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Said {
+    fn is_success(&self) -> bool {
+        self.code == 0
+    }
+}
+
 impl Repository {
     /// The working tree that `folder` lies in.
     ///
     /// # Errors
-    /// `git.no_repository`; `git.failed` without a `git`.
+    /// `git.no_repository`; `git.failed` without a `git`, and where it refuses the repository.
     pub(crate) fn discover(folder: &Path) -> Result<Self, GitError> {
         let git = Git::find(Some(folder))?;
         let output = git.run(folder, &["rev-parse", "--show-toplevel"], None)?;
         let top = output.stdout.trim_ascii_end();
-        if !output.status.success() || top.is_empty() {
-            return Err(GitError::NoRepository { folder: folder.to_owned() });
+        if !output.is_success() || top.is_empty() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let is_none = said.is_empty()
+                || said.contains("not a git repository")
+                || said.contains("must be run in a work tree");
+            return Err(match is_none {
+                true => GitError::NoRepository { folder: folder.to_owned() },
+                // It has a repository and does not use it, such as one that another user owns.
+                false => failed(&["rev-parse"], &output),
+            });
         }
         Ok(Self { top: PathBuf::from(OsStr::from_bytes(top)), git })
     }
@@ -59,7 +82,7 @@ impl Repository {
     /// `git.failed`
     pub(super) fn feed(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, GitError> {
         let output = self.git.run(&self.top, args, input)?;
-        match output.status.success() {
+        match output.is_success() {
             true => Ok(output.stdout),
             false => Err(failed(args, &output)),
         }
@@ -71,7 +94,7 @@ impl Repository {
     /// `git.failed` without a `git`.
     pub(super) fn find(&self, args: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
         let output = self.git.run(&self.top, args, None)?;
-        Ok(output.status.success().then(|| output.stdout.trim_ascii_end().to_vec()))
+        Ok(output.is_success().then(|| output.stdout.trim_ascii_end().to_vec()))
     }
 
     /// A path that git keeps to itself, such as `hooks`, wherever this working tree has it.
@@ -88,7 +111,7 @@ impl Repository {
 pub(crate) fn global_user_name(project: &Path) -> Option<String> {
     let args = ["config", "--global", "--get", "user.name"];
     let output = Git::find(Some(project)).ok()?.run(Path::new("/"), &args, None).ok()?;
-    let name = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    let name = String::from_utf8(output.stdout).ok().filter(|_| output.code == 0)?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
@@ -113,39 +136,41 @@ impl Git {
     /// of this very commit, reach it.
     ///
     /// # Errors
-    /// `git.failed` if it does not start.
+    /// `git.failed` if it does not start, or does not end in time.
     pub(super) fn run(
         &self,
         folder: &Path,
         args: &[&str],
         input: Option<Vec<u8>>,
-    ) -> Result<Output, GitError> {
-        let mut command = Command::new(&self.program);
-        command.env("PATH", &self.path);
-        for name in NOT_FOR_GIT {
-            command.env_remove(name);
-        }
+    ) -> Result<Said, GitError> {
+        let mut env: BTreeMap<String, OsString> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .filter(|(name, _)| !NOT_FOR_GIT.contains(&name.as_str()))
+            .collect();
+        env.insert("PATH".into(), self.path.clone());
         // No index is rewritten, no path is a pattern, and no program of the configuration is
         // asked.
-        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1").env("LC_ALL", "C");
-        command.args(["-c", "core.fsmonitor=false"]).args(args).current_dir(folder);
-        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = command.spawn().and_then(|mut child| {
-            let pipe = child.stdin.take();
-            let writes = move || match (pipe, input) {
-                (Some(mut pipe), Some(input)) => pipe.write_all(&input),
-                _ => io::Result::Ok(()),
-            };
-            let writer = std::thread::Builder::new().spawn(writes).inspect_err(|_| {
-                let _ = child.kill().and_then(|()| child.wait());
-            })?;
-            let output = child.wait_with_output();
-            // A git that reads no further says why itself.
-            let _ = writer.join();
-            output
-        });
-        output.map_err(|error| GitError::Failed { what: what(args), why: error.to_string() })
+        // Nor is what a partial clone lacks fetched, by a program that its configuration names.
+        let set = [
+            ("GIT_ALLOW_PROTOCOL", "none"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("LC_ALL", "C"),
+        ];
+        env.extend(set.map(|(name, value)| (name.to_owned(), value.into())));
+        let all = ["-c", "core.fsmonitor=false"].iter().chain(args).map(OsString::from).collect();
+        let time = Duration::from_secs(GIT_SETTINGS_TIME);
+        let asked = Spawn::new(&self.program, folder, usize::MAX, time);
+        let spawn = Spawn { args: all, env, stdin: input.unwrap_or_default(), ..asked };
+        let failed = |why: String| GitError::Failed { what: what(args), why };
+        let ended = Os::new(false).run(&spawn, &mut |_| {});
+        let ended = ended.map_err(|error| failed(error.to_string()))?;
+        if ended.timed_out {
+            return Err(failed(format!("it did not end within {GIT_SETTINGS_TIME} seconds")));
+        }
+        let code = ended.told_like_a_shell();
+        Ok(Said { code: code.exit_code.unwrap_or(1), stdout: code.stdout, stderr: code.stderr })
     }
 }
 
@@ -156,10 +181,10 @@ fn what(args: &[&str]) -> String {
     args.first().copied().unwrap_or_default().to_owned()
 }
 
-pub(super) fn failed(args: &[&str], output: &Output) -> GitError {
+pub(super) fn failed(args: &[&str], output: &Said) -> GitError {
     let said = String::from_utf8_lossy(&output.stderr);
     let why = match said.trim() {
-        "" => format!("it ended with {}", output.status),
+        "" => format!("it ended with status {}", output.code),
         said => said.to_owned(),
     };
     GitError::Failed { what: what(args), why }

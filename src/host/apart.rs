@@ -30,6 +30,14 @@ impl ProgramFile {
         Self::at(Path::new("/proc/self/exe"))
     }
 
+    /// The file that another process executes.
+    ///
+    /// # Errors
+    /// The system does not say it.
+    pub(super) fn of(pid: Pid) -> io::Result<Self> {
+        Self::at(&Path::new("/proc").join(pid.as_raw_nonzero().to_string()).join("exe"))
+    }
+
     fn at(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|file| Self { device: file.dev(), inode: file.ino() })
     }
@@ -39,8 +47,7 @@ impl ProgramFile {
 /// launcher.
 pub(super) fn goes_on_by_itself(pid: Pid) -> bool {
     let folder = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
-    let file = ProgramFile::at(&folder.join("exe"));
-    if !file.is_ok_and(|file| ProgramFile::own().is_ok_and(|own| file == own)) {
+    if !ProgramFile::of(pid).is_ok_and(|file| ProgramFile::own().is_ok_and(|own| file == own)) {
         return false;
     }
     let line = fs::read(folder.join("cmdline")).unwrap_or_default();

@@ -9,8 +9,9 @@ pub(crate) const RUN_VAR: &str = "RYE_RUN_ID";
 /// The thread for which a child was started.
 pub(crate) const THREAD_VAR: &str = "RYE_THREAD";
 
-/// No chain of parents is deeper, and a reused process id must not lead in a circle.
-const DEEPEST: usize = 64;
+/// No useful chain of parents is deeper. Behind a deeper one anything may stand, so it counts as a
+/// run.
+const DEEPEST: usize = 10_000;
 
 /// What stands above this process. A program can hide it by detaching from its parents; the threat
 /// model says so.
@@ -29,10 +30,10 @@ impl ProcessesAbove {
     /// As it was when it was first asked for: parents that are gone since then still count.
     pub(crate) fn this() -> &'static Self {
         static ABOVE: OnceLock<ProcessesAbove> = OnceLock::new();
-        ABOVE.get_or_init(Self::look)
+        ABOVE.get_or_init(|| Self::look(DEEPEST))
     }
 
-    fn look() -> Self {
+    fn look(deepest: usize) -> Self {
         // Its own environment counts too where `/proc` shows nothing, as in a container.
         let thread = std::env::var_os(THREAD_VAR).map(|id| id.to_string_lossy().into_owned());
         let mut above = Self {
@@ -41,13 +42,18 @@ impl ProcessesAbove {
             threads: thread.into_iter().collect(),
         };
         let mut pid = std::process::id();
-        for _ in 0..DEEPEST {
-            if pid <= 1 {
-                break;
-            }
+        while pid > 1 {
             above.note_environment(pid);
             let Some(stat) = ProcessStat::read(pid) else { break };
+            // A number that was used again is not a parent, which would be older.
+            if above.processes.last().is_some_and(|(_, start)| stat.start > *start) {
+                break;
+            }
             above.processes.push((pid, stat.start));
+            if above.processes.len() == deepest {
+                above.is_below_a_run = true;
+                break;
+            }
             pid = stat.parent;
         }
         above
@@ -72,4 +78,15 @@ impl ProcessesAbove {
 /// Whether this process, or one above it, was started by a run of rye.
 pub(crate) fn is_below_a_run() -> bool {
     ProcessesAbove::this().is_below_a_run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ProcessesAbove;
+
+    #[test]
+    fn behind_more_parents_than_are_looked_at_a_process_is_below_a_run() {
+        assert!(!ProcessesAbove::look(super::DEEPEST).is_below_a_run);
+        assert!(ProcessesAbove::look(1).is_below_a_run);
+    }
 }

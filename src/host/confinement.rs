@@ -4,6 +4,7 @@
 //! [`Confinement`], or says why it cannot. Nothing here looks at the machine.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::diagnostic::{Code, Diagnose, codes};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SandboxLevel {
-    /// Namespaces of its own, by `bwrap`.
+    /// Namespaces of its own, which rye makes as the program `bwrap` does, or that program.
     Bwrap,
     /// Landlock for files, seccomp for the network.
     Landlock,
@@ -99,6 +100,8 @@ pub(crate) struct Policy {
     pub(crate) base: Vec<PathBuf>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
+    /// The names by which the tool is told of these, where symbolic links may stand on the way.
+    pub(crate) names: Vec<PathBuf>,
     /// Those of `write` that are created when the run begins.
     pub(crate) made: Vec<PathBuf>,
     /// If a level cannot protect a place inside a grant, the other parts of that grant are enough.
@@ -150,6 +153,8 @@ pub(crate) struct Commits {
     pub(crate) repository: PathBuf,
     /// The program that judges its index.
     pub(crate) git: PathBuf,
+    /// `user.name` and `user.email` as git has them outside of the sandbox, each with its value.
+    pub(crate) who: Vec<(String, OsString)>,
 }
 
 /// The repositories below the folders of a project that a child may write, as they are before it
@@ -219,7 +224,8 @@ impl Confinement {
         if !new_items.is_empty() {
             fs.insert("new".into(), texts(new_items).into());
         }
-        let in_force = DeclaredNet { hosts: egress.hosts.clone(), ..DeclaredNet::from(*net) };
+        let Egress { hosts, listen, .. } = egress.clone();
+        let in_force = DeclaredNet { hosts, listen, ..DeclaredNet::from(*net) };
         let mut out = Map::new();
         out.insert("level".into(), json!(self.level));
         out.insert("fs".into(), fs.into());
@@ -242,13 +248,15 @@ pub(crate) struct DeclaredNet {
     pub(crate) hosts: Vec<HostRule>,
     /// The config item, such as `config:web/hosts`, by which you list the hosts.
     pub(crate) hosts_from: Option<String>,
+    /// Ports of this machine at which it is reached, in a network of its own.
+    pub(crate) listen: Vec<u16>,
 }
 
 impl DeclaredNet {
     /// What of it the other has not.
     pub(crate) fn beyond(&self, other: Option<&Self>) -> Option<Self> {
         let had = other.map_or(Net::None, |other| other.net);
-        if had == Net::Any || self.net < had || (self.net == had && self.net != Net::Hosts) {
+        if had == Net::Any {
             return None;
         }
         let is_new = |host: &&HostRule| {
@@ -257,38 +265,50 @@ impl DeclaredNet {
         let hosts: Vec<_> = self.hosts.iter().filter(is_new).cloned().collect();
         let is_other = |list: &&String| other.and_then(|it| it.hosts_from.as_ref()) != Some(list);
         let hosts_from = self.hosts_from.as_ref().filter(is_other).cloned();
-        let is_more = self.net != Net::Hosts || !hosts.is_empty() || hosts_from.is_some();
-        is_more.then_some(Self { net: self.net, hosts, hosts_from })
+        let is_open = |port: &&u16| other.is_some_and(|other| other.listen.contains(port));
+        let listen: Vec<_> = self.listen.iter().filter(|port| !is_open(port)).copied().collect();
+        let is_wider = self.net > had && self.net != Net::Hosts;
+        let is_more = is_wider || !hosts.is_empty() || hosts_from.is_some() || !listen.is_empty();
+        is_more.then_some(Self { net: self.net, hosts, hosts_from, listen })
     }
 
     /// In the form of an item.
     pub(crate) fn to_json(&self) -> Value {
-        match (self.net, &self.hosts_from) {
+        let mut out = match (self.net, &self.hosts_from) {
             (Net::Hosts, Some(list)) => json!({ "hosts_from": list }),
             (Net::Hosts, None) => json!({ "hosts": self.hosts }),
-            (other, _) => json!(other),
+            (other, _) if self.listen.is_empty() => return json!(other),
+            _ => json!({}),
+        };
+        if !self.listen.is_empty() {
+            out["listen"] = json!(self.listen);
         }
+        out
     }
 }
 
 impl From<Net> for DeclaredNet {
     fn from(net: Net) -> Self {
-        Self { net, hosts: Vec::new(), hosts_from: None }
+        Self { net, hosts: Vec::new(), hosts_from: None, listen: Vec::new() }
     }
 }
 
 impl std::fmt::Display for DeclaredNet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(list) = &self.hosts_from {
-            return write!(f, "the hosts that your {list} lists");
-        }
-        match (self.net, self.hosts.as_slice()) {
-            (Net::Hosts, []) => f.write_str("its services alone"),
-            (Net::Hosts, hosts) => {
-                let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
-                f.write_str(&hosts.join(", "))
-            }
-            (other, _) => f.write_str(other.as_str()),
+        let texts = |all: &[HostRule]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let reached = match (self.net, self.hosts.as_slice(), &self.hosts_from) {
+            (_, _, Some(list)) => format!("the hosts that your {list} lists"),
+            (Net::Hosts, [], _) => "its services alone".to_owned(),
+            (Net::Hosts, hosts, _) => texts(hosts).join(", "),
+            (other, ..) => other.as_str().to_owned(),
+        };
+        let ports: Vec<_> = self.listen.iter().map(ToString::to_string).collect();
+        let is_reach =
+            self.net != Net::Hosts || !self.hosts.is_empty() || self.hosts_from.is_some();
+        match ports.join(", ") {
+            none if none.is_empty() => f.write_str(&reached),
+            ports if is_reach => write!(f, "{reached}; reached on this machine at port {ports}"),
+            ports => write!(f, "reached on this machine at port {ports}"),
         }
     }
 }
@@ -315,7 +335,7 @@ impl std::str::FromStr for DeclaredNet {
             })
         };
         let hosts = text.split(',').map(host).collect::<Result<_, _>>()?;
-        Ok(Self { net: Net::Hosts, hosts, hosts_from: None })
+        Ok(Self { hosts, ..Self::from(Net::Hosts) })
     }
 }
 
@@ -395,6 +415,12 @@ pub(crate) enum CannotConfine {
     #[error("{0}")]
     BadGrant(String),
     #[error(
+        "`git: write`, and `{}` names a repository elsewhere, as that of a linked work tree or of a \
+         submodule does",
+        shown(.0)
+    )]
+    NoOwnRepository(PathBuf),
+    #[error(
         "`{}` is a whole home or all of its settings, or holds one: no tool may write all of that",
         shown(.0)
     )]
@@ -420,6 +446,9 @@ fn shown(path: &std::path::Path) -> String {
 
 fn cannot_limit(level: SandboxLevel, net: Net) -> String {
     match (level, net) {
+        (SandboxLevel::Bwrap, Net::Loopback) => {
+            "no connection can be led here to the ports on which the tool listens".to_owned()
+        }
         (SandboxLevel::Bwrap, _) => {
             "nobody can answer here for the hosts that the tool lists".to_owned()
         }
@@ -429,7 +458,9 @@ fn cannot_limit(level: SandboxLevel, net: Net) -> String {
                 .to_owned()
         }
         (SandboxLevel::Landlock, _) => {
-            "landlock has no loopback of its own to give, which `net: loopback` is".to_owned()
+            "landlock gives no network of its own, which `net: loopback` and \
+             `net: {listen: […]}` need"
+                .to_owned()
         }
     }
 }
@@ -444,15 +475,17 @@ impl Diagnose for CannotConfine {
             Self::Unavailable(_) => SANDBOX_UNAVAILABLE,
             Self::CannotProtect { .. } | Self::Submodules { .. } => SANDBOX_CANNOT_PROTECT,
             Self::CannotLimit { .. } => SANDBOX_CANNOT_LIMIT,
-            Self::BadGrant(_) | Self::WholeHome(_) => SANDBOX_BAD_GRANT,
+            Self::BadGrant(_) | Self::NoOwnRepository(_) | Self::WholeHome(_) => SANDBOX_BAD_GRANT,
             Self::OffNotAllowed(_) => SANDBOX_NOT_ALLOWED,
         }
     }
 
     fn help(&self) -> Option<String> {
         let stronger = |lacking: &Option<Lacking>| match lacking {
-            Some(Lacking { why, mend, .. }) => format!("bubblewrap can; here {why}: {mend}"),
-            None => "bubblewrap can: leave `--sandbox` out".to_owned(),
+            Some(Lacking { why, mend, .. }) => {
+                format!("the level `bwrap` can; here {why}: {mend}")
+            }
+            None => "the level `bwrap` can: leave `--sandbox` out".to_owned(),
         };
         Some(match self {
             Self::Unavailable(lacking) => {
@@ -480,6 +513,11 @@ impl Diagnose for CannotConfine {
             }
             Self::CannotLimit { lacking, .. } => stronger(lacking),
             Self::BadGrant(_) => "mend `sandbox` in the item and sign it again".into(),
+            Self::NoOwnRepository(_) => {
+                "no sandbox lets a tool commit there: run it in a clone of its own (`git clone`), or \
+                 in the main work tree, or commit yourself"
+                    .into()
+            }
             Self::WholeHome(_) => {
                 "name in the item's `sandbox` the folders that it needs, such as \
                  `{user_space}/NAME/`, `{user_space}/.config/NAME/`, `{user_space}/.local/share/NAME/` \

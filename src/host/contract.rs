@@ -4,13 +4,15 @@
 //! process that left its group, stands under its own name at the end.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
+use super::os::ask_below;
 use super::{ChildEvent, ChildResult, Host, Os, OutputStream, Spawn, end_apart, start_apart};
 use crate::base::{Digest, whole_tests};
 
@@ -531,4 +533,22 @@ fn what_left_its_group_lives_as_long_as_a_run_that_may_have_left_it(host: &dyn H
         number(&ended.stdout)
     });
     assert!(!runs(left) && !runs(number(pid().as_bytes())), "they still run");
+}
+
+/// As below the program `bwrap`: the first process of the namespaces passes no signal on and is no
+/// tool yet, which is known by the program that both execute.
+#[test]
+fn a_stop_before_there_is_a_tool_ends_what_would_start_it() {
+    for (below, killed) in [("sh -c 'read -r go; echo; read -r go'", true), ("cat", false)] {
+        let script = format!("trap '' TERM; {below}; :");
+        let mut holder = Command::new("/bin/sh");
+        let holder = holder.args(["-c", &script]).process_group(0);
+        let mut holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        holder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        holder.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        ask_below(Pid::from_child(&holder), Signal::TERM);
+        drop(holder.stdin.take());
+        let signal = killed.then_some(Signal::KILL.as_raw());
+        assert_eq!(holder.wait().unwrap().signal(), signal, "{below}");
+    }
 }

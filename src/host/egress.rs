@@ -17,7 +17,7 @@ use crate::base::limits::{
 use crate::base::text::escape_line;
 use crate::base::{Address, HostRule};
 
-/// What a child may reach outside.
+/// The hosts and services that a child may reach, and the ports at which it is reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Egress {
     pub(crate) hosts: Vec<HostRule>,
@@ -25,6 +25,9 @@ pub(crate) struct Egress {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hosts_from: Option<String>,
     pub(crate) services: Vec<Service>,
+    /// Ports of this machine that lead to the same ports of the child's own network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) listen: Vec<u16>,
 }
 
 /// A server that is called with a secret which the child never sees: the child calls an endpoint of
@@ -349,7 +352,8 @@ impl AllowedCall {
     fn covers(&self, method: &str, path: &str) -> bool {
         let is_method = match &self.method {
             Some(own) => own == method,
-            None => method != "CONNECT" && method != "TRACE",
+            // A server may take a method in small letters for the same.
+            None => !["CONNECT", "TRACE"].iter().any(|never| method.eq_ignore_ascii_case(never)),
         };
         is_method && self.path.is_match(path)
     }
@@ -450,6 +454,23 @@ impl Refusal {
             Self::OtherName => "other_name",
             Self::Malformed => "malformed",
             Self::Opaque => "opaque",
+        }
+    }
+}
+
+impl Refusal {
+    /// The reason in words, for a message about the call.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::Token => "it came without the name and password that the proxy's address holds",
+            Self::NotListed => "it is not listed",
+            Self::NotPublic => "its addresses are not public",
+            Self::Unresolved => "the name has no address",
+            Self::Unreachable => "no connection to it came about",
+            Self::NotTls => "what was said in the tunnel is not TLS",
+            Self::OtherName => "the greeting, or the request, named another host",
+            Self::Malformed => "the request is malformed, or may be read in two ways",
+            Self::Opaque => "the answer cannot be looked through for the secret",
         }
     }
 }

@@ -23,7 +23,7 @@ fn a_service_is_written_back_as_a_person_wrote_it_and_holds_no_secret() {
     assert_eq!(service.header_value("t{}p"), "Bearer t{}p");
     assert_eq!((service.name(), service.secret()), ("github", "GITHUB_TOKEN"));
     let hosts = vec![HostRule::parse("*.Example.org:8443").unwrap()];
-    let egress = Egress { hosts, hosts_from: None, services: vec![service] };
+    let egress = Egress { hosts, services: vec![service], ..Egress::default() };
     let want = serde_json::json!({
         "hosts": ["*.example.org:8443"],
         "services": [{
@@ -140,6 +140,7 @@ fn what_a_list_of_calls_allows_table() {
         ("GET", "/user", true),
         ("PATCH", "/user", true),
         ("TRACE", "/user", false),
+        ("trace", "/user", false),
         ("CONNECT", "/user", false),
         ("GET", "/user/", false),
         ("GET", "/v/a.json", true),

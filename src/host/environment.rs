@@ -27,6 +27,12 @@ impl Vars {
         self.get(name).and_then(OsStr::to_str)
     }
 
+    /// The others without these.
+    pub(crate) fn without(&self, names: &[&str]) -> Self {
+        let pairs = self.0.iter().filter(|(name, _)| !names.iter().any(|no| name == no));
+        pairs.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// All of them, in the order of their names.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))

@@ -1,16 +1,19 @@
 //! The calls of the kernel that confine, where no safe library has them: user namespaces, the first
 //! process of a namespace of process ids, and rules for a landlock set that another process made.
-//! And the memory of an engine, which is counted.
+//! And `wait4` (peak memory of one child), and the memory of an engine, which is counted.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
 use std::ffi::{CStr, CString};
-use std::io;
+use std::io::{self, Read as _};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
+use super::host::Spawn;
 use super::persistent::unswept;
-use super::unix::{Instruction, vfork_clone, wait};
+use super::unix::{Instruction, start};
+use crate::base::durations::REAP_MS;
 
 /// The version of landlock that the kernel has; what is missing otherwise.
 pub(crate) fn landlock_version() -> io::Result<i64> {
@@ -20,18 +23,19 @@ pub(crate) fn landlock_version() -> io::Result<i64> {
     if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
 }
 
+/// `struct landlock_path_beneath_attr`.
+#[repr(C, packed)]
+pub(super) struct Beneath {
+    pub(super) access: u64,
+    pub(super) parent: i32,
+}
+
 /// Adds to the rule set that what lies at `path` and below may be used by `access`, the kernel's
 /// bits. A path that does not exist adds nothing.
 ///
 /// # Errors
 /// What the kernel says.
 pub(crate) fn landlock_allow(ruleset: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
-    /// `struct landlock_path_beneath_attr`.
-    #[repr(C, packed)]
-    struct Beneath {
-        access: u64,
-        parent: i32,
-    }
     use rustix::fs::{Mode, OFlags, open};
     let place = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Err(rustix::io::Errno::NOENT) => return Ok(()),
@@ -92,32 +96,90 @@ pub(crate) fn handed_down(number: RawFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Whether a process of this user may have a user namespace of its own, in which all others are its
-/// to make: a child gets it, asks whether it could say who it is there, and ends at once. Taking a
-/// mount namespace down again would take milliseconds.
-pub(crate) fn can_have_namespaces() -> io::Result<()> {
-    extern "C" fn end(failed: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: our parent waits, and keeps the number. In a sandbox of ours `/proc` is closed.
-        unsafe {
-            let path = c"/proc/self/uid_map".as_ptr();
-            if libc::open(path, libc::O_WRONLY | libc::O_CLOEXEC) < 0 {
-                (*failed.cast::<AtomicI32>()).store(*libc::__errno_location(), Ordering::Relaxed);
+/// Exit code or signal, and peak memory in KiB.
+pub(super) struct Reaped {
+    pub(super) exit_code: Option<i32>,
+    pub(super) signal: Option<i32>,
+    pub(super) max_rss_kib: i64,
+}
+
+/// Reaps the child `pid`, which was already killed, so it waits only a moment. A program that
+/// became another user cannot be killed: `None` if it still runs then.
+pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
+    let until = Instant::now() + Duration::from_millis(REAP_MS);
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: both pointers are valid for writes for the whole call.
+        let got = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
+        if got == pid {
+            break;
+        }
+        if got == 0 {
+            if Instant::now() >= until {
+                return Ok(None);
             }
-            libc::_exit(0)
+            std::thread::sleep(Duration::from_micros(200));
+            continue;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
         }
     }
-    let failed = AtomicI32::new(0);
-    let of = (&raw const failed).cast_mut().cast();
-    let _unswept = unswept();
-    // SAFETY: the child makes two system calls and ends.
-    let pid = unsafe { vfork_clone(end, of, libc::CLONE_NEWUSER)? };
-    // What it wrote is the answer.
-    let _ = wait(pid);
-    match failed.load(Ordering::Relaxed) {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
+    // SAFETY: zeroed is a valid rusage, and wait4 has filled it in.
+    let usage = unsafe { usage.assume_init() };
+    let exited = libc::WIFEXITED(status);
+    let signaled = libc::WIFSIGNALED(status);
+    Ok(Some(Reaped {
+        exit_code: exited.then(|| libc::WEXITSTATUS(status)),
+        signal: signaled.then(|| libc::WTERMSIG(status)),
+        max_rss_kib: usage.ru_maxrss,
+    }))
+}
+
+/// Reaps a child that ends by itself; waits for its end.
+pub(super) fn wait(pid: i32) -> io::Result<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the pointer is valid for writes for the whole call.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
+            return Ok(status);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
     }
 }
+
+/// Resets `SIGCHLD` to its default. If our parent left it ignored, the kernel would reap our
+/// children itself and their status would be lost. Only for a process that serves rye alone.
+pub(super) fn reset_sigchld() {
+    // SAFETY: the default disposition has no handler that could run.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Starts a child and waits for its end.
+///
+/// # Errors
+/// It could not be started, or failed: what it said on standard error.
+pub(crate) fn attempt(spawn: &Spawn) -> io::Result<()> {
+    let _unswept = unswept();
+    let started = start(spawn)?;
+    drop(started.stdin);
+    let mut said = Vec::new();
+    let read = std::fs::File::from(started.stderr).take(BRIEF_BYTES).read_to_end(&mut said);
+    let status = wait(started.pid)?;
+    read?;
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::other(String::from_utf8_lossy(&said).trim().to_owned())),
+    }
+}
+
+/// The most bytes that are read of a failed child's standard error.
+const BRIEF_BYTES: u64 = 4096;
 
 /// What the first process of a namespace of process ids needs to say who it is.
 ///
@@ -128,6 +190,8 @@ pub(super) struct FirstProcess {
     group: CString,
     /// Our own id as `/proc` has it: the child cannot ask for its parent's otherwise.
     parent: u32,
+    /// Where the words of our command line begin and end in memory.
+    command_line: Option<(usize, usize)>,
 }
 
 impl FirstProcess {
@@ -139,7 +203,18 @@ impl FirstProcess {
         let parent = std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
         let same = |id: u32| CString::new(format!("{id} {id} 1\n")).ok();
         let user = same(rustix::process::geteuid().as_raw())?;
-        Some(Self { user, group: same(rustix::process::getegid().as_raw())?, parent })
+        let group = same(rustix::process::getegid().as_raw())?;
+        Some(Self { user, group, parent, command_line: command_line() })
+    }
+
+    /// In the child: what runs beside it sees no words of our command line.
+    ///
+    /// # Safety
+    /// For a child with a copy of its parent's memory.
+    pub(super) unsafe fn forget_command_line(&self) {
+        let Some((begin, end)) = self.command_line else { return };
+        // SAFETY: by what the kernel says the words lie there, and nothing here reads them again.
+        unsafe { std::ptr::write_bytes(begin as *mut u8, 0, end.saturating_sub(begin)) };
     }
 
     /// In the child: it is the same user and group in its namespace as outside.
@@ -171,6 +246,18 @@ impl FirstProcess {
         let text = usize::try_from(read).ok().and_then(|read| text.get(..read));
         text.and_then(parent_in) == Some(self.parent)
     }
+}
+
+/// Where the kernel keeps the words of this process's command line, which are in its own memory.
+fn command_line() -> Option<(usize, usize)> {
+    /// Behind the name and the state: `arg_start`, which is the 48th field of the text.
+    const BEGINS: usize = 45;
+    let stat = std::fs::read("/proc/self/stat").ok()?;
+    let name_ends = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = String::from_utf8_lossy(stat.get(name_ends + 1..)?).into_owned();
+    let mut fields = fields.split_whitespace().skip(BEGINS).map(|field| field.parse().ok());
+    let (begin, end) = (fields.next()??, fields.next()??);
+    (0 < begin && begin < end).then_some((begin, end))
 }
 
 /// The parent's id in the text of `/proc/…/stat`: behind the name, which may hold any character,

@@ -9,6 +9,7 @@
 //!   `pipes.rs` the one loop over a child's streams ·
 //!   `file_lookup.rs` and `named_below.rs` its eyes · `unix.rs`, `signals.rs` and `kernel.rs` the
 //!   few calls that need `unsafe` ·
+//!   `namespaces.rs` those that make a child's own root and network ·
 //!   `observe.rs` what a child does, `ptrace.rs` its calls · `net.rs` HTTP as data,
 //!   `exchange.rs` with the real network, `answer_stream.rs` where an answer comes piece by piece ·
 //!   `environment.rs` the variables, read once ·
@@ -41,6 +42,7 @@ mod host;
 mod kernel;
 mod kill_tree;
 mod named_below;
+mod namespaces;
 mod net;
 mod observe;
 mod os;
@@ -78,19 +80,20 @@ pub(crate) use host::{
 #[cfg(feature = "code")]
 pub(crate) use kernel::LimitedMemory;
 pub(crate) use kernel::{
-    can_have_namespaces, filter_calls, handed_down, landlock_allow, landlock_enter,
-    landlock_version, lead_own_session,
+    attempt, filter_calls, handed_down, landlock_allow, landlock_enter, landlock_version,
+    lead_own_session,
 };
 pub(crate) use kill_tree::kill_tree;
 pub(crate) use named_below::NamedBelow;
+pub(crate) use namespaces::{HandsOut, Mount, Mounted, Namespaces, NamespacesNotMade, OwnNetwork};
 pub(crate) use net::{AnswerPart, HttpAnswer, HttpCall, NetFault, NetSettings};
 pub(crate) use observe::{Access, Accesses};
 pub(crate) use os::Os;
-pub(crate) use persistent::{KeptByChild, PersistentChild, end_apart, start_apart, unswept};
+pub(crate) use persistent::{KeptByChild, PersistentChild, end_apart, start_apart};
 pub(crate) use pipes::IoRound;
 pub(crate) use private_dir::{PrivateDir, PrivateDirError};
 pub(crate) use ptrace::can_watch;
-#[cfg(all(feature = "code", debug_assertions))]
+#[cfg(all(feature = "code", debug_build))]
 pub(crate) use ptrace::trace_me;
 pub(crate) use signals::{Signals, hear_again, hold_signals, raise, send_on};
 pub(crate) use stop_watch::StopWatch;

@@ -8,16 +8,20 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use super::apart::ProgramFile;
 use super::confinement::{CannotConfine, Confinement, Ladder, Policy};
 use super::file_lookup;
 use super::host::{ChildEvent, ChildResult, Host, OutputStream, PlaceKind, ResolvedPath, Spawn};
+use super::kernel::{reap, reset_sigchld};
 use super::named_below::{NamedBelow, named_below};
 use super::net::{AnswerPart, HttpAnswer, HttpCall, NetFault};
 use super::observe::Watch;
-use super::persistent::{Adopting, PersistentChild, forget, note_adopting, start_known};
+use super::persistent::{
+    Adopting, PersistentChild, forget, known_children, note_adopting, start_known,
+};
 use super::pipes::{IoRound, Pipes};
 use super::signals::Signals;
-use super::unix::{Started, reap, reset_sigchld};
+use super::unix::Started;
 use crate::base::durations::{DRAIN_MS, TERM_GRACE_MS, wait_of};
 use crate::base::{Digest, Digesting};
 
@@ -208,7 +212,6 @@ impl<'a> Running<'a> {
         signals: &Signals,
         hears: &mut dyn FnMut(ChildEvent<'_>),
     ) -> io::Result<ChildResult> {
-        let deadline = self.start + self.spawn.timeout;
         let mut phase = Phase::Running;
         let mut written = 0;
         loop {
@@ -216,16 +219,13 @@ impl<'a> Running<'a> {
             if is_draining && self.pipes.are_read() {
                 break;
             }
-            let until = match phase {
-                Phase::Running => deadline,
-                Phase::Ending(at) | Phase::Draining(at) => at,
-            };
+            let until = self.until(&phase, signals);
             let input = &self.spawn.stdin;
             let round =
                 self.pipes.round(input, &mut written, until, Some(signals), !is_draining)?;
             self.take(&round, hears);
             // Ask the clock: there is something to read at every look during a flood of output.
-            let timed_out = Instant::now() >= until;
+            let timed_out = Instant::now() >= self.until(&phase, signals);
             if let Some(signal) = round.signal {
                 self.ended.interrupted.get_or_insert(signal);
                 phase = match phase {
@@ -256,6 +256,14 @@ impl<'a> Running<'a> {
             };
         }
         self.finish()
+    }
+
+    fn until(&self, phase: &Phase, signals: &Signals) -> Instant {
+        match phase {
+            // While it was stopped it did not run.
+            Phase::Running => self.start + self.spawn.timeout + signals.stopped(),
+            Phase::Ending(at) | Phase::Draining(at) => *at,
+        }
     }
 
     fn ask_to_end(&self, signal: i32) -> Phase {
@@ -371,14 +379,39 @@ fn keep(
     keep
 }
 
-/// Sends the signal to each process below `holder` that is in its group.
+/// Sends the signal to each process below `holder` that is in its group. Where `bwrap` has not come
+/// to the tool yet there is nothing to ask, and the tool is not to start any more: all are killed.
 pub(super) fn ask_below(holder: Pid, signal: Signal) {
+    let file = |pid: Pid| ProgramFile::of(pid).ok();
+    let (own, holding) = (ProgramFile::own().ok(), file(holder));
+    // The first process of namespaces that rye made shows nothing of itself, and the tool is there.
+    let mut has_tool = holding.is_none() || holding == own;
     let mut left = children_of(holder);
     let mut seen = 0;
     while let Some(pid) = left.pop() {
+        let program = file(pid);
+        has_tool |= program.is_some() && program != own && program != holding;
         if rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == holder) {
             let _ = kill_process(pid, signal);
         }
+        seen += 1;
+        if seen < MOST_ASKED {
+            left.extend(children_of(pid));
+        }
+    }
+    if !has_tool {
+        let _ = kill_process_group(holder, Signal::KILL);
+    }
+}
+
+/// Sends the signal to each child that rye started, and to all below it, whatever group it made
+/// for itself.
+pub(super) fn signal_below(signal: Signal) {
+    let mut left = known_children();
+    let mut seen = 0;
+    while let Some(pid) = left.pop() {
+        // One that is stopped starts no other.
+        let _ = kill_process(pid, signal);
         seen += 1;
         if seen < MOST_ASKED {
             left.extend(children_of(pid));

@@ -16,10 +16,11 @@ use rustix::process::{kill_process, kill_process_group};
 use super::apart::goes_on_by_itself;
 use super::egress::Traffic;
 use super::host::{ChildResult, Spawn};
+use super::kernel::{reap, wait};
 use super::os::{ask_below, own_children};
 use super::pipes::{IoRound, Pipes};
 use super::signals::{Signals, block_all_signals, forget_group, kill_group_on_signal};
-use super::unix::{Started, reap, start, wait};
+use super::unix::{Started, start};
 use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS, wait_of};
 use crate::base::limits::SWEEP_ROUNDS;
 use crate::base::sync::unpoisoned;
@@ -184,14 +185,6 @@ impl Drop for PersistentChild {
         if !self.is_reaped {
             self.end_now();
         }
-    }
-}
-
-impl Signals {
-    /// Whether a signal is pending. It stays pending.
-    pub(crate) fn is_waiting(&self) -> bool {
-        let mut fds = [PollFd::new(self.fd(), PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 }
 
@@ -375,6 +368,11 @@ impl Children {
 fn has_ended(pid: Pid) -> bool {
     let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
     !matches!(ended, Ok(None))
+}
+
+/// The children that rye started.
+pub(super) fn known_children() -> Vec<Pid> {
+    children().known.iter().filter_map(|pid| Pid::from_raw(*pid)).collect()
 }
 
 fn children() -> MutexGuard<'static, Children> {

@@ -10,9 +10,10 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use super::kernel::reap;
 use super::persistent::forget;
 use super::signals::Signals;
-use super::unix::{Started, reap};
+use super::unix::Started;
 use crate::base::sync::unpoisoned;
 
 /// Our ends of the streams of a child, and what tells of its end.

@@ -74,7 +74,9 @@ impl PrivateDir {
             ));
         }
         if !is_safe_above(at) {
-            return Err(io::Error::other("a folder above it can be written by others"));
+            return Err(io::Error::other(
+                "a folder above it is of another user, or can be written by others",
+            ));
         }
         sweep(at);
         let prefix = format!("{}-", std::process::id());
@@ -133,15 +135,17 @@ fn is_private(dir: &Path) -> bool {
     stat.is_ok_and(|m| m.is_dir() && m.uid() == own_uid() && is_closed(m.mode()))
 }
 
-/// Whether nobody else can put another folder in the place of one above: each is of this user or of
-/// root, and others may not write it, or may not rename what is not theirs (core 7.9).
+/// Says if no other user can replace a folder above: each is of this user or of root, and others
+/// may not write it, or may not rename what is not theirs (core 7.9). In a user namespace root may
+/// have another number, which is that of the owner of `/`.
 fn is_safe_above(dir: &Path) -> bool {
-    let own = own_uid();
+    let Ok(root) = fs::symlink_metadata("/") else { return false };
+    let trusted = [own_uid(), 0, root.uid()];
     let Ok(real) = dir.canonicalize() else { return false };
     real.ancestors().skip(1).all(|above| {
         let Ok(stat) = fs::symlink_metadata(above) else { return false };
         let is_sticky = stat.mode() & 0o1000 != 0;
-        (stat.uid() == own || stat.uid() == 0) && (stat.mode() & 0o002 == 0 || is_sticky)
+        trusted.contains(&stat.uid()) && (stat.mode() & 0o002 == 0 || is_sticky)
     })
 }
 

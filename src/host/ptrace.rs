@@ -9,8 +9,9 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, c_long};
 
+use super::kernel::wait;
 use super::persistent::unswept;
-use super::unix::{vfork_clone, wait};
+use super::unix::vfork_clone;
 
 const TRACEME: c_long = 0;
 const SYSCALL: c_long = 24;
@@ -53,7 +54,7 @@ pub(super) enum Side {
 }
 
 /// Asks to be traced by the parent, which a process that only computes may not.
-#[cfg(all(feature = "code", debug_assertions))]
+#[cfg(all(feature = "code", debug_build))]
 pub(crate) fn trace_me() -> io::Result<()> {
     ptrace(TRACEME, 0, 0, 0).map(drop)
 }

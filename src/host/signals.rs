@@ -9,8 +9,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Once;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+
+use super::os::signal_below;
 use crate::base::limits::EXEC_SERVERS;
 
 /// The signals that ask a process to end, the most frequent first.
@@ -18,13 +23,17 @@ const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQU
 
 /// Whether this process ignores the signal, as below `nohup`.
 fn is_ignored(signal: i32) -> bool {
+    disposition(signal) == libc::SIG_IGN
+}
+
+fn disposition(signal: i32) -> libc::sighandler_t {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: nothing is set; the old action is written to `action`, for which zeroed is valid.
     let action = unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
     };
-    action.sa_sigaction == libc::SIG_IGN
+    action.sa_sigaction
 }
 
 /// The signal by which one thread of this process is asked to end its work. Nobody else sends it,
@@ -43,11 +52,16 @@ pub(super) fn hear_interrupts_alone() {
 }
 
 /// While it exists, signals that ask this process or this thread to end arrive on [`Signals::fd`]
-/// and do not end it.
+/// and do not end it. One that asks the process to stop (Ctrl-Z) stops all below it too.
 pub(crate) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
+    /// For so long this process was stopped before, in milliseconds.
+    stopped_before: u64,
 }
+
+/// The time that this process was stopped while it listened for signals, in milliseconds.
+static STOPPED_MS: AtomicU64 = AtomicU64::new(0);
 
 impl Signals {
     /// Blocks the signals on this thread. Ignored ones are left out: a blocked signal arrives even
@@ -65,6 +79,9 @@ impl Signals {
             for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
                 libc::sigaddset(blocked.as_mut_ptr(), signal);
             }
+            if disposition(libc::SIGTSTP) == libc::SIG_DFL {
+                libc::sigaddset(blocked.as_mut_ptr(), libc::SIGTSTP);
+            }
             if !IS_OF_A_POOL.get() {
                 heard = blocked;
             }
@@ -79,12 +96,51 @@ impl Signals {
                 libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
                 return Err(error);
             }
-            Ok(Self { fd: OwnedFd::from_raw_fd(fd), before: before.assume_init() })
+            let (fd, before) = (OwnedFd::from_raw_fd(fd), before.assume_init());
+            Ok(Self { fd, before, stopped_before: STOPPED_MS.load(Ordering::Relaxed) })
         }
     }
 
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
+    }
+
+    /// For so long this process was stopped while it listened.
+    pub(crate) fn stopped(&self) -> Duration {
+        let all = STOPPED_MS.load(Ordering::Relaxed);
+        Duration::from_millis(all.saturating_sub(self.stopped_before))
+    }
+
+    /// Says if a signal to end has arrived, which [`Signals::take`] gives.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: the set is written by `sigpending`, and read alone.
+        let asks = unsafe {
+            libc::sigpending(pending.as_mut_ptr());
+            let asked = ENDING.into_iter().chain([INTERRUPT]);
+            asked.into_iter().any(|signal| libc::sigismember(pending.as_ptr(), signal) == 1)
+        };
+        let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
+        asks && poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Stops the processes below this one, then this one, until `SIGCONT`.
+    fn stop() {
+        let begin = Instant::now();
+        signal_below(Signal::STOP);
+        let mut stops = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: the set is filled in before it is read. The kernel does not stop a
+        // process that no shell could continue.
+        unsafe {
+            libc::sigemptyset(stops.as_mut_ptr());
+            libc::sigaddset(stops.as_mut_ptr(), libc::SIGTSTP);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, stops.as_ptr(), std::ptr::null_mut());
+            libc::raise(libc::SIGTSTP);
+            libc::pthread_sigmask(libc::SIG_BLOCK, stops.as_ptr(), std::ptr::null_mut());
+        }
+        signal_below(Signal::CONT);
+        let time = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        STOPPED_MS.fetch_add(time, Ordering::Relaxed);
     }
 
     /// The number of a signal that arrived; of an interrupt, that of one that asks to end.
@@ -95,6 +151,10 @@ impl Signals {
         let number = u32::from_ne_bytes(info.get(..4)?.try_into().ok()?);
         let number = (read == info.len()).then(|| i32::try_from(number).ok()).flatten()?;
         let asks = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+        if number == libc::SIGTSTP {
+            Self::stop();
+            return self.take();
+        }
         Some(match number {
             INTERRUPT => {
                 asks.into_iter().find(|signal| !is_ignored(*signal)).unwrap_or(libc::SIGTERM)

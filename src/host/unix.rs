@@ -1,7 +1,7 @@
 //! The system calls for children and signals that no safe library offers.
 //!
-//! With `signals.rs`, `kernel.rs` and `ptrace.rs` the only file with `unsafe`: `wait4` (peak memory
-//! of one child), `clone`, and the signal mask and dispositions of a child.
+//! With `signals.rs`, `kernel.rs`, `namespaces.rs` and `ptrace.rs` the only file with `unsafe`:
+//! `clone`, and the signal mask and dispositions of a child.
 #![expect(unsafe_code, reason = "libc calls without a safe wrapper; each has its own note")]
 
 use std::ffi::{CStr, CString};
@@ -9,79 +9,16 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Resource;
 
 use super::host::Spawn;
-use super::kernel::FirstProcess;
+use super::kernel::{FirstProcess, reap};
+use super::namespaces::Namespaces;
 use super::ptrace::be_watched;
-use crate::base::durations::{BUSY_PROGRAM_MS, REAP_MS};
-
-/// Exit code or signal, and peak memory in KiB.
-pub(super) struct Reaped {
-    pub(super) exit_code: Option<i32>,
-    pub(super) signal: Option<i32>,
-    pub(super) max_rss_kib: i64,
-}
-
-/// Reaps the child `pid`, which was already killed, so it waits only a moment. A program that
-/// became another user cannot be killed: `None` if it still runs then.
-pub(super) fn reap(pid: i32) -> io::Result<Option<Reaped>> {
-    let until = Instant::now() + Duration::from_millis(REAP_MS);
-    let mut status = 0;
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    loop {
-        // SAFETY: both pointers are valid for writes for the whole call.
-        let got = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
-        if got == pid {
-            break;
-        }
-        if got == 0 {
-            if Instant::now() >= until {
-                return Ok(None);
-            }
-            std::thread::sleep(Duration::from_micros(200));
-            continue;
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    // SAFETY: zeroed is a valid rusage, and wait4 has filled it in.
-    let usage = unsafe { usage.assume_init() };
-    let exited = libc::WIFEXITED(status);
-    let signaled = libc::WIFSIGNALED(status);
-    Ok(Some(Reaped {
-        exit_code: exited.then(|| libc::WEXITSTATUS(status)),
-        signal: signaled.then(|| libc::WTERMSIG(status)),
-        max_rss_kib: usage.ru_maxrss,
-    }))
-}
-
-/// Reaps a child that ends by itself; waits for its end.
-pub(super) fn wait(pid: i32) -> io::Result<i32> {
-    let mut status = 0;
-    loop {
-        // SAFETY: the pointer is valid for writes for the whole call.
-        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
-            return Ok(status);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-/// Resets `SIGCHLD` to its default. If our parent left it ignored, the kernel would reap our
-/// children itself and their status would be lost. Only for a process that serves rye alone.
-pub(super) fn reset_sigchld() {
-    // SAFETY: the default disposition has no handler that could run.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-}
+use crate::base::durations::BUSY_PROGRAM_MS;
 
 /// A child that was started, and our ends of its three streams.
 pub(super) struct Started {
@@ -116,6 +53,7 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
         let texts = texts.iter().map(|text| text.as_ptr());
         texts.chain([std::ptr::null()]).collect::<Vec<_>>()
     };
+    let is_first = spawn.restrict.is_first_process || spawn.restrict.namespaces.is_some();
     let setup = ChildSetup {
         program: &program,
         args: &listed(&args),
@@ -125,9 +63,12 @@ pub(super) fn start(spawn: &Spawn) -> io::Result<Started> {
         restrict: &spawn.restrict,
         watched: spawn.watched,
         parent: std::process::id(),
-        first: spawn.restrict.is_first_process.then(FirstProcess::new).flatten(),
+        first: is_first.then(FirstProcess::new).flatten(),
         is_first: AtomicBool::new(false),
         error: AtomicI32::new(0),
+        at: AtomicUsize::new(0),
+        stack: Stack::new(),
+        tells: AtomicI32::new(-1),
     };
     // A program that we just wrote may still be open for writing in a child of another thread that
     // has not yet executed its own program.
@@ -166,6 +107,11 @@ pub(crate) struct Restrict {
     /// It is the first process of its own pid namespace, where the machine allows one. Then all its
     /// descendants end with it.
     pub(crate) is_first_process: bool,
+    /// Namespaces of its own. It is the second process there: the first one waits for it and tells
+    /// its end as a shell would. A watched child is the first one.
+    pub(crate) namespaces: Option<Arc<Namespaces>>,
+    /// It ends where it would execute its program.
+    pub(crate) only_tries: bool,
     /// The file by which it joins its control group.
     pub(crate) group: Option<Arc<OwnedFd>>,
     /// Descriptors that it gets, from 3 on. Ours must be [`Restrict::HANDED_DOWN`] or above.
@@ -201,6 +147,29 @@ struct ChildSetup<'a> {
     is_first: AtomicBool,
     /// The `errno` that the child failed with, or 0.
     error: AtomicI32,
+    /// The step of its namespaces that it is at, or 0.
+    at: AtomicUsize,
+    /// Of the second process in namespaces of its own.
+    stack: Stack,
+    /// Where the first one tells why the second did not start.
+    tells: AtomicI32,
+}
+
+/// The stack of a child that shares memory, in units of 16 bytes. Not initialised, so that only
+/// the pages that the child uses take memory.
+struct Stack(Box<[MaybeUninit<u128>]>);
+
+impl Stack {
+    /// Twice what `posix_spawn` uses.
+    const UNITS: usize = 64 * 1024 / 16;
+
+    fn new() -> Self {
+        Self(Box::new_uninit_slice(Self::UNITS))
+    }
+
+    fn top(&self) -> *mut libc::c_void {
+        self.0.as_ptr_range().end.cast_mut().cast()
+    }
 }
 
 /// The function that a child runs.
@@ -216,31 +185,54 @@ pub(super) unsafe fn vfork_clone(
     of: *mut libc::c_void,
     more: libc::c_int,
 ) -> io::Result<i32> {
-    /// In units of 16 bytes; twice what `posix_spawn` uses.
-    const STACK: usize = 64 * 1024 / 16;
-    // Not initialised, so that only the pages that the child uses take memory.
-    let mut stack = Box::<[u128]>::new_uninit_slice(STACK);
+    let stack = Stack::new();
+    // SAFETY: the child runs on a stack of its own, which outlives it: `CLONE_VFORK` holds this
+    // thread. It gets no signal while our handlers stand in its memory, since all are blocked.
+    without_signals(|| unsafe {
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | more;
+        libc::clone(step, stack.top(), flags, of).into()
+    })
+}
+
+/// Starts a child with a copy of our memory, in which all signals stay blocked. `more` are further
+/// flags of `clone`.
+///
+/// # Safety
+/// `step` makes system calls only: a lock that another thread holds is never released in the copy.
+unsafe fn fork_clone(step: Step, of: *mut libc::c_void, more: libc::c_int) -> io::Result<i32> {
+    // SAFETY: the child goes on with this stack in a copy, calls `step` and ends.
+    without_signals(|| unsafe {
+        let pid = libc::syscall(libc::SYS_clone, libc::SIGCHLD | more, 0, 0, 0, 0);
+        if pid == 0 {
+            libc::_exit(step(of));
+        }
+        pid
+    })
+}
+
+/// Starts a child while this thread, and so the child, takes no signal.
+fn without_signals(clone: impl FnOnce() -> libc::c_long) -> io::Result<i32> {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the sets are filled in before they are read. The child runs on a stack of its own,
-    // which outlives it: `CLONE_VFORK` holds this thread. It gets no signal while our handlers
-    // stand in its memory, since all are blocked.
+    // SAFETY: the sets are filled in before they are read.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         checked(libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()))?;
-        let top = stack.as_mut_ptr().add(STACK).cast();
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | more;
-        let pid = libc::clone(step, top, flags, of);
-        let failed = (pid < 0).then(io::Error::last_os_error);
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
-        failed.map_or(Ok(pid), Err)
     }
+    let pid = clone();
+    let failed = (pid < 0).then(io::Error::last_os_error);
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    failed.map_or_else(|| i32::try_from(pid).map_err(io::Error::other), Err)
 }
 
 impl ChildSetup<'_> {
     /// # Errors
     /// What the child failed with before it executed its program.
     fn spawn(&self) -> io::Result<i32> {
+        if let Some(namespaces) = &self.restrict.namespaces {
+            return self.spawn_inside(namespaces);
+        }
         self.error.store(0, Ordering::Relaxed);
         self.is_first.store(self.first.is_some(), Ordering::Relaxed);
         let of = std::ptr::from_ref(self).cast_mut().cast();
@@ -263,13 +255,147 @@ impl ChildSetup<'_> {
         }
     }
 
+    /// Starts a child with namespaces of its own.
+    ///
+    /// # Errors
+    /// As above; a step of its namespaces fails with [`NamespacesNotMade`].
+    ///
+    /// [`NamespacesNotMade`]: super::namespaces::NamespacesNotMade
+    fn spawn_inside(&self, namespaces: &Namespaces) -> io::Result<i32> {
+        self.error.store(0, Ordering::Relaxed);
+        self.is_first.store(true, Ordering::Relaxed);
+        self.at.store(0, Ordering::Relaxed);
+        let of = std::ptr::from_ref(self).cast_mut().cast();
+        let flags = namespaces.flags();
+        let (told, tells) = pipe()?;
+        self.tells.store(tells.as_raw_fd(), Ordering::Relaxed);
+        let cannot = |error: io::Error| namespaces.failed(0, &error);
+        let pid = match self.watched {
+            // SAFETY: both make system calls only, on what `self` borrows.
+            true => unsafe { vfork_clone(child_main, of, flags).map_err(cannot)? },
+            false => unsafe { fork_clone(first_process, of, flags).map_err(cannot)? },
+        };
+        drop(tells);
+        let mut why = [0; size_of::<i32>() + size_of::<usize>()];
+        let mut read = 0;
+        // Nothing comes if it executed its program: the last descriptor of it is closed then.
+        while read < why.len() {
+            match rustix::io::read(&told, &mut why[read..]) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        let (error, at) = match (self.watched, why.split_first_chunk()) {
+            (false, Some((error, at))) if read == why.len() => {
+                let at = at.try_into().unwrap_or_default();
+                (i32::from_ne_bytes(*error), usize::from_ne_bytes(at))
+            }
+            (false, _) => return Ok(pid),
+            (true, _) => (self.error.load(Ordering::Relaxed), self.at.load(Ordering::Relaxed)),
+        };
+        if error == 0 {
+            return Ok(pid);
+        }
+        reap(pid)?;
+        let error = io::Error::from_raw_os_error(error);
+        Err(if at == DONE { error } else { namespaces.failed(at, &error) })
+    }
+
+    /// Runs in the first process of namespaces that are a child's own: starts the child, and waits
+    /// for it. When this one ends, the kernel ends all others.
+    ///
+    /// # Safety
+    /// For a child with a copy of its parent's memory, all signals blocked.
+    unsafe fn be_first(&self) -> Result<Never, Failed> {
+        // SAFETY: system calls on numbers and on memory that this process has alone, until the
+        // child, which shares it, executed its program.
+        unsafe {
+            self.settle()?;
+            // Our parent may have set it so that children cannot be waited for.
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+            if let Some(first) = &self.first {
+                first.forget_command_line();
+            }
+            // It holds what rye held, and nothing inside may look at that.
+            called(libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+            let of = std::ptr::from_ref(self).cast_mut().cast();
+            let child = libc::clone(child_main, self.stack.top(), flags, of);
+            called(child)?;
+            if self.error.load(Ordering::Relaxed) != 0 {
+                self.tell();
+                libc::_exit(127);
+            }
+            close_from(0);
+            let mut status = 0;
+            loop {
+                let ended = libc::waitpid(-1, &raw mut status, libc::__WALL);
+                if ended == child {
+                    break;
+                }
+                if ended < 0 && *libc::__errno_location() != libc::EINTR {
+                    libc::_exit(127);
+                }
+            }
+            libc::_exit(match libc::WIFEXITED(status) {
+                true => libc::WEXITSTATUS(status),
+                false => 128 + libc::WTERMSIG(status),
+            })
+        }
+    }
+
+    /// Tells the parent why the child did not start.
+    ///
+    /// # Safety
+    /// A system call alone.
+    unsafe fn tell(&self) {
+        let error = self.error.load(Ordering::Relaxed).to_ne_bytes();
+        let at = self.at.load(Ordering::Relaxed).to_ne_bytes();
+        let mut why = [0; size_of::<i32>() + size_of::<usize>()];
+        let (of_error, of_at) = why.split_at_mut(error.len());
+        of_error.copy_from_slice(&error);
+        of_at.copy_from_slice(&at);
+        // SAFETY: the kernel reads so many bytes.
+        unsafe { libc::write(self.tells.load(Ordering::Relaxed), why.as_ptr().cast(), why.len()) };
+    }
+
+    /// Makes the child the leader of its group, and sees to it that it ends with its parent.
+    ///
+    /// # Safety
+    /// As for [`ChildSetup::exec`].
+    unsafe fn settle(&self) -> Result<(), Failed> {
+        // SAFETY: system calls on numbers and on memory that the parent made and keeps.
+        unsafe {
+            // A new session has no terminal.
+            match self.restrict.is_nothing() {
+                true => called(libc::setpgid(0, 0))?,
+                false => called(libc::setsid())?,
+            }
+            let first = self.first.as_ref().filter(|_| self.is_first.load(Ordering::Relaxed));
+            if first.is_some_and(|first| !first.say_who()) {
+                return Err(Failed);
+            }
+            called(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            let has_its_parent = match first {
+                None => libc::getppid().cast_unsigned() == self.parent,
+                Some(first) => first.has_its_parent(),
+            };
+            if !has_its_parent {
+                libc::_exit(127);
+            }
+            Ok(())
+        }
+    }
+
     /// Runs in the child: applies everything and executes the program. Returns only if a step
     /// failed.
     ///
     /// # Safety
     /// For a child that shares its parent's memory, on a stack of its own, all signals blocked.
     unsafe fn exec(&self) -> Result<Never, Failed> {
-        let done = |result: libc::c_int| if result < 0 { Err(Failed) } else { Ok(()) };
+        let done = called;
         let called = |result: libc::c_long| if result < 0 { Err(Failed) } else { Ok(()) };
         // SAFETY: system calls on numbers and on memory that the parent made and keeps.
         unsafe {
@@ -278,22 +404,9 @@ impl ChildSetup<'_> {
             for signal in 1..=64 {
                 libc::signal(signal, libc::SIG_DFL);
             }
-            // A new session has no terminal.
-            match self.restrict.is_nothing() {
-                true => done(libc::setpgid(0, 0))?,
-                false => done(libc::setsid())?,
-            }
-            let first = self.first.as_ref().filter(|_| self.is_first.load(Ordering::Relaxed));
-            if first.is_some_and(|first| !first.say_who()) {
-                return Err(Failed);
-            }
-            done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-            let has_its_parent = match first {
-                None => libc::getppid().cast_unsigned() == self.parent,
-                Some(first) => first.has_its_parent(),
-            };
-            if !has_its_parent {
-                libc::_exit(127);
+            let namespaces = self.restrict.namespaces.as_deref();
+            if namespaces.is_none() || self.watched {
+                self.settle()?;
             }
             if let Some(group) = &self.restrict.group {
                 done(if libc::write(group.as_raw_fd(), c"0".as_ptr().cast(), 1) == 1 {
@@ -311,6 +424,15 @@ impl ChildSetup<'_> {
                 done(libc::dup2(passed.as_raw_fd(), free))?;
                 free += 1;
             }
+            if let Some(namespaces) = namespaces {
+                let ruleset = self.restrict.ruleset.as_ref();
+                namespaces.enter(ruleset.map(AsRawFd::as_raw_fd), &self.at)?;
+                // Nor does a program that is the owner's get any back.
+                for capability in 0..64 {
+                    libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+                }
+            }
+            self.at.store(DONE, Ordering::Relaxed);
             done(libc::chdir(self.cwd.as_ptr()))?;
             for (resource, most) in &self.restrict.rlimits {
                 // By the system call: the C libraries do not agree on the number's type.
@@ -350,6 +472,9 @@ impl ChildSetup<'_> {
                 let set = libc::SECCOMP_SET_MODE_FILTER;
                 called(libc::syscall(libc::SYS_seccomp, set, 0, &raw const program))?;
             }
+            if self.restrict.only_tries {
+                libc::_exit(0);
+            }
             libc::execve(self.program.as_ptr(), self.args.as_ptr(), self.env.as_ptr());
             Err(Failed)
         }
@@ -370,7 +495,27 @@ impl Restrict {
 enum Never {}
 
 /// A system call failed; `errno` says why.
-struct Failed;
+pub(super) struct Failed;
+
+/// All steps of the namespaces are done.
+const DONE: usize = usize::MAX;
+
+/// The result of a system call.
+fn called(result: libc::c_int) -> Result<(), Failed> {
+    if result < 0 { Err(Failed) } else { Ok(()) }
+}
+
+/// Entry point of the first process of the namespaces.
+extern "C" fn first_process(setup: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `spawn_inside` handed over itself; this is the child that `be_first` speaks of.
+    unsafe {
+        let setup = &*setup.cast::<ChildSetup<'_>>();
+        let Err(Failed) = setup.be_first();
+        setup.error.store(*libc::__errno_location(), Ordering::Relaxed);
+        setup.tell();
+        libc::_exit(127)
+    }
+}
 
 /// What the child runs.
 extern "C" fn child_main(setup: *mut libc::c_void) -> libc::c_int {

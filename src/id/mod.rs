@@ -25,5 +25,5 @@ pub(crate) use grants::Grants;
 pub(crate) use item_id::ItemId;
 pub(crate) use item_ref::{Query, Ref};
 pub(crate) use kind::Kind;
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::{Pattern, covers};
 pub(crate) use space::Space;

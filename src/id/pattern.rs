@@ -128,7 +128,8 @@ fn meet<P>(
     }
 }
 
-fn covers(pattern: &str, id: &str) -> bool {
+/// Says if a pattern such as `acme/*` matches a text of segments.
+pub(crate) fn covers(pattern: &str, id: &str) -> bool {
     let wanted = segments(pattern);
     let given: Vec<&str> = id.split('/').collect();
     let in_segment = |wanted: &&str, given: &&str| {

@@ -112,7 +112,7 @@ fn read(
 ) -> Result<Vec<ItemDraft>, Failure> {
     let (value, described) = (config.yaml(), import.pack.and_then(|_| pack_doc.json()));
     let Some(value) = value else { return Ok(Vec::new()) };
-    let pack = described.as_ref().and_then(|value| Pack::read(pack_doc, value));
+    let pack = described.as_ref().and_then(|value| Pack::read(pack_doc, value, remarks));
     let bound = runtimeconfig::read(config, &value, remarks);
     let folder = Folder::open(import.config)?;
     let mut drafts = Vec::new();
@@ -191,6 +191,9 @@ impl Maker<'_, '_> {
                     None => remarks.push(format!(
                         "`{spot}` takes any parameters: no schema of them was given"
                     )),
+                }
+                if let Some(schema) = &self.bound.output_schema {
+                    entry(out, 0, "output_schema", schema);
                 }
             }
             Role::Eval => {

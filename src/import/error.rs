@@ -30,7 +30,14 @@ pub(super) fn help(code: Code) -> String {
              or with `spec:` alone"
         }
         IMPORT_NOT_IN_PACK => "name the tool as the pack does, or give the pack that it belongs to",
-        IMPORT_FILE => "put the program into the folder of the configuration, as a file of its own",
+        IMPORT_FILE => {
+            "put what is wanted into the folder itself, as regular files, and leave out the rest; \
+             see `rye explain import.file`"
+        }
+        IMPORT_SYNTAX => {
+            "mend the file and import it again; in YAML a value with `: ` in it stands in quotes; \
+             see `rye explain import.syntax`"
+        }
         code => return format!("mend the file and import it again; see `rye explain {code}`"),
     };
     text.to_owned()
@@ -91,7 +98,7 @@ impl Diagnose for ImportError {
                 "get a token from whoever runs the server, put it into a variable, say MCP_TOKEN, and import again with `--secret MCP_TOKEN`: each item then has `secrets: [MCP_TOKEN]` and `auth: {type: bearer, secret: MCP_TOKEN}`".into()
             }
             Self::Server { server, .. } if server.starts_with("http") => {
-                "see whether it is the address of an MCP server; where it wants a token, `--secret` names the variable that holds it".into()
+                "see whether it is the address of an MCP server; where it wants a token, `--secret` names the variable that holds it; where its certificate is not believed, give its issuer's in SSL_CERT_FILE".into()
             }
             Self::Server { is_copy: true, fault: McpFault::ServerFailed { .. }, .. } => {
                 "the server was started from a copy of the files that its command line names, as in each call; name what else it loads with `--file`".into()

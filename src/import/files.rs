@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::base::limits::PARTS_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::Space;
 use crate::space::{RelPath, Root, Walked};
@@ -64,7 +65,7 @@ impl Folder {
             return Ok(left("has a name that would be read as a pattern".into()));
         }
         let Some(folder) = self.root.base_folder()? else { return Ok(Named::Nothing) };
-        Ok(match folder.read(&relative) {
+        Ok(match folder.read_part(&relative) {
             Ok(Some(bytes)) => {
                 let mode = self.path.join(path).symlink_metadata().map(|m| m.permissions().mode());
                 let is_program = mode.is_ok_and(|mode| mode & 0o111 != 0);
@@ -75,7 +76,9 @@ impl Folder {
             Err(error) => match self.path.join(path).symlink_metadata() {
                 Ok(stat) if stat.is_dir() => Named::Left("is a folder".into()),
                 Ok(stat) if stat.is_file() => Named::Left(match self.is_straight(path) {
-                    true => "is too large, or may not be copied".into(),
+                    true => {
+                        format!("is larger than {} MiB, or may not be copied", PARTS_BYTES >> 20)
+                    }
                     false => "lies behind a link".into(),
                 }),
                 Ok(stat) if stat.is_symlink() => Named::Left("is a link".into()),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::copies::{Taking, from_here, laid_out, package_of, started, written_args};
 use super::draft::{Drafts, ItemDraft};
-use super::error::{IMPORT_NAME, IMPORT_VALUE, ImportError};
+use super::error::{IMPORT_VALUE, ImportError};
 use super::files::CopiedFile;
 use super::yaml::{entry, list, scalar};
 use crate::base::durations::MCP_IMPORT_MS;
@@ -23,7 +23,7 @@ use crate::host::{DeclaredNet, Net, PrivateDir, RUN_VAR, Spawn};
 use crate::id::{ItemId, Kind, Ref};
 use crate::mcp_client::{McpAddress, McpOffer, Remote, offer};
 use crate::parse::{listed_files, write_files, yaml};
-use crate::plan::{Exact, MCP_TOOL, McpTool, PINNED, names_exact_code, script_at};
+use crate::plan::{Exact, MCP_TOOL, McpTool, PINNED, check_schema, names_exact_code, script_at};
 use crate::rye::Rye;
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
@@ -76,14 +76,18 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Fa
     let item = Ref::new(Kind::Tool, import.category.clone());
     let values: Vec<String> = launch.secrets.iter().map(|(_, value)| value.clone()).collect();
     let asked = offer(&launch.at, rye.host(), &rye.located().vars, &values, &item);
-    let McpOffer { server, tools } = asked.map_err(|(fault, stderr_tail)| {
-        let server = shown(&import.words.join(" "), import, rye);
-        let is_copy = launch.copies.is_some();
-        ImportError::Server { server, fault, stderr_tail, is_copy }
-    })?;
+    let McpOffer { server, tools, mut left_out, passed_over } =
+        asked.map_err(|(fault, stderr_tail)| {
+            let server = shown(&import.words.join(" "), import, rye);
+            let is_copy = launch.copies.is_some();
+            ImportError::Server { server, fault, stderr_tail, is_copy }
+        })?;
     let mut faults = Vec::new();
     let mut remarks = vec![format!("the server is {}", brief_line(&server))];
     remarks.append(&mut launch.remarks);
+    remarks.extend(passed_over.iter().map(|line| {
+        format!("passed over on the server's standard output, as it is not a message: {line}")
+    }));
     let mut names = BTreeSet::new();
     let mut items = Vec::new();
     for tool in &tools {
@@ -96,24 +100,24 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Fa
         let fits =
             |_: &ItemId| name.len() <= NAME_BYTES && !is_test_spec(Kind::Tool, &name, "yaml");
         let Some(id) = id.ok().filter(fits) else {
-            faults.push(fault(IMPORT_NAME, &tool.name, "no item can have a name like it"));
+            left_out.push((tool.name.clone(), "no item can have a name like it".into()));
             continue;
         };
         if !names.insert(name.to_lowercase()) {
-            faults.push(fault(
-                IMPORT_NAME,
-                &tool.name,
-                "another tool's item would have the same name",
-            ));
+            left_out.push((tool.name.clone(), "another tool's item has the same name".into()));
+            continue;
+        }
+        let mut schemas = ["input_schema", "output_schema"].into_iter();
+        let bad =
+            |field: &str| Some((field.to_owned(), check_schema(tool.pins.get(field)?).err()?));
+        if let Some((field, why)) = schemas.find_map(bad) {
+            left_out.push((tool.name.clone(), format!("its `{field}` cannot be used: {why}")));
             continue;
         }
         let text = launch.text(import, tool);
         if !reads_the_same(&text, tool) {
-            faults.push(fault(
-                IMPORT_VALUE,
-                &tool.name,
-                "what it says of itself cannot be written as an item",
-            ));
+            let why = "what it says of itself cannot be written as an item";
+            left_out.push((tool.name.clone(), why.into()));
             continue;
         }
         // They are the same for each item, and lie there once.
@@ -121,7 +125,13 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Fa
         let item = Ref::new(Kind::Tool, id);
         items.push(ItemDraft { files, ..ItemDraft::new(item, "yaml", text) });
     }
-    if tools.is_empty() {
+    if items.is_empty() {
+        faults.extend(left_out.iter().map(|(name, why)| fault(IMPORT_VALUE, name, why)));
+    }
+    remarks.extend(left_out.iter().map(|(name, why)| {
+        format!("the server's tool `{}` is left out: {}", brief_line(name), brief_line(why))
+    }));
+    if items.is_empty() && faults.is_empty() {
         remarks.push("it offers no tool now".into());
     }
     if !faults.is_empty() {
@@ -302,6 +312,15 @@ impl Launch {
             rye.spaces().user().is_ok_and(|root| root.base() == Path::new(home.as_str()));
         let below = if is_user_space { "{user_space}" } else { home.as_str() };
         let mut writes: Vec<String> = kept.map(|path| format!("{below}/{path}")).collect();
+        let parts = |path: &str| path.split('/').any(|part| part == ".git" || part == ".ai");
+        if let Some(path) = import.writes.iter().find(|path| parts(path)) {
+            let why = format!(
+                "`--write {}` cannot be granted, as no tool may write there; a server that commits \
+                 has `git: write` below `sandbox` in its items",
+                escape_line(path)
+            );
+            return Err(refused(import, rye, &why));
+        }
         writes.extend(import.writes.iter().map(|path| from_here(path, rye)));
         let spawn = spawn(import, rye, &started, &secrets)?;
         let mut reads = read_by_script(rye, &spawn.program, Path::new(&home));
@@ -471,7 +490,11 @@ pub(super) fn item_name(name: &str) -> String {
 fn fault(code: Code, tool: &str, why: &str) -> Diagnostic {
     Diagnostic {
         code,
-        message: format!("the server's tool `{}` is not imported: {why}", brief_line(tool)),
+        message: format!(
+            "the server's tool `{}` is not imported: {}",
+            brief_line(tool),
+            brief_line(why)
+        ),
         help: Some("nothing of this server was imported; tell its makers".into()),
         place: None,
         item: None,

@@ -59,13 +59,61 @@ pub(crate) fn mcp_servers(
     config: &McpClientConfig<'_>,
 ) -> Result<(Vec<NamedServer>, Vec<String>), Vec<Diagnostic>> {
     let shown = config.path.display().to_string();
-    let doc = Doc::new(&shown, config.text);
+    let text = without_comments(config.text);
+    let doc = Doc::new(&shown, &text);
     let (mut found, mut remarks) = (Vec::new(), Vec::new());
     if let Some(value) = doc.json() {
         read(config, &doc, &value, &mut found, &mut remarks);
     }
     let faults = doc.into_faults();
     if faults.is_empty() { Ok((found, remarks)) } else { Err(faults) }
+}
+
+/// Replaces comments and trailing commas, which other clients accept, by spaces. Positions stay.
+fn without_comments(text: &str) -> String {
+    let (mut out, mut chars, mut comma) = (String::new(), text.chars().peekable(), None);
+    while let Some(char) = chars.next() {
+        let comment = match (char, chars.peek()) {
+            ('/', Some('/')) => Some('\n'),
+            ('/', Some('*')) => Some('/'),
+            _ => None,
+        };
+        if let Some(end) = comment {
+            chars.next();
+            out.push_str("  ");
+            let mut before = ' ';
+            for char in chars.by_ref() {
+                out.push(if char == '\n' { char } else { ' ' });
+                if char == end && (end == '\n' || before == '*') {
+                    break;
+                }
+                before = char;
+            }
+            continue;
+        }
+        match char {
+            ',' => comma = Some(out.len()),
+            '}' | ']' => {
+                if let Some(at) = comma.take() {
+                    out.replace_range(at..=at, " ");
+                }
+            }
+            _ if char.is_whitespace() => {}
+            _ => comma = None,
+        }
+        out.push(char);
+        if char == '"' {
+            let mut is_escaped = false;
+            for char in chars.by_ref() {
+                out.push(char);
+                if char == '"' && !is_escaped {
+                    break;
+                }
+                is_escaped = char == '\\' && !is_escaped;
+            }
+        }
+    }
+    out
 }
 
 fn read(

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::doc::{Doc, Fields, Spot};
 use super::error::IMPORT_MISSING;
+use crate::base::text::escape_line;
 
 /// A tool as its pack describes it.
 #[derive(Debug, Default)]
@@ -20,7 +21,11 @@ pub(super) struct Pack<'d> {
 
 impl<'d> Pack<'d> {
     /// `None` for what is no pack; it has its fault.
-    pub(super) fn read(doc: &'d Doc<'d>, value: &'d Value) -> Option<Self> {
+    pub(super) fn read(
+        doc: &'d Doc<'d>,
+        value: &'d Value,
+        remarks: &mut Vec<String>,
+    ) -> Option<Self> {
         let top = Spot::top(doc).map(value)?;
         if !top.has("tools") && !top.has("prompts") {
             top.spot
@@ -32,6 +37,10 @@ impl<'d> Pack<'d> {
             return None;
         }
         let prompts = top.get("prompts").and_then(Value::as_object);
+        remarks.extend(prompts.into_iter().flat_map(serde_json::Map::keys).map(|name| {
+            let name = escape_line(name);
+            format!("the prompt `{name}` of the pack is left out: write it as a directive")
+        }));
         let prompts = prompts.into_iter().flat_map(serde_json::Map::values);
         let all = std::iter::once(value).chain(prompts);
         let evals = all.filter_map(|holder| holder.get("evals")?.as_array()).flatten().collect();

@@ -69,6 +69,7 @@ pub(super) struct Bound<'d> {
     /// What the configuration itself says of a tool.
     pub(super) description: Option<String>,
     pub(super) schema: Option<Value>,
+    pub(super) output_schema: Option<Value>,
 }
 
 /// The programs that a document binds, tools first; what it holds beside them goes to `remarks`.
@@ -158,6 +159,7 @@ fn tool<'d>(name: &str, entry: &Fields<'d>, remarks: &mut Vec<String>) -> Option
         return None;
     }
     let schema = entry.map("input_schema").and(entry.get("input_schema"));
+    let output_schema = entry.map("output_schema").and(entry.get("output_schema"));
     let exec = entry.map("exec")?;
     exec.only(&PROGRAM);
     let bound = program(Role::Tool, name, &exec, entry, remarks)?;
@@ -166,6 +168,7 @@ fn tool<'d>(name: &str, entry: &Fields<'d>, remarks: &mut Vec<String>) -> Option
         timeout_ms: bound.timeout_ms.or(timeout_ms),
         description,
         schema: schema.cloned(),
+        output_schema: output_schema.cloned(),
         ..bound
     })
 }
@@ -211,6 +214,7 @@ fn program<'d>(
         env: env.into_iter().map(|(_, name)| name).collect(),
         description: None,
         schema: None,
+        output_schema: None,
     })
 }
 

@@ -206,7 +206,7 @@ impl Reader<'_> {
                 None => return Ok(Err("is not a file, nor a link to one in the folder".into())),
             },
         };
-        let Some(bytes) = self.folder.read(&from)? else {
+        let Some(bytes) = self.folder.read_part(&from)? else {
             return Ok(Err("cannot be read".into()));
         };
         let stat = self.root.base().join(from.as_str()).symlink_metadata();

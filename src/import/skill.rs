@@ -67,15 +67,13 @@ impl Front {
         remarks: &mut Vec<String>,
     ) -> Option<Self> {
         let fields = Spot::top(doc).map(value)?;
-        match rules {
-            SkillRules::Strict => fields.only(&KEYS),
-            SkillRules::Lenient => {
-                let unknown = fields.entries().filter(|(key, _)| !KEYS.contains(&key.as_str()));
-                remarks.extend(unknown.map(|(key, _)| {
-                    format!("`{}` is not a key of the format; it is kept", fields.at(key))
-                }));
-            }
-        }
+        let unknown = fields.entries().filter(|(key, _)| !KEYS.contains(&key.as_str()));
+        remarks.extend(unknown.map(|(key, _)| {
+            format!(
+                "`{}` is not a key of the format; it is kept, and does nothing here",
+                fields.at(key)
+            )
+        }));
         let mut breaks = |spot: Spot<'_>, code: Code, why: &str| match rules {
             SkillRules::Strict => spot.fault(code, why),
             SkillRules::Lenient => remarks.push(format!("`{spot}` {why}; it is kept")),
@@ -90,9 +88,14 @@ impl Front {
                 .filter_map(|(key, _)| Some((key.clone(), Value::from(entries.readable(key)?))));
             rest.insert("metadata".into(), Value::Object(texts.collect()));
         }
-        if let Some(tools) = fields.readable("allowed-tools") {
-            rest.insert("allowed-tools".into(), tools.into());
-        }
+        let tools = match fields.get("allowed-tools") {
+            Some(Value::Array(_)) => {
+                let tools = fields.strings("allowed-tools").into_iter().map(|(_, tool)| tool);
+                Some(tools.collect::<Vec<_>>().join(" "))
+            }
+            _ => fields.readable("allowed-tools"),
+        };
+        rest.extend(tools.map(|tools| ("allowed-tools".to_owned(), tools.into())));
         for (key, most) in
             [("description", DESCRIPTION_CHARS), ("compatibility", COMPATIBILITY_CHARS)]
         {
@@ -189,6 +192,13 @@ pub(crate) fn skill(
     };
     let had_returns = bytes.contains(&b'\r');
     let text = std::str::from_utf8(&bytes).map(|text| text.replace("\r\n", "\n"));
+    let (mark, text) = match text {
+        Ok(text) => match text.strip_prefix('\u{feff}') {
+            Some(rest) => (true, Ok(rest.to_owned())),
+            None => (false, Ok(text)),
+        },
+        error => (false, error),
+    };
     let is_text = text.is_ok();
     let text = text.unwrap_or_default();
     let shown = folder.join(SKILL).display().to_string();
@@ -201,6 +211,9 @@ pub(crate) fn skill(
         Spot::top(&doc).fault(IMPORT_MISSING, "has no front matter between two lines of `---`");
     } else if let Some(value) = doc.yaml() {
         let own = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if mark {
+            remarks.push("it begins with a byte order mark, which is left out".into());
+        }
         if had_returns {
             remarks.push("its lines end in a carriage return, which is left out".into());
         }
@@ -321,7 +334,10 @@ fn take(root: &Root, files: &crate::space::Folder<'_>, path: &str) -> Result<Cop
     if is_unfit_name(path) {
         return Err(UNFIT_NAME.into());
     }
-    let bytes = files.read(&relative).map_err(|error| error.to_string())?;
+    let bytes = files.read_part(&relative).map_err(|error| {
+        let why = error.to_string();
+        why.strip_prefix(&format!("`{}` ", escape_line(path))).unwrap_or(&why).to_owned()
+    })?;
     let bytes = bytes.ok_or("cannot be read")?.into_owned();
     let mode = root.base().join(path).symlink_metadata().map(|stat| stat.permissions().mode());
     Ok(CopiedFile { path: relative, bytes, is_program: mode.is_ok_and(|mode| mode & 0o111 != 0) })
@@ -338,7 +354,8 @@ fn drafts(
     let id: ItemId = format!("{category}/{name}").parse()?;
     let version = front.metadata("version").filter(|text| semver::Version::parse(text).is_ok());
     let author = front.metadata("author").unwrap_or("imported");
-    let note = if files.is_empty() { String::new() } else { note(&id) };
+    let giver_id: ItemId = format!("{id}{GIVER}").parse()?;
+    let note = if files.is_empty() { String::new() } else { note(&giver_id) };
     let signed = by.map(|by| signed_line(by) + "\n\n").unwrap_or_default();
     // The block ends where there are more backticks than in it.
     let fence = "`".repeat(longest_run(head, '`').max(2) + 1);
@@ -359,8 +376,8 @@ fn drafts(
     }
     let mut all = Vec::new();
     match files.is_empty() {
-        true => directive.tool_of_older = Some(Ref::new(Kind::Tool, id)),
-        false => all.push(giver(&front.name, &name, id, files, by)),
+        true => directive.tool_of_older = Some(Ref::new(Kind::Tool, giver_id)),
+        false => all.push(giver(&front.name, giver_id, files, by)),
     }
     all.push(directive);
     if let Some(by) = by {
@@ -371,6 +388,9 @@ fn drafts(
     }
     Ok(all)
 }
+
+/// The suffix of the tool's name, so that the tool and the directive have different names.
+const GIVER: &str = "_skill";
 
 /// What the body begins with where there are files.
 fn note(id: &ItemId) -> String {
@@ -417,18 +437,21 @@ pub(crate) fn export(rye: &Rye, query: &Query) -> Result<Skill, Failure> {
     if !directive.inputs.is_empty() {
         return Err(not("it has inputs, and a skill has none".into()));
     }
-    let note = note(&item.id);
+    // Those that were imported before share their name with the tool.
+    let ids = [format!("{}{GIVER}", item.id).parse()?, item.id.clone()];
+    let giver = ids.iter().find(|id| directive.body.contains(note(id).trim_end()));
+    let note = note(giver.unwrap_or(&item.id));
     let (text, has_files) = match to_the_byte(&directive, &described.content, &note) {
         Some(kept) => kept,
         None => made(&directive, &name, &note).map_err(not)?,
     };
     let mut files = BTreeMap::from([(SKILL.to_owned(), (text.into_bytes(), false))]);
-    if has_files {
+    if let (true, Some(giver)) = (has_files, giver) {
         // The one beside it, and not a nearer one.
         let (space, bundle) = (Some(described.detail.space), query.bundle);
-        let tool = Query { space, bundle, ..Ref::new(Kind::Tool, item.id.clone()).into() };
+        let tool = Query { space, bundle, ..Ref::new(Kind::Tool, giver.clone()).into() };
         let covered = rye.items().signed_files(rye.signing().find(&tool, None)?)?;
-        let below = format!(".ai/tools/{}.files/", item.id);
+        let below = format!(".ai/tools/{giver}.files/");
         for file in covered {
             if let Some(path) = file.path.strip_prefix(&below) {
                 files.insert(path.to_owned(), (file.bytes, file.is_program));

@@ -4,6 +4,8 @@
 # description = "Files of the skill SKILL_NAME"
 # FILES_LINE
 # EXEC_FILES_LINE
+# [sandbox.fs]
+# write = ["{project_path}"]
 # [input_schema]
 # type = "object"
 # [input_schema.properties]

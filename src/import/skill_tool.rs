@@ -23,12 +23,11 @@ pub(super) fn signed_line(by: &OmsSigner) -> String {
 /// The tool that gives out the files.
 pub(super) fn giver(
     skill: &str,
-    name: &str,
     id: ItemId,
     files: BTreeMap<RelPath, CopiedFile>,
     by: Option<&OmsSigner>,
 ) -> ItemDraft {
-    let folder = format!("{name}.files");
+    let folder = format!("{}.files", id.name());
     let paths = |only_programs: bool| {
         let files = files.iter().filter(|(_, file)| !only_programs || file.is_program);
         let paths: Vec<_> = files.map(|(path, _)| format!("{folder}/{path}")).collect();

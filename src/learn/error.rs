@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnose, Place, codes};
 use crate::id::Ref;
+use crate::plan::NEEDS_OF_A_SERVER;
 
 codes! {
     LEARN_CANNOT_WATCH = "learn.cannot_watch", CannotRun;
@@ -16,6 +17,8 @@ pub(crate) enum LearnError {
     CannotWatch { source: std::io::Error },
     #[error("`{item}` is not a program that runs here, so there is nothing to watch")]
     NoProcess { item: Ref },
+    #[error("`{item}` serves many calls, and only a run that ends is watched")]
+    NoEnd { item: Ref },
     #[error("the change cannot be put into `{item}`: {why}")]
     CannotWrite { item: Ref, place: Place, why: String },
 }
@@ -24,7 +27,7 @@ impl Diagnose for LearnError {
     fn code(&self) -> Code {
         match self {
             Self::CannotWatch { .. } => LEARN_CANNOT_WATCH,
-            Self::NoProcess { .. } => LEARN_NO_PROCESS,
+            Self::NoProcess { .. } | Self::NoEnd { .. } => LEARN_NO_PROCESS,
             Self::CannotWrite { .. } => LEARN_CANNOT_WRITE,
         }
     }
@@ -37,6 +40,7 @@ impl Diagnose for LearnError {
             Self::NoProcess { .. } => {
                 "name a tool that runs as a process; `rye show` says how a tool runs".into()
             }
+            Self::NoEnd { .. } => NEEDS_OF_A_SERVER.into(),
             Self::CannotWrite { item, .. } => {
                 format!("write the `sandbox` block by hand, and sign it with `rye sign {item}`")
             }
@@ -52,7 +56,9 @@ impl Diagnose for LearnError {
 
     fn item(&self) -> Option<String> {
         match self {
-            Self::NoProcess { item } | Self::CannotWrite { item, .. } => Some(item.to_string()),
+            Self::NoProcess { item } | Self::NoEnd { item } | Self::CannotWrite { item, .. } => {
+                Some(item.to_string())
+            }
             Self::CannotWatch { .. } => None,
         }
     }

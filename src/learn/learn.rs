@@ -62,6 +62,9 @@ pub(crate) fn learn(
     // Nothing is sent or handed over before it is known to be a process.
     let tried = rye.runs().run(&request.clone().dry_run(true), start, sink)?;
     let tool = match &tried {
+        Report::Tool(tool) if tool.plan.serves_many_calls() => {
+            return Err(LearnError::NoEnd { item: tool.item.clone() }.into());
+        }
         Report::Tool(tool) if tool.plan.base_policy().is_some() => tool,
         Report::Tool(tool) => return Err(LearnError::NoProcess { item: tool.item.clone() }.into()),
         Report::Knowledge { item, .. } => {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::base::text::escape_line;
-use crate::host::{Access, Accesses, HostTraffic, Net, Traffic};
+use crate::host::{Access, Accesses, HostTraffic, Net, Refusal, Traffic};
 use crate::parse::Needs;
 use crate::plan::{BasePolicy, PRIVATE};
 
@@ -36,16 +36,17 @@ pub(super) fn needed(
     if accesses.more {
         remarks.push("it did more than is remembered, so something may be missing here".into());
     }
-    let write = seen.write();
+    let (write, too_wide) = seen.write();
     let grants: Vec<PathBuf> = write.keys().cloned().collect();
     let read = seen.read(&grants);
     let (net, called) = seen.net();
     remarks.extend(called);
     remarks.extend(seen.were_there(&write));
-    for path in grants.iter().filter(|path| seen.is_wide(path)) {
+    // A folder that was made is made for what lies in it.
+    for path in too_wide.iter().filter_map(|(path, is_made)| (!is_made).then_some(path)) {
         remarks.push(format!(
-            "it makes or removes files right in `{}`, so it would have to write all of that but what \
-             no tool may; let it use a folder below",
+            "it makes or removes files right in `{}`, which is too much to let it write; let it \
+             use a folder below",
             shown_path(path)
         ));
     }
@@ -89,10 +90,14 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
 fn hosts(traffic: &Traffic) -> Vec<String> {
     // A service stands there by its name, without a port.
     let is_host = |called: &&HostTraffic| called.calls > 0 && called.host.contains(':');
-    let called = traffic.hosts.iter().filter(is_host);
-    let listed = called.map(|called| {
-        let name = called.host.strip_suffix(":443").or_else(|| called.host.strip_suffix(":80"));
-        name.unwrap_or(&called.host).to_owned()
+    let called = traffic.hosts.iter().filter(is_host).map(|called| &called.host);
+    // It is needed all the same, though no connection came of it.
+    let is_lost =
+        |why| matches!(why, Refusal::NotPublic | Refusal::Unresolved | Refusal::Unreachable);
+    let lost = traffic.refused.iter().filter(|call| is_lost(call.why) && !call.what.contains(' '));
+    let listed = called.chain(lost.map(|call| &call.what)).map(|host| {
+        let name = host.strip_suffix(":443").or_else(|| host.strip_suffix(":80"));
+        name.unwrap_or(host).to_owned()
     });
     let listed: BTreeSet<_> = listed.collect();
     listed.into_iter().collect()
@@ -116,8 +121,9 @@ impl Seen<'_> {
         self.base.wide.iter().any(|wide| wide.starts_with(path))
     }
 
-    /// What may be written; `true` for a folder that is made when a run begins.
-    fn write(&self) -> BTreeMap<PathBuf, bool> {
+    /// The paths that may be written, and those that are too much; `true` for a folder that is made
+    /// when a run begins.
+    fn write(&self) -> (BTreeMap<PathBuf, bool>, BTreeMap<PathBuf, bool>) {
         let policy = &self.base.policy;
         let (mut grants, mut files) = (BTreeMap::new(), BTreeSet::new());
         let above = |path: &Path| path.parent().unwrap_or(path).to_owned();
@@ -151,6 +157,7 @@ impl Seen<'_> {
                 *is_made = true;
             }
         }
+        let too_wide = grants.extract_if(.., |path, _| self.is_wide(path)).collect();
         let files = files.iter().filter(|file| !grants.keys().any(|g| file.starts_with(g)));
         for file in self.folded(files) {
             grants.entry(file).or_insert(false);
@@ -158,7 +165,7 @@ impl Seen<'_> {
         grants.retain(|path, _| !is_in(path, &policy.write));
         let all: BTreeSet<PathBuf> = grants.keys().cloned().collect();
         grants.retain(|path, _| !is_inner(path, &all));
-        grants
+        (grants, too_wide)
     }
 
     /// What may be read; nothing where the default, the project, is enough.
@@ -253,7 +260,8 @@ impl Seen<'_> {
                 Access::Called(address, true) if address.port() != 0 && !own(address) => {
                     remarks.push(format!(
                         "it called {address}, where another program listens: a loopback of its own \
-                         has nobody there, so it would need `net: any`"
+                         has nobody there, so it would need `net: any`, or, if it speaks HTTP by a \
+                         proxy, `net: {{hosts: [\"{address}\"]}}`"
                     ));
                     Net::Any
                 }
@@ -279,7 +287,12 @@ impl Seen<'_> {
             net = net.max(Net::Hosts);
         }
         let refused = self.traffic.refused.iter().map(|call| {
-            format!("it called `{}`, which was refused ({})", call.what, call.why.as_str())
+            let more = match call.why {
+                Refusal::NotPublic => "; beside the name a list has to hold the address itself",
+                _ => "",
+            };
+            let why = call.why.meaning();
+            format!("it called `{}`, which was refused: {why}{more}", call.what)
         });
         remarks.extend(refused);
         (net, remarks)
@@ -319,6 +332,7 @@ mod tests {
             base: vec!["/usr".into(), "/etc".into()],
             read: vec!["/p".into()],
             write: Vec::new(),
+            names: Vec::new(),
             made: Vec::new(),
             partial_read: false,
             partial_write: false,
@@ -340,7 +354,7 @@ mod tests {
             reads_project,
             project: "/p".into(),
             secrets: Vec::new(),
-            wide: vec!["/".into(), "/h".into(), "/tmp".into()],
+            wide: vec!["/".into(), "/h".into(), "/h/.config".into(), "/tmp".into()],
         }
     }
 
@@ -447,6 +461,12 @@ mod tests {
         traffic.refuse("private.example.org:80", Refusal::NotPublic);
         let refused = learned_with(&[], &traffic);
         assert!(refused.remarks[0].contains("private.example.org:80"), "{:?}", refused.remarks);
+        // Nothing wider than the host, though nothing came of the call.
+        let mut lost = Traffic::default();
+        lost.refuse("mirror.example.org:443", Refusal::NotPublic);
+        let Needed { needs, remarks } = learned_with(&[Access::Socket], &lost);
+        assert_eq!((needs.net, needs.hosts), (Some(Net::Hosts), vec!["mirror.example.org".into()]));
+        assert!(remarks[0].contains("the address itself"), "{remarks:?}");
     }
 
     #[test]
@@ -454,12 +474,15 @@ mod tests {
         let refused = Access::Refused(PathBuf::from("/p/.git/hooks/x"));
         let missed = Access::Missed(Path::new("/h/.ai/config/keys/x").into());
         let Needed { needs, remarks } = learned(&[refused, missed, made("/h/x")]);
-        assert_eq!(needs.write, ["/h"]);
-        let words = ["which no sandbox lets it", "where your keys lie", "all of that"];
+        assert_eq!(needs.write, [""; 0], "a whole home would be refused");
+        let words = ["which no sandbox lets it", "where your keys lie", "too much to let it"];
         assert_eq!(remarks.len(), words.len(), "{remarks:?}");
         assert!(words.iter().all(|word| remarks.iter().any(|r| r.contains(word))), "{remarks:?}");
         let file = learned(&[Access::Wrote("/p/build/a".into())]);
         assert!(file.remarks[0].contains("was there already"), "{file:?}");
+        let folder = |path: &str| Access::MadeFolder(path.into());
+        let Needed { needs, remarks } = learned(&[folder("/h/.config"), folder("/h/.config/a")]);
+        assert_eq!((needs.write, remarks), (vec!["/h/.config/a/".to_owned()], vec![]));
         let named = learned(&[made("/d/{x}/a")]);
         assert!(named.needs.write.is_empty() && named.remarks[0].contains("cannot be named"));
     }

@@ -1,6 +1,9 @@
 //! The file `.ai/rye.lock`, and what it is asked.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::error::{Drift, LockError};
 use super::form::other_version;
@@ -78,6 +81,19 @@ impl Lock {
     pub(super) fn from_text(text: &str) -> Option<Self> {
         let is_sound = unfit(text).is_none() && !has_more_signs(text, LOCK_SIGNS);
         toml::from_str(text).ok().filter(|_| is_sound)
+    }
+
+    /// Waits until no other process changes the lock, and keeps others waiting for as long as the
+    /// value lives.
+    ///
+    /// # Errors
+    /// `lock.io`
+    pub(crate) fn hold(project: &Root) -> Result<File, LockError> {
+        let path = project.path("");
+        let held = File::open(&path).map_err(|source| LockError::Io { path, source })?;
+        // A file system without locks gives none.
+        let _ = flock(&held, FlockOperation::LockExclusive);
+        Ok(held)
     }
 
     /// Writes the lock: the old file or the whole of the other one, whatever happens.

@@ -9,6 +9,7 @@ use super::error::LspError;
 use super::session::Session;
 use super::sign_prompt::Awaited;
 use super::wire;
+use crate::base::json_reader::typed;
 use crate::base::limits::LSP_AWAITED;
 use crate::base::text::escape;
 use crate::diagnostic::Diagnostic;
@@ -85,7 +86,7 @@ pub(super) fn error(code: lsp::ErrorCodes, message: &str) -> Error {
 }
 
 pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
-    serde_json::from_value(params).map_err(|why| {
+    typed(params).map_err(|why| {
         error(lsp::ErrorCodes::InvalidParams, &format!("the parameters do not fit: {why}"))
     })
 }

@@ -19,6 +19,7 @@ use super::error::LspError;
 use super::outgoing::{error, read};
 use super::sign_prompt::{Awaited, Shown};
 use super::wire::{self, Frame};
+use crate::base::json_reader::typed;
 use crate::base::limits::LSP_QUEUE;
 
 /// How a session ended.
@@ -136,12 +137,12 @@ impl<'a> Session<'a> {
             }
         };
         if value.get("method").is_none()
-            && let Ok(response) = serde_json::from_value::<ResponseObject>(value.clone())
+            && let Ok(response) = typed::<ResponseObject>(value.clone())
         {
             self.answered(&response)?;
             return Ok(None);
         }
-        let Ok(request) = serde_json::from_value::<RequestObject>(value) else {
+        let Ok(request) = typed::<RequestObject>(value) else {
             let code = lsp::ErrorCodes::InvalidRequest;
             self.refuse(Id::Null, code, "the message is not a request, answer or notification")?;
             return Ok(None);

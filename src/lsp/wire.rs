@@ -9,8 +9,8 @@ use std::io::{BufRead, Read, Write};
 use serde_json::Value;
 
 use super::error::LspError;
+use crate::base::json_reader::may_hold_more;
 use crate::base::limits::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES, MESSAGE_NODES};
-use crate::base::value_count::has_more_values;
 
 /// What was read.
 #[derive(Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub(super) fn read(from: &mut impl BufRead) -> Result<Option<Frame>, LspError> {
     if u64::try_from(bytes.len()).is_ok_and(|read| read < length) {
         return Ok(None);
     }
-    if has_more_values(&bytes, MESSAGE_NODES) {
+    if may_hold_more(&bytes, MESSAGE_NODES) {
         return Ok(Some(Frame::TooLarge));
     }
     Ok(Some(serde_json::from_slice(&bytes).map_or(Frame::NoJson, Frame::Message)))

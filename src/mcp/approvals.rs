@@ -20,9 +20,9 @@ use crate::base::text::{brief_line, escape_line};
 #[cfg(feature = "code")]
 use crate::code::Verdict;
 use crate::diagnostic::Failure;
-use crate::registry::{Decision, PendingRequest, Registry, RegistryError};
+use crate::registry::{Decision, PendingRequest, PendingRow, Registry, RegistryError};
 use crate::report::metadata;
-use crate::rye::{RejectedInThread, RequestRows, Rye, WaitingThreads};
+use crate::rye::{Decided, RejectedInThread, RequestRows, Rye, WaitingThreads};
 use crate::trace::Quiet;
 
 /// What the one question of a call is named, from 2026-07-28 on.
@@ -151,41 +151,56 @@ impl Call<'_> {
         let decided = kept(self, id).and_then(|(registry, rye, request)| {
             let own = rye.approvals().decision();
             let decision = Decision { by: format!("{} over MCP", own.by), ..own };
-            if request.row.thread.is_some() && matches!(action, ElicitationAction::Decline) {
-                return Ok(rejected_in_thread(self, rye, &request, &decision));
-            }
-            #[cfg(feature = "code")]
-            match verdict(action).filter(|_| request.snippet.is_some()) {
-                Some(verdict) if request.plan.is_empty() && request.row.thread.is_none() => {
-                    return super::code::decided(self, rye, &request, &decision, verdict);
+            let why = match action {
+                ElicitationAction::Accept => None,
+                ElicitationAction::Decline => Some("a person said no at the client"),
+                _ => return Ok(waits(self, &request.row)),
+            };
+            match rye.approvals().decide(request, decision, why)? {
+                Decided::Noted(open) => Ok(waits(self, &open[0].row)),
+                Decided::Approved(request, decision) => {
+                    #[cfg(feature = "code")]
+                    if request.snippet.is_some()
+                        && request.plan.is_empty()
+                        && request.row.thread.is_none()
+                    {
+                        let verdict = Verdict::Approved;
+                        return super::code::decided(self, rye, &request, &decision, &verdict);
+                    }
+                    Ok(self.told(None, |sink| {
+                        rye.approvals().approve(&request, decision, self.start, sink)
+                    }))
                 }
-                Some(Verdict::Rejected(why)) => {
-                    return Ok(self.told(None, |sink| {
-                        rye.approvals().reject_saved(&request, &decision, &why, self.start, sink)
-                    }));
-                }
-                _ => {}
-            }
-            match action {
-                ElicitationAction::Accept => Ok(self.told(None, |sink| {
-                    rye.approvals().approve(&request, decision, self.start, sink)
-                })),
-                ElicitationAction::Decline => {
-                    let why = "a person said no at the client";
+                Decided::Rejected(request, decision) => {
+                    let why = why.unwrap_or_default();
+                    if request.row.thread.is_some() {
+                        return Ok(rejected_in_thread(self, rye, &request, &decision));
+                    }
+                    #[cfg(feature = "code")]
+                    if request.snippet.is_some() && request.plan.is_empty() {
+                        let verdict = Verdict::Rejected(why.to_owned());
+                        return super::code::decided(self, rye, &request, &decision, &verdict);
+                    } else if request.snippet.is_some() {
+                        return Ok(self.told(None, |sink| {
+                            rye.approvals().reject_saved(&request, &decision, why, self.start, sink)
+                        }));
+                    }
                     registry.reject(id, &decision, why)?;
                     Err(RegistryError::Rejected { id: id.to_owned(), why: why.into() }.into())
                 }
-                _ => Ok(Answer::shown(json!({
-                    "status": "pending", "type": "tool", "item_id": request.row.item,
-                    "pending": {
-                        "id": id, "reason": request.row.reason, "message": request.row.message,
-                    },
-                    "metadata": metadata(self.start.elapsed()),
-                }))),
             }
         });
         decided.unwrap_or_else(|refusal| refusal.into_answer(self.start.elapsed()))
     }
+}
+
+/// A request that waits on.
+fn waits(call: &Call<'_>, row: &PendingRow) -> Answer {
+    Answer::shown(json!({
+        "status": "pending", "type": "tool", "item_id": row.item,
+        "pending": {"id": row.id, "reason": row.reason, "message": row.message},
+        "metadata": metadata(call.start.elapsed()),
+    }))
 }
 
 /// The person said no to what a thread waits for, which goes on.
@@ -211,18 +226,6 @@ fn rejected_in_thread(
         Err(failed) => Err(failed),
     };
     call.told(None, |_| report)
-}
-
-/// What the person said, of a snippet.
-#[cfg(feature = "code")]
-fn verdict(action: &ElicitationAction) -> Option<Verdict> {
-    match action {
-        ElicitationAction::Accept => Some(Verdict::Approved),
-        ElicitationAction::Decline => {
-            Some(Verdict::Rejected("a person said no at the client".into()))
-        }
-        _ => None,
-    }
 }
 
 /// The question about a snippet that waits; `None` where it is too long to be read in a dialog.

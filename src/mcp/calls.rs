@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::error::McpError;
 use super::help::for_a_client;
 use super::server::{Server, held};
+use crate::base::json_reader::typed;
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
@@ -237,7 +238,7 @@ pub(super) fn read<T: DeserializeOwned>(
     tool: &str,
     arguments: Map<String, Value>,
 ) -> Result<T, McpError> {
-    serde_json::from_value(Value::Object(arguments))
+    typed(Value::Object(arguments))
         .map_err(|error| McpError::Arguments { tool: tool.into(), why: error.to_string() })
 }
 

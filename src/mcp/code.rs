@@ -63,7 +63,7 @@ pub(super) fn decided(
     rye: &Rye,
     request: &PendingRequest,
     decision: &Decision,
-    verdict: Verdict,
+    verdict: &Verdict,
 ) -> Result<Answer, Refusal> {
     let sink = Listening { log: call.log, recorder: None };
     let result = rye.approvals().decide_snippet(request, decision, verdict, &|_, _| (), &sink)?;

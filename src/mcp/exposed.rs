@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::error::McpError;
 use super::server::Setup;
 use super::tools::is_own;
+use crate::base::json::object;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Query, Ref};
 use crate::parse::Item;
@@ -98,7 +99,19 @@ fn tool(item: &Ref, described: &Described) -> Option<Tool> {
         annotations.read_only_hint = Some(effects == "read");
         annotations.destructive_hint = (effects != "read").then_some(true);
     }
-    Some(Tool::new(name(item), about, Arc::new(input)).annotate(annotations))
+    let tool = Tool::new(name(item), about, Arc::new(input)).annotate(annotations);
+    // Another place would have references lead elsewhere; a failure has a `status`.
+    let own = described.item.output_schema().filter(|schema| {
+        schema.get("type").is_some_and(|it| it == "object") && !schema.to_string().contains("$ref")
+    });
+    Some(match own {
+        None => tool,
+        Some(own) => {
+            let other = json!({"type": "object", "required": ["status"]});
+            let either = object(json!({"type": "object", "anyOf": [own, other]}));
+            tool.with_raw_output_schema(Arc::new(either))
+        }
+    })
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::error::Category;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
+use crate::base::json_reader::may_hold_more;
 use crate::base::limits::{MCP_MESSAGE_BYTES, MESSAGE_NODES};
-use crate::base::value_count::has_more_values;
 
 /// See the module.
 pub(super) struct Messages<R> {
@@ -115,6 +116,28 @@ impl Head {
     }
 }
 
+/// Says why the library could not read the parameters of a known method; `None` for an unknown
+/// method.
+pub(super) fn bad_parameters(method: &str, params: Option<&Value>) -> Option<String> {
+    let needed = match method {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
+        "logging/setLevel" => "level",
+        _ => return None,
+    };
+    let Some(Value::Object(params)) = params else {
+        return Some("`params` is not an object".into());
+    };
+    Some(match (params.get(needed), params.get("arguments")) {
+        (None, _) => format!("`{needed}` is missing"),
+        (Some(Value::String(_)), Some(Value::Object(_)) | None) => {
+            "the parameters are not those of the method".into()
+        }
+        (Some(Value::String(_)), Some(_)) => "`arguments` is not an object".into(),
+        (Some(_), _) => format!("`{needed}` is not a text"),
+    })
+}
+
 /// Whether a message asks for a session.
 pub(super) fn begins_session(text: &[u8]) -> bool {
     Head::read(text).is_some_and(|head| head.method.as_deref() == Some("initialize"))
@@ -125,7 +148,7 @@ pub(super) fn begins_session(text: &[u8]) -> bool {
 /// # Errors
 /// The error for the sender; none for a notification, which is never answered.
 fn is_read(text: &[u8]) -> Result<(), Option<Refused>> {
-    if !has_more_values(text, MESSAGE_NODES) {
+    if !may_hold_more(text, MESSAGE_NODES) {
         return Ok(());
     }
     let head = Head::read(text);

@@ -9,13 +9,13 @@ use std::time::Duration;
 use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, ElicitationAction, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InitializeResult, InputRequiredResult, InputResponses,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    Reference, ResourceTemplate, ServerCapabilities, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CompletionInfo, ContentBlock, CustomRequest, CustomResult, ElicitationAction, ErrorCode,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeResult,
+    InputRequiredResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, LoggingMessageNotificationParam,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, Reference, ResourceTemplate, ServerCapabilities, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -27,6 +27,7 @@ use super::calls::{Answer, Call, CallLog, Refusal};
 use super::error::McpError;
 use super::http_readers::RequestStream;
 use super::listeners::Subscribed;
+use super::messages::bad_parameters;
 use super::resources::{TEMPLATE, is_page};
 use super::server::{Server, held};
 use super::tools::own;
@@ -547,6 +548,18 @@ impl ServerHandler for Session {
         let _listening = self.server.listeners.request(context.sink().clone());
         context.cancelled().await;
         Ok(())
+    }
+
+    /// The library takes a request whose parameters it cannot read for one of another method.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match bad_parameters(&request.method, request.params.as_ref()) {
+            Some(why) => Err(ErrorData::invalid_params(why, None)),
+            None => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        }
     }
 
     async fn read_resource(

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::session::{Carrier, Lost, Talk};
-use super::wire::{Heard, bad, heard};
+use super::wire::{Heard, bad, header_value, heard};
 use crate::base::Address;
 use crate::base::durations::{CONNECT_TIMEOUT_MS, MCP_RETRY_MAX_MS, MCP_RETRY_MS, MCP_TURN_MS};
 use crate::base::limits::MCP_ANSWER_BYTES;
@@ -31,6 +31,8 @@ pub(super) struct HttpCarrier {
     version: Option<String>,
     is_known: bool,
     list_changed: bool,
+    /// Of the next request.
+    headers: Vec<(String, String)>,
 }
 
 /// Longest name of a session or an event, in bytes.
@@ -38,7 +40,8 @@ const SESSION_BYTES: usize = 1024;
 
 impl HttpCarrier {
     pub(super) fn new(remote: Remote) -> Self {
-        Self { remote, session: None, version: None, is_known: false, list_changed: false }
+        let (is_known, list_changed, headers) = (false, false, Vec::new());
+        Self { remote, session: None, version: None, is_known, list_changed, headers }
     }
 
     fn send(&self, message: &Value, talk: &Talk<'_>) -> Result<HttpAnswer, Lost> {
@@ -52,11 +55,10 @@ impl HttpCarrier {
         behind: Option<&str>,
         talk: &Talk<'_>,
     ) -> Result<HttpAnswer, Lost> {
-        let own =
-            ["content-type", "accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
-        let headers = self.remote.headers.iter();
-        let mut headers: Vec<(String, String)> =
-            headers.filter(|(name, _)| !own.contains(&name.as_str())).cloned().collect();
+        let own = ["content-type", "accept", "last-event-id"];
+        let is_own = |name: &str| own.contains(&name) || name.starts_with("mcp-");
+        let headers = self.remote.headers.iter().filter(|(name, _)| !is_own(name));
+        let mut headers: Vec<(String, String)> = headers.chain(&self.headers).cloned().collect();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
         if message.is_some() {
             add("content-type", "application/json");
@@ -71,6 +73,13 @@ impl HttpCarrier {
         if let Some(version) = &self.version {
             add("mcp-protocol-version", version);
         }
+        // An older server passes them over.
+        let word = |at: &str| message.and_then(|message| message.pointer(at)?.as_str());
+        for (name, at) in [("mcp-method", "/method"), ("mcp-name", "/params/name")] {
+            if let Some(word) = word(at) {
+                add(name, &header_value(word));
+            }
+        }
         let call = HttpCall {
             method: if message.is_some() { "POST" } else { "GET" },
             url: self.remote.address.as_str().to_owned(),
@@ -84,20 +93,27 @@ impl HttpCarrier {
         let answer = talk.host.call(&call).map_err(|fault| match fault {
             NetFault::TimedOut => Lost::TimedOut,
             NetFault::Interrupted(signal) => Lost::Interrupted(signal),
-            other => self.failed(&talk.mask.text(&other.clause())),
+            NetFault::Broken(_) => self.failed(&talk.mask.text(&fault.clause())).into(),
+            other => Lost::Refused(self.failed(&talk.mask.text(&other.clause()))),
         })?;
         match answer.status {
             200..=299 => Ok(answer),
-            300..=399 => Err(self.failed("redirects, which is not followed")),
-            401 => Err(self.unauthorized(&answer).into()),
+            300..=399 => {
+                let to = header(&answer, "location").map(|to| format!(" to `{to}`"));
+                let why = format!("redirects{}, which is not followed", to.unwrap_or_default());
+                Err(Lost::Refused(self.failed(&why)))
+            }
+            401 => Err(Lost::Refused(self.unauthorized(&answer))),
             404 if self.session.is_some() => Err(Lost::Forgotten),
-            status => Err(self.failed(&format!("answers with the status {status}"))),
+            status => {
+                let fault = self.failed(&format!("answers with the status {status}"));
+                Err(if status < 500 { Lost::Refused(fault) } else { fault.into() })
+            }
         }
     }
 
-    fn failed(&self, what: &str) -> Lost {
-        let why = format!("{} {what}", self.remote.address.origin());
-        McpFault::ServerFailed { why }.into()
+    fn failed(&self, what: &str) -> McpFault {
+        McpFault::ServerFailed { why: format!("{} {what}", self.remote.address.origin()) }
     }
 
     /// What a server wants that lets nobody in without a token (RFC 9728 for OAuth).
@@ -180,7 +196,9 @@ impl Carrier for HttpCarrier {
         if Instant::now() >= talk.until {
             return Err(Lost::TimedOut);
         }
-        let mut answer = self.send(message, talk)?;
+        let answer = self.send(message, talk);
+        self.headers.clear();
+        let mut answer = answer?;
         if self.session.is_none()
             && let Some(session) = header(&answer, "mcp-session-id")
         {
@@ -196,7 +214,8 @@ impl Carrier for HttpCarrier {
             for event in Self::messages(&answer)? {
                 wait = event.retry.unwrap_or(wait);
                 behind = event.id.or(behind);
-                if event.data.is_empty() {
+                // As on a pipe, what is no message is passed over.
+                if !event.data.trim_start().starts_with('{') {
                     continue;
                 }
                 match heard(&event.data, id)? {
@@ -238,6 +257,10 @@ impl Carrier for HttpCarrier {
 
     fn agreed(&mut self, version: &str) {
         self.version = Some(version.to_owned());
+    }
+
+    fn add_headers(&mut self, headers: Vec<(String, String)>) {
+        self.headers = headers;
     }
 
     fn tail(&mut self, _: &Talk<'_>) -> String {

@@ -19,7 +19,7 @@ use crate::execute::{Aftermath, ExecuteError, Mask, McpFault, Outcome, RunContex
 use crate::host::{PersistentChild, RUN_VAR, Signals, Traffic};
 use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
-use crate::trace::Event;
+use crate::trace::{Event, OutputPiece};
 
 /// What only one item has; a server serves many.
 const OF_ONE_ITEM: [&str; 2] = ["RYE_ITEM", "RYE_ITEM_PATH"];
@@ -72,17 +72,27 @@ impl Sessions {
             let answer = called(&mut slot, signed, &arguments, &talk, &mut left, &|| {
                 carrier(plan, server, running)
             });
+            let session = slot.as_mut();
+            left.passed_over
+                .extend(session.map(|it| it.carrier.passed_over(&talk)).unwrap_or_default());
             let still_there = slot.as_ref().and_then(|session| session.carrier.take_traffic());
             left.traffic = still_there.or(left.traffic.take());
             running.carried(left.traffic.as_ref());
             answer
         });
+        if !left.passed_over.is_empty() && running.sink.begin_output(true) {
+            let lines = left.passed_over.iter().map(|line| {
+                format!("warning: passed over on standard output, as it is not a message: {line}\n")
+            });
+            let bytes = lines.collect::<String>().into_bytes();
+            running.sink.wrote(OutputPiece { of_stderr: true, bytes: &bytes });
+        }
         match answer {
             Ok(answer) => {
                 let outcome = outcome(answer, &mask, String::new(), begin.elapsed());
                 Ok(Outcome { traffic: left.traffic, ..outcome })
             }
-            Err(Lost::Fault(fault)) => Err(ExecuteError::Mcp {
+            Err(Lost::Fault(fault) | Lost::Refused(fault)) => Err(ExecuteError::Mcp {
                 item: item(),
                 fault: masked(fault, &mask),
                 stderr_tail: left.tail,
@@ -167,6 +177,8 @@ struct Left {
     tail: String,
     /// What went through rye's proxy.
     traffic: Option<Traffic>,
+    /// Lines that were no messages.
+    passed_over: Vec<String>,
 }
 
 /// The call, on the session that is there or on another one: a server may have ended since.
@@ -200,8 +212,12 @@ fn called(
             )) => return Err(fault.into()),
             Err(Lost::Forgotten) if !is_last => *slot = None,
             // Nothing was called yet, and a server may have ended since it was last used.
-            Err(Lost::Fault(_)) if was_there && !is_checked && !is_last => {
+            Err(Lost::Fault(_) | Lost::Refused(_)) if was_there && !is_checked && !is_last => {
                 end(slot.take().into_iter().collect());
+            }
+            Err(Lost::Fault(fault)) if is_checked => {
+                let fault = McpFault::AfterCall(Box::new(fault));
+                return Err(given_up(slot, fault.into(), talk, left));
             }
             Err(lost) => return Err(given_up(slot, lost, talk, left)),
         }
@@ -214,6 +230,7 @@ fn given_up(slot: &mut Option<Session>, lost: Lost, talk: &Talk<'_>, left: &mut 
     if let Some(mut session) = slot.take() {
         left.tail = session.carrier.tail(talk);
         left.traffic = session.carrier.take_traffic();
+        left.passed_over = session.carrier.passed_over(talk);
         // What it may have begun is not waited for.
         drop(session.carrier.end());
     }
@@ -285,5 +302,6 @@ pub(super) fn masked(fault: McpFault, mask: &Mask) -> McpFault {
             McpFault::Unauthorized { origin, has_token, oauth }
         }
         McpFault::TimedOut { after } => McpFault::TimedOut { after },
+        McpFault::AfterCall(fault) => McpFault::AfterCall(Box::new(masked(*fault, mask))),
     }
 }

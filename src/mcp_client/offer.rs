@@ -25,6 +25,10 @@ pub(crate) struct McpOffer {
     pub(crate) server: String,
     /// Sorted by name, each as it was said.
     pub(crate) tools: Vec<McpTool>,
+    /// Tools that cannot be called, by name, and why not.
+    pub(crate) left_out: Vec<(String, String)>,
+    /// Lines of its standard output that are no messages, without secrets.
+    pub(crate) passed_over: Vec<String>,
 }
 
 /// Asks a server for its tools, and ends it. `item` stands for it in the log.
@@ -55,13 +59,17 @@ pub(crate) fn offer(
     };
     let mut session = Session::new(carrier);
     let listed = session.greet(&talk).and_then(|()| {
-        let tools = session.tools(&talk)?.values().cloned().collect();
-        Ok(McpOffer { server: mask.text(&session.server), tools })
+        let listed = session.tools(&talk)?;
+        let tools = listed.tools.values().cloned().collect();
+        let left_out = listed.left_out.iter().map(|(name, why)| (mask.words(name), why.clone()));
+        let left_out = left_out.collect();
+        let passed_over = session.carrier.passed_over(&talk);
+        Ok(McpOffer { server: mask.text(&session.server), tools, left_out, passed_over })
     });
     let tail = session.carrier.tail(&talk);
     end(vec![session]);
     listed.map_err(|lost| match lost {
-        Lost::Fault(fault) => (masked(fault, &mask), tail),
+        Lost::Fault(fault) | Lost::Refused(fault) => (masked(fault, &mask), tail),
         Lost::TimedOut => (McpFault::TimedOut { after: time }, tail),
         Lost::Interrupted(signal) => {
             (McpFault::ServerFailed { why: format!("signal {signal} came") }, tail)

@@ -2,18 +2,23 @@
 
 use std::time::Instant;
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
 use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
 use crate::base::lines::{FramedLine, Framer};
+use crate::base::text::brief_line;
 use crate::exec_protocol::StderrLog;
 use crate::execute::{McpFault, RunFolders};
 use crate::host::{IoRound, PersistentChild, Traffic};
 
 /// Looks at what came between two calls, each at what a pipe holds.
 const DRAIN_TURNS: usize = 16;
+
+/// Lines that are no messages and are told of, beside those in the log.
+const PASSED_OVER: usize = 5;
 
 pub(super) struct StdioCarrier {
     child: PersistentChild,
@@ -22,13 +27,16 @@ pub(super) struct StdioCarrier {
     stderr_log: StderrLog,
     list_changed: bool,
     is_over: bool,
+    /// Lines that are no messages.
+    passed_over: Vec<String>,
 }
 
 impl StdioCarrier {
     pub(super) fn new(child: PersistentChild, folders: RunFolders) -> Self {
         let stderr_log = StderrLog::new(folders.authors_paths());
         let framer = Framer::new(MCP_ANSWER_BYTES);
-        Self { child, folders, framer, stderr_log, list_changed: false, is_over: false }
+        let (list_changed, is_over, passed_over) = (false, false, Vec::new());
+        Self { child, folders, framer, stderr_log, list_changed, is_over, passed_over }
     }
 
     /// One turn of the pipes.
@@ -44,8 +52,14 @@ impl StdioCarrier {
         }
     }
 
-    /// Takes the lines that are there, until the answer to `id`.
-    fn take(&mut self, id: u64, out: &mut Vec<u8>) -> Result<Option<Map<String, Value>>, McpFault> {
+    /// Takes the lines that are there, until the answer to `id`. One that is no message is passed
+    /// over, as most clients do: servers print words there, and objects of their own.
+    fn take(
+        &mut self,
+        id: u64,
+        out: &mut Vec<u8>,
+        talk: &Talk<'_>,
+    ) -> Result<Option<Map<String, Value>>, McpFault> {
         while let Some(line) = self.framer.next_line() {
             let line = match line {
                 FramedLine::Whole(line) => line,
@@ -53,10 +67,17 @@ impl StdioCarrier {
                     return Err(bad(format!("a message has more than {MCP_ANSWER_BYTES} bytes")));
                 }
             };
-            let text = std::str::from_utf8(line).map_err(|_| bad("it is not UTF-8"))?;
-            if text.trim().is_empty() {
+            let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+            if !is_message(line) {
+                if !line.is_empty() {
+                    self.stderr_log.take(talk.item, &[line, b"\n"].concat(), talk.mask);
+                }
+                if !line.is_empty() && self.passed_over.len() < PASSED_OVER {
+                    self.passed_over.push(String::from_utf8_lossy(line).into_owned());
+                }
                 continue;
             }
+            let text = std::str::from_utf8(line).map_err(|_| bad("it is not UTF-8"))?;
             match heard(text, id)? {
                 Heard::Answer(answer) => return Ok(Some(answer)),
                 Heard::ListChanged => self.list_changed = true,
@@ -69,6 +90,13 @@ impl StdioCarrier {
         }
         Ok(None)
     }
+}
+
+/// Says if a line is a message, also one that is spoilt: it begins an object and, if that is no
+/// JSON, names the protocol.
+fn is_message(line: &[u8]) -> bool {
+    let names = || memchr::memmem::find(line, b"\"jsonrpc\"").is_some();
+    line.starts_with(b"{") && (names() || serde_json::from_slice::<IgnoredAny>(line).is_ok())
 }
 
 fn ended() -> Lost {
@@ -84,7 +112,7 @@ impl Carrier for StdioCarrier {
     ) -> Result<Map<String, Value>, Lost> {
         let mut out = format!("{message}\n").into_bytes();
         loop {
-            if let Some(answer) = self.take(id, &mut out)? {
+            if let Some(answer) = self.take(id, &mut out, talk)? {
                 return Ok(answer);
             }
             if self.is_over {
@@ -118,7 +146,7 @@ impl Carrier for StdioCarrier {
         for _ in 0..DRAIN_TURNS {
             let is_silent = self.turn(&mut out, Instant::now(), talk)?;
             // No call waits, so no answer is one's.
-            self.take(0, &mut out)?;
+            self.take(0, &mut out, talk)?;
             if self.is_over {
                 return Err(ended());
             }
@@ -134,6 +162,10 @@ impl Carrier for StdioCarrier {
     }
 
     fn agreed(&mut self, _: &str) {}
+
+    fn passed_over(&mut self, talk: &Talk<'_>) -> Vec<String> {
+        self.passed_over.drain(..).map(|line| brief_line(&talk.mask.words(&line))).collect()
+    }
 
     fn tail(&mut self, talk: &Talk<'_>) -> String {
         self.stderr_log.tail(talk.item, talk.mask, false)

@@ -1,5 +1,9 @@
 //! Messages of MCP, and what a server says of a tool.
 
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::exec_protocol::{Answer, message};
@@ -8,6 +12,8 @@ use crate::plan::McpTool;
 
 /// The protocol that is asked for, and those that are understood.
 pub(super) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The protocol without sessions, which is asked for where a server begins none.
+pub(super) const STATELESS: &str = "2026-07-28";
 
 /// What a tool is called here and in `tools/list`.
 const FIELDS: [(&str, &str); 6] = [
@@ -29,6 +35,71 @@ pub(super) fn bad(why: impl Into<String>) -> McpFault {
 
 pub(super) fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// The parameters of a request without a session, which say who asks and how.
+pub(super) fn stateless(mut params: Value) -> Value {
+    let key = |name: &str| format!("io.modelcontextprotocol/{name}");
+    params["_meta"] = json!({
+        key("protocolVersion"): STATELESS, key("clientInfo"): client(),
+        key("clientCapabilities"): {},
+    });
+    params
+}
+
+/// The name and version that rye gives to servers.
+pub(super) fn client() -> Value {
+    json!({"name": "rye", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// The headers that carry those arguments of a call whose schema says so (`x-mcp-header`).
+pub(super) fn argument_headers(schema: Option<&Value>, arguments: &Value) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        let Some(value) = arguments.get(name) else { continue };
+        headers.extend(argument_headers(Some(schema), value));
+        let Some(header) = schema.get("x-mcp-header").and_then(Value::as_str) else { continue };
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Bool(_) | Value::Number(_) => value.to_string(),
+            _ => continue,
+        };
+        headers.push((format!("mcp-param-{}", header.to_ascii_lowercase()), header_value(&text)));
+    }
+    headers
+}
+
+/// Why an argument cannot be sent as the header that its schema names, by the rules of the
+/// protocol; `known` are the names so far.
+fn bad_header(schema: &Value, known: &mut BTreeSet<String>) -> Option<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().find_map(|(argument, schema)| {
+        let Some(header) = schema.get("x-mcp-header") else { return bad_header(schema, known) };
+        let name = header.as_str().unwrap_or_default().to_ascii_lowercase();
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
+        let why = if name.is_empty() || !name.bytes().all(is_plain) {
+            "has no name of a header at `x-mcp-header`"
+        } else if !["string", "integer", "boolean"].contains(&kind) {
+            "is of a type that no header can hold"
+        } else if !known.insert(name) {
+            "names a header twice"
+        } else {
+            return None;
+        };
+        Some(format!("its argument `{argument}` {why}"))
+    })
+}
+
+/// A text as a header may hold it.
+pub(super) fn header_value(text: &str) -> String {
+    let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    match is_plain && text.trim() == text && !text.starts_with("=?base64?") {
+        true => text.to_owned(),
+        false => format!("=?base64?{}?=", STANDARD.encode(text)),
+    }
 }
 
 pub(super) fn notification(method: &str, params: &Value) -> Value {
@@ -61,12 +132,18 @@ pub(super) fn heard(text: &str, id: u64) -> Result<Heard, McpFault> {
             let error = json!({"code": -32601, "message": "this client offers nothing"});
             Ok(Heard::Asked(json!({"jsonrpc": "2.0", "id": of, "error": error})))
         }
-        (None, of) if of.and_then(Value::as_u64) == Some(id) => {
+        (None, Some(of)) if is_id(of, id) => {
             map.remove("jsonrpc");
             Ok(Heard::Answer(map))
         }
         (None, _) => Ok(Heard::Nothing),
     }
+}
+
+/// Some servers give a number back as text, or as a fraction.
+fn is_id(said: &Value, id: u64) -> bool {
+    let text = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
+    text.strip_suffix(".0").unwrap_or(&text) == id.to_string()
 }
 
 /// The result of a request that must not fail.
@@ -77,7 +154,7 @@ pub(super) fn result(
     mut answer: Map<String, Value>,
     method: &str,
 ) -> Result<Map<String, Value>, McpFault> {
-    if let Some(error) = answer.get("error") {
+    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         let said = error.get("message").and_then(Value::as_str).unwrap_or("without a word");
         let why = format!("it answers `{method}` with an error: {said}");
         return Err(McpFault::ServerFailed { why });
@@ -91,21 +168,29 @@ pub(super) fn result(
 /// One tool as the list has it.
 ///
 /// # Errors
-/// `mcp.bad_answer`
-pub(super) fn tool(listed: &Value) -> Result<McpTool, McpFault> {
+/// The name of one that cannot be called, and why not.
+pub(super) fn tool(listed: &Value) -> Result<McpTool, (String, String)> {
     let name = listed.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| bad("a tool of its list has no name"))?;
+    let name = name.ok_or_else(|| ("?".to_owned(), "it has no name".to_owned()))?;
+    let odd = |why: String| Err((name.to_owned(), why));
     let field = |(ours, theirs): (&str, &str)| {
-        let value = listed.get(theirs).filter(|value| !value.is_null())?;
-        Some((ours.to_owned(), value.clone()))
+        let mut value = listed.get(theirs).filter(|value| !value.is_null())?.clone();
+        // Some languages write a member that is not there as null.
+        if let (true, Some(schema)) = (ours.ends_with("_schema"), value.as_object_mut()) {
+            schema.retain(|name, value| !value.is_null() || name == "const");
+        }
+        Some((ours.to_owned(), value))
     };
     let pins: Map<String, Value> = FIELDS.into_iter().filter_map(field).collect();
-    if !pins.get("input_schema").is_some_and(Value::is_object) {
-        return Err(bad(format!("its tool `{name}` has no input schema")));
+    let Some(schema) = pins.get("input_schema").filter(|schema| schema.is_object()) else {
+        return odd("it has no input schema".into());
+    };
+    if let Some(why) = bad_header(schema, &mut BTreeSet::new()) {
+        return odd(why);
     }
     for text in ["title", "description"] {
         if pins.get(text).is_some_and(|value| !value.is_string()) {
-            return Err(bad(format!("the {text} of its tool `{name}` is not text")));
+            return odd(format!("its {text} is not text"));
         }
     }
     Ok(McpTool { name: name.to_owned(), pins })
@@ -154,7 +239,7 @@ pub(super) fn called(
     mut answer: Map<String, Value>,
     schema: Option<&Value>,
 ) -> Result<Answer, McpFault> {
-    if let Some(error) = answer.remove("error") {
+    if let Some(error) = answer.remove("error").filter(|error| !error.is_null()) {
         let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
         return Ok(Answer::Error(message, json!({"error": error})));
     }
@@ -166,6 +251,10 @@ pub(super) fn called(
         let texts = content.into_iter().flatten().filter_map(|part| part.get("text")?.as_str());
         texts.collect::<Vec<_>>().join("\n")
     };
+    // From 2026-07-28 on a server may answer with a question.
+    if result.get("resultType").is_some_and(|kind| kind == "input_required") {
+        return Err(bad("it asks for more input, which this client does not give"));
+    }
     match result.get("isError") {
         None | Some(Value::Null | Value::Bool(false)) => {}
         Some(Value::Bool(true)) => return Ok(Answer::Error(text(), Value::Object(result))),
@@ -181,15 +270,21 @@ pub(super) fn called(
                 Some(why) => Err(McpFault::OutputSchema { why: why.clone() }),
             }
         }
-        (Some(data @ Value::Object(_)), None) => Ok(Answer::Result(data)),
-        (Some(_), None) => Err(bad("its `structuredContent` is not an object")),
+        (Some(data), None) => Ok(Answer::Result(data)),
         (None, Some(_)) => {
             Err(McpFault::OutputSchema { why: "there is no `structuredContent`".into() })
         }
-        (None, None) => match result.remove("content") {
-            Some(content @ Value::Array(_)) => Ok(Answer::Result(json!({"content": content}))),
-            _ => Err(bad("its answer to `tools/call` has no `content`")),
-        },
+        (None, None) => {
+            // One block may stand without its list, and an empty list is null in some languages.
+            let content = match result.remove("content") {
+                Some(list @ Value::Array(_)) => list,
+                Some(Value::Null) => json!([]),
+                Some(Value::String(text)) => json!([{"type": "text", "text": text}]),
+                Some(block @ Value::Object(_)) => json!([block]),
+                _ => return Err(bad("its answer to `tools/call` has no `content`")),
+            };
+            Ok(Answer::Result(json!({"content": content})))
+        }
     }
 }
 
@@ -275,7 +370,7 @@ mod tests {
         for text in ["x", "[]", "{\"id\":1,\"id\":1}", "1"] {
             assert!(heard(text, 1).is_err(), "{text}");
         }
-        for text in ["{\"id\":2,\"result\":{}}", "{\"method\":\"x\"}", "{\"id\":\"1\"}", "{}"] {
+        for text in ["{\"id\":2,\"result\":{}}", "{\"method\":\"x\"}", "{\"id\":\"a\"}", "{}"] {
             assert!(matches!(heard(text, 1), Ok(Heard::Nothing)), "{text}");
         }
         assert!(matches!(heard("{\"id\":1,\"result\":{}}", 1), Ok(Heard::Answer(_))));

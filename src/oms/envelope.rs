@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::OmsError;
+use crate::base::json_reader::may_hold_more;
 use crate::base::limits::{CERTIFICATE_BYTES, LOG_ENTRIES, MESSAGE_NODES, PROOF_HASHES};
 use crate::base::pae;
 use crate::base::text::brief_line;
-use crate::base::value_count::has_more_values;
 
 /// The payload type of an in-toto statement.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -238,7 +238,7 @@ impl OmsSignature {
     /// # Errors
     /// `oms.malformed`
     pub(crate) fn read(text: &[u8]) -> Result<Self, OmsError> {
-        if has_more_values(text, MESSAGE_NODES) {
+        if may_hold_more(text, MESSAGE_NODES) {
             return Err(OmsError::malformed(format!(
                 "it may hold more than {MESSAGE_NODES} values"
             )));

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use crate::base::Digest;
+use crate::base::json_reader::may_hold_more;
 use crate::base::limits::{IDENTITY_BYTES, MESSAGE_NODES, TRUSTED_ROOT_BYTES};
 use crate::base::text::brief_line;
-use crate::base::value_count::has_more_values;
 
 /// An identity and the issuer that vouched for it when the certificate was made. One without the
 /// other is nobody: each issuer may give the same address to another person.
@@ -74,7 +74,7 @@ impl TrustedRoot {
         if text.len() > TRUSTED_ROOT_BYTES {
             return Err(format!("is larger than {TRUSTED_ROOT_BYTES} bytes"));
         }
-        if has_more_values(text.as_bytes(), MESSAGE_NODES) {
+        if may_hold_more(text.as_bytes(), MESSAGE_NODES) {
             return Err(format!("may hold more than {MESSAGE_NODES} values"));
         }
         let root: Value =

@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::OmsError;
 use super::hash::FileHash;
+use crate::base::json_reader::may_hold_more;
 use crate::base::limits::MESSAGE_NODES;
 use crate::base::text::brief_line;
-use crate::base::value_count::has_more_values;
 
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 const PREDICATE_TYPE: &str = "https://model_signing/signature/v1.0";
@@ -118,7 +118,7 @@ impl SignedFiles {
     /// # Errors
     /// As of [`SignedFiles::read`].
     pub(super) fn read_with_root(payload: &[u8]) -> Result<(Self, String), OmsError> {
-        if has_more_values(payload, MESSAGE_NODES) {
+        if may_hold_more(payload, MESSAGE_NODES) {
             let why = format!("what it signs may hold more than {MESSAGE_NODES} values");
             return Err(OmsError::malformed(why));
         }

@@ -54,6 +54,14 @@ impl Item {
         }
     }
 
+    /// The JSON Schema of what a tool gives, where it declares one: its own, or that of the tool of
+    /// an MCP server that it stands for.
+    pub(crate) fn output_schema(&self) -> Option<&Value> {
+        let Self::Tool(tool) = self else { return None };
+        let of_mcp = || tool.config.get("mcp")?.get("output_schema");
+        tool.output_schema.as_ref().or_else(of_mcp)
+    }
+
     /// The same as one JSON Schema: a tool's own; `None` where nothing is declared.
     pub(crate) fn input_schema(&self) -> Option<Value> {
         match self {

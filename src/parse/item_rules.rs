@@ -129,10 +129,15 @@ fn of_directive(directive: &Directive, id: &ItemId) -> Vec<Finding> {
         error("the directive extends itself".into());
     }
     findings.extend(directive.unknown.iter().map(|(name, position)| {
-        let known = ["metadata", "inputs", "outputs"].into_iter().chain(METADATA);
-        // There is no word to replace, because the name also stands in the closing tag.
-        let near = near(name, known, 1).pop();
-        let near = near.map(|near| format!("; did you mean `<{near}>`?")).unwrap_or_default();
+        let beside = ["metadata", "inputs", "outputs"];
+        let near = match name.as_str() {
+            name if beside.contains(&name) => " here: it stands in `<directive>` itself".into(),
+            // There is no word to replace, because the name also stands in the closing tag.
+            name => near(name, beside.into_iter().chain(METADATA), 1)
+                .pop()
+                .map(|near| format!("; did you mean `<{near}>`?"))
+                .unwrap_or_default(),
+        };
         Finding::error(format!("`<{}>` is not a field of a directive{near}", escape_line(name)))
             .at(Some(*position))
     }));

@@ -36,7 +36,7 @@ pub(crate) use directive::{
     Directive, DirectiveContext, DirectiveOutput, Input, InputType, RiskClass, metadata_range,
 };
 pub(crate) use error::{CODES, PARSE_LIMIT, then_sign};
-pub(crate) use format::{FormattedHeader, Naming, formatted, places, renamed, replaced_once};
+pub(crate) use format::{FormattedHeader, Naming, formatted, places, renamed, replaced_where};
 pub(crate) use item::Item;
 pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use knowledge::Knowledge;

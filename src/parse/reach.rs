@@ -27,6 +27,9 @@ pub(crate) struct DeclaredReach {
     /// What rye calls in its place, with secrets that it never sees.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     services: Vec<String>,
+    /// Names of the host variables that hold those secrets.
+    #[serde(skip)]
+    service_secrets: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reads: Vec<String>,
     /// It says what it reads, also where that is nothing.
@@ -103,6 +106,7 @@ impl DeclaredReach {
             url: text("url").or(asked.map(|http| http.base.as_str().to_owned())),
             net: sandbox.and_then(|s| s.net.clone()),
             services: tool.services().iter().map(ToString::to_string).collect(),
+            service_secrets: tool.services().iter().map(|it| it.secret().to_owned()).collect(),
             reads: sandbox.and_then(|s| s.read.clone()).unwrap_or_default(),
             declares_reads: sandbox.is_some_and(|s| s.read.is_some()),
             writes,
@@ -121,6 +125,11 @@ impl DeclaredReach {
             permissions: Vec::new(),
             permissions_of: None,
         }
+    }
+
+    /// The names of the host variables that it asks for, also those that rye uses in its place.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().chain(&self.service_secrets).chain(&self.env).map(String::as_str)
     }
 
     /// A word and what it is about, for each thing, the gravest first; not escaped.
@@ -168,6 +177,7 @@ impl DeclaredReach {
             url: other_than(&self.url, &other.url),
             net: self.net.as_ref().and_then(|net| net.beyond(other.net.as_ref())),
             services: more(&self.services, &other.services),
+            service_secrets: more(&self.service_secrets, &other.service_secrets),
             reads: more(&self.reads, &other.reads),
             declares_reads: self.declares_reads,
             writes: more(&self.writes, &other.writes),
@@ -241,6 +251,13 @@ mod tests {
         assert!(two.beyond(&all).is_empty(), "a list is less than all");
         let more = hosts("x.b.example.org, c.example.org, a.example.org");
         assert_eq!(more.beyond(&two), ["net c.example.org"], "what a wildcard gave is not more");
+        let ports = |net: &str| reach(&format!("executor_id: a/b\nsandbox: {{net: {net}}}"));
+        let one = ports("{listen: [8055]}");
+        let words = ["net loopback; reached on this machine at port 8055"];
+        assert_eq!(one.beyond(&less), words);
+        assert!(less.beyond(&one).is_empty() && one.beyond(&all).is_empty());
+        let more = ports("{hosts: [a.example.org], listen: [8055, 8056]}");
+        assert_eq!(more.beyond(&two), ["net reached on this machine at port 8055, 8056"]);
         let service = reach(
             "executor_id: a/b\nsandbox: {services: {hub: {upstream: 'https://a.example.org', \
              secret: T, allow: [GET /x/**], env: HUB}}}",

@@ -112,13 +112,18 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: &Value) {
         }
         return;
     }
-    let limit = |value: &Value| match value {
-        Value::String(text) => time_with_unit(text).map(|time| time.as_secs_f64()),
-        other => other.as_f64(),
+    // A value of another shape would remove the limits in the mapping.
+    if matches!(map.get(*first), Some(Value::Object(_))) {
+        return;
+    }
+    let unit_ms = if *first == "timeout_ms" { 1.0 } else { 1_000.0 };
+    let limit_ms = |value: &Value| match value {
+        Value::String(text) => time_with_unit(text).map(|time| time.as_secs_f64() * 1_000.0),
+        other => other.as_f64().map(|number| number * unit_ms),
     };
     if matches!(*first, "timeout" | "timeout_ms")
         && let Some(old) = map.get(*first)
-        && !limit(value).zip(limit(old)).is_some_and(|(new, old)| new < old)
+        && !limit_ms(value).zip(limit_ms(old)).is_some_and(|(new, old)| new < old)
     {
         return;
     }

@@ -382,14 +382,15 @@ fn of_project(
         let names = link.tool.env_names.iter().chain(&link.tool.secrets).map(String::as_str);
         names.chain(of_services).map(|name| (link.item(), name))
     });
-    let mut asked = asked.filter(|(_, name)| vars.get(name).is_none()).peekable();
-    if asked.peek().is_none() {
+    let asked: Vec<_> = asked.filter(|(_, name)| vars.get(name).is_none()).collect();
+    if asked.is_empty() {
         return Ok(BTreeMap::new());
     }
     let Some(bytes) = plan_source.dotenv()? else { return Ok(BTreeMap::new()) };
     let bad = |fault| PlanError::BadEnvFile { fault };
     let text = dotenv::text(&bytes).map_err(bad)?;
-    let given = dotenv::read(text).map_err(|line| bad(EnvFault::Line(line)))?;
+    let is_asked = |name: &str| asked.iter().any(|(_, asked)| *asked == name);
+    let given = dotenv::read(text, is_asked).map_err(|line| bad(EnvFault::Line(line)))?;
     let mut values = BTreeMap::new();
     for (item, name) in asked {
         let Some(value) = given.get(name) else { continue };

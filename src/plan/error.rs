@@ -222,7 +222,11 @@ impl Diagnose for PlanError {
                 format!("install `{program}`, or add its folder to PATH; `rye doctor` lists what is missing")
             }
             Self::MissingSecret { names, .. } => {
-                format!("set {} before you run it", names.join(" and "))
+                format!(
+                    "set {} before you run it, or put it into the `.env` of an accepted project, \
+                     which git is to ignore",
+                    names.join(" and ")
+                )
             }
             Self::SecretInArgv { .. } => {
                 "hand it on by `env_config.env` or `input_data`, in an HTTP request by `auth` or `headers`".into()

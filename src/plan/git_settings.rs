@@ -7,7 +7,7 @@
 //! Git itself says what the settings are. Files that it would include under a condition that does
 //! not hold now are named to it until there are no more of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::base::durations::GIT_SETTINGS_TIME;
 use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES};
 use crate::base::text::{brief_line, escape_line};
-use crate::host::{KeptPath, Spawn, home_of};
+use crate::host::{ChildResult, KeptPath, Spawn, home_of};
 
 use super::plan::PlanContext;
 
@@ -98,29 +98,14 @@ impl Places<'_> {
         files: &BTreeSet<OsString>,
         machine: &PlanContext<'_>,
     ) -> Result<Vec<u8>, String> {
-        let program = machine.ground.find_program(machine.vars, "git");
-        let program = program.ok_or("there is no `git` to ask for them")?;
-        let mut args: Vec<OsString> = vec!["--git-dir".into(), self.repository.into()];
+        let mut args = Vec::new();
         for file in files {
             let mut include = OsString::from("include.path=");
             include.push(file);
             args.extend(["-c".into(), include]);
         }
         args.extend(["config", "--list", "-z", "--show-origin", "--includes"].map(Into::into));
-        // Those that would leave files out are not passed on.
-        let is_passed = |name: &str| {
-            matches!(name, "HOME" | "XDG_CONFIG_HOME")
-                || name.starts_with("GIT_CONFIG_") && name != "GIT_CONFIG_NOSYSTEM"
-        };
-        let names = machine.vars.names().filter(|name| is_passed(name));
-        let value = |name: &str| machine.vars.get(name).unwrap_or_default().to_owned();
-        let mut env: std::collections::BTreeMap<_, _> =
-            names.map(|name| (name.to_owned(), value(name))).collect();
-        env.insert("LC_ALL".into(), "C".into());
-        let time = Duration::from_secs(GIT_SETTINGS_TIME);
-        let asked = Spawn::new(&program, self.project, GIT_SETTINGS_BYTES, time);
-        let spawn = Spawn { args, env, stops_at_cap: true, ..asked };
-        let ended = machine.host.run(&spawn, &mut |_| {}).map_err(|error| error.to_string())?;
+        let ended = asked(self.repository, args, machine)?;
         if ended.stdout_truncated {
             return Err("they are too large to look through".into());
         }
@@ -140,6 +125,50 @@ impl Places<'_> {
         };
         is_open(path) || real.is_some_and(|real| is_open(&real))
     }
+}
+
+/// Who commits in the repository, by git's settings: `user.name` and `user.email`, as far as they
+/// are set.
+pub(super) fn identity(repository: &Path, machine: &PlanContext<'_>) -> Vec<(String, OsString)> {
+    let args = ["config", "-z", "--get-regexp", r"^user\.(name|email)$"].map(Into::into);
+    let said = asked(repository, args.to_vec(), machine).ok();
+    let said = said.filter(|ended| ended.exit_code == Some(0)).map(|ended| ended.stdout);
+    // The last one of a name counts.
+    let mut found = BTreeMap::new();
+    for setting in said.unwrap_or_default().split(|byte| *byte == 0) {
+        let mut halves = setting.splitn(2, |byte| *byte == b'\n');
+        if let (Some(name), Some(value)) = (halves.next(), halves.next()) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            found.insert(name, OsStr::from_bytes(value).to_owned());
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The answer of a command of git about settings.
+fn asked(
+    repository: &Path,
+    more: Vec<OsString>,
+    machine: &PlanContext<'_>,
+) -> Result<ChildResult, String> {
+    let program = machine.ground.find_program(machine.vars, "git");
+    let program = program.ok_or("there is no `git` to ask for them")?;
+    let mut args: Vec<OsString> = vec!["--git-dir".into(), repository.into()];
+    args.extend(more);
+    // Those that would leave files out are not passed on.
+    let is_passed = |name: &str| {
+        matches!(name, "HOME" | "XDG_CONFIG_HOME")
+            || name.starts_with("GIT_CONFIG_") && name != "GIT_CONFIG_NOSYSTEM"
+    };
+    let names = machine.vars.names().filter(|name| is_passed(name));
+    let value = |name: &str| machine.vars.get(name).unwrap_or_default().to_owned();
+    let mut env: BTreeMap<_, _> = names.map(|name| (name.to_owned(), value(name))).collect();
+    env.insert("LC_ALL".into(), "C".into());
+    let time = Duration::from_secs(GIT_SETTINGS_TIME);
+    let folder = repository.parent().unwrap_or(repository);
+    let asked = Spawn::new(&program, folder, GIT_SETTINGS_BYTES, time);
+    let spawn = Spawn { args, env, stops_at_cap: true, ..asked };
+    machine.host.run(&spawn, &mut |_| {}).map_err(|error| error.to_string())
 }
 
 /// A setting as git lists it.

@@ -7,22 +7,25 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::base_folders::base_folders;
 use super::error::PlanError;
 use super::git_settings;
 use super::inner_repositories::{Grounds, inner_repositories};
 use super::listed_hosts::ListedHosts;
-use super::machine::{Chosen, Survey};
+use super::machine::Survey;
 use super::network::{network, services};
+use super::outer_repository::outer_repository;
 use super::plan::PlanContext;
 use super::protected::{
-    GIT, HEAD, HOST_KEYS, Name, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
+    GIT, HOST_KEYS, Name, OF_BARE, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
 use super::state::state_folders;
 use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
 use crate::diagnostic::Failure;
 use crate::host::{
-    CannotConfine, Caps, Commits, Confinement, Egress, KeptPath, Ladder, Net, Policy, SandboxLevel,
+    CannotConfine, Caps, Commits, Confinement, Egress, KeptPath, Ladder, Net, PlaceKind, Policy,
+    SandboxLevel,
 };
 use crate::space::BUNDLES;
 
@@ -54,25 +57,6 @@ pub(crate) struct BasePolicy {
 
 /// Where every confined program has a private folder, which hides what lies there.
 pub(crate) const PRIVATE: &str = "/tmp";
-
-/// Folders of programs, libraries and settings that every program may read.
-pub(super) const SYSTEM: [&str; 12] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/opt",
-    "/nix/store",
-    "/run/current-system/sw",
-    "/sys/devices/system/cpu",
-];
-
-/// Of the folder above a program's `bin`: what it loads from there.
-const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
 
 /// The folders of items in which a tool may be let make new ones.
 const ITEMS: [&str; 3] = ["tools", "directives", "knowledge"];
@@ -188,17 +172,11 @@ fn policy(
 ) -> Result<Policy, CannotConfine> {
     let declared = || links.iter().filter_map(|link| link.tool.sandbox.as_ref());
     let places = Places::new(machine);
-    let mut read = BTreeSet::new();
     let mut write = BTreeSet::new();
     let mut made = BTreeSet::new();
     let reads_by_default = declared().all(|sandbox| sandbox.read.is_none());
-    if reads_by_default {
-        read.insert(places.project.clone());
-    }
-    for template in declared().flat_map(|sandbox| sandbox.read.iter().flatten()) {
-        // What is not there cannot be read.
-        read.extend(places.real(template)?);
-    }
+    let read = declared().flat_map(|sandbox| sandbox.read.iter().flatten());
+    let read = places.read(reads_by_default, read)?;
     for template in declared().flat_map(|sandbox| sandbox.write.iter().flatten()) {
         match places.real(template)? {
             Some(path) => write.insert(path),
@@ -269,9 +247,12 @@ fn policy(
     let new_items = adds_items.then(|| ITEMS.map(|kind| places.project.join(".ai").join(kind)));
     let partial = declared().any(|sandbox| sandbox.partial);
     Ok(Policy {
-        base: places.base(survey, net),
+        base: base_folders(machine.host, survey, net),
         read: read.into_iter().collect(),
         write: write.into_iter().collect(),
+        names: places.names(declared().flat_map(|sandbox| {
+            sandbox.read.iter().flatten().chain(sandbox.write.iter().flatten())
+        })),
         made: made.into_iter().collect(),
         partial_read: partial || reads_by_default,
         partial_write: partial,
@@ -283,11 +264,16 @@ fn policy(
         other_items: if adds_items { places.other_items() } else { Vec::new() },
         abandoned: places.abandoned(),
         inner,
-        commits: commits.zip(git).map(|(repository, git)| Commits { repository, git }),
+        commits: commits.zip(git).map(|(repository, git)| committing(repository, git, machine)),
         net,
         egress,
         caps: declared().fold(Caps::default(), |caps, sandbox| caps.and(sandbox.caps)),
     })
+}
+
+fn committing(repository: PathBuf, git: PathBuf, machine: &PlanContext<'_>) -> Commits {
+    let who = git_settings::identity(&repository, machine);
+    Commits { repository, git, who }
 }
 
 /// By path; what lies in another one is kept with it.
@@ -332,9 +318,59 @@ impl<'a> Places<'a> {
         Ok((Path::new(template).components().collect(), PathBuf::from("/")))
     }
 
+    /// The place and the root of a template behind a link right in the home, such as that of a
+    /// `.cache` on another disk. Only the user can have made it, as no tool is granted a home.
+    /// Where something is kept in such a folder by its name, the link leads out as any other.
+    fn behind_own_link(&self, template: &str) -> Result<(PathBuf, PathBuf), CannotConfine> {
+        let (path, root) = self.named(template)?;
+        let followed = || {
+            let home = self.user.as_deref().filter(|home| *home == root)?;
+            let first = path.strip_prefix(home).ok()?.components().next()?;
+            let Component::Normal(own) = first else { return None };
+            let keeps = |(name, _): &Name| Path::new(name).starts_with(own);
+            let link = home.join(own);
+            let real = self.machine.host.real_folder(&link).filter(|real| *real != link)?;
+            let below = path.strip_prefix(&link).ok()?;
+            let path = if below.as_os_str().is_empty() { real.clone() } else { real.join(below) };
+            (!OF_HOME.iter().any(keeps)).then_some((path, real))
+        };
+        Ok(followed().unwrap_or((path.clone(), root.clone())))
+    }
+
+    /// The names in use of all that: those of the project and the homes, and those of these grants.
+    fn names<'t>(&self, templates: impl Iterator<Item = &'t String>) -> Vec<PathBuf> {
+        let PlanContext { workplace, user_space, .. } = self.machine;
+        let home = self.machine.vars.path("HOME");
+        let own = [Some(workplace.to_path_buf()), user_space.map(Path::to_owned), home];
+        let granted = templates.filter_map(|template| Some(self.named(template).ok()?.0));
+        own.into_iter().flatten().chain(granted).collect()
+    }
+
+    /// The paths that may be read: by default the project, with its repository.
+    ///
+    /// # Errors
+    /// `sandbox.bad_grant`
+    fn read<'t>(
+        &self,
+        by_default: bool,
+        templates: impl Iterator<Item = &'t String>,
+    ) -> Result<BTreeSet<PathBuf>, CannotConfine> {
+        let mut read = BTreeSet::new();
+        if by_default {
+            read.insert(self.project.clone());
+            let is_wide = |path: &Path| self.wide().any(|wide| wide.starts_with(path));
+            read.extend(outer_repository(self.machine.host, &self.project, &is_wide));
+        }
+        for template in templates {
+            // A path that does not exist grants nothing.
+            read.extend(self.real(template)?);
+        }
+        Ok(read)
+    }
+
     /// Where it really is, if it is there.
     fn real(&self, template: &str) -> Result<Option<PathBuf>, CannotConfine> {
-        let (path, root) = self.named(template)?;
+        let (path, root) = self.behind_own_link(template)?;
         let host = self.machine.host;
         let Some(real) = host.real_folder(&path).or_else(|| host.real_file(&path)) else {
             return Ok(None);
@@ -351,7 +387,7 @@ impl<'a> Places<'a> {
 
     /// A folder that is not there yet; all of it above what is there stays in its root.
     fn to_be_made(&self, template: &str) -> Result<PathBuf, CannotConfine> {
-        let (path, root) = self.named(template)?;
+        let (path, root) = self.behind_own_link(template)?;
         let host = self.machine.host;
         let above =
             path.ancestors().skip(1).find_map(|above| Some((above, host.real_folder(above)?)));
@@ -383,11 +419,7 @@ impl<'a> Places<'a> {
         let host = self.machine.host;
         let real = host.real_folder(&path);
         if host.real_file(&path).is_some() || real.as_ref().is_some_and(|real| *real != path) {
-            let why = format!(
-                "`git: write`, and `{}` is not a folder but names one elsewhere",
-                path.display()
-            );
-            return Err(CannotConfine::BadGrant(why));
+            return Err(CannotConfine::NoOwnRepository(path));
         }
         Ok(real)
     }
@@ -417,6 +449,7 @@ impl<'a> Places<'a> {
             }
             false => keep(&self.project, &OF_PROJECT),
         }
+        keep(&self.project, &self.no_bare_repository(commits).into_iter().collect::<Vec<_>>());
         keep(Path::new("/"), &OF_MACHINE);
         let homes: BTreeSet<&PathBuf> = [&self.home, &self.user].into_iter().flatten().collect();
         for home in homes {
@@ -445,6 +478,26 @@ impl<'a> Places<'a> {
         kept
     }
 
+    /// The place that keeps the project's folder from becoming a bare repository, in which git
+    /// would run what a tool wrote. `None` where git uses a `.git` that no tool can spoil.
+    fn no_bare_repository(&self, commits: bool) -> Option<Name> {
+        let host = self.machine.host;
+        let git = self.project.join(GIT.0);
+        let is_whole = || {
+            let has = |(name, _): &Name| host.kind(&git.join(name)).is_some();
+            host.kind(&git) == Some(PlaceKind::Folder) && OF_BARE.iter().all(has)
+        };
+        if !commits && (host.real_file(&git).is_some() || is_whole()) {
+            return None;
+        }
+        // A repository has folders there; a placeholder of another run is not one.
+        let is_free = |(name, _): &&Name| {
+            let kind = host.kind(&self.project.join(name));
+            !matches!(kind, Some(PlaceKind::Folder | PlaceKind::Link))
+        };
+        OF_BARE.iter().find(is_free).or(OF_BARE.last()).copied()
+    }
+
     /// What is asked for the repositories in the project.
     fn grounds(&self) -> Grounds<'_> {
         let homes = [&self.home, &self.user].into_iter().flatten();
@@ -458,7 +511,7 @@ impl<'a> Places<'a> {
 
     /// Where a killed run may have left a placeholder.
     fn abandoned(&self) -> Vec<PathBuf> {
-        OF_GIT.iter().chain([&HEAD]).map(|(name, _)| self.project.join(name)).collect()
+        OF_GIT.iter().chain(&OF_BARE).map(|(name, _)| self.project.join(name)).collect()
     }
 
     /// Where links of yours put what rye keeps in the user space: its `.ai` alone is a place that
@@ -531,7 +584,6 @@ impl<'a> Places<'a> {
         is_root.then(all).into_iter().flatten()
     }
 
-    /// The system, the program with what it loads, and the packages that you let in.
     /// The project's `.env`, wherever a link leads, for a tool with services: the secret of one may
     /// stand in it.
     fn env_files(&self, egress: &Egress) -> Vec<PathBuf> {
@@ -541,49 +593,5 @@ impl<'a> Places<'a> {
             true => Vec::new(),
             false => [file].into_iter().filter(|_| real.is_some()).chain(real.clone()).collect(),
         }
-    }
-
-    fn base(&self, survey: &Survey, net: Net) -> Vec<PathBuf> {
-        let host = self.machine.host;
-        let mut base: BTreeSet<PathBuf> =
-            SYSTEM.iter().map(PathBuf::from).filter(|path| host.is_folder(path)).collect();
-        if net != Net::None {
-            // Often a link out of `/etc`.
-            base.extend(host.real_file(Path::new("/etc/resolv.conf")));
-        }
-        base.extend(survey.external().iter().cloned());
-        if let Some(program) = survey.program() {
-            base.extend(self.of_program(program));
-        }
-        base.iter()
-            .filter(|path| !base.iter().any(|other| other != *path && path.starts_with(other)))
-            .cloned()
-            .collect()
-    }
-
-    fn of_program(&self, program: &Chosen) -> BTreeSet<PathBuf> {
-        let host = self.machine.host;
-        let mut out = BTreeSet::new();
-        if program.is_rye {
-            return [program.look.real().to_owned()].into();
-        }
-        for place in program.look.places() {
-            let Some(folder) = place.parent() else { continue };
-            let above = folder.parent().filter(|_| folder.file_name().is_some_and(|n| n == "bin"));
-            match above {
-                Some(above) => {
-                    let beside = BESIDE_BIN.iter().map(|name| above.join(name));
-                    out.extend(
-                        beside
-                            .filter(|path| host.is_folder(path) || host.real_file(path).is_some()),
-                    );
-                }
-                None => out.extend([place.to_owned()]),
-            }
-        }
-        // A program right below a home is no reason to show that home.
-        let is_root = |path: &Path| path.components().all(|part| part == Component::RootDir);
-        out.retain(|path| !is_root(path));
-        out
     }
 }

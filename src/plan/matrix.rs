@@ -112,7 +112,7 @@ impl RunMode {
             Kind::Directive if self.detached && !fork => Err(MatrixError::DirectiveAsyncInline),
             Kind::Directive if local => Ok(()),
             Kind::Directive => Err(self.not_built(kind)),
-            Kind::Knowledge if local && !fork && !self.detached && !self.dry_run => Ok(()),
+            Kind::Knowledge if local && !fork && !self.detached => Ok(()),
             Kind::Knowledge | Kind::Config => Err(MatrixError::NotExecutable { kind }),
         }
     }
@@ -242,7 +242,7 @@ mod tests {
                 "directive_remote_inline",
                 "not_executable",
             ),
-            ("local", "inline", false, true, "ok", "ok", "not_executable"),
+            ("local", "inline", false, true, "ok", "ok", "ok"),
             ("local", "fork", false, true, "tool_fork", "ok", "not_executable"),
             (
                 "remote:x",

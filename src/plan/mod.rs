@@ -17,6 +17,7 @@
 
 mod act;
 mod arguments;
+mod base_folders;
 mod beside_chain;
 mod config;
 mod config_layers;
@@ -38,6 +39,7 @@ mod machine;
 mod matrix;
 mod mcp;
 mod network;
+mod outer_repository;
 mod params;
 mod pieces;
 #[expect(clippy::module_inception, reason = "the step's own file, named as the design names it")]
@@ -63,6 +65,7 @@ pub(crate) use act::{Act, McpServer};
 pub(crate) use arguments::reads_as_file;
 pub(crate) use beside_chain::dependencies;
 pub(crate) use config_layers::limits;
+pub(crate) use dotenv::assignment;
 pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PLAN_INVALID_PARAMETERS, PlanError};
 pub(crate) use exec::ExecOptions;
 pub(crate) use grants::{BasePolicy, PRIVATE, SandboxChoice};
@@ -77,14 +80,16 @@ pub(crate) use network::default_net;
 pub(crate) use params::{
     Params, check_config, check_examples, check_schema, misfits, typed, unknown_names,
 };
-pub(crate) use plan::{Plan, PlanContext, with_private_values};
+pub(crate) use plan::{Plan, PlanContext, hold_anew, with_private_values};
 pub(crate) use plan_source::{ConfigCopy, PlanSource};
 pub(crate) use process::Process;
 pub(crate) use protected::GIT_NAME as GIT;
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
+pub(crate) use sandbox_hint::NEEDS_OF_A_SERVER;
 #[cfg(feature = "code")]
 pub(crate) use snippet::{SnippetPlan, check_snippet};
 pub(crate) use time_limit::TimeLimit;
 pub(crate) use tree::{Pinned, TOOL};
+pub(crate) use verify_deps::asks_about;
 pub(crate) use workspace::workspace_policy;

@@ -23,9 +23,9 @@ pub(super) fn network(
     let asked = of_links.unwrap_or_else(|| default_net(chain.tool().source.space()).into());
     // Services answer in a network of the tool's own, so another link opens no other.
     let net = if services.is_empty() { asked.net } else { Net::Hosts };
-    let DeclaredNet { hosts, hosts_from, .. } = asked;
+    let DeclaredNet { hosts, hosts_from, listen, .. } = asked;
     let hosts = if hosts_from.is_some() { listed.hosts.clone() } else { hosts };
-    Ok((net, Egress { hosts, hosts_from, services }))
+    Ok((net, Egress { hosts, hosts_from, services, listen }))
 }
 
 /// The services of all links. What is of one is of no other: two of one name, or at one variable,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::act::{Act, McpServer};
 use super::arguments::plain_path;
 use super::config::{Execution, merged};
@@ -36,11 +38,12 @@ use crate::base::limits::OUTPUT_BYTES;
 use crate::chain::{Chain, Primitive};
 use crate::diagnostic::Failure;
 use crate::host::{
-    ChildSandbox, Confinement, EgressOfRun, Host, RUN_VAR, ResolvedPath, Spawn, THREAD_VAR, Vars,
+    ChildSandbox, Confinement, EgressOfRun, Host, Ladder, RUN_VAR, ResolvedPath, Spawn, THREAD_VAR,
+    Vars,
 };
 use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
-use crate::space::{ForeignGround, HeaderStyle, NotSearched, Searched};
+use crate::space::{ForeignGround, NotSearched, Searched};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
 use crate::verify::{Permit, Source, TrustStore};
@@ -142,10 +145,6 @@ impl PlanContext<'_> {
 /// known yet, so templates stay templates; [`Plan::spawn`] expands them once it is.
 pub(crate) struct Plan {
     item: Ref,
-    /// How the tool's own file declares things.
-    pub(super) header: HeaderStyle,
-    /// It has a header block in comments.
-    pub(super) has_block: bool,
     pub(super) act: Act,
     pub(super) context: TemplateContext,
     pub(super) survey: Survey,
@@ -157,6 +156,8 @@ pub(crate) struct Plan {
     dependencies: Vec<Source>,
     limit: TimeLimit,
     chain: Vec<String>,
+    /// The JSON schema of the tool's result.
+    pub(crate) output_schema: Option<Value>,
     links: Vec<PlannedItem>,
     /// What the caller gave; what the tool gets may hold config beside it.
     pub(super) params: Params,
@@ -235,8 +236,6 @@ impl Plan {
         let content = Content::read(&act, &survey, machine);
         let plan = Self {
             item,
-            header: tool.source.header_style(),
-            has_block: has_block(tool.source.text()),
             limit,
             act,
             context,
@@ -245,6 +244,7 @@ impl Plan {
             base_policy,
             tree: uses_tree.then_some(tree),
             chain: chain.refs(),
+            output_schema: tool.tool.output_schema.clone(),
             links: chain.links().iter().map(PlannedItem::link).collect(),
             dependencies: [modules, resolved.sources, listed.sources, limited_by].concat(),
             params: given,
@@ -334,6 +334,19 @@ impl Plan {
     /// What it may touch without its own declaration; there where the run is watched to learn that.
     pub(crate) fn base_policy(&self) -> Option<&BasePolicy> {
         self.base_policy.as_ref()
+    }
+
+    /// The path as an item would name it.
+    pub(crate) fn as_template(&self, path: &Path) -> String {
+        let roots = ["project_path", "user_space"];
+        let below = roots.iter().find_map(|name| {
+            let Named::Text(root) = self.context.names.get(*name)? else { return None };
+            let root = Some(root).filter(|root| root.len() > 1)?;
+            let root = Path::new(root).canonicalize().ok()?;
+            let rest = path.strip_prefix(root).ok()?.display().to_string();
+            Some(if rest.is_empty() { format!("{{{name}}}") } else { format!("{{{name}}}/{rest}") })
+        });
+        below.unwrap_or_else(|| path.display().to_string())
     }
 
     /// What of this machine it uses.
@@ -456,11 +469,6 @@ impl std::fmt::Debug for Plan {
     }
 }
 
-/// Whether a file has a header block in comments.
-fn has_block(text: &str) -> bool {
-    text.lines().any(|line| line.trim_end().ends_with(" /// rye"))
-}
-
 /// The folders that an anchor adds to variables. They are all in the private folder: another one
 /// would let files in that nobody verified.
 fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> {
@@ -502,4 +510,33 @@ fn names(tool: &Source, params: &Params, machine: &PlanContext<'_>) -> Names {
 pub(crate) fn with_private_values(mut plan: Plan, values: &[String]) -> Plan {
     plan.context.env.add_private(values);
     plan
+}
+
+/// Chooses the level again, after the sandbox of the plan could not be made and nothing ran.
+/// Returns true if the choice is another one.
+///
+/// # Errors
+/// `sandbox.*`
+pub(crate) fn hold_anew(
+    plan: &mut Plan,
+    choice: SandboxChoice,
+    host: &dyn Host,
+    sink: &dyn Sink,
+) -> Result<bool, PlanError> {
+    let Some(held) = plan.confinement.as_ref().filter(|_| plan.base_policy.is_none()) else {
+        return Ok(false);
+    };
+    let ladder = match choice {
+        SandboxChoice::On(ladder) => ladder,
+        _ => Ladder::Auto,
+    };
+    let anew = host.confine(held.policy.clone(), ladder);
+    let anew = anew.map_err(|why| PlanError::Sandbox { item: plan.item.clone(), why })?;
+    if anew == **held {
+        return Ok(false);
+    }
+    sink.record(Event::Sandbox { in_force: anew.to_json() });
+    plan.confinement = Some(Arc::new(anew));
+    plan.digest = OnceLock::new();
+    Ok(true)
 }

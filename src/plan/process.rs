@@ -184,8 +184,9 @@ impl Process {
     }
 
     /// The folders from which Python would load modules beside what it is started with: those of
-    /// the pinned Python files in the command line, and the working directory where that is pinned.
-    /// Below the private folder.
+    /// the pinned Python files in the command line that are not alone there, and the working
+    /// directory where that is pinned. Below the private folder. A file that is alone would be a
+    /// module itself, for every Python that it starts.
     pub(super) fn python_folders(&self, filled: &Filled, tree: &Tree) -> Vec<PathBuf> {
         let Expanded { args, cwd } = self.expand(filled);
         let mut found: Vec<PathBuf> = Vec::new();
@@ -196,7 +197,13 @@ impl Process {
             let is_python = tree.at(&path).is_some_and(|file| {
                 path.extension().is_some_and(|it| it == "py") || file.asks_for("python")
             });
-            if let Some(folder) = path.parent().filter(|_| is_python) {
+            let has_more = |folder: &&Path| {
+                tree.files()
+                    .iter()
+                    .map(|file| Path::new(&file.path))
+                    .any(|file| file != path && file.starts_with(folder))
+            };
+            if let Some(folder) = path.parent().filter(|_| is_python).filter(has_more) {
                 found.push(folder.to_owned());
             }
         }

@@ -5,11 +5,12 @@
 pub(super) type Name = (&'static str, bool);
 
 /// Below a project's folder: whoever writes these decides what its next user runs.
-pub(super) const OF_PROJECT: [Name; 3] = [(".ai", true), GIT, HEAD];
+pub(super) const OF_PROJECT: [Name; 2] = [(".ai", true), GIT];
 
-/// Where `.git` is missing or spoilt, git takes the project itself for a repository if this says
-/// which branch it is on. A placeholder is empty, with which git takes it for none.
-pub(super) const HEAD: Name = ("HEAD", false);
+/// Where `.git` is missing or spoilt, git takes the project itself for a repository if it has all
+/// of these, so it is enough that one cannot be created. The first two are folders in a repository
+/// and do not name a revision.
+pub(super) const OF_BARE: [Name; 3] = [("refs", false), ("objects", false), ("HEAD", false)];
 
 /// What makes a folder a work tree of git.
 pub(crate) const GIT_NAME: &str = ".git";

@@ -102,8 +102,12 @@ impl Schema {
             .size_limit(SCHEMA_PATTERN_BYTES)
             .dfa_size_limit(SCHEMA_PATTERN_BYTES);
         // No retriever for files or the network is built in, so a foreign `$ref` is an error here.
+        let draft = match Draft::default().detect(schema) {
+            Draft::Unknown => Draft::default(),
+            known => known,
+        };
         let options = jsonschema::options()
-            .with_draft(Draft::Draft202012)
+            .with_draft(draft)
             .with_pattern_options(patterns)
             .with_keyword(STEP, |parent, _, _| Ok(Box::new(Step::new(parent))));
         let validator = options.build(&counted(schema, &parts));
@@ -178,14 +182,16 @@ fn brief(error: &ValidationError<'_>) -> String {
     struct Brief(String);
     impl Write for Brief {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            let left = MESSAGE_CHARS - self.0.chars().count();
+            let left = 2 * MESSAGE_CHARS - self.0.chars().count();
             self.0.extend(text.chars().take(left));
-            if self.0.chars().count() < MESSAGE_CHARS { Ok(()) } else { Err(std::fmt::Error) }
+            if self.0.chars().count() < 2 * MESSAGE_CHARS { Ok(()) } else { Err(std::fmt::Error) }
         }
     }
     let mut brief = Brief(String::new());
     let _ = write!(brief, "{error}");
-    brief.0
+    // The keyword that counts is none of the schema's own.
+    let own = brief.0.replace(&format!("\"{STEP}\":true,"), "");
+    own.replace(&format!("\"{STEP}\":true"), "").chars().take(MESSAGE_CHARS).collect()
 }
 
 /// The schema, with the keyword that counts in each of its parts.
@@ -434,6 +440,34 @@ mod tests {
         assert_eq!(check(&schema, &json!(["x1y", "x999y"])), Ok(0));
         assert_eq!(check(&schema, &json!(["x1000y", "y"])), Ok(2));
         assert_eq!(check(&schema, &many), Err(SchemaStop::Steps));
+    }
+
+    #[test]
+    fn a_schema_is_read_by_the_draft_that_it_names() {
+        let drafts =
+            ["http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-04/schema"];
+        for draft in drafts {
+            let pair = json!([{"type": "integer"}, {"type": "string"}]);
+            let schema = json!({"$schema": draft, "properties": {"a": {"items": pair}}});
+            assert_eq!(check(&schema, &json!({"a": [1, "x"]})), Ok(0), "{draft}");
+            assert_eq!(check(&schema, &json!({"a": ["x", 1]})), Ok(2), "{draft}");
+        }
+        let other =
+            json!({"$schema": "https://example.org/own", "prefixItems": [{"type": "integer"}]});
+        assert_eq!(check(&other, &json!(["x"])), Ok(1), "one that is not known is the newest");
+        let Err(NoSchema::Malformed(why)) =
+            Schema::compile(&json!({"items": [{"type": "int"}, 7]}))
+        else {
+            panic!("no schema of the newest draft")
+        };
+        assert!(!why.contains("x-rye"), "{why}");
+        // References to an `id` of an older draft are followed as well.
+        let draft = "http://json-schema.org/draft-04/schema#";
+        for (id, to) in [("http://x.example/a", "http://x.example/a"), ("#a", "#a")] {
+            let own = json!({"id": id, "allOf": [{"$ref": to}]});
+            let schema = json!({"$schema": draft, "properties": {"x": own}});
+            assert!(matches!(Schema::compile(&schema), Err(NoSchema::TooMuch(_))), "{id}");
+        }
     }
 
     #[test]

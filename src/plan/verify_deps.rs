@@ -69,6 +69,14 @@ pub(super) fn modules(
     Ok(sources)
 }
 
+/// Says if `asked` covers this file below the folder where it begins.
+pub(crate) fn asks_about(asked: &VerifyDeps, below: &str) -> bool {
+    let folders = below.rsplit_once('/').map_or("", |(folders, _)| folders);
+    let recursive = asked.recursive && asked.scope != DepsScope::ToolSiblings;
+    let is_entered = recursive && folders.split('/').all(|folder| enters(asked, folder));
+    asked.scope != DepsScope::ToolFile && (folders.is_empty() || is_entered) && wants(asked, below)
+}
+
 fn refused(tool: &Source, findings: Vec<PartFinding>) -> Failure {
     tool.lacking(findings).into()
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::grants::SYSTEM;
+use super::base_folders::SYSTEM;
 use super::protected::{HOST_KEYS, PASSWORDS};
 use crate::base::limits::WORKSPACE_FILE_MIB;
 use crate::host::{Caps, Egress, Host, InnerRepositories, Net, Policy};
@@ -25,6 +25,7 @@ pub(crate) fn workspace_policy(
         base,
         read: Vec::new(),
         write: vec![workspace.to_owned()],
+        names: Vec::new(),
         made: Vec::new(),
         partial_read: false,
         partial_write: false,

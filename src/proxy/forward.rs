@@ -155,10 +155,7 @@ impl Tunnel {
 
     /// Whether the name in the greeting is the host that was asked for. A listed address has none.
     fn is_meant(&self, name: Option<&str>) -> bool {
-        match address_of(&self.host) {
-            Some(_) => name.is_none(),
-            None => name == Some(self.host.as_str()),
-        }
+        name == Some(&self.host) || (name.is_none() && address_of(&self.host).is_some())
     }
 }
 

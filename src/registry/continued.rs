@@ -1,12 +1,11 @@
 //! A thread in whose place another one goes on (threads 6).
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::alive;
 use super::approver::place_of;
 use super::db::Registry;
 use super::error::RegistryError;
-use crate::base::limits::LEDGER_MOST;
 
 /// Threads in whose place others go on.
 pub(crate) struct Continuations<'a> {
@@ -103,16 +102,16 @@ fn earlier_of(db: &Connection, id: &str) -> rusqlite::Result<Vec<String>> {
 }
 
 fn newest_of(db: &Connection, id: &str) -> rusqlite::Result<String> {
-    let mut query = db.prepare("SELECT continued_by FROM thread WHERE id = ?1")?;
-    let mut newest = id.to_owned();
-    // Each took a turn of the limit, which is a whole number of the table; so there is no circle.
-    for _ in 0..LEDGER_MOST {
-        match query.query_row([&newest], |row| row.get::<_, Option<String>>(0)).optional()? {
-            Some(Some(by)) => newest = by,
-            _ => break,
-        }
-    }
-    Ok(newest)
+    // A registry that is damaged may have a circle, of which each is visited once.
+    let mut query = db.prepare(
+        "WITH RECURSIVE newer (id) AS (
+             SELECT ?1
+             UNION SELECT continued_by FROM thread JOIN newer USING (id)
+              WHERE continued_by IS NOT NULL)
+         SELECT id FROM newer",
+    )?;
+    let all: Vec<String> = query.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(all.into_iter().next_back().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -121,6 +120,17 @@ mod tests {
     use crate::registry::{Amounts, Continuations, Registry, ThreadAbove};
 
     const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 3 };
+
+    #[test]
+    fn a_circle_of_a_damaged_registry_has_an_end() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new("a", None, MOST, 4)).unwrap();
+        registry.begin_thread(&new("b", None, MOST, 4)).unwrap();
+        let circle = "UPDATE thread SET continued_by = iif(id = 'a', 'b', 'a')";
+        registry.db.execute(circle, []).unwrap();
+        assert_eq!(Continuations::new(&mut registry).newest_of("a").unwrap(), "b");
+    }
 
     #[test]
     fn the_thread_that_goes_on_stands_in_the_place_of_the_other_with_all_that_it_used_and_holds() {

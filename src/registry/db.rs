@@ -165,6 +165,13 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE pending ADD COLUMN private TEXT;
     ",
+    // A snippet that waits may ask several questions at once. It is the request of the first one,
+    // of which `said` is the answer while others are open; of the others the state is.
+    "
+    ALTER TABLE pending ADD COLUMN part_of TEXT;
+    ALTER TABLE pending ADD COLUMN part INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE pending ADD COLUMN said TEXT;
+    ",
 ];
 
 /// The registry of one person.
@@ -292,9 +299,10 @@ pub(super) struct WriteStep<'a> {
 
 impl<'a> WriteStep<'a> {
     /// Begins one, once it is the turn of this process.
-    pub(super) fn begin(registry: &'a mut Registry) -> rusqlite::Result<Self> {
+    pub(super) fn begin(registry: &'a Registry) -> rusqlite::Result<Self> {
         let turn = wait_for_turn(&registry.path);
-        let step = registry.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // One that began as a reader could not wait for another writer.
+        let step = Transaction::new_unchecked(&registry.db, TransactionBehavior::Immediate)?;
         Ok(Self { step, _turn: turn })
     }
 

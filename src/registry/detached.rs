@@ -555,7 +555,9 @@ fn reap(step: &Connection) -> rusqlite::Result<()> {
         step.execute("DELETE FROM launcher WHERE id = ?1", [&left.id])?;
         release(&left.id);
     }
-    Ok(())
+    // A registry that is damaged may have lost the launcher.
+    let lost = "launcher IS NULL OR launcher NOT IN (SELECT id FROM launcher)";
+    step.execute(&format!("{killed} ({lost})"), ["created"]).map(drop)
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<DetachedRow> {

@@ -18,6 +18,20 @@ const END: DetachedEnd<'static> = DetachedEnd {
 };
 
 #[test]
+fn what_waits_for_a_launcher_that_is_not_there_holds_nobody_back() {
+    let home = tempfile::tempdir().unwrap();
+    let mut registry = Registry::open(home.path()).unwrap();
+    registry.detached().admit(&new("a", 1), ENV).unwrap();
+    registry.detached().admit(&new("b", 1), ENV).unwrap();
+    let other = registry.detached().admit(&new("c", 1), OneEnv(b"A=2")).unwrap();
+    let Admitted::WaitsFor(other) = other else { panic!("{other:?}") };
+    registry.db.execute("DELETE FROM launcher WHERE id <> ?1", [&other]).unwrap();
+    assert!(registry.detached().claim("a").unwrap());
+    assert!(registry.detached().end("a", END).unwrap());
+    assert_eq!(registry.detached().next(&other).unwrap(), Some(("c".into(), "c".into())));
+}
+
+#[test]
 fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {
     let home = tempfile::tempdir().unwrap();
     let mut registry = Registry::open(home.path()).unwrap();

@@ -31,6 +31,7 @@ mod launchers;
 mod ledger_tests;
 mod one_env;
 mod pending;
+mod questions;
 mod reaper;
 mod snippets;
 mod stops;
@@ -47,8 +48,11 @@ pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, REGISTRY_NEWER, RegistryError};
 pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
+pub(crate) use questions::{AfterDecision, decide};
 #[cfg(feature = "code")]
-pub(crate) use snippets::{WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet};
+pub(crate) use snippets::{
+    Question, WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet, verdicts_of,
+};
 pub(crate) use thread_row::ThreadRow;
 pub(crate) use thread_waits::ThreadWaits;
 pub(crate) use threads::{Amounts, Breach, NewThread, leave_thread};

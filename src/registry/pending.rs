@@ -3,15 +3,19 @@
 //! A request is decided once: approving claims it before anything is started, so of two who approve
 //! one wins, and a process that dies in between never lets it run twice. A snippet is claimed while
 //! it is run again up to where it was, which runs nothing new: who dies then gives it back.
+//!
+//! A snippet may ask several questions at once. Each is a request that is decided by itself, and
+//! the last decision is the one that claims the snippet; see `questions.rs`.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::approver::{Approver, place_from, place_of};
-use super::db::{Registry, WriteStep};
+use super::db::{NOW, Registry, WriteStep};
 use super::env_digests::EnvDigests;
 use super::error::RegistryError;
+use super::questions;
 use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
 use crate::base::random;
 use crate::base::text::near;
@@ -52,10 +56,25 @@ pub(crate) struct PendingRow {
     pub(crate) held_by: Option<String>,
     /// The thread that waits with it.
     pub(crate) thread: Option<String>,
+    /// The first question of the snippet, where this is another one of it; and which, from 0.
+    pub(crate) part_of: Option<String>,
+    pub(crate) part: usize,
+    /// The answer to the first question of a snippet that waits for others.
+    pub(crate) said: Option<PendingState>,
     approver: Option<Approver>,
 }
 
 impl PendingRow {
+    /// The snippet that waits with it, which is the request of its first question; or itself.
+    pub(crate) fn whole(&self) -> &str {
+        self.part_of.as_deref().unwrap_or(&self.id)
+    }
+
+    /// A person is to decide it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == PendingState::Waiting && self.said.is_none() && self.held_by.is_none()
+    }
+
     /// It was approved by a process that is gone.
     pub(crate) fn is_left(&self) -> bool {
         self.state == PendingState::Approved && self.approver.is_some_and(Approver::is_gone)
@@ -93,6 +112,10 @@ pub(crate) enum PendingState {
 impl PendingState {
     const ALL: [Self; 5] = [Self::Waiting, Self::Approved, Self::Done, Self::Rejected, Self::Lost];
 
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -118,7 +141,8 @@ pub(crate) struct Decision {
 }
 
 const ROW: &str = "id, asked_at, item, project, reason, message, state, decided_by, decided_at, \
-                   approver_pid, approver_start, approver_place, held_by, thread";
+                   approver_pid, approver_start, approver_place, held_by, thread, part_of, part, \
+                   said";
 
 impl Registry {
     /// Keeps a request and gives its id. Of those that are decided only the newest are kept.
@@ -130,7 +154,7 @@ impl Registry {
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
         let step = WriteStep::begin(self).map_err(fail)?;
-        make_room(&step, asked.plan.len(), fail)?;
+        make_room(&step, 1, asked.plan.len(), fail)?;
         step.execute(
             "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread,
              private, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'waiting')",
@@ -159,7 +183,7 @@ impl Registry {
     /// # Errors
     /// `registry.io`
     pub(crate) fn requests(&self) -> Result<Vec<PendingRow>, RegistryError> {
-        super::snippets::expire(&self.db).map_err(|error| self.fail(error))?;
+        super::snippets::expire(self).map_err(|error| self.fail(error))?;
         let fail = |error| self.fail(error);
         let sql = format!("SELECT {ROW} FROM pending ORDER BY asked_at, rowid");
         let mut query = self.db.prepare(&sql).map_err(fail)?;
@@ -174,7 +198,7 @@ impl Registry {
     /// # Errors
     /// `pending.not_found`, `registry.io`
     pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
-        super::snippets::expire(&self.db).map_err(|error| self.fail(error))?;
+        super::snippets::expire(self).map_err(|error| self.fail(error))?;
         let sql = format!(
             "SELECT {ROW}, plan, for_record, result, env,
              (SELECT kept FROM snippet WHERE snippet.id = pending.id), private
@@ -192,7 +216,16 @@ impl Registry {
                 if request.row.is_left() {
                     request.row.state = PendingState::Lost;
                 }
-                Ok(request)
+                // All else is that of the snippet.
+                match request.row.part_of.clone().map(|whole| self.request(&whole)) {
+                    Some(Ok(whole)) => {
+                        let is_done = whole.row.state == PendingState::Done;
+                        let of_whole = whole.result.filter(|_| is_done);
+                        let result = request.result.or(of_whole);
+                        Ok(PendingRequest { row: request.row, result, ..whole })
+                    }
+                    _ => Ok(request),
+                }
             }
             None => {
                 let near = self.near(id).map_err(|error| self.fail(error))?;
@@ -244,18 +277,13 @@ impl Registry {
         decision: &Decision,
         result: Option<&str>,
     ) -> Result<(), RegistryError> {
-        let step = self.db.unchecked_transaction().map_err(|error| self.fail(error))?;
+        let step = WriteStep::begin(self).map_err(|error| self.fail(error))?;
         let decided = decide_in(&step, id, state, decision, result);
         if decided.map_err(|error| self.fail(error))? {
             return step.commit().map_err(|error| self.fail(error));
         }
         drop(step);
-        let PendingRow { state, held_by, .. } = self.request(id)?.row;
-        let id = id.to_owned();
-        Err(match held_by.filter(|_| state == PendingState::Waiting) {
-            Some(by) => RegistryError::Held { id, by },
-            None => RegistryError::Decided { id, state },
-        })
+        Err(questions::not_open(self, id)?)
     }
 
     /// What came of the run of a claimed request; also where another one took it for lost.
@@ -264,12 +292,13 @@ impl Registry {
     /// `registry.io`
     pub(crate) fn finish(&self, id: &str, result: &str) -> Result<(), RegistryError> {
         let finish = || {
-            let step = self.db.unchecked_transaction()?;
+            let step = WriteStep::begin(self)?;
             step.execute(
-                "UPDATE pending SET state = 'done', result = ?2 WHERE id = ?1
-                 AND state IN ('approved', 'lost')",
+                "UPDATE pending SET state = 'done', result = iif(id = ?1, ?2, result)
+                 WHERE (id = ?1 OR part_of = ?1) AND state IN ('approved', 'lost')",
                 params![id, result],
             )?;
+            end_below(&step, id, true)?;
             prune_kept(&step)?;
             step.commit()
         };
@@ -277,8 +306,8 @@ impl Registry {
     }
 }
 
-/// Decides a request that waits, as part of a step; false where it does not wait, or is decided
-/// with another one.
+/// Decides a request that waits as a whole, as part of a step; false where it does not wait, is
+/// decided with another one, or more than one question of it is open.
 pub(super) fn decide_in(
     step: &Connection,
     id: &str,
@@ -286,11 +315,17 @@ pub(super) fn decide_in(
     decision: &Decision,
     result: Option<&str>,
 ) -> rusqlite::Result<bool> {
-    let own = Approver::own().filter(|_| state == PendingState::Approved);
-    let changed = step.execute(
-        "UPDATE pending SET state = ?2, decided_by = ?3, decided_at = ?4, result = ?5,
-         approver_pid = ?6, approver_start = ?7, approver_place = ?8
-         WHERE id = ?1 AND state = 'waiting' AND held_by IS NULL",
+    let is_approved = state == PendingState::Approved;
+    if !questions::may_decide(step, id)? || is_approved && questions::open(step, id)?.len() != 1 {
+        return Ok(false);
+    }
+    let own = Approver::own().filter(|_| is_approved);
+    // An earlier decision is kept.
+    step.execute(
+        "UPDATE pending SET state = ?2, approver_pid = ?6, approver_start = ?7, approver_place = ?8,
+         decided_by = coalesce(decided_by, ?3), decided_at = coalesce(decided_at, ?4),
+         said = coalesce(said, ?2), result = coalesce(result, ?5)
+         WHERE id = ?1 OR part_of = ?1 AND (state = 'waiting' OR state = 'approved' AND NOT ?9)",
         params![
             id,
             state.name(),
@@ -300,18 +335,33 @@ pub(super) fn decide_in(
             own.map(|own| own.pid),
             own.map(|own| own.start.cast_signed()),
             place_of(own),
+            is_approved,
         ],
     )?;
-    if changed == 0 {
-        return Ok(false);
-    }
-    match state {
+    if is_approved {
         // Nothing new of a snippet ran yet.
-        PendingState::Approved => super::snippets::claimed(step, id)?,
-        _ => super::snippets::free(step, id)?,
+        step.execute("UPDATE snippet SET began = 0 WHERE id = ?1", [id])?;
+    } else {
+        end_below(step, id, true)?;
     }
     prune_kept(step)?;
     Ok(true)
+}
+
+/// Rejects the requests below a question, or below the whole of a request, that ended or was
+/// rejected.
+pub(super) fn end_below(step: &Connection, id: &str, is_whole: bool) -> rusqlite::Result<()> {
+    let sql = format!(
+        "WITH RECURSIVE below (id) AS (
+             SELECT id FROM pending WHERE held_by = ?1
+              OR ?2 AND held_by IN (SELECT id FROM pending WHERE part_of = ?1)
+             UNION SELECT pending.id FROM pending JOIN below
+              ON pending.held_by = below.id OR pending.part_of = below.id)
+         UPDATE pending SET state = 'rejected', decided_by = 'rye', decided_at = {NOW},
+         result = 'what asked for it ended, or was rejected'
+         WHERE state = 'waiting' AND id IN below"
+    );
+    step.execute(&sql, params![id, is_whole]).map(drop)
 }
 
 /// A name for a request.
@@ -322,9 +372,10 @@ pub(super) fn new_id(path: &Path) -> Result<String, RegistryError> {
     Ok(format!("p-{}", hex::encode(name)))
 }
 
-/// Refuses one more request of so many bytes where there is no room for it.
+/// Refuses so many more requests of so many bytes where there is no room for them.
 pub(super) fn make_room(
     step: &Connection,
+    requests: usize,
     more: usize,
     fail: impl Fn(rusqlite::Error) -> RegistryError,
 ) -> Result<(), RegistryError> {
@@ -333,7 +384,7 @@ pub(super) fn make_room(
                    WHERE state = 'waiting'";
     let (count, bytes): (usize, u64) =
         step.query_row(waiting, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fail)?;
-    match count >= PENDING_WAITING || bytes + more as u64 > PENDING_BYTES {
+    match count + requests > PENDING_WAITING || bytes + more as u64 > PENDING_BYTES {
         true => Err(RegistryError::Full { count, bytes }),
         false => Ok(()),
     }
@@ -343,12 +394,15 @@ pub(super) fn make_room(
 pub(super) fn prune(step: &Connection) -> rusqlite::Result<()> {
     super::snippets::give_back(step)?;
     for id in left(step)? {
-        step.execute("UPDATE pending SET state = 'lost' WHERE id = ?1", [id])?;
+        step.execute("UPDATE pending SET state = 'lost' WHERE id = ?1", [&id])?;
+        end_below(step, &id, true)?;
     }
     step.execute(
         "DELETE FROM pending WHERE state IN ('done', 'rejected', 'lost') AND rowid NOT IN
          (SELECT rowid FROM pending WHERE state IN ('done', 'rejected', 'lost')
-          ORDER BY decided_at DESC, rowid DESC LIMIT ?1)",
+          ORDER BY decided_at DESC, rowid DESC LIMIT ?1)
+         AND NOT EXISTS (SELECT 1 FROM pending AS whole WHERE whole.id = pending.part_of
+          AND whole.state IN ('waiting', 'approved'))",
         params![PENDING_KEPT],
     )?;
     prune_kept(step)
@@ -382,7 +436,8 @@ pub(super) fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Appr
 
 fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
     let state: String = row.get(6)?;
-    let state = PendingState::ALL.into_iter().find(|known| known.name() == state);
+    let state = PendingState::named(&state);
+    let said: Option<String> = row.get(16)?;
     let project: String = row.get(3)?;
     Ok(PendingRow {
         id: row.get(0)?,
@@ -397,6 +452,11 @@ fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
         decided_at: row.get(8)?,
         held_by: row.get(12)?,
         thread: row.get(13)?,
+        part_of: row.get(14)?,
+        part: row.get(15)?,
+        said: said
+            .filter(|_| state == Some(PendingState::Waiting))
+            .and_then(|said| PendingState::named(&said)),
         approver: approver(row, 9)?,
     })
 }
@@ -407,169 +467,19 @@ pub(super) fn private_text(values: &[String]) -> Option<String> {
 }
 
 fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
-    let (env, private): (Option<String>, Option<String>) = (all.get(17)?, all.get(19)?);
+    let (env, private): (Option<String>, Option<String>) = (all.get(20)?, all.get(22)?);
     Ok(PendingRequest {
         row: row(all)?,
         env: env.and_then(|text| EnvDigests::from_text(&text)),
-        plan: all.get(14)?,
-        for_record: all.get(15)?,
-        result: all.get(16)?,
-        snippet: all.get(18)?,
+        plan: all.get(17)?,
+        for_record: all.get(18)?,
+        result: all.get(19)?,
+        snippet: all.get(21)?,
         // It is what `private_text` wrote.
         private: private.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Decision, PendingState, Postponed};
-    use crate::base::limits::{PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
-    use crate::diagnostic::Diagnose;
-    use crate::registry::Registry;
-    use std::path::Path;
-    use std::sync::Barrier;
-
-    fn postpone(registry: &mut Registry) -> Result<String, &'static str> {
-        postpone_plan(registry, b"{}")
-    }
-
-    fn postpone_plan(registry: &mut Registry, plan: &[u8]) -> Result<String, &'static str> {
-        let env = registry.env_digests(std::iter::empty()).unwrap();
-        let asked = Postponed {
-            env: &env,
-            asked_at: "2026-11-21T10:00:00Z",
-            item: "tool:acme/pay",
-            project: Path::new("/p"),
-            plan,
-            for_record: false,
-            reason: "amount",
-            message: "Pay 5,000?",
-            thread: None,
-            private: &[],
-        };
-        registry.postpone(&asked).map_err(|error| error.code().name())
-    }
-
-    fn decision(by: usize) -> Decision {
-        Decision { by: by.to_string(), at: "2026-11-21T10:00:01Z".into() }
-    }
-
-    #[test]
-    fn of_many_who_approve_or_reject_at_once_one_wins() {
-        let home = tempfile::tempdir().unwrap();
-        let id = postpone(&mut Registry::open(home.path()).unwrap()).unwrap();
-        let barrier = Barrier::new(8);
-        let won: usize = std::thread::scope(|scope| {
-            let race = |by: usize| {
-                let (barrier, id, home) = (&barrier, &id, home.path());
-                scope.spawn(move || {
-                    let registry = Registry::open(home).unwrap();
-                    barrier.wait();
-                    let done = match by % 2 {
-                        0 => registry.claim(id, &decision(by)),
-                        _ => registry.reject(id, &decision(by), "no"),
-                    };
-                    match done {
-                        Ok(()) => 1,
-                        Err(error) => {
-                            assert_eq!(error.code().name(), "pending.decided");
-                            0
-                        }
-                    }
-                })
-            };
-            let threads: Vec<_> = (0..8).map(race).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-        });
-        assert_eq!(won, 1);
-    }
-
-    #[test]
-    fn a_full_store_refuses_and_decided_requests_make_room() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        // Without waiting for the disk a thousand times.
-        registry.db.pragma_update(None, "synchronous", "off").unwrap();
-        let first = postpone(&mut registry).unwrap();
-        for _ in 1..PENDING_WAITING {
-            postpone(&mut registry).unwrap();
-        }
-        assert_eq!(postpone(&mut registry), Err("pending.full"));
-        assert_eq!(registry.requests().unwrap().len(), PENDING_WAITING);
-        registry.claim(&first, &decision(1)).unwrap();
-        registry.finish(&first, "{}").unwrap();
-        assert_eq!(registry.request(&first).unwrap().row.state, PendingState::Done);
-        postpone(&mut registry).unwrap();
-        let all = registry.requests().unwrap();
-        assert_eq!(all.len(), PENDING_WAITING + 1);
-        for request in all.iter().filter(|request| request.state == PendingState::Waiting) {
-            registry.reject(&request.id, &decision(1), "no").unwrap();
-        }
-        postpone(&mut registry).unwrap();
-        assert_eq!(registry.requests().unwrap().len(), PENDING_KEPT + 1);
-    }
-
-    #[test]
-    fn plans_that_wait_come_to_so_many_bytes_and_no_more() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        registry.db.pragma_update(None, "synchronous", "off").unwrap();
-        let quarter = vec![b' '; usize::try_from(PENDING_BYTES / 4).unwrap()];
-        let first = postpone_plan(&mut registry, &quarter).unwrap();
-        for _ in 1..4 {
-            postpone_plan(&mut registry, &quarter).unwrap();
-        }
-        assert_eq!(postpone(&mut registry), Err("pending.full"));
-        registry.reject(&first, &decision(1), "no").unwrap();
-        postpone(&mut registry).unwrap();
-    }
-
-    #[test]
-    fn what_a_gone_process_claimed_is_lost_until_its_end_is_told() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        let id = postpone(&mut registry).unwrap();
-        let state = |registry: &Registry| registry.requests().unwrap()[0].state;
-        registry.claim(&id, &decision(1)).unwrap();
-        assert_eq!(state(&registry), PendingState::Approved);
-        registry.db.execute("UPDATE pending SET approver_start = 0", []).unwrap();
-        assert_eq!(state(&registry), PendingState::Lost);
-        // Cleaning up takes note of it, and a process that only seemed to be gone has its say.
-        postpone(&mut registry).unwrap();
-        let kept: String = registry
-            .db
-            .query_row("SELECT state FROM pending WHERE id = ?1", [&id], |row| row.get(0))
-            .unwrap();
-        assert_eq!(kept, "lost");
-        registry.finish(&id, "{}").unwrap();
-        assert_eq!(state(&registry), PendingState::Done);
-    }
-
-    #[test]
-    fn the_version_is_another_once_somebody_else_has_written_and_only_then() {
-        let home = tempfile::tempdir().unwrap();
-        let mut other = Registry::open(home.path()).unwrap();
-        let waits = Registry::open(home.path()).unwrap();
-        let before = waits.version().unwrap();
-        other.requests().unwrap();
-        assert_eq!(waits.version().unwrap(), before);
-        postpone(&mut other).unwrap();
-        let after = waits.version().unwrap();
-        assert_ne!(after, before);
-        waits.requests().unwrap();
-        assert_eq!(waits.version().unwrap(), after);
-    }
-
-    #[test]
-    fn an_unknown_id_is_told_with_its_neighbours() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        let id = postpone(&mut registry).unwrap();
-        let mut typo = id.clone();
-        typo.pop();
-        let error = registry.request(&typo).unwrap_err();
-        assert_eq!(error.code().name(), "pending.not_found");
-        assert_eq!(error.help(), Some(format!("did you mean `{id}`?")));
-        assert!(registry.claim(&typo, &decision(1)).is_err());
-    }
-}
+#[path = "pending_tests.rs"]
+mod tests;

@@ -10,16 +10,16 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::approver::Approver;
-use super::db::Registry;
-#[cfg(any(feature = "code", test))]
-use super::db::WriteStep;
+use super::db::{Registry, WriteStep};
 #[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
 #[cfg(any(feature = "code", test))]
 use super::error::RegistryError;
-use super::pending::approver;
+use super::pending::{Decision, PendingState, approver, decide_in};
 #[cfg(any(feature = "code", test))]
 use super::pending::{make_room, new_id, private_text, prune};
+#[cfg(any(feature = "code", test))]
+use super::questions::verdicts;
 use crate::base::durations::SNIPPET_WAITS_S;
 
 /// A snippet that is to wait, before it is kept.
@@ -27,19 +27,27 @@ use crate::base::durations::SNIPPET_WAITS_S;
 #[derive(Debug)]
 pub(crate) struct WaitingSnippet<'a> {
     pub(crate) asked_at: &'a str,
-    /// The item of the call that waits; of a saved snippet its own.
-    pub(crate) item: &'a str,
     pub(crate) project: &'a Path,
-    pub(crate) reason: &'a str,
-    pub(crate) message: &'a str,
+    /// At least one.
+    pub(crate) questions: &'a [Question],
     /// What is needed to run it again.
     pub(crate) kept: &'a str,
-    /// Requests that tools made below it: they are decided with it.
-    pub(crate) requests: &'a [&'a str],
     /// The run that it is, where it is saved as a tool.
     pub(crate) tool: Option<WaitingTool<'a>>,
     /// The thread that waits with it.
     pub(crate) thread: Option<&'a str>,
+}
+
+/// A question to a person about one call of a snippet.
+#[cfg(any(feature = "code", test))]
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Question {
+    /// The item of the call; of a saved snippet its own.
+    pub(crate) item: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    /// The request that the tool itself made below it, which is decided with it.
+    pub(crate) request: Option<String>,
 }
 
 /// The run of a saved snippet that waits.
@@ -57,79 +65,118 @@ pub(crate) struct WaitingTool<'a> {
 }
 
 impl Registry {
-    /// Keeps a snippet that waits and gives the id of the request.
+    /// Keeps a snippet that waits and gives the ids of the requests, one for each question. The
+    /// first is that of the whole.
     ///
     /// # Errors
     /// `pending.full`, `registry.io`
     #[cfg(any(feature = "code", test))]
-    pub(crate) fn pause(&mut self, asked: &WaitingSnippet<'_>) -> Result<String, RegistryError> {
+    pub(crate) fn pause(
+        &mut self,
+        asked: &WaitingSnippet<'_>,
+    ) -> Result<Vec<String>, RegistryError> {
         let path = self.path.clone();
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
-        let id = new_id(&path)?;
+        let ids = asked.questions.iter().map(|_| new_id(&path)).collect::<Result<Vec<_>, _>>()?;
         let step = WriteStep::begin(self).map_err(fail)?;
         let plan = asked.tool.as_ref().map_or(0, |tool| tool.plan.len());
-        make_room(&step, asked.kept.len() + plan, fail)?;
-        insert(&step, &id, asked).map_err(fail)?;
+        make_room(&step, ids.len(), asked.kept.len() + plan, fail)?;
+        insert(&step, &ids, asked).map_err(fail)?;
         prune(&step).map_err(fail)?;
         step.commit().map_err(fail)?;
-        Ok(id)
+        Ok(ids)
     }
 }
 
 #[cfg(any(feature = "code", test))]
-fn insert(step: &Connection, id: &str, asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
-    let tool = asked.tool.as_ref();
-    step.execute(
-        "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread,
-         private, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'waiting')",
-        params![
-            id,
-            asked.asked_at,
-            asked.item,
-            asked.project.to_string_lossy(),
-            tool.map_or(&[][..], |tool| tool.plan),
-            tool.is_some_and(|tool| tool.for_record),
-            asked.reason,
-            asked.message,
-            tool.map(|tool| tool.env.to_text()),
-            asked.thread,
-            tool.and_then(|tool| private_text(tool.private)),
-        ],
-    )?;
-    step.execute("INSERT INTO snippet (id, kept) VALUES (?1, ?2)", params![id, asked.kept])?;
-    for request in asked.requests {
-        step.execute("UPDATE pending SET held_by = ?1 WHERE id = ?2", params![id, request])?;
+fn insert(step: &Connection, ids: &[String], asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
+    for (part, (id, question)) in ids.iter().zip(asked.questions).enumerate() {
+        // The first one holds what is the same for all.
+        let tool = asked.tool.as_ref().filter(|_| part == 0);
+        step.execute(
+            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message,
+             env, thread, private, state, part, part_of)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'waiting', ?12, ?13)",
+            params![
+                id,
+                asked.asked_at,
+                question.item,
+                asked.project.to_string_lossy(),
+                tool.map_or(&[][..], |tool| tool.plan),
+                tool.is_some_and(|tool| tool.for_record),
+                question.reason,
+                question.message,
+                tool.map(|tool| tool.env.to_text()),
+                asked.thread,
+                tool.and_then(|tool| private_text(tool.private)),
+                part,
+                (part > 0).then(|| &ids[0]),
+            ],
+        )?;
+        // Of a snippet below all that it asks is decided with this.
+        step.execute(
+            "UPDATE pending SET held_by = ?1 WHERE state IN ('waiting', 'approved') AND
+             (SELECT coalesce(part_of, id) FROM pending WHERE id = ?2) IN (id, part_of)",
+            params![id, question.request],
+        )?;
     }
-    Ok(())
+    let sql = "INSERT INTO snippet (id, kept) VALUES (?1, ?2)";
+    step.execute(sql, params![ids.first(), asked.kept]).map(drop)
 }
 
-/// A snippet that this process claimed is where it was: from here on it runs what is new, and
-/// what tools asked below it is decided when it comes to that.
+/// A snippet that this process claimed is where it was: from here on it runs what is new. Gives the
+/// decision of each question: why it was rejected, or nothing.
 ///
 /// # Errors
 /// `pending.decided`: it is not claimed by this process any more; `registry.io`
 #[cfg(any(feature = "code", test))]
-pub(crate) fn begin_snippet(registry: &Registry, id: &str) -> Result<(), RegistryError> {
+pub(crate) fn begin_snippet(
+    registry: &Registry,
+    id: &str,
+) -> Result<Vec<Option<String>>, RegistryError> {
     let own = Approver::own();
     let begin = || {
-        let step = registry.db.unchecked_transaction()?;
+        let step = WriteStep::begin(registry)?;
         let began = step.execute(
             "UPDATE snippet SET began = 1 WHERE id = ?1 AND began = 0 AND EXISTS
              (SELECT 1 FROM pending WHERE id = ?1 AND state = 'approved'
               AND approver_pid IS ?2 AND approver_start IS ?3)",
             params![id, own.map(|own| own.pid), own.map(|own| own.start.cast_signed())],
         )?;
-        free(&step, id)?;
-        if began == 1 { step.commit().map(|()| true) } else { Ok(false) }
+        if began == 0 {
+            return Ok(None);
+        }
+        // Where this process dies, all of it is lost.
+        step.execute(
+            "UPDATE pending SET (approver_pid, approver_start, approver_place) =
+             (SELECT approver_pid, approver_start, approver_place FROM pending WHERE id = ?1)
+             WHERE part_of = ?1 AND state = 'approved'",
+            [id],
+        )?;
+        let verdicts = verdicts(&step, id)?;
+        step.commit().map(|()| Some(verdicts))
     };
     match begin().map_err(|error| registry.fail(error))? {
-        true => Ok(()),
-        false => {
+        Some(verdicts) => Ok(verdicts),
+        None => {
             let state = registry.request(id)?.row.state;
             Err(RegistryError::Decided { id: id.to_owned(), state })
         }
     }
 }
+
+/// The decision of each question of a snippet: why it was rejected, or nothing.
+///
+/// # Errors
+/// `registry.io`
+#[cfg(feature = "code")]
+pub(crate) fn verdicts_of(
+    registry: &Registry,
+    id: &str,
+) -> Result<Vec<Option<String>>, RegistryError> {
+    verdicts(&registry.db, id).map_err(|error| registry.fail(error))
+}
+
 /// Lets a snippet wait again that this process claimed and of which nothing new ran; `false` where
 /// that is not so.
 ///
@@ -141,27 +188,24 @@ pub(crate) fn unclaim_snippet(registry: &Registry, id: &str) -> Result<bool, Reg
     wait_again(&registry.db, id, own).map_err(|error| registry.fail(error))
 }
 
-/// Lets a snippet wait again where this process claimed it and nothing new of it ran.
+/// Lets a snippet wait again where this process claimed it and nothing new of it ran: the question
+/// that was decided last is open again.
 fn wait_again(db: &Connection, id: &str, by: Approver) -> rusqlite::Result<bool> {
     let changed = db.execute(
-        "UPDATE pending SET state = 'waiting', decided_by = NULL, decided_at = NULL,
-         approver_pid = NULL, approver_start = NULL, approver_place = NULL WHERE id = ?1 AND state = 'approved'
-         AND approver_pid = ?2 AND approver_start = ?3
-         AND EXISTS (SELECT 1 FROM snippet WHERE snippet.id = ?1 AND began = 0)",
+        "WITH claimed (id) AS MATERIALIZED (
+             SELECT pending.id FROM pending JOIN snippet ON snippet.id = ?1 AND began = 0
+             WHERE (pending.id = ?1 OR part_of = ?1) AND state = 'approved'
+             AND approver_pid = ?2 AND approver_start = ?3),
+         last (id) AS MATERIALIZED (
+             SELECT pending.id FROM pending JOIN claimed USING (id) ORDER BY part DESC LIMIT 1)
+         UPDATE pending SET state = 'waiting',
+         approver_pid = NULL, approver_start = NULL, approver_place = NULL,
+         (said, decided_by, decided_at) =
+          (SELECT said, decided_by, decided_at WHERE pending.id NOT IN last)
+         WHERE id IN claimed",
         params![id, by.pid, by.start.cast_signed()],
     )?;
-    Ok(changed == 1)
-}
-
-/// Notes that a snippet was claimed of which nothing new ran.
-pub(super) fn claimed(step: &Connection, id: &str) -> rusqlite::Result<()> {
-    let is_there = step.execute("UPDATE snippet SET began = 0 WHERE id = ?1", [id])?;
-    if is_there == 0 { free(step, id) } else { Ok(()) }
-}
-
-/// Each of the requests below one is decided by itself from here on.
-pub(super) fn free(step: &Connection, id: &str) -> rusqlite::Result<()> {
-    step.execute("UPDATE pending SET held_by = NULL WHERE held_by = ?1", [id]).map(drop)
+    Ok(changed > 0)
 }
 
 /// Lets snippets wait again whose approver is gone before anything new of them ran.
@@ -180,26 +224,27 @@ pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Ends the wait of snippets that nobody decided in time.
-pub(super) fn expire(db: &Connection) -> rusqlite::Result<()> {
+pub(super) fn expire(registry: &Registry) -> rusqlite::Result<()> {
     let since = format!("-{SNIPPET_WAITS_S} seconds");
     let late = "SELECT s.id FROM snippet s JOIN pending p ON p.id = s.id
-                WHERE p.state != 'approved'
+                WHERE p.state != 'approved' AND (p.state != 'waiting' OR p.held_by IS NULL)
                 AND p.asked_at < strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
     // A reader takes no lock of a writer where there is nothing to write.
-    let found: Option<String> = db.query_row(late, [&since], |row| row.get(0)).optional()?;
+    let found: Option<String> =
+        registry.db.query_row(late, [&since], |row| row.get(0)).optional()?;
     if found.is_none() {
         return Ok(());
     }
-    let step = db.unchecked_transaction()?;
-    step.execute(
-        &format!(
-            "UPDATE pending SET state = 'rejected', decided_by = 'rye', decided_at =
-             strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), result = 'nobody decided it within 7 days'
-             WHERE state = 'waiting' AND (id IN ({late}) OR held_by IN ({late}))"
-        ),
-        [&since],
-    )?;
-    step.execute(&format!("DELETE FROM snippet WHERE id IN ({late})"), [&since])?;
+    let step = WriteStep::begin(registry)?;
+    let now = "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', 'now')";
+    let decision = Decision { by: "rye".into(), at: step.query_row(now, [], |row| row.get(0))? };
+    let ids: rusqlite::Result<Vec<String>> =
+        step.prepare(late)?.query_map([&since], |row| row.get(0))?.collect();
+    for id in ids? {
+        let why = Some("nobody decided it within 7 days");
+        decide_in(&step, &id, PendingState::Rejected, &decision, why)?;
+        step.execute("DELETE FROM snippet WHERE id = ?1", [&id])?;
+    }
     step.commit()
 }
 
@@ -207,7 +252,7 @@ pub(super) fn expire(db: &Connection) -> rusqlite::Result<()> {
 mod tests {
     use std::path::Path;
 
-    use super::{WaitingSnippet, begin_snippet, unclaim_snippet};
+    use super::{Question, WaitingSnippet, begin_snippet, unclaim_snippet};
     use crate::diagnostic::Diagnose;
     use crate::registry::{Decision, PendingState, Postponed, Registry};
 
@@ -219,19 +264,26 @@ mod tests {
         jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap().to_string()
     }
 
-    fn pause(registry: &mut Registry, requests: &[&str]) -> String {
+    /// One that asks a question for each of these requests of tools.
+    fn pause_all(registry: &mut Registry, requests: &[Option<&str>]) -> Vec<String> {
+        let question = |request: Option<&str>| Question {
+            item: "tool:acme/pay".into(),
+            request: request.map(str::to_owned),
+            ..Question::default()
+        };
         let asked = WaitingSnippet {
             asked_at: &now(),
-            item: "tool:acme/pay",
             project: Path::new("/p"),
-            reason: "effects",
-            message: "Pay?",
+            questions: &requests.iter().copied().map(question).collect::<Vec<_>>(),
             kept: "{}",
-            requests,
             tool: None,
             thread: None,
         };
         registry.pause(&asked).unwrap()
+    }
+
+    fn pause(registry: &mut Registry, request: Option<&str>) -> String {
+        pause_all(registry, &[request]).remove(0)
     }
 
     fn postpone(registry: &mut Registry) -> String {
@@ -261,7 +313,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
         let own = postpone(&mut registry);
-        let id = pause(&mut registry, &[&own]);
+        let id = pause(&mut registry, Some(&own));
         let code = |error: crate::registry::RegistryError| error.code().name();
         assert_eq!(registry.claim(&own, &decision()).map_err(code), Err("pending.held"));
         assert_eq!(registry.reject(&own, &decision(), "no").map_err(code), Err("pending.held"));
@@ -270,9 +322,8 @@ mod tests {
         begin_snippet(&registry, &id).unwrap();
         registry.claim(&own, &decision()).unwrap();
         let other = postpone(&mut registry);
-        let id = pause(&mut registry, &[&other]);
+        let id = pause(&mut registry, Some(&other));
         registry.reject(&id, &decision(), "no").unwrap();
-        registry.reject(&other, &decision(), "no").unwrap();
         assert_eq!(registry.request(&other).unwrap().row.state, PendingState::Rejected);
     }
 
@@ -281,7 +332,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
         let own = postpone(&mut registry);
-        let id = pause(&mut registry, &[&own]);
+        let id = pause(&mut registry, Some(&own));
         let ask_at = |registry: &Registry, days: u32| {
             let sql = "UPDATE pending SET asked_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
             registry.db.execute(sql, [format!("-{days} days")]).unwrap();
@@ -306,7 +357,7 @@ mod tests {
             registry.db.execute("UPDATE pending SET approver_start = 0", []).unwrap();
         };
         let own = postpone(&mut registry);
-        let id = pause(&mut registry, &[&own]);
+        let id = pause(&mut registry, Some(&own));
         let state = |registry: &Registry| registry.request(&id).unwrap().row.state;
         registry.claim(&id, &decision()).unwrap();
         assert_eq!(state(&registry), PendingState::Approved);
@@ -340,13 +391,13 @@ mod tests {
     fn a_snippet_that_ended_is_not_kept() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
-        let id = pause(&mut registry, &[]);
+        let id = pause(&mut registry, None);
         assert_eq!(registry.request(&id).unwrap().snippet.as_deref(), Some("{}"));
         registry.claim(&id, &decision()).unwrap();
         assert_eq!(kept(&registry), 1);
         registry.finish(&id, "{}").unwrap();
         assert_eq!(kept(&registry), 0);
-        let id = pause(&mut registry, &[]);
+        let id = pause(&mut registry, None);
         registry.reject(&id, &decision(), "no").unwrap();
         assert_eq!(kept(&registry), 0);
     }

@@ -5,6 +5,8 @@ use rusqlite::OptionalExtension;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::reaper::give_up;
+use super::thread_waits::withdraw;
+use crate::diagnostic::Code;
 
 /// Threads and runs that somebody asked to stop.
 pub(crate) struct Stops<'a> {
@@ -19,13 +21,15 @@ impl Registry {
 }
 
 impl Stops<'_> {
-    /// Asks a thread or a run to stop at its next safe point.
+    /// Asks a thread or a run to stop at its next safe point. A thread that waits for a person has
+    /// none, and is not asked.
     ///
     /// # Errors
     /// `registry.io`
     pub(crate) fn ask(&mut self, id: &str, at: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            let sql = "INSERT OR IGNORE INTO stop (id, asked_at) VALUES (?1, ?2)";
+            let sql = "INSERT OR IGNORE INTO stop (id, asked_at) SELECT ?1, ?2
+                       WHERE NOT EXISTS (SELECT 1 FROM thread WHERE id = ?1 AND status = 'waiting')";
             step.execute(sql, [id, at]).map(drop)
         })
     }
@@ -50,6 +54,20 @@ impl Stops<'_> {
     /// `registry.io`
     pub(crate) fn give_up(&mut self, id: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| give_up(step, id))
+    }
+
+    /// A person killed the process of a thread, with all that it asked.
+    ///
+    /// # Errors
+    /// `registry.io`
+    pub(crate) fn end_killed(&mut self, id: &str, code: Code) -> Result<(), RegistryError> {
+        self.registry.in_one_step(|step| {
+            let sql = "UPDATE thread SET code = ?2 WHERE id = ?1 AND status = 'killed'";
+            match step.execute(sql, [id, code.name()])? {
+                1 => withdraw(step, id, None),
+                _ => Ok(()),
+            }
+        })
     }
 
     /// Nobody needs to know any more that it was to stop.

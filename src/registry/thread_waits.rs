@@ -23,21 +23,28 @@ impl<'a> ThreadWaits<'a> {
 }
 
 impl ThreadWaits<'_> {
-    /// A thread that runs waits from here on: it has no process and holds nothing.
+    /// A thread that runs waits from here on: it has no process and holds nothing. `false` where
+    /// it is asked to stop, or was taken for dead.
     ///
     /// # Errors
     /// `registry.io`
-    pub(crate) fn begin(&mut self, id: &str) -> Result<(), RegistryError> {
-        self.registry.in_one_step(|step| {
+    pub(crate) fn begin(&mut self, id: &str) -> Result<bool, RegistryError> {
+        let waits = self.registry.in_one_step(|step| {
             let changed = step.execute(
                 "UPDATE thread SET status = 'waiting', pid = NULL, start = NULL, place = NULL
-                 WHERE id = ?1 AND status = 'running'",
+                 WHERE id = ?1 AND status = 'running'
+                 AND NOT EXISTS (SELECT 1 FROM stop WHERE stop.id = ?1)",
                 [id],
             )?;
-            if changed == 1 { give_back(step, id) } else { Ok(()) }
+            if changed == 1 {
+                give_back(step, id)?;
+            }
+            Ok(changed == 1)
         })?;
-        alive::release(&self.registry.path, id);
-        Ok(())
+        if waits {
+            alive::release(&self.registry.path, id);
+        }
+        Ok(waits)
     }
 
     /// Whether somebody is to decide what a thread or one below it asked for, or carries it out.
@@ -63,7 +70,7 @@ pub(super) fn withdraw(
     step.execute(
         &format!(
             "{BELOW}, asked (id) AS (
-                 SELECT id FROM pending WHERE thread IN below AND id IS NOT ?2
+                 SELECT id FROM pending WHERE thread IN below AND coalesce(part_of, id) IS NOT ?2
                  UNION SELECT pending.id FROM pending JOIN asked ON pending.held_by = asked.id)
              UPDATE pending SET state = 'rejected', decided_by = 'rye',
              decided_at = {NOW},
@@ -132,6 +139,20 @@ mod tests {
         assert!(row.claim(&mut registry, None, None, None).unwrap());
         assert!(!row.claim(&mut registry, None, None, None).unwrap(), "one gets it");
         assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+    }
+
+    #[test]
+    fn a_thread_is_asked_to_stop_while_it_runs_or_waits_and_never_both() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        registry.begin_thread(&new_thread("one", None)).unwrap();
+        registry.begin_thread(&new_thread("two", None)).unwrap();
+        registry.stops().ask("one", "x").unwrap();
+        assert!(!ThreadWaits::new(&mut registry).begin("one").unwrap(), "it stops first");
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+        assert!(ThreadWaits::new(&mut registry).begin("two").unwrap());
+        registry.stops().ask("two", "x").unwrap();
+        assert!(!registry.stops().is_asked("two").unwrap(), "who asks ends it, as it waits");
     }
 
     #[test]

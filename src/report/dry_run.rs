@@ -82,10 +82,14 @@ pub(super) fn sandbox_text(in_force: &Value) -> String {
         texts.map(str::to_owned).collect::<Vec<_>>().join(" ")
     };
     let or_nothing = |text: String| if text.is_empty() { "nothing".to_owned() } else { text };
-    let net = match &in_force["net"]["hosts"] {
-        Value::Null => in_force["net"].as_str().unwrap_or_default().to_owned(),
+    let mut net = match &in_force["net"]["hosts"] {
+        Value::Null => in_force["net"].as_str().unwrap_or("loopback").to_owned(),
         hosts => or_nothing(list(hosts)),
     };
+    if let Some(ports) = in_force["net"]["listen"].as_array() {
+        let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+        let _ = write!(net, "; reached on this machine at port {}", ports.join(" "));
+    }
     let services = in_force["services"].as_array().into_iter().flatten();
     let services: Vec<_> = services.map(service_text).collect();
     let (reads, writes) = (list(&in_force["fs"]["read"]), list(&in_force["fs"]["write"]));

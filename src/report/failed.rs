@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::report::metadata;
+use super::report::{metadata, plain_ids};
 use crate::diagnostic::{Diagnostic, Paint};
 use crate::id::Query;
 use crate::trace::Recorded;
@@ -44,7 +44,7 @@ pub(crate) fn error_json(
             out.remove("data");
         }
     }
-    out.insert("chain".into(), chain.into());
+    out.insert("chain".into(), plain_ids(chain).into());
     out.insert("metadata".into(), metadata(elapsed).into());
     if let Some(trace) = trace {
         out.insert("trace".into(), json!(trace));

@@ -28,6 +28,7 @@ pub(crate) use receipt::{OutputRecord, Ran, Receipt, ResponseRecord};
 pub(crate) use report::masked_report;
 pub(crate) use report::{
     Detail, DirectiveReport, HookNote, Report, ToolReport, Warned, add_warnings, metadata,
+    plain_ids,
 };
 pub(crate) use sarif::{SarifLevel, sarif};
 pub(crate) use text::{chain_tree, data_text, external_tree, passed_over_text};

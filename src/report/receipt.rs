@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::error::ReceiptError;
 use super::report::Warned;
+use crate::base::json_reader::typed;
 use crate::base::{Digest, canon};
 use crate::execute::{OutputDigest, OutputWitness};
 use crate::id::Ref;
@@ -211,8 +212,7 @@ impl Receipt {
     /// `receipt.malformed`: it is not the one text of a receipt, or it contradicts itself.
     pub(crate) fn read(payload: &[u8]) -> Result<Self, ReceiptError> {
         let document = canon::read(payload).map_err(|e| malformed(e.to_string()))?;
-        let receipt: Self =
-            serde_json::from_value(document).map_err(|e| malformed(e.to_string()))?;
+        let receipt: Self = typed(document).map_err(|e| malformed(e.to_string()))?;
         if receipt.statement != STATEMENT || receipt.predicate_type != PREDICATE {
             return Err(malformed("it is another statement"));
         }

@@ -11,7 +11,7 @@ use super::error::ReceiptError;
 use super::thread::ThreadReport;
 use crate::base::json::object;
 use crate::base::limits::OUTPUT_BYTES;
-use crate::base::{Digest, Mask};
+use crate::base::{Digest, HostRule, Mask};
 use crate::diagnostic::{Code, Diagnostic, ExitStatus};
 use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure, new_repositories_text};
 use crate::host::Refusal;
@@ -55,6 +55,11 @@ impl Detail {
             integrity: source.integrity(),
         }
     }
+}
+
+/// The links of a chain by their ids; each is a tool.
+pub(crate) fn plain_ids(chain: &[String]) -> Vec<&str> {
+    chain.iter().map(|link| link.split_once(':').map_or(link.as_str(), |(_, id)| id)).collect()
 }
 
 /// A refusal that dev mode turned into a warning, with the item it is about.
@@ -214,6 +219,19 @@ impl Report {
         matches!(self, Self::Tool(_))
     }
 
+    /// The data that a program continues with. The single text of an MCP answer is parsed if it is
+    /// JSON.
+    #[cfg(feature = "code")]
+    pub(crate) fn value_of(&self, data: Value) -> Value {
+        let is_mcp = matches!(self, Self::Tool(tool) if matches!(tool.plan.act(), crate::plan::Act::Mcp(..)));
+        let is_alone = is_mcp && data.as_object().is_some_and(|data| data.len() == 1);
+        let content = data.get("content").and_then(Value::as_array);
+        let text = content.filter(|all| is_alone && all.len() == 1);
+        let text = text.and_then(|all| all[0].get("text")?.as_str());
+        let read = text.and_then(|text| crate::parse::json(text).ok());
+        read.filter(|value| value.is_object() || value.is_array()).unwrap_or(data)
+    }
+
     pub(crate) fn warnings(&self) -> &[Warned] {
         match self {
             Self::Tool(tool) => &tool.warnings,
@@ -294,25 +312,52 @@ impl ToolReport {
         let said = ["stdout", "stderr"].map(|key| data.get(key).and_then(Value::as_str));
         let said = [Some(failure.message.as_str()), Some(&failure.tail), said[0], said[1]];
         let said = said.into_iter().flatten().collect::<Vec<_>>().join("\n");
-        let known = self.host_to_add().or_else(|| self.plan.line_to_add(&said));
-        known.or_else(|| self.plan.missing_module(&said)).or_else(|| old_node(&said))
+        let known = self.host_to_add().or_else(|| self.plan.missing_module(&said));
+        known.or_else(|| old_node(&said)).or_else(|| self.plan.sandbox_hint(&said))
     }
 
-    /// What the tool asked rye's proxy for and does not list, as the line to add.
+    /// The request that rye's proxy refused, and the line to add where one helps.
     fn host_to_add(&self) -> Option<String> {
-        let traffic = self.outcome.as_ref()?.traffic.as_ref()?;
-        let call = traffic.refused.iter().find(|call| call.why == Refusal::NotListed)?;
-        let (what, list) = match call.what.split_once(": ") {
-            Some((service, call)) => (call, format!("sandbox.services.{service}.allow")),
-            None => {
-                let host = call.what.strip_suffix(":443").or(call.what.strip_suffix(":80"));
-                (host.unwrap_or(&call.what), "sandbox.net.hosts".to_owned())
-            }
+        let refused = &self.outcome.as_ref()?.traffic.as_ref()?.refused;
+        let is = |why| refused.iter().find(move |call| call.why == why);
+        let call = is(Refusal::NotListed).or(is(Refusal::NotPublic)).or(refused.first())?;
+        let what = &call.what;
+        let held = self.plan.confinement();
+        if let Some(list) = held.and_then(|held| held.policy.egress.hosts_from.as_ref())
+            && call.why == Refusal::NotListed
+            && !what.contains(": ")
+        {
+            // A page that it read may have chosen the host.
+            return Some(format!(
+                "it asked for a host that your `{list}` does not list; add one there only if you \
+                 meant the tool to reach it"
+            ));
+        }
+        let host = |what: &str| {
+            let host = what.strip_suffix(":443").or(what.strip_suffix(":80")).unwrap_or(what);
+            HostRule::parse(host).err().and_then(|bad| bad.instead).unwrap_or(host.to_owned())
         };
-        Some(format!(
-            "it asked for `{what}`, which it does not list: add that to `{list}` in the item, and \
-             sign it again"
-        ))
+        let list = "`sandbox.net.hosts` in the item";
+        Some(match (call.why, call.what.split_once(": ")) {
+            (Refusal::NotListed, Some((service, call))) => format!(
+                "it asked for `{call}`, which it does not list: add that to \
+                 `sandbox.services.{service}.allow` in the item, and sign it again"
+            ),
+            (Refusal::NotListed, None) => format!(
+                "it asked for `{}`, which it does not list: add that to {list}, and sign it again",
+                host(what)
+            ),
+            (Refusal::NotPublic, _) => format!(
+                "it asked for `{what}`, whose addresses are not public ones: where it should reach \
+                 one, as of a mirror of your company, add the address beside the name, such as \
+                 `\"10.20.30.40\"`, to {list}, and sign it again"
+            ),
+            (why, _) => format!(
+                "it asked for `{what}`, which rye's proxy refused: {}; see `rye fetch \
+                 knowledge:rye/sandbox`",
+                why.meaning()
+            ),
+        })
     }
 
     fn to_json(&self, elapsed: Duration, wanted: ReportParts<'_>) -> Map<String, Value> {
@@ -322,7 +367,7 @@ impl ToolReport {
             None => object(json!({
                 "status": "validation_passed",
                 "message": "Tool chain validation passed (dry run)",
-                "type": "tool", "item_id": self.item, "chain": self.plan.chain(),
+                "type": "tool", "item_id": self.item, "chain": plain_ids(self.plan.chain()),
                 "validated_pairs": pairs, "plan": self.plan.to_json(),
                 "limit": self.plan.limit().to_json(),
             })),
@@ -354,7 +399,7 @@ impl ToolReport {
                 };
                 out.extend(object(json!({
                     "type": "tool", "item_id": self.item, "data": data,
-                    "chain": self.plan.chain(),
+                    "chain": plain_ids(self.plan.chain()),
                 })));
                 out
             }

@@ -1,8 +1,10 @@
 //! Why a reference was not answered by one file.
 
+use std::path::PathBuf;
+
 use crate::base::text::escape_line;
 use crate::diagnostic::{Code, Diagnose, Place, codes};
-use crate::id::{Query, Ref, Space};
+use crate::id::{Kind, Query, Ref, Space};
 use crate::space::SpaceError;
 
 codes! {
@@ -28,6 +30,8 @@ pub(crate) enum ResolveError {
         /// The file of the project that was named by its name, in the place of its id; its item is
         /// the one in `near`.
         file: Option<Place>,
+        /// A folder above the project whose own project has an item of this name.
+        above: Option<PathBuf>,
     },
     #[error("`{id}` is both {}", refs(.both))]
     AmbiguousKind { id: String, both: Vec<Ref> },
@@ -72,18 +76,20 @@ impl ResolveError {
     /// names none.
     pub(crate) fn in_reach(&self, may: impl Fn(&Ref) -> bool) -> Option<Self> {
         match self {
-            Self::NotFound { query, searched, near, file } => {
+            Self::NotFound { query, searched, near, file, above } => {
                 let is_let = |near: &&String| near.parse().is_ok_and(|item| may(&item));
                 let near: Vec<String> = near.iter().filter(is_let).cloned().collect();
                 let file = file.clone().filter(|_| !near.is_empty());
                 let (query, searched) = (query.clone(), searched.clone());
-                Some(Self::NotFound { query, searched, near, file })
+                let own = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id.clone());
+                let above = above.clone().filter(|_| may(&own));
+                Some(Self::NotFound { query, searched, near, file, above })
             }
             Self::AmbiguousKind { id, both } if !both.iter().all(&may) => {
                 let query = id.parse().ok()?;
                 let near = both.iter().filter(|item| may(item)).map(Ref::to_string).collect();
                 let searched = Space::NEAREST_FIRST.to_vec();
-                Some(Self::NotFound { query, searched, near, file: None })
+                Some(Self::NotFound { query, searched, near, file: None, above: None })
             }
             _ => None,
         }
@@ -113,6 +119,10 @@ impl Diagnose for ResolveError {
                 let item = near.first().map(|item| format!(", which is `{item}`"));
                 format!("did you mean `{}`{}?", escape_line(&file.path), item.unwrap_or_default())
             }
+            Self::NotFound { above: Some(above), .. } => format!(
+                "the project above this one has it: run rye in `{}`",
+                escape_line(&above.display().to_string())
+            ),
             Self::NotFound { near, .. } if !near.is_empty() => {
                 let near: Vec<_> = near.iter().map(|n| format!("`{n}`")).collect();
                 format!("did you mean {}?", near.join(" or "))

@@ -1,7 +1,7 @@
 //! The step itself (core 2.2, 2.3).
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::error::ResolveError;
 use super::suggest::{Near, suggest};
@@ -131,7 +131,23 @@ impl Resolver<'_> {
         let spaces = spaces.filter(|root| root.space() != Space::Project || root.exists());
         let spaces = spaces.map(Root::space);
         let searched = spaces.filter(|s| query.space.is_none_or(|q| q == *s)).collect();
-        ResolveError::NotFound { query, searched, near, file }
+        let above = self.project_above(&query);
+        ResolveError::NotFound { query, searched, near, file, above }
+    }
+
+    /// The nearest folder above the project that has a file of the item's name.
+    fn project_above(&self, query: &Query) -> Option<PathBuf> {
+        let project = self.spaces.get(Space::Project)?.base();
+        let kinds = query.kind.map_or(vec![Kind::Tool, Kind::Directive], |kind| vec![kind]);
+        let start = format!("{}.", query.id.name());
+        let has = |above: &&Path| {
+            kinds.iter().any(|kind| {
+                let folder = above.join(".ai").join(kind.folder()).join(query.id.folder());
+                let mut names = folder.read_dir().into_iter().flatten().flatten();
+                names.any(|entry| entry.file_name().to_string_lossy().starts_with(&start))
+            })
+        };
+        project.ancestors().skip(1).find(has).map(Path::to_owned)
     }
 
     fn first(

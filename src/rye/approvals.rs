@@ -15,15 +15,14 @@ use super::threads::{CarriedOutFor, ThreadParent, WaitingThreads};
 use crate::base::durations::{PENDING_LOOK_MS, wait_of};
 use crate::base::standing;
 use crate::base::text::escape_line;
-#[cfg(feature = "code")]
-use crate::code::Verdict;
 use crate::diagnostic::Failure;
 use crate::execute::{Mask, Outcome, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
 #[cfg(feature = "code")]
 use crate::registry::unclaim_snippet;
 use crate::registry::{
-    Decision, EnvDigests, PendingRequest, PendingState, Postponed, Registry, RegistryError,
+    AfterDecision, Decision, EnvDigests, PendingRequest, PendingState, Postponed, Registry,
+    RegistryError, decide,
 };
 use crate::report::{Report, error_json};
 use crate::trace::Sink;
@@ -88,6 +87,16 @@ impl Approval {
     }
 }
 
+/// The step that follows the decision of a request.
+pub(crate) enum Decided {
+    /// These, which were asked at once with it, are open.
+    Noted(Vec<PendingRequest>),
+    /// The request is carried out as a whole, with this decision.
+    Approved(PendingRequest, Decision),
+    /// The request is rejected as a whole, with this decision.
+    Rejected(PendingRequest, Decision),
+}
+
 /// Runs that wait for a person.
 #[derive(Clone, Copy)]
 pub(crate) struct Approvals<'a> {
@@ -142,13 +151,50 @@ impl Approvals<'_> {
         }
     }
 
+    /// Takes what a person says of a request; `why` is the reason of one that they reject. Of a
+    /// snippet that asked several questions at once nothing runs before all are decided.
+    ///
+    /// # Errors
+    /// `pending.decided`, `pending.held`, `pending.drifted`, `registry.io`
+    pub(crate) fn decide(
+        self,
+        request: PendingRequest,
+        decision: Decision,
+        why: Option<&str>,
+    ) -> Result<Decided, Failure> {
+        let registry = self.registry()?.filter(|_| request.snippet.is_some());
+        let Some(registry) = registry else {
+            return Ok(match why {
+                None => Decided::Approved(request, decision),
+                Some(_) => Decided::Rejected(request, decision),
+            });
+        };
+        #[cfg(feature = "code")]
+        if let (None, Some(text)) = (why, &request.snippet) {
+            self.unchanged(&request.row.id, text)?;
+        }
+        match decide(&registry, &request.row, &decision, why)? {
+            AfterDecision::Noted(ids) => {
+                let open = ids.iter().map(|id| registry.request(id)).collect::<Result<_, _>>()?;
+                Ok(Decided::Noted(open))
+            }
+            AfterDecision::Last(decision, state) => {
+                let whole = registry.request(request.row.whole())?;
+                Ok(match state {
+                    PendingState::Approved => Decided::Approved(whole, decision),
+                    _ => Decided::Rejected(whole, decision),
+                })
+            }
+        }
+    }
+
     /// Takes the request for the run that follows.
     ///
     /// # Errors
     /// `pending.decided`, `registry.io`
     pub(super) fn claim(self, approval: &Approval) -> Result<(), Failure> {
         #[cfg(feature = "code")]
-        if approval.snippet.as_ref().is_some_and(|waited| waited.is_rejected()) {
+        if approval.snippet.as_ref().is_some_and(|waited| !waited.is_approved) {
             // That was written before: it is run once more to be told so.
             return Ok(());
         }
@@ -209,7 +255,7 @@ impl Approvals<'_> {
         }
         let (asked, claimed) = approved(request, decision).map_err(early)?;
         #[cfg(feature = "code")]
-        let asked = self.with_snippet(asked, request, Verdict::Approved).map_err(early)?;
+        let asked = self.with_snippet(asked, request, true).map_err(early)?;
         let private = PassedValues(private);
         let asked = Request { parent: parent.or(asked.parent.clone()), private, ..asked };
         let waits = CarriedOutFor::watched(self.rye, &request.row.id).map_err(early)?;

@@ -11,11 +11,11 @@ use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;
 use crate::host::{Host, Os, Vars};
 use crate::id::{BundleName, Space};
-use crate::sandbox::Confined;
+use crate::sandbox::{Confined, keep_below};
 use crate::search::SearchIndex;
 use crate::space::{Consent, FileTypes, ProjectIdentity, Root, Spaces, Where};
 use crate::thread::ThreadTool;
-use crate::verify::{DevMode, TrustStore};
+use crate::verify::{AllowedRoot, DevMode, TrustStore};
 
 /// Collects what a [`Rye`] needs; every check is made in [`RyeBuilder::build`].
 #[must_use]
@@ -26,6 +26,8 @@ pub struct RyeBuilder {
     project_files: Option<PathBuf>,
     bundle: Option<(BundleName, PathBuf)>,
     strict: bool,
+    judging: bool,
+    has_project: bool,
     host: Box<dyn Host + Send>,
     servers: Arc<KeptServers>,
     search_index: Arc<SearchIndex>,
@@ -53,6 +55,8 @@ impl RyeBuilder {
             project_files: None,
             bundle: None,
             strict: false,
+            judging: false,
+            has_project: true,
             host: Box::new(Confined::new(Box::new(Os::new(false)))),
             servers: Arc::default(),
             search_index: Arc::default(),
@@ -89,6 +93,18 @@ impl RyeBuilder {
     /// No dev mode, whatever the environment says.
     pub(crate) fn strict(self) -> Self {
         Self { strict: true, ..self }
+    }
+
+    /// Uses no user space, and accepts any owner and mode of the project's folder: for a check by
+    /// keys that the caller names, which runs nothing of the project.
+    pub(crate) fn judging(self) -> Self {
+        Self { judging: true, ..self }
+    }
+
+    /// Uses no project space, so that nothing about the project's folder is refused: for verbs that
+    /// the project has no say in.
+    pub(crate) fn without_project(self) -> Self {
+        Self { has_project: false, ..self }
     }
 
     /// Another machine below the sandbox, such as one of the command line's own.
@@ -150,16 +166,29 @@ impl RyeBuilder {
             None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         };
         let dev = DevMode(!self.strict && self.vars.text("RYE_DEV_MODE") == Some("1"));
-        let vars = std::mem::take(&mut self.vars);
+        let vars = match std::mem::take(&mut self.vars) {
+            vars if self.judging => vars.without(&["USER_SPACE", "HOME"]),
+            vars => vars,
+        };
         let at = Where { vars, cwd, project: self.project.take() };
         let allows_root = |user: Option<&Root>, folder: &ProjectIdentity| {
-            TrustStore::new(user, now()).allows_root(folder)
+            self.judging || !self.has_project || TrustStore::new(user, now()).allows_root(folder)
         };
         let accepts = |user: Option<&Root>, project: &ProjectIdentity| {
             TrustStore::new(user, now()).accepts(project).unwrap_or(false)
         };
-        let consent = Consent { allows_root: &allows_root, accepts: &accepts };
-        let spaces = Spaces::find(&at, &consent)?;
+        let owns_home = |user: &Root, home: &ProjectIdentity| {
+            AllowedRoot::is_home(&TrustStore::new(Some(user), now()), home)
+        };
+        let consent =
+            Consent { allows_root: &allows_root, accepts: &accepts, owns_home: &owns_home };
+        let spaces = match Spaces::find(&at, &consent)? {
+            spaces if self.has_project => spaces,
+            spaces => spaces.without_project(),
+        };
+        if let Some(user) = spaces.get(Space::User) {
+            keep_below(&user.base().join(".ai/state"));
+        }
         let runtime = at.vars.path("XDG_RUNTIME_DIR").filter(|folder| folder.is_absolute());
         let runtime = runtime.filter(|folder| !spaces.ground().holds(folder));
         let spaces = match self.project_files.take() {

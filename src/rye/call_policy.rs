@@ -1,19 +1,19 @@
 //! What one call goes by: the trust of this moment, dev mode, and the project's lock.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::facade::Rye;
-use super::listed_files::{ListedFiles, listers};
+use super::hooks::BELOW;
+use super::listed_files::Lists;
 use super::load::Loader;
 use crate::base::Digest;
 use crate::diagnostic::Failure;
-use crate::id::{Ref, Space};
+use crate::id::{Kind, Ref, Space};
 use crate::lock::{Lock, LockError};
 use crate::space::Entry;
 use crate::thread::ThreadId;
-use crate::trace::Sink;
+use crate::trace::{Quiet, Sink};
 use crate::verify::{DevMode, Source, TrustStore};
 
 /// How far the lock binds a call.
@@ -49,7 +49,7 @@ pub(crate) struct CallPolicy<'a> {
     until: Option<Instant>,
     lock: OnceLock<Result<Lock, Failure>>,
     /// What each tool lists.
-    listing: OnceLock<HashMap<Entry, ListedFiles>>,
+    lists: OnceLock<Lists>,
 }
 
 /// The policies for hooks, by the space of the hook.
@@ -76,7 +76,7 @@ impl<'a> CallPolicy<'a> {
             thread: None,
             until: None,
             lock: OnceLock::new(),
-            listing: OnceLock::new(),
+            lists: OnceLock::new(),
         }
     }
 
@@ -123,7 +123,7 @@ impl<'a> CallPolicy<'a> {
             thread: self.thread.clone(),
             until: self.until,
             lock: OnceLock::new(),
-            listing: OnceLock::new(),
+            lists: OnceLock::new(),
         };
         HookPolicies { project: with(LockMode::Listed), others: with(LockMode::Off) }
     }
@@ -154,9 +154,13 @@ impl<'a> CallPolicy<'a> {
 
     /// A tool that lists the file, which is not an item by itself then.
     pub(super) fn tool_that_lists(&self, file: &Entry) -> Option<Ref> {
-        let listing =
-            self.listing.get_or_init(|| self.rye.items().listing(Space::NEAREST_FIRST.into_iter()));
-        listers(file, listing).map(|tool| tool.item.clone()).min()
+        let lists = self.lists.get_or_init(|| {
+            let items = self.rye.items();
+            let tools =
+                Space::NEAREST_FIRST.into_iter().flat_map(|space| items.names(space, Kind::Tool));
+            items.lists(tools.flatten())
+        });
+        lists.tool_of(file).map(|by| by.tool.clone())
     }
 
     /// The digest that the lock lists for an item, if it can say.
@@ -169,6 +173,28 @@ impl<'a> CallPolicy<'a> {
         let project = spaces.get(Space::Project).zip(spaces.project_identity());
         let Some((project, identity)) = project else { return Ok(Lock::default()) };
         let lock = Lock::read(project, || Ok(self.trust.accepts(identity)?))?;
-        Ok(lock.unwrap_or_default())
+        let lock = lock.unwrap_or_default();
+        match self.gone(&lock) {
+            Some(item) => Err(LockError::Gone { item }),
+            None => Ok(lock),
+        }
+    }
+
+    /// A hook or a config that the lock lists and its space does not have: no run meets it by name,
+    /// so without it a locked run would be another one.
+    fn gone(&self, lock: &Lock) -> Option<Ref> {
+        if self.lock_mode != LockMode::Exact {
+            return None;
+        }
+        let mut rows = lock.rows().filter_map(|(name, pin)| {
+            let item = Ref::new(name.kind?, name.id.clone());
+            (item.kind == Kind::Config || item.id.as_str().starts_with(BELOW))
+                .then_some((item, pin.space))
+        });
+        let is_gone = |(item, space): &(Ref, Space)| {
+            let loader = self.loader(&Quiet);
+            loader.resolver(|resolver| matches!(resolver.in_space(item, *space), Ok(None)))
+        };
+        rows.find(is_gone).map(|(item, _)| item)
     }
 }

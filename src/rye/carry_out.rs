@@ -6,11 +6,13 @@ use super::approvals::Approval;
 use super::facade::Rye;
 use super::run::{Request, Runs};
 use crate::exec_protocol::Servers;
-use crate::execute::{ExecuteError, Outcome, OutputWitness, RunContext, http_request, subprocess};
+use crate::execute::{
+    ExecuteError, Outcome, OutputWitness, RunContext, ToolFailure, http_request, subprocess,
+};
 use crate::host::PrivateDir;
 use crate::id::Space;
 use crate::mcp_client::Sessions;
-use crate::plan::{Act, Plan};
+use crate::plan::{Act, Plan, misfits};
 use crate::trace::Sink;
 
 /// The programs and MCP servers that serve many calls. Several facades may share it; what it keeps
@@ -52,14 +54,25 @@ impl Runs<'_> {
         let (fallback, servers) = (pin_fallback(self.rye), &self.rye.servers);
         let running = run_context(self.rye, fallback.as_deref(), sink);
         let running = RunContext { approval, witness, ..running };
-        match plan.act() {
+        let mut outcome = match plan.act() {
             Act::Process(process) => subprocess(plan, process, &running),
             Act::Exec(process, options) => servers.exec.call(plan, process, options, &running),
             Act::Http(http) => http_request(plan, &http.request, &running),
             Act::Mcp(server, tool) => servers.mcp.call(plan, server, tool, &running),
             #[cfg(feature = "code")]
             Act::Code(snippet) => self.saved_snippet(plan, snippet, caller, witness, sink),
+        }?;
+        if outcome.failure.is_none()
+            && outcome.pending.is_none()
+            && let Some(schema) = &plan.output_schema
+            && let Some(why) =
+                misfits(schema, &outcome.data).map_or_else(Some, |all| all.into_iter().next())
+        {
+            let message = format!("what it gave does not fit its `output_schema`: {why}");
+            let (tail, of) = (String::new(), "stderr_tail");
+            outcome.failure = Some(ToolFailure { message, tail, of });
         }
+        Ok(outcome)
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
-use super::listed_files::{ListedFiles, checked};
+use super::listed_files::{ListedFiles, Lists, checked};
 use super::load::{Loader, twins};
 use crate::base::json::object;
 use crate::base::parallel::parallel;
@@ -34,9 +34,6 @@ pub(crate) struct CheckedItem {
     pub(crate) verdict: ItemVerdict,
     /// What its signed header lists, and who signed that.
     beside: Option<ListedFiles>,
-    /// It has no signature line, and a tool that is refused lists it: signing the file by itself
-    /// mends nothing, the tool's own row says what is the matter.
-    pub(crate) is_file_of_refused: bool,
 }
 
 /// The verdict on one item.
@@ -124,33 +121,25 @@ impl Checks<'_> {
             check(loader, &entry, Asked { twin, answers, parse })
         });
         let mut checked: Vec<CheckedItem> = rows.into_iter().flatten().collect();
-        // A file that a verified tool lists needs no line of its own.
-        let tools: Vec<_> = checked
-            .iter_mut()
-            .filter_map(|row| Some((row.place.space.clone(), row.beside.take()?)))
-            .collect();
-        checked.retain(|row| match &row.verdict {
-            // Only tools: a header speaks for no other kind of item. Whether its key may sign the
-            // file as an item does not matter, since as an item it is refused.
-            ItemVerdict::Bad(failure)
-                if failure.reason() == VERIFY_UNSIGNED && row.entry.item.kind == Kind::Tool =>
-            {
-                let Entry { item, ext, .. } = &row.entry;
-                let covers = |(space, beside): &(Option<String>, ListedFiles)| {
-                    *space == row.place.space && beside.holds(item, ext)
-                };
-                !tools.iter().any(covers)
+        let mut lists = Lists::default();
+        for row in &mut checked {
+            if let Some(beside) = row.beside.take() {
+                lists.insert(row.entry.clone(), beside, true);
             }
-            _ => true,
-        });
-        let refused = |row: &&CheckedItem| matches!(row.verdict, ItemVerdict::Bad(_));
-        let refused: Vec<Entry> =
-            checked.iter().filter(refused).map(|row| row.entry.clone()).collect();
-        let unsigned = checked.iter_mut().filter(|row| row.verdict.is_unsigned());
-        let mut unsigned: Vec<_> = unsigned.collect();
-        let files = self.rye.items().files_of(unsigned.iter().map(|row| &row.entry), refused);
-        for row in &mut unsigned {
-            row.is_file_of_refused = files.contains(&row.entry);
+        }
+        // Only tools: a header speaks for no other kind of item. A file that a verified tool lists
+        // needs no line of its own; whether its key may sign the file as an item does not matter,
+        // since as an item it is refused.
+        let is_file =
+            |row: &CheckedItem| row.verdict.is_unsigned() && row.entry.item.kind == Kind::Tool;
+        checked.retain(|row| !is_file(row) || lists.tool_of(&row.entry).is_none());
+        // An unverified header that lists the file changes the message only.
+        for row in checked.iter_mut().filter(|row| is_file(row)) {
+            if let Ok(Some(found)) = loader.file_of(&row.entry, false)
+                && let Err(failure) = loader.admitted(found, |_| true)
+            {
+                row.verdict = ItemVerdict::Bad(failure);
+            }
         }
         checked
     }
@@ -218,7 +207,6 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem>
         bytes,
         verdict,
         beside: None,
-        is_file_of_refused: false,
     };
     let bad = |failure| Some(row(0, ItemVerdict::Bad(failure)));
     let found = match loader.file_of(entry, twin) {

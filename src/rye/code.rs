@@ -11,11 +11,11 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::approvals::private_in;
+use super::approvals::Decided;
 use super::carry_out::Caller;
 use super::code_policy::{CallApproval, CodePolicy};
 use super::describe::DetailLevel;
-use super::facade::{Rye, now};
+use super::facade::Rye;
 use super::failed::Failed;
 use super::grants::{self, ApprovalNeeded};
 use super::paused::{ItemDigests, KeptSnippet};
@@ -31,12 +31,12 @@ use crate::base::sync::unpoisoned;
 use crate::base::time::as_ms;
 use crate::code::{
     Asks, Backend, CodeError, CodeRequest, CodeResult, DeclaredTool, Executor, PausedSnippet,
-    SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools,
+    SnippetReach, ToolAnswer, ToolCall, ToolFault, Tools, Verdict,
 };
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref, Space};
-use crate::plan::{Act, PlanError, PlanFile};
-use crate::registry::{Registry, RegistryError, WaitingSnippet, WaitingTool, begin_snippet};
+use crate::plan::{Act, PlanError};
+use crate::registry::RegistryError;
 use crate::report::{Report, Warned};
 use crate::trace::{Event, Quiet, Sink};
 
@@ -83,9 +83,12 @@ impl Rye {
     }
 }
 
+/// A question of a snippet, with the bytes of the item that it was about.
+type AskedItem = (Asks, Option<Digest>);
+
 /// The tools of a rye, for snippets: each call is a run.
 pub struct RyeTools<'a> {
-    rye: &'a Rye,
+    pub(super) rye: &'a Rye,
     sink: &'a (dyn Sink + 'a),
     /// The name of the snippet's run; a call has it with its number.
     run_id: String,
@@ -94,9 +97,7 @@ pub struct RyeTools<'a> {
     /// When a person is asked about a tool that does not say that it only reads.
     approval: CallApproval,
     /// Such tools that a person approved for the whole snippet, with their bytes.
-    approved: ItemDigests,
-    /// The one call that a person approved, of such a tool.
-    approved_call: Option<(String, Digest)>,
+    pub(super) approved: Mutex<ItemDigests>,
     /// Items that were called or asked about, with their bytes.
     called: Mutex<ItemDigests>,
     /// Of what is configured, when the snippet began.
@@ -105,18 +106,20 @@ pub struct RyeTools<'a> {
     /// What is only tried asks nobody, and neither does a program that judges.
     can_wait: bool,
     /// The run that the snippet is, where it is saved as a tool.
-    saved: Option<SavedRun<'a>>,
+    pub(super) saved: Option<SavedRun<'a>>,
     /// Where a receipt of each call goes.
     receipts: Option<PathBuf>,
     warned: Mutex<Vec<Warned>>,
     /// The saved snippets that a call is within.
     within: Nesting,
-    /// The request that this process claimed, where the snippet waited and was approved.
-    claimed: Option<String>,
+    /// The request that the snippet waited with, and what it asked, with the bytes of each item.
+    pub(super) waited: Option<(String, Vec<AskedItem>)>,
+    /// This process claimed that; otherwise all of it was rejected.
+    pub(super) is_claimed: bool,
     /// The thread that the snippet is called in.
     thread: Option<ThreadParent>,
     /// The thread that waits where the snippet asks a person.
-    waiting_thread: Option<String>,
+    pub(super) waiting_thread: Option<String>,
     /// A model wrote it, which is shown no value that a tool named of the host, whatever a snippet
     /// would make of it, and not where files lie.
     hides_values: bool,
@@ -136,8 +139,7 @@ impl<'a> RyeTools<'a> {
             run_id: run_id(),
             grants: None,
             approval: approval.unwrap_or(CallApproval::First),
-            approved: ItemDigests::new(),
-            approved_call: None,
+            approved: Mutex::default(),
             called: Mutex::default(),
             policy: policy.map(|policy| policy.digest()),
             locked: false,
@@ -146,7 +148,8 @@ impl<'a> RyeTools<'a> {
             receipts: None,
             warned: Mutex::default(),
             within: Nesting::default(),
-            claimed: None,
+            waited: None,
+            is_claimed: false,
             thread: None,
             waiting_thread: None,
             hides_values: false,
@@ -164,25 +167,18 @@ impl<'a> RyeTools<'a> {
         rye: &'a Rye,
         sink: &'a dyn Sink,
         id: &str,
-        waited: (&KeptSnippet, &PausedSnippet),
-        is_approved: bool,
+        (kept, paused): (&KeptSnippet, &PausedSnippet),
+        is_claimed: bool,
     ) -> Self {
-        let (kept, paused) = waited;
-        let asks = &paused.asked().asks;
-        let decided = kept.called.get(&asks.item).filter(|_| is_approved && asks.request.is_none());
-        let decided = decided.map(|digest| (asks.item.clone(), *digest));
-        let mut approved = kept.approved.clone();
-        if kept.approval == CallApproval::First {
-            approved.extend(decided.clone());
-        }
+        let asks = paused.asked().iter().map(|asked| asked.asks.clone());
+        let asked = asks.map(|asks| (asks.clone(), kept.called.get(&asks.item).copied()));
         Self {
             rye,
             sink,
             run_id: kept.run_id.clone(),
             grants: kept.granted(),
             approval: kept.approval,
-            approved,
-            approved_call: decided,
+            approved: Mutex::new(kept.approved.clone()),
             called: Mutex::new(kept.called.clone()),
             policy: Some(kept.policy),
             locked: kept.locked,
@@ -195,7 +191,8 @@ impl<'a> RyeTools<'a> {
             private: PrivateValues::of(kept.private.iter().map(String::as_str)),
             receipts: kept.receipts.clone(),
             warned: Mutex::default(),
-            claimed: is_approved.then(|| id.to_owned()),
+            waited: Some((id.to_owned(), asked.collect())),
+            is_claimed,
         }
     }
 
@@ -216,7 +213,7 @@ impl<'a> RyeTools<'a> {
         Ok(KeptSnippet {
             run_id: self.run_id.clone(),
             approval: self.approval,
-            approved: self.approved.clone(),
+            approved: unpoisoned(self.approved.lock()).clone(),
             called: unpoisoned(self.called.lock()).clone(),
             locked: self.locked,
             receipts: self.receipts.clone(),
@@ -247,7 +244,24 @@ impl<'a> RyeTools<'a> {
         let missing = || RegistryError::NotFound { id: request.to_owned(), near: Vec::new() };
         let registry = approvals.registry()?.ok_or_else(|| Failure::from(missing()))?;
         let asked = registry.request(request).map_err(Failure::from)?;
-        let (decision, caller) = (approvals.decision(), (self.thread.clone(), self.private.all()));
+        let (asked, decision) = match approvals.decide(asked, approvals.decision(), None)? {
+            Decided::Approved(asked, decision) | Decided::Rejected(asked, decision) => {
+                (asked, decision)
+            }
+            // A saved snippet that asked several questions at once: the next one of them.
+            Decided::Noted(open) => {
+                let next = open.into_iter().next().map(|next| next.row);
+                let asks = next.map(|next| Asks {
+                    item: next.item,
+                    reason: next.reason,
+                    message: next.message,
+                    request: Some(next.id),
+                    is_for_all: false,
+                });
+                return Err(ToolFault { asks, ..ToolFault::default() });
+            }
+        };
+        let caller = (self.thread.clone(), self.private.all());
         match approvals.approve_in(caller, &asked, decision, begin, self.sink) {
             Ok(report) => self.ran(&report, id, begin),
             Err(failed) => self.refused(failed),
@@ -263,7 +277,8 @@ impl<'a> RyeTools<'a> {
             let item = needed.item.to_string();
             let message =
                 format!("a snippet calls `{item}`, which does not say that it only reads");
-            Asks { item, reason: "effects".into(), message, request: None }
+            let is_for_all = self.approval == CallApproval::First;
+            Asks { item, reason: "effects".into(), message, request: None, is_for_all }
         });
         Err(ToolFault { asks, ..failed.failure.into() })
     }
@@ -373,6 +388,7 @@ impl<'a> RyeTools<'a> {
                 id: described.detail.item.id.to_string(),
                 summary: summary.split_whitespace().collect::<Vec<_>>().join(" "),
                 schema: described.item.input_schema().unwrap_or_default(),
+                output: described.item.output_schema().cloned(),
             })
         });
         Ok(tools.collect())
@@ -393,7 +409,9 @@ impl<'a> RyeTools<'a> {
         };
         let text = |told: &Value, key: &str| told[key].as_str().map(str::to_owned);
         match told["status"].as_str() {
-            Some("success") => Ok(ToolAnswer { value: told["data"].take(), backend }),
+            Some("success") => {
+                Ok(ToolAnswer { value: report.value_of(told["data"].take()), backend })
+            }
             Some("pending") => {
                 let request = report.pending_id().map(str::to_owned);
                 let message = text(&told["pending"], "message").unwrap_or_default();
@@ -407,6 +425,7 @@ impl<'a> RyeTools<'a> {
                     reason,
                     message,
                     request: Some(request),
+                    is_for_all: false,
                 });
                 Err(ToolFault { backend, asks, ..Diagnostic::from(&error).into() })
             }
@@ -436,8 +455,8 @@ impl Tools for RyeTools<'_> {
         request.params = call.args;
         request.grants = self.granted(call.reach);
         if self.approval != CallApproval::Never {
-            let mut approved = self.approved.clone();
-            approved.extend(call.approved.and(self.approved_call.clone()));
+            let mut approved = unpoisoned(self.approved.lock()).clone();
+            approved.extend(call.approved.and_then(|asks| self.as_asked(asks)));
             request.may_write = Some(approved);
         }
         request.locked = self.locked;
@@ -460,38 +479,16 @@ impl Tools for RyeTools<'_> {
         came
     }
 
-    fn pause(&self, paused: &PausedSnippet) -> Result<String, Failure> {
-        let kept = KeptSnippet::write(paused, self)?;
-        let asked = paused.asked();
-        let mut registry = Registry::open(self.rye.spaces().user()?.base())?;
-        let requests = paused.requests().collect::<Vec<_>>();
-        let (asked_at, mask) = (now().to_string(), self.private.mask());
-        let waiting = WaitingSnippet {
-            asked_at: &asked_at,
-            item: &asked.asks.item,
-            project: self.rye.spaces().project_path(),
-            reason: &mask.words(&asked.asks.reason),
-            message: &mask.words(&asked.asks.message),
-            kept: &kept,
-            requests: &requests,
-            tool: None,
-            thread: self.waiting_thread.as_deref(),
-        };
-        let Some(saved) = &self.saved else { return Ok(registry.pause(&waiting)?) };
-        let plan = PlanFile::write(saved.plan, true)?;
-        let env = registry.env_digests(saved.plan.of_env_file())?;
-        let item = saved.plan.item().to_string();
-        let (for_record, private) = (saved.for_record, private_in(saved.plan, &plan)?);
-        let tool = WaitingTool { plan: &plan, for_record, env: &env, private: &private };
-        let message = saved.asks(asked, &mask);
-        let waiting =
-            WaitingSnippet { item: &item, message: &message, tool: Some(tool), ..waiting };
-        Ok(registry.pause(&waiting)?)
+    fn pause(&self, paused: &PausedSnippet) -> Result<Vec<String>, Failure> {
+        self.keep_waiting(paused)
     }
 
-    fn goes_on(&self) -> Result<(), Failure> {
-        let Some(id) = &self.claimed else { return Ok(()) };
-        Ok(begin_snippet(&Registry::open(self.rye.spaces().user()?.base())?, id)?)
+    fn withdraw(&self, requests: &[&str]) {
+        self.withdraw_asked(requests);
+    }
+
+    fn goes_on(&self) -> Result<Vec<Verdict>, Failure> {
+        self.decided()
     }
 
     fn search_tools(

@@ -127,6 +127,9 @@ impl Described {
                 .filter_map(|p| Some((p.name.clone(), p.default.clone()?)))
                 .collect::<Map<_, _>>();
             put("schema", self.item.input_schema().unwrap_or_default());
+            if let Some(schema) = self.item.output_schema() {
+                put("output_schema", schema.clone());
+            }
             put("required", required.collect());
             put("defaults", defaults.into());
             put("parameters", json!(parameters));

@@ -10,8 +10,8 @@ use crate::base::Timestamp;
 use crate::base::json::object;
 use crate::base::parallel::parallel;
 use crate::diagnostic::{Failure, Place};
-use crate::id::{Kind, Pattern, Query, Space};
-use crate::parse::Item;
+use crate::id::{Kind, Pattern, Query, Ref, Space};
+use crate::parse::{Item, RiskLink};
 use crate::plan::{PlanError, PlanSource, check_config, limits};
 use crate::report::{Detail, Warned};
 use crate::resolve::Resolver;
@@ -36,12 +36,24 @@ pub(crate) struct Described {
 }
 
 impl Items<'_> {
-    /// Every item of the space and kind, not verified; files that tools list are left out. Of a
-    /// project that is not accepted no file is read for that (core 4.3): all names are there.
+    /// Every item of the space and kind, not verified; files that verified tools list are left out.
+    /// Of a project that is not accepted no file is read for that (core 4.3): all names are there.
     pub(crate) fn list(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
+        Ok(self.list_with_tools(space, kind)?.into_iter().map(|(entry, _)| entry).collect())
+    }
+
+    /// Lists the items, each with the unverified tool that lists it as its file.
+    pub(crate) fn list_with_tools(
+        self,
+        space: Space,
+        kind: Kind,
+    ) -> Result<Vec<(Entry, Option<Ref>)>, Failure> {
         let entries = self.names(space, kind)?;
-        let has_parts = kind == Kind::Tool && !entries.is_empty();
-        Ok(if has_parts && self.is_read(space) { self.without_parts(entries) } else { entries })
+        let has_files = kind == Kind::Tool && !entries.is_empty() && self.is_read(space);
+        Ok(match has_files {
+            true => self.with_tools(entries),
+            false => entries.into_iter().map(|entry| (entry, None)).collect(),
+        })
     }
 
     /// Whether headers of the space's tools are read to know what they list.
@@ -49,11 +61,16 @@ impl Items<'_> {
         space != Space::Project || self.rye.project().is_accepted()
     }
 
-    /// The same for whoever asks rye to read the files, as signing does.
+    /// Lists the items to sign. A file of a tool is signed with that tool, and is read wherever it
+    /// lies.
     pub(super) fn list_to_sign(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
         let mut entries = self.names(space, kind)?;
         entries.retain(|entry| entry.bundle.is_none());
-        Ok(if kind == Kind::Tool { self.without_parts(entries) } else { entries })
+        if kind != Kind::Tool {
+            return Ok(entries);
+        }
+        let with_tools = self.with_tools(entries).into_iter();
+        Ok(with_tools.filter(|(_, tool)| tool.is_none()).map(|(entry, _)| entry).collect())
     }
 
     pub(super) fn names(self, space: Space, kind: Kind) -> Result<Vec<Entry>, Failure> {
@@ -153,6 +170,18 @@ fn refused_config(loader: Loader<'_>, described: &Described) -> Result<(), Failu
         loader.configs(&wanted.item)?;
     }
     Ok(())
+}
+
+/// The host variables that a file asks for, signed or not; none of one that is no item.
+pub(crate) fn variables_of(rye: &Rye, entry: &Entry) -> Vec<String> {
+    let root = rye.spaces.home(entry.space, entry.bundle.as_ref());
+    let bytes = root.and_then(|root| root.read(&entry.relative()).ok().flatten());
+    let file_type = rye.types.find(entry.item.kind, &entry.ext);
+    let link = bytes.zip(file_type).and_then(|(bytes, file_type)| {
+        let text = std::str::from_utf8(&bytes).ok()?;
+        RiskLink::of_unverified(entry.item.kind, text, &file_type.header)
+    });
+    link.map(|link| link.reach.variables().map(str::to_owned).collect()).unwrap_or_default()
 }
 
 /// One item for whoever asked this process, who reads no more than a thread above it may.

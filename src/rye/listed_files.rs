@@ -8,15 +8,16 @@ use super::call_policy::CallPolicy;
 use super::facade::Rye;
 use super::items::Items;
 use crate::base::Digest;
+use crate::base::limits::PATTERNS;
 use crate::base::parallel::parallel;
 use crate::diagnostic::Failure;
-use crate::id::{Kind, Ref, Space};
+use crate::id::{BundleName, Kind, Ref, Space};
 use crate::parse::{Item, listed_files, may_list_files};
 use crate::resolve::Found;
 use crate::signature::has_no_line;
 use crate::space::{Entry, FileTypes, RelPath, Root, Spaces};
 use crate::trace::Quiet;
-use crate::verify::{FileList, PartFinding, Refused, Source, path_below_base};
+use crate::verify::{FileList, Glob, PartFinding, Refused, Source, path_below_base};
 
 /// The source with what its header lists, if it is a tool that lists files. What does not parse is
 /// left to those who parse it.
@@ -74,14 +75,6 @@ impl ListedFiles {
         Self::new(&rye.types, found.space, &found.item, &found.ext, text)
     }
 
-    /// The same of a tool as it lies there now.
-    fn from_entry(rye: &Rye, tool: &Entry) -> Option<Self> {
-        let root = rye.spaces.home(tool.space, tool.bundle.as_ref())?;
-        let bytes = root.read(&tool.relative()).ok()??;
-        let text = std::str::from_utf8(&bytes).ok().filter(|text| may_list_files(text))?;
-        Self::new(&rye.types, tool.space, &tool.item, &tool.ext, text)
-    }
-
     /// The same by the path below `.ai`.
     pub(super) fn lists_below_ai(&self, path: &str) -> bool {
         self.lists(&format!(".ai/{path}"))
@@ -104,11 +97,6 @@ impl ListedFiles {
         self.listed.now(root, item, ext)
     }
 
-    /// Whether the entry is one of the files.
-    pub(super) fn holds(&self, entry: &Ref, ext: &str) -> bool {
-        self.lists(&path_below_base(entry, ext))
-    }
-
     /// The same by the path below the folder that holds `.ai`.
     fn lists(&self, path: &str) -> bool {
         if path == self.own {
@@ -124,19 +112,112 @@ impl ListedFiles {
     }
 }
 
+/// The files that tools list, indexed by folder.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    tools: HashMap<Entry, ListedBy>,
+    /// Of each path below the folder that holds `.ai`, who lists it by name.
+    named: HashMap<(Home, String), ListedBy>,
+    /// By the folder that they begin at.
+    patterns: HashMap<(Home, String), Vec<ListedPattern>>,
+}
+
+/// The space, or the bundle in it.
+type Home = (Space, Option<BundleName>);
+
+/// A pattern of a tool.
+#[derive(Debug)]
+struct ListedPattern {
+    pattern: Glob,
+    /// The folder that the pattern's paths begin at, and the tool's own file.
+    folder: String,
+    own: String,
+    by: ListedBy,
+}
+
+/// A tool that lists a file. The least is one whose header is verified, if there is one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ListedBy {
+    is_unverified: bool,
+    pub(super) tool: Ref,
+}
+
+impl ListedBy {
+    /// Says if the header was verified, so that its signature covers the file. An unverified header
+    /// is only a claim of its author.
+    pub(super) fn covers(&self) -> bool {
+        !self.is_unverified
+    }
+}
+
+impl Lists {
+    /// Adds what a tool lists.
+    pub(super) fn insert(&mut self, tool: Entry, listed: ListedFiles, is_verified: bool) {
+        let by = ListedBy { is_unverified: !is_verified, tool: tool.item.clone() };
+        let home: Home = (tool.space, tool.bundle.clone());
+        let ListedFiles { own, folder, listed } = listed;
+        let whole = |path: &str| match folder.as_str() {
+            "" => path.to_owned(),
+            folder if path.is_empty() => folder.to_owned(),
+            folder => format!("{folder}/{path}"),
+        };
+        let paths = listed.digests.keys().map(|path| whole(path.as_str()));
+        for path in paths.filter(|path| *path != own) {
+            let first = self.named.entry((home.clone(), path)).or_insert_with(|| by.clone());
+            if by < *first {
+                *first = by.clone();
+            }
+        }
+        for pattern in listed.patterns {
+            let of_folder =
+                self.patterns.entry((home.clone(), whole(pattern.prefix()))).or_default();
+            // A signed header lists its files by name as well, beyond this bound.
+            if of_folder.len() < PATTERNS {
+                let (folder, own, by) = (folder.clone(), own.clone(), by.clone());
+                of_folder.push(ListedPattern { pattern, folder, own, by });
+            }
+        }
+        self.tools.insert(tool, by);
+    }
+
+    /// The tool of which an entry without a signature line is a file. What lists files itself is an
+    /// item, unless a verified header lists it: tools that list each other hide none of them.
+    pub(super) fn tool_of(&self, file: &Entry) -> Option<&ListedBy> {
+        let home = (file.space, file.bundle.clone());
+        let found = self.find(home, &path_below_base(&file.item, &file.ext));
+        found.filter(|by| by.covers() || !self.tools.contains_key(file))
+    }
+
+    /// A tool that lists or means the path, which is below the folder that holds `.ai`.
+    fn find(&self, home: Home, path: &str) -> Option<&ListedBy> {
+        let mut key = (home, path.to_owned());
+        let mut found: Option<&ListedBy> = self.named.get(&key);
+        while !key.1.is_empty() {
+            key.1.truncate(key.1.rfind('/').unwrap_or(0));
+            for listed in self.patterns.get(&key).into_iter().flatten() {
+                let below = path[listed.folder.len()..].trim_start_matches('/');
+                if path != listed.own && listed.pattern.matches(below) {
+                    found = found.into_iter().chain([&listed.by]).min();
+                }
+            }
+        }
+        found
+    }
+}
+
 /// What tools of a project list that lies outside of `.ai`.
 #[derive(Debug, Default)]
-pub(crate) struct ListedOutside(Vec<ListedFiles>);
+pub(crate) struct ListedOutside(Lists);
 
 impl ListedOutside {
     /// Whether one of the tools lists or means the path, which is below the folder that holds
     /// `.ai`.
     pub(crate) fn holds(&self, path: &str) -> bool {
-        self.0.iter().any(|beside| beside.lists(path))
+        self.0.find((Space::Project, None), path).is_some()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.tools.is_empty()
     }
 }
 
@@ -177,60 +258,50 @@ pub(crate) struct Covered {
 impl Items<'_> {
     /// What the tools among the entries list that lies outside of `.ai`.
     pub(crate) fn outside(self, entries: &[Entry]) -> ListedOutside {
-        let tools = entries.iter().filter(|entry| entry.item.kind == Kind::Tool);
-        let beside = tools.filter_map(|tool| ListedFiles::from_entry(self.rye, tool));
-        ListedOutside(beside.filter(|beside| beside.folder.is_empty()).collect())
+        let tools = entries.iter().filter(|entry| entry.item.kind == Kind::Tool).cloned();
+        let mut lists = Lists::default();
+        for (tool, listed) in beside(self.rye, tools) {
+            if listed.folder.is_empty() {
+                lists.insert(tool, listed, false);
+            }
+        }
+        ListedOutside(lists)
     }
 
-    /// The entries without those that lie there as files of a tool. Who has a signature line of
-    /// their own is always an item: an unsigned header cannot hide it.
-    pub(super) fn without_parts(self, entries: Vec<Entry>) -> Vec<Entry> {
+    /// The entries without the files that verified headers list, each with the unverified tool that
+    /// lists it. A file with a signature line of its own is always an item.
+    pub(super) fn with_tools(self, entries: Vec<Entry>) -> Vec<(Entry, Option<Ref>)> {
         // Each file is read once; with many the waiting for the disk is shared.
         let looked: Vec<(Entry, Looked)> = match entries.len() > TOGETHER {
             true => parallel(entries, |entry| self.look(entry)),
             false => entries.into_iter().map(|entry| self.look(entry)).collect(),
         };
-        let (mut entries, mut listing) = (Vec::new(), Vec::new());
-        let mut unsigned = HashSet::new();
-        for (entry, looked) in looked {
+        // Headers are parsed only where something may be a file by them.
+        let unsigned = looked.iter().filter(|(_, looked)| looked.is_unsigned);
+        let spaces: HashSet<Space> = unsigned.map(|(entry, _)| entry.space).collect();
+        let may_list =
+            looked.iter().filter(|(entry, it)| it.may_list && spaces.contains(&entry.space));
+        let lists = self.lists(may_list.map(|(entry, _)| entry.clone()));
+        let kept = looked.into_iter().filter_map(|(entry, looked)| {
             if looked.is_shipped_part {
-                continue;
+                return None;
             }
-            if looked.is_unsigned {
-                unsigned.insert(entry.clone());
-            }
-            if looked.may_list {
-                listing.push(entry.clone());
-            }
-            entries.push(entry);
-        }
-        // Headers are parsed only where something may be left out by them.
-        let spaces: HashSet<Space> = unsigned.iter().map(|entry| entry.space).collect();
-        listing.retain(|entry| spaces.contains(&entry.space));
-        let tools = self.beside(listing);
-        entries.retain(|entry| !unsigned.contains(entry) || !is_part(entry, &tools));
-        entries
-    }
-
-    /// Those of the entries, tools without a signature line, that lie there as files of other
-    /// tools, which may be unsigned themselves.
-    pub(crate) fn files_of<'e>(
-        self,
-        unsigned: impl Iterator<Item = &'e Entry>,
-        tools: Vec<Entry>,
-    ) -> HashSet<Entry> {
-        let mut unsigned = unsigned.filter(|entry| entry.item.kind == Kind::Tool).peekable();
-        let tools = if unsigned.peek().is_some() { self.beside(tools) } else { HashMap::new() };
-        unsigned.filter(|entry| is_part(entry, &tools)).cloned().collect()
+            let by = if looked.is_unsigned { lists.tool_of(&entry) } else { None };
+            let by = by.cloned();
+            (!by.as_ref().is_some_and(ListedBy::covers)).then(|| (entry, by.map(|by| by.tool)))
+        });
+        kept.collect()
     }
 
     /// What each tool of the spaces lists.
     pub(super) fn listing(
         self,
         spaces: impl Iterator<Item = Space>,
-    ) -> HashMap<Entry, ListedFiles> {
-        let tools = |space| self.names(space, Kind::Tool).unwrap_or_default();
-        self.beside(spaces.flat_map(tools).collect())
+    ) -> impl Iterator<Item = (Entry, ListedFiles)> {
+        beside(
+            self.rye,
+            spaces.flat_map(move |space| self.names(space, Kind::Tool).unwrap_or_default()),
+        )
     }
 
     /// A tool that lists the file at a real path, wherever below the folder of its `.ai` it lies.
@@ -242,14 +313,22 @@ impl Items<'_> {
             below.is_some_and(|below| beside.lists(below))
         };
         let spaces = Space::NEAREST_FIRST.into_iter().filter(|space| self.is_read(*space));
-        let tools = self.listing(spaces).into_iter().filter(lists);
+        let tools = self.listing(spaces).filter(lists);
         tools.map(|(tool, _)| tool.item).min()
     }
 
-    /// What each of the tools lists.
-    pub(super) fn beside(self, tools: Vec<Entry>) -> HashMap<Entry, ListedFiles> {
-        let beside = |tool| Some((ListedFiles::from_entry(self.rye, &tool)?, tool));
-        tools.into_iter().filter_map(beside).map(|(beside, tool)| (tool, beside)).collect()
+    /// The files that the tools list, and which headers are verified.
+    pub(super) fn lists(self, tools: impl Iterator<Item = Entry>) -> Lists {
+        let policy = CallPolicy::plain(self.rye);
+        let loader = policy.loader(&Quiet);
+        let mut lists = Lists::default();
+        for tool in tools {
+            let Ok(Some(found)) = loader.file_of(&tool, false) else { continue };
+            let Some(listed) = ListedFiles::from_found(self.rye, &found) else { continue };
+            let is_verified = loader.verify_alone(found).is_ok_and(|it| it.signer().is_some());
+            lists.insert(tool, listed, is_verified);
+        }
+        lists
     }
 
     /// The files beside an item that its signature covers, as they are now, by their names.
@@ -316,22 +395,16 @@ struct Looked {
     may_list: bool,
 }
 
-/// Whether an entry without a signature line lies there as a file of one of the tools. Of two that
-/// list each other neither is a file of the other.
-pub(super) fn is_part(entry: &Entry, tools: &HashMap<Entry, ListedFiles>) -> bool {
-    listers(entry, tools).next().is_some()
-}
-
-/// The tools of which the entry is a file, if it has no signature line.
-pub(super) fn listers<'t>(
-    entry: &Entry,
-    tools: &'t HashMap<Entry, ListedFiles>,
-) -> impl Iterator<Item = &'t Entry> {
-    let own = tools.get(entry);
-    let lists = move |(tool, beside): &(&Entry, &ListedFiles)| {
-        let lists_it = || own.is_some_and(|own| own.holds(&tool.item, &tool.ext));
-        let together = (tool.space, &tool.bundle) == (entry.space, &entry.bundle);
-        together && beside.holds(&entry.item, &entry.ext) && !lists_it()
-    };
-    tools.iter().filter(lists).map(|(tool, _)| tool)
+/// The files that each of the tools lists now, signed or not.
+fn beside(
+    rye: &Rye,
+    tools: impl Iterator<Item = Entry>,
+) -> impl Iterator<Item = (Entry, ListedFiles)> {
+    tools.filter_map(move |tool| {
+        let root = rye.spaces.home(tool.space, tool.bundle.as_ref())?;
+        let bytes = root.read(&tool.relative()).ok()??;
+        let text = std::str::from_utf8(&bytes).ok().filter(|text| may_list_files(text))?;
+        let listed = ListedFiles::new(&rye.types, tool.space, &tool.item, &tool.ext, text)?;
+        Some((tool, listed))
+    })
 }

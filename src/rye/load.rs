@@ -67,14 +67,14 @@ impl Loader<'_> {
 
     /// Verify and parse a file.
     pub(super) fn admit(&self, found: Found) -> Result<(Source, Item), Failure> {
-        let source = self.admitted(found, true)?;
+        let source = self.admitted(found, |space| self.rye.items().is_read(space))?;
         self.policy.judge(&source)?;
         self.parse(source)
     }
 
     /// Verify and parse a file, whatever the lock says of it.
     pub(super) fn admit_alone(&self, found: Found) -> Result<(Source, Item), Failure> {
-        let source = self.admitted(found, true)?;
+        let source = self.admitted(found, |space| self.rye.items().is_read(space))?;
         self.parse(source)
     }
 
@@ -87,14 +87,18 @@ impl Loader<'_> {
 
     /// Verify a file, whatever the lock says of it.
     pub(super) fn verify_alone(&self, found: Found) -> Result<Source, Failure> {
-        self.admitted(found, false)
+        self.admitted(found, |_| false)
     }
 
-    /// Verify a file; a refusal names the tool that lists it, if it `tells_lister`: whoever goes
-    /// through all items knows those files by themselves.
-    fn admitted(&self, found: Found, tells_lister: bool) -> Result<Source, Failure> {
+    /// Verify a file; a refusal names the tool that lists it, if its space is one that
+    /// `tells_lister`.
+    pub(super) fn admitted(
+        &self,
+        found: Found,
+        tells_lister: impl Fn(Space) -> bool,
+    ) -> Result<Source, Failure> {
         let item = found.item.clone();
-        let entry = tells_lister.then(|| found.entry());
+        let entry = tells_lister(found.space).then(|| found.entry());
         // Known are versions of the project, also where files of another folder stand for its own.
         let base = match found.space {
             Space::Project => self.rye.spaces.project_path().to_owned(),
@@ -107,7 +111,7 @@ impl Loader<'_> {
             refused.baseline =
                 matches!(refused.reason, Reason::Unsigned | Reason::Moved { .. }) && known();
             let is_unsigned = refused.reason == Reason::Unsigned;
-            let entry = entry.filter(|entry| is_unsigned && self.rye.items().is_read(entry.space));
+            let entry = entry.filter(|_| is_unsigned);
             refused.listed_by = entry.and_then(|entry| self.policy.tool_that_lists(&entry));
             refused
         });

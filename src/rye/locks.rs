@@ -241,6 +241,8 @@ impl<'a> Locks<'a> {
     /// # Errors
     /// `lock.io`, `space.no_project`, `verify.project_not_accepted`, `space.too_large`.
     pub(crate) fn write(self, report: &LockReport, changed: bool) -> Result<bool, Failure> {
+        // Held from the reading to the writing, so that two calls at once lose no row.
+        let _held = Lock::hold(self.rye.spaces().project()?)?;
         let policy = CallPolicy::strict(self.rye);
         let (project, before) = self.lock_to_write(&policy)?;
         let mut lock = before.clone();

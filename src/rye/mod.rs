@@ -82,7 +82,7 @@ codes! {
     HOOK_UNUSABLE = "hook.unusable", Refused;
 }
 
-pub(crate) use approvals::RequestRows;
+pub(crate) use approvals::{Decided, RequestRows};
 pub(crate) use batch::{NotSigned, OtherSigner, SignReport, SignScope, Signed, StagedRow, ToSign};
 pub(crate) use builder::located;
 pub(crate) use call_policy::LockMode;
@@ -100,7 +100,7 @@ pub(crate) use facade::now;
 pub(crate) use failed::Failed;
 pub(crate) use history::{Against, Difference, PastVersion};
 pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
-pub(crate) use items::{Described, read_item};
+pub(crate) use items::{Described, read_item, variables_of};
 pub(crate) use locks::{Change, LockReport, LockRow};
 pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
 #[cfg(feature = "lsp")]

@@ -59,8 +59,8 @@ impl Items<'_> {
         let is_strange = |path: &&String| !files.contains_key(*path) && there.is_unknown(path);
         let strange = wanted.keys().find(is_strange);
         strange.map_or(Ok(()), |path| Err(meant_too(&format!("{new}/{path}"))))?;
-        let mut others = self.listing([from.space].into_iter());
-        others.retain(|tool, _| ![&from.item, &to.item].contains(&&tool.item));
+        let mut others: Vec<_> = self.listing([from.space].into_iter()).collect();
+        others.retain(|(tool, _)| ![&from.item, &to.item].contains(&&tool.item));
         let mut moved = Vec::new();
         for (path, bytes) in &files {
             let (from, to) = (format!("{old}/{path}"), format!("{new}/{path}"));

@@ -12,30 +12,33 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::approvals::{Approvals, approved, not_run};
+use super::approvals::{Approvals, approved, not_run, private_in};
 use super::call_policy::{CallPolicy, LockMode};
 use super::code::RyeTools;
 use super::code_policy::{CallApproval, CodePolicy};
-use super::facade::Rye;
+use super::facade::{Rye, now};
 use super::failed::Failed;
 use super::run::Request;
 use super::threads::ThreadParent;
 use crate::base::json::object;
 use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
+use crate::base::sync::unpoisoned;
 use crate::base::text::counted;
 use crate::base::{Digest, Mask};
-use crate::code::{CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
+use crate::code::{AskedCall, Asks, CodeResult, Executor, OnPrint, PausedSnippet, Verdict};
 use crate::diagnostic::Failure;
 use crate::id::{Grants, Pattern, Query};
+use crate::plan::PlanFile;
 use crate::registry::{
-    Decision, PendingRequest, PendingState, Registry, RegistryError, unclaim_snippet,
+    Decision, PendingRequest, PendingState, Question, Registry, RegistryError, WaitingSnippet,
+    WaitingTool, begin_snippet, unclaim_snippet, verdicts_of,
 };
 use crate::report::{Report, Warned, masked_report};
 use crate::thread::ThreadId;
 use crate::trace::{Quiet, Sink};
 
 /// The form of what is kept.
-const FORMAT: &str = "rye/snippet/v1";
+const FORMAT: &str = "rye/snippet/v2";
 
 /// The bytes of items, by the refs.
 pub(super) type ItemDigests = BTreeMap<String, Digest>;
@@ -130,7 +133,7 @@ pub(crate) struct SnippetRows {
     /// The tool of the call that waits.
     pub(crate) item: String,
     pub(crate) args: Value,
-    /// Of further calls of the same tool, which are made with it.
+    /// Of further calls of the same tool that the answer holds for.
     pub(crate) other_args: Vec<Value>,
     /// What ran already.
     pub(crate) calls: Vec<Value>,
@@ -145,7 +148,7 @@ impl SnippetRows {
     pub(crate) fn of(request: &PendingRequest) -> Result<Option<Self>, Failure> {
         let Some(text) = &request.snippet else { return Ok(None) };
         let (kept, paused) = KeptSnippet::read(&request.row.id, text)?;
-        let asked = paused.asked();
+        let Some(asked) = paused.asked().get(request.row.part) else { return Ok(None) };
         let mask = Mask::new(kept.private.iter().map(String::as_str));
         let masked = |values: Vec<Value>| -> Vec<Value> {
             values.into_iter().map(|value| mask.value(value)).collect()
@@ -154,7 +157,7 @@ impl SnippetRows {
             code: paused.code().map(|code| mask.words(code)),
             item: asked.asks.item.clone(),
             args: mask.value(asked.args.clone().into()),
-            other_args: masked(asked.others.clone()),
+            other_args: masked(asked.other_args()),
             calls: masked(paused.calls_so_far()),
             sha256: kept.sha256,
         }))
@@ -186,8 +189,8 @@ impl SnippetRows {
 }
 
 impl Approvals<'_> {
-    /// Decides a snippet that waits, and runs it again: from its start to where it was by what it
-    /// was told before, and then on. This is the project that it was asked in.
+    /// Decides a snippet that waits as a whole, and runs it again: from its start to where it was
+    /// by what it was told before, and then on. This is the project that it was asked in.
     ///
     /// Whoever decides claims the request first, so of two one wins. Where this process dies, or is
     /// asked to end, while the snippet is run again up to where it was, the request waits as
@@ -204,7 +207,7 @@ impl Approvals<'_> {
         self,
         request: &PendingRequest,
         decision: &Decision,
-        verdict: Verdict,
+        verdict: &Verdict,
         print: OnPrint<'_>,
         sink: &dyn Sink,
     ) -> Result<CodeResult, Failure> {
@@ -216,20 +219,17 @@ impl Approvals<'_> {
         }
         let none = || RegistryError::NotFound { id: id.clone(), near: Vec::new() };
         let registry = self.registry()?.ok_or_else(|| Failure::from(none()))?;
-        let ready = self.ready(id, text, &verdict, sink);
-        if let Verdict::Rejected(why) = &verdict {
+        let ready = self.ready(id, text, *verdict == Verdict::Approved, sink);
+        if let Verdict::Rejected(why) = verdict {
             registry.reject(id, decision, why)?;
             let kept = KeptSnippet::read(id, text).ok();
-            if let Some((_, paused)) = kept.filter(|(kept, _)| kept.thread.is_some()) {
-                reject_below(&registry, &paused, decision, why)?;
+            if kept.is_some_and(|(kept, _)| kept.thread.is_some()) {
                 return Ok(CodeResult::not_run(&rejected_in_thread(id, why)));
             }
-            let (executor, paused, tools) = match ready {
-                Ok(ready) => ready,
-                Err(failure) => return Ok(CodeResult::not_run(&failure)),
-            };
-            reject_below(&registry, &paused, decision, why)?;
-            return Ok(executor.resume(&paused, verdict, &tools, print));
+            return Ok(match ready {
+                Ok((executor, paused, tools)) => executor.resume(&paused, &tools, print),
+                Err(failure) => CodeResult::not_run(&failure),
+            });
         }
         run_again(&registry, request, decision, &ready?, print)
     }
@@ -249,7 +249,7 @@ impl Approvals<'_> {
         let id = &request.row.id;
         let text = request.snippet.as_deref().unwrap_or_default();
         let registry = Registry::open(self.rye.spaces().user()?.base())?;
-        let (executor, paused, tools) = self.ready(id, text, &Verdict::Approved, sink)?;
+        let (executor, paused, tools) = self.ready(id, text, true, sink)?;
         let executor = executor.records_bytes(THREAD_SNIPPET_RECORDS_BYTES);
         let ready = (executor, paused, tools.in_thread(Some(thread)));
         let result = run_again(&registry, request, decision, &ready, &|_, _| ())?;
@@ -261,11 +261,10 @@ impl Approvals<'_> {
         &'s self,
         id: &str,
         text: &str,
-        verdict: &Verdict,
+        is_approved: bool,
         sink: &'s dyn Sink,
     ) -> Result<(Executor, PausedSnippet, RyeTools<'s>), Failure> {
         let (kept, paused, policy) = self.unchanged(id, text)?;
-        let is_approved = *verdict == Verdict::Approved;
         let tools = RyeTools::again(self.rye, sink, id, (&kept, &paused), is_approved);
         Ok((Executor::with_languages(policy.config), paused, tools))
     }
@@ -301,13 +300,13 @@ impl Approvals<'_> {
         &self,
         asked: Request,
         request: &PendingRequest,
-        verdict: Verdict,
+        is_approved: bool,
     ) -> Result<Request, Failure> {
         let Some(text) = &request.snippet else { return Ok(asked) };
         let (kept, paused, _) = self.unchanged(&request.row.id, text)?;
         let (locked, parent) = (kept.locked, kept.parent());
         let id = request.row.id.clone();
-        let waited = Arc::new(WaitedSnippet { id, kept, paused, verdict });
+        let waited = Arc::new(WaitedSnippet { id, kept, paused, is_approved });
         let approval = asked.approval.map(|approval| approval.goes_on(waited));
         Ok(Request { locked, approval, parent, ..asked })
     }
@@ -342,13 +341,12 @@ impl Approvals<'_> {
         let registry = self.registry()?.ok_or_else(|| Failure::from(none()))?;
         registry.reject(id, decision, why)?;
         let text = request.snippet.as_deref().unwrap_or_default();
-        let (kept, paused) = KeptSnippet::read(id, text)?;
-        reject_below(&registry, &paused, decision, why)?;
+        let (kept, _) = KeptSnippet::read(id, text)?;
         if kept.thread.is_some() {
             return Err(rejected_in_thread(id, why));
         }
         let (asked, _) = approved(request, decision.clone())?;
-        self.with_snippet(asked, request, Verdict::Rejected(why.to_owned()))
+        self.with_snippet(asked, request, false)
     }
 }
 
@@ -362,7 +360,7 @@ fn run_again(
 ) -> Result<CodeResult, Failure> {
     let id = &request.row.id;
     registry.claim(id, decision)?;
-    let result = executor.resume(paused, Verdict::Approved, tools, print);
+    let result = executor.resume(paused, tools, print);
     if result.signal().is_some() && unclaim_snippet(registry, id)? {
         // It was asked to end before anything new ran, so the person may decide it again.
         return Ok(result);
@@ -379,40 +377,78 @@ fn rejected_in_thread(id: &str, why: &str) -> Failure {
     RegistryError::Rejected { id: id.to_owned(), why: why.to_owned() }.into()
 }
 
-/// Rejects what was asked below a saved snippet that waited, where the request is of one.
-///
-/// # Errors
-/// `registry.io`, `pending.drifted`
-pub(super) fn reject_held(
-    registry: &Registry,
-    request: &PendingRequest,
-    decision: &Decision,
-    why: &str,
-) -> Result<(), Failure> {
-    let Some(text) = &request.snippet else { return Ok(()) };
-    let (_, paused) = KeptSnippet::read(&request.row.id, text)?;
-    reject_below(registry, &paused, decision, why)
-}
+impl RyeTools<'_> {
+    /// The item that a person was asked about, with the bytes that it had then.
+    pub(super) fn as_asked(&self, asks: &Asks) -> Option<(String, Digest)> {
+        let (_, asked) = self.waited.as_ref()?;
+        let (_, digest) = asked.iter().find(|(other, _)| other.item == asks.item)?;
+        digest.map(|digest| (asks.item.clone(), digest))
+    }
 
-/// Rejects what a tool asked below a call that was rejected, and what was asked below that.
-///
-/// # Errors
-/// `registry.io`, `pending.drifted`
-fn reject_below(
-    registry: &Registry,
-    paused: &PausedSnippet,
-    decision: &Decision,
-    why: &str,
-) -> Result<(), Failure> {
-    let Some(id) = &paused.asked().asks.request else { return Ok(()) };
-    let below = registry.request(id)?.snippet;
-    registry.reject(id, decision, why)?;
-    match below {
-        Some(text) => {
-            let (_, paused) = KeptSnippet::read(id, &text)?;
-            reject_below(registry, &paused, decision, why)
+    /// Keeps the snippet; gives the id of each question.
+    ///
+    /// # Errors
+    /// `pending.full`, `registry.io`
+    pub(super) fn keep_waiting(&self, paused: &PausedSnippet) -> Result<Vec<String>, Failure> {
+        let kept = KeptSnippet::write(paused, self)?;
+        let mut registry = Registry::open(self.rye.spaces().user()?.base())?;
+        let (asked_at, mask) = (now().to_string(), self.private.mask());
+        let question = |asked: &AskedCall| {
+            let (asks, saved) = (&asked.asks, self.saved.as_ref());
+            Question {
+                item: saved
+                    .map_or_else(|| asks.item.clone(), |saved| saved.plan.item().to_string()),
+                reason: mask.words(&asks.reason),
+                message: saved
+                    .map_or_else(|| mask.words(&asks.message), |saved| saved.asks(asked, &mask)),
+                request: asks.request.clone(),
+            }
+        };
+        let questions: Vec<_> = paused.asked().iter().map(question).collect();
+        let waiting = WaitingSnippet {
+            asked_at: &asked_at,
+            project: self.rye.spaces().project_path(),
+            questions: &questions,
+            kept: &kept,
+            tool: None,
+            thread: self.waiting_thread.as_deref(),
+        };
+        let Some(saved) = &self.saved else { return Ok(registry.pause(&waiting)?) };
+        let plan = PlanFile::write(saved.plan, true)?;
+        let env = registry.env_digests(saved.plan.of_env_file())?;
+        let (for_record, private) = (saved.for_record, private_in(saved.plan, &plan)?);
+        let tool = WaitingTool { plan: &plan, for_record, env: &env, private: &private };
+        Ok(registry.pause(&WaitingSnippet { tool: Some(tool), ..waiting })?)
+    }
+
+    /// Withdraws these questions.
+    pub(super) fn withdraw_asked(&self, requests: &[&str]) {
+        let decision = Decision { by: "rye".into(), at: now().to_string() };
+        for request in requests {
+            if let Ok(Some(registry)) = self.rye.approvals().registry() {
+                // A request that no longer waits needs no decision.
+                let _ = registry.reject(request, &decision, "its snippet ended without it");
+            }
         }
-        None => Ok(()),
+    }
+
+    /// The decision of each question; from here on the snippet runs what is new.
+    ///
+    /// # Errors
+    /// `pending.decided`, `registry.io`
+    pub(super) fn decided(&self) -> Result<Vec<Verdict>, Failure> {
+        let Some((id, asked)) = &self.waited else { return Ok(Vec::new()) };
+        let registry = Registry::open(self.rye.spaces().user()?.base())?;
+        let said = match self.is_claimed {
+            true => begin_snippet(&registry, id)?,
+            false => verdicts_of(&registry, id)?,
+        };
+        let approved = asked.iter().zip(&said).filter(|(_, why)| why.is_none());
+        let approved = approved.filter(|((asks, _), _)| asks.is_for_all);
+        let approved = approved.filter_map(|((asks, _), _)| self.as_asked(asks));
+        unpoisoned(self.approved.lock()).extend(approved);
+        let verdict = |why: Option<String>| why.map_or(Verdict::Approved, Verdict::Rejected);
+        Ok(said.into_iter().map(verdict).collect())
     }
 }
 
@@ -423,13 +459,8 @@ pub(crate) struct WaitedSnippet {
     pub(super) id: String,
     pub(super) kept: KeptSnippet,
     pub(super) paused: PausedSnippet,
-    pub(super) verdict: Verdict,
-}
-
-impl WaitedSnippet {
-    pub(super) fn is_rejected(&self) -> bool {
-        self.verdict != Verdict::Approved
-    }
+    /// At least one of its questions was approved; otherwise all were rejected.
+    pub(super) is_approved: bool,
 }
 
 /// The bytes of an item as it is now.

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use super::call_policy::{CallPolicy, LockMode};
 use super::facade::{Rye, now};
 use super::history::last_signer;
-use super::listed_files::{ListedFiles, is_part};
+use super::listed_files::{ListedBy, ListedFiles, Lists};
 use super::load::Loader;
 use super::risk::RiskFinder;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::diagnostic::Place;
-use crate::id::{Fingerprint, Query, Ref, Space};
+use crate::id::{Fingerprint, Kind, Query, Ref, Space};
 use crate::parse::{DeclaredReach, Item, Risk, RiskLink, RiskTier, signed_before};
 use crate::resolve::{Found, ResolveError};
 use crate::signature::has_no_line;
@@ -52,6 +52,8 @@ pub(crate) struct ReviewedItem {
     pub(crate) changed: bool,
     /// The key that the line names did not make its signature; unknown keys cannot be asked.
     pub(crate) forged: bool,
+    /// The fault of a signature line that cannot be read.
+    pub(crate) line_fault: Option<TextFault>,
     /// Spaces whose copy it would shadow.
     pub(crate) shadows: Vec<Space>,
     /// What it may touch, as its header says; `None` for one that does not parse.
@@ -67,16 +69,48 @@ pub(crate) struct ReviewedItem {
     pub(crate) more: Vec<String>,
     /// Who signed what the item was made of, as the item says it.
     pub(crate) signed_before: Option<String>,
+    /// A tool without a signature line, which the header of this tool lists.
+    listed_by: Option<ListedBy>,
     /// It is let in here, and no version of it was there when you accepted the project, nor was
     /// signed or ran since.
     pub(crate) is_new: bool,
 }
 
 impl ReviewedItem {
+    /// Notes what is wrong with the signature; a fault of the text is given back.
+    fn note(&mut self, fault: &NotKnown) -> Option<String> {
+        match fault {
+            NotKnown::Revoked => self.signer_is = SignerIs::Revoked,
+            NotKnown::Text(TextFault::Moved { .. } | TextFault::Altered) => self.altered = true,
+            NotKnown::Text(TextFault::Forged) => self.forged = true,
+            NotKnown::Text(fault @ TextFault::Malformed { .. }) => {
+                self.line_fault = Some(fault.clone());
+            }
+            NotKnown::Text(
+                fault @ (TextFault::NotUtf8 { .. }
+                | TextFault::Text { .. }
+                | TextFault::LoneReturn { .. }),
+            ) => return Some(fault.to_string()),
+            NotKnown::Unknown | NotKnown::Text(_) => {}
+        }
+        None
+    }
+
     /// Whether the key signed it, and may sign it once its trust document names it.
     pub(crate) fn is_left_out(&self, key: Fingerprint) -> bool {
         let by_key = self.signer.is_some_and(|(signer, _)| signer == key);
         by_key && self.out_of_scope.is_some_and(OutOfScope::ends_when_named)
+    }
+
+    /// Says if a known key signed these bytes, and may sign them.
+    fn is_vouched_for(&self) -> bool {
+        let is_known = self.signer_is == SignerIs::Known;
+        is_known && !self.altered && !self.forged && self.out_of_scope.is_none()
+    }
+
+    /// The tool whose header lists it, which has no signature line.
+    pub(crate) fn listed_by(&self) -> Option<&Ref> {
+        self.listed_by.as_ref().map(|by| &by.tool)
     }
 
     /// Who signed what the item was made of, by the word of its signer. A text that nobody is known
@@ -240,7 +274,7 @@ impl<'a> ProjectTrust<'a> {
         let accepted = self.is_accepted();
         let mut items = Vec::new();
         let mut odd = Vec::new();
-        let (mut besides, mut bare) = (HashMap::new(), HashMap::new());
+        let (mut lists, mut bare) = (Lists::default(), HashMap::new());
         let all = self.rye.items().survey(&[])?;
         for entry in all.entries.into_iter().filter(|entry| entry.space == Space::Project) {
             if self.rye.items().is_system_copy(&entry) {
@@ -259,9 +293,6 @@ impl<'a> ProjectTrust<'a> {
                 loader.resolver(|r| matches!(r.in_space(&entry.item, *space), Ok(Some(_))))
             });
             let shadows = shadows.collect();
-            besides.extend(
-                ListedFiles::from_found(self.rye, &found).map(|beside| (entry.clone(), beside)),
-            );
             if has_no_line(&found.bytes, &found.file_type.comment) {
                 bare.insert(entry.item.clone(), entry.clone());
             }
@@ -286,6 +317,7 @@ impl<'a> ProjectTrust<'a> {
                 altered: false,
                 changed,
                 forged: false,
+                line_fault: None,
                 shadows,
                 reach,
                 more,
@@ -293,31 +325,18 @@ impl<'a> ProjectTrust<'a> {
                 tier_before,
                 signer_before: None,
                 signed_before: None,
+                listed_by: None,
                 is_new: false,
             };
-            for fault in verdict.faults() {
-                match fault {
-                    NotKnown::Revoked => item.signer_is = SignerIs::Revoked,
-                    NotKnown::Text(TextFault::Moved { .. } | TextFault::Altered) => {
-                        item.altered = true;
-                    }
-                    NotKnown::Text(TextFault::Forged) => item.forged = true,
-                    NotKnown::Text(
-                        fault @ (TextFault::NotUtf8 { .. }
-                        | TextFault::Text { .. }
-                        | TextFault::LoneReturn { .. }),
-                    ) => odd.push(Odd::file(project_place(&entry), fault.to_string())),
-                    NotKnown::Unknown | NotKnown::Text(_) => {}
-                }
-            }
+            let told = verdict.faults().iter().filter_map(|fault| item.note(fault));
+            odd.extend(told.map(|why| Odd::file(project_place(&entry), why)));
             if let Some(known) = verdict.signer() {
                 item.signer_is = *known;
             }
-            if let Some((key, _)) = signer {
-                let person = |key| person_of(key, trust);
-                let before = last_signer(loader, &found);
-                item.signer_before = before.filter(|before| person(*before) != person(key));
-            }
+            item.signer_before = signer.and_then(|(key, _)| {
+                let person = person_of(key, trust);
+                last_signer(loader, &found).filter(|before| person_of(*before, trust) != person)
+            });
             item.signed_before = item.came_signed_by(&found.bytes);
             // A line that its key did not make has no signer.
             if item.forged {
@@ -326,10 +345,12 @@ impl<'a> ProjectTrust<'a> {
             if let Some((key, _)) = signer.filter(|_| item.signer_is == SignerIs::Known) {
                 self.judge_known(key, &found, accepted, loader, &mut item)?;
             }
+            if let Some(listed) = ListedFiles::from_found(self.rye, &found) {
+                lists.insert(entry, listed, item.is_vouched_for());
+            }
             items.push(item);
         }
-        // A file that a tool lists is no item of its own, unless somebody signed it as one.
-        items.retain(|item| !bare.get(&item.item).is_some_and(|entry| is_part(entry, &besides)));
+        name_listers(&mut items, &lists, &bare);
         let project = self.rye.spaces.project_path().display().to_string();
         odd.extend(all.odd.into_iter().filter(|o| o.place.space.as_deref() == Some("project")));
         Ok(Review { project, accepted, odd, proposals: proposed, items })
@@ -358,6 +379,16 @@ impl<'a> ProjectTrust<'a> {
         }
         Ok(())
     }
+}
+
+/// Leaves out the files that verified tools list, and names the tool of each other listed one;
+/// `bare` are those without a signature line.
+fn name_listers(items: &mut Vec<ReviewedItem>, lists: &Lists, bare: &HashMap<Ref, Entry>) {
+    for item in items.iter_mut() {
+        let by = bare.get(&item.item).filter(|entry| entry.item.kind == Kind::Tool);
+        item.listed_by = by.and_then(|entry| lists.tool_of(entry)).cloned();
+    }
+    items.retain(|item| !item.listed_by.as_ref().is_some_and(ListedBy::covers));
 }
 
 /// The key of whoever signs with a key: your own for your dev keys.

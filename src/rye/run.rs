@@ -23,13 +23,13 @@ use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
 use crate::eval::{self, EvalError};
-use crate::execute::Outcome;
+use crate::execute::{ExecuteError, Outcome};
 use crate::id::{Grants, Kind, Query};
 use crate::interpolate::{bind, render};
 use crate::parse::{DirectiveContext, Item, Phase, Tool};
 use crate::plan::{
     MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
-    Thread, typed, with_private_values,
+    Thread, hold_anew, typed, with_private_values,
 };
 use crate::report::{
     CheckedThread, Detail, DirectiveReport, Report, ToolReport, Warned, error_json, thread_warnings,
@@ -369,7 +369,8 @@ impl Runs<'_> {
             let detaching = Detaching { rye: self.rye, request, item, params, places, warnings };
             return detaching.tool(&plan, for_record);
         }
-        // The plan that was compared is the plan that runs; nothing is built anew behind this line.
+        // The plan that was compared is the plan that runs; nothing is built anew behind this line
+        // but its sandbox, and then it is compared again.
         let (outcome, written) = match request.dry_run {
             true => (None, WrittenReceipts::default()),
             false => {
@@ -389,7 +390,7 @@ impl Runs<'_> {
                 let unseen = WithoutOutput(loader.sink);
                 let sink: &dyn Sink =
                     if hooks.may_withhold(Phase::AfterExecution) { &unseen } else { loader.sink };
-                let ended = self.act(&plan, writer, caller, &warnings, sink);
+                let ended = self.act(&mut plan, writer, caller, &warnings, sink);
                 match ended {
                     Ok((mut outcome, written)) => {
                         if let Some(did) = &outcome.snippet {
@@ -444,14 +445,21 @@ impl Runs<'_> {
     /// Runs the plan; however that ends, the receipt is written.
     fn act(
         self,
-        plan: &Plan,
+        plan: &mut Plan,
         writer: Option<ReceiptWriter>,
         caller: Caller<'_>,
         warnings: &[Warned],
         sink: &dyn Sink,
     ) -> Result<(Outcome, WrittenReceipts), Failure> {
         let witness = writer.as_ref().map(|writer| &writer.witness);
-        let result = self.execute(plan, caller, witness, sink);
+        let mut result = self.execute(plan, caller, witness, sink);
+        // The sandbox could not be made as on earlier runs here, and nothing ran.
+        if matches!(result, Err(ExecuteError::Sandbox { .. }))
+            && hold_anew(plan, caller.request.sandbox, self.rye.host(), sink)?
+        {
+            caller.request.compare(plan)?;
+            result = self.execute(plan, caller, witness, sink);
+        }
         let held = caller.request.held_receipts.as_ref();
         let written =
             writer.map(|writer| writer.write(plan, caller.run_id, &result, warnings, held));

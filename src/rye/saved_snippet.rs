@@ -20,7 +20,7 @@ use crate::base::sync::unpoisoned;
 use crate::base::text::brief_line;
 use crate::code::{
     AskedCall, CodeError, CodeLimit, CodeRequest, Executor, NestedLimit, PrintStream,
-    SavedSnippetError, Verdict,
+    SavedSnippetError,
 };
 use crate::diagnostic::Failure;
 use crate::execute::{CallSeen, ExecuteError, Outcome, OutputWitness, Pending, SnippetDid};
@@ -178,9 +178,8 @@ impl Runs<'_> {
         let sink: &dyn Sink = &WithoutOutput(sink);
         let waited = asked.approval.as_ref().and_then(|approval| approval.snippet.as_deref());
         let tools = match waited {
-            Some(WaitedSnippet { id, kept, paused, verdict }) => {
-                let is_approved = *verdict == Verdict::Approved;
-                RyeTools::again(self.rye, sink, id, (kept, paused), is_approved)
+            Some(WaitedSnippet { id, kept, paused, is_approved }) => {
+                RyeTools::again(self.rye, sink, id, (kept, paused), *is_approved)
                     .in_thread(asked.parent.clone())
             }
             None => RyeTools::new(self.rye, sink)
@@ -198,9 +197,7 @@ impl Runs<'_> {
         let executor = Executor::with_languages(config).records_bytes(CODE_SAVED_RECORDS_BYTES);
         let print = |_: PrintStream, text: &str| printed.take(text, &tools.private);
         let result = match waited {
-            Some(WaitedSnippet { paused, verdict, .. }) => {
-                executor.resume(paused, verdict.clone(), &tools, &print)
-            }
+            Some(WaitedSnippet { paused, .. }) => executor.resume(paused, &tools, &print),
             None => executor.run(&request, &tools, &print),
         };
         let mask = tools.private.mask();
@@ -213,9 +210,9 @@ impl Runs<'_> {
         let stack = told.get_mut("error").map(|error| error["stack"].take());
         told.retain(|key, _| DID.contains(&key.as_str()));
         let Some(error) = result.error().cloned() else {
-            let pending = result.waiting().map(|(id, asked)| Pending {
+            let pending = result.waiting().first().map(|(id, asked)| Pending {
                 reason: mask.words(&asked.asks.reason),
-                message: saved.asks(asked, &mask),
+                message: result.with_others(&saved.asks(asked, &mask)),
                 kept_as: Some(id.to_owned()),
             });
             // What it gives is its own, and whoever keeps or shows it masks that.

@@ -5,14 +5,13 @@
 //! may be an agent.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::describe::{Summary, with_status};
 use super::facade::Rye;
-use super::listed_files::{ListedFiles, is_part};
+use super::listed_files::{ListedBy, Lists};
 use crate::base::json::object;
 use crate::base::limits::SEARCH_PAGE;
 use crate::diagnostic::{Code, Failure};
@@ -169,7 +168,7 @@ impl ItemSearch<'_> {
             let is_granted = |item| request.grants.as_ref().is_none_or(|it| it.allow(item));
             kind && is_granted(&file.entry.item) && (request.all || !is_link(&file.entry.item))
         };
-        let parts = Parts { rye: self.rye, segments: &segments, tools: OnceCell::new() };
+        let parts = Parts { rye: self.rye, segments: &segments, lists: OnceCell::new() };
         let is_hit = |file: &IndexedDoc| {
             // A bundle answers for what no space and no other bundle has.
             let answers = segments.iter().find_map(|segment| segment.find(&file.entry.item));
@@ -212,22 +211,22 @@ impl ItemSearch<'_> {
 struct Parts<'a> {
     rye: &'a Rye,
     segments: &'a [&'a Segment],
-    /// What the tools list that list something; read where a file may be one of them.
-    tools: OnceCell<HashMap<Entry, ListedFiles>>,
+    /// The files that the tools list; read when first needed.
+    lists: OnceCell<Lists>,
 }
 
 impl Parts<'_> {
-    /// Whether a file lies there as one of a tool's. Who has a signature line is always an item.
+    /// Says if a verified header lists a file. A file with a signature line is always an item.
     fn hold(&self, file: &IndexedDoc) -> bool {
         if !file.is_unsigned || file.entry.item.kind != Kind::Tool {
             return false;
         }
-        let tools = self.tools.get_or_init(|| {
+        let lists = self.lists.get_or_init(|| {
             let files = self.segments.iter().flat_map(|segment| segment.files());
             let listing = files.filter(|file| file.lists_files).map(|file| file.entry.clone());
-            self.rye.items().beside(listing.collect())
+            self.rye.items().lists(listing)
         });
-        is_part(&file.entry, tools)
+        lists.tool_of(&file.entry).is_some_and(ListedBy::covers)
     }
 }
 

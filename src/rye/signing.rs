@@ -10,7 +10,7 @@ use super::hooks::BELOW as HOOKS_BELOW;
 use super::load::Loader;
 use super::threads::check_settings;
 use crate::base::secret_forms::secret_forms;
-use crate::base::text::{Position, PositionFinder, escape_line};
+use crate::base::text::{Position, PositionFinder, escape_line, invisible, position};
 use crate::chain::{Fetch as _, executors};
 use crate::diagnostic::Failure;
 use crate::diagnostic::{Code, Diagnose, Place};
@@ -259,7 +259,8 @@ impl Signing<'_> {
         if let Some((folder, _)) = source.parts_folder(&self.rye.spaces, listed.root)? {
             for path in digests.keys() {
                 let bytes = folder.read(path).ok().flatten().unwrap_or_default();
-                let found = std::str::from_utf8(&bytes).map(slips).unwrap_or_default();
+                let text = std::str::from_utf8(&bytes).unwrap_or_default();
+                let found = slips(text, path.as_str());
                 let named = |finding: Finding| {
                     let line = finding.position.map_or(1, |position| position.line);
                     Finding::error(format!("files: `{path}:{line}`: {}", finding.message))
@@ -383,7 +384,7 @@ pub(super) fn judge_content(
         },
     };
     let mut findings = check_for_signing(&parsed, source.item(), source);
-    findings.extend(slips(source.text()));
+    findings.extend(slips(source.text(), source.ext()));
     findings.extend(schema_findings(&parsed));
     if let Item::Tool(tool) = &parsed {
         findings.extend(wishes(tool, source.item()));
@@ -417,8 +418,19 @@ const NOT_A_SECRET: &str = "rye:not-a-secret";
 const MOST_SLIPS: usize = 20;
 
 /// What nobody means to sign, in an item or in a file that it lists.
-fn slips(text: &str) -> Vec<Finding> {
-    secrets(text).into_iter().chain(conflict_mark(text)).collect()
+fn slips(text: &str, name: &str) -> Vec<Finding> {
+    let hidden = invisible(text).map(|(char, at)| {
+        let message = format!("holds the invisible character U+{:04X}", u32::from(char));
+        Finding::error(message).at(Some(position(text.as_bytes(), at)))
+    });
+    let is_shell = name.rsplit('.').next() == Some("sh");
+    let first_return = text.find('\r').filter(|_| is_shell).map(|at| {
+        let message = "its lines end in a carriage return, which a shell takes for a part of each \
+                       command: save it with line feeds alone";
+        Finding::error(message).at(Some(position(text.as_bytes(), at)))
+    });
+    let more = conflict_mark(text).into_iter().chain(hidden).chain(first_return);
+    secrets(text).into_iter().chain(more).collect()
 }
 
 /// The first mark that a merge left which nobody finished: three lines, in their order.
@@ -514,6 +526,9 @@ fn snippet_finding(tool: &Tool, source: &Source) -> Option<Finding> {
 /// A schema that is not one, slips of its keywords, and examples that do not fit it.
 fn schema_findings(item: &Item) -> Vec<Finding> {
     let Item::Tool(tool) = item else { return Vec::new() };
+    if let Some(Err(why)) = tool.output_schema.as_ref().map(check_schema) {
+        return vec![Finding::error(format!("the `output_schema` cannot be used: {why}"))];
+    }
     let Some(schema) = &tool.schema else { return Vec::new() };
     if let Err(why) = check_schema(schema) {
         return vec![Finding::error(format!("the schema cannot be used: {why}"))];

@@ -1,12 +1,12 @@
 //! Working items (core 5.2): what the project holds at this moment, and signing it with the dev
 //! key.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::call_policy::CallPolicy;
 use super::facade::Rye;
-use super::listed_files::{Files, ListedFiles, is_part};
+use super::listed_files::{Files, ListedFiles, Lists};
 use super::load::{Loader, twins};
 use super::signing::Unwritten;
 use crate::base::Digest;
@@ -192,7 +192,7 @@ impl WorkingItems<'_> {
         let policy = CallPolicy::plain(self.rye);
         let loader = policy.loader(&Quiet);
         let mut all = BTreeMap::new();
-        let (mut besides, mut bare) = (HashMap::new(), HashSet::new());
+        let (mut lists, mut bare) = (Lists::default(), HashSet::new());
         for entry in entries {
             if entry.item.is_about_keys() || self.rye.items().is_system_copy(&entry) {
                 continue;
@@ -204,15 +204,14 @@ impl WorkingItems<'_> {
                 if has_no_line(&work.found.bytes, &work.found.file_type.comment) {
                     bare.insert(entry.clone());
                 }
-                besides.extend(
-                    ListedFiles::from_found(self.rye, &work.found)
-                        .map(|beside| (entry.clone(), beside)),
-                );
+                if let Some(listed) = ListedFiles::from_found(self.rye, &work.found) {
+                    lists.insert(entry.clone(), listed, work.verdict.is_ok());
+                }
             }
             all.insert(entry, now);
         }
-        // A file that a tool lists is no item of its own.
-        all.retain(|entry, _| !bare.contains(entry) || !is_part(entry, &besides));
+        // A file of a tool is shown and signed with the tool.
+        all.retain(|entry, _| !bare.contains(entry) || lists.tool_of(entry).is_none());
         Ok(all)
     }
 

@@ -1,25 +1,29 @@
 //! The level `bwrap`: the tool gets its own namespaces, and a file system that holds only its
-//! grants.
+//! grants. rye makes them itself; where it may not, the program `bwrap` may.
 //!
 //! Mounts are made from the outside in, so that a deeper grant or kept place wins over an outer
 //! one. A kept place inside a grant is mounted over itself, read only. The folders between the two
 //! are mounted as well, because a mount point cannot be moved away. A kept place that does not
 //! exist is created first, see `mount_points.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::confined::{OWN_TMP, uncounted};
-use super::inside;
 use super::landlock::SCOPES;
 use super::mount_points::MountPoints;
-use crate::host::{CannotConfine, ChildSandbox, Confinement, KeptPath, Net, Policy, SandboxLevel};
+use super::probe::Way;
+use super::{inside, ssh_settings};
+use crate::host::{
+    CannotConfine, ChildSandbox, Confinement, KeptPath, Mount, Mounted, Net, Policy, SandboxLevel,
+    Spawn,
+};
 
-/// The policy as this level enforces it. `rules` says whether landlock rules are in force inside as
-/// well; `landlock` is the version of that interface, where the kernel has one.
+/// The policy as this level enforces it, made in this `way`. `landlock` is the version of that
+/// interface, where the kernel has one.
 ///
 /// # Errors
 /// `sandbox.cannot_protect`: a kept place is a symbolic link or lies behind one, and nothing can be
@@ -27,7 +31,7 @@ use crate::host::{CannotConfine, ChildSandbox, Confinement, KeptPath, Net, Polic
 /// proxy.
 pub(super) fn confine(
     policy: Policy,
-    rules: bool,
+    way: &Way,
     landlock: Option<i64>,
 ) -> Result<Confinement, CannotConfine> {
     let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|stat| stat.is_symlink());
@@ -43,7 +47,15 @@ pub(super) fn confine(
             });
         }
     }
-    if policy.net == Net::Hosts && !(inside::can_enter(&policy) && cfg!(feature = "http")) {
+    let is_own = matches!(way, Way::Own);
+    // Landlock rules are in force inside as well.
+    let rules = landlock.is_some() && (!policy.own_tmp && is_own || inside::can_enter(&policy));
+    let can_listen = is_own || inside::can_enter(&policy);
+    let is_held = match policy.net {
+        Net::Hosts => can_listen && cfg!(feature = "http"),
+        _ => can_listen || policy.egress.listen.is_empty(),
+    };
+    if !is_held {
         let (level, net) = (SandboxLevel::Bwrap, policy.net);
         return Err(CannotConfine::CannotLimit { level, net, lacking: None });
     }
@@ -55,7 +67,7 @@ pub(super) fn confine(
     match policy.net {
         // `bwrap` itself needs sockets, so the filter that it starts with lets the tool open them
         // too.
-        Net::None if !rules => missing.push("unix sockets".to_owned()),
+        Net::None if !rules && !is_own => missing.push("unix sockets".to_owned()),
         Net::Loopback => missing.push("unix sockets".to_owned()),
         Net::Any if landlock.is_none_or(|version| version < SCOPES) => {
             missing.push("abstract sockets".to_owned());
@@ -80,65 +92,111 @@ fn up_to<'a>(granted: &'a Path, path: &'a Path) -> impl Iterator<Item = &'a Path
     path.ancestors().take_while(move |above| *above != granted)
 }
 
-/// One mount: its place, and the option of `bwrap` that makes it.
-struct Mount {
-    at: PathBuf,
-    option: &'static str,
-    /// What is mounted there, if that is not the place itself.
-    from: Option<PathBuf>,
-}
-
-impl Mount {
-    fn new(option: &'static str, at: impl Into<PathBuf>) -> Self {
-        Self { at: at.into(), option, from: None }
-    }
-}
-
-/// The arguments of `bwrap` before the program, and the places that were created for the run.
+/// The mounts of a run, outer ones first, and the places that were created for it.
 ///
 /// # Errors
 /// What the disk says.
-pub(super) fn arguments(
+pub(super) fn mounts(
+    spawn: &Spawn,
     sandbox: &ChildSandbox,
-    cwd: &Path,
-) -> io::Result<(Vec<OsString>, MountPoints)> {
+) -> io::Result<(Vec<Mount>, MountPoints)> {
     let policy = &sandbox.confinement.policy;
     let mut points = MountPoints::default();
     let mut mounts = grants(policy);
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     // The working directory must exist, even if the tool may read nothing in it.
-    mounts.insert(0, Mount::new("--dir", cwd));
+    mounts.insert(0, Mount { at: real(&spawn.cwd), what: Mounted::Folder });
     // Root owns the files of kernel settings and can write them without any capability, so `/proc`
     // is mounted read only.
-    mounts.extend([Mount::new("--proc", "/proc"), Mount::new("--remount-ro", "/proc")]);
-    mounts.push(Mount::new("--dev", "/dev"));
+    mounts.push(Mount { at: "/proc".into(), what: Mounted::Processes });
+    mounts.push(Mount { at: "/dev".into(), what: Mounted::Devices });
     if sandbox.confinement.has_own_tmp() {
-        mounts.push(Mount::new("--tmpfs", OWN_TMP));
+        mounts.push(Mount { at: OWN_TMP.into(), what: Mounted::Memory });
     }
-    mounts.extend(sandbox.pin.iter().map(|pin| Mount::new("--ro-bind", pin)));
+    mounts.extend(sandbox.pin.iter().map(|pin| bind(&real(pin), false)));
     let own = sandbox.tmp.iter().chain(&sandbox.new_items).chain(&sandbox.index);
-    mounts.extend(own.map(|own| Mount::new("--bind", own)));
+    mounts.extend(own.map(|own| bind(&real(own), true)));
+    if let (Net::Any, Some(folder)) = (policy.net, sandbox.pin.as_ref().or(sandbox.tmp.as_ref())) {
+        mounts.extend(ssh_settings::copies(folder));
+    }
     let mut fixed_folders = BTreeSet::new();
     for kept in &policy.kept {
         let Some(between) = keep(kept, policy, &mut points)? else { continue };
         let new = between.filter(|above| fixed_folders.insert(above.to_path_buf()));
-        mounts.extend(new.map(|above| Mount::new("--bind", above)));
-        mounts.push(Mount::new("--ro-bind", &kept.path));
+        mounts.extend(new.map(|above| bind(above, true)));
+        mounts.push(bind(&kept.path, false));
     }
     let shown = || policy.base.iter().chain(&policy.read).chain(&policy.write);
     let sees = |path: &Path| shown().any(|granted| path.starts_with(granted));
     let mut closed = Vec::new();
     for hidden in policy.hidden.iter().chain(&policy.state).filter(|hidden| sees(hidden)) {
         if hidden.is_dir() {
-            mounts.push(Mount::new("--tmpfs", hidden));
-            closed.push(hidden);
+            mounts.push(Mount { at: hidden.clone(), what: Mounted::Memory });
+            closed.push(Mount { at: hidden.clone(), what: Mounted::ReadOnly });
         } else if hidden.exists() {
             // A device file cannot be opened on any mount but that of `/dev`.
-            let nothing = Some(PathBuf::from("/dev/null"));
-            mounts.push(Mount { from: nothing, ..Mount::new("--ro-bind", hidden) });
+            let what = bind(Path::new("/dev/null"), false).what;
+            mounts.push(Mount { at: hidden.clone(), what });
+        }
+    }
+    // People and programs call these by names in which there may be links.
+    let names = policy.names.iter().chain([&spawn.cwd, &spawn.program]);
+    let links: BTreeMap<PathBuf, PathBuf> = names.flat_map(|name| links_to(name)).collect();
+    for (at, target) in links {
+        let is_there = |mount: &Mount| match mount.what {
+            Mounted::Bind { .. } => at.starts_with(&mount.at),
+            _ => at == mount.at,
+        };
+        if !mounts.iter().any(is_there) {
+            mounts.push(Mount { at, what: Mounted::Link(target) });
         }
     }
     // From the outside in. The sort is stable, so mounts on one place keep their order.
     mounts.sort_by_key(|mount| mount.at.components().count());
+    // An empty folder, read only so that no write there seems to succeed. The private folders of
+    // the run, which may lie in it, are mounted by now.
+    mounts.extend(closed);
+    let root = Path::new("/");
+    if !policy.read.iter().chain(&policy.write).any(|granted| granted == root) {
+        // Otherwise a tool could write into the root, which is in memory and vanishes with the run.
+        mounts.push(Mount { at: root.into(), what: Mounted::ReadOnly });
+    }
+    Ok((mounts, points))
+}
+
+/// The path itself, as it is outside.
+fn bind(path: &Path, writable: bool) -> Mount {
+    let what = Mounted::Bind { from: path.to_owned(), writable, must_exist: true };
+    Mount { at: path.to_owned(), what }
+}
+
+/// The symbolic links on the way to a path, each in its real folder, with what they say.
+fn links_to(path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    /// As many as the kernel follows.
+    const MOST: usize = 40;
+    let mut links = Vec::new();
+    let mut left: Vec<_> =
+        path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
+    let mut at = PathBuf::new();
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&part);
+        match fs::read_link(&next) {
+            Ok(target) if links.len() < MOST => {
+                left.extend(target.components().rev().map(|part| part.as_os_str().to_owned()));
+                links.push((next, target));
+            }
+            _ => at = next,
+        }
+    }
+    links
+}
+
+/// The arguments of the program `bwrap`, before the program that it is to start.
+pub(super) fn arguments(mounts: Vec<Mount>, net: Net, cwd: &Path) -> Vec<OsString> {
     let fixed = [
         "--unshare-user",
         "--unshare-ipc",
@@ -150,53 +208,60 @@ pub(super) fn arguments(
         "ALL",
     ];
     let mut args: Vec<OsString> = fixed.map(OsString::from).into();
-    if policy.net != Net::Any {
+    if net != Net::Any {
         args.push("--unshare-net".into());
     }
-    for Mount { at, option, from } in mounts {
-        args.push(option.into());
-        let is_made = matches!(option, "--proc" | "--dev" | "--tmpfs" | "--remount-ro" | "--dir");
-        if !is_made {
-            args.push(from.unwrap_or_else(|| at.clone()).into());
+    for Mount { at, what } in mounts {
+        let at = at.into_os_string();
+        match what {
+            Mounted::Folder => args.extend(["--dir".into(), at]),
+            Mounted::Link(target) => args.extend(["--symlink".into(), target.into(), at]),
+            Mounted::Bind { from, writable, must_exist } => {
+                let option = match (writable, must_exist) {
+                    (true, true) => "--bind",
+                    (true, false) => "--bind-try",
+                    (false, true) => "--ro-bind",
+                    (false, false) => "--ro-bind-try",
+                };
+                args.extend([option.into(), from.into(), at]);
+            }
+            Mounted::Memory => args.extend(["--tmpfs".into(), at]),
+            Mounted::Processes => {
+                args.extend(["--proc".into(), at.clone(), "--remount-ro".into(), at]);
+            }
+            Mounted::Devices => args.extend(["--dev".into(), at]),
+            Mounted::ReadOnly => args.extend(["--remount-ro".into(), at]),
         }
-        args.push(at.into());
-    }
-    // An empty folder, read only so that no write there seems to succeed. The private folders of
-    // the run, which may lie in it, are mounted by now.
-    args.extend(closed.into_iter().flat_map(|at| ["--remount-ro".into(), at.into()]));
-    let root = Path::new("/");
-    if !policy.read.iter().chain(&policy.write).any(|granted| granted == root) {
-        // Otherwise a tool could write into the root, which is in memory and vanishes with the run.
-        args.extend(["--remount-ro".into(), root.into()]);
     }
     args.extend(["--chdir".into(), cwd.into(), "--".into()]);
-    Ok((args, points))
+    args
 }
 
 /// The mounts of all grants.
 fn grants(policy: &Policy) -> Vec<Mount> {
     let Policy { base, read, write, .. } = policy;
     let is_in = |path: &Path, all: &[PathBuf]| all.iter().any(|granted| path.starts_with(granted));
+    let granted = |path: &Path, writable: bool| {
+        let from = path.to_owned();
+        Mount { at: from.clone(), what: Mounted::Bind { from, writable, must_exist: false } }
+    };
     let mut mounts = Vec::new();
     for path in base.iter().filter(|path| !is_in(path, read) && !is_in(path, write)) {
         // `/bin` is a link on most systems, and shebangs name it.
-        match fs::read_link(path) {
-            Ok(target) => {
-                mounts.push(Mount { from: Some(target), ..Mount::new("--symlink", path) });
-            }
-            Err(_) => mounts.push(Mount::new("--ro-bind-try", path)),
-        }
+        mounts.push(match fs::read_link(path) {
+            Ok(target) => Mount { at: path.clone(), what: Mounted::Link(target) },
+            Err(_) => granted(path, false),
+        });
     }
     // `/run` holds sockets of services that act for anybody who connects. A grant of a folder above
     // it does not show them; a grant of `/run` itself does.
     let services = Path::new("/run");
     if read.iter().chain(write).any(|path| services != path && services.starts_with(path)) {
-        mounts.push(Mount::new("--tmpfs", services));
+        mounts.push(Mount { at: services.into(), what: Mounted::Memory });
     }
     // A write grant includes reading.
-    let read = read.iter().filter(|path| !is_in(path, write));
-    mounts.extend(read.map(|path| Mount::new("--ro-bind-try", path)));
-    mounts.extend(write.iter().map(|path| Mount::new("--bind-try", path)));
+    mounts.extend(read.iter().filter(|path| !is_in(path, write)).map(|path| granted(path, false)));
+    mounts.extend(write.iter().map(|path| granted(path, true)));
     mounts
 }
 

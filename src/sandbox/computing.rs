@@ -6,6 +6,7 @@
 use std::io;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 use super::{landlock, seccomp};
 use crate::host::{filter_calls, landlock_enter, landlock_version};
@@ -30,6 +31,8 @@ pub(crate) fn only_compute(memory: u64, cpu_seconds: u64) -> io::Result<()> {
     } else {
         rustix::thread::set_no_new_privs(true)?;
     }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
     for (resource, most) in limits {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }

@@ -6,19 +6,24 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Resource;
 
+use super::listeners::{MOST, PROXY_PORT};
 use super::mount_points::{self, MountPoints};
-use super::probe::{Found, found};
+use super::probe::{Found, Way, forget, found};
+use super::way_in::WayIn;
 use super::way_out::WayOut;
 use super::{bwrap, cgroup, inside, landlock, seccomp};
 use crate::base::Digest;
+use crate::base::text::brief_line;
 use crate::host::{
     Access, AnswerPart, CannotConfine, Caps, ChildEvent, ChildResult, ChildSandbox, Confinement,
-    Host, HttpAnswer, HttpCall, KeptByChild, Ladder, NamedBelow, Net, NetFault, PersistentChild,
-    PlaceKind, Policy, ResolvedPath, Restrict, SandboxLevel, Spawn, Traffic,
+    HandsOut, Host, HttpAnswer, HttpCall, KeptByChild, Ladder, Mount, NamedBelow, Namespaces,
+    NamespacesNotMade, Net, NetFault, OwnNetwork, PersistentChild, PlaceKind, Policy, ResolvedPath,
+    Restrict, SandboxLevel, Spawn, Traffic,
 };
 
 /// The number of processes that `bwrap` itself adds to a run.
@@ -82,9 +87,11 @@ impl Host for Confined {
     fn run(&self, spawn: &Spawn, hears: &mut dyn FnMut(ChildEvent<'_>)) -> io::Result<ChildResult> {
         let Some(sandbox) = &spawn.sandbox else { return self.host.run(spawn, hears) };
         let (held, needs) = held(spawn, sandbox)?;
-        let ended = self.host.run(&held, hears);
-        let Some(way_out) = needs.way_out else { return ended };
-        let mut ended = ended?;
+        let mut ended = self.host.run(&held, hears).inspect_err(not_made)?;
+        if let Some(said) = not_made_by_program(&held, &ended) {
+            return Err(NamespacesNotMade::because(said));
+        }
+        let Some(way_out) = needs.way_out else { return Ok(ended) };
         ended.accesses.all.retain(|access| match access {
             // The way to the proxy is rye's; where it leads is in the traffic.
             Access::Called(address, _) => !way_out.is_at(address),
@@ -101,7 +108,7 @@ impl Host for Confined {
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let (held, needs) = held(spawn, sandbox)?;
-        Ok(self.host.start(&held)?.keeping(Box::new(needs)))
+        Ok(self.host.start(&held).inspect_err(not_made)?.keeping(Box::new(needs)))
     }
 
     fn confine(&self, policy: Policy, ladder: Ladder) -> Result<Confinement, CannotConfine> {
@@ -144,10 +151,7 @@ fn choose(found: &Found, policy: Policy, ladder: Ladder) -> Result<Confinement, 
     match ladder {
         Ladder::Only(SandboxLevel::Landlock) => by_landlock(policy),
         Ladder::Auto | Ladder::Only(SandboxLevel::Bwrap) => match (&*found.bwrap, ladder) {
-            (Ok(_), _) => {
-                let rules = inside::holds(&policy);
-                bwrap::confine(policy, rules, found.landlock.as_ref().ok().copied())
-            }
+            (Ok(way), _) => bwrap::confine(policy, way, found.landlock.as_ref().ok().copied()),
             (Err(_), Ladder::Auto) => by_landlock(policy),
             (Err(lacking), _) => Err(CannotConfine::Unavailable(vec![lacking.clone()])),
         },
@@ -171,12 +175,30 @@ struct Needs {
     _points: MountPoints,
     /// What answers for the hosts and services that it may reach.
     way_out: Option<WayOut>,
+    /// Leads connections to the ports on which it listens.
+    _way_in: Option<WayIn>,
 }
 
 impl KeptByChild for Needs {
     fn take_traffic(&self) -> Option<Traffic> {
         self.way_out.as_ref().map(WayOut::take_traffic)
     }
+}
+
+/// Forgets the level that was kept, since the set-up failed.
+fn not_made(error: &io::Error) {
+    if NamespacesNotMade::is(error) {
+        forget();
+    }
+}
+
+/// The message of the program `bwrap` where it could not make the namespaces. A tool can print it
+/// too.
+fn not_made_by_program(held: &Spawn, ended: &ChildResult) -> Option<String> {
+    let is_program = held.restrict.namespaces.is_none() && held.holds_another;
+    let is_one = is_program && ended.exit_code == Some(1) && ended.stdout.is_empty();
+    let said = std::str::from_utf8(&ended.stderr).ok().filter(|_| is_one)?;
+    Some(brief_line(said.strip_prefix("bwrap: ")?.trim()))
 }
 
 /// The confined form of the spawn, and what must exist as long as the child runs.
@@ -186,12 +208,21 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     for folder in &policy.made {
         std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
     }
-    let mut restrict = Restrict {
-        filter: seccomp::filter(*level, policy.net).map_err(io::Error::other)?,
+    let way = match level {
+        SandboxLevel::Landlock => None,
+        SandboxLevel::Bwrap => {
+            let way = (*found().bwrap).clone();
+            Some(way.map_err(|lacking| NamespacesNotMade::because(lacking.why))?)
+        }
+    };
+    let is_last = !matches!(way, Some(Way::Program { .. }));
+    let restrict = Restrict {
+        filter: seccomp::filter(*level, policy.net, is_last).map_err(io::Error::other)?,
         rlimits: rlimits(policy.caps),
+        drops_capabilities: is_last,
         ..Restrict::default()
     };
-    let mut held = Spawn { sandbox: None, ..spawn.clone() };
+    let mut held = Spawn { sandbox: None, restrict, ..spawn.clone() };
     let tmp = sandbox.tmp.clone().unwrap_or_else(|| "/tmp".into());
     held.env.insert("TMPDIR".into(), tmp.into());
     if let Some(folder) = &sandbox.new_items {
@@ -200,64 +231,137 @@ fn held(spawn: &Spawn, sandbox: &ChildSandbox) -> io::Result<(Spawn, Needs)> {
     if let Some(folder) = &sandbox.index {
         held.env.insert("GIT_INDEX_FILE".into(), folder.join("index").into());
     }
-    let more = if *level == SandboxLevel::Bwrap { OF_BWRAP } else { 0 };
+    let who = policy.commits.as_ref().map(|commits| &commits.who);
+    if let Some(who) = who.filter(|_| !held.env.contains_key("GIT_CONFIG_COUNT")) {
+        // The files of settings are not shown: they can hold secrets and name programs.
+        held.env.insert("GIT_CONFIG_COUNT".into(), who.len().to_string().into());
+        for (at, (name, value)) in who.iter().enumerate() {
+            held.env.insert(format!("GIT_CONFIG_KEY_{at}"), name.into());
+            held.env.insert(format!("GIT_CONFIG_VALUE_{at}"), value.clone());
+        }
+    }
+    let more = if is_last { 0 } else { OF_BWRAP };
     let asks = policy.caps.memory_mb.or(policy.caps.processes).is_some();
     let is_counted = asks && !missing.iter().any(|name| name.starts_with("limits."));
     let group = is_counted.then(|| cgroup::Group::new(policy.caps, more)).transpose()?;
-    restrict.group = group.as_ref().map(|group| group.join.clone());
-    let mut way_out = None;
-    let points = match level {
-        SandboxLevel::Landlock => {
-            restrict.ruleset = landlock::ruleset(sandbox).map_err(io::Error::other)?;
-            restrict.drops_capabilities = true;
-            MountPoints::default()
-        }
-        SandboxLevel::Bwrap => {
-            let program = (*found().bwrap).clone();
-            let program = program.map_err(|lacking| io::Error::other(lacking.why))?;
-            make_state(&policy.state);
-            let (mut args, points) = bwrap::arguments(sandbox, &spawn.cwd)?;
-            let mut hands_out = None;
-            if policy.net == Net::Hosts {
-                let (made, socket) = WayOut::new(policy, &sandbox.egress)?;
-                held.env.extend(made.variables());
-                way_out = Some(made);
-                hands_out = Some((socket, 1 + policy.egress.services.len()));
-            } else if spawn.watched && cfg!(feature = "http") {
-                let observes = WayOut::observing(policy, &sandbox.egress)?;
-                held.env.extend(observes.variables());
-                way_out = Some(observes);
-            }
-            // Behind the last variable that is set here: whatever a variable is called, it is the
-            // tool's.
-            let steering = for_the_loader(&mut held.env);
-            if inside::holds(policy) || hands_out.is_some() {
-                let (passed, entry) = inside::program(sandbox, hands_out)?;
-                restrict.passed = passed;
-                args.extend(entry);
-                let set = |(name, value)| inside::set(OsString::from(name).as_os_str(), value);
-                args.extend(steering.into_iter().flat_map(set));
-                args.push("--".into());
-            } else {
-                restrict.ruleset = landlock::scopes().map_err(io::Error::other)?;
-                let set =
-                    |(name, value): (String, OsString)| ["--setenv".into(), name.into(), value];
-                args.splice(..0, steering.into_iter().flat_map(set));
-            }
+    held.restrict.group = group.as_ref().map(|group| group.join.clone());
+    let Some(way) = way else {
+        without_git_settings(&mut held.env, policy);
+        held.restrict.ruleset = landlock::ruleset(sandbox).map_err(io::Error::other)?;
+        let none = MountPoints::default();
+        return Ok((held, Needs { _group: group, _points: none, way_out: None, _way_in: None }));
+    };
+    make_state(&policy.state);
+    let (mounts, points) = bwrap::mounts(spawn, sandbox)?;
+    let (mut way_out, mut way_in, mut hands_out) = (None, None, Vec::new());
+    if policy.net == Net::Hosts {
+        let (made, socket) = WayOut::new(policy, &sandbox.egress)?;
+        held.env.extend(made.variables());
+        way_out = Some(made);
+        let count = 1 + policy.egress.services.len();
+        let over = Arc::new(socket);
+        hands_out.push(HandsOut { over, first_port: Some(PROXY_PORT), count });
+    } else if spawn.watched && cfg!(feature = "http") {
+        let observes = WayOut::observing(policy, &sandbox.egress)?;
+        held.env.extend(observes.variables());
+        way_out = Some(observes);
+    }
+    if !policy.egress.listen.is_empty() {
+        let (made, socket) = WayIn::new(&policy.egress.listen)?;
+        way_in = Some(made);
+        hands_out.push(HandsOut { over: Arc::new(socket), first_port: None, count: MOST });
+    }
+    match way {
+        Way::Own => by_rye(&mut held, sandbox, &mounts, hands_out)?,
+        Way::Program { path, is_first } => {
+            let args = bwrap::arguments(mounts, policy.net, &spawn.cwd);
+            by_program(&mut held, sandbox, path, args, &hands_out)?;
             // A watched child ends with its watcher, which must see its processes by their ids
             // outside.
-            restrict.is_first_process = !spawn.watched;
-            args.push(std::mem::replace(&mut held.program, program).into());
-            args.append(&mut held.args);
-            held.args = args;
-            held.cwd = PathBuf::from("/");
-            held.holds_another = true;
-            points
+            held.restrict.is_first_process = is_first && !spawn.watched;
         }
-    };
-    held.restrict = restrict;
-    Ok((held, Needs { _group: group, _points: points, way_out }))
+    }
+    Ok((held, Needs { _group: group, _points: points, way_out, _way_in: way_in }))
 }
+
+/// Has rye make the namespaces. `hands_out` are sockets of the tool's network.
+fn by_rye(
+    held: &mut Spawn,
+    sandbox: &ChildSandbox,
+    mounts: &[Mount],
+    hands_out: Vec<HandsOut>,
+) -> io::Result<()> {
+    let policy = &sandbox.confinement.policy;
+    let network = match policy.net {
+        Net::Any => OwnNetwork::Machine,
+        Net::None => OwnNetwork::Nothing,
+        Net::Loopback | Net::Hosts => OwnNetwork::Loopback(hands_out),
+    };
+    let mut rules = Vec::new();
+    held.restrict.ruleset = match found().landlock.as_ref() {
+        Ok(version) if !policy.own_tmp => {
+            let made = landlock::of_mounts(sandbox).into_iter();
+            let bits = |(word, path): (&str, &str)| {
+                Some((PathBuf::from(path), landlock::bits(word, *version)?))
+            };
+            rules.extend(made.filter_map(bits));
+            landlock::inside(sandbox).map_err(io::Error::other)?.map(Arc::new)
+        }
+        _ => landlock::scopes().map_err(io::Error::other)?,
+    };
+    held.restrict.namespaces = Some(Arc::new(Namespaces::new(mounts, network, &rules)?));
+    // A watched child is the first process, so that its watcher started it.
+    held.holds_another = !held.watched;
+    Ok(())
+}
+
+/// Has the program `bwrap`, to which these arguments go, make the namespaces.
+fn by_program(
+    held: &mut Spawn,
+    sandbox: &ChildSandbox,
+    program: PathBuf,
+    mut args: Vec<OsString>,
+    hands_out: &[HandsOut],
+) -> io::Result<()> {
+    // Behind the last variable that is set here: whatever a variable is called, it is the tool's.
+    let steering = for_the_loader(&mut held.env);
+    if inside::holds(&sandbox.confinement.policy) || !hands_out.is_empty() {
+        let (passed, entry) = inside::program(sandbox, hands_out)?;
+        held.restrict.passed = passed;
+        args.extend(entry);
+        let set = |(name, value)| inside::set(OsString::from(name).as_os_str(), value);
+        args.extend(steering.into_iter().flat_map(set));
+        args.push("--".into());
+    } else {
+        held.restrict.ruleset = landlock::scopes().map_err(io::Error::other)?;
+        let set = |(name, value): (String, OsString)| ["--setenv".into(), name.into(), value];
+        args.splice(..0, steering.into_iter().flat_map(set));
+    }
+    args.push(std::mem::replace(&mut held.program, program).into());
+    args.append(&mut held.args);
+    held.args = args;
+    held.cwd = PathBuf::from("/");
+    held.holds_another = true;
+    Ok(())
+}
+
+/// Where the settings of git in the home may not be read, git is told that there are none: it ends
+/// at a file that is there and refused, and at the level `bwrap` it finds none.
+fn without_git_settings(env: &mut BTreeMap<String, OsString>, policy: &Policy) {
+    let Some(home) = env.get("HOME").map(PathBuf::from) else { return };
+    let shown = [&policy.base, &policy.read, &policy.write];
+    let is_shown = |name: &&str| {
+        let path = home.join(name);
+        let real = path.canonicalize().unwrap_or(path);
+        shown.into_iter().flatten().any(|granted| real.starts_with(granted))
+    };
+    if !GIT_SETTINGS.iter().any(is_shown) {
+        env.entry("GIT_CONFIG_GLOBAL".into()).or_insert_with(|| "/dev/null".into());
+    }
+}
+
+/// The settings of git in a home.
+const GIT_SETTINGS: [&str; 2] = [".gitconfig", ".config/git/config"];
 
 /// Makes the folders of rye's state, so that there is something to be hidden before the first
 /// record comes to be in one. Where that fails, no thread of this user makes it either.
@@ -292,7 +396,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::LazyLock;
 
-    use super::{Found, choose};
+    use super::{Found, Way, choose};
     use crate::diagnostic::Diagnose;
     use crate::host::{
         Caps, Egress, InnerRepositories, KeptPath, Lacking, Ladder, Net, Policy, SandboxLevel,
@@ -303,6 +407,7 @@ mod tests {
             base: Vec::new(),
             read: Vec::new(),
             write: write.iter().map(PathBuf::from).collect(),
+            names: Vec::new(),
             made: Vec::new(),
             partial_read: false,
             partial_write: false,
@@ -328,7 +433,7 @@ mod tests {
     /// A machine on which these levels work.
     fn machine(bwrap: bool, landlock: bool) -> Found {
         let bwrap: fn() -> _ = match bwrap {
-            true => || Ok("/usr/bin/bwrap".into()),
+            true => || Ok(Way::Own),
             false => || Err(lacking(SandboxLevel::Bwrap)),
         };
         let landlock: fn() -> _ = match landlock {

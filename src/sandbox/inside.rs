@@ -1,5 +1,5 @@
-//! The last step into the level `bwrap`: `bwrap` starts rye in the tool's place, and rye restricts
-//! itself by landlock and then executes the tool.
+//! The last step into the level `bwrap` where that program makes it: `bwrap` starts rye in the
+//! tool's place, and rye restricts itself by landlock and then executes the tool.
 //!
 //! A process that is restricted by landlock cannot mount, so the rules cannot be in force before
 //! `bwrap` is done. The rule set is made outside, where the policy is known, and passed as a
@@ -22,8 +22,8 @@ use rustix::fs::{Mode, OFlags, open};
 
 use super::{landlock, listeners, seccomp};
 use crate::host::{
-    ChildSandbox, Net, Policy, Restrict, filter_calls, handed_down, landlock_allow, landlock_enter,
-    landlock_version,
+    ChildSandbox, HandsOut, Net, Policy, Restrict, filter_calls, handed_down, landlock_allow,
+    landlock_enter, landlock_version,
 };
 
 /// The first argument of rye when it is started inside.
@@ -32,12 +32,12 @@ const ENTRY: &str = "--inside-sandbox";
 /// An argument of the entry: the tool has no network, so it may open no socket.
 const NO_SOCKETS: &str = "no-sockets";
 
-/// Where `bwrap` mounts memory that the tool's own processes share.
-const SHARED_MEMORY: &str = "/dev/shm";
-
 /// An argument of the entry: the tool's network is rye's proxy, so it may open no unix socket. The
 /// number of the socket by which the listeners are handed out and how many there are follow.
 const LISTEN: &str = "listen";
+
+/// An argument of the entry: sockets that call are handed out, as those that listen.
+const CALL: &str = "call";
 
 /// An argument of the entry: the number of the rule set follows.
 const RULES: &str = "rules";
@@ -70,14 +70,14 @@ pub(super) fn holds(policy: &Policy) -> bool {
     can_enter(policy) && super::probe::found().landlock.is_ok()
 }
 
-/// The descriptors to pass, and the program and arguments that use them. `hands_out` is the socket
-/// for the listeners, and how many there are.
+/// The descriptors to pass, and the program and arguments that use them. `hands_out` are sockets of
+/// the tool's network.
 ///
 /// # Errors
 /// What the kernel says.
 pub(super) fn program(
     sandbox: &ChildSandbox,
-    hands_out: Option<(OwnedFd, usize)>,
+    hands_out: &[HandsOut],
 ) -> io::Result<(Vec<Arc<OwnedFd>>, Vec<OsString>)> {
     let program = open("/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let mut passed = vec![program];
@@ -86,14 +86,16 @@ pub(super) fn program(
         passed.push(fd);
         OsString::from((passed.len() + 2).to_string())
     };
-    if let Some((socket, listeners)) = hands_out {
-        args.extend([LISTEN.into(), pass(socket), listeners.to_string().into()]);
+    for HandsOut { over, first_port, count } in hands_out {
+        let word = if first_port.is_some() { LISTEN } else { CALL };
+        args.extend([word.into(), pass(over.try_clone()?), count.to_string().into()]);
     }
     if holds(&sandbox.confinement.policy) {
         let ruleset = landlock::inside(sandbox).map_err(io::Error::other)?;
         let ruleset = ruleset.ok_or_else(|| io::Error::other("the kernel made no rules"))?;
         args.extend([RULES.into(), pass(ruleset)]);
-        args.extend(made_by_bwrap(sandbox));
+        let made = landlock::of_mounts(sandbox).into_iter();
+        args.extend(made.flat_map(|(access, path)| [access.into(), path.into()]));
     }
     if sandbox.confinement.policy.net == Net::None {
         args.push(NO_SOCKETS.into());
@@ -103,22 +105,6 @@ pub(super) fn program(
     };
     let passed = passed.into_iter().map(beyond).collect::<Result<Vec<_>, _>>()?;
     Ok((passed, args))
-}
-
-/// The rules for what `bwrap` mounts itself, as arguments of the entry.
-fn made_by_bwrap(sandbox: &ChildSandbox) -> impl Iterator<Item = OsString> {
-    // `bwrap` mounts these itself. Not all of `/dev`, since a project or a home may lie in the
-    // memory there.
-    let mut made = vec![("list", "/"), ("read", "/proc"), ("device", "/dev/tty")];
-    made.extend(landlock::DEVICES_OF_ALL.map(|device| ("device", device)));
-    made.push(("write", "/dev/pts"));
-    if !sandbox.confinement.policy.names_below(Path::new(SHARED_MEMORY)) {
-        made.push(("write", SHARED_MEMORY));
-    }
-    if sandbox.confinement.has_own_tmp() {
-        made.push(("write", super::confined::OWN_TMP));
-    }
-    made.into_iter().flat_map(|(access, path)| [access.into(), path.into()])
 }
 
 /// Restricts this process and executes the program behind `--`. Returns only if that fails.
@@ -151,6 +137,10 @@ fn held(args: &[OsString]) -> io::Result<Command> {
                 let socket = handed_down(number(next()?).ok_or_else(malformed)?)?;
                 listeners::hand_out(&socket, number(next()?).ok_or_else(malformed)?)?;
                 filter = seccomp::without_unix_sockets().map_err(io::Error::other)?;
+            }
+            CALL => {
+                let socket = handed_down(number(next()?).ok_or_else(malformed)?)?;
+                listeners::hand_out_callers(&socket, number(next()?).ok_or_else(malformed)?)?;
             }
             RULES => ruleset = Some(handed_down(number(next()?).ok_or_else(malformed)?)?),
             _ => {

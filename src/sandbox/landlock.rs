@@ -184,7 +184,25 @@ pub(super) fn inside(sandbox: &ChildSandbox) -> Result<Option<OwnedFd>, landlock
     Ok(ruleset.into())
 }
 
-/// The rights that an access word of `inside.rs` stands for, as bits of this version of the
+/// The rules for what is new in a tool's own root, at the level `bwrap`: an access word and a path.
+pub(super) fn of_mounts(sandbox: &ChildSandbox) -> Vec<(&'static str, &'static str)> {
+    // Not all of `/dev`, since a project or a home may lie in the memory there.
+    let mut made = vec![("list", "/"), ("read", "/proc"), ("device", "/dev/tty")];
+    made.extend(DEVICES_OF_ALL.map(|device| ("device", device)));
+    made.push(("write", "/dev/pts"));
+    if !sandbox.confinement.policy.names_below(Path::new(SHARED_MEMORY)) {
+        made.push(("write", SHARED_MEMORY));
+    }
+    if sandbox.confinement.has_own_tmp() {
+        made.push(("write", super::confined::OWN_TMP));
+    }
+    made
+}
+
+/// Where memory is mounted that the tool's own processes share.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// The rights that an access word of [`of_mounts`] stands for, as bits of this version of the
 /// kernel's interface. `None` for an unknown word.
 pub(super) fn bits(word: &str, version: i64) -> Option<u64> {
     let known = AccessFs::from_all(match version {

@@ -1,8 +1,9 @@
-//! Listeners in a tool's own network whose connections rye accepts outside of it.
+//! Sockets of a tool's own network that rye holds outside of it: it accepts from those that listen,
+//! and calls by the others.
 //!
 //! A socket belongs to the network in which it was made, whoever holds it. So the last step into
-//! the sandbox makes the listeners and hands them out over a pair of sockets (`SCM_RIGHTS`), and
-//! the tool's connections to them arrive at rye, which is in the machine's network.
+//! the sandbox makes them and hands them out over a pair of sockets (`SCM_RIGHTS`), and
+//! rye, which is in the machine's network, uses them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,23 +12,25 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
+    socketpair,
 };
 
 use crate::base::limits::EGRESS_SERVICES;
+use crate::host::HandsOut;
 
 /// The port of the proxy. Those of the services follow. The network is new and has nobody else in
 /// it, so they are free; above the ports that a program gets when it asks for any.
 pub(super) const PROXY_PORT: u16 = 61_080;
 
-/// The proxy's listener and those of the services.
-const MOST: usize = EGRESS_SERVICES + 1;
+/// Most that are handed out at once, among them the proxy's listener and those of the services.
+pub(super) const MOST: usize = HandsOut::MOST;
+const _: () = assert!(EGRESS_SERVICES < MOST, "a listener for each");
 
 /// The two ends of the way out: rye's, and the one that is passed inside.
 ///
 /// # Errors
 /// What the kernel says.
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
     Ok(socketpair(AddressFamily::UNIX, kind, flags, None)?)
@@ -41,24 +44,37 @@ pub(super) fn hand_out(socket: &OwnedFd, count: usize) -> io::Result<()> {
     let ports = (PROXY_PORT..).take(count.min(MOST));
     let listeners = ports
         .map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)))
-        .collect::<Result<Vec<_>, _>>()?;
-    let fds: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
+        .map(|listener| listener.map(OwnedFd::from));
+    send(socket, &listeners.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// Hands out that many sockets that call.
+///
+/// # Errors
+/// What the kernel says.
+pub(super) fn hand_out_callers(over: &OwnedFd, count: usize) -> io::Result<()> {
+    let (family, kind, flags) = (AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC);
+    let make = |_| socket_with(family, kind, flags, None);
+    send(over, &(0..count.min(MOST)).map(make).collect::<Result<Vec<_>, _>>()?)
+}
+
+fn send(over: &OwnedFd, sockets: &[OwnedFd]) -> io::Result<()> {
+    let fds: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut message = SendAncillaryBuffer::new(&mut space);
     if !message.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    sendmsg(socket, &[IoSlice::new(b"l")], &mut message, SendFlags::empty())?;
+    sendmsg(over, &[IoSlice::new(b"l")], &mut message, SendFlags::empty())?;
     Ok(())
 }
 
-/// Waits for the listeners; none if the other end was closed without them, because the sandbox was
-/// not made.
+/// Waits for what is handed out; nothing if the other end was closed without it, because the
+/// sandbox was not made.
 ///
 /// # Errors
 /// What the kernel says.
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
-pub(super) fn taken(socket: &OwnedFd) -> io::Result<Vec<TcpListener>> {
+pub(super) fn taken(socket: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut message = RecvAncillaryBuffer::new(&mut space);
     let mut word = [0; 1];
@@ -73,13 +89,13 @@ pub(super) fn taken(socket: &OwnedFd) -> io::Result<Vec<TcpListener>> {
         RecvAncillaryMessage::ScmRights(fds) => Some(fds),
         _ => None,
     });
-    Ok(fds.flatten().map(TcpListener::from).collect())
+    Ok(fds.flatten().collect())
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
-    use std::net::TcpStream;
+    use std::net::{TcpListener, TcpStream};
 
     use super::{PROXY_PORT, hand_out, pair, taken};
 
@@ -90,7 +106,8 @@ mod tests {
         assert!(taken(&outer).expect("the end").is_empty());
         let (outer, inner) = pair().expect("a pair of sockets");
         hand_out(&inner, 2).expect("two free ports");
-        let got = taken(&outer).expect("the listeners");
+        let got: Vec<_> = taken(&outer).expect("the listeners");
+        let got: Vec<_> = got.into_iter().map(TcpListener::from).collect();
         let ports: Vec<_> = got.iter().map(|one| one.local_addr().expect("bound").port()).collect();
         assert_eq!(ports, [PROXY_PORT, PROXY_PORT + 1]);
         let mut caller = TcpStream::connect(("127.0.0.1", PROXY_PORT + 1)).expect("it listens");

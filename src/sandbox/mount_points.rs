@@ -4,16 +4,20 @@
 //! A placeholder is recognised by its modification time, which only rye sets. Several runs may need
 //! the same one: each holds a shared lock on it, and a run that gets the exclusive lock removes it.
 //! What a killed run left is recognised in the same way. It is removed by the next run that needs
-//! the place, or that names it to [`sweep`].
+//! the place, or that names it to [`sweep`]. A tool that may read the project can hold such a lock
+//! as well, so no run waits for one long.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
+    flock, mknodat, renameat_with, utimensat,
+};
 use rustix::io::Errno;
 
 use crate::base::bytes;
@@ -21,6 +25,14 @@ use crate::host::KeptPath;
 
 /// The modification time that marks a placeholder, in seconds since 1970; none gets it by chance.
 const SIGN: u64 = 0x7279_6500 / 2;
+
+/// Folders of a repository, in place of which a placeholder is no folder. A socket is one that git
+/// and other programs pass over: none of them shows it, adds it or waits for it.
+const OF_REPOSITORY: [&str; 2] = ["refs", "objects"];
+
+/// How often a lock is tried that another program holds, and how long after each try.
+const LOCK_TRIES: usize = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The placeholders of this run. Dropping it removes those that no other run needs.
 #[derive(Debug, Default)]
@@ -49,7 +61,7 @@ impl MountPoints {
     /// Creating something in a placeholder folder changed its time.
     fn sign_above(&self, path: &Path) -> io::Result<()> {
         match self.held.iter().find(|(held, _)| Some(held.as_path()) == path.parent()) {
-            Some((folder, _)) => sign(folder),
+            Some((folder, _)) => sign(folder).map_err(io::Error::from),
             None => Ok(()),
         }
     }
@@ -74,8 +86,11 @@ impl MountPoints {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
-            let Ok(file) = File::open(path) else { continue };
-            flock(&file, FlockOperation::LockShared)?;
+            // A socket cannot be opened, so the folder around it is locked.
+            let is_socket = stat.file_type().is_socket();
+            let locked = path.parent().filter(|_| is_socket).unwrap_or(path);
+            let Ok(file) = File::open(locked) else { continue };
+            lock(&file, path)?;
             let is_same = fs::symlink_metadata(path).is_ok_and(|now| now.ino() == stat.ino());
             if is_same {
                 self.held.push((path.to_owned(), file));
@@ -94,8 +109,9 @@ impl Drop for MountPoints {
                 continue;
             }
             let Ok(stat) = fs::symlink_metadata(&path) else { continue };
-            let is_same = fs::read(&path).is_ok_and(|text| text == said(&path));
-            let is_empty_file = stat.is_file() && is_same && is_ours(&stat);
+            let is_same = || fs::read(&path).is_ok_and(|text| text == said(&path));
+            let is_empty = stat.file_type().is_socket() || (stat.is_file() && is_same());
+            let is_empty_file = is_empty && is_ours(&stat);
             // Removing a folder fails if it is not empty. Its time is not checked, because creating
             // and removing something in it changes that.
             let is_gone = match stat.is_dir() {
@@ -109,6 +125,23 @@ impl Drop for MountPoints {
             }
         }
     }
+}
+
+/// Holds a placeholder for a run.
+///
+/// # Errors
+/// Another program holds it for itself.
+fn lock(file: &File, path: &Path) -> io::Result<()> {
+    for _ in 0..LOCK_TRIES {
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+            other => return other.map_err(io::Error::from),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::WouldBlock,
+        format!("another program holds a lock on `{}`", path.display()),
+    ))
 }
 
 /// Creates a placeholder in one step: it is completed and marked under a temporary name, then it
@@ -135,12 +168,16 @@ fn make(path: &Path, is_folder: bool) -> io::Result<()> {
 fn create(at: &Path, path: &Path, is_folder: bool) -> io::Result<()> {
     if is_folder {
         DirBuilder::new().mode(0o700).create(at)?;
+    } else if OF_REPOSITORY.iter().any(|name| path.ends_with(name))
+        && mknodat(CWD, at, FileType::Socket, Mode::RUSR | Mode::WUSR, 0).is_ok()
+    {
+        // Not every file system has sockets; there it is a file.
     } else {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(at)?;
         file.write_all(said(path))?;
     }
-    sign(at)
+    sign(at).map_err(io::Error::from)
 }
 
 /// Removes those of these places that a killed run left and no other run needs.
@@ -183,8 +220,11 @@ fn told(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("`{}` cannot be kept: {error}", path.display()))
 }
 
-fn sign(path: &Path) -> io::Result<()> {
-    File::open(path)?.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(SIGN))
+fn sign(path: &Path) -> rustix::io::Result<()> {
+    let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
+    let modified = time(i64::try_from(SIGN).unwrap_or_default(), 0);
+    let times = Timestamps { last_access: time(0, UTIME_OMIT), last_modification: modified };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 fn is_ours(stat: &fs::Metadata) -> bool {
@@ -230,6 +270,19 @@ mod tests {
     }
 
     #[test]
+    fn no_run_waits_for_what_another_program_locks() {
+        let base = tempfile::tempdir().unwrap();
+        let kept = KeptPath { path: base.path().join(".git"), is_folder: true };
+        let mut first = MountPoints::default();
+        assert!(first.keep(&kept).unwrap());
+        first.held.clear();
+        let lock = std::fs::File::open(&kept.path).unwrap();
+        super::flock(&lock, super::FlockOperation::LockExclusive).unwrap();
+        let error = MountPoints::default().keep(&kept).unwrap_err().to_string();
+        assert!(error.contains("another program holds a lock on"), "{error}");
+    }
+
+    #[test]
     fn a_placeholder_appears_whole_and_marked_and_a_kill_before_that_leaves_a_temporary_name() {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join(".git");
@@ -239,7 +292,8 @@ mod tests {
             WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::MOVED_TO;
         inotify::add_watch(&watcher, &folder, all).unwrap();
         let mut points = MountPoints::default();
-        for (name, is_folder) in [("commondir", false), ("index", false), ("hooks", true)] {
+        let all = [("commondir", false), ("index", false), ("hooks", true), ("refs", false)];
+        for (name, is_folder) in all {
             assert!(points.keep(&KeptPath { path: folder.join(name), is_folder }).unwrap());
         }
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
@@ -255,7 +309,7 @@ mod tests {
             }
         }
         let placed = |name: &str| (name.to_owned(), ReadFlags::MOVED_TO);
-        assert_eq!(of_places, [placed("commondir"), placed("index"), placed("hooks")]);
+        assert_eq!(of_places, ["commondir", "index", "hooks", "refs"].map(placed));
         assert!(others > 3, "{others} steps under temporary names");
         drop(points);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);

@@ -79,6 +79,30 @@ const WHICH_PROCESS: [(i64, u64); 2] = [
 /// Requests of `ioctl` that put characters into the input of a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
+/// Requests of `fcntl` by which a program that may only read a file holds up those that open it, or
+/// hears of them: leases and watches of folders.
+const HOLDING: [u64; 2] = [1024 /* F_SETLEASE */, 1026 /* F_NOTIFY */];
+
+/// Requests of `ioctl` that set the flags of a file, for which landlock has no rule.
+const FLAGS: [u64; 3] = [
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x4004_6602, // FS_IOC32_SETFLAGS
+    0x401C_5820, // FS_IOC_FSSETXATTR
+];
+
+/// Calls that set the attributes of a file, access lists among them, and for which landlock has no
+/// rule. They fail as on a file system without attributes, which programs know.
+const ATTRIBUTES: [i64; 8] = [
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    463, // setxattrat, on every architecture
+    466, // removexattrat
+];
+
 /// Calls that set the mode of a file, each with the index of that argument. `mkdir` is not among
 /// them: the kernel ignores these bits there.
 const MODES: &[(i64, u8)] = &[
@@ -110,6 +134,9 @@ const MAKES: [u64; 2] =
 
 /// The bit in a call's number that selects the x32 table of x86-64, which has the same calls.
 const X32: i64 = 0x4000_0000;
+
+/// The families of sockets of a tool whose network is rye's proxy.
+const OF_THE_PROXY: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// Matches if the argument has another value.
 fn is_not(argument: u8, value: u64) -> Result<SeccompRule, String> {
@@ -152,11 +179,16 @@ fn has_bits(wanted: &[(u8, u64)]) -> Result<SeccompRule, String> {
     all.and_then(SeccompRule::new).map_err(|e| e.to_string())
 }
 
-/// The filter that the child starts with.
+/// The filter that the child starts with; `is_last` says that it executes the tool itself, and not
+/// the program `bwrap`, which needs more than the tool has.
 ///
 /// # Errors
 /// Why there is no filter for this machine.
-pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, String> {
+pub(super) fn filter(
+    level: SandboxLevel,
+    net: Net,
+    is_last: bool,
+) -> Result<Vec<Instruction>, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in NEVER {
         rules.insert(call, Vec::new());
@@ -166,8 +198,12 @@ pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, 
             SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
         condition.and_then(|condition| SeccompRule::new(vec![condition]))
     };
-    let typing = TYPING.iter().map(|call| is(1, *call)).collect::<Result<Vec<_>, _>>();
-    rules.insert(libc::SYS_ioctl, typing.map_err(|e| e.to_string())?);
+    let asks = |requests: &[u64]| {
+        let asked = requests.iter().map(|request| is(1, *request)).collect::<Result<Vec<_>, _>>();
+        asked.map_err(|e| e.to_string())
+    };
+    rules.insert(libc::SYS_ioctl, asks(&TYPING)?);
+    rules.insert(libc::SYS_fcntl, asks(&HOLDING)?);
     // A set-id program would later run as its owner, outside of any sandbox.
     for bit in SET_ID {
         for (call, mode) in MODES {
@@ -179,6 +215,7 @@ pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, 
     }
     if level == SandboxLevel::Landlock {
         rules.extend(SHARED_OBJECTS.iter().chain(WATCHES).map(|call| (*call, Vec::new())));
+        rules.entry(libc::SYS_ioctl).or_default().extend(asks(&FLAGS)?);
         for (call, argument) in OF_A_PROCESS {
             rules.entry(call).or_default().push(is_not(argument, 0)?);
         }
@@ -187,8 +224,12 @@ pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, 
         }
     }
     match (level, net) {
-        (SandboxLevel::Landlock, Net::None) => {
+        _ if is_last && net == Net::None => {
             rules.insert(libc::SYS_socket, Vec::new());
+            rules.insert(libc::SYS_socketpair, pairs_but_pipes()?);
+        }
+        _ if is_last && net == Net::Hosts => {
+            rules.insert(libc::SYS_socket, vec![but(&OF_THE_PROXY)?]);
             rules.insert(libc::SYS_socketpair, pairs_but_pipes()?);
         }
         // Not all families are confined by a network namespace. `bwrap` needs these two to set up
@@ -202,28 +243,36 @@ pub(super) fn filter(level: SandboxLevel, net: Net) -> Result<Vec<Instruction>, 
         }
         _ => {}
     }
-    let mut filter = without_openat2();
+    // `openat2` passes its mode in memory, which no filter can read. It fails as on a kernel before
+    // 5.6, and programs that use it fall back to `openat`; systemd's `RestrictSUIDSGID` does so.
+    let mut missing = vec![(437 /* on every architecture */, libc::ENOSYS)];
+    if level == SandboxLevel::Landlock {
+        missing.extend(ATTRIBUTES.map(|call| (call, libc::ENOTSUP)));
+    }
+    let mut filter = without(&missing);
     filter.extend(compiled(rules)?);
     Ok(filter)
 }
 
-/// `openat2` passes its mode in memory, which no filter can read. It fails as on a kernel before
-/// 5.6, and programs that use it fall back to `openat`. systemd's `RestrictSUIDSGID` does the same.
-fn without_openat2() -> Vec<Instruction> {
+/// Begins a filter in which these calls fail, each with its error.
+fn without(calls: &[(i64, i32)]) -> Vec<Instruction> {
     const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
     const IS: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
     const ANSWER: u16 = 0x06; // BPF_RET | BPF_K
-    const OPENAT2: u32 = 437; // on every architecture
-    const SECOND: u32 = 0x4000_0000 | OPENAT2; // see `X32`
+    const SECOND: u32 = 0x4000_0000; // see `X32`
     let step = |code: u16, jt: u8, jf: u8, k: u32| Instruction { code, jt, jf, k };
-    let refused = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
-    vec![
-        // The number of the call stands first in `struct seccomp_data`.
-        step(LOAD, 0, 0, 0),
-        step(IS, 1, 0, OPENAT2),
-        step(IS, 0, 1, SECOND),
-        step(ANSWER, 0, 0, refused),
-    ]
+    // The number of the call stands first in `struct seccomp_data`.
+    let mut steps = vec![step(LOAD, 0, 0, 0)];
+    for (call, error) in calls {
+        let refused = libc::SECCOMP_RET_ERRNO | error.unsigned_abs();
+        let call = u32::try_from(*call).unwrap_or(u32::MAX);
+        steps.extend([
+            step(IS, 1, 0, call),
+            step(IS, 0, 1, SECOND | call),
+            step(ANSWER, 0, 0, refused),
+        ]);
+    }
+    steps
 }
 
 /// The filter for a tool without a network, installed when `bwrap` is done: a unix socket would
@@ -244,9 +293,8 @@ pub(super) fn without_sockets() -> Result<Vec<Instruction>, String> {
 /// # Errors
 /// Why there is no filter for this machine.
 pub(super) fn without_unix_sockets() -> Result<Vec<Instruction>, String> {
-    let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     compiled(BTreeMap::from([
-        (libc::SYS_socket, vec![but(&families)?]),
+        (libc::SYS_socket, vec![but(&OF_THE_PROXY)?]),
         (libc::SYS_socketpair, pairs_but_pipes()?),
     ]))
 }

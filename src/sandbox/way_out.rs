@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use rustix::net::{Shutdown, shutdown};
 
 use super::listeners::{self, PROXY_PORT};
+use crate::base::HostRule;
 use crate::base::random;
 use crate::base::sync::unpoisoned;
 use crate::host::{EgressOfRun, Policy, Service, Traffic};
@@ -39,6 +40,8 @@ pub(super) struct WayOut {
     port: u16,
     /// The variable of each service, and the address of its endpoint.
     services: Vec<(String, String)>,
+    /// The addresses that the tool calls past the proxy.
+    no_proxy: &'static str,
 }
 
 impl std::fmt::Debug for WayOut {
@@ -63,13 +66,17 @@ impl WayOut {
         let waits = std::thread::Builder::new().name("way-out".into()).spawn(move || {
             let started = listeners::taken(&taken).and_then(|listeners| match listeners.len() {
                 0 => Ok(None),
-                _ => Proxy::start(listeners, settings, Arc::new(Machine)).map(Some),
+                _ => {
+                    let listeners = listeners.into_iter().map(TcpListener::from).collect();
+                    Proxy::start(listeners, settings, Arc::new(Machine)).map(Some)
+                }
             });
             *unpoisoned(given.lock()) = started.transpose();
         })?;
         let services = endpoints(policy, PROXY_PORT + 1.., "");
         let waits = Some((socket, waits));
-        Ok((Self { proxy, waits, token, port: PROXY_PORT, services }, inner))
+        let no_proxy = no_proxy(policy);
+        Ok((Self { proxy, waits, token, port: PROXY_PORT, services, no_proxy }, inner))
     }
 
     /// For a watched run, which is in the machine's own network: it may reach every public host,
@@ -88,7 +95,8 @@ impl WayOut {
         let services = endpoints(policy, ports[1..].iter().copied(), &format!("/{token}"));
         let proxy = Proxy::start(listeners, settings, Arc::new(Machine))?;
         let proxy = Arc::new(Mutex::new(Some(Ok(proxy))));
-        Ok(Self { proxy, waits: None, token, port: ports[0], services })
+        let no_proxy = no_proxy(policy);
+        Ok(Self { proxy, waits: None, token, port: ports[0], services, no_proxy })
     }
 
     /// Whether the address is the proxy's own, or that of an endpoint.
@@ -105,7 +113,7 @@ impl WayOut {
     pub(super) fn variables(&self) -> impl Iterator<Item = (String, OsString)> {
         let proxy = format!("http://{USER}:{}@127.0.0.1:{}", self.token, self.port);
         let proxies = PROXY_NAMES.iter().map(move |name| ((*name).to_owned(), proxy.clone()));
-        let own = ["NO_PROXY", "no_proxy"].map(|name| (name.to_owned(), OWN_ADDRESSES.to_owned()));
+        let own = ["NO_PROXY", "no_proxy"].map(|name| (name.to_owned(), self.no_proxy.to_owned()));
         // Node.js reads the others only where this says so.
         let node = [("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned())];
         let services = self.services.iter().cloned();
@@ -143,6 +151,14 @@ impl WayOut {
         }
         unpoisoned(self.proxy.lock()).take()
     }
+}
+
+/// The addresses that a tool calls past the proxy: its own, unless its list names one of this
+/// machine. Services are called at one.
+fn no_proxy(policy: &Policy) -> &'static str {
+    let mut addresses = policy.egress.hosts.iter().filter_map(HostRule::address);
+    let lists_own = addresses.any(|address| address.is_loopback());
+    if lists_own && policy.egress.services.is_empty() { "" } else { OWN_ADDRESSES }
 }
 
 /// The variable of each service, and the address of its endpoint.
@@ -198,7 +214,8 @@ mod tests {
             *unpoisoned(started.lock()) = Some(Err(io::Error::other("no thread")));
         });
         let (waits, token) = (Some((socket, thread)), String::new());
-        let way_out = WayOut { proxy, waits, token, port: PROXY_PORT, services: Vec::new() };
+        let (port, services) = (PROXY_PORT, Vec::new());
+        let way_out = WayOut { proxy, waits, token, port, services, no_proxy: "" };
         let error = way_out.end().unwrap_err().to_string();
         assert!(error.contains("no thread"), "{error}");
     }

@@ -21,7 +21,7 @@ use crate::base::bytes::{remove_file, replace_if, write_new};
 use crate::base::limits::MENTIONS;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{IdError, ItemId, Kind, Ref, Space};
-use crate::parse::{Naming, is_snake_case, places, renamed, replaced_once, tool_of, yaml};
+use crate::parse::{Naming, is_snake_case, places, renamed, replaced_where, tool_of, yaml};
 use crate::resolve::Found;
 use crate::rye::{CannotMoveFiles, FileToMove, Rye, SignatureState, ToSign};
 use crate::space::{Entry, Root, is_test_spec};
@@ -211,7 +211,12 @@ impl Move {
                 let Some(was) = root.read(&from.relative())? else { continue };
                 let is_own = from.item == old;
                 let named = std::str::from_utf8(&was).ok().filter(|_| old.kind == Kind::Tool);
-                let text = named.and_then(|text| scored_by(text, &old, &new));
+                let text = named.map_or(Ok(None), |text| scored_by(text, &old, &new));
+                if text.is_err() {
+                    let why = "it scores by it, and that cannot be changed by itself";
+                    self.left.push(LeftReference { place: root.shown(&from.relative()), why });
+                }
+                let text = text.ok().flatten();
                 if !is_own && text.is_none() {
                     continue;
                 }
@@ -409,32 +414,45 @@ fn renamed_in(found: &Found, text: &str, old: &Ref, new: &Ref) -> Option<String>
     let mut now = None;
     for naming in ways.into_iter().flatten() {
         let names = (old.id.as_str(), new.id.as_str());
-        // Each action is a name of its own.
-        while let Ok(Some(next)) = renamed(of, now.as_deref().unwrap_or(text), naming, names) {
+        if let Ok(Some(next)) = renamed(of, now.as_deref().unwrap_or(text), naming, names) {
             now = Some(next);
         }
     }
     now
 }
 
-/// The text of a spec with the new ref wherever an eval is named by the old one.
-fn scored_by(text: &str, old: &Ref, new: &Ref) -> Option<String> {
-    let mut now = None;
-    loop {
-        let text = now.as_deref().unwrap_or(text);
-        let before = yaml(text).ok()?;
-        let mut wanted = before.clone();
-        let cases = wanted.get_mut("cases").and_then(Value::as_array_mut);
-        let evals = cases.into_iter().flatten().filter_map(|case| case.get_mut("evals"));
-        let evals = evals.filter_map(Value::as_array_mut).flatten();
-        let mut names = evals.filter_map(|eval| eval.get_mut("eval"));
-        let (bare, full) = (old.id.as_str(), old.to_string());
-        let name = names.find(|name| name.as_str().is_some_and(|it| it == bare || it == full));
-        let Some(name) = name else { return now };
-        *name = name.as_str().unwrap_or_default().replace(bare, new.id.as_str()).into();
-        let is_wanted = |text: &str| yaml(text).is_ok_and(|value| value == wanted);
-        now = Some(replaced_once(text, bare, new.id.as_str(), is_wanted)?);
+/// The text of a spec with the new ref wherever an eval is named by the old one; `None` where none
+/// is, `Err` where that cannot be changed without changing something else.
+fn scored_by(text: &str, old: &Ref, new: &Ref) -> Result<Option<String>, ()> {
+    let Ok(mut wanted) = yaml(text) else { return Ok(None) };
+    if !name_evals(&mut wanted, old, new) {
+        return Ok(None);
     }
+    let leads_there = |text: &str| {
+        yaml(text).is_ok_and(|mut value| {
+            name_evals(&mut value, old, new);
+            value == wanted
+        })
+    };
+    let text = replaced_where(text, old.id.as_str(), new.id.as_str(), leads_there);
+    let is_done = yaml(&text).is_ok_and(|value| value == wanted);
+    is_done.then_some(Some(text)).ok_or(())
+}
+
+/// Names the new ref in each eval of a spec that names the old one; false where none does.
+fn name_evals(spec: &mut Value, old: &Ref, new: &Ref) -> bool {
+    let cases = spec.get_mut("cases").and_then(Value::as_array_mut);
+    let evals = cases.into_iter().flatten().filter_map(|case| case.get_mut("evals"));
+    let evals = evals.filter_map(Value::as_array_mut).flatten();
+    let (bare, full) = (old.id.as_str(), old.to_string());
+    let mut is_changed = false;
+    for name in evals.filter_map(|eval| eval.get_mut("eval")) {
+        if name.as_str().is_some_and(|it| it == bare || it == full) {
+            *name = name.as_str().unwrap_or_default().replace(bare, new.id.as_str()).into();
+            is_changed = true;
+        }
+    }
+    is_changed
 }
 
 /// Whether a hook watches the old ref by its pattern, and not the new one.

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::key::{KeyPair, PublicKey};
 use crate::base::canon;
+use crate::base::json_reader::{may_hold_more, typed};
 use crate::base::limits::MESSAGE_NODES;
 use crate::base::pae::pae;
-use crate::base::value_count::has_more_values;
 use crate::id::Fingerprint;
 
 /// The payload type of an in-toto statement.
@@ -113,7 +113,7 @@ impl AnyEnvelope {
     /// # Errors
     /// A sentence.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
-        if has_more_values(text, MESSAGE_NODES) {
+        if may_hold_more(text, MESSAGE_NODES) {
             return Err(format!("it may hold more than {MESSAGE_NODES} values"));
         }
         let wire: AnyWire = serde_json::from_slice(text)
@@ -168,7 +168,7 @@ impl Envelope {
     /// other payload types, another number of signatures, or another spelling of base64.
     pub(crate) fn read_as(kind: PayloadType, text: &[u8]) -> Result<Self, String> {
         let document = canon::read(text).map_err(|e| e.to_string())?;
-        let wire: Wire = serde_json::from_value(document)
+        let wire: Wire = typed(document)
             .map_err(|e| format!("it is not a DSSE envelope with one signature: {e}"))?;
         if wire.payload_type != kind.as_str() {
             return Err(format!("its payload is `{}`, not `{}`", wire.payload_type, kind.as_str()));
@@ -217,7 +217,7 @@ impl Envelope {
             return Err(NOT_AN_OBJECT.into());
         };
         let signature = document.remove(SIGNATURE).unwrap_or_default();
-        let WireSignature { keyid, sig } = serde_json::from_value(signature)
+        let WireSignature { keyid, sig } = typed(signature)
             .map_err(|error| format!("its `{SIGNATURE}` has another form: {error}"))?;
         let (key, sig) = signed_by(&keyid, &sig)?;
         let payload = canon::write(&document.into()).map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use memchr::memmem;
 
 use crate::base::limits::SIGNATURE_LINE;
 use crate::base::{Digest, Timestamp};
@@ -132,34 +133,14 @@ fn line_at(bytes: &[u8], start: usize) -> Range<usize> {
 /// Where the mark stands behind the comment opener; white space around the opener is accepted here,
 /// so that a line which is nearly right is reported as malformed and not overlooked.
 fn mark_in(text: &[u8], comment: &Comment) -> Option<usize> {
-    let mut from = 0;
-    while let Some(found) = find(&text[from..], MARK.as_bytes()) {
-        let at = from + found;
-        if text[..at].trim_ascii_end().ends_with(comment.open.trim().as_bytes()) {
-            return Some(at);
-        }
-        from = at + MARK.len();
-    }
-    None
+    let opens = |at: &usize| text[..*at].trim_ascii_end().ends_with(comment.open.trim().as_bytes());
+    memmem::find_iter(text, MARK).find(opens)
 }
 
 fn stray(bytes: &[u8], line: &Range<usize>, comment: &Comment) -> Option<usize> {
     let before = mark_in(&bytes[..line.start], comment);
     let after = || mark_in(&bytes[line.end..], comment).map(|at| line.end + at);
     before.or_else(after)
-}
-
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    // The first byte is rare, so this is quick without a searching library.
-    let mut from = 0;
-    while let Some(found) = text[from..].iter().position(|&b| b == what[0]) {
-        let at = from + found;
-        if text[at..].starts_with(what) {
-            return Some(at);
-        }
-        from = at + 1;
-    }
-    None
 }
 
 fn parse(bytes: &[u8], range: &Range<usize>, comment: &Comment) -> Result<SigLine, SigFault> {

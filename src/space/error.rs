@@ -43,7 +43,7 @@ pub(crate) enum SpaceError {
     InGround { name: &'static str, path: PathBuf, ground: PathBuf },
     #[error("cannot use `{}` as the project: {source}", .path.display())]
     NoSuchProject { path: PathBuf, source: std::io::Error },
-    #[error("there is no project here: neither `{}` nor a folder above it has an `.ai`", escape_line(&.folder.display().to_string()))]
+    #[error("there is no project here: neither `{}` nor a folder above it has the `.ai` of a project", escape_line(&.folder.display().to_string()))]
     NoProject { folder: PathBuf },
     #[error("there is no project here: `{}` is or holds your user space", escape_line(&.folder.display().to_string()))]
     UserSpaceHere { folder: PathBuf },
@@ -87,13 +87,26 @@ impl Diagnose for SpaceError {
             Self::UntrustedRoot { path, why, .. } if why.contains("writable") => {
                 format!("close it: `chmod o-w {}`", path.display())
             }
+            Self::UntrustedRoot { name: "HOME", .. } => {
+                "point HOME, or USER_SPACE, at a folder of your own by its absolute path".into()
+            }
             Self::UntrustedRoot { name, .. } => {
                 format!("point {name} at a folder of your own by its absolute path, or unset it")
             }
-            Self::InGround { name: "HOME", ground, .. } => format!(
-                "go to another folder, or set USER_SPACE to a folder of your own outside `{}`, by its absolute path",
-                ground.display()
-            ),
+            Self::InGround { name: "HOME", path, ground } => {
+                let at = ground.display();
+                let home = match path == ground {
+                    true => format!(
+                        "if `{at}` is your home, and no project, say so once with \
+                         `cd / && rye trust allow-root {at}`, and work in a folder below it; else "
+                    ),
+                    false => String::new(),
+                };
+                format!(
+                    "{home}go to another folder, or set USER_SPACE to a folder of your own outside \
+                     `{at}`, by its absolute path"
+                )
+            }
             Self::InGround { name: "RYE_SYSTEM_SPACE", .. } => {
                 "unset it; the project itself counts once it is accepted: `env -u RYE_SYSTEM_SPACE rye trust project`".into()
             }

@@ -15,7 +15,7 @@ use super::join::read_beneath;
 use super::rel_path::RelPath;
 use super::root::{Root, RootPlace, embedded};
 use crate::base::beneath::open_beneath;
-use crate::base::limits::PARTS_WALKED;
+use crate::base::limits::{ITEM_BYTES, PARTS_BYTES, PARTS_WALKED};
 use crate::diagnostic;
 
 /// One folder, held open: what is read through it lies below it.
@@ -112,11 +112,30 @@ impl Folder<'_> {
     /// # Errors
     /// `space.not_a_file`, `space.too_large`, `space.symlink`, `space.io`
     pub(crate) fn read(&self, path: &RelPath) -> Result<Option<Cow<'static, [u8]>>, SpaceError> {
+        self.read_up_to(path, ITEM_BYTES)
+    }
+
+    /// Reads a file that an item lists. It may be a program, as large as all listed files together.
+    ///
+    /// # Errors
+    /// `space.not_a_file`, `space.too_large`, `space.symlink`, `space.io`
+    pub(crate) fn read_part(
+        &self,
+        path: &RelPath,
+    ) -> Result<Option<Cow<'static, [u8]>>, SpaceError> {
+        self.read_up_to(path, PARTS_BYTES as u64)
+    }
+
+    fn read_up_to(
+        &self,
+        path: &RelPath,
+        most: u64,
+    ) -> Result<Option<Cow<'static, [u8]>>, SpaceError> {
         let Some(open) = &self.open else {
             return Ok(embedded(&format!("{}{path}", self.prefix)).map(Cow::Borrowed));
         };
         let place = || self.shown(path.as_str());
-        let opened = read_beneath(open, path.as_str())
+        let opened = read_beneath(open, path.as_str(), most)
             .map_err(|source| SpaceError::Io { place: place(), source })?;
         let bytes = opened.bytes(place)?.map(Cow::Owned);
         // A copy would lose the bits, and with them what its author meant.

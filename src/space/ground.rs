@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::roots::{ProjectFolder, UserBase, Where};
+use super::roots::{ProjectFolder, Where};
 use crate::base::limits::{SMALL_TEXT_BYTES, WORK_TREES};
 use crate::host::{PathLookup, Vars, own_home, own_uid, read_small};
 
@@ -72,23 +72,23 @@ impl NotSearched {
 }
 
 impl ForeignGround {
-    /// The ground of a call; `user` is what the variables name as user base.
+    /// The ground of a call; `is_home` knows the folder that is the person's home.
     pub(super) fn around(
         project: &ProjectFolder,
-        user: Option<&UserBase>,
+        is_home: &dyn Fn(&Path) -> bool,
         at: &Where,
         known: &mut PathLookup,
     ) -> Self {
         let cwd = known.real(&at.cwd).unwrap_or_else(|| at.cwd.clone());
         let (mut folders, mut repositories) = (Vec::new(), Vec::new());
-        let is_users = |folder: &Path| user.is_some_and(|user| user.is_own_home_at(folder));
         match project {
-            ProjectFolder { path, holds_ai: true } if !is_users(path) => folders.push(path.clone()),
+            ProjectFolder { path, holds_ai: true } if !is_home(path) => folders.push(path.clone()),
             ProjectFolder { holds_ai: true, .. } => folders.extend(foreign(cwd.clone())),
             ProjectFolder { path, .. } => folders.extend(foreign(path.clone())),
         }
         // A project that is named does not make the one that the caller stands in a friend.
         let beside = at.project.as_ref().and_then(|_| ProjectFolder::above(&cwd));
+        let beside = beside.filter(|beside| !is_home(&beside.path));
         folders.extend(beside.and_then(|beside| foreign(beside.path)));
         // Each folder above once: most often the one starts with the other.
         let above: BTreeSet<&Path> = project.path.ancestors().chain(cwd.ancestors()).collect();

@@ -11,7 +11,6 @@ use rustix::io::{Errno, read};
 use super::error::SpaceError;
 use crate::base::beneath::open_beneath;
 use crate::base::bytes::{Bounded, read_at_most};
-use crate::base::limits::ITEM_BYTES;
 use crate::diagnostic::Place;
 
 /// What a path below a root turned out to be.
@@ -46,8 +45,9 @@ impl Opened {
     }
 }
 
-/// Reads the regular file at the plain relative path `relative` below `root`.
-pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened> {
+/// Reads the regular file of at most `most` bytes at the plain relative path `relative` below
+/// `root`.
+pub(super) fn read_beneath(root: impl AsFd, relative: &str, most: u64) -> io::Result<Opened> {
     // NONBLOCK: a FIFO without a writer must not hold us; NOCTTY: a terminal must not become ours.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match open_beneath(root, relative, flags) {
@@ -63,7 +63,7 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
         return Ok(Opened::NotAFile);
     }
     let size = u64::try_from(stat.st_size).unwrap_or(0);
-    if size > ITEM_BYTES {
+    if size > most {
         return Ok(Opened::TooLarge);
     }
     let size = usize::try_from(size).unwrap_or(0);
@@ -75,7 +75,7 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
     }
     let mut file = File::from(file);
     file.rewind()?;
-    match read_at_most(&mut file, ITEM_BYTES, size as u64)? {
+    match read_at_most(&mut file, most, size as u64)? {
         Bounded::All(bytes) => Ok(Opened::Bytes(bytes)),
         Bounded::More => Ok(Opened::TooLarge),
     }
@@ -85,6 +85,7 @@ pub(super) fn read_beneath(root: impl AsFd, relative: &str) -> io::Result<Opened
 mod tests {
     use super::{Opened, read_beneath};
     use crate::base::beneath::open_by_component;
+    use crate::base::limits::ITEM_BYTES;
     use rustix::fs::{Mode, OFlags};
     use std::fs;
     use std::os::unix::fs::symlink;
@@ -112,7 +113,7 @@ mod tests {
             ("../x", "link", false),
         ];
         for (path, want, opens) in rows {
-            let got = match read_beneath(&fd, path).unwrap() {
+            let got = match read_beneath(&fd, path, ITEM_BYTES).unwrap() {
                 Opened::Bytes(..) => "bytes",
                 Opened::Missing => "missing",
                 Opened::NotAFile => "not a file",

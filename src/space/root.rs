@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use walkdir::WalkDir;
 
@@ -12,6 +12,7 @@ use super::embedded::EMBEDDED;
 use super::error::SpaceError;
 use super::join::read_beneath;
 use crate::base::beneath::open_beneath;
+use crate::base::limits::ITEM_BYTES;
 use crate::diagnostic;
 use crate::id::{BundleName, Ref, Space};
 
@@ -23,6 +24,9 @@ pub(crate) enum RootPlace {
     /// The system space in the binary.
     Embedded,
 }
+
+const FOLDER: OFlags =
+    OFlags::DIRECTORY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
 /// One space's files.
 ///
@@ -42,24 +46,8 @@ impl Root {
     /// # Errors
     /// `space.not_a_file` for an `.ai` that is no folder; opening it never blocks.
     pub(crate) fn on_disk(space: Space, base: PathBuf) -> Result<Self, SpaceError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let folder = match rustix::fs::open(base.join(".ai"), flags, Mode::empty()) {
-            Ok(folder) => Some(folder),
-            Err(Errno::NOENT) => None,
-            Err(error) => {
-                let path = base.join(".ai").display().to_string();
-                let place = diagnostic::Place {
-                    space: Some(space.to_string()),
-                    path,
-                    ..diagnostic::Place::default()
-                };
-                return Err(match error {
-                    Errno::NOTDIR => SpaceError::NotAFolder { place },
-                    other => SpaceError::Io { place, source: other.into() },
-                });
-            }
-        };
-        Ok(Self { space, bundle: None, base, place: RootPlace::Disk(folder) })
+        let opened = openat(CWD, base.join(".ai"), FOLDER, Mode::empty());
+        root_of(space, base, opened)
     }
 
     /// The root of an installed bundle, whose `.ai` lies in `base`.
@@ -171,10 +159,46 @@ impl Root {
             RootPlace::Disk(Some(folder)) => folder,
         };
         let place = || self.shown(relative);
-        let opened = read_beneath(folder, relative)
+        let opened = read_beneath(folder, relative, ITEM_BYTES)
             .map_err(|source| SpaceError::Io { place: place(), source })?;
         Ok(opened.bytes(place)?.map(Cow::Owned))
     }
+}
+
+/// The root whose `.ai` lies in the open `folder`, whatever lies at the path `base` by now.
+///
+/// # Errors
+/// Those of [`Root::on_disk`].
+pub(super) fn root_below(
+    space: Space,
+    base: PathBuf,
+    folder: &OwnedFd,
+) -> Result<Root, SpaceError> {
+    root_of(space, base, openat(folder, ".ai", FOLDER, Mode::empty()))
+}
+
+fn root_of(
+    space: Space,
+    base: PathBuf,
+    opened: Result<OwnedFd, Errno>,
+) -> Result<Root, SpaceError> {
+    let folder = match opened {
+        Ok(folder) => Some(folder),
+        Err(Errno::NOENT) => None,
+        Err(error) => {
+            let path = base.join(".ai").display().to_string();
+            let place = diagnostic::Place {
+                space: Some(space.to_string()),
+                path,
+                ..diagnostic::Place::default()
+            };
+            return Err(match error {
+                Errno::NOTDIR => SpaceError::NotAFolder { place },
+                other => SpaceError::Io { place, source: other.into() },
+            });
+        }
+    };
+    Ok(Root { space, bundle: None, base, place: RootPlace::Disk(folder) })
 }
 
 /// The extension and the bytes of the item that this rye brings under an id.

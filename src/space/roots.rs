@@ -1,15 +1,16 @@
 //! Finding the three roots (core 2).
 
 use std::fs::{self, Metadata};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, makedev, statx};
 use rustix::io::Errno;
 
 use super::error::SpaceError;
 use super::ground::ForeignGround;
-use super::root::Root;
+use super::root::{Root, root_below};
 use crate::diagnostic;
 use crate::host::{PathLookup, Vars, own_home, own_uid, user_name};
 use crate::id::{BundleName, Space};
@@ -55,14 +56,19 @@ impl ProjectIdentity {
 
     /// The same of a path that is real already.
     fn of_real(path: PathBuf) -> std::io::Result<Self> {
+        Self::of_open(&open_folder(&path)?, path)
+    }
+
+    /// The identity of an open folder.
+    fn of_open(open: &OwnedFd, path: PathBuf) -> std::io::Result<Self> {
         // Asked of the kernel: the standard library knows of no birth where the C library is musl.
         let want = StatxFlags::INO | StatxFlags::BTIME;
-        let stat = match statx(CWD, &path, AtFlags::empty(), want) {
+        let stat = match statx(open, "", AtFlags::EMPTY_PATH, want) {
             Ok(stat) => stat,
             // Old containers do not let it through; there is no birth to be had there.
             Err(Errno::NOSYS | Errno::PERM) => {
-                let stat = fs::metadata(&path)?;
-                return Ok(Self { path, device: stat.dev(), inode: stat.ino(), born_ns: None });
+                let stat = rustix::fs::fstat(open)?;
+                return Ok(Self { path, device: stat.st_dev, inode: stat.st_ino, born_ns: None });
             }
             Err(other) => return Err(other.into()),
         };
@@ -74,6 +80,11 @@ impl ProjectIdentity {
         let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
         Ok(Self { path, device, inode: stat.stx_ino, born_ns: born_ns.flatten() })
     }
+}
+
+fn open_folder(path: &Path) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 /// Numbers as text: TOML has no place for all of them.
@@ -96,6 +107,8 @@ pub(crate) struct Consent<'a> {
     pub(crate) allows_root: &'a dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
     /// The same for a project that is accepted.
     pub(crate) accepts: &'a dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
+    /// For a user root and its own base, with a birth: the person said that it is their home.
+    pub(crate) owns_home: &'a dyn Fn(&Root, &ProjectIdentity) -> bool,
 }
 
 /// The spaces of one run.
@@ -121,16 +134,23 @@ impl Spaces {
     /// `space.foreign_owner`, `space.untrusted_root`, `space.symlink`, `space.io`.
     pub(crate) fn find(at: &Where, consent: &Consent<'_>) -> Result<Self, SpaceError> {
         let known = &mut PathLookup::default();
-        let folder = ProjectFolder::find(at, known)?;
         let base = UserBase::find(at, known)?;
-        let ground = ForeignGround::around(&folder, base.as_ref(), at, known);
+        let is_home = |folder: &Path| {
+            base.as_ref().is_some_and(|base| base.is_home_at(folder, consent.owns_home))
+        };
+        let folder = ProjectFolder::find(at, &is_home, known)?;
+        let ground = ForeignGround::around(&folder, &is_home, at, known);
         let is_users = base.as_ref().is_some_and(|base| base.real == folder.path);
         // With an `.ai` of its own such a folder would be foreign ground around the user space.
         let holds_users = |base: &UserBase| !folder.holds_ai && base.real.starts_with(&folder.path);
         let is_none = base.as_ref().is_some_and(|base| is_users || holds_users(base));
         let user = base.map(|base| base.root(&ground, known)).transpose()?;
         let bundles = user.as_ref().map(bundles).unwrap_or_default();
-        let identity = (!is_none).then(|| ProjectIdentity::of_real(folder.path.clone()));
+        // It is opened once: what is read is the folder whose identity is asked.
+        let open = (!is_none).then(|| open_folder(&folder.path));
+        let open = open.transpose().map_err(|source| io_error(&folder.path, source))?;
+        let identity =
+            open.as_ref().map(|open| ProjectIdentity::of_open(open, folder.path.clone()));
         let identity = identity.transpose().map_err(|source| io_error(&folder.path, source))?;
         if let Some(identity) = identity.as_ref().filter(|_| folder.holds_ai) {
             check_project(&folder.path, &|| (consent.allows_root)(user.as_ref(), identity))?;
@@ -141,8 +161,7 @@ impl Spaces {
         };
         let system = system_root(at, &ground, &accepts, known)?;
         let project_path = if is_users { at.cwd.clone() } else { folder.path };
-        let project = identity.as_ref();
-        let project = project.map(|_| Root::on_disk(Space::Project, project_path.clone()));
+        let project = open.map(|open| root_below(Space::Project, project_path.clone(), &open));
         let project = project.transpose()?;
         Ok(Self { project, user, system, bundles, project_path, identity, ground })
     }
@@ -164,6 +183,11 @@ impl Spaces {
         Self { user: None, bundles: Vec::new(), ..self }
     }
 
+    /// These spaces without the project, for verbs that the project has no say in.
+    pub(crate) fn without_project(self) -> Self {
+        Self { project: None, identity: None, ..self }
+    }
+
     /// The embedded items alone, for what must work wherever one stands.
     pub(crate) fn system_only() -> Self {
         let (project_path, system) = (PathBuf::from("/"), Root::embedded());
@@ -179,8 +203,9 @@ impl Spaces {
     pub(crate) fn find_user(at: &Where) -> Result<Option<Root>, SpaceError> {
         let known = &mut PathLookup::default();
         let Some(base) = UserBase::find(at, known)? else { return Ok(None) };
-        let folder = ProjectFolder::find(at, known)?;
-        let ground = ForeignGround::around(&folder, Some(&base), at, known);
+        let is_home = |folder: &Path| base.is_home_at(folder, &|_, _| false);
+        let folder = ProjectFolder::find(at, &is_home, known)?;
+        let ground = ForeignGround::around(&folder, &is_home, at, known);
         base.root(&ground, known).map(Some)
     }
 
@@ -191,8 +216,11 @@ impl Spaces {
     pub(crate) fn find_ground(at: &Where) -> Result<ForeignGround, SpaceError> {
         let known = &mut PathLookup::default();
         let base = UserBase::find(at, known).ok().flatten();
-        let folder = ProjectFolder::find(at, known)?;
-        Ok(ForeignGround::around(&folder, base.as_ref(), at, known))
+        let is_home = |folder: &Path| {
+            base.as_ref().is_some_and(|base| base.is_home_at(folder, &|_, _| false))
+        };
+        let folder = ProjectFolder::find(at, &is_home, known)?;
+        Ok(ForeignGround::around(&folder, &is_home, at, known))
     }
 
     /// What may be somebody else's work: nothing that decides, and no program, is taken from it.
@@ -272,16 +300,24 @@ pub(super) struct ProjectFolder {
 }
 
 impl ProjectFolder {
-    /// `--project`, else the nearest ancestor that holds `.ai`, else the working directory.
+    /// `--project`, else the nearest ancestor that holds `.ai`, else the working directory. The
+    /// person's home above is no project, and hides what lies above it.
     ///
     /// # Errors
     /// `space.io`
-    fn find(at: &Where, known: &mut PathLookup) -> Result<Self, SpaceError> {
+    fn find(
+        at: &Where,
+        is_home: &dyn Fn(&Path) -> bool,
+        known: &mut PathLookup,
+    ) -> Result<Self, SpaceError> {
         let named = match &at.project {
             Some(project) => at.cwd.join(project),
             None => {
                 let mut above = at.cwd.ancestors();
                 let nearest = above.find(|a| known.at(&a.join(".ai")).is_some());
+                let nearest = nearest.filter(|nearest| {
+                    *nearest == at.cwd || !known.real(nearest).is_some_and(|real| is_home(&real))
+                });
                 nearest.unwrap_or(&at.cwd).to_owned()
             }
         };
@@ -362,7 +398,7 @@ fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), Space
 }
 
 /// What the variables name as the folder that holds the user's `.ai`.
-pub(super) struct UserBase {
+struct UserBase {
     /// The variable.
     name: &'static str,
     path: PathBuf,
@@ -386,9 +422,18 @@ impl UserBase {
         Ok(Some(Self { name, path, real }))
     }
 
-    /// Whether it is this folder, and the home that the user database names.
-    pub(super) fn is_own_home_at(&self, folder: &Path) -> bool {
-        self.real == folder && own_home().is_some_and(|home| home == folder)
+    /// Tells whether it is this folder, and the person's own by more than the word of a variable,
+    /// which a clone could set: the user database names it, or the person said so. What it holds
+    /// says so only with the birth of this very folder, which the author of a clone cannot foresee.
+    fn is_home_at(&self, folder: &Path, owns: &dyn Fn(&Root, &ProjectIdentity) -> bool) -> bool {
+        let is_said = || {
+            let root = Root::on_disk(Space::User, self.path.clone()).ok();
+            let identity = ProjectIdentity::of_real(folder.to_owned()).ok();
+            let identity = identity.filter(|identity| identity.born_ns.is_some());
+            root.zip(identity).is_some_and(|(root, identity)| owns(&root, &identity))
+        };
+        let is_named = || own_home().is_some_and(|home| home == folder);
+        self.real == folder && (is_named() || is_said())
     }
 
     fn root(self, ground: &ForeignGround, known: &mut PathLookup) -> Result<Root, SpaceError> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::record::{Checkpoint, THREAD_ENDED, THREAD_RESUMED, VERSION};
 use super::thread_id::ThreadId;
+use crate::base::json_reader::typed;
 use crate::base::text::{counted, escape_line};
 use crate::base::{Digest, Digesting, Timestamp, canon};
 use crate::id::Fingerprint;
@@ -172,8 +173,8 @@ fn held(
     let payload = envelope.payload(&key);
     let payload = payload.ok_or_else(|| format!("checkpoint {seq} was not signed by its key"))?;
     let document = canon::read(payload).map_err(|error| format!("checkpoint {seq}: {error}"))?;
-    let checkpoint: Checkpoint = serde_json::from_value(document)
-        .map_err(|error| format!("checkpoint {seq} has another form: {error}"))?;
+    let checkpoint: Checkpoint =
+        typed(document).map_err(|error| format!("checkpoint {seq} has another form: {error}"))?;
     let wrong = |why: String| Err(format!("checkpoint {seq} {why}").into());
     if checkpoint.version != VERSION {
         return wrong(format!("has the version {}, which is not known", checkpoint.version));

@@ -15,6 +15,7 @@ use super::model::{Message, ModelCall};
 use super::transcript_lines::last_event;
 use crate::base::Digest;
 use crate::base::json::object;
+use crate::base::json_reader::typed;
 use crate::diagnostic::Failure;
 use crate::registry::ThreadWaits;
 
@@ -49,7 +50,7 @@ impl Awaited {
 
     /// What an event of a record says.
     pub(crate) fn from_event(event: &Value) -> Option<Self> {
-        serde_json::from_value(event.clone()).ok()
+        typed(event.clone()).ok()
     }
 
     /// The last of a transcript, which is not checked.
@@ -100,7 +101,10 @@ impl Running<'_> {
         self.note_hooks()?;
         self.record.event(THREAD_WAITING, awaited.to_event().into())?;
         self.checkpoint("waiting", true)?;
-        Ok(ThreadWaits::new(self.ledger).begin(&id)?)
+        match ThreadWaits::new(self.ledger).begin(&id)? {
+            true => Ok(()),
+            false => Err(cancelled(self).into()),
+        }
     }
 }
 

@@ -148,11 +148,44 @@ impl TrustDocument {
     }
 
     /// The document as it reads for what lies in this project. Whoever asks about another space
-    /// names no project: what a person said of a project counts for its own items alone.
+    /// names no project: what a person said of a project counts for its own items alone. Where
+    /// another folder lies at the path of an answer, what that lists stands until it is said anew.
     pub(crate) fn as_in(&self, project: Option<&ProjectIdentity>) -> Self {
         let own = project.and_then(|here| self.in_project.iter().find(|own| own.project.is(here)));
-        let scope = own.map_or(&self.scope, |own| &own.scope).clone();
+        let scope = match (own, self.answer_for_other(project)) {
+            (Some(own), _) => own.scope.clone(),
+            (None, Some(other)) => KeyScope {
+                not_after: [other.not_after, self.scope.not_after].into_iter().flatten().min(),
+                ..if other.items.is_some() { other } else { &self.scope }.clone()
+            },
+            (None, None) => self.scope.clone(),
+        };
         Self { scope, in_project: Vec::new(), ..self.clone() }
+    }
+
+    /// The answers that hold together in this project, so that the narrower counts: that for the
+    /// project, or that for another folder which lay at its path and that for every project.
+    pub(super) fn answers_in(&self, project: Option<&ProjectIdentity>) -> Vec<Self> {
+        let with = |scope: &KeyScope| Self {
+            scope: scope.clone(),
+            in_project: Vec::new(),
+            ..self.clone()
+        };
+        match self.answer_for_other(project) {
+            Some(other) => vec![with(other), with(&self.scope)],
+            None => vec![self.as_in(project)],
+        }
+    }
+
+    /// The answer for another folder that lay at this project's path, where the project itself has
+    /// none.
+    pub(crate) fn answer_for_other(&self, project: Option<&ProjectIdentity>) -> Option<&KeyScope> {
+        let here = project?;
+        if self.in_project.iter().any(|own| own.project.is(here)) {
+            return None;
+        }
+        let other = self.in_project.iter().find(|own| own.project.path == here.path)?;
+        Some(&other.scope)
     }
 
     /// Says what the key may sign in this project, and changes nothing of what it may sign
@@ -222,7 +255,16 @@ impl TrustDocument {
             None => Vec::new(),
         };
         let is_plain = self.projects.is_none() || !plain.is_empty();
-        let here = |own: &InProject| said(&self.as_in(Some(&own.project)), &[&own.project.path]);
+        let here = |own: &InProject| {
+            let said = said(&self.as_in(Some(&own.project)), &[&own.project.path]);
+            match ProjectIdentity::read(&own.project.path) {
+                Ok(now) if !own.project.is(&now) => format!(
+                    "{said} (another folder lies there now, where no more than that holds until \
+                     you say it anew with `rye trust accept`)"
+                ),
+                _ => said,
+            }
+        };
         let parts = is_plain.then(|| said(self, &plain)).into_iter();
         parts.chain(self.in_project.iter().map(here)).collect::<Vec<_>>().join("; ")
     }

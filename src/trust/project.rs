@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::error::TrustError;
 use super::own_file::{read_own, write_own};
+use super::store::TrustStore;
 use crate::base::text::unfit;
 use crate::base::{Digest, Timestamp};
 use crate::id::ItemId;
@@ -14,7 +15,8 @@ use crate::space::{ProjectIdentity, Root};
 /// Records of accepted projects.
 pub(crate) struct AcceptedProject;
 
-/// Records of folders that may be used although others own or can write them.
+/// Records of folders that may be used although others own or can write them, and of a home that
+/// the user database does not name.
 pub(crate) struct AllowedRoot;
 
 impl AcceptedProject {
@@ -49,6 +51,13 @@ impl AllowedRoot {
         now: Timestamp,
     ) -> bool {
         matches("roots", user, own, folder, now).unwrap_or(false)
+    }
+
+    /// Returns true if the record names the folder that holds it, with each of its numbers.
+    pub(crate) fn is_home(trust: &TrustStore<'_>, home: &ProjectIdentity) -> bool {
+        let id = record_id("roots", &home.path);
+        let record = id.and_then(|id| trust.record(&id).ok().flatten());
+        record.as_ref() == Some(home)
     }
 
     /// # Errors

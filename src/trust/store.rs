@@ -451,17 +451,21 @@ impl<'a> TrustStore<'a> {
             return Ok(delegate.out_of_scope(item, space, project).map(OutOfScope::DevKey));
         }
         let of_project = project.filter(|_| space == Space::Project);
-        let document = known.document.as_ref().map(|document| document.as_in(of_project));
-        let Some(document) = document else {
+        let Some(document) = &known.document else {
             return Ok(Some(OutOfScope::SystemUnnamed));
         };
-        if document.was_own && document.scope.items.is_none() && space != Space::System {
-            if !self.own_may_sign(item, space)? {
-                return Ok(Some(OutOfScope::OwnReserved));
+        for document in document.answers_in(of_project) {
+            let as_own = document.was_own && document.scope.items.is_none();
+            let why = match as_own && space != Space::System {
+                true if !self.own_may_sign(item, space)? => Some(OutOfScope::OwnReserved),
+                true => elsewhere(&document, space, project),
+                false => scope_of(&document, item, space, project),
+            };
+            if why.is_some() {
+                return Ok(why);
             }
-            return Ok(elsewhere(&document, space, project));
         }
-        Ok(scope_of(&document, item, space, project))
+        Ok(None)
     }
 
     /// Whether the person trusts the key in other projects than this one only.

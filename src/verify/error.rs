@@ -122,6 +122,11 @@ pub(crate) struct Refused {
     pub(crate) listed_by: Option<Ref>,
 }
 
+const WITHOUT_MARK: &str = "save the file as UTF-8 without a byte order mark (BOM)";
+/// The next step where all line ends of a file were changed.
+pub(crate) const LINE_ENDS: &str = "its line ends were changed, as git does with `core.autocrlf`: \
+                                    run `rye git install`, which puts them back and keeps them";
+
 /// What to do with a file that a tool lists, instead of running or signing it.
 pub(crate) fn advice_for_file_of(tool: &Ref) -> String {
     format!(
@@ -273,6 +278,7 @@ impl Diagnose for Refused {
         }
         Some(match &self.reason {
             Reason::NotUtf8 { .. } => "save the file as UTF-8".into(),
+            Reason::Text { unfit, .. } if unfit.char == '\u{feff}' => WITHOUT_MARK.into(),
             Reason::Text { .. } | Reason::LoneReturn { .. } => {
                 "remove it; what a reviewer cannot see must not be in an item".into()
             }
@@ -304,6 +310,7 @@ impl Diagnose for Refused {
             Reason::Stray { line } => format!(
                 "remove line {line} if it is a signature line; put an example behind another comment sign, and in a string of a program write it in two parts: \"# rye:\" \"signed:\""
             ),
+            Reason::Malformed { why } if why.contains("carriage return") => LINE_ENDS.into(),
             Reason::Malformed { .. } | Reason::Forged => {
                 format!(
                     "somebody edited the signature line: see `rye diff {item}` and `rye why {item}`"

@@ -6,13 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
-
 use super::error::{Claim, Reason, Refused};
 use super::source::Source;
 use crate::base::Digest;
 use crate::base::limits::{PARTS, PARTS_BYTES, PATTERN_BYTES};
-use crate::id::{Ref, Space};
+use crate::id::{Ref, Space, covers};
 use crate::space::{Folder, RelPath, Root, SpaceError, Spaces, Walked};
 
 /// The folder that listed paths begin at.
@@ -39,20 +37,11 @@ pub(crate) struct FileList {
     pub(crate) programs: Vec<Glob>,
 }
 
-/// A pattern over paths: `*` within a segment, `**` across segments.
-#[derive(Debug, Clone)]
-pub(crate) struct Glob {
-    text: String,
-    matcher: GlobMatcher,
-}
-
-impl PartialEq for Glob {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Glob {}
+/// A pattern over paths: `*` within a segment, `**` across segments. No other sign has a meaning:
+/// `[slug].txt` is a file of that name. A text and nothing made of it: who signed nothing may list
+/// thousands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Glob(String);
 
 impl Glob {
     /// # Errors
@@ -63,23 +52,24 @@ impl Glob {
         }
         // A pattern must keep the rules of a path.
         text.trim_end_matches("/**").parse::<RelPath>().map_err(str::to_owned)?;
-        let glob = GlobBuilder::new(text).literal_separator(true).build();
-        let glob = glob.map_err(|e| format!("is not a valid glob pattern: {}", e.kind()))?;
-        Ok(Self { text: text.to_owned(), matcher: glob.compile_matcher() })
+        if text.split('/').any(|segment| segment.contains("**") && segment != "**") {
+            return Err("has `**` in a name: it stands for whole folders, as in `lib/**`".into());
+        }
+        Ok(Self(text.to_owned()))
     }
 
     /// Whether a text is a pattern and not a plain path.
     pub(crate) fn is_one(text: &str) -> bool {
-        text.contains(['*', '?', '[', '{'])
+        text.contains('*')
     }
 
     pub(crate) fn text(&self) -> &str {
-        &self.text
+        &self.0
     }
 
     /// The folders before the first segment that holds a wildcard.
-    fn prefix(&self) -> &str {
-        let folder = &self.text[..self.text.rfind('/').unwrap_or(0)];
+    pub(crate) fn prefix(&self) -> &str {
+        let folder = &self.0[..self.0.rfind('/').unwrap_or(0)];
         let mut end = 0;
         for (at, part) in folder.split('/').scan(0, |at, part| {
             *at += part.len() + 1;
@@ -95,12 +85,12 @@ impl Glob {
 
     /// Whether something deeper than `depth` folders below the prefix can match.
     fn reaches(&self, depth: usize) -> bool {
-        let rest = self.text[self.prefix().len()..].trim_start_matches('/');
+        let rest = self.0[self.prefix().len()..].trim_start_matches('/');
         rest.contains("**") || rest.split('/').count() > depth
     }
 
     pub(crate) fn matches(&self, path: &str) -> bool {
-        self.matcher.is_match(path)
+        covers(&self.0, path)
     }
 }
 
@@ -119,6 +109,8 @@ pub(crate) enum PartFinding {
     Changed(String),
     Missing(String),
     Extra(String),
+    /// A pattern that means no file.
+    NoMatch(String),
     /// It was never given a digest: the header was not signed with `rye sign`.
     NotFilled(String),
     /// It is a link, a device, too large, or cannot be read.
@@ -140,6 +132,7 @@ impl std::fmt::Display for PartFinding {
             Self::Changed(path) => say(path, "was changed"),
             Self::Missing(path) => say(path, "is missing"),
             Self::Extra(path) => say(path, "is not listed"),
+            Self::NoMatch(pattern) => say(pattern, "matches no file"),
             Self::NotFilled(path) => say(path, "has no digest yet"),
             Self::Unusable(path) => say(path, "is a link, a device, set-id or too large"),
             Self::TooMany => {
@@ -206,13 +199,19 @@ impl FileList {
                 _ => findings.push(PartFinding::Unusable(walked.path)),
             }
         }
+        let is_empty = |pattern: &&Glob| !paths.iter().any(|path| pattern.matches(path.as_str()));
+        let empty = self.patterns.iter().chain(&self.programs).filter(is_empty);
+        findings.extend(empty.map(|pattern| PartFinding::NoMatch(pattern.text().to_owned())));
         let (mut digests, mut total) = (BTreeMap::new(), 0);
         for path in paths {
-            match folder.read(&path) {
+            match folder.read_part(&path) {
                 _ if path.as_str() == own => findings.push(PartFinding::Itself(path.to_string())),
                 Ok(Some(bytes)) => {
                     total += bytes.len();
                     digests.insert(path, Digest::of(&bytes));
+                    if total > PARTS_BYTES {
+                        break;
+                    }
                 }
                 Ok(None) => findings.push(PartFinding::Missing(path.to_string())),
                 Err(_) => findings.push(PartFinding::Unusable(path.to_string())),
@@ -238,7 +237,7 @@ impl FileList {
         let matched = self.matched(&folder, &own).unwrap_or_default();
         let matched = matched.into_iter().filter_map(|walked| walked.path.parse().ok());
         let paths: BTreeSet<RelPath> = self.digests.keys().cloned().chain(matched).collect();
-        let read = |path: RelPath| Some((path.to_string(), folder.read(&path).ok()??));
+        let read = |path: RelPath| Some((path.to_string(), folder.read_part(&path).ok()??));
         paths.into_iter().filter_map(read).collect()
     }
 
@@ -247,8 +246,8 @@ impl FileList {
         self.patterns.iter().any(|pattern| pattern.matches(path))
     }
 
-    /// The files of the folder that a pattern matches. The item itself, byte code and hidden files
-    /// never count.
+    /// The files of the folder that a pattern matches. The item itself, byte code, hidden folders
+    /// and what an editor or a desktop leaves behind never count.
     pub(crate) fn matched(
         &self,
         folder: &Folder<'_>,
@@ -263,9 +262,9 @@ impl FileList {
                 !name.starts_with('.') && is_code && pattern.reaches(depth)
             };
             let walked = folder.walk(pattern.prefix(), &enter).ok_or(PartFinding::TooMany)?;
-            found.extend(
-                walked.into_iter().filter(|file| file.path != own && pattern.matches(&file.path)),
-            );
+            found.extend(walked.into_iter().filter(|file| {
+                file.path != own && !is_of_an_editor(&file.path) && pattern.matches(&file.path)
+            }));
         }
         Ok(found.into_iter().collect())
     }
@@ -282,7 +281,7 @@ impl FileList {
                 findings.push(PartFinding::NotFilled(name()));
                 continue;
             };
-            match folder.read(path) {
+            match folder.read_part(path) {
                 Ok(Some(bytes)) if Digest::of(&bytes) == digest => {
                     total += bytes.len();
                     let is_program = self.programs.iter().any(|p| p.matches(path.as_str()));
@@ -309,6 +308,17 @@ impl FileList {
         }
         if findings.is_empty() { Ok(parts) } else { Err(findings) }
     }
+}
+
+/// Says if editors or desktops leave files of this name beside those that people write.
+fn is_of_an_editor(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_swap = || name.rsplit_once(".sw").is_some_and(|(_, end)| end.len() == 1);
+    name.ends_with('~')
+        || name.starts_with(".#")
+        || (name.starts_with('#') && name.ends_with('#'))
+        || (name.starts_with('.') && is_swap())
+        || matches!(name, ".DS_Store" | "Thumbs.db" | "desktop.ini")
 }
 
 /// The folder that paths listed by an item begin at, and the item's own path below it. `None` if

@@ -23,7 +23,7 @@ mod stage;
 
 pub(crate) use admit::{DevMode, admit};
 pub(crate) use error::{
-    CODES, PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT, Reason, Refused, UnacceptedProject,
+    CODES, LINE_ENDS, PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT, Reason, Refused, UnacceptedProject,
     VERIFY_ALTERED, VERIFY_DEPENDENCY, VERIFY_DEV_SIGNATURE, VERIFY_EXPIRED, VERIFY_OUT_OF_SCOPE,
     VERIFY_PROJECT_NOT_ACCEPTED, VERIFY_ROLLED_BACK, VERIFY_UNSIGNED, VERIFY_UNTRUSTED,
     advice_for_file_of,

@@ -157,7 +157,8 @@ fn at(address: &Address) -> String {
 /// Where a redirect leads to, if it may be followed. Whether its host is listed the proxy says.
 fn next(from: &Address, location: &str) -> Result<Address, Refused> {
     let led = |why: &str| {
-        Refused::from(format!("{} leads on to {}, which {why}", at(from), quoted(location)))
+        // The words of a server are no part of what is said about it.
+        Refused::from(format!("{} leads on to an address that {why}", at(from)))
     };
     let to = from
         .follow(&plain_url(location.trim()))
@@ -191,11 +192,11 @@ fn read(address: Address, answer: HttpAnswer, most: usize) -> Result<Answer, Ref
             return Err(format!("{} does not say of what type its answer is", at(&address)).into());
         }
         None => {
-            let kind = quoted(&content_type);
             let text = format!(
-                "{} answered with status {status} and {kind}, and only HTML, XML, JSON, Markdown \
-                 and plain text are read",
-                at(&address)
+                "{} answered with status {status} and {}, and only HTML, XML, JSON, Markdown and \
+                 plain text are read",
+                at(&address),
+                kind_of(&content_type)
             );
             return Err(text.into());
         }
@@ -215,8 +216,8 @@ fn read(address: Address, answer: HttpAnswer, most: usize) -> Result<Answer, Ref
         }
         "gzip" | "x-gzip" => unzipped(&answer, most)
             .ok_or_else(|| format!("{} sent gzip that cannot be read", at(&address)))?,
-        other => {
-            let text = format!("{} compressed its answer as {}", at(&address), quoted(other));
+        _ => {
+            let text = format!("{} compressed its answer in a way that is not read", at(&address));
             return Err(text.into());
         }
     };
@@ -237,6 +238,17 @@ fn unzipped(answer: &HttpAnswer, most: usize) -> Option<(Vec<u8>, bool)> {
     let is_cut = answer.truncated || bytes.len() > most;
     bytes.truncate(most);
     Some((bytes, is_cut))
+}
+
+/// A type that is not read, without the words of the server.
+fn kind_of(content_type: &str) -> &'static str {
+    match content_type.split('/').next() {
+        Some("image") => "an image",
+        Some("audio" | "video") => "audio or video",
+        Some("font") => "a font",
+        Some("application") => "data of a program",
+        _ => "data of another type",
+    }
 }
 
 fn form_is_named(content_type: &str) -> bool {
@@ -302,7 +314,7 @@ mod tests {
             ("//b.example/", Ok("https://b.example/")),
             ("https://b.example:8443/ä", Ok("https://b.example:8443/%C3%A4")),
             ("http://a.example/", Err("not encrypted any more")),
-            ("ftp://b.example/", Err("`ftp://b.example/`, which is not a page of the web")),
+            ("ftp://b.example/", Err("an address that is not a page of the web")),
             ("file:///etc/passwd", Err("not a page of the web")),
             ("javascript:alert(1)", Err("not a page of the web")),
             ("data:text/html,x", Err("not a page of the web")),

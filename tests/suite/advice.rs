@@ -5,8 +5,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::sandbox::levels;
-use crate::world::items::native;
 use crate::world::{MARKER_SH, World};
 
 /// A Python tool with lines in its header.
@@ -99,82 +97,6 @@ fn a_failed_import_says_what_rye_knows_of_the_files_beside_and_of_the_venv() {
 }
 
 #[test]
-fn advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried() {
-    let world = World::new_beside_tmp().held();
-    let shell = |more: &str, make: &str| {
-        format!(
-            "#!/bin/sh\n# /// rye\n{more}# version = \"1.0.0\"\n\
-             # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n# ///\n\
-             {make} build && echo done\n"
-        )
-    };
-    let file = ".ai/tools/acme/make.sh";
-    for level in levels("advice_is_in_the_language_of_the_item_and_gives_no_more_than_was_tried") {
-        world.signed(file, &shell("", "mkdir"));
-        let run = ["run", "acme/make", "--sandbox", level];
-        let said = world.rye(&run);
-        let line = "# sandbox.fs.write = [\"{project_path}/build/\"]";
-        let want = format!("add `{line}` at the head of its `# /// rye` block");
-        assert!(said.stderr.contains(&want), "{level}: {said:?}");
-        world.signed(file, &shell(&format!("{line}\n"), "mkdir -p"));
-        let said = world.rye(&run);
-        assert_eq!((said.status, said.stdout.as_str()), (0, "done\n"), "{level}: {said:?}");
-        std::fs::remove_dir(world.project().join("build")).unwrap();
-        // A file that is there is granted, and not its folder.
-        world.write("notes.txt", "");
-        world.signed(file, &shell("", "echo x >> notes.txt && true"));
-        let said = world.rye(&run);
-        let want = "sandbox.fs.write = [\"{project_path}/notes.txt\"]";
-        assert!(said.stderr.contains(want), "{level}: {said:?}");
-        world.signed(
-            ".ai/tools/acme/touch.yaml",
-            &native("config: {command: mkdir, args: [other]}\n"),
-        );
-        let said = world.rye(&["run", "acme/touch", "--sandbox", level]);
-        let line = "add `sandbox: {fs: {write: [\"{project_path}/other/\"]}}` to the item";
-        assert!(said.stderr.contains(line), "{level}: {said:?}");
-    }
-}
-
-#[test]
-fn advice_on_the_network_is_no_wider_than_what_was_tried() {
-    let world = World::new_beside_tmp().held();
-    for level in levels("advice_on_the_network_is_no_wider_than_what_was_tried") {
-        let help = |file: &str, text: &str| {
-            world.signed(file, text);
-            let item = format!("acme/{}", file.rsplit(['/', '.']).nth(1).unwrap());
-            let (_, said) = world.json(&["run", &item, "--sandbox", level]);
-            said["help"].as_str().unwrap_or_default().to_owned()
-        };
-        let connect = |to: &str| {
-            let code = format!("import socket\nsocket.create_connection({to})\n");
-            help(".ai/tools/acme/connect.py", &python("script", "", &code))
-        };
-        let said = connect("('127.0.0.1', 9)");
-        let line = "add `# sandbox.net = \"loopback\"` at the head";
-        assert!(said.contains(line) && !said.contains("any"), "{level}: {said}");
-        let said = connect("(*['192.0.2.1', 9],)");
-        let both = "(`loopback` reaches this machine only, `any` the network)";
-        assert!(said.contains(line) && said.contains(both), "{level}: {said}");
-        let said = connect("('name.invalid', 9)");
-        assert!(said.contains("add `# sandbox.net = \"any\"` at the head"), "{level}: {said}");
-        // The header of this one is constants, and `sandbox` is not among those that are read.
-        let code = "__version__ = \"1.0.0\"\n__tool_description__ = \"x\"\n\
-                    __executor_id__ = \"rye/core/runtimes/python/script\"\n\
-                    import socket\nsocket.create_connection(('127.0.0.1', 9))\n";
-        let said = help(".ai/tools/acme/constants.py", code);
-        let block = ["# /// rye", "# sandbox.net = \"loopback\"", "# ///"];
-        let want = format!(
-            "add a block of three lines, `{}`, `{}` and `{}`, and sign it again",
-            block[0], block[1], block[2]
-        );
-        assert!(said.contains(&want), "{level}: {said}");
-        let said = help(".ai/tools/acme/constants.py", &format!("{}\n{code}", block.join("\n")));
-        assert!(!said.contains("add "), "what is advised is read: {level}: {said}");
-    }
-}
-
-#[test]
 fn the_words_of_a_signature_line_in_a_string_are_written_in_two_parts() {
     let world = World::new();
     let tool = |words: &str| python("script", "", &format!("print('x'.startswith({words}))\n"));
@@ -186,43 +108,6 @@ fn the_words_of_a_signature_line_in_a_string_are_written_in_two_parts() {
     assert!(said.contains(&parts.replace('"', "\\\"")), "{said}");
     world.signed(".ai/tools/acme/words.py", &tool(parts));
     assert_eq!(world.rye(&["run", "acme/words"]).stdout, "False\n");
-}
-
-#[test]
-fn advice_on_a_list_keeps_what_the_tool_has_already() {
-    let world = World::new_beside_tmp().held().with_file("notes.txt", "here\n");
-    let outside = world.outside().join("words.txt");
-    std::fs::write(&outside, "there\n").unwrap();
-    let outside = outside.display();
-    let file = ".ai/tools/acme/read.sh";
-    let text = |more: &str, code: &str| {
-        format!(
-            "#!/bin/sh\n# /// rye\n{more}# version = \"1.0.0\"\n\
-             # executor_id = \"rye/core/runtimes/shell/script\"\n# description = \"x\"\n# ///\n{code}\n"
-        )
-    };
-    // The line that is shown, put in its place, mends it.
-    let follows = |level: &str, code: &str, first: &str, want: &str| {
-        world.signed(file, &text(first, code));
-        let run = ["run", "acme/read", "--sandbox", level];
-        let said = world.rye(&run);
-        let line = format!("# sandbox.fs.{want}");
-        assert!(said.status != 0 && said.stderr.contains(&format!("add `{line}`")), "{said:?}");
-        world.signed(file, &text(&format!("{line}\n"), code));
-        let said = world.rye(&run);
-        assert_eq!(said.status, 0, "{level}: {said:?}");
-    };
-    for level in levels("advice_on_a_list_keeps_what_the_tool_has_already") {
-        // Where nothing is stated the project is read.
-        let code = format!("cat notes.txt {outside}");
-        follows(level, &code, "", &format!("read = [\"{{project_path}}\", \"{outside}\"]"));
-        let code = "mkdir -p a/x b && echo done";
-        let first = "# sandbox.fs.write = [\"{project_path}/a/\"]\n";
-        follows(level, code, first, "write = [\"{project_path}/a/\", \"{project_path}/b/\"]");
-        for made in ["a", "b"] {
-            std::fs::remove_dir_all(world.project().join(made)).unwrap();
-        }
-    }
 }
 
 #[test]

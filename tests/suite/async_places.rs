@@ -17,7 +17,7 @@ const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 
 /// Takes a place until the file `go` is there.
 fn slow(world: &World) {
-    let body = "touch begun; while [ ! -e go ]; do sleep 0.02; done\n";
+    let body = "touch begun; while [ ! -e go ]; do sleep 0.1; done\n";
     world.signed(".ai/tools/acme/slow.sh", &tool(body));
 }
 
@@ -92,7 +92,7 @@ fn a_run_whose_item_is_changed_while_it_waits_is_refused_by_its_own_process_and_
 #[test]
 fn a_run_that_waits_is_run_by_the_program_that_was_asked_for_it_beside_a_launcher_of_another_one() {
     let world = full();
-    let body = "while [ ! -e leave ]; do sleep 0.02; done; rm leave\n";
+    let body = "while [ ! -e leave ]; do sleep 0.1; done; rm leave\n";
     world.signed(".ai/tools/acme/stays.sh", &tool(body));
     let copy = world.outside().join("another-rye");
     fs::copy(program(), &copy).unwrap();

@@ -23,7 +23,7 @@ pub fn tool(body: &str) -> String {
 /// A world with a tool that says what it was given once the file `go` is there.
 fn world() -> World {
     let world = World::new();
-    let body = "cat > given; touch begun; while [ ! -e go ]; do sleep 0.02; done; cat given\n";
+    let body = "cat > given; touch begun; while [ ! -e go ]; do sleep 0.1; done; cat given\n";
     world.signed(".ai/tools/acme/slow.sh", &tool(body));
     world
 }
@@ -41,9 +41,11 @@ pub fn state(world: &World, id: &str) -> String {
     told["thread_status"].as_str().unwrap().to_owned()
 }
 
+/// Kills the process and waits until it has ended: a busy machine takes its time for that.
 pub fn kill(pid: u64) {
     let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
     assert!(status.unwrap().success());
+    until("it has ended", || !lives(pid));
 }
 
 #[test]
@@ -292,7 +294,7 @@ fn a_terminal_that_closes_ends_neither_a_tool_nor_a_thread_that_runs_detached() 
     let turns = json!([call("acme_slow", &json!({"n": 1})), hand_over()]);
     let may = "<execute><tool>acme.slow</tool></execute>";
     let world = crate::threads::world(&turns, "turns=\"3\"", may);
-    let slow = "touch begun; while [ ! -e go ]; do sleep 0.02; done; cat\n";
+    let slow = "touch begun; while [ ! -e go ]; do sleep 0.1; done; cat\n";
     world.signed(".ai/tools/acme/slow.sh", &tool(slow));
     for (args, want) in [
         ("tool:acme/slow -i n:=1", json!({"data": {"n": 1}})),
@@ -304,7 +306,7 @@ fn a_terminal_that_closes_ends_neither_a_tool_nor_a_thread_that_runs_detached() 
         let rye = crate::world::program();
         let status = world.shell_at_a_terminal_that_closes(&format!(
             "{rye} execute {args} --async --json > answer; \
-             until [ -e begun ]; do sleep 0.02; done; : > ready; sleep 300; exit 7"
+             until [ -e begun ]; do sleep 0.1; done; : > ready; sleep 300; exit 7"
         ));
         assert_eq!(status, -rustix::process::Signal::HUP.as_raw(), "the shell was hung up");
         let told: Value = serde_json::from_slice(&world.read("answer")).unwrap();
@@ -353,7 +355,7 @@ fn a_run_is_cancelled_and_killed_with_its_tool_and_nothing_of_it_runs_on() {
 fn a_run_inherits_no_descriptor_of_whoever_asked() {
     let world = World::new();
     let body = "echo >> runs; n=$(wc -l < runs); ls -l /proc/self/fd > seen; touch begun\n\
-                while ! test -e go$n; do sleep 0.05; done\n";
+                while ! test -e go$n; do sleep 0.1; done\n";
     world.signed(".ai/tools/acme/looks.sh", &tool(body));
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
     let leaked = world.write("leaked-7f3a", "x");
@@ -392,7 +394,7 @@ fn what_ran_in_a_namespace_of_processes_that_is_gone_was_killed_and_holds_no_pla
     let namespace = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c"];
     // The first process of a namespace takes all others with it.
     let script =
-        "\"$0\" \"$@\"; \"$0\" \"$@\"; touch asked; while ! test -e leave; do sleep 0.05; done";
+        "\"$0\" \"$@\"; \"$0\" \"$@\"; touch asked; while ! test -e leave; do sleep 0.1; done";
     let before = [&namespace[..], &[script]].concat();
     if world
         .run_through("unshare", &[&namespace[..], &["exec \"$0\" \"$@\""]].concat(), &["--version"])
@@ -443,9 +445,18 @@ fn behind_ten_thousand_runs_that_wait_no_other_one_waits_and_nothing_of_it_is_ke
     let world = World::new().with(".ai/tools/acme/quick.sh", &tool("echo done\n"));
     start(&world, &["tool:acme/quick"]);
     let registry = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
+    let own = std::process::id();
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let began = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap();
+    // They wait for a launcher that lives.
+    let launcher = format!(
+        "INSERT INTO launcher (id, key, env, pid, start, place) \
+         SELECT 'own', 'x', 'x', {own}, {began}, place FROM detached"
+    );
+    registry.execute(&launcher, []).unwrap();
     let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
-                INSERT INTO detached (id, kind, item, base, state, asked_at, places) \
-                SELECT 'waits-' || i, 'tool', 'tool:acme/quick', '/', 'created', 'x', 1 FROM n";
+                INSERT INTO detached (id, kind, item, base, state, asked_at, places, launcher) \
+                SELECT 'waits-' || i, 'tool', 'tool:acme/quick', '/', 'created', 'x', 1, 'own' FROM n";
     registry.execute_batch(rows).unwrap();
     let count = || -> u64 {
         registry.query_row("SELECT count(*) FROM detached", [], |row| row.get(0)).unwrap()

@@ -197,3 +197,12 @@ fn a_new_provider_is_written_to_the_user_space_and_answers_once_it_is_named() {
     let (status, told) = crate::threads::fork(&world, &["--dry-run"]);
     assert_eq!((status, &told["thread"]["model"]), (0, &json!("qwen3:8b")), "{told}");
 }
+
+#[test]
+fn a_field_of_a_directive_in_the_wrong_place_is_told_where_it_stands() {
+    let world = World::new();
+    let text = GREET_MD.replace("<author>", "<inputs/>\n    <author>");
+    world.write(".ai/directives/acme/greet.md", text);
+    let said = world.rye(&["sign", "directive:acme/greet"]).fails_with("sign.invalid");
+    said.warns("`<inputs>` is not a field of a directive here: it stands in `<directive>` itself");
+}

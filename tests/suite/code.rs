@@ -264,7 +264,7 @@ fn what_is_open_when_a_snippet_fails_is_ended_with_its_processes() {
         ".ai/tools/acme/sleeps.sh",
         &shell("sleep 600 & echo $! >child\necho $$ >own\nwait\n"),
     );
-    let waits = "until test -s own && test -s child; do sleep 0.05; done\necho '{}'\n";
+    let waits = "until test -s own && test -s child; do sleep 0.1; done\necho '{}'\n";
     world.signed(".ai/tools/acme/waits.sh", &shell(waits));
     let code = "runTool('acme/sleeps'); runTool('acme/sleeps');\n\
                 await runTool('acme/waits'); throw new Error('enough')";
@@ -499,7 +499,7 @@ fn a_snippet_is_read_without_being_run_and_tools_are_declared_for_it() {
         (calls.len(), &calls[0]["tool_id"], &calls[0]["line"]),
         (2, &json!("acme/echo"), &json!(1))
     );
-    world.rye(&["code", "check", "bad.ts"]).fails(1, "code.failed").warns("snippet:1:");
+    world.rye(&["code", "check", "bad.ts"]).fails(1, "code.failed").warns("bad.ts:1:");
     assert!(!ran(&world));
     let said = world.rye(&["code", "stubs", "--for", "tool:acme/**"]);
     let want = "declare const tools: {\n  acme: {\n    /** Echoes what it is given. */\n    \
@@ -536,4 +536,43 @@ fn a_signal_ends_a_snippet_with_its_calls_and_rye_ends_by_it() {
     assert_eq!(status.signal(), Some(15), "{status:?}");
     let tool = fs::read_to_string(&own).unwrap();
     assert!(!fs::exists(format!("/proc/{}", tool.trim())).unwrap(), "the tool still runs");
+}
+
+#[test]
+fn what_models_write_of_a_snippet_runs_or_says_what_to_do_table() {
+    let world = World::new().with(
+        ".ai/tools/acme/ids.sh",
+        &tool_sh(
+            "effects = \"read\"",
+            "echo '{\"id\": 1234567890123456789, \"least\": -9223372036854775808}'\n",
+        ),
+    );
+    let run = |code: &str| {
+        let said = world.rye_in(&world.project(), &["code", "run", "-", "--json"], code.as_bytes());
+        said.json()
+    };
+    let told = run("const r = await tools.acme.ids(); println(JSON.stringify(r)); __out = r.least");
+    assert_eq!(
+        told["stdout"],
+        "{\"id\":\"1234567890123456789\",\"least\":\"-9223372036854775808\"}\n"
+    );
+    assert_eq!(told["value"].to_string(), "-9223372036854775808", "digit for digit");
+    let fenced = "```ts\nconst n: number = 3;\n__out = n.x.y\n```";
+    let told = run(fenced);
+    assert_eq!(told["error"]["line"], 3, "{told}");
+    assert_eq!(run("```js\n__out = 7\n```\n")["value"], 7);
+    let told = run("async () => 1");
+    assert!(told["help"].as_str().unwrap().starts_with("call the function"), "{told}");
+    let told = run("const r = tools.acme.ids(); __out = r.id");
+    assert!(told["warnings"][0].as_str().unwrap().contains("`await`"), "{told}");
+    let told = run("tools.acme.ids(); __out = 1");
+    assert!(told.get("warnings").is_none(), "{told}");
+    let told = run("await Promise.all([tools.acme.ids()])");
+    assert!(told.get("warnings").is_none(), "{told}");
+    world.write("mine.js", "const a = {};\na.b.c()\n");
+    let said = world.rye(&["code", "run", "mine.js"]);
+    assert!(said.stderr.contains("mine.js:2:") && said.stderr.contains("a.b.c()"), "{said:?}");
+    world.write("mine.js", "const a = {};\nlet b = ;\n");
+    let said = world.rye(&["code", "check", "mine.js"]);
+    assert!(said.stderr.contains("mine.js:2:") && said.stderr.contains("let b = ;"), "{said:?}");
 }

@@ -153,6 +153,28 @@ const FORGES: &[(&str, Result<&str, &str>)] = &[
 ];
 
 #[test]
+fn a_key_that_the_library_reads_as_other_json_crosses_no_border_of_a_snippet() {
+    let raw = r#"{"$serde_json::private::RawValue":"[1,1]"}"#;
+    let world = World::new().with(
+        ".ai/tools/acme/raw.sh",
+        &crate::world::items::tool_sh("effects = \"read\"", &format!("echo '{raw}'\n")),
+    );
+    for (code, want) in [
+        ("__out = await tools.acme.raw().catch(e => e.code)", "code.result_not_serialisable"),
+        (
+            "__out = await tools.acme.raw({'$serde_json::private::Number': '7'}).catch(e => e.name)",
+            "TypeError",
+        ),
+    ] {
+        let said = world.rye_in(&world.project(), &["code", "run", "-", "--json"], code.as_bytes());
+        assert_eq!(said.json()["value"], want, "{said:?}");
+    }
+    world.write("p.json", format!(r#"{{"format":"x","x":{raw}}}"#));
+    let said = world.rye(&["run", "--plan", "p.json", "--json"]);
+    assert_eq!(said.code(), "plan.malformed", "{said:?}");
+}
+
+#[test]
 fn a_snippet_is_not_taken_for_something_else_and_its_records_are_what_the_tools_got_table() {
     let world = world();
     assert!(FORGES.len() >= 30, "{}", FORGES.len());

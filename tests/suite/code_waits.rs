@@ -29,7 +29,7 @@ pub fn world() -> World {
     world
 }
 
-fn asks(world: &World, approval: &str) {
+pub fn asks(world: &World, approval: &str) {
     let text = format!("category: execution\nversion: \"1.0.0\"\napproval: {approval}\n");
     world.signed_home(".ai/config/execution/code.yaml", &text);
 }
@@ -194,7 +194,7 @@ fn calls_under_way_end_before_a_snippet_waits_and_one_is_asked_about() {
     let world = world();
     let slow = reads("touch began; sleep 0.4; echo x >>slow; echo '{\"s\": 1}'\n");
     world.signed(".ai/tools/acme/slow.sh", &slow);
-    let began = reads("while [ ! -e began ]; do sleep 0.02; done; echo '{}'\n");
+    let began = reads("while [ ! -e began ]; do sleep 0.1; done; echo '{}'\n");
     world.signed(".ai/tools/acme/began.sh", &began);
     let code = "const slow = tools.acme.slow(); await tools.acme.began();\n\
         __out = await Promise.all([slow, tools.acme.write({k: 1}),\n\

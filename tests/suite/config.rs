@@ -59,6 +59,20 @@ fn a_nearer_space_changes_what_the_tool_lists_and_time_limits_downwards_only() {
     assert_eq!(resolved(&world, "tool:acme/mine"), want);
     world.signed(".ai/config/acme/api.yaml", "timeout: 3\n");
     assert_eq!(resolved(&world, "tool:acme/mine")["timeout"], 3);
+    // A number counts in the unit of its name, and no limit is taken away with what holds it.
+    let tool = echo("config_resolve: {path: acme/api}\noverridable: [api]\n");
+    world.signed_home(".ai/tools/acme/mine.yaml", &tool);
+    world.signed_home(".ai/config/acme/api.yaml", "api: {timeout_ms: 5000, timeout: 2}\n");
+    for (project, ms, seconds) in [
+        ("api: {timeout_ms: 100s, timeout: 3000ms}", json!(5000), json!(2)),
+        ("api: {timeout_ms: 4s, timeout: 1900ms}", json!("4s"), json!("1900ms")),
+        ("api: x", json!(5000), json!(2)),
+        ("api: []", json!(5000), json!(2)),
+    ] {
+        world.signed(".ai/config/acme/api.yaml", &format!("{project}\n"));
+        let got = resolved(&world, "tool:acme/mine");
+        assert_eq!(got["api"], json!({"timeout_ms": ms, "timeout": seconds}), "{project}");
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! What is typed every day: it is understood where its meaning is plain, and else it says what to
 //! type.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::cli::world;
-use crate::world::MARKER_SH;
 use crate::world::items::native;
+use crate::world::{MARKER_SH, World};
 
 const PAGE: &str = "---\ntitle: Walk\n---\n\nA walk.\n";
 
@@ -190,4 +192,15 @@ fn a_file_is_no_project_and_no_key_is_written_over_a_file() {
         .fails(4, "key.exists")
         .warns("is there already");
     assert_eq!(world.read("ci.sh"), b"echo 1\n");
+}
+
+#[test]
+fn whoever_stands_where_no_project_has_the_item_is_told_why() {
+    let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
+    let inner = world.project().join("part");
+    fs::create_dir_all(inner.join(".ai/tools")).unwrap();
+    let said = world.rye_in(&inner, &["run", "acme/mark"], b"").fails_with("resolve.not_found");
+    said.warns(&format!("run rye in `{}`", world.project().display()));
+    let said = world.shell("mkdir gone; cd gone; rmdir ../gone; exec rye run acme/mark");
+    assert!(said.contains("the working folder was removed"), "{said}");
 }

@@ -398,7 +398,7 @@ fn knowledge_is_its_content() {
     let (_, got) = world.json(&["execute", "knowledge:acme/data"]);
     assert_eq!(got["data"]["content"], "title: D\nrows: [1]\n");
     world.signed(".ai/config/acme/c.yaml", "a: 1\n");
-    let never = ["--dry-run", "--async", "--thread=fork", "--target=remote", "--target=remote:x"];
+    let never = ["--async", "--thread=fork", "--target=remote", "--target=remote:x"];
     for (item, flags) in [
         ("knowledge:acme/page", &never[..]),
         ("config:acme/c", &["--trace", "--dry-run", "--async", "--thread=fork", "--target=remote"]),
@@ -421,13 +421,12 @@ fn create_directive_hands_out_directions_without_a_gap() {
     let world = World::empty();
     let item = "directive:rye/core/create_directive";
     let got = world.json(&["execute", item, "-i", "name=x"]).fails(2, "interpolate.missing_inputs");
-    assert_eq!(got["error"], "Missing required inputs: category, description");
+    assert_eq!(got["error"], "Missing required inputs: category");
     let declared = got["declared_inputs"].as_array().expect("a list");
     let names: Vec<_> = declared.iter().map(|d| (&d["name"], &d["type"], &d["required"])).collect();
-    let want = ["name", "category", "description"].map(Value::from);
-    let want: Vec<_> =
-        want.iter().map(|name| (name, &declared[0]["type"], &Value::Bool(true))).collect();
-    assert_eq!((names, &declared[0]["type"]), (want, &json!("string")));
+    let want = [("name", true), ("category", true), ("description", false)];
+    let want = want.map(|(name, needed)| (json!(name), json!("string"), json!(needed)));
+    assert_eq!(names, want.each_ref().map(|(name, kind, needed)| (name, kind, needed)));
     let about = "{input:name} & ${HOME}";
     let about = format!("description={about}");
     let args = ["execute", item, "-i", "name=tidy_up", "-i", "category=acme/x", "-i", &about];

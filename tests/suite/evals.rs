@@ -145,7 +145,7 @@ fn what_an_eval_said_last_is_told_of_its_error() {
     assert_eq!(got["error"], "`tool:acme/mood` gave no score: no model");
     assert_eq!(got["data"]["stderr_tail"], "judging\n", "{got}");
     assert_eq!(got["item_id"], MOOD);
-    assert_eq!(got["chain"][0], "tool:acme/mood");
+    assert_eq!(got["chain"][0], "acme/mood");
 }
 
 #[test]

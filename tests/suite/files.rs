@@ -238,6 +238,8 @@ fn files_that_cannot_be_listed_are_not_signed() {
     world.write(".ai/tools/acme/data.txt", "1");
     world.signed(".ai/tools/acme/x.yaml", &tool("[data.txt]"));
     world.works("tool:acme/x");
+    world.write(".ai/tools/acme/seen.py", "x = '\u{202e}'\n");
+    world.write(".ai/tools/acme/run.sh", "set -e\r\nfalse\r\n");
     symlink("data.txt", world.project().join(".ai/tools/acme/link.txt")).unwrap();
     for (files, says) in [
         ("[../x]", "has an empty segment, `.` or `..`"),
@@ -246,12 +248,39 @@ fn files_that_cannot_be_listed_are_not_signed() {
         ("[link.txt]", "is a link"),
         ("['*.txt']", "`link.txt` is a link"),
         ("[x.yaml]", "`x.yaml` is the tool itself"),
+        ("[seen.py]", "`seen.py:1`: holds the invisible character U+202E"),
+        ("[run.sh]", "`run.sh:1`: its lines end in a carriage return"),
+        ("['*.txt', 'pages/*.md']", "`pages/*.md` matches no file"),
+        ("[data.txt]\nexec_files: ['bin/*']", "`bin/*` matches no file"),
+        ("['a**.txt']", "stands for whole folders"),
+        ("{'{a,b}.txt': pattern}", "`{a,b}.txt` is no pattern"),
     ] {
         world.write(".ai/tools/acme/x.yaml", tool(files));
         let said = world.rye(&["sign", "tool:acme/x"]);
         assert_ne!(said.status, 0, "{files}: {said:?}");
         assert!(said.stderr.contains(says), "{files}: {said:?}");
     }
+}
+
+#[test]
+fn a_name_in_brackets_is_a_name_and_what_an_editor_leaves_is_no_file() {
+    let world = World::new();
+    let listed = "config: {command: cat, args: ['{tool_dir}/pages/[slug].txt']}\n\
+                  files: ['pages/[slug].txt', 'lib/**']\n";
+    world.write(".ai/tools/acme/pages/[slug].txt", "slug");
+    world.write(".ai/tools/acme/lib/a.py", "a");
+    world.signed(".ai/tools/acme/x.yaml", &native(listed));
+    assert_eq!(world.json(&["run", "acme/x"]).ok()["data"]["stdout"], "slug");
+    let lib = world.project().join(".ai/tools/acme/lib");
+    for name in [".a.py.swp", "a.py~", "#a.py#", ".DS_Store"] {
+        fs::write(lib.join(name), "").unwrap();
+    }
+    symlink("ann@host.1234", lib.join(".#a.py")).unwrap();
+    world.works("tool:acme/x");
+    let said = world.json(&["sign", "acme/x"]).ok();
+    assert_eq!(said["items"][0]["files"], json!([]), "{said}");
+    fs::write(lib.join("b.py"), "").unwrap();
+    world.refused("tool:acme/x", "verify.dependency", 4);
 }
 
 #[test]
@@ -420,6 +449,8 @@ fn signing_names_each_file_that_a_pattern_adds_and_what_changed_or_went() {
     let files = |said: &Value| said["items"][0]["files"].clone();
     let (_, said) = world.json(&["sign", COUNT]);
     assert_eq!(files(&said), json!([]), "untouched: {said}");
+    world.write(".ai/tools/acme/words/data/kept.json", "[]");
+    world.rye(&["sign", COUNT]).ok();
     let lib = ".ai/tools/acme/words/lib";
     world.write(&format!("{lib}/planted.py"), "");
     world.write(&format!("{lib}/words.py"), "def count(text, stop):\n    return 2\n");

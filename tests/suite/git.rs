@@ -1,5 +1,6 @@
 //! `rye git`, in real repositories.
 
+mod secrets;
 mod setup;
 mod two_people;
 
@@ -571,6 +572,10 @@ fn without_a_repository_or_without_git_it_is_said() {
         world.rye(&["git", verb]).fails(3, "git.no_repository");
     }
     well(&world, "git init -q");
+    // A refusal by git itself, as for a repository of another user, is told in git's words.
+    let owned = [("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")];
+    let said = world.rye_env(&world.project(), &["git", "status"], b"", &owned);
+    said.fails(6, "git.failed").warns("dubious ownership");
     assert_eq!(
         check(&world),
         (

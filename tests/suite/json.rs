@@ -20,7 +20,7 @@ fn check(value: &Value, call: &[&str]) {
                     ("item_id", Value::String(item)) => is_full_ref(item, call),
                     ("chain", Value::Array(links)) => {
                         for link in links.iter().filter_map(Value::as_str) {
-                            is_full_ref(link, call);
+                            assert!(!link.contains(':'), "{call:?}: a plain id: {link}");
                         }
                     }
                     (key, value) if key.ends_with("_ms") => {

@@ -335,6 +335,14 @@ fn what_is_no_process_is_not_even_asked() {
                 description: Asks nobody\nconfig: {url: 'http://127.0.0.1:9/'}\n";
     world.signed(".ai/tools/ask.yaml", text);
     world.rye(&["learn", "ask"]).fails(2, "learn.no_process");
+    let text = "version: '1.0.0'\ntool_type: tool\nexecutor_id: rye/core/runtimes/mcp/tool\n\
+                description: Serves\nconfig: {command: cat, mcp: {tool: x}}\n";
+    world.signed(".ai/tools/serve.yaml", text);
+    world
+        .rye(&["learn", "serve"])
+        .fails(2, "learn.no_process")
+        .warns("`tool:serve` serves many calls")
+        .warns("with `--force` and `--write FOLDER/`");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::world::items::native;
-use crate::world::{Attempt, GREET_MD, MARKER_SH, World, item_of, line, seconds_from_now};
+use crate::world::{Attempt, End, GREET_MD, MARKER_SH, World, item_of, line, seconds_from_now};
 
 const TOOL: &str = "tool:acme/mark";
 const PATH: &str = ".ai/tools/acme/mark.sh";
@@ -438,6 +438,18 @@ fn a_lock_that_cannot_be_written_is_left_as_it_was() {
     world.rye(&["lock"]).ok();
 }
 
+#[test]
+fn calls_that_lock_at_once_lose_no_row() {
+    let world = locked();
+    for n in 1..=8 {
+        world.signed(&format!(".ai/tools/acme/t{n}.sh"), MARKER_SH);
+    }
+    world.shell("for n in 1 2 3 4 5 6 7 8; do rye lock tool:acme/t$n & done; wait");
+    let text = lock_text(&world);
+    let lost: Vec<_> = (1..=8).filter(|n| !text.contains(&format!("acme/t{n}\"]"))).collect();
+    assert_eq!(lost, [0; 0], "{text}");
+}
+
 const API: &str = ".ai/config/acme/api.yaml";
 
 /// A locked project whose tool takes config of its own space and the system's.
@@ -508,4 +520,41 @@ fn modules_with_a_line_of_their_own_are_locked_with_the_tool() {
     world.works("tool:pack/main");
     world.write(".ai/tools/pack/part.sh", old);
     assert_eq!(world.attempt("tool:pack/main"), Attempt::refused("verify.rolled_back"));
+}
+
+#[test]
+fn a_locked_hook_or_config_that_is_gone_refuses_each_locked_run() {
+    let config = ".ai/config/execution/execution.yaml";
+    let hook = ".ai/tools/hooks/guard.yaml";
+    let world = World::new().with(PATH, MARKER_SH).with(config, "defaults: {timeout: 5}\n");
+    world.write(".ai/tools/hooks/it.sh", "#!/bin/sh\necho '{\"allow\":true}'\n");
+    let text = "version: \"1.0.0\"\ntool_type: hook\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
+                category: hooks\ndescription: x\nhook: tool\nphases: [before_execution]\n\
+                exec:\n  command: ./it.sh\n  files: [it.sh]\n";
+    world.signed(hook, text);
+    world.rye(&["lock"]).ok();
+    let run = ["execute", TOOL, "--locked"];
+    world.json(&run).ok();
+    for (path, item) in [(config, "config:execution/execution"), (hook, "tool:hooks/guard")] {
+        let bytes = world.read(path);
+        fs::remove_file(world.project().join(path)).unwrap();
+        drop(fs::remove_file(world.project().join("marker")));
+        let said = world.json(&run).fails(3, "lock.gone");
+        assert!(said["error"].as_str().unwrap().contains(item), "{said}");
+        assert!(!world.project().join("marker").exists());
+        world.json(&["verify", "--locked", TOOL]).fails(3, "lock.gone");
+        // A copy elsewhere is not the one that was locked.
+        if path == hook {
+            world.write_home(".ai/tools/hooks/it.sh", world.read(".ai/tools/hooks/it.sh"));
+            world.write_home(path, &bytes);
+            world.json(&run).fails(3, "lock.gone");
+        }
+        // Without the lock it is gone, and a program that no hook lists goes on denying.
+        match path == hook {
+            true => world.refused(TOOL, "hook.unusable", 4),
+            false => world.works(TOOL),
+        }
+        world.write(path, bytes);
+    }
+    world.json(&run).ok();
 }

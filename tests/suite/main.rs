@@ -12,6 +12,8 @@
 extern crate rye_test_attribute;
 
 mod advice;
+#[cfg(all(feature = "code", feature = "mcp"))]
+mod asked_at_once;
 mod async_kills;
 mod async_places;
 mod async_runs;

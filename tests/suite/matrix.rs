@@ -170,7 +170,7 @@ fn h04_the_cells_beyond_the_sixteen_table() {
         (KNOWLEDGE, cell("remote", "fork"), "matrix.not_executable"),
         (KNOWLEDGE, detached("local", "inline"), "matrix.not_executable"),
         (KNOWLEDGE, detached("remote", "fork"), "matrix.not_executable"),
-        (KNOWLEDGE, dry("local", "inline"), "matrix.not_executable"),
+        (KNOWLEDGE, dry("local", "inline"), ""),
         (CONFIG, cell("local", "inline"), "matrix.not_executable"),
         (CONFIG, cell("local", "fork"), "matrix.not_executable"),
         (CONFIG, cell("remote", "inline"), "matrix.not_executable"),

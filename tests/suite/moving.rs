@@ -276,6 +276,7 @@ fn a_tool_whose_files_cannot_go_with_it_stays_and_says_which_and_why() {
     world.rye(&["sign", "own/lists"]).ok();
     let wide = OTHER.replace("data/stop.json", "**/*.sh");
     world.write(".ai/tools/wide/all.sh", wide);
+    world.write(".ai/tools/wide/one.sh", "");
     world.rye(&["sign", "wide/all"]).ok();
     let elsewhere = world.outside().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -398,4 +399,32 @@ fn what_was_made_without_a_folder_moves_into_one_and_back() {
     world.rye(&["sign", "directive:greet"]).ok();
     world.rye(&["mv", "directive:greet", "acme/greet", "--yes"]).ok();
     assert!(rest(&world, ".ai/directives/acme/greet.md").contains("<category>acme</category>"));
+}
+
+/// Names in a file's words, and those that rye reads, and if the latter are renamed.
+#[test]
+fn the_names_in_a_file_are_renamed_among_its_words_or_the_file_is_left_table() {
+    let (spec, directive) = (".ai/tools/acme/other.test.yaml", ".ai/directives/acme/greet.md");
+    for (words, names, is_renamed) in
+        [(0, 300, true), (1, 16, true), (30, 40, true), (1, 100, false)]
+    {
+        let world = World::new().with(".ai/tools/acme/hello.sh", MARKER_SH);
+        let case = "- {name: acme/hello, dry_run: true}\n".repeat(words);
+        let scored = "- {name: x, dry_run: true, evals: [{eval: acme/hello, min: 1}]}\n";
+        world.write(spec, format!("cases:\n{case}{}", scored.repeat(names)));
+        let action = "<execute item_type=\"tool\" item_id=\"acme/hello\"/>";
+        let text = DIRECTIVE.replace(action, &action.repeat(names));
+        let words_of = "Call acme/hello. ".repeat(words);
+        world.signed(directive, &text.replace("Call acme/hello.", &words_of));
+        let said = world.json(&["mv", "acme/hello", "b/hi", "--yes"]).ok();
+        let left: Vec<_> = said["left"].as_array().unwrap().iter().map(|it| &it["path"]).collect();
+        for path in [spec, directive] {
+            let now = rest(&world, path);
+            let counts = ["b/hi", "acme/hello"].map(|name| now.matches(name).count());
+            let want = if is_renamed { [names, words] } else { [0, names + words] };
+            assert_eq!(counts, want, "{words} {names} {path}: {said}");
+            let is_left = if path == spec { !is_renamed } else { words > 0 };
+            assert_eq!(left.contains(&&json!(path)), is_left, "{words} {names} {path}: {said}");
+        }
+    }
 }

@@ -309,6 +309,8 @@ fn a_request_of_an_earlier_rye_runs_unless_the_env_file_could_change_it() {
                 DROP TABLE snippet; ALTER TABLE pending DROP COLUMN held_by;
                 ALTER TABLE pending DROP COLUMN thread;
                 ALTER TABLE pending DROP COLUMN approver_place;
+                ALTER TABLE pending DROP COLUMN part_of; ALTER TABLE pending DROP COLUMN part;
+                ALTER TABLE pending DROP COLUMN said;
                 ALTER TABLE pending DROP COLUMN env; ALTER TABLE pending DROP COLUMN private;
                 PRAGMA user_version = 1";
     older.execute_batch(back).unwrap();

@@ -456,7 +456,7 @@ fn a_file_that_is_no_plan_is_told_apart_from_one_that_is_not_there() {
             "its format is `rye/plan/v9`",
         ),
         ("written otherwise", pretty, "not written canonically"),
-        ("a key twice", good.replacen('{', "{\"args\":[],", 1), "not written canonically"),
+        ("a key twice", good.replacen('{', "{\"args\":[],", 1), "the key `args` occurs twice"),
         ("two plans", good.repeat(2), "it is not JSON"),
     ];
     for (what, text, want) in rows {

@@ -32,7 +32,7 @@ fn a_private_folder_that_is_open_to_others_is_not_used() {
 
 #[test]
 fn rye_ends_by_the_signal_that_it_was_sent_and_says_so() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     // The tool's parent is rye.
     let script = MARKER_SH.replace(": > marker", "kill -TERM \"$PPID\"; sleep 60");
     world.signed(".ai/tools/acme/stop.sh", &script);

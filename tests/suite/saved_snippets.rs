@@ -87,7 +87,7 @@ fn a_saved_snippet_does_the_task_of_five_tools_from_the_command_line_and_for_an_
     let told = world.json(&["run", "acme/five", "k=10"]).ok();
     is_five(&told);
     let chain: Vec<_> = told["chain"].as_array().unwrap().iter().collect();
-    assert_eq!(chain.last().unwrap().as_str(), Some("tool:rye/core/primitives/code"), "{told}");
+    assert_eq!(chain.last().unwrap().as_str(), Some("rye/core/primitives/code"), "{told}");
     let told = world.json(&["execute", "tool:acme/five", "--params", "{\"k\": 10}"]).ok();
     is_five(&told);
     // For a person: the value, and what was printed beside it.
@@ -318,7 +318,7 @@ fn one_that_calls_itself_ends_with_a_code_and_leaves_nothing_running() {
         ".ai/tools/acme/inner.js",
         &snippet(&["tool:acme/sleeps"], "await tools.acme.sleeps()"),
     );
-    let waits = "until test -s own; do sleep 0.05; done\necho '{}'\n";
+    let waits = "until test -s own; do sleep 0.1; done\necho '{}'\n";
     world.signed(".ai/tools/acme/waits.sh", &echo().replace("touch ran\ncat\n", waits));
     let outer = "tools.acme.inner(); await tools.acme.waits(); throw new Error('enough')";
     world.signed(".ai/tools/acme/outer.js", &snippet(&["tool:acme/**"], outer));

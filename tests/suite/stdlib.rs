@@ -472,6 +472,13 @@ fn the_shell_tool_runs_a_command_and_tells_how_it_ended() {
     let bash = |params: Value| run(&world, "bash", &params);
     let said = world.rye(&["execute", "tool:rye/bash", "-i", "command=echo hello"]);
     assert_eq!((said.status, said.stdout.as_str()), (0, "hello\n"));
+    let said = world.rye(&["run", "rye/bash", "command=echo out; echo err >&2; exit 3"]);
+    assert_eq!((said.status, said.stdout.as_str()), (1, "out\n"), "{said:?}");
+    for part in ["err\n", "exit status 3", "its status: 3"] {
+        assert!(said.stderr.contains(part), "{part}: {said:?}");
+    }
+    let said = world.rye(&["run", "rye/bash", "command=echo out; echo err >&2"]);
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("out\n", "err\n"), "{said:?}");
     let (status, got) =
         bash(json!({"command": "echo out; echo err >&2; cat; pwd", "working_directory": "sub"}));
     let out = format!("out\n{}\n", world.project().join("sub").display());

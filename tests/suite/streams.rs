@@ -8,7 +8,7 @@ use crate::world::{Said, World};
 
 /// A shell tool with lines in its header.
 fn tool(header: &str, script: &str) -> String {
-    let till = "till() { while [ ! -e \"$1\" ]; do sleep 0.02; done; }";
+    let till = "till() { while [ ! -e \"$1\" ]; do sleep 0.1; done; }";
     tool_sh(header, &format!("{till}\n{script}"))
 }
 

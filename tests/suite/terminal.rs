@@ -239,3 +239,18 @@ fn there_is_a_manual_page_for_every_verb_and_it_says_what_its_help_says() {
         assert!(drawn.is_empty() || drawn.contains("EXIT STATUS"), "{verb}: {drawn}");
     }
 }
+
+#[test]
+fn words_of_a_command_line_steer_no_terminal_in_an_error_of_usage() {
+    let world = World::new();
+    for args in [&["verify", "--\u{1b}]0;x\u{7}"][..], &["list", "--kind", "\u{1b}[2Jx"]] {
+        let said = world.rye_at_a_terminal("", args);
+        assert_eq!(said.status, 2, "{said:?}");
+        assert!(
+            !said.stdout.contains("\u{1b}]0;") && !said.stdout.contains("\u{1b}[2J"),
+            "{said:?}"
+        );
+        let said = world.rye(args);
+        assert!(!said.stderr.contains('\u{1b}'), "{said:?}");
+    }
+}

@@ -535,7 +535,10 @@ fn the_end_names_each_item_that_failed_and_each_case_says_what_its_sandbox_lacke
     }
     let hint = "help: its sandbox";
     assert_eq!(said.stdout.matches(hint).count(), 4, "{said:?}");
-    assert!(said.stdout.contains("`rye learn tool:acme/two` propose"), "{said:?}");
+    assert!(
+        said.stdout.contains("`rye learn tool:acme/two`, with the same inputs, propose"),
+        "{said:?}"
+    );
 }
 
 /// A spec of somebody else's can be written so that its case always fails.

@@ -180,7 +180,7 @@ fn whoever_waits_for_ends_or_follows_a_thread_does_so_with_the_one_that_goes_on(
         let may = "<execute><tool>acme.*</tool></execute>";
         let world = world(&turns, "turns=\"9\"", may);
         world.signed_home(".ai/tools/acme/script.yaml", &narrow(&turns));
-        let tool = crate::async_runs::tool("touch begun; while [ ! -e go ]; do sleep 0.02; done\n");
+        let tool = crate::async_runs::tool("touch begun; while [ ! -e go ]; do sleep 0.1; done\n");
         world.signed(".ai/tools/acme/other.sh", &tool);
         let go = ["directive:acme/go", "--thread", "fork"];
         let mut child = None;
@@ -277,7 +277,7 @@ fn what_the_first_kept_and_wrote_in_its_workspace_is_there_for_the_one_that_goes
         return;
     }
     let text = "é".repeat(30_000);
-    let value = json!({"text": text});
+    let value = json!({"content": text});
     let digest = crate::world::sha256(value.to_string().as_bytes());
     let write = call("write_workspace_file", &json!({"path": "a.txt", "content": "kept"}));
     let page = call("rye_fetch", &json!({"blob": digest, "offset": 24_000}));
@@ -295,7 +295,7 @@ fn what_the_first_kept_and_wrote_in_its_workspace_is_there_for_the_one_that_goes
     let (_, second) = both(&world);
     let gave = events(&world, &second, "tool_call_result");
     let gave: Vec<&str> = gave.iter().map(|one| one["content"].as_str().unwrap()).collect();
-    assert!(gave[0].contains("kept") && gave[1].contains("\"total\":30011"), "{gave:?}");
+    assert!(gave[0].contains("kept") && gave[1].contains("\"total\":30014"), "{gave:?}");
 }
 
 /// One step in nine here, others each day; the whole is each step.

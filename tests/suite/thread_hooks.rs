@@ -461,6 +461,19 @@ fn hooks_of_sessions_are_told_of_its_start_of_each_turn_and_of_its_end_and_chang
 }
 
 #[test]
+fn a_hook_of_a_session_is_told_of_the_next_when_it_has_done_with_the_one_before() {
+    let world = two_turns();
+    let script = "read -r told\nphase=${told#*'\"phase\":\"session_'}\nphase=${phase%%'\"'*}\n\
+                  case $phase in start) sleep 0.1 ;; update) sleep 0.03 ;; esac\n\
+                  echo $phase >>\"$RYE_PROJECT/order\"";
+    let phases = "phases: [session_start, session_update, session_end]\n";
+    put(&world, true, "slow", "session", phases, script);
+    assert_eq!(fork(&world, &[]).0, 0);
+    let order = fs::read_to_string(world.project().join("order")).unwrap();
+    assert_eq!(order, "start\nupdate\nupdate\nend\n");
+}
+
+#[test]
 fn hooks_of_sessions_are_told_of_a_thread_that_is_continued_and_of_the_one_that_goes_on() {
     let used = |tokens: u64, mut turn: Value| {
         turn["usage"] = json!({"input": tokens - 5, "output": 5});

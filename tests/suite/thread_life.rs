@@ -412,7 +412,7 @@ fn a_child_that_is_killed_in_a_call_of_its_model_holds_nothing_above_while_its_p
     world.signed(".ai/directives/acme/child.md", &child);
     let starts = format!(
         "cd '{}'; env HOME='{}' ACME_KEY={CANARY} {} execute directive:acme/child --thread fork \
-         >/dev/null 2>&1 &\necho $! > tool_pid; wait; while [ ! -e go ]; do sleep 0.02; done\n",
+         >/dev/null 2>&1 &\necho $! > tool_pid; wait; while [ ! -e go ]; do sleep 0.1; done\n",
         world.project().display(),
         world.home().display(),
         crate::world::program(),

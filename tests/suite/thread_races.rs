@@ -12,8 +12,9 @@ use crate::faults::tracer::{Fault, trace};
 use crate::thread_waits::{asking, did, row, verified};
 use crate::threads::{ONLY_ECHO, call, hand_over, rows, transcript, world};
 use crate::world::wait::until;
-use crate::world::{End, World};
+use crate::world::{End, World, whole};
 
+const GO_ARGS: &[&str] = &["execute", "directive:acme/go", "--thread", "fork"];
 const GO: &[&str] = &["execute", "directive:acme/go", "--thread", "fork", "--json"];
 
 /// The thread that was begun last.
@@ -79,6 +80,33 @@ fn a_resume_that_cannot_open_the_record_changes_nothing_of_a_thread_that_had_end
     assert_eq!(world.json(&resume).ok()["outputs"], json!({"n": 7}));
 }
 
+/// One that is killed while its question is approved is not woken by that.
+#[test]
+fn a_thread_that_is_killed_beside_an_approval_stays_so_and_leaves_nothing_to_be_decided() {
+    let world = asking(&json!([call("acme_pay", &json!({"amount": 5})), hand_over()]));
+    let mut ended = [0, 0];
+    for step in 0..if whole() { 40 } else { 8 } {
+        let (_, told) = world.json(GO_ARGS);
+        let id = told["thread_id"].as_str().unwrap();
+        let request = told["pending"]["id"].as_str().unwrap();
+        let verb = if step % 4 == 3 { "reject" } else { "approve" };
+        let mut other = world.command(&["pending", verb, request, "--json"]);
+        let mut other = other.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::park_timeout(Duration::from_millis(step % 8 * 9));
+        let (status, told) = world.json(&["thread", "kill", id]);
+        other.wait().unwrap();
+        let now = row(&world, id);
+        let was_killed = status == 0 && told["thread_status"] == "killed";
+        ended[usize::from(was_killed)] += 1;
+        if was_killed {
+            assert_eq!(now["thread_status"], "killed", "{step}: {now}");
+        }
+        let (_, shown) = world.json(&["pending", "show", request]);
+        assert_ne!(shown["state"], "waiting", "{step} {was_killed}: {shown}");
+    }
+    assert!(ended[1] > 0, "{ended:?}");
+}
+
 /// The times meet each moment between the call that asks and the end of its process.
 #[test]
 fn a_cancel_that_comes_as_a_run_begins_to_wait_for_a_person_ends_it() {
@@ -87,9 +115,10 @@ fn a_cancel_that_comes_as_a_run_begins_to_wait_for_a_person_ends_it() {
         let known = rows(&world).len();
         let mut caller = world.command(GO).stdout(Stdio::null()).spawn().unwrap();
         until("it began", || rows(&world).len() > known);
+        // In the process of the test it comes as early as it can.
         std::thread::park_timeout(Duration::from_millis(step * 12));
         let id = newest(&world).unwrap()["thread_id"].as_str().unwrap().to_owned();
-        let (status, told) = world.json_of_process(&["thread", "cancel", &id]);
+        let (status, told) = world.json(&["thread", "cancel", &id]);
         assert_eq!((status, &told["thread_status"]), (0, &json!("cancelled")), "{step}: {told}");
         caller.wait().unwrap();
         assert_eq!(row(&world, &id)["thread_status"], "cancelled", "{step}");

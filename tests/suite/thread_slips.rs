@@ -26,6 +26,8 @@ fn whoever_gives_no_id_is_told_which_characters_stand_for_one_or_the_newest_id_o
     let run = id_of(&start(&world, &["tool:acme/echo"]));
     assert_eq!(world.json(&["thread", "wait", &run]).0, 0);
     let uuid = &thread[thread.len() - 36..];
+    // As the folder of its record is called.
+    world.json(&["thread", "show", thread.rsplit('/').next().unwrap()]).ok();
     let shortened = "an id may be shortened to its last characters, at least four";
     let of_thread = format!("did you mean `{thread}`?");
     let of_run = format!("did you mean `{run}`?");

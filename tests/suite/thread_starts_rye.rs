@@ -67,6 +67,8 @@ fn what_a_tool_does_to_its_environment_gives_it_no_more() {
         "RYE_THREAD=acme/go/go-01234567-89ab-7def-8000-000000000000 \
          $rye execute tool:acme/other --json",
         "(setsid -w $rye execute tool:acme/other --json)",
+        "echo '[ $1 -eq 0 ] || { env -i sh deep $(($1 - 1)) $2 $3; exit; }
+         exec env -i HOME=$2 $3 execute tool:acme/other --json' > deep; env -i sh deep 70 $h $p",
     ] {
         let world = starts("true", PERMITTED);
         let (home, rye) = (world.home(), program());
@@ -264,9 +266,9 @@ fn a_server_that_lives_on_reaches_what_the_thread_reaches_that_it_serves() {
 fn what_outlives_its_thread_runs_nothing() {
     // The lock is held for as long as there is anybody who could start it.
     let script = "setsid sh -c 'exec 9>held; flock 9; : > ready; \
-                  while [ ! -e over ]; do sleep 0.05; done; \
+                  while [ ! -e over ]; do sleep 0.1; done; \
                   env HOME=$1 $2 execute tool:acme/echo --json > late.part 2>&1; mv late.part late' \
-                  x $h $p > /dev/null 2>&1 & while [ ! -e ready ]; do sleep 0.05; done";
+                  x $h $p > /dev/null 2>&1 & while [ ! -e ready ]; do sleep 0.1; done";
     let world = starts("true", PERMITTED);
     let script = format!("h='{}'; p='{}'; {script}", world.home().display(), program());
     tool(&world, "starts", &starting(&world, &script));

@@ -25,7 +25,7 @@ fn slow() -> World {
         hand_over(),
     ]);
     let world = world(&turns, "turns=\"9\"", ALL);
-    let body = "while [ ! -e go ]; do sleep 0.02; done; echo '{\"waited\": true}'\n";
+    let body = "while [ ! -e go ]; do sleep 0.1; done; echo '{\"waited\": true}'\n";
     world.signed(".ai/tools/acme/slow.sh", &tool(body));
     world
 }
@@ -167,7 +167,7 @@ fn a_thread_that_is_killed_and_a_detached_tool_are_watched_to_their_end() {
 fn what_a_detached_tool_writes_is_told_as_it_comes_masked_and_kept_in_a_log() {
     let world = World::new().env("ACME_KEY", "canary-88bb02");
     let body = "printf 'one \\033[31m %s\\n' \"$ACME_KEY\"; echo oops >&2\n\
-                while [ ! -e go ]; do sleep 0.02; done; echo two\n";
+                while [ ! -e go ]; do sleep 0.1; done; echo two\n";
     let text = tool(body).replace("# ///\nprintf", "# secrets = [\"ACME_KEY\"]\n# ///\nprintf");
     world.signed(".ai/tools/acme/slow.sh", &text);
     let id = id_of(&start(&world, &["tool:acme/slow"]));

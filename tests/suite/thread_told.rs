@@ -324,7 +324,7 @@ fn show_of_a_detached_tool_has_what_it_gave_and_names_only_what_can_still_be_don
     let world = World::new()
         .with(".ai/tools/acme/gives.sh", &tool("echo '{\"text\": \"a\", \"n\": 1}'\n"))
         .with(".ai/tools/acme/bad.sh", &tool("echo to-out; exit 3\n"))
-        .with(".ai/tools/acme/stays.sh", &tool("while [ ! -e go ]; do sleep 0.02; done\n"));
+        .with(".ai/tools/acme/stays.sh", &tool("while [ ! -e go ]; do sleep 0.1; done\n"));
     let shown = |id: &str| world.rye(&["thread", "show", id]).stdout;
     let ended = |item: &str| {
         let id = id_of(&start(&world, &[item]));

@@ -150,7 +150,7 @@ fn what_the_page_says_of_running_on_and_of_going_on_can_be_typed() {
     provider(&world, &providers[0], "http://127.0.0.1:11434", &own, "local");
     let text = directive("report", "turns=\"9\"", "").replace("acme/script", "my/local");
     world.signed(".ai/directives/acme/report.md", &text);
-    world.signed(".ai/tools/acme/slow.sh", &tool("while [ ! -e go ]; do sleep 0.02; done\n"));
+    world.signed(".ai/tools/acme/slow.sh", &tool("while [ ! -e go ]; do sleep 0.1; done\n"));
     turns.lock().unwrap().push_back(hands_over());
     let lines = of_section("Running on by itself", "text").concat();
     let mut ids: Vec<String> = Vec::new();

@@ -278,8 +278,9 @@ fn no_unfinished_marks() {
 }
 
 #[test]
-fn unsafe_stands_in_four_files() {
-    let these = ["unix", "signals", "kernel", "ptrace"].map(|name| format!("src/host/{name}.rs"));
+fn unsafe_stands_in_five_files() {
+    let these = ["unix", "signals", "kernel", "namespaces", "ptrace"];
+    let these = these.map(|name| format!("src/host/{name}.rs"));
     for (name, text) in files("src", "rs") {
         if !these.contains(&name) {
             assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "{name}");
@@ -420,4 +421,21 @@ fn each_shipped_item_bears_the_signature_of_the_publisher_or_is_listed_as_awaiti
         }
     }
     assert!(awaiting.is_empty(), "nothing was signed for {awaiting:?}");
+}
+
+/// Older ones of that server cannot be started any more.
+#[test]
+fn the_examples_name_the_version_of_a_server_that_a_check_calls() {
+    const SERVER: &str = "mcp-server-time==";
+    let check = fs::read_to_string(root().join("tests/mcp/client.py")).unwrap();
+    let version = check.split(SERVER).nth(1).unwrap().split('"').next().unwrap();
+    let texts = [files("src/cli", "rs"), files(".ai", "md"), files(".ai/tools", "yaml")].concat();
+    let mut count = 0;
+    for (name, text) in texts {
+        for named in text.split(SERVER).skip(1) {
+            assert!(named.starts_with(version), "{name}: {SERVER}{}", &named[..version.len()]);
+            count += 1;
+        }
+    }
+    assert!(count > 4, "the rule looked at {count} names only");
 }

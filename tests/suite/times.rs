@@ -1,9 +1,15 @@
 //! A time is written with its unit wherever one is given, in one way.
 
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 
 use crate::sandbox::levels;
+use crate::tools::shell;
 use crate::world::items::tool_sh;
+use crate::world::wait::{number, until};
 use crate::world::{End, GREET_MD, World, whole};
 
 /// Each way to write a time, and the time in milliseconds.
@@ -241,4 +247,34 @@ fn each_option_that_takes_a_time_takes_it_in_each_form() {
             assert!(told, "{verb} {wrong:?}: {said:?}");
         }
     }
+}
+
+/// The letter of a process's state.
+fn state(pid: &str) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").map_or("", |(_, rest)| rest).chars().take(1).collect()
+}
+
+#[test]
+fn whoever_stops_rye_stops_its_tool_too_and_both_go_on() {
+    let world = World::new();
+    // A process in a session of its own, as below `rye/bash`, gets no signal of the terminal.
+    let tool =
+        "setsid -w bash -c 'echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done'\necho on\n";
+    world.signed(".ai/tools/acme/waits.sh", &shell(tool));
+    let mut command = world.command(&["run", "acme/waits"]);
+    let mut rye = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+    let own = rye.id().to_string();
+    let tool = number(&world.project().join("pid"));
+    let send = |signal: &str| {
+        assert!(Command::new("kill").args([signal, &own]).status().unwrap().success());
+    };
+    send("-TSTP");
+    until("both are stopped", || state(&own) == "T" && state(&tool) == "T");
+    send("-CONT");
+    until("both go on", || state(&own) != "T" && state(&tool) != "T");
+    world.write("go", "");
+    let mut out = String::new();
+    rye.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert!(rye.wait().unwrap().success() && out == "on\n", "{out}");
 }

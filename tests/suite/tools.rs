@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::world::items::{tool_py, tool_sh};
 use crate::world::{End, MARKER_SH, World, line, links};
 use serde_json::{Value, json};
 
@@ -453,4 +454,50 @@ fn a_schema_that_lies_elsewhere_is_told_with_its_address_and_not_with_a_build_op
     assert_eq!(said.status, 4, "{said:?}");
     let want = "its `$ref` names `https://shop.example/a.json`, which rye does not fetch";
     assert!(said.stderr.contains(want) && !said.stderr.contains("resolve-http"), "{said:?}");
+}
+
+#[test]
+fn what_a_tool_gives_has_to_fit_the_output_schema_that_it_declares() {
+    let world = World::new();
+    let header = "[output_schema]\ntype = \"object\"\nrequired = [\"n\"]\n\
+        [output_schema.properties]\nn = {type = \"integer\"}\n";
+    let path = ".ai/tools/acme/counts.sh";
+    world.signed(path, &tool_sh(header, "cat out\n"));
+    for (out, misfit) in [
+        ("{\"n\": 7}", ""),
+        ("{\"n\": \"7\"}", "is not of type"),
+        ("{}", "required"),
+        ("words", "required"),
+    ] {
+        world.write("out", out);
+        let (status, got) = world.json(&["execute", "acme/counts"]);
+        assert_eq!(status, i32::from(!misfit.is_empty()), "{out}: {got}");
+        if !misfit.is_empty() {
+            assert_eq!(got["code"], "execute.tool_failed", "{got}");
+            let error = got["error"].as_str().unwrap();
+            assert!(error.contains("`output_schema`") && error.contains(misfit), "{error}");
+        }
+    }
+    // A tool that says itself that it failed is told as it is.
+    world.write("out", "{\"success\": false, \"error\": \"no luck\"}");
+    assert_eq!(world.json(&["execute", "acme/counts"]).1["error"], "no luck");
+    let (_, got) = world.json(&["describe", "acme/counts", "--level", "schema"]);
+    assert_eq!(got["output_schema"]["required"], json!(["n"]), "{got}");
+    if cfg!(feature = "code") {
+        world.rye(&["code", "stubs", "--for", "tool:acme/**"]).shows("Promise<{ n: number");
+    }
+    world.write(path, tool_sh("output_schema = 7\n", "cat out\n"));
+    assert_eq!(world.rye(&["sign", "acme/counts"]).code(), "parse.metadata");
+    world.write(path, tool_sh("output_schema = {type = \"int\"}\n", "cat out\n"));
+    world.rye(&["sign", "acme/counts"]).fails_with("sign.invalid").warns("`output_schema`");
+}
+
+#[test]
+fn a_tool_is_no_module_for_the_python_that_it_starts() {
+    let world = World::new();
+    let program = "import subprocess, sys\n\
+        code = 'import importlib.util as u; print(u.find_spec(\"black\"), u.find_spec(\"run\"))'\n\
+        print(subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout)\n";
+    world.signed(".ai/tools/dev/black.py", &tool_py("", program));
+    world.rye(&["run", "dev/black"]).shows("None None");
 }

@@ -81,7 +81,7 @@ impl Said {
 
 /// The links of a chain as JSON answers name them.
 pub fn links(ids: &[impl AsRef<str>]) -> Value {
-    ids.iter().map(|id| format!("tool:{}", id.as_ref())).collect()
+    ids.iter().map(AsRef::as_ref).collect()
 }
 
 fn coded(text: &str) -> String {
@@ -201,7 +201,7 @@ impl World {
 
     /// Runs rye in the project.
     pub fn rye(&self, args: &[&str]) -> Said {
-        self.looked_up(args).unwrap_or_else(|| self.rye_in(&self.project(), args, b""))
+        self.rye_in(&self.project(), args, b"")
     }
 
     /// Runs rye with `--json`.
@@ -212,7 +212,7 @@ impl World {
 
     /// Runs rye with `--json` in a process of its own, for what is left when that ends.
     pub fn json_of_process(&self, args: &[&str]) -> (i32, Value) {
-        let said = self.rye_in(&self.project(), &[args, &["--json"]].concat(), b"");
+        let said = self.process(&self.project(), &[args, &["--json"]].concat(), b"", &[]);
         (said.status, said.json())
     }
 
@@ -229,6 +229,11 @@ impl World {
         stdin: &[u8],
         env: &[(&str, &str)],
     ) -> Said {
+        self.in_process(folder, args, stdin, env)
+            .unwrap_or_else(|| self.process(folder, args, stdin, env))
+    }
+
+    fn process(&self, folder: &Path, args: &[&str], stdin: &[u8], env: &[(&str, &str)]) -> Said {
         for arg in args {
             needed_by(arg.as_bytes());
         }
@@ -279,7 +284,7 @@ impl World {
     }
 
     fn note_snippet(&self, text: &[u8]) {
-        let names = |sign: &str| text.windows(sign.len()).any(|window| window == sign.as_bytes());
+        let names = |sign: &str| memchr::memmem::find(text, sign.as_bytes()).is_some();
         if ["runtimes/code", "rye_code", "rye.code"].into_iter().any(names) {
             self.has_snippets.store(true, Ordering::Relaxed);
         }
@@ -357,12 +362,17 @@ fn place_of_worlds() -> &'static Path {
 pub fn python_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let script = "import sys, os; print(os.path.dirname(os.path.realpath(sys.executable)))";
-        let output = Command::new("python3").args(["-c", script]).output();
-        // A machine may have none: the tests that start it are not run then.
-        let said = output.map_or_else(|_| Vec::new(), |output| output.stdout);
-        PathBuf::from(String::from_utf8_lossy(&said).trim())
+        // The system's own, if it works, reads no packages of a version manager at each start.
+        ["/usr/bin/python3", "python3"].into_iter().find_map(real_folder).unwrap_or_default()
     })
+}
+
+/// The folder of this interpreter's program; a machine may have none.
+fn real_folder(python: &str) -> Option<PathBuf> {
+    let script = "import sys, os; print(os.path.dirname(os.path.realpath(sys.executable)))";
+    let output = Command::new(python).args(["-c", script]).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| path.trim().into())
 }
 
 pub fn sha256(bytes: &[u8]) -> String {

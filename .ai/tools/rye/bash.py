@@ -1,4 +1,4 @@
-# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-23T17:07:21Z sha256=5c92f490d753e3b58e15a8f2a911901bf13a5dc3aea8d20186ea584fd713ab98 key=78f7dae3a0d000131c0889808c8c822d sig=ltOyh0ctKcxFptuBZCwUEuLNZ7hEgH8HTmcJjlvlhL37CxUeRa4OiNWGMdadNEauLjVofHqMtQBZAvMvr7n3DQ
+# rye:signed:v2 item=tool:rye/bash ext=py at=2026-11-29T00:01:46Z sha256=6991e5a8d0168d279a8285cd5ea61dffb4d3e8064d8051e3ae12fe3e8654ed27 key=78f7dae3a0d000131c0889808c8c822d sig=XvnA0wBgSbzHvrKUGGBYCnALjOjaxBhgogqVp-qj79o7HrbnteSZGXMKcamIvTiVRPKVjj59Kkpc162vodqBCw
 # /// rye
 # [files]
 # "lib/__init__.py" = "16a842650f5e307250d60128012cacfd319e29a23386d7a4db63b9a957215e43"
@@ -25,7 +25,7 @@ __version__ = "1.0.0"
 __tool_type__ = "tool"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye"
-__tool_description__ = "Runs a command with `bash -c` in the project. Standard input is empty. A non-zero exit status is a failure. Of long output the beginning and the end are returned. What the command leaves running in its process group ends with it."
+__tool_description__ = "Runs a command with `bash -c` in the project. Standard input is empty. Standard error is passed on as it comes. A non-zero exit status is a failure. Of long output the beginning and the end are returned. What the command leaves running in its process group ends with it."
 
 CONFIG_SCHEMA = {
     "type": "object",
@@ -123,6 +123,15 @@ def signal_group(process, number):
         pass  # nobody is left in the group
 
 
+def pass_on(data):
+    """Shows standard error as it comes; who reads the result alone has it there too."""
+    while data:
+        try:
+            data = data[os.write(2, data) :]
+        except OSError:
+            return  # nobody reads it
+
+
 def pump(process, captures, deadline):
     """Reads both streams until they end, the shell ends or the deadline passes; true if it passed."""
     ended = False
@@ -138,6 +147,8 @@ def pump(process, captures, deadline):
             for key, _ in ready:
                 data = os.read(key.fd, 65536)
                 key.data.add(data)
+                if key.fileobj is process.stderr:
+                    pass_on(data)
                 if not data:
                     selector.unregister(key.fileobj)
             if time.monotonic() >= deadline:
@@ -192,9 +203,11 @@ def run(params):
     if process.returncode < 0:
         raise Refused("the command was ended by signal %d" % -process.returncode, **result)
     if status:
+        ended.append(status)
         raise Refused("the command ended with exit status %d" % status, **result)
     return result
 
 
 if __name__ == "__main__":
-    sys.exit(main(CONFIG_SCHEMA, run))
+    ended = []  # with which status, where it is none of ours
+    sys.exit(main(CONFIG_SCHEMA, run) and (ended or [1])[0])

@@ -120,8 +120,8 @@ struct SkillFolder {
     /// The folder of the items
     #[arg(long, value_name = "FOLDER", default_value = "skills")]
     category: String,
-    /// Take a skill that breaks rules of the format, with a remark for each: unknown keys, texts
-    /// that are too long, a name that is not the folder's
+    /// Take a skill that breaks rules of the format, with a remark for each: texts that are too
+    /// long, a name that is not the folder's
     #[arg(long)]
     lenient: bool,
     /// A public key or root certificates, as PEM, of whoever signed the skill; may be repeated.

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Named, Scope, document_id};
 use crate::base::bytes::{Bounded, open_named, read_at_most, read_plain};
 use crate::base::limits::OWN_CONFIG_BYTES;
-use crate::base::look_alike::reading;
+use crate::base::look_alike::{is_alike, reading};
 use crate::base::text::escape_line;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
@@ -307,7 +307,8 @@ fn believe(
         return Err(TrustError::Malformed { what, why }.into());
     }
     let name = reading(&document.owner);
-    if name == "you" || name == "rye" || name.starts_with("you ") {
+    let first = name.split_whitespace().next().unwrap_or_default();
+    if ["you", "your", "rye"].iter().any(|own| is_alike(first, own)) {
         let what = format!("the owner `{}`", document.owner);
         let why = "rye uses that name itself; say whose key it is with `--owner`".to_owned();
         return Err(TrustError::Malformed { what, why }.into());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Named;
 use super::allow::Allowed;
 use crate::base::Timestamp;
-use crate::base::look_alike::{imitates_latin, reading};
+use crate::base::look_alike::{imitates_latin, is_alike, reading};
 use crate::base::text::escape_line;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
@@ -147,7 +147,7 @@ fn row(fingerprint: Fingerprint, rye: &Rye) -> Row {
 pub(super) fn namesakes(key: Fingerprint, owner: &str, rye: &Rye) -> Vec<(Fingerprint, String)> {
     let rows = rows(rye).unwrap_or_default().into_iter();
     let others = rows.filter(|row| row.dev.is_none() && row.fingerprint != key);
-    let same = others.filter(|row| reading(&row.owner) == reading(owner));
+    let same = others.filter(|row| is_alike(&row.owner, owner));
     same.map(|row| (row.fingerprint, row.state)).collect()
 }
 

@@ -114,6 +114,9 @@ enum Verb {
         key: String,
     },
     /// Use the `.ai` of a folder that others own or can write
+    ///
+    /// Or take a folder for your home, below which you work, although the user database does not
+    /// name it.
     AllowRoot {
         /// The folder that holds `.ai`
         #[arg(value_name = "DIR")]
@@ -254,6 +257,16 @@ fn project(rye: &Rye, context: &Context, out: &mut Out) -> Result<Exit, Failure>
         if has_unknown {
             out.line(UNKNOWN_SIGNERS);
         }
+        let here = rye.spaces().project_identity();
+        for key in list::documents(rye, "trusted")? {
+            let document = rye.trust().document(key).ok().flatten();
+            if document.is_some_and(|document| document.answer_for_other(here).is_some()) {
+                out.line(&format!(
+                    "another folder lay here before, of which you said what {key} may sign: no \
+                     more than that holds until you say it anew with `rye trust accept {key}`"
+                ));
+            }
+        }
     }
     Ok(Exit::DONE)
 }
@@ -388,15 +401,21 @@ fn allow_root(folder: &std::path::Path, context: &Context, out: &mut Out) -> Res
     let user = crate::space::Spaces::find_user(&at)?.ok_or(SpaceError::NoUserSpace)?;
     let pair = crate::verify::OwnKeys::new(&user).pair()?;
     let path = identity.path.display().to_string();
-    confirm(&format!("use `.ai` of `{path}`, which others can change"), "", context, out)?;
+    let is_home = ProjectIdentity::read(user.base()).is_ok_and(|home| home == identity);
+    let what = match is_home {
+        true => format!("take `{path}` for your home, whatever the user database says"),
+        false => format!("use `.ai` of `{path}`, which others can change"),
+    };
+    confirm(&what, "", context, out)?;
     AllowedRoot::allow(&user, &pair, &identity, now())?;
     if out.is_json() {
         out.success(json!({"folder": path}));
     } else {
-        out.line(&format!(
-            "`{}` may be used although others own or can write it",
-            escape_line(&path)
-        ));
+        let path = escape_line(&path);
+        out.line(&match is_home {
+            true => format!("`{path}` is your home, in whatever folder below it you work"),
+            false => format!("`{path}` may be used although others own or can write it"),
+        });
     }
     Ok(Exit::DONE)
 }

@@ -12,7 +12,7 @@ use crate::diagnostic::{Failure, Paint, Style};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::parse::DeclaredReach;
 use crate::rye::{Review, ReviewedItem, Rye, SignerIs};
-use crate::verify::PublicKey;
+use crate::verify::{LINE_ENDS, PublicKey, TextFault};
 
 /// `rye trust review`.
 pub(super) fn run(rye: &Rye, out: &mut Out) -> Result<Exit, Failure> {
@@ -111,7 +111,10 @@ fn items(review: &Review, rye: &Rye, paint: Paint) -> Vec<String> {
             SignerIs::None if item.forged => {
                 paint.style(Style::Error, &format!("none: the signature is not {key}'s"))
             }
-            SignerIs::None => paint.style(Style::Error, "none: not signed"),
+            SignerIs::None => match &item.line_fault {
+                Some(fault) => paint.style(Style::Error, &format!("none: {fault}")),
+                None => paint.style(Style::Error, "none: not signed"),
+            },
         };
         let mut line = format!("  {:<width$}  {signer}", item.item.to_string());
         if let Some(risk) = item.risk {
@@ -119,6 +122,9 @@ fn items(review: &Review, rye: &Rye, paint: Paint) -> Vec<String> {
         }
         if let Some(why) = item.out_of_scope {
             line.push_str(&paint.style(Style::Error, &format!("  may not sign this: {why}")));
+        }
+        if let Some(tool) = item.listed_by() {
+            line.push_str(&paint.style(Style::Warning, &format!("  a file of {tool}")));
         }
         if item.reach.is_none() {
             line.push_str(&paint.style(Style::Error, "  cannot be read as an item"));
@@ -188,6 +194,13 @@ fn hints(review: &Review, rye: &Rye) -> Vec<String> {
         1 => "`rye diff` shows what changed in 1 item since you last verified it".to_owned(),
         n => format!("`rye diff` shows what changed in {n} items since you last verified them"),
     }];
+    let has_returns = |item: &ReviewedItem| match item.line_fault {
+        Some(TextFault::Malformed { why }) => why.contains("carriage return"),
+        _ => false,
+    };
+    if let Some(item) = review.items.iter().find(|item| has_returns(item)) {
+        hints.push(format!("{}: {LINE_ENDS}", item.item));
+    }
     let trust = rye.trust();
     if trust.own().ok().flatten().is_none() {
         hints.push("make a key of your own first, to accept with: `rye keys generate`".into());
@@ -261,6 +274,7 @@ fn to_json(review: &Review, rye: &Rye) -> Value {
                 "item_id": item.item, "signer": item.signer.map(|(key, _)| key),
                 "signed_at": item.signer.map(|(_, at)| at), "signer_is": signer_is,
                 "signer_before": item.signer_before, "signed_before": item.signed_before,
+                "listed_by": item.listed_by(),
                 "out_of_scope": item.out_of_scope.map(|why| why.to_string()), "owner": item.owner, "altered": item.altered,
                 "changed": item.changed, "forged": item.forged,
                 "shadows": item.shadows, "reach": item.reach, "asks_for_more": item.more,

@@ -77,6 +77,10 @@ pub trait Surroundings: Sync {
     /// The snippet printed a text, which holds its own line break.
     fn print(&self, stream: PrintStream, text: &str);
 
+    /// The snippet took so many answers, and does nothing until it is given another one. An engine
+    /// says so whenever that is the case: a snippet that waits for a person ends then.
+    fn idle(&self, _taken: u64) {}
+
     /// When the snippet is ended, where that is before [`Snippet::deadline`] by now. It may change
     /// when an answer is given.
     fn deadline(&self) -> Option<Instant> {

@@ -1,14 +1,10 @@
-//! JSON, strictly.
-//!
-//! A reader of our own: the usual one takes the last of two equal keys, and with exact numbers it
-//! mistakes an object with a certain private key for a number. Strings and numbers are still read
-//! by it, one token at a time.
+//! JSON, strictly; see `base/json_reader.rs`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::too_deep;
+use crate::base::json_reader::{JsonFault, read};
 use crate::base::limits::{DATA_DEPTH, JSON_NODES, KEPT_DEPTH, KEPT_NODES};
-use crate::base::text::{escape_line, position};
+use crate::base::text::position;
 use crate::parse::error::{PARSE_JSON, PARSE_LIMIT, ParseFault};
 
 /// Reads one JSON value; nothing but white space may follow.
@@ -26,7 +22,10 @@ pub(crate) fn json(text: &str) -> Result<Value, ParseFault> {
 /// # Errors
 /// As [`json`].
 pub(crate) fn json_of(text: &str, most: usize) -> Result<Value, ParseFault> {
-    read(text, most, DATA_DEPTH)
+    read(text, most, DATA_DEPTH).map_err(|(fault, at)| {
+        let code = if matches!(fault, JsonFault::NotJson(_)) { PARSE_JSON } else { PARSE_LIMIT };
+        ParseFault::new(code, fault.to_string()).at(position(text.as_bytes(), at))
+    })
 }
 
 /// Reads a line of a record, or another text that rye keeps: what [`json`] read stands in it some
@@ -34,159 +33,6 @@ pub(crate) fn json_of(text: &str, most: usize) -> Result<Value, ParseFault> {
 /// written.
 pub(crate) fn kept_json(text: &[u8]) -> Option<Value> {
     read(std::str::from_utf8(text).ok()?, KEPT_NODES, KEPT_DEPTH).ok()
-}
-
-fn read(text: &str, most: usize, deepest: usize) -> Result<Value, ParseFault> {
-    let mut reader = Reader { text, at: 0, nodes: 0, most, deepest };
-    let value = reader.value(0).and_then(|value| {
-        reader.space();
-        let rest = reader.at < text.len();
-        if rest { Err(fault("there is text behind the value")) } else { Ok(value) }
-    });
-    value.map_err(|fault| fault.at(position(text.as_bytes(), reader.at)))
-}
-
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-    /// Values begun so far.
-    nodes: usize,
-    most: usize,
-    deepest: usize,
-}
-
-fn fault(why: &str) -> ParseFault {
-    ParseFault::new(PARSE_JSON, format!("it is not JSON: {why}"))
-}
-
-impl<'t> Reader<'t> {
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
-    fn take(&mut self, sign: u8) -> bool {
-        self.space();
-        let found = self.peek() == Some(sign);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Value, ParseFault> {
-        self.space();
-        self.nodes += 1;
-        if self.nodes > self.most {
-            return Err(ParseFault::new(
-                PARSE_LIMIT,
-                format!("it has more than {} values", self.most),
-            ));
-        }
-        match self.peek() {
-            Some(b'{') if depth < self.deepest => self.object(depth + 1),
-            Some(b'[') if depth < self.deepest => self.array(depth + 1),
-            Some(b'{' | b'[') => Err(too_deep()),
-            Some(b'"') => Ok(Value::String(self.string()?)),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true", Value::Bool(true)),
-            Some(b'f') => self.word("false", Value::Bool(false)),
-            Some(b'n') => self.word("null", Value::Null),
-            Some(_) => Err(fault("a value was expected here")),
-            None => Err(fault("it ends where a value was expected")),
-        }
-    }
-
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, ParseFault> {
-        if !self.text[self.at..].starts_with(word) {
-            return Err(fault("a value was expected here"));
-        }
-        self.at += word.len();
-        Ok(value)
-    }
-
-    fn number(&mut self) -> Result<Value, ParseFault> {
-        let token = self.token(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
-        let number = token.parse().map_err(|_| fault("this is not a number"))?;
-        self.at += token.len();
-        Ok(Value::Number(number))
-    }
-
-    fn token(&self, part: impl Fn(u8) -> bool) -> &'t str {
-        let rest = &self.text[self.at..];
-        &rest[..rest.bytes().position(|b| !part(b)).unwrap_or(rest.len())]
-    }
-
-    fn string(&mut self) -> Result<String, ParseFault> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let mut end = 1;
-        while let Some(byte) = rest.get(end) {
-            match byte {
-                b'"' => break,
-                b'\\' => end += 2,
-                _ => end += 1,
-            }
-        }
-        let Some(token) = self.text.get(self.at..=self.at + end) else {
-            return Err(fault("a string is not closed"));
-        };
-        let read = serde_json::from_str(token).map_err(|_| {
-            fault("this string holds a control character, a bad escape or a lone surrogate")
-        })?;
-        self.at += token.len();
-        Ok(read)
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Value, ParseFault> {
-        self.at += 1;
-        let mut list = Vec::new();
-        if self.take(b']') {
-            return Ok(Value::Array(list));
-        }
-        loop {
-            list.push(self.value(depth)?);
-            if self.take(b']') {
-                return Ok(Value::Array(list));
-            }
-            if !self.take(b',') {
-                return Err(fault("`,` or `]` was expected here"));
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Value, ParseFault> {
-        self.at += 1;
-        let mut map = Map::new();
-        if self.take(b'}') {
-            return Ok(Value::Object(map));
-        }
-        loop {
-            self.space();
-            let start = self.at;
-            if self.peek() != Some(b'"') {
-                return Err(fault("a key in double quotes was expected here"));
-            }
-            let key = self.string()?;
-            if map.contains_key(&key) {
-                self.at = start;
-                return Err(fault(&format!("the key `{}` occurs twice", escape_line(&key))));
-            }
-            if !self.take(b':') {
-                return Err(fault("`:` was expected here"));
-            }
-            let value = self.value(depth)?;
-            map.insert(key, value);
-            if self.take(b'}') {
-                return Ok(Value::Object(map));
-            }
-            if !self.take(b',') {
-                return Err(fault("`,` or `}` was expected here"));
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod toml;
 mod yaml;
 
 pub(crate) use format::{FormattedHeader, formatted};
-pub(crate) use rename::{Naming, places, renamed, replaced_once};
+pub(crate) use rename::{Naming, places, renamed, replaced_where};
 
 /// The order of the keys of front matter.
 const KNOWLEDGE_KEYS: &[&str] = &["title", "description", "tags"];

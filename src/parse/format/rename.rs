@@ -37,14 +37,24 @@ pub(crate) fn renamed(
         return Ok(None);
     }
     let means = |text: &str| read(text).is_ok_and(|meaning| meaning == wanted);
-    match replaced_once(text, old, new, means) {
+    let leads_there = |text: &str| {
+        read(text).is_ok_and(|mut meaning| {
+            naming.put(&mut meaning, old, new);
+            meaning == wanted
+        })
+    };
+    let text = match naming {
+        Naming::Calls => Some(replaced_where(text, old, new, leads_there)).filter(|it| means(it)),
+        _ => replaced_once(text, old, new, means),
+    };
+    match text {
         Some(text) => Ok(Some(text)),
         None => Err(format!("`{old}` cannot be changed in it without changing something else")),
     }
 }
 
 impl Naming {
-    /// Puts the new name into the first place of a meaning that has the old one.
+    /// Puts the new name into each place of a meaning that has the old one.
     fn put(self, meaning: &mut Meaning, old: &str, new: &str) -> Option<()> {
         match (self, &mut meaning.item) {
             (Self::Executor, Item::Tool(tool)) => {
@@ -71,9 +81,9 @@ impl Naming {
             }
             (Self::Calls, Item::Directive(directive)) => {
                 let all = directive.actions.iter_mut().flat_map(|action| &mut action.attributes);
-                let mut items = all.filter(|(name, _)| name == "item_id" || name == "item");
-                let (_, item) = items.find(|(_, item)| without_kind(item) == old)?;
-                *item = item.replace(old, new);
+                let items = all.filter(|(name, _)| name == "item_id" || name == "item");
+                let named = items.map(|(_, item)| item).filter(|item| without_kind(item) == old);
+                return named.map(|item| *item = item.replace(old, new)).last();
             }
             _ => return None,
         }
@@ -86,20 +96,61 @@ fn without_kind(item: &str) -> &str {
 }
 
 /// The text with one `old` replaced, as a whole word of ids: the first for which `is_wanted`.
-pub(crate) fn replaced_once(
+fn replaced_once(
     text: &str,
     old: &str,
     new: &str,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Option<String> {
-    let mut at: Box<dyn Iterator<Item = usize>> = match old {
+    let at: Box<dyn Iterator<Item = usize>> = match old {
         "" => Box::new(empty_places(text)),
         _ => Box::new(places(text, old)),
     };
-    at.find_map(|at| {
-        let other = format!("{}{new}{}", &text[..at], &text[at + old.len()..]);
-        is_wanted(&other).then_some(other)
-    })
+    let mut all = at.take(PLACES).map(|at| replaced_at(text, at, old, new));
+    all.find(|other| is_wanted(other))
+}
+
+/// How many places of a text are tried one by one, each of which reads the text again.
+const PLACES: usize = 100;
+
+/// The text with each `old` replaced, as a whole word of ids, and only those of which `is_right`
+/// where it is not so with all of them. Where they are too many to be tried, the text as it is.
+pub(crate) fn replaced_where(
+    text: &str,
+    old: &str,
+    new: &str,
+    is_right: impl Fn(&str) -> bool,
+) -> String {
+    let all = replaced_all(text, old, new);
+    if is_right(&all) {
+        return all;
+    }
+    let mut now = text.to_owned();
+    let places: Vec<_> = places(text, old).take(PLACES + 1).collect();
+    if places.len() <= PLACES {
+        // From the end, so that the places before it stay where they are.
+        for at in places.into_iter().rev() {
+            let other = replaced_at(&now, at, old, new);
+            if is_right(&other) {
+                now = other;
+            }
+        }
+    }
+    now
+}
+
+fn replaced_at(text: &str, at: usize, old: &str, new: &str) -> String {
+    format!("{}{new}{}", &text[..at], &text[at + old.len()..])
+}
+
+fn replaced_all(text: &str, old: &str, new: &str) -> String {
+    let (mut all, mut done) = (String::with_capacity(text.len()), 0);
+    for at in places(text, old) {
+        all.push_str(&text[done..at]);
+        all.push_str(new);
+        done = at + old.len();
+    }
+    all + &text[done..]
 }
 
 /// Where an id stands in a text as a whole, and not as a part of another one.

@@ -154,6 +154,8 @@ struct Touched {
 enum Network {
     None,
     Loopback,
+    /// Programs of this machine reach it.
+    Reached,
     /// Servers that the person lists for it.
     Listed,
     /// Servers that the item names.
@@ -213,6 +215,9 @@ impl Touched {
         let declared = links.iter().find_map(|link| link.net.as_ref());
         let net = match declared {
             Some(declared) if declared.hosts_from.is_some() => Network::Listed,
+            Some(declared) if declared.net == Net::Loopback && !declared.listen.is_empty() => {
+                Network::Reached
+            }
             Some(declared) => network(declared.net),
             None => network(by_default),
         };
@@ -264,6 +269,7 @@ impl Touched {
             (gives_away, RiskTier::L2, "it may talk to any server"),
             (self.net == Network::Named, RiskTier::L2, "it talks to servers that it names"),
             (self.net == Network::Listed, RiskTier::L2, "it talks to servers that you list"),
+            (self.net == Network::Reached, RiskTier::L2, "programs of this machine may reach it"),
             (self.is_given_variables, RiskTier::L2, "it is given variables of the host"),
             (self.writes == Writes::Project, RiskTier::L2, "it writes in the project"),
             (self.reads == Reads::Machine, RiskTier::L2, "it reads outside of the project"),

@@ -70,6 +70,7 @@ fn the_tier_of_a_tool_table() {
         (format!("{MCP}\nconfig: {{url: 'https://a.example', mcp: {{tool: x}}}}"), L2),
         (format!("{MCP}\nconfig: {{command: uvx, mcp: {{tool: x}}}}"), L1),
         (py("sandbox: {net: {hosts: [api.github.com]}}"), L2),
+        (py("sandbox: {net: {listen: [8055]}}"), L2),
         (py("secrets: [T]\nsandbox: {net: {hosts: [api.github.com]}}"), L2),
         (format!("{PYTHON}\n{SERVICE}"), L2),
         (py("secrets: [TOKEN]\nsandbox: {net: any}"), L3),

@@ -58,6 +58,9 @@ pub(super) fn add(
             if listed.patterns.len() == PATTERNS {
                 return Err(too_many("/files"));
             }
+            if !Glob::is_one(path) {
+                return Err(fault("is no pattern: `*` and `**` alone stand for other signs"));
+            }
             listed.patterns.push(Glob::new(path).map_err(|why| fault(&why))?);
         }
         value => {

@@ -36,12 +36,13 @@ pub(crate) fn may_list_files(text: &str) -> bool {
     text.contains("files") || text.contains("FILES")
 }
 
-const SHOWN: [&str; 13] = [
+const SHOWN: [&str; 14] = [
     "version",
     "tool_type",
     "category",
     "description",
     "input_schema",
+    "output_schema",
     "config_schema",
     "parameters",
     "examples",

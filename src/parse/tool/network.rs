@@ -33,8 +33,8 @@ pub(super) fn read(block: &Fields<'_>, sandbox: &mut Sandbox) -> Result<(), Pars
         ));
     }
     // Its own loopback is there in any case: the services answer on it.
-    let asked = sandbox.net.take().filter(|asked| asked.net == Net::Hosts);
-    sandbox.net = Some(asked.unwrap_or_else(|| Net::Hosts.into()));
+    let asked = sandbox.net.take().unwrap_or_else(|| Net::Hosts.into());
+    sandbox.net = Some(DeclaredNet { net: Net::Hosts, ..asked });
     Ok(())
 }
 
@@ -50,7 +50,8 @@ fn net(block: &Fields<'_>) -> Result<Option<DeclaredNet>, ParseFault> {
         }
         Some(Value::String(word)) => word.as_str(),
         Some(other) => {
-            let wanted = "`none`, `loopback`, `any` or a mapping with `hosts` or `hosts_from`";
+            let wanted =
+                "`none`, `loopback`, `any` or a mapping with `hosts`, `hosts_from` or `listen`";
             return Err(wrong(&block.pointer("net"), wanted, other));
         }
     };
@@ -72,11 +73,17 @@ fn net(block: &Fields<'_>) -> Result<Option<DeclaredNet>, ParseFault> {
     Ok(Some(net.into()))
 }
 
-/// Hosts that the item lists itself, or that the person lists in a config item.
+/// Hosts that the item lists itself, or that the person lists in a config item, and ports.
 fn listed(block: &Fields<'_>) -> Result<DeclaredNet, ParseFault> {
-    let asked = DeclaredNet::from(Net::Hosts);
+    let mut asked = DeclaredNet::from(Net::Hosts);
     let Some(net) = block.fields("net")? else { return Ok(asked) };
-    net.only(&["hosts", "hosts_from"])?;
+    net.only(&["hosts", "hosts_from", "listen"])?;
+    if let Some(listed) = net.list("listen")? {
+        asked.listen = ports(listed, &net.pointer("listen"))?;
+        if net.get("hosts").or(net.get("hosts_from")).is_none() {
+            return Ok(DeclaredNet { net: Net::Loopback, ..asked });
+        }
+    }
     let Some(list) = net.string("hosts_from")? else {
         let hosts = host_rules(net.list("hosts")?, &net.pointer("hosts"))?;
         return Ok(DeclaredNet { hosts, ..asked });
@@ -95,6 +102,28 @@ fn listed(block: &Fields<'_>) -> Result<DeclaredNet, ParseFault> {
             Err(fault(&pointer, &why))
         }
     }
+}
+
+/// Most ports of one tool.
+const PORTS: usize = 8;
+
+fn ports(listed: &[Value], pointer: &str) -> Result<Vec<u16>, ParseFault> {
+    if listed.is_empty() || listed.len() > PORTS {
+        let why = format!("must list 1 to {PORTS} ports; for none write `net: loopback`");
+        return Err(fault(pointer, &why));
+    }
+    let mut ports = Vec::new();
+    for (at, listed) in listed.iter().enumerate() {
+        let port = listed.as_u64().and_then(|port| u16::try_from(port).ok());
+        match port.filter(|port| *port >= 1024 && !ports.contains(port)) {
+            Some(port) => ports.push(port),
+            None => {
+                let why = format!("is `{listed}`, and not another port from 1024 to 65535");
+                return Err(fault(&format!("{pointer}/{at}"), &why));
+            }
+        }
+    }
+    Ok(ports)
 }
 
 /// The hosts of a list.
@@ -232,6 +261,13 @@ mod tests {
             (json!({"net": {}}), "/sandbox/net/hosts", "net: none"),
             (json!({"net": {"host": ["x.org"]}}), "/sandbox/net/host", "did you mean `hosts`"),
             (json!({"net": "hosts"}), "/sandbox/net", "net: {hosts:"),
+            (json!({"net": {"listen": []}}), "/sandbox/net/listen", "net: loopback"),
+            (json!({"net": {"listen": vec![8055; 9]}}), "/sandbox/net/listen", "1 to 8"),
+            (json!({"net": {"listen": [8055, 80]}}), "/sandbox/net/listen/1", "from 1024"),
+            (json!({"net": {"listen": [8055, 8055]}}), "/sandbox/net/listen/1", "another"),
+            (json!({"net": {"listen": ["8055"]}}), "/sandbox/net/listen/0", "from 1024"),
+            (json!({"net": {"listen": [65536]}}), "/sandbox/net/listen/0", "65535"),
+            (json!({"net": {"listen": 8055}}), "/sandbox/net/listen", "a list"),
             (json!({"net": ["x.org"]}), "/sandbox/net", "a mapping with `hosts`"),
             (
                 json!({"net": {"hosts_from": "config:a/b", "hosts": ["x.org"]}}),

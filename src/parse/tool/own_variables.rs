@@ -23,12 +23,26 @@ pub(super) fn is_own(name: &str) -> bool {
 }
 
 /// Names that decide what a program loads, trusts or talks to.
-const LOADERS: &[&str] = &["PATH", "HOME", "IFS", "ENV", "USER_SPACE"];
+const LOADERS: &[&str] = &[
+    "PATH",
+    "HOME",
+    "IFS",
+    "ENV",
+    "USER_SPACE",
+    "CLASSPATH",
+    "ZDOTDIR",
+    "SHELLOPTS",
+    "PHPRC",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "BROWSER",
+];
 
 /// The same by their beginning.
 const LOADER_FAMILIES: &[&str] = &[
-    "LD_", "DYLD_", "PYTHON", "NODE_", "PERL5", "RUBY", "LUA_", "BASH_", "GIT_", "SSL_", "GLIBC_",
-    "RYE_",
+    "LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "LUA_", "BASH_", "GIT_", "SSL_", "GLIBC_",
+    "RYE_", "OPENSSL_", "JAVA_", "JDK_", "_JAVA_", "DOTNET_", "GEM_", "BUNDLE_", "GCONV_",
 ];
 
 /// Whether a variable decides what a program loads, trusts or talks to: a project's `.env` sets
@@ -38,6 +52,7 @@ pub(crate) fn is_loader(name: &str) -> bool {
     LOADERS.contains(&upper.as_str())
         || LOADER_FAMILIES.iter().any(|family| upper.starts_with(family))
         || upper.ends_with("_PROXY")
+        || upper.ends_with("_CA_BUNDLE")
 }
 
 /// Variables that every program has for another purpose.

@@ -46,6 +46,21 @@ pub(super) fn schema(fields: &Fields<'_>) -> Result<Option<Value>, ParseFault> {
     Ok(schema)
 }
 
+/// The schema of what the tool gives.
+///
+/// # Errors
+/// `parse.metadata` for what is no mapping, `parse.limit` for a schema that asks for too much work.
+pub(super) fn output_schema(fields: &Fields<'_>) -> Result<Option<Value>, ParseFault> {
+    let Some(schema) = fields.get("output_schema") else { return Ok(None) };
+    if !schema.is_object() {
+        return Err(wrong(&fields.pointer("output_schema"), "a JSON Schema", schema));
+    }
+    match bound_schema(schema) {
+        Ok(_) => Ok(Some(schema.clone())),
+        Err(why) => Err(ParseFault::new(PARSE_LIMIT, format!("the `output_schema` {why}"))),
+    }
+}
+
 fn declared(fields: &Fields<'_>) -> Result<Option<Value>, ParseFault> {
     let declared: Vec<&str> = KEYS.into_iter().filter(|key| fields.get(key).is_some()).collect();
     let key = match declared.as_slice() {

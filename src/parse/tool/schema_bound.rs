@@ -139,9 +139,12 @@ impl<'a> Subschemas<'a> {
         let at = *self.known.entry(std::ptr::from_ref(map)).or_insert(next);
         if at == next {
             self.all.push(map);
-            self.with_id.extend(map.contains_key("$id").then_some(at));
+            self.with_id.extend(ids(map).next().map(|_| at));
             let anchors = ["$anchor", "$dynamicAnchor"];
-            for anchor in anchors.iter().filter_map(|key| map.get(*key)?.as_str()) {
+            let anchors = anchors.iter().filter_map(|key| map.get(*key)?.as_str());
+            // Older drafts write an anchor as an id.
+            let older = ids(map).filter_map(|id| Some(id.split_once('#')?.1));
+            for anchor in anchors.chain(older) {
                 self.anchors.entry(anchor).or_default().push(at);
             }
         }
@@ -172,8 +175,8 @@ impl<'a> Subschemas<'a> {
     fn anchored(&self, name: &str) -> Vec<usize> {
         let (place, anchor) = name.split_once('#').unwrap_or((name, ""));
         let has_place = |at: &usize| {
-            let id = self.all[*at].get("$id").and_then(Value::as_str);
-            !place.is_empty() && id.is_some_and(|id| id.ends_with(place) || place.ends_with(id))
+            let mut ids = ids(self.all[*at]);
+            !place.is_empty() && ids.any(|id| id.ends_with(place) || place.ends_with(id))
         };
         let anchored = self.anchors.get(anchor).into_iter().flatten();
         let named: BTreeSet<usize> =
@@ -190,6 +193,11 @@ impl<'a> Subschemas<'a> {
     pub(crate) fn contains(&self, map: &Map<String, Value>) -> bool {
         self.known.contains_key(&std::ptr::from_ref(map))
     }
+}
+
+/// The id of a schema; draft 4 has another name for it.
+fn ids(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    ["$id", "id"].into_iter().filter_map(|key| schema.get(key)?.as_str())
 }
 
 /// One walk through the schemas.

@@ -16,7 +16,7 @@ use super::hook::{Hook, hook};
 use super::interpreter::Interpreter;
 use super::provider::{Provider, provider};
 use super::sandbox::{Sandbox, sandbox};
-use super::schema::schema;
+use super::schema::{output_schema, schema};
 use crate::base::text::escape_line;
 use crate::diagnostic::Diagnose;
 use crate::host::Service;
@@ -48,6 +48,7 @@ pub(crate) const KEYS: &[&str] = &[
     "provider",
     "parameters",
     "input_schema",
+    "output_schema",
     "config_schema",
     "examples",
     "inputs",
@@ -86,6 +87,8 @@ pub(crate) struct Tool {
     pub(crate) description: Option<String>,
     /// A JSON Schema that is an object. It may still fail to compile.
     pub(crate) schema: Option<Value>,
+    /// A JSON Schema of what the tool gives, which is an object. It may still fail to compile.
+    pub(crate) output_schema: Option<Value>,
     /// `env_config.env` in the order written, values as text, templates not expanded.
     pub(crate) env: Vec<(String, String)>,
     /// `env_config.interpreter`.
@@ -209,6 +212,7 @@ impl Tool {
             category: fields.string("category")?,
             description: fields.string("description")?,
             schema,
+            output_schema: output_schema(&fields)?,
             env,
             interpreter,
             config: config.map_or_else(Map::new, |config| config.map().clone()),

@@ -47,6 +47,7 @@ outputs: {c: {type: string}, d: {required: true}, e: string}
 allowed_threads: [inline]
 allowed_targets: [local]
 effects: read
+output_schema: {type: object}
 "#;
     let port = |name: &str, required| Port { name: name.into(), required };
     let text_map = |pairs: &[(&str, &str)]| {
@@ -63,6 +64,7 @@ effects: read
         category: Some("acme".into()),
         description: Some("runs things".into()),
         schema: Some(json!({"type": "object", "examples": [{"a": 1}]})),
+        output_schema: Some(json!({"type": "object"})),
         env: text_map(&[("A", "text"), ("B", "1.50"), ("_c", "true")]),
         interpreter: Some(Interpreter {
             search: Search::SystemBinary { candidates: vec!["x".into()] },

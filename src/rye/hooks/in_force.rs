@@ -4,7 +4,7 @@
 //! person see every call; those of the project see calls of the project's own tools. None shadows
 //! another. One that cannot be asked denies what it may have judged.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -24,7 +24,7 @@ use crate::rye::carry_out::{Caller, pin_fallback, run_context};
 use crate::rye::facade::Rye;
 use crate::rye::load::{Loader, valid_here};
 use crate::rye::run::Request;
-use crate::space::Root;
+use crate::space::{Entry, Root};
 use crate::thread::ThreadId;
 use crate::trace::{Quiet, Sink};
 use crate::verify::Source;
@@ -179,7 +179,8 @@ impl Hooks<'_> {
                     .map(|item| broken(item, format!("`{}`: {}", odd.place.path, odd.why))),
             );
         }
-        let mut entries = self.rye.items().without_parts(listing.entries);
+        let entries = self.rye.items().with_tools(listing.entries).into_iter();
+        let mut entries: Vec<Entry> = entries.map(|(entry, _)| entry).collect();
         entries.dedup_by(|a, b| a.item == b.item);
         if entries.len() > HOOKS {
             let why = format!("there are more than {HOOKS} of them");
@@ -396,8 +397,8 @@ impl Hooks<'_> {
         let item = plan.item().clone();
         let thread = loader.policy.thread.as_ref().map(ThreadId::to_string);
         let mask = Mask::new(plan.private_values());
-        let deadline = Instant::now() + plan.timeout();
-        let told = Notification { item, thread, child, folders, payload, deadline, mask };
+        let timeout = plan.timeout();
+        let told = Notification { item, thread, child, folders, payload, timeout, mask };
         self.rye.observers.tell(place, told);
         Ok(())
     }

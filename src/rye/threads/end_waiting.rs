@@ -101,13 +101,12 @@ impl WaitingEnd<'_> {
     }
 }
 
-/// A thread below goes on, unless a person ended it while it waited.
+/// A thread that waited goes on, unless a person ended it.
 ///
 /// # Errors
 /// `thread.cancelled`, `thread.killed`
-pub(super) fn was_not_ended(threads: Threads<'_>, id: &str) -> Result<(), Failure> {
-    let Ok(row) = threads.row(&super::parsed(id)?)? else { return Ok(()) };
-    let (id, is_below) = (row.id, row.parent.is_some());
+pub(super) fn was_not_ended(row: &ThreadRow) -> Result<(), Failure> {
+    let (id, is_below) = (row.id.clone(), row.parent.is_some());
     match row.code.as_deref() {
         Some(code) if code == THREAD_CANCELLED.name() => {
             Err(ThreadError::Cancelled { id, is_below }.into())

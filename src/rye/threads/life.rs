@@ -207,9 +207,8 @@ pub(crate) fn full_run_id(
     }
     let all = threads.runs()?;
     let seen: Vec<&KnownRun> = all.iter().rev().filter(|run| is_seen(run)).collect();
-    let is_end =
-        text.len() >= ID_END && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'));
-    let mut ids = seen.iter().map(|run| run.id()).filter(|id| is_end && id.ends_with(text));
+    let is_end = |id: &&str| text.len() >= ID_END && id.ends_with(text);
+    let mut ids = seen.iter().map(|run| run.id()).filter(is_end);
     let near: Vec<String> = match (ids.next(), ids.next()) {
         (Some(id), None) => return Ok(id.to_owned()),
         (Some(one), Some(other)) => {

@@ -33,11 +33,11 @@ pub(super) fn prompt(
     })
 }
 
-/// The text of a page, without its signature.
+/// The text of a page, without its signature and its front matter.
 fn knowledge(loader: &Loader<'_>, lineage: &Lineage, id: &ItemId) -> Result<String, Failure> {
     let item = Ref::new(Kind::Knowledge, id.clone());
     match loader.fetch(&item, lineage.source.space())? {
-        Some((source, Item::Knowledge(_))) => Ok(source.raw()),
+        Some((_, Item::Knowledge(page))) => Ok(page.body),
         _ => {
             // The resolver says what is near.
             let (source, _) = loader.admit(loader.find(&item.into())?)?;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::end_waiting::was_not_ended;
 use super::{Threads, VerifiedThread, read, with_record};
 use crate::base::{Digest, money};
 use crate::diagnostic::Failure;
@@ -47,6 +48,8 @@ pub(super) struct GoingOn {
     pub(super) above: Option<String>,
     /// What a person decided.
     pub(super) decided: Option<Decided>,
+    /// It goes on from its wait alone, as with a decision.
+    pub(super) from_wait: bool,
 }
 
 /// The request that a thread is to wait for, and who approved it; `None` where it was rejected.
@@ -74,16 +77,7 @@ impl Threads<'_> {
         sink: &dyn Sink,
     ) -> Result<Report, Failed> {
         let how = GoingOn { message, limits, ..GoingOn::default() };
-        let request = self.resuming(id, how).map_err(|failure| Failed {
-            failure,
-            item: id.to_owned(),
-            chain: Vec::new(),
-            elapsed: begin.elapsed(),
-            warnings: Vec::new(),
-            told: Vec::new(),
-            trace: None,
-        })?;
-        self.rye.runs().run(&request, begin, sink)
+        resume_as(self, id, how, begin, sink)
     }
 
     /// The request by which a thread goes on.
@@ -97,10 +91,9 @@ impl Threads<'_> {
         if row.status == "running" {
             return Err(still_runs(&row).into());
         }
-        // A decision that comes with a person who cancels it wakes nothing.
-        if how.decided.is_some() && row.status == "cancelled" {
-            let (id, is_below) = (id.to_string(), row.parent.is_some());
-            return Err(ThreadError::Cancelled { id, is_below }.into());
+        // A decision that comes with a person who ends it wakes nothing.
+        if how.from_wait || how.decided.is_some() {
+            was_not_ended(&row)?;
         }
         if let Some(by) = row.continued_by {
             return Err(ThreadError::Continued { id, by }.into());
@@ -113,7 +106,7 @@ impl Threads<'_> {
             None => signed(self, &id)?,
         };
         let started = &replayed.started;
-        let GoingOn { message, limits, above, decided } = how;
+        let GoingOn { message, limits, above, decided, .. } = how;
         let has_limits = !limits.is_empty();
         let mut all = limits_before(&row, &started["limits"]);
         all.extend(limits);
@@ -133,6 +126,26 @@ impl Threads<'_> {
         resuming.may_go_on()?;
         Ok(Request { resuming: Some(Box::new(resuming)), ..request })
     }
+}
+
+/// Goes on with a thread as `how` says.
+pub(super) fn resume_as(
+    threads: Threads<'_>,
+    id: &str,
+    how: GoingOn,
+    begin: Instant,
+    sink: &dyn Sink,
+) -> Result<Report, Failed> {
+    let request = threads.resuming(id, how).map_err(|failure| Failed {
+        failure,
+        item: id.to_owned(),
+        chain: Vec::new(),
+        elapsed: begin.elapsed(),
+        warnings: Vec::new(),
+        told: Vec::new(),
+        trace: None,
+    })?;
+    threads.rye.runs().run(&request, begin, sink)
 }
 
 /// A record that is checked, what it proves, and how long the thread ran.

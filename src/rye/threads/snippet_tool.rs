@@ -8,7 +8,7 @@ use super::calls::{ThreadCalls, refused};
 use super::waits::waits_with;
 use crate::base::json::object;
 use crate::base::limits::THREAD_SNIPPET_RECORDS_BYTES;
-use crate::code::{CodeRequest, CodeResult, Executor};
+use crate::code::{Asks, CodeRequest, CodeResult, Executor};
 use crate::diagnostic::Failure;
 use crate::registry::{Decision, PendingRequest};
 use crate::report::Warned;
@@ -134,13 +134,13 @@ fn told(
     if !warned.is_empty() {
         told.insert("dev_mode".into(), json!(warned));
     }
-    if let Some((id, asked)) = result.waiting() {
+    if let Some((id, asked)) = result.waiting().first() {
         let detail = json!({
             "pending_id": id, "item_id": asked.asks.item, "tool_calls": told.get("tool_calls"),
         });
-        let message = asked.asks.message.clone();
-        let fault = ToolCallFault::of(ToolCallFaultKind::Pending, message, detail);
-        return Err(waits_with(calls, fault, id, &asked.asks));
+        let message = result.with_others(&asked.asks.message);
+        let fault = ToolCallFault::of(ToolCallFaultKind::Pending, message.clone(), detail);
+        return Err(waits_with(calls, fault, id, Asks { message, ..asked.asks.clone() }));
     }
     let Some(failure) = result.failure() else { return Ok(told.into()) };
     let fault = refused(failure);

@@ -11,7 +11,7 @@ use crate::host::kill_tree;
 use crate::registry::{DetachedEnd, DetachedRow, ThreadRow};
 use crate::report::error_json;
 use crate::rye::facade::moment;
-use crate::thread::{THREAD_NOT_RUNNING, ThreadError};
+use crate::thread::{THREAD_KILLED, THREAD_NOT_RUNNING, ThreadError};
 
 /// How often one is stopped that begins to wait, or is continued, in the middle of it.
 const STOP_TRIES: usize = 4;
@@ -65,6 +65,10 @@ impl Threads<'_> {
             if is_ended {
                 return Ok(Some(known));
             }
+        }
+        if known.thread.is_some() && known.state() == "waiting" {
+            // It began to wait since.
+            return Ok(None);
         }
         if !known.is_open() {
             let (id, state) = (id.to_owned(), known.state().to_owned());
@@ -150,7 +154,12 @@ fn kill_one(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
         let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
         kill_tree(pid, &is_meant).map_err(failed)?;
     }
-    threads.soon_ended(id)
+    let ended = threads.soon_ended(id)?;
+    if let (false, Some(mut registry)) = (ended.is_open(), threads.registry()?) {
+        // No decision that comes later wakes it.
+        registry.stops().end_killed(id, THREAD_KILLED)?;
+    }
+    threads.run(id)
 }
 
 /// The thread at the top of those above one that wait for a person.

@@ -14,8 +14,6 @@ use crate::registry::{DetachedEnd, DetachedRow, PendingState, Registry, Registry
 use crate::report::error_json;
 use crate::rye::facade::{Rye, moment};
 use crate::rye::failed::Failed;
-#[cfg(feature = "code")]
-use crate::rye::paused::reject_held;
 use crate::thread::{THREAD_CANCELLED, ThreadError};
 
 /// How it is with a run that waited for a person.
@@ -120,12 +118,5 @@ pub(super) fn withdrawn(
     let run = known.detached.as_ref().filter(|run| run.state == "waiting");
     let (Some(run), Some(mut registry)) = (run, threads.registry()?) else { return Ok(false) };
     let (decision, why) = (threads.rye.approvals().decision(), why.to_string());
-    #[cfg(feature = "code")]
-    let request = run.pending.as_deref().and_then(|pending| registry.request(pending).ok());
-    let is_ended = registry.detached().end_asking(run, (&decision, &why), end)?;
-    #[cfg(feature = "code")]
-    if let Some(request) = request.filter(|_| is_ended) {
-        reject_held(&registry, &request, &decision, &why)?;
-    }
-    Ok(is_ended)
+    Ok(registry.detached().end_asking(run, (&decision, &why), end)?)
 }

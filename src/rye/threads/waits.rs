@@ -6,8 +6,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::calls::{ThreadCalls, masked, refused, told};
-use super::end_waiting::was_not_ended;
-use super::resume::{Decided, GoingOn};
+use super::resume::{Decided, GoingOn, resume_as};
 #[cfg(feature = "code")]
 use super::snippet_tool::{approved_snippet, told_as_kept};
 use super::{ThreadParent, Threads};
@@ -15,7 +14,7 @@ use crate::base::Digest;
 use crate::base::json::object;
 use crate::base::text::escape_line;
 #[cfg(feature = "code")]
-use crate::code::{Asks, Verdict};
+use crate::code::Asks;
 use crate::diagnostic::{Diagnostic, Failure};
 #[cfg(feature = "code")]
 use crate::registry::Registry;
@@ -26,12 +25,10 @@ use crate::report::Report;
 use crate::rye::approvals::{approved, not_run};
 use crate::rye::facade::{Rye, now};
 use crate::rye::failed::Failed;
-#[cfg(feature = "code")]
-use crate::rye::paused::reject_held;
 use crate::rye::run::Request;
 use crate::thread::{
-    Awaited, THREAD_CANCELLED, THREAD_STILL_RUNS, ThreadError, ThreadId, ThreadSession,
-    ToolCallFault, ToolCallFaultKind,
+    Awaited, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError, ThreadId,
+    ThreadSession, ToolCallFault, ToolCallFaultKind,
 };
 use crate::trace::{Quiet, Sink};
 
@@ -133,18 +130,14 @@ impl WaitingThreads<'_> {
         if let Some(registry) = &registry {
             let id = &request.row.id;
             registry.reject(id, decision, why).map_err(|error| early(error.into()))?;
-            #[cfg(feature = "code")]
-            reject_held(registry, request, decision, why).map_err(early)?;
         }
         let failed = match self.decided(request, None, begin, sink) {
             Ok(report) => return Ok(RejectedInThread::WentOn(Box::new(report))),
             Err(failed) => failed,
         };
-        match failed.failure.reason() {
-            code if [PENDING_DRIFTED, THREAD_STILL_RUNS, THREAD_CANCELLED].contains(&code) => {
-                return Ok(RejectedInThread::Alone);
-            }
-            _ => {}
+        let alone = [PENDING_DRIFTED, THREAD_STILL_RUNS, THREAD_CANCELLED, THREAD_KILLED];
+        if alone.contains(&failed.failure.reason()) {
+            return Ok(RejectedInThread::Alone);
         }
         // Where its record or its folder is gone, it waits on for nothing.
         let id = request.row.thread.as_deref().unwrap_or_default();
@@ -167,7 +160,7 @@ impl WaitingThreads<'_> {
         }
         let (asked, _) = approved(request, decision.clone())?;
         #[cfg(feature = "code")]
-        let asked = self.rye.approvals().with_snippet(asked, request, Verdict::Approved)?;
+        let asked = self.rye.approvals().with_snippet(asked, request, true)?;
         let parent = ThreadParent::that_waits(request);
         let asked = Request { parent, ..asked.dry_run(true) };
         let planned = self.rye.runs().run(&asked, Instant::now(), &Quiet);
@@ -241,7 +234,8 @@ impl Threads<'_> {
         if !is_top || waits {
             return Ok(None);
         }
-        match self.resume(id.as_str(), None, Map::new(), begin, sink) {
+        let how = GoingOn { from_wait: true, ..GoingOn::default() };
+        match resume_as(self, id.as_str(), how, begin, sink) {
             Ok(report) => Ok(Some(report)),
             Err(failed) if failed.failure.reason() == THREAD_STILL_RUNS => Ok(None),
             Err(failed) => Err(failed.failure),
@@ -328,11 +322,10 @@ impl ThreadCalls<'_> {
         session: &ThreadSession<'_>,
     ) -> Result<Value, ToolCallFault> {
         let threads = Threads::new(self.rye);
-        was_not_ended(threads, thread).map_err(refused)?;
         let (pending, approved) = (awaited.pending_id.clone(), self.decision.clone());
         let decided = approved.is_some().then_some(Decided { pending, approved });
         let above = Some(self.id.to_string());
-        let how = GoingOn { above, decided, ..GoingOn::default() };
+        let how = GoingOn { above, decided, from_wait: true, ..GoingOn::default() };
         let request = threads.resuming(thread, how).map_err(refused)?;
         let begin = Instant::now();
         match self.rye.runs().run(&self.below(request, session), begin, self.outer) {
@@ -362,11 +355,7 @@ impl ThreadCalls<'_> {
         let (asked, claimed) = approved(request, decision.clone()).map_err(refused)?;
         let locked = self.locked;
         #[cfg(feature = "code")]
-        let asked = self
-            .rye
-            .approvals()
-            .with_snippet(asked, request, Verdict::Approved)
-            .map_err(refused)?;
+        let asked = self.rye.approvals().with_snippet(asked, request, true).map_err(refused)?;
         let asked = Request { locked: locked || asked.locked, ..self.below(asked, session) };
         let begin = Instant::now();
         let came = self.rye.runs().run(&asked, begin, self.sink);
@@ -414,12 +403,7 @@ impl ThreadCalls<'_> {
 
     fn withdraw(&self, pending: &str, decision: &Decision, why: &str) -> Result<(), Failure> {
         let Some(registry) = self.rye.approvals().registry()? else { return Ok(()) };
-        #[cfg(feature = "code")]
-        let request = registry.request(pending)?;
-        registry.reject(pending, decision, why)?;
-        #[cfg(feature = "code")]
-        reject_held(&registry, &request, decision, why)?;
-        Ok(())
+        Ok(registry.reject(pending, decision, why)?)
     }
 }
 
@@ -442,7 +426,7 @@ pub(super) fn waits_with(
     calls: &ThreadCalls<'_>,
     fault: ToolCallFault,
     id: &str,
-    asks: &Asks,
+    asks: Asks,
 ) -> ToolCallFault {
     if !calls.can_wait {
         return cannot_wait(calls, id, &asks.item);
@@ -457,9 +441,9 @@ pub(super) fn waits_with(
     fault.waits_for(Some(Awaited {
         call_id: String::new(),
         pending_id: id.to_owned(),
-        item_id: asks.item.clone(),
-        reason: asks.reason.clone(),
-        message: asks.message.clone(),
+        item_id: asks.item,
+        reason: asks.reason,
+        message: asks.message,
         request_sha256,
         thread_id: None,
     }))

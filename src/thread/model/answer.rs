@@ -19,6 +19,10 @@ pub(super) enum AnswerFault {
     Told { kind: String, message: String },
 }
 
+/// Groq's code, with status 400, for a call of its model that cannot be read. Others of its codes
+/// say so by the member `failed_generation`.
+pub(super) const TOOL_USE_FAILED: &str = "tool_use_failed";
+
 /// Whether more of an answer is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
@@ -63,6 +67,14 @@ impl Answer {
         }
     }
 
+    /// Its model said that it is at the end. Some servers send nothing behind that.
+    pub(super) fn has_end(&self) -> bool {
+        match self {
+            Self::OpenAi(answer) => answer.has_end(),
+            Self::Anthropic(_) => false,
+        }
+    }
+
     /// The turn that it is, without secrets. `so_far` is how many messages came before it.
     pub(super) fn turn(self, mask: &Mask, from: &str, so_far: usize) -> Turn {
         match self {
@@ -85,7 +97,12 @@ pub(super) fn parsed(text: &str) -> Result<Value, AnswerFault> {
 pub(super) fn told_fault(message: &Value) -> Option<AnswerFault> {
     let error = message.get("error").filter(|error| !error.is_null())?;
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let kind = Some(text("type")).filter(|kind| !kind.is_empty()).unwrap_or_else(|| text("code"));
+    let code = match error.get("failed_generation") {
+        Some(_) => TOOL_USE_FAILED.to_owned(),
+        None => text("code"),
+    };
+    let kind = Some(text("type")).filter(|kind| !kind.is_empty() && code != TOOL_USE_FAILED);
+    let kind = kind.unwrap_or(code);
     // Some say a status, as a number.
     let status = || error.get("code").and_then(Value::as_u64).map(|status| status.to_string());
     let kind = if kind.is_empty() { status().unwrap_or_default() } else { kind };
@@ -93,19 +110,22 @@ pub(super) fn told_fault(message: &Value) -> Option<AnswerFault> {
     Some(AnswerFault::Told { kind, message })
 }
 
-/// A provider's own words of what went wrong, short and without secrets.
-pub(super) fn words(body: &[u8], is_cut: bool, mask: &Mask) -> String {
+/// A provider's own word for what went wrong, and its message, short and without secrets.
+pub(super) fn words(body: &[u8], is_cut: bool, mask: &Mask) -> (String, String) {
     let body = String::from_utf8_lossy(&mask.bytes(body, is_cut)).into_owned();
     let read = read_json(&body).ok();
-    let told = read.as_ref().and_then(|read| match told_fault(read) {
-        Some(AnswerFault::Told { message, .. }) if !message.is_empty() => Some(message),
-        _ => {
-            let known = ["message", "detail"].into_iter().find_map(|key| read.get(key)?.as_str());
-            known.map(str::to_owned)
+    let (kind, told) = match read.as_ref().and_then(told_fault) {
+        Some(AnswerFault::Told { kind, message }) => {
+            (kind, Some(message).filter(|message| !message.is_empty()))
         }
-    });
+        _ => (String::new(), None),
+    };
+    let known = || {
+        let read = read.as_ref()?;
+        ["message", "detail"].into_iter().find_map(|key| read.get(key)?.as_str()).map(str::to_owned)
+    };
     // An escape in JSON may have hidden a part of a secret from the first look.
-    short(&mask.words(&told.unwrap_or(body)))
+    (kind, short(&mask.words(&told.or_else(known).unwrap_or(body))))
 }
 
 /// Words that fit into a message.
@@ -137,9 +157,9 @@ mod tests {
             ("", ""),
         ];
         for (body, want) in rows {
-            assert_eq!(words(body.as_bytes(), false, &mask), want, "{body}");
+            assert_eq!(words(body.as_bytes(), false, &mask).1, want, "{body}");
         }
-        assert_eq!(words(b"is sk-sec", true, &mask), "is ***", "the end was cut off");
-        assert_eq!(words("y".repeat(9_000).as_bytes(), false, &mask).chars().count(), 401);
+        assert_eq!(words(b"is sk-sec", true, &mask).1, "is ***", "the end was cut off");
+        assert_eq!(words("y".repeat(9_000).as_bytes(), false, &mask).1.chars().count(), 401);
     }
 }

@@ -260,13 +260,16 @@ impl MessageAnswer {
             if text_of(&content).is_some_and(|text| text.trim().is_empty()) {
                 continue;
             }
-            if content.contains_key("input") {
+            // Some servers begin a call without its input.
+            let is_call = content.get("type").is_some_and(|kind| kind == "tool_use");
+            if is_call || content.contains_key("input") {
+                let known = content.entry("input").or_insert_with(|| json!({}));
                 if !input.trim().is_empty() {
-                    content.insert("input".into(), read_json(&input).unwrap_or_default());
+                    *known = read_json(&input).unwrap_or_default();
                 }
                 // What is not an object the model is told by the result, and would not be taken.
-                if !content["input"].is_object() {
-                    content.insert("input".into(), json!({}));
+                if !known.is_object() {
+                    *known = json!({});
                 }
             }
             let block = mask.value(Value::Object(content));
@@ -342,9 +345,10 @@ mod tests {
     #[test]
     fn blocks_are_joined_and_come_back_as_they_came() {
         let piece = |text: &str| json!({"type": "input_json_delta", "partial_json": text});
+        // A server of its own begins a call without its input.
         let (tool, empty) = (
-            json!({"type": "tool_use", "id": "t1", "name": "a", "input": {}}),
-            json!({"type": "tool_use", "id": "t2", "name": "b", "input": {}}),
+            json!({"type": "tool_use", "id": "t1", "name": "a"}),
+            json!({"type": "tool_use", "id": "t2", "name": "b"}),
         );
         let broken = json!({"type": "tool_use", "id": "t3", "name": "c", "input": {}});
         let redacted = json!({"type": "redacted_thinking", "data": "ZGF0YQ=="});

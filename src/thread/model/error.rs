@@ -36,7 +36,14 @@ pub(crate) enum ProviderError {
     )]
     Refused { provider: Ref, status: u16, said: String, key: Option<String> },
     #[error("`{provider}` does not take what it was asked: status {status}{}", words(.said))]
-    BadRequest { provider: Ref, status: u16, said: String, asked: Box<AskedAt> },
+    BadRequest {
+        provider: Ref,
+        status: u16,
+        said: String,
+        /// The model wrote a call that its server cannot read.
+        is_bad_call: bool,
+        asked: Box<AskedAt>,
+    },
     #[error(
         "`{provider}` has too much to do, or is in trouble: {status}{}{}",
         words(.said),
@@ -72,11 +79,21 @@ pub(crate) struct AskedAt {
 }
 
 impl AskedAt {
-    /// The words of a server are about the model.
+    /// The words of a server say that it has no such model.
     fn is_about_model(&self, said: &str) -> bool {
         let said = said.to_lowercase();
+        let missing = [
+            "not found",
+            "not exist",
+            "unknown",
+            "no such",
+            "invalid",
+            "not a valid",
+            "not available",
+        ];
+        let is_name = said.contains(&self.model.name.to_lowercase()) && self.model.name.len() > 2;
         let is_text = !said.starts_with('<');
-        is_text && (said.contains(&self.model.name.to_lowercase()) || said.contains("model"))
+        is_text && (is_name || said.contains("model")) && missing.iter().any(|it| said.contains(it))
     }
 
     /// How the address came about.
@@ -94,6 +111,23 @@ impl AskedAt {
             "rye asked `{url}`, which is the `base_url` of `{provider}` with `{path}` behind it{hint}"
         )
     }
+}
+
+/// The help for what many servers say of a request that they do not take.
+fn known_help(said: &str, provider: &Ref) -> Option<String> {
+    let said = said.to_lowercase();
+    let has = |words: &str| said.contains(words);
+    let long = ["context length", "context size", "context window", "prompt is too long"];
+    if long.into_iter().any(has) {
+        return Some(format!(
+            "the conversation is longer than the model reads: take a model that reads more, tell \
+             the thread less, or lower `answer_tokens` of `{provider}`"
+        ));
+    }
+    if has("max_tokens") && has("max_completion_tokens") {
+        return Some(format!("set `answer_tokens_as` of `{provider}` to the name that it knows"));
+    }
+    has("not support tools").then(|| "take a model that calls tools: a thread needs them".into())
 }
 
 fn words(said: &str) -> String {
@@ -166,15 +200,24 @@ impl Diagnose for ProviderError {
             Self::Refused { provider, key: None, .. } => format!(
                 "add `credential_env: NAME` to `{provider}`, and put the key into that variable"
             ),
-            Self::BadRequest { provider, status, said, asked } => {
+            Self::BadRequest { is_bad_call: true, .. } => {
+                "its model writes calls that its server cannot read: start it again, or take \
+                 another model"
+                    .into()
+            }
+            Self::BadRequest { provider, status, said, asked, .. } => {
                 let ModelName { name, from } = &asked.model;
                 match status {
+                    400..=499 if let Some(help) = known_help(said, provider) => help,
                     400 | 404 if asked.is_about_model(said) => format!(
                         "see whether the server has the model `{}`, which comes from {}",
                         escape_line(name),
                         escape_line(from)
                     ),
                     404 | 405 => asked.address(provider),
+                    402 | 429 => "its account has nothing left to pay with: see the page of the \
+                                  provider where one pays"
+                        .into(),
                     _ => format!("see `models`, `options` and `answer_tokens` of `{provider}`"),
                 }
             }

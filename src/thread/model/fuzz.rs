@@ -36,7 +36,7 @@ pub(crate) fn model_answer(data: &[u8]) {
         };
         assert_eq!(turn(&pieces), turn(&whole));
     }
-    is_message(&crate::base::text::brief_line(&words(bytes, false, &mask)));
+    is_message(&crate::base::text::brief_line(&words(bytes, false, &mask).1));
     let Ok((answer, _)) = whole else { return };
     let turn = answer.turn(&mask, "tool:a/b at https://c/", 3);
     let written = canon::exact(&turn.to_json());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::answer::{Answer, AnswerFault, Progress, short, words};
+use super::answer::{Answer, AnswerFault, Progress, TOOL_USE_FAILED, short, words};
 use super::error::{AskedAt, ProviderError};
 use super::{Asked, LanguageModel, Lost, ModelName, TryAgain, Turn, TurnFault, anthropic, openai};
 use crate::base::again::{backoff, retry_after};
@@ -159,9 +159,18 @@ impl<'a> HttpModel<'a> {
             mut answer, status, body, is_cut, events, is_done, fault, retry_after, ..
         } = reading;
         if !(200..300).contains(&status) {
-            let said = words(&body, is_cut, &self.mask);
-            let why = self.of_status(status, said, retry_after, asked);
-            return Err(TurnFault { why, may_cost: false });
+            let (kind, said) = words(&body, is_cut, &self.mask);
+            // Its model said something.
+            let may_cost = kind == TOOL_USE_FAILED;
+            let why = match may_cost {
+                true => self.badly_called(status, said, asked),
+                // It would say so again, however long one waits.
+                false if USED_UP.contains(&kind.as_str()) => {
+                    Lost::Failed(self.bad_request(status, said).into())
+                }
+                false => self.of_status(status, said, retry_after, asked),
+            };
+            return Err(TurnFault { why, may_cost });
         }
         let fault = match (fault, &events) {
             (Some(fault), _) => Some(fault),
@@ -169,7 +178,7 @@ impl<'a> HttpModel<'a> {
                 Some(AnswerFault::Bad("it is a page of HTML, and not JSON".into()))
             }
             (None, None) => answer.whole(&body).err(),
-            (None, Some(_)) if is_done => None,
+            (None, Some(events)) if is_done || (answer.has_end() && events.is_between()) => None,
             (None, Some(_)) => {
                 let (provider, origin) = (self.provider.clone(), self.http.base.origin());
                 let why = self.again(ProviderError::BrokenOff { provider, origin }, None, asked);
@@ -190,12 +199,13 @@ impl<'a> HttpModel<'a> {
             Some(AnswerFault::Told { kind, message }) => {
                 let said = short(&self.mask.words(&message));
                 match is_busy(&kind) {
+                    _ if kind == TOOL_USE_FAILED => self.badly_called(status, said, asked),
                     true => self.again(
                         self.overloaded(short(&self.mask.words(&kind)), said),
                         None,
                         asked,
                     ),
-                    false => Lost::Failed(self.bad_request(status, said)),
+                    false => Lost::Failed(self.bad_request(status, said).into()),
                 }
             }
         };
@@ -214,11 +224,11 @@ impl<'a> HttpModel<'a> {
                 let (provider, key) = (self.provider.clone(), self.http.credential_env.clone());
                 Lost::Failed(ProviderError::Refused { provider, status, said, key }.into())
             }
-            429 | 500..=599 => {
+            408 | 425 | 429 | 500..=599 => {
                 let error = self.overloaded(format!("status {status}"), said);
                 self.again(error, wait, asked)
             }
-            400..=499 => Lost::Failed(self.bad_request(status, said)),
+            400..=499 => Lost::Failed(self.bad_request(status, said).into()),
             300..=399 => {
                 let why = "it leads to another address, which is not followed";
                 Lost::Failed(self.bad_answer(why))
@@ -271,9 +281,18 @@ impl<'a> HttpModel<'a> {
         ProviderError::Overloaded { provider, status, said, retry_after: None, asked_by }
     }
 
-    fn bad_request(&self, status: u16, said: String) -> Failure {
+    fn bad_request(&self, status: u16, said: String) -> ProviderError {
         let (provider, asked) = (self.provider.clone(), Box::new(self.asked_at()));
-        ProviderError::BadRequest { provider, status, said, asked }.into()
+        ProviderError::BadRequest { provider, status, said, is_bad_call: false, asked }
+    }
+
+    /// The model wrote a call that its server cannot read; it may write another one.
+    fn badly_called(&self, status: u16, said: String, asked: &Asked<'_>) -> Lost {
+        let mut error = self.bad_request(status, said);
+        if let ProviderError::BadRequest { is_bad_call, .. } = &mut error {
+            *is_bad_call = true;
+        }
+        self.again(error, None, asked)
     }
 
     fn bad_answer(&self, why: &str) -> Failure {
@@ -329,11 +348,22 @@ fn is_page(body: &[u8]) -> bool {
     body.trim_ascii_start().first() == Some(&b'<')
 }
 
+/// Bytes within which an answer shows that it is a stream of events.
+const STREAM_SIGN: usize = 16;
+
+fn begins_stream(body: &[u8]) -> bool {
+    let body = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body).trim_ascii_start();
+    [&b"data:"[..], b"event:", b"id:", b"retry:", b":"].iter().any(|it| body.starts_with(it))
+}
+
+/// Kinds of errors, with status 429, that tell of an account with nothing left.
+const USED_UP: [&str; 2] = ["insufficient_quota", "exceeded_current_quota_error"];
+
 /// Whether what a server says inside of an answer is that it cannot answer now.
 fn is_busy(kind: &str) -> bool {
     let words = ["overloaded", "rate_limit", "api_error", "server_error", "timeout_error"];
     let status = kind.parse::<u16>().ok();
-    status.is_some_and(|status| matches!(status, 429 | 500..=599))
+    status.is_some_and(|status| matches!(status, 408 | 425 | 429 | 500..=599))
         || words.iter().any(|word| kind.contains(word))
 }
 
@@ -387,15 +417,30 @@ impl Reading {
             self.fault = Some(AnswerFault::Bad(why));
             return ControlFlow::Break(());
         }
-        let Some(events) = &mut self.events else {
+        if self.is_answer() && self.body.len() <= STREAM_SIGN && self.events.is_none() {
+            // Some servers label a stream as something else.
             self.body.extend_from_slice(bytes);
-            if !self.is_answer() && self.body.len() > PROVIDER_FAULT_BYTES {
-                self.body.truncate(PROVIDER_FAULT_BYTES);
-                self.is_cut = true;
-                return ControlFlow::Break(());
+            if !begins_stream(&self.body) {
+                return ControlFlow::Continue(());
             }
-            return ControlFlow::Continue(());
-        };
+            self.events = Some(EventStream::new(PROVIDER_EVENT_BYTES));
+            let begun = std::mem::take(&mut self.body);
+            return self.take_events(&begun, told);
+        }
+        if self.events.is_some() {
+            return self.take_events(bytes, told);
+        }
+        self.body.extend_from_slice(bytes);
+        if !self.is_answer() && self.body.len() > PROVIDER_FAULT_BYTES {
+            self.body.truncate(PROVIDER_FAULT_BYTES);
+            self.is_cut = true;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn take_events(&mut self, bytes: &[u8], told: &mut dyn FnMut(&str)) -> ControlFlow<()> {
+        let Some(events) = &mut self.events else { return ControlFlow::Continue(()) };
         let Ok(events) = events.next(bytes) else {
             let why = format!("an event has more than {PROVIDER_EVENT_BYTES} bytes");
             self.fault = Some(AnswerFault::Bad(why));

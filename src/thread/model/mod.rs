@@ -2,10 +2,12 @@
 //!
 //! `scripted.rs` says what stands in a script · `http.rs` asks a server, and reads its answer by
 //! `answer.rs`; what is told and read in each shape stands in `openai.rs` and `anthropic.rs`,
-//! `strict.rs` which schemas a server can hold a model to · `error.rs`
+//! `calls.rs` puts the calls of a stream together, `strict.rs` which schemas a server can hold a
+//! model to · `error.rs`
 
 mod answer;
 mod anthropic;
+mod calls;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;

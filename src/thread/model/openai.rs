@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{AnswerFault, Progress, bad, parsed, short, told_fault};
+use super::calls::StreamedCalls;
 use super::strict::fits_strict;
 use super::{Asked, Kept, Message, ModelCall, Turn, arguments, without_secrets};
 use crate::base::Mask;
@@ -93,8 +94,9 @@ fn told(message: &Message, from: &str) -> Value {
 /// An answer as far as it came.
 #[derive(Debug, Default)]
 pub(super) struct ChatAnswer {
-    /// The message of the only choice.
+    /// The message of the only choice, without the calls of a stream.
     message: Map<String, Value>,
+    calls: StreamedCalls,
     has_begun: bool,
     usage: Option<TokenCounts>,
     finish_reason: Option<String>,
@@ -122,13 +124,23 @@ impl ChatAnswer {
         }
         self.usage = chunk.get("usage").and_then(usage).or(self.usage);
         self.finish_reason = finish_reason(&chunk).or(self.finish_reason.take());
-        let Some(Value::Object(delta)) = choice(chunk, "delta") else { return Ok(Progress::More) };
+        let Some(Value::Object(mut delta)) = choice(chunk, "delta") else {
+            return Ok(Progress::More);
+        };
         self.has_begun = true;
-        if let Some(text) = delta.get("content").and_then(Value::as_str) {
-            told(text);
+        let text = delta.get("content").map(text_of).unwrap_or_default();
+        if !text.is_empty() {
+            told(&text);
+        }
+        if let Some(Value::Array(pieces)) = delta.shift_remove("tool_calls") {
+            self.calls.take(pieces)?;
         }
         merge(&mut self.message, delta)?;
         Ok(Progress::More)
+    }
+
+    pub(super) fn has_end(&self) -> bool {
+        self.has_begun && self.finish_reason.is_some()
     }
 
     pub(super) fn whole(&mut self, answer: Value) -> Result<(), AnswerFault> {
@@ -147,7 +159,10 @@ impl ChatAnswer {
     }
 
     pub(super) fn turn(self, mask: &Mask, from: &str, so_far: usize) -> Turn {
-        let Self { mut message, usage, finish_reason, .. } = self;
+        let Self { mut message, calls: streamed, usage, finish_reason, .. } = self;
+        if !streamed.0.is_empty() {
+            message.insert("tool_calls".into(), streamed.into());
+        }
         let finish_reason = finish_reason.map(|reason| short(&mask.text(&reason)));
         // What is null says nothing, and some of it may not be sent back.
         message.retain(|name, value| !value.is_null() || name == "content");
@@ -257,8 +272,11 @@ fn usage(said: &Value) -> Option<TokenCounts> {
 const NAMES: [&str; 5] = ["format", "id", "index", "role", "type"];
 
 /// Puts a piece of a message behind what came before: texts are joined, objects and lists are
-/// continued member by member, where a list says which of its members is meant by `index`.
-fn merge(into: &mut Map<String, Value>, piece: Map<String, Value>) -> Result<(), AnswerFault> {
+/// continued member by member. The name of a function is replaced where it is said again.
+pub(super) fn merge(
+    into: &mut Map<String, Value>,
+    piece: Map<String, Value>,
+) -> Result<(), AnswerFault> {
     for (name, value) in piece {
         match (into.get_mut(&name), value) {
             (_, Value::Null) => {}
@@ -268,24 +286,50 @@ fn merge(into: &mut Map<String, Value>, piece: Map<String, Value>) -> Result<(),
                 into.insert(name, all.into());
             }
             (None | Some(Value::Null), value) => drop(into.insert(name, value)),
-            (Some(Value::String(text)), Value::String(more)) => {
-                if !NAMES.contains(&name.as_str()) || text.is_empty() {
-                    text.push_str(&more);
-                }
-            }
+            (Some(Value::String(text)), Value::String(more)) => match name.as_str() {
+                "name" if more.is_empty() => {}
+                "name" => *text = more,
+                name if NAMES.contains(&name) && !text.is_empty() => {}
+                _ => text.push_str(&more),
+            },
             (Some(Value::Object(map)), Value::Object(more)) => merge(map, more)?,
             (Some(Value::Array(all)), Value::Array(list)) => merge_lists(all, list)?,
+            // Some servers go over from text to a list of parts, or back.
+            (Some(Value::Array(all)), Value::String(text)) => {
+                merge_lists(all, text_part(&text).collect())?;
+            }
+            (Some(known @ Value::String(_)), Value::Array(list)) => {
+                let mut all = text_part(known.as_str().unwrap_or_default()).collect();
+                merge_lists(&mut all, list)?;
+                *known = all.into();
+            }
             (Some(other), value) => *other = value,
         }
     }
     Ok(())
 }
 
+fn text_part(text: &str) -> impl Iterator<Item = Value> {
+    (!text.is_empty()).then(|| json!({"type": "text", "text": text})).into_iter()
+}
+
+/// Continues the parts of a list: those with the same `index` and `type`, and without an `index`
+/// the last part, where both are words of one type.
 fn merge_lists(all: &mut Vec<Value>, list: Vec<Value>) -> Result<(), AnswerFault> {
+    let before = all.len();
     for piece in list {
         let index = piece.get("index").and_then(Value::as_u64);
-        let same = |known: &Value| known.get("index").and_then(Value::as_u64) == index;
-        let known = index.and_then(|_| all.iter().rposition(same));
+        let same = |known: &Value| {
+            known.get("index").and_then(Value::as_u64) == index
+                && ["type", "id"].iter().all(|name| fits(known.get(*name), piece.get(*name)))
+        };
+        let known = match index {
+            Some(_) => all.iter().rposition(same),
+            None => before.checked_sub(1).filter(|at| {
+                let last = &all[*at];
+                is_words(last) && is_words(&piece) && same(last)
+            }),
+        };
         match (known.and_then(|at| all[at].as_object_mut()), piece) {
             (Some(known), Value::Object(piece)) => merge(known, piece)?,
             (_, piece) => {
@@ -298,6 +342,19 @@ fn merge_lists(all: &mut Vec<Value>, list: Vec<Value>) -> Result<(), AnswerFault
         }
     }
     Ok(())
+}
+
+/// Says if two names can belong to one part; one of them may be missing.
+fn fits(known: Option<&Value>, said: Option<&Value>) -> bool {
+    let name = |value: Option<&'_ Value>| value.filter(|it| !it.is_null()).cloned();
+    name(known).is_none_or(|known| name(said).is_none_or(|said| said == known))
+}
+
+/// Says if a part holds only text, which later pieces may continue.
+fn is_words(part: &Value) -> bool {
+    let words = ["text", "thinking", "summary"];
+    let is_known = |name: &String| NAMES.contains(&name.as_str()) || words.contains(&name.as_str());
+    part.as_object().is_some_and(|part| part.keys().all(is_known))
 }
 
 #[cfg(test)]
@@ -374,6 +431,40 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_one_type_are_joined_and_others_are_told_apart() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let thought =
+            |text: &str| json!({"type": "thinking", "thinking": [{"type": "text", "text": text}]});
+        let cite = |at: &str| json!({"type": "url_citation", "url_citation": {"url": at}});
+        let of = |kind: &str, more: Value| {
+            let mut part = json!({"type": format!("reasoning.{kind}"), "index": 0});
+            part.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"reasoning_details": [part]})
+        };
+        let mut deltas: Vec<Value> =
+            (0..3_000).map(|_| json!({"content": [thought("w")]})).collect();
+        deltas.extend([
+            json!({"content": [text("Hel")]}),
+            json!({"content": "lo"}),
+            json!({"content": [text("!")], "annotations": [cite("a"), cite("b")]}),
+            json!({"annotations": [cite("c")]}),
+            of("text", json!({"text": "a"})),
+            of("encrypted", json!({"data": "x=="})),
+            of("text", json!({"text": "b"})),
+        ]);
+        let turn = streamed(&deltas);
+        assert_eq!(turn.text, "Hello!");
+        let kept: Value = serde_json::from_str(&turn.kept.unwrap().content).unwrap();
+        assert_eq!(kept["content"], json!([thought(&"w".repeat(3_000)), text("Hello!")]));
+        assert_eq!(kept["annotations"], json!([cite("a"), cite("b"), cite("c")]));
+        let details = json!([{"type": "reasoning.text", "index": 0, "text": "ab"},
+            {"type": "reasoning.encrypted", "index": 0, "data": "x=="}]);
+        assert_eq!(kept["reasoning_details"], details);
+        let turn = streamed(&[json!({"content": "Hel"}), json!({"content": [text("lo")]})]);
+        assert_eq!(turn.text, "Hello");
+    }
+
+    #[test]
     fn a_secret_in_two_parts_or_spelled_with_escapes_is_masked() {
         let mask = Mask::new(["sk-canary"].into_iter());
         let turn = |content: Value| {
@@ -443,7 +534,8 @@ mod tests {
         assert_eq!(event(&mut answer, said), Err(told.clone()));
         assert_eq!(answer.whole(serde_json::from_str(said).unwrap()), Err(told));
         assert!(matches!(answer.whole(json!({"choices": []})), Err(AnswerFault::Bad(_))));
-        let many: Vec<Value> = (0..2_000).map(|index| json!({"index": index})).collect();
+        let call = |index: u64| json!({"index": index, "function": {"name": "a"}});
+        let many: Vec<Value> = (0..2_000).map(call).collect();
         let chunk = json!({"choices": [{"delta": {"tool_calls": many}}]}).to_string();
         assert!(matches!(event(&mut answer, &chunk), Err(AnswerFault::Bad(_))));
     }

@@ -352,6 +352,10 @@ fn a09_a_line_in_another_place_is_refused() {
         ("after a BOM", format!("\u{feff}{text}").into_bytes(), "parse.control_text"),
     ];
     world.refuses_each("tool:acme/mark", &file, &rows);
+    fs::write(&file, format!("\u{feff}{text}")).unwrap();
+    world
+        .rye(&["sign", "tool:acme/mark"])
+        .warns("save the file as UTF-8 without a byte order mark");
 }
 
 #[test]
@@ -371,6 +375,9 @@ fn a10_other_line_ends_are_another_file() {
         ("the line's too", text.replace('\n', "\r\n").into_bytes(), "verify.malformed"),
     ];
     world.refuses_each("knowledge:acme/notes", &file, &rows);
+    // As git does to a whole file: the help is not that the line was edited.
+    fs::write(&file, text.replace('\n', "\r\n")).unwrap();
+    world.rye(&["verify", "knowledge:acme/notes"]).warns("`rye git install`");
     let crlf = NOTES_MD.replace('\n', "\r\n");
     let file = world.signed(".ai/knowledge/acme/dos.md", &crlf);
     let text = fs::read_to_string(&file).unwrap();

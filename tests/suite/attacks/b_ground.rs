@@ -334,6 +334,67 @@ fn a_home_that_is_a_git_work_tree_keeps_working_and_its_clones_stay_foreign() {
     assert_eq!((said.status, said.code().as_str()), REFUSED, "{said:?}");
 }
 
+/// In a folder below the home, two calls before there is a project, then the project.
+#[track_caller]
+fn a_project_begins(world: &World, at: &Path) {
+    let run = ["run", "rye/bash", "command=echo hi", "--json"];
+    for _ in 0..2 {
+        let said = world.rye_in(at, &run, b"");
+        assert_eq!(said.status, 0, "{}: {said:?}", at.display());
+    }
+    let said = world.rye_in(at, &["init", "--json"], b"").ok().json();
+    assert_eq!(said["project"], at.display().to_string());
+}
+
+#[test]
+fn below_a_home_with_a_user_space_each_folder_may_become_a_project() {
+    let Some(world) = World::empty().at_home() else { return };
+    let home = world.home().canonicalize().unwrap();
+    for name in ["one", "two"] {
+        a_project_begins(&world, &folder(&home.join(name)));
+    }
+}
+
+#[test]
+fn b08_a_home_that_no_database_names_is_one_if_you_said_so() {
+    let world = World::empty();
+    let home = world.home().canonicalize().unwrap();
+    let (one, two) = (folder(&home.join("one")), folder(&home.join("two")));
+    // Its state, too, says what is to run, and a clone could bring that.
+    world.rye_in(&one, &["run", "rye/bash", "command=echo hi"], b"").ok();
+    let refused = world.rye_in(&two, &["init"], b"");
+    assert_eq!((refused.status, refused.code().as_str()), REFUSED, "{refused:?}");
+    let said_so = format!("cd / && rye trust allow-root {}`", home.display());
+    assert!(refused.stderr.contains(&said_so), "{refused:?}");
+    let allow = ["trust", "allow-root", home.to_str().unwrap()];
+    assert_eq!(world.rye_in(&two, &allow, b"").code(), REFUSED.1, "not from there");
+    world.rye_in(Path::new("/"), &["keys", "generate"], b"").ok();
+    world.rye_in(Path::new("/"), &allow, b"").ok();
+    a_project_begins(&world, &one);
+    a_project_begins(&world, &two);
+    // The same bytes in a clone, which knows the path even, are not its word.
+    let clone = folder(&world.outside().join("clone"));
+    folder(&clone.join("sub"));
+    let copied = Command::new("cp").arg("-a").arg(home.join(".ai")).arg(&clone).status().unwrap();
+    assert!(copied.success());
+    let listed = |at: &Path, base: &Path| {
+        let said = world.rye_env(at, &["list", "--json"], b"", &[("HOME", base.to_str().unwrap())]);
+        (said.status, said.code())
+    };
+    let refused = (REFUSED.0, REFUSED.1.to_owned());
+    assert_eq!(listed(&clone.join("sub"), &clone), refused);
+    let aside = world.outside().join("aside");
+    fs::rename(&home, &aside).unwrap();
+    fs::rename(&clone, &home).unwrap();
+    assert_eq!(listed(&home.join("sub"), &home), refused, "at the place of the home itself");
+    // A git work tree is no home of the kind.
+    fs::rename(&home, &clone).unwrap();
+    fs::rename(&aside, &home).unwrap();
+    assert_eq!(listed(&two, &home), (0, String::new()));
+    folder(&home.join(".git"));
+    assert_eq!(listed(&two, &home), refused);
+}
+
 /// A folder of system items, signed at that time by a key that a document of the user's names for
 /// them.
 fn system_space(world: &World, base: &Path, at: &str) {

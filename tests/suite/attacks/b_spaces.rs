@@ -281,7 +281,7 @@ fn b06_a_users_tool_never_picks_up_a_projects_runtime() {
     let (_, said) = world.json(&["execute", ITEM]);
     let error = said["error"].as_str().unwrap();
     assert!(error.contains("Chain validation failed: incompatible spaces"), "{error}");
-    assert_eq!(said["chain"], json!(["tool:acme/mark"]));
+    assert_eq!(said["chain"], json!(["acme/mark"]));
     world.signed_home(".ai/tools/acme/run.yaml", &runtime("bash"));
     world.works(ITEM);
     // From the project downwards is the right way.
@@ -467,6 +467,34 @@ fn b08_a_project_that_others_own_or_can_write_is_not_used_until_allowed() {
     world.write(path, fs::read(old.join(path)).unwrap());
     mode(&project, 0o777);
     assert_eq!(called(&world, &project, &[]), (4, "space.foreign_owner".into()));
+}
+
+#[test]
+fn b08_the_help_lines_of_a_refused_project_lead_out_for_somebody_without_a_key() {
+    let world = World::empty();
+    world.write(".ai/tools/acme/mark.sh", MARKER_SH);
+    mode(&world.project(), 0o777);
+    let helps = |args: &[&str]| {
+        let said = world.rye(args);
+        let line = said.stderr.split("`rye ").last().and_then(|rest| rest.split('`').next());
+        (said.code(), line.unwrap_or_default().split(' ').map(str::to_owned).collect::<Vec<_>>())
+    };
+    let (code, allow) = helps(&["init"]);
+    let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
+    assert_eq!((code.as_str(), allow[1]), ("space.foreign_owner", "allow-root"));
+    let (code, make) = helps(&allow);
+    let make: Vec<&str> = make.iter().map(String::as_str).collect();
+    assert_eq!((code.as_str(), make.as_slice()), ("key.missing", &["keys", "generate"][..]));
+    world.rye(&make).ok();
+    for args in [&["keys", "show"][..], &["keys", "list"], &["keys", "export"]] {
+        world.rye(args).ok();
+    }
+    let doctor = world.rye(&["doctor"]);
+    for part in ["bad   spaces ", "rye trust allow-root", "ok    key ", "ok    system "] {
+        assert!(doctor.status == 4 && doctor.stdout.contains(part), "{part}: {doctor:?}");
+    }
+    world.rye(&allow).ok();
+    world.rye(&["list"]).ok();
 }
 
 #[test]

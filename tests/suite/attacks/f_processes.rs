@@ -35,18 +35,22 @@ fn runs(pid: &str) -> bool {
     true
 }
 
+/// One line without an end and errors here; the whole has lines and bytes that are no text, too.
 #[test]
 fn f01_a_flood_is_capped_and_memory_bounded() {
     let world = World::new();
     let rows = [
         ("lines", "yes | head -c 18000000", "y\ny\n"),
-        ("line", "head -c 2G /dev/zero", "\0\0\0"),
+        ("line", "head -c 1200M /dev/zero", "\0\0\0"),
         ("binary", "head -c 18000000 /dev/zero | tr '\\0' '\\377'", "\u{fffd}\u{fffd}"),
         ("errors", "head -c 18000000 /dev/zero >&2", ""),
     ];
     for (name, script, start) in rows {
+        if matches!(name, "lines" | "binary") && !whole() {
+            continue;
+        }
         tool(&world, name, &format!("{script}; echo ended >&2"));
-        // Addresses, in KiB; without a bound the second row alone would ask for twice as much.
+        // Addresses, in KiB; without a bound the second row alone would ask for more.
         let args = ["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""];
         let said = world.run_through("bash", &args, &["execute", name, "--json"]);
         let json = said.json();
@@ -91,7 +95,7 @@ fn f02_input_and_output_flow_at_once_and_a_child_that_does_not_read_is_no_deadlo
 
 #[test]
 fn f06_what_a_tool_leaves_behind_holds_nothing_and_is_ended() {
-    let world = World::new();
+    let world = World::new().at_the_door();
     // The number of what would stay is in the file `left`.
     let rows = [
         ("grandchild", "sleep 600 & echo $! >left", false),
@@ -141,7 +145,7 @@ fn interrupted(world: &World, name: &str, signal: &str) -> (Option<i32>, String)
 
 /// Tells in `heard` which signal it was sent, and cleans up.
 const LISTENS: &str = "for s in INT TERM HUP QUIT; do trap \"echo $s >>heard; exit 0\" $s; done
-sleep 600 & echo $! >left; : >ready; while :; do sleep 0.05; done";
+sleep 600 & echo $! >left; : >ready; while :; do sleep 0.1; done";
 
 #[test]
 fn f06_ctrl_c_and_its_like_reach_the_tool_and_then_end_rye_and_nothing_is_left() {
@@ -164,7 +168,7 @@ fn f06_ctrl_c_and_its_like_reach_the_tool_and_then_end_rye_and_nothing_is_left()
 #[test]
 fn f06_a_signal_that_rye_was_told_to_pass_over_ends_nothing() {
     let world = World::new();
-    let script = ": >ready; while [ ! -e go ]; do sleep 0.05; done; echo done >heard";
+    let script = ": >ready; while [ ! -e go ]; do sleep 0.1; done; echo done >heard";
     tool(&world, "works", script);
     let go = world.project().join("go");
     let ready = world.project().join("ready");

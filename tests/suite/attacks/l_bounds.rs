@@ -263,3 +263,27 @@ fn l05_no_parameters_and_no_answer_take_more_than_ten_times_their_size() {
         assert!(peak <= most.max(own + (120 << 10)), "{what}: {peak} KiB for {bytes} bytes");
     }
 }
+
+#[test]
+fn l05_patterns_of_unsigned_headers_take_no_more_than_their_size() {
+    let world = World::new();
+    let tools = |count: usize| {
+        let mut size = 0;
+        for at in 0..count {
+            let lines = (0..100).map(|n| format!("\"*{at}x{n}*\"")).collect::<Vec<_>>().join(",");
+            let text = native(&format!("config: {{command: 'true'}}\nfiles: [{lines}]\n"));
+            size += text.len();
+            world.write(&format!(".ai/tools/acme/t{at}.yaml"), text);
+        }
+        size
+    };
+    tools(1);
+    let review = ["trust", "review"];
+    let own = peak_kib(&world, &review, b"");
+    let size = tools(200) as u64;
+    let most = own + ((10 * size + (32 << 20)) >> 10);
+    for args in [&review[..], &["verify"], &["list"]] {
+        let peak = peak_kib(&world, args, b"");
+        assert!(peak <= most, "{args:?}: {peak} KiB for {size} bytes");
+    }
+}

@@ -128,7 +128,7 @@ fn clone_of_a_package() -> World {
 fn l03_what_a_signature_would_cover_is_shown_whole_before_a_project_is_accepted() {
     let world = clone_of_a_package();
     let folder = ".ai/tools/acme/words";
-    world.write(&format!("{folder}/lib/planted.py"), "import planted  # \u{202e}\n");
+    world.write(&format!("{folder}/lib/planted.py"), "import planted\n");
     world.write(&format!("{folder}/data/blob.json"), b"\xff\xfe");
     let said = world.rye_at_a_terminal("n\n", &["sign", COUNT, "--color", "never"]);
     assert_eq!(said.code_shown(), "cli.not_confirmed", "{said:?}");
@@ -138,7 +138,7 @@ fn l03_what_a_signature_would_cover_is_shown_whole_before_a_project_is_accepted(
         "  from lib.deep.more import shout",
         "  def count(text, stop):",
         "      return len([w for w in text.split() if w not in stop])",
-        "  import planted  # \\u{202e}",
+        "  import planted",
         "  [\"the\"]",
         &format!("  it is not text: sha256 {blob}"),
         // It is the staged file: its header has the digests that are signed.

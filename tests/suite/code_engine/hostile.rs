@@ -113,7 +113,7 @@ fn a_worker_that_is_killed_is_told_and_loses_nothing_that_came_before() {
         return;
     }
     let around = Around::default();
-    let ended = std::thread::scope(|scope| {
+    let (ended, open, environ, status) = std::thread::scope(|scope| {
         let running = scope.spawn(|| {
             let code = "println('before'); runTool('never', 1); await runTool('never', 2)";
             run_in("javascript", code, &around, &USUAL, &Stop::new())
@@ -122,16 +122,18 @@ fn a_worker_that_is_killed_is_told_and_loses_nothing_that_came_before() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let pid = workers().pop().unwrap();
-        // It holds three pipes and nothing else, has no environment, and can gain no right.
-        assert_eq!(fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(), 3);
-        assert_eq!(fs::read(format!("/proc/{pid}/environ")).unwrap(), b"");
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        for line in ["Seccomp:\t2", "NoNewPrivs:\t1", "Threads:\t1"] {
-            assert!(status.contains(line), "{status}");
-        }
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        let [environ, status] = ["environ", "status"]
+            .map(|name| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap());
         std::process::Command::new("kill").args(["-9", &pid]).status().unwrap();
-        running.join().unwrap()
+        (running.join().unwrap(), open, environ, status)
     });
+    // It holds three pipes and nothing else, has no environment and no right, and can gain none.
+    assert_eq!((open, environ.as_str()), (3, ""));
+    let none = "CapEff:\t0000000000000000";
+    for line in ["Seccomp:\t2", "NoNewPrivs:\t1", "Threads:\t1", none] {
+        assert!(status.contains(line), "{status}");
+    }
     match ended {
         Err(EngineError::Worker { why }) => assert!(why.contains("signal 9"), "{why}"),
         other => panic!("{other:?}"),

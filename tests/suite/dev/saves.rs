@@ -189,15 +189,11 @@ fn hidden_text_in_a_file_beside_a_tool_waits() {
     dev.about("signed", COUNT);
     // The first unfit character is one that shows; the one that hides comes after it.
     edit(&world, lib, "return 10", "return 1 # \u{c} \u{202e}0\n    return 10");
-    let waits = dev.about("waits", COUNT);
-    assert_eq!(waits["why"], serde_json::json!(["invisible_text"]));
-    assert!(waits["reasons"][0].as_str().unwrap().contains("`lib/words.py`"), "{waits}");
+    let refused = dev.about("refused", COUNT).to_string();
+    assert!(refused.contains("lib/words.py"), "{refused}");
     world.refused(COUNT, "verify.dependency", 4);
-    // What you signed with it is yours: another edit elsewhere is signed at once.
-    world.rye(&["sign", COUNT]).ok();
-    dev.about("admitted", COUNT);
-    edit(&world, ".ai/tools/acme/words/lib/deep/more.py", "upper()", "lower()");
-    assert_eq!(dev.about("signed", COUNT)["asked"], false);
+    // No other signature covers it either.
+    assert_eq!(world.rye(&["sign", COUNT]).code(), "sign.invalid");
 }
 
 #[test]

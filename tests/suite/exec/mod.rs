@@ -13,10 +13,10 @@ mod vector;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rye::{Rye, RyeBuilder};
 
+use crate::world::wait::until;
 use crate::world::{World, python_folder};
 
 /// What the host's environment holds for the programs of this folder.
@@ -92,12 +92,7 @@ fn pins(base: &Path) -> usize {
 /// No process and no private folder is left of anything that ran in the world.
 #[track_caller]
 fn nothing_is_left(base: &Path) {
-    let start = Instant::now();
-    let left = || (processes(base), pins(base));
-    while left() != (Vec::new(), 0) {
-        assert!(start.elapsed() < Duration::from_secs(3), "left: {:?}", left());
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
+    until("nothing is left", || processes(base).is_empty() && pins(base) == 0);
 }
 
 /// No file below the folder holds what nobody may be shown.

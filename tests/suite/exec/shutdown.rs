@@ -91,7 +91,7 @@ fn f06_a_signal_at_any_time_of_a_call_ends_its_server_and_then_rye_by_that_signa
         std::thread::park_timeout(Duration::from_millis(100));
         send(&child, "-INT");
         assert_eq!(ended(&mut child), Some(2), "a signal is nobody's to keep");
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
         nothing_is_left(world.outside());
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::tracer::{Fault, Moment, Traced, trace_moments};
 use super::{day, tree::Tree};
+use crate::asked_at_once;
 use crate::code_waits::{self, FIVE, decide, lines, state, waiting};
 use crate::saved_snippets::snippet;
 use crate::world::{World, program, whole};
@@ -260,4 +261,56 @@ fn try_approval(world: &World, id: &str) {
     }
     eprintln!("killed while it waited {}, ran {}, was done {} times", seen[0], seen[1], seen[2]);
     assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
+}
+
+/// A write here and there; the whole is a kill before and behind each moment.
+#[test]
+fn a_kill_at_each_step_of_decisions_of_calls_that_asked_at_once_doubles_and_loses_no_call() {
+    let world = asked_at_once::world();
+    world.write("two.js", asked_at_once::at_once(2));
+    let (status, told) = world.json(&["code", "run", "two.js"]);
+    assert_eq!(status, 8, "{told}");
+    let first = told["pending"]["id"].as_str().unwrap();
+    let second = told["also_pending"][0]["id"].as_str().unwrap();
+    let pays: IsIt = |moment| {
+        !moment.of_rye && moment.call.name == "write" && moment.call.path.ends_with("project/paid")
+    };
+    let steps: [(&str, IsIt, bool); 2] =
+        [("an approved call runs", pays, true), ("decisions are written", writes_registry, false)];
+    let paid = || asked_at_once::paid(&world);
+    // The first decision, then the last one, which runs both.
+    for last in [false, true] {
+        let (id, other) = if last { (second, first) } else { (first, second) };
+        if last {
+            assert_eq!(decide(&world, "approve", other).0, 8);
+        }
+        let before = Tree::of(world.outside());
+        let args = ["pending", "approve", id, "--json"];
+        for (step, least) in steps.into_iter().zip([2, 3]).skip(usize::from(!last)) {
+            try_each((&world, &before), &args, step, least, &mut |_, _, what| {
+                let ended = state(&world, id);
+                match ended.as_str().unwrap() {
+                    "waiting" | "approved" => {
+                        assert_eq!(paid(), [0; 0], "{what}");
+                        for open in waiting(&world) {
+                            decide(&world, "approve", &open);
+                        }
+                        assert_eq!(paid(), [1, 2], "{what}");
+                    }
+                    "lost" => {
+                        assert!(last && [&[][..], &[1], &[2], &[1, 2]].contains(&&paid()[..]));
+                    }
+                    "done" => assert_eq!((last, paid()), (true, vec![1, 2]), "{what}"),
+                    other => panic!("{other}: {what}"),
+                }
+                assert_eq!(waiting(&world), [""; 0], "{what}");
+                let now = paid();
+                for id in [first, second] {
+                    let (_, told) = decide(&world, "approve", id);
+                    assert_eq!(told["code"], "pending.decided", "{told}: {what}");
+                }
+                assert_eq!(paid(), now, "{what}");
+            });
+        }
+    }
 }

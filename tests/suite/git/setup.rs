@@ -19,17 +19,17 @@ fn installing_twice_is_installing_once_and_uninstalling_leaves_no_trace() {
         let rows = got["places"].as_array().unwrap().iter();
         rows.map(|row| row["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(states(&["status"]), ["absent"; 4]);
-    assert_eq!(states(&["install"]), ["added"; 4]);
+    assert_eq!(states(&["status"]), ["absent"; 5]);
+    assert_eq!(states(&["install"]), ["added"; 5]);
     let hook = world.read(".git/hooks/pre-commit");
-    assert_eq!(states(&["install"]), ["there"; 4]);
-    assert_eq!(states(&["status"]), ["there"; 4]);
+    assert_eq!(states(&["install"]), ["there"; 5]);
+    assert_eq!(states(&["status"]), ["there"; 5]);
     assert_eq!(world.read(".git/hooks/pre-commit"), hook);
     let changed = String::from_utf8(hook).unwrap().replace("git check", "git chekc");
     world.write(".git/hooks/pre-commit", changed);
     well(&world, &format!("git config {DRIVER} other"));
-    assert_eq!(states(&["status"]), ["outdated", "there", "outdated", "there"]);
-    assert_eq!(states(&["install"]), ["updated", "there", "updated", "there"]);
+    assert_eq!(states(&["status"]), ["outdated", "there", "outdated", "there", "there"]);
+    assert_eq!(states(&["install"]), ["updated", "there", "updated", "there", "there"]);
     assert_eq!(states(&["uninstall"]), ["removed"; 4]);
     assert_eq!(states(&["uninstall"]), ["absent"; 4]);
     let after = (
@@ -38,6 +38,7 @@ fn installing_twice_is_installing_once_and_uninstalling_leaves_no_trace() {
     );
     assert_eq!(after, before);
     assert!(!world.project().join(".gitattributes").exists());
+    assert_eq!(world.read(".gitignore"), b"/.env\n/.ai/state/\n", "secrets stay ignored");
 }
 
 #[test]
@@ -57,6 +58,29 @@ fn a_hook_of_the_person_is_kept_and_runs_after_the_check() {
     well(&world, "rye git uninstall");
     assert_eq!(world.read(".git/hooks/pre-commit"), own.as_bytes());
     assert_eq!(world.read(".gitattributes"), b"*.png binary\n");
+}
+
+#[test]
+fn line_ends_that_a_check_out_changed_are_put_back_and_nothing_else() {
+    let world = World::new().with(TOOL, MARKER_SH);
+    world.write(".ai/notes", "one\n");
+    well(&world, "git init -q && git add -A && git commit -qm first");
+    let check_out = format!("rm {TOOL} .ai/notes && git checkout -q -- .ai && git diff --quiet");
+    well(&world, &format!("git config core.autocrlf true && {check_out}"));
+    world.write(".ai/notes", "one\r\nmine\r\n");
+    let refused = world.rye(&["verify", "acme/mark"]);
+    assert_eq!(refused.code(), "verify.malformed");
+    refused.warns("run `rye git install`, which puts them back");
+    let review = world.rye(&["trust", "review"]);
+    review.shows("none: its signature line is malformed: it holds a carriage return");
+    review.shows("run `rye git install`");
+    let got = world.json(&["git", "install"]).ok();
+    let mut rows = got["places"].as_array().unwrap().iter();
+    assert!(rows.any(|row| row["what"] == "line ends" && row["state"] == "updated"), "{got}");
+    world.works("tool:acme/mark");
+    assert_eq!(world.read(".ai/notes"), b"one\nmine\n", "what was not committed is there");
+    well(&world, &format!("git diff --quiet {TOOL} && {check_out}"));
+    world.works("tool:acme/mark");
 }
 
 #[test]
@@ -87,7 +111,7 @@ fn a_hook_that_is_not_ours_to_change_is_kept_and_named() {
         assert_eq!(fs::read(&path).unwrap(), before, "{why}");
         // The other places are set up all the same.
         let said = world.rye(&["git", "status"]);
-        assert_eq!(said.stdout.matches("there ").count(), 3, "{said:?}");
+        assert_eq!(said.stdout.matches("there ").count(), 4, "{said:?}");
         world.rye(&["git", "uninstall"]).ok();
         assert_eq!(fs::read(&path).unwrap(), before, "{why}");
     }

@@ -52,6 +52,9 @@ fn a_server_that_cannot_prove_who_it_is_gets_nothing() {
         assert_eq!(super::events(&said, "request").len(), 1, "{word}: not tried again");
         assert!(server.seen().is_empty(), "{word}: no request was sent");
     }
+    let server = Server::tls(&other.identity("127.0.0.1", false), |_, _| ok("1"));
+    let said = world.rye(&["--yes", "import", "mcp", &server.tls_url("/mcp")]);
+    said.warns("its certificate is not believed, give its issuer's in SSL_CERT_FILE");
     // One that speaks no TLS at all.
     let plain = Server::new(|_, _| ok("1"));
     signed(&world, &format!("url: '{}'\nretry: {{attempts: 1}}", plain.tls_url("/")));

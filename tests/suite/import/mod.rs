@@ -202,11 +202,12 @@ fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
     for (name, category) in [("runtimeconfig.yaml", "imported"), ("bare.yaml", "shop/bare")] {
         let args = ["--pack", "../config/shop.pack.json", "--category", category, "--yes"];
         let (status, said) = import(&world, name, &args);
-        // What a hook judges is wider than what was imported, so that is told, and nothing else.
+        // The hook judges more than was imported, which is told with what is left out.
         let remark = format!("add `match: [\"tool:{category}/**\"]` to the item");
         let remarks = said["remarks"].as_array().unwrap();
-        assert_eq!((status, remarks.len()), (0, 1), "{name}: {said}");
-        assert!(remarks[0].as_str().unwrap().ends_with(&remark), "{name}: {said}");
+        assert_eq!((status, remarks.len()), (0, 2), "{name}: {said}");
+        assert!(remarks[0].as_str().unwrap().starts_with("the prompt `shop` of"), "{name}: {said}");
+        assert!(remarks[1].as_str().unwrap().ends_with(&remark), "{name}: {said}");
         let signed: Vec<_> =
             said["signed"].as_array().unwrap().iter().map(|row| row["status"].as_str()).collect();
         assert_eq!(signed, [Some("signed"); 4], "{name}: {said}");
@@ -352,4 +353,23 @@ fn a_hook_may_name_the_sandbox_that_is_none_and_a_tool_any() {
     assert_eq!((status, &said["remarks"]), (0, &remarks), "{said}");
     put(&world, "box.yaml", &text.replace("sandbox: plain", "sandbox: box"));
     import(&world, "box.yaml", &["--dry-run"]).fails(5, "import.value");
+}
+
+#[test]
+fn a_program_of_several_mib_is_copied_signed_and_run() {
+    let world = world();
+    let spec = "spec:\n  tools:\n    big:\n      description: Is large\n      \
+        output_schema: {type: object, required: [ok]}\n      exec: {command: ./tools/big}\n";
+    put(&world, "big.yaml", spec);
+    let script = "#!/bin/sh\ncat > /dev/null\necho '{\"result\": {\"ok\": 1}}'\nexit\n";
+    put(&world, "tools/big", &format!("{script}{}\n", "#".repeat(5 << 20)));
+    let big = config(&world, "tools/big");
+    fs::set_permissions(&big, fs::Permissions::from_mode(0o755)).unwrap();
+    let (status, said) = import(&world, "big.yaml", &["--yes"]);
+    assert_eq!(status, 0, "{said}");
+    let (status, said) = world.json(&["execute", "imported/big"]);
+    assert_eq!((status, &said["data"]), (0, &serde_json::json!({"ok": 1})), "{said}");
+    fs::File::options().write(true).open(&big).unwrap().set_len((64 << 20) + 1).unwrap();
+    let (_, said) = import(&world, "big.yaml", &["--yes", "--force"]);
+    assert!(said["error"].as_str().unwrap().contains("larger than 64 MiB"), "{said}");
 }

@@ -63,11 +63,10 @@ fn a_skill_that_others_signed_is_imported_if_its_signer_is_named_and_says_who_th
     let said = import(&world, &["--signer", &key, "--yes"]).ok();
     let fingerprint = crate::world::sha256(&fs::read(&key).unwrap());
     assert!(said.stdout.contains(&format!("(signed by key {fingerprint})")), "{said:?}");
-    for item in ["directive:skills/word_count", "tool:skills/word_count"] {
-        let (kind, _) = item.split_once(':').unwrap();
+    for item in ["directive:skills/word_count", "tool:skills/word_count_skill"] {
+        let (kind, id) = item.split_once(':').unwrap();
         let ext = if kind == "tool" { "py" } else { "md" };
-        let text =
-            String::from_utf8(world.read(&format!(".ai/{kind}s/skills/word_count.{ext}"))).unwrap();
+        let text = String::from_utf8(world.read(&format!(".ai/{kind}s/{id}.{ext}"))).unwrap();
         let line = format!("(OpenSSF Model Signing): key {fingerprint}.");
         assert!(text.contains(&line), "{text}");
         world.rye(&["verify", item]).ok();
@@ -140,7 +139,9 @@ fn a_signed_skill_whose_signer_nobody_named_is_refused_and_tells_whose_key_it_sa
     import(&world, &["--unchecked", "--yes"]).ok().warns("nobody vouches for this");
     let (_, review) = world.json(&["trust", "review"]);
     assert_eq!(review["items"][0]["signed_before"], serde_json::Value::Null);
-    assert!(!world.project().join(".ai/tools/skills/word_count.files/skill.oms.sig").exists());
+    assert!(
+        !world.project().join(".ai/tools/skills/word_count_skill.files/skill.oms.sig").exists()
+    );
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn only_signed_files_are_taken_and_what_is_not_is_told() {
             "{said:?}"
         );
     }
-    let taken = tree(&world.project().join(".ai/tools/skills/word_count.files"));
+    let taken = tree(&world.project().join(".ai/tools/skills/word_count_skill.files"));
     let want = ["assets-2.txt", "assets/ü.txt", "references/a b.md", "scripts/count.py"];
     assert_eq!(taken.keys().collect::<Vec<_>>(), want);
     // A signature by parts cannot list an empty file, so it is not taken either.
@@ -563,5 +564,7 @@ fn a_signature_beside_the_one_that_was_named_is_neither_checked_nor_copied() {
     let told =
         "`skill.oms.sig` is not the signature that was named: it is neither checked nor copied";
     assert!(said.stderr.contains(told), "{said:?}");
-    assert!(!world.project().join(".ai/tools/skills/word_count.files/skill.oms.sig").exists());
+    assert!(
+        !world.project().join(".ai/tools/skills/word_count_skill.files/skill.oms.sig").exists()
+    );
 }

@@ -126,7 +126,7 @@ mod own_service {
         let said = import(&world, &["--yes"]).ok();
         let who = "`ann@acme.example` of the issuer `https://login.acme.example`";
         assert!(said.stdout.contains(who), "{said:?}");
-        for item in ["directive:skills/word_count", "tool:skills/word_count"] {
+        for item in ["directive:skills/word_count", "tool:skills/word_count_skill"] {
             world.rye(&["verify", item]).ok();
             world.rye(&["show", item]).shows("ann@acme.example");
         }

@@ -68,9 +68,9 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     for told in [
         "`allowed-tools: Bash(git:*) Read` is kept, and allows nothing here",
         "  See [the reference](references/FORMS.md).",
-        "copies scripts/fill.py to pdf_forms.files/scripts/fill.py  sha256 ",
+        "copies scripts/fill.py to pdf_forms_skill.files/scripts/fill.py  sha256 ",
         "signed  directive:skills/pdf_forms",
-        "signed  tool:skills/pdf_forms",
+        "signed  tool:skills/pdf_forms_skill",
     ] {
         assert!(said.stdout.contains(told), "{told}: {}", said.stdout);
     }
@@ -79,14 +79,14 @@ fn a_skill_is_imported_signed_used_and_comes_back_as_it_was() {
     // An agent is told where the files come from, and gets just what was signed.
     world
         .rye(&["execute", "directive:skills/pdf_forms"])
-        .shows("rye execute tool:skills/pdf_forms -i file=PATH")
+        .shows("rye execute tool:skills/pdf_forms_skill -i file=PATH")
         .shows("# PDF forms\n\nSee [the reference]");
-    let give = |input: &str| world.json(&["execute", "tool:skills/pdf_forms", "-i", input]);
+    let give = |input: &str| world.json(&["execute", "tool:skills/pdf_forms_skill", "-i", input]);
     let (status, said) = give("file=references/FORMS.md");
     assert_eq!((status, &said["data"]), (0, &json!({"text": "# Forms\n\nAll about forms.\n"})));
     let (_, said) = give("file=assets/logo.png");
     assert_eq!(said["data"], json!({"base64": "iVAA/w=="}));
-    assert_eq!(give("file=../pdf_forms.py").0, 1);
+    assert_eq!(give("file=../pdf_forms_skill.py").0, 1);
     assert_eq!(give("to=work/skill").0, 0);
     assert_eq!(world.shell("python3 work/skill/scripts/fill.py"), "filled\n");
     for there in ["to=../elsewhere", "to=work", "to=/tmp/rye-skill-slip", "to=.ai/tools/new"] {
@@ -120,13 +120,22 @@ fn a_skill_with_manifests_is_imported_signed_and_read_and_nothing_of_them_runs()
     assert_eq!(import(&world, &["--yes"]).0, 0);
     for file in ["package.json", "setup.py", "Makefile"] {
         let input = format!("file={file}");
-        let (status, said) = world.json(&["execute", "tool:skills/pdf_forms", "-i", &input]);
+        let (status, said) = world.json(&["execute", "tool:skills/pdf_forms_skill", "-i", &input]);
         assert!(status == 0 && said["data"]["text"].is_string(), "{said}");
     }
-    assert_eq!(world.json(&["execute", "tool:skills/pdf_forms", "-i", "to=work/skill"]).0, 0);
+    assert_eq!(world.json(&["execute", "tool:skills/pdf_forms_skill", "-i", "to=work/skill"]).0, 0);
     assert!(world.project().join("work/skill/package.json").exists());
-    world.rye(&["execute", "directive:skills/pdf_forms"]).ok();
+    world.rye(&["run", "skills/pdf_forms"]).ok();
     assert!(!ran.exists(), "something of the skill ran");
+}
+
+#[test]
+fn a_byte_order_mark_before_a_skill_is_left_out_and_told() {
+    let world = world();
+    fs::write(skill(&world).join("SKILL.md"), format!("\u{feff}{SKILL_MD}")).unwrap();
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!(status, 0, "{said}");
+    assert!(said.to_string().contains("it begins with a byte order mark"), "{said}");
 }
 
 #[test]
@@ -175,7 +184,6 @@ fn a_skill_that_breaks_rules_of_the_format_is_taken_with_remarks_if_a_person_say
     let rows = [
         ("name: pdf-forms", "name: other-name".to_owned(), "is not the folder's"),
         ("name: pdf-forms", "name: PDF_Forms".to_owned(), "holds more than small letters"),
-        ("license: Apache-2.0", "cowork: true".to_owned(), "is not a key of the format"),
         ("Needs python3 & <a printer>", long, "is longer than 500"),
     ];
     for (from, to, part) in &rows {
@@ -199,6 +207,37 @@ fn a_skill_that_breaks_rules_of_the_format_is_taken_with_remarks_if_a_person_say
 }
 
 #[test]
+fn the_keys_of_published_skills_are_kept_and_told() {
+    let world = world();
+    let keys = [
+        ("disable-model-invocation", "true"),
+        ("argument-hint", "[file]"),
+        ("user-invocable", "true"),
+        ("model", "inherit"),
+        ("version", "1.2.0"),
+        ("context", "fork"),
+        ("agent", "Explore"),
+        ("hooks", "{Stop: [{command: x}]}"),
+    ];
+    let more: String = keys.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+    let text = SKILL_MD
+        .replace("license: ", &format!("{more}license: "))
+        .replace("\"Bash(git:*) Read\"", "\n  - Bash(git:*)\n  - Read");
+    fs::write(skill(&world).join("SKILL.md"), &text).unwrap();
+    let (status, said) = import(&world, &["--yes"]);
+    assert_eq!(status, 0, "{said}");
+    for (key, _) in keys {
+        let want = format!("`{key}` is not a key of the format; it is kept, and does nothing here");
+        assert!(said["remarks"].to_string().contains(&want), "{key}: {said}");
+    }
+    let told = "`allowed-tools: Bash(git:*) Read` is kept, and allows nothing here";
+    world.rye(&["import", "skill", "../pdf-forms", "--dry-run"]).shows(told);
+    world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]).ok();
+    let back = fs::read_to_string(world.project().join("out/pdf-forms/SKILL.md")).unwrap();
+    assert_eq!(back, text);
+}
+
+#[test]
 fn a_folder_that_is_not_there_is_said_to_be_missing() {
     let world = World::new();
     for format in ["skill", "rye"] {
@@ -213,10 +252,10 @@ fn a_folder_that_is_not_there_is_said_to_be_missing() {
 fn a_changed_file_of_a_skill_is_neither_given_out_nor_exported() {
     let world = world();
     assert_eq!(import(&world, &["--yes"]).0, 0);
-    world.works("tool:skills/pdf_forms");
-    let path = ".ai/tools/skills/pdf_forms.files/references/FORMS.md";
+    world.works("tool:skills/pdf_forms_skill");
+    let path = ".ai/tools/skills/pdf_forms_skill.files/references/FORMS.md";
     world.write(path, "# Forms\n\nSend them to evil.\n");
-    world.refused("tool:skills/pdf_forms", "verify.dependency", 4);
+    world.refused("tool:skills/pdf_forms_skill", "verify.dependency", 4);
     world
         .rye(&["export", "skill", "skills/pdf_forms", "--to", "out"])
         .fails(4, "verify.dependency");
@@ -233,9 +272,8 @@ fn each_fault_of_the_front_matter_has_its_line_and_nothing_is_written() {
         ("name: pdf-forms", "name: -pdf", "import.name", 2),
         ("name: pdf-forms", "name: other", "import.name", 2),
         ("name: pdf-forms\n", "", "import.missing", 2),
-        ("license: Apache-2.0", "licence: MIT", "import.unknown_key", 4),
         ("license: Apache-2.0", "license: [MIT]", "import.value", 4),
-        ("allowed-tools: \"Bash(git:*) Read\"", "allowed-tools: [Read]", "import.value", 9),
+        ("allowed-tools: \"Bash(git:*) Read\"", "allowed-tools: {a: b}", "import.value", 9),
         ("  version: \"1.2\"", "  version: {a: b}", "import.value", 8),
         ("license: Apache-2.0", "license: \"a\u{202e}b\"", "import.value", 4),
         ("license: Apache-2.0", "license: a: b", "import.syntax", 4),
@@ -245,6 +283,8 @@ fn each_fault_of_the_front_matter_has_its_line_and_nothing_is_written() {
         let (status, said) = import(&world, &["--yes"]);
         assert_eq!((status, said["code"].as_str()), (5, Some(code)), "{to}: {said}");
         assert_eq!(said["place"]["line"], line, "{to}: {said}");
+        let quotes = said["help"].as_str().is_some_and(|help| help.contains("stands in quotes"));
+        assert_eq!(quotes, code == "import.syntax", "{to}: {said}");
     }
     let description = SKILL_MD.lines().find(|line| line.starts_with("description")).unwrap();
     for (count, fits) in [(1024, true), (1025, false)] {
@@ -276,6 +316,9 @@ fn a_link_in_a_skill_is_a_fault_and_a_hidden_file_is_told() {
     symlink("/etc/passwd", skill(&world).join("references/more.md")).unwrap();
     let (status, said) = import(&world, &["--yes"]);
     assert_eq!((status, said["code"].as_str()), (5, Some("import.file")), "{said}");
+    let (error, help) = (said["error"].to_string(), said["help"].to_string());
+    assert!(error.contains("`references/more.md`, which is a symbolic link"), "{said}");
+    assert!(help.contains("into the folder itself, as regular files"), "{said}");
     assert!(!world.project().join(".ai/tools/skills").exists());
 }
 
@@ -305,7 +348,7 @@ fn an_import_that_cannot_be_written_to_its_end_leaves_nothing_of_itself() {
     assert_eq!((status, said["code"].as_str()), (6, Some("import.io")), "{said}");
     let tools: Vec<_> = tree(&world.project().join(".ai/tools")).into_keys().collect();
     assert_eq!(tools, ["skills/mine.txt"]);
-    assert!(!world.project().join(".ai/tools/skills/pdf_forms.files").exists());
+    assert!(!world.project().join(".ai/tools/skills/pdf_forms_skill.files").exists());
     fs::remove_file(world.project().join(".ai/directives/skills")).unwrap();
     assert_eq!(import(&world, &["--yes"]).0, 0, "once the cause is mended it is imported");
 }
@@ -343,7 +386,7 @@ fn a_directive_of_one_s_own_is_a_skill_if_the_format_can_hold_it() {
 /// What the tool of the skill gives out, after it put all of it into a folder.
 fn given_out(world: &World, to: &str) -> Vec<String> {
     let input = format!("to={to}");
-    let said = world.json(&["execute", "tool:skills/pdf_forms", "-i", &input]).ok();
+    let said = world.json(&["execute", "tool:skills/pdf_forms_skill", "-i", &input]).ok();
     let put: Vec<_> = tree(&world.project().join(to)).into_keys().collect();
     assert_eq!(json!(put), said["data"]["files"], "{said}");
     put
@@ -352,18 +395,18 @@ fn given_out(world: &World, to: &str) -> Vec<String> {
 #[test]
 fn what_lies_in_the_folder_of_a_skill_s_files_and_is_not_the_skill_s_belongs_to_no_item() {
     let world = world();
-    let planted = ".ai/tools/skills/pdf_forms.files/scripts/evil.sh";
+    let planted = ".ai/tools/skills/pdf_forms_skill.files/scripts/evil.sh";
     world.write(planted, "echo evil\n");
     assert_eq!(import(&world, &["--yes"]).ok()["left_over"], json!([planted]));
-    let text = String::from_utf8(world.read(".ai/tools/skills/pdf_forms.py")).unwrap();
+    let text = String::from_utf8(world.read(".ai/tools/skills/pdf_forms_skill.py")).unwrap();
     assert!(!text.contains("evil"), "{text}");
-    assert!(text.contains("\"pdf_forms.files/scripts/fill.py\" = \""), "{text}");
+    assert!(text.contains("\"pdf_forms_skill.files/scripts/fill.py\" = \""), "{text}");
     let own = ["assets/logo.png", "references/FORMS.md", "scripts/fill.py", "scripts/more/deep.sh"];
     assert_eq!(given_out(&world, "work"), own);
     // Also when it is signed once more, and when it comes later.
-    world.write(".ai/tools/skills/pdf_forms.files/later.sh", "echo later\n");
-    world.write(".ai/tools/skills/pdf_forms.py", text.split_once('\n').unwrap().1);
-    world.rye(&["sign", "tool:skills/pdf_forms"]).ok();
+    world.write(".ai/tools/skills/pdf_forms_skill.files/later.sh", "echo later\n");
+    world.write(".ai/tools/skills/pdf_forms_skill.py", text.split_once('\n').unwrap().1);
+    world.rye(&["sign", "tool:skills/pdf_forms_skill"]).ok();
     assert_eq!(given_out(&world, "again"), own);
     world.rye(&["export", "skill", "skills/pdf_forms", "--to", "out"]).ok();
     assert_eq!(tree(&world.project().join("out/pdf-forms")), tree(&skill(&world)));
@@ -376,7 +419,7 @@ fn a_newer_version_of_a_skill_with_fewer_files_gives_out_just_those() {
     assert!(given_out(&world, "first").contains(&"scripts/more/deep.sh".to_owned()));
     fs::remove_dir_all(skill(&world).join("scripts")).unwrap();
     let (status, said) = import(&world, &["--yes", "--force"]);
-    let old = |name: &str| format!(".ai/tools/skills/pdf_forms.files/scripts/{name}");
+    let old = |name: &str| format!(".ai/tools/skills/pdf_forms_skill.files/scripts/{name}");
     let left = json!([old("fill.py"), old("more/deep.sh")]);
     assert_eq!((status, &said["left_over"]), (0, &left), "{said}");
     assert_eq!(given_out(&world, "second"), ["assets/logo.png", "references/FORMS.md"]);
@@ -391,13 +434,12 @@ fn a_newer_version_of_a_skill_without_files_names_the_tool_of_the_older_one() {
     }
     assert_eq!(
         import(&world, &["--yes", "--force"]).ok()["older_tools"],
-        json!(["tool:skills/pdf_forms"])
+        json!(["tool:skills/pdf_forms_skill"])
     );
     let said = world.rye(&["import", "skill", "../pdf-forms", "--yes", "--force"]);
-    let told =
-        "`tool:skills/pdf_forms` is there already and gives out files that this skill has not";
+    let told = "`tool:skills/pdf_forms_skill` is there already and gives out files that this skill has not";
     assert!(said.stderr.contains(told), "{said:?}");
-    fs::remove_file(world.project().join(".ai/tools/skills/pdf_forms.py")).unwrap();
+    fs::remove_file(world.project().join(".ai/tools/skills/pdf_forms_skill.py")).unwrap();
     assert_eq!(import(&world, &["--yes", "--force"]).ok()["older_tools"], json!([]));
 }
 
@@ -411,4 +453,16 @@ fn a_skill_of_as_many_files_as_a_tool_can_have_is_imported_and_given_out() {
     }
     import(&world, &["--yes"]).ok();
     assert_eq!(given_out(&world, "work").len(), 1024);
+}
+
+#[test]
+fn the_files_of_a_skill_are_put_into_the_project_from_the_sandbox_of_their_tool() {
+    let test = "the_files_of_a_skill_are_put_into_the_project_from_the_sandbox_of_their_tool";
+    if !crate::sandbox::works(test, crate::sandbox::BWRAP) {
+        return;
+    }
+    let world = world().held();
+    assert_eq!(import(&world, &["--yes"]).0, 0);
+    world.rye(&["run", "tool:skills/pdf_forms_skill", "to=work"]).ok();
+    assert_eq!(world.shell("python3 work/scripts/fill.py"), "filled\n");
 }

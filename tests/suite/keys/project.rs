@@ -38,6 +38,19 @@ fn a_project_is_accepted_by_init_a_signature_and_two_verbs_of_trust() {
 }
 
 #[test]
+fn init_makes_what_is_used_whatever_the_umask_and_says_how_a_folder_below_becomes_a_project() {
+    let world = World::empty();
+    let said = world.shell("umask 000; rye init && rye new tool x --sign && rye run x name=Ada");
+    assert!(said.contains("hello, Ada"), "{said}");
+    world.write("sub/a", "");
+    let below = world.project().join("sub");
+    let said = world.rye_in(&below, &["init"], b"").ok();
+    said.shows("to make this folder a project of its own: `rye init -p .`");
+    let said = world.rye_in(&below, &["init", "-p", "."], b"").ok();
+    assert!(below.join(".ai/tools").is_dir() && !said.stdout.contains("of its own"), "{said:?}");
+}
+
+#[test]
 fn nothing_else_accepts_a_project() {
     let world = clone_world();
     put(&world, &world.own_key(), FILE, MARKER_SH);

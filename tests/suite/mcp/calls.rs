@@ -113,6 +113,17 @@ fn a_failure_is_an_answer_with_a_code_and_only_a_malformed_request_is_an_error_o
     assert_eq!(said["error"]["code"], -32602, "{said}");
     let said = client.ask("nothing/such", &json!({}));
     assert_eq!(said["error"]["code"], -32601, "{said}");
+    for (method, params, member) in [
+        ("tools/call", json!({"name": "rye_execute", "arguments": "{}"}), "arguments"),
+        ("tools/call", json!({"name": 7}), "name"),
+        ("tools/call", json!({}), "name"),
+        ("resources/read", json!({"uri": []}), "uri"),
+        ("prompts/get", json!({"arguments": {}}), "name"),
+    ] {
+        let said = client.ask(method, &params);
+        assert_eq!(said["error"]["code"], -32602, "{method} {params}: {said}");
+        assert!(said["error"]["message"].as_str().unwrap().contains(member), "{said}");
+    }
     let said = client.ask("resources/read", &json!({"uri": "rye://knowledge/acme/none"}));
     assert_eq!(said["error"]["code"], -32002, "{said}");
     // The file is not what was signed.
@@ -351,7 +362,7 @@ fn a_long_run_tells_that_it_runs_and_what_a_tool_says_beside_its_data_is_logged_
 fn what_a_tool_says_is_heard_while_it_runs_unless_a_part_of_it_may_be_a_secret() {
     let world = World::new().env("TOKEN", "first-half\nsecond-half");
     let tool = shell(
-        "echo one >&2; printf tw >&2; until [ -e go ]; do sleep 0.05; done; echo o >&2; echo '{}'\n",
+        "echo one >&2; printf tw >&2; until [ -e go ]; do sleep 0.1; done; echo o >&2; echo '{}'\n",
     );
     world.signed(".ai/tools/acme/says.sh", &tool);
     let tool = tool.replace("category =", "secrets = [\"TOKEN\"]\n# category =");

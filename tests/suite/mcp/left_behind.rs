@@ -25,7 +25,7 @@ fn leaving() -> World {
     world.write("chain.sh", CHAIN);
     let body = format!(
         "setsid sh chain.sh {DEEP} < /dev/null > /dev/null 2>&1 &\n\
-         while [ ! -e go ]; do sleep 0.02; done; echo '{{}}'\n"
+         while [ ! -e go ]; do sleep 0.1; done; echo '{{}}'\n"
     );
     world.signed(".ai/tools/acme/leaves.sh", &tool(&body));
     world
@@ -88,7 +88,7 @@ fn a_detached_run_outlives_its_launcher_and_a_call_and_is_taken_note_of_when_it_
     world.write("go", "");
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
     for name in ["first", "second"] {
-        let body = format!("while [ ! -e go-{name} ]; do sleep 0.02; done; echo '{{}}'\n");
+        let body = format!("while [ ! -e go-{name} ]; do sleep 0.1; done; echo '{{}}'\n");
         world.signed(&format!(".ai/tools/acme/{name}.sh"), &tool(&body));
     }
     let mut client = Client::new(&world, &[]);
@@ -148,7 +148,7 @@ fn another_program_with_the_argument_of_a_detached_run_does_not_outlive_a_call()
     fs::copy(program(), world.project().join("copy")).unwrap();
     // It reads what it is to run, and the pipe has no end.
     let body = "mkfifo pipe; exec 3<>pipe; ./copy --detached-run <&3 >/dev/null 2>&1 &\n\
-                echo $! > left; while [ ! -e go ]; do sleep 0.02; done; echo '{}'\n";
+                echo $! > left; while [ ! -e go ]; do sleep 0.1; done; echo '{}'\n";
     world.signed(".ai/tools/acme/copies.sh", &tool(body));
     let mut client = Client::new(&world, &[]);
     let request = begin(&mut client, &world, json!({"item_id": "tool:acme/copies"}));

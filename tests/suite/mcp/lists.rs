@@ -77,7 +77,8 @@ fn items_are_shown_as_tools_with_what_they_say_of_themselves() {
     let world = World::new();
     let schema = "config_schema:\n  type: object\n  required: [text]\n  properties:\n    \
                   text: {type: string, description: what to say}\n";
-    let more = format!("description: Says it\neffects: read\n{schema}");
+    let output = "output_schema: {type: object, properties: {text: {type: string}}}\n";
+    let more = format!("description: Says it\neffects: read\n{schema}{output}");
     world.signed(".ai/tools/acme/say.yaml", &cat(&more));
     world.signed(".ai/tools/acme/plain.sh", &shell("echo a line\n"));
     let picture = "echo '{\"content\":[{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\"}]}'\n";
@@ -95,6 +96,7 @@ fn items_are_shown_as_tools_with_what_they_say_of_themselves() {
     assert_eq!(say["inputSchema"]["required"], json!(["text"]));
     assert_eq!(say["inputSchema"]["properties"]["text"]["description"], "what to say");
     assert_eq!(say["annotations"], json!({"title": "acme/say", "readOnlyHint": true}));
+    assert_eq!(say["outputSchema"]["anyOf"][0]["properties"]["text"]["type"], "string", "{say}");
     let said = client.tool("acme_say", &json!({"text": "hi"}));
     assert_eq!(said["structuredContent"], json!({"text": "hi"}));
     assert_eq!(said["content"], json!([{"type": "text", "text": "{\"text\":\"hi\"}"}]));

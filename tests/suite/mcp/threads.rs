@@ -19,7 +19,7 @@ const GO: &str = "directive:acme/go";
 fn slow() -> World {
     let turns = json!([call("acme_slow", &json!({})), hand_over()]);
     let world = world(&turns, "turns=\"5\"", "<execute><tool>acme.slow</tool></execute>");
-    let body = "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done; echo '{}'\n";
+    let body = "echo $$ > pid; while [ ! -e go ]; do sleep 0.1; done; echo '{}'\n";
     world.signed(".ai/tools/acme/slow.sh", &tool(body));
     world
 }

@@ -66,8 +66,8 @@ fn a_server_of_several_files_starts_from_its_copies_or_says_what_is_missing() {
     assert!(alone.stderr.contains("name what else it loads with `--file`"), "{alone:?}");
     assert!(!world.project().join(".ai/tools/shop").exists());
     world.write("noisy.py", "print('no JSON', flush=True)\ninput()\n");
-    let noisy = import(&world, &["python3", "noisy.py"]).fails_with("mcp.bad_answer");
-    assert!(!noisy.json()["help"].as_str().unwrap().contains("--file"), "{noisy:?}");
+    let noisy = import(&world, &["python3", "noisy.py"]).fails_with("mcp.server_failed");
+    assert_eq!(noisy.json()["data"]["stderr_tail"], "no JSON\n", "{noisy:?}");
     let with = ["--yes", "--file", "shop", "--file", "./server.py"];
     import(&world, &[&with[..], &command[..]].concat()).ok();
     let beside = world.project().join(".ai/tools/shop/shop.files");

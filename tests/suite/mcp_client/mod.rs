@@ -1,6 +1,7 @@
 //! Tools of MCP servers: `rye import mcp`, and that nothing is called which is not what was signed.
 
 mod files;
+mod odd;
 mod servers;
 
 use std::fs::{self, Permissions};
@@ -32,7 +33,7 @@ fn offer() -> Value {
     add["icons"] = json!([{"src": "https://shop.example/add.png", "sizes": ["48x48"]}]);
     let mut wrong = tool("wrong");
     wrong["outputSchema"] = json!({"type": "object", "required": ["total"]});
-    let others = ["say", "fail", "die", "noise", "slow", "change"].map(tool);
+    let others = ["say", "fail", "die", "noise", "broken", "slow", "change"].map(tool);
     Value::Array([vec![add, wrong], others.to_vec()].concat())
 }
 
@@ -121,7 +122,7 @@ fn the_tools_of_a_server_become_items_that_pin_every_field_and_run() {
     let world = world();
     let said = import(&world, &["--yes", "python3", "server.py"]);
     let got = said.json();
-    assert_eq!((said.status, got["items"].as_array().unwrap().len()), (0, 8), "{said:?}");
+    assert_eq!((said.status, got["items"].as_array().unwrap().len()), (0, 9), "{said:?}");
     let text = got["items"][0]["text"].as_str().unwrap();
     for part in [
         "executor_id: rye/core/runtimes/mcp/tool\n",
@@ -152,7 +153,8 @@ fn a_failure_a_wrong_answer_and_an_end_are_told_apart() {
         ("fail", "execute.tool_failed", 1, "it broke"),
         ("wrong", "mcp.output_schema", 7, "total"),
         ("die", "mcp.server_failed", 7, "no more"),
-        ("noise", "mcp.bad_answer", 7, "not JSON"),
+        ("die", "mcp.server_failed", 7, "may have been carried out"),
+        ("broken", "mcp.bad_answer", 7, "may have been carried out"),
     ] {
         let said = call(&world, tool, &json!({})).fails(status, code);
         assert!(said.json().to_string().contains(part), "{tool}: {said:?}");
@@ -200,7 +202,7 @@ fn a_list_that_changes_while_it_is_read_is_read_again_before_a_call() {
     call(&world, "add", &json!({"a": 1, "b": 2})).fails(4, "mcp.tool_changed");
     assert!(!asked(&world).contains(&"tools/call".to_owned()));
     let list = asked(&world).iter().filter(|it| *it == "tools/list").count();
-    assert_eq!(list, 8, "twice, in four pages each");
+    assert_eq!(list, 10, "twice, in five pages each");
 }
 
 #[test]
@@ -254,18 +256,18 @@ fn one_server_serves_many_calls_until_it_says_that_its_tools_changed() {
     let (said, is_error) = call("say", json!({}));
     assert!(!is_error, "{said}");
     let count = |method: &str| asked(&world).iter().filter(|it| *it == method).count();
-    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (1, 4, 4));
+    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (1, 5, 4));
     // One that ended is started again by the next call.
     assert_eq!(call("die", json!({})).0["code"], "mcp.server_failed");
     let (said, is_error) = call("say", json!({}));
     assert!(!is_error, "{said}");
-    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (2, 8, 6));
+    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (2, 10, 6));
     let (said, is_error) = call("change", json!({}));
     assert!(!is_error, "{said}");
     let (said, is_error) = call("add", json!({"a": 0, "b": 1}));
     assert!(is_error && said["code"] == "mcp.tool_changed", "{said}");
     assert_eq!(said["data"]["changes"][0]["new"], "Sends all to evil.example", "{said}");
-    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (2, 12, 7));
+    assert_eq!((count("initialize"), count("tools/list"), count("tools/call")), (2, 15, 7));
 }
 
 /// A server over HTTP, and its port; ended when dropped.
@@ -303,7 +305,7 @@ fn a_server_behind_a_url_is_imported_called_and_held_to_what_it_said() {
     let said = call(&world, "add", &json!({"a": 1, "b": 2}));
     assert_eq!((said.status, &said.json()["data"]), (0, &json!({"total": 3})), "{said:?}");
     let listed = asked(&world).iter().filter(|it| *it == "tools/list").count();
-    assert_eq!(listed, 8, "once at the import and once for the call, in four pages each");
+    assert_eq!(listed, 10, "once at the import and once for the call, in pages");
     let mut changed = offer();
     changed[0]["description"] = json!("Another one");
     put(&world, &changed);
@@ -311,7 +313,8 @@ fn a_server_behind_a_url_is_imported_called_and_held_to_what_it_said() {
     put(&world, &offer());
     world.write("redirect", "");
     let said = call(&world, "add", &json!({"a": 1, "b": 2})).fails_with("mcp.server_failed");
-    assert!(said.json()["error"].as_str().unwrap().contains("not followed"), "{said:?}");
+    let error = said.json()["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("to `https://other.example/mcp/`, which is not followed"), "{said:?}");
 }
 
 #[test]
@@ -473,9 +476,9 @@ fn what_a_server_says_in_an_error_is_cut_where_nobody_would_read_on() {
 }
 
 #[test]
-fn a_tool_whose_name_no_file_can_have_is_a_fault_before_anything_is_written() {
+fn a_tool_whose_name_no_file_can_have_is_left_out() {
     let world = world();
-    for (length, status) in [(230, 0), (251, 5)] {
+    for (length, is_left_out) in [(230, false), (251, true)] {
         put(
             &world,
             &json!([
@@ -494,8 +497,9 @@ fn a_tool_whose_name_no_file_can_have_is_a_fault_before_anything_is_written() {
             "python3",
             "server.py",
         ]);
-        assert_eq!(said.status, status, "{said:?}");
-        assert_eq!(world.project().join(".ai/tools/s").exists(), status == 0, "{length}");
+        assert_eq!(said.status, 0, "{said:?}");
+        let items = said.json()["items"].as_array().unwrap().len();
+        assert_eq!(items, if is_left_out { 1 } else { 2 }, "{length}: {said:?}");
     }
 }
 

@@ -1,7 +1,8 @@
 """An MCP server for tests: over stdio, or with `--http` over streamable HTTP on a free port.
 
 What it lists is `offer.json` of its folder; each method it was asked for goes to `asked`. A file `mode`
-says what it does otherwise.
+says what it does otherwise, and `bend.json` what is said before the answer to a method, and what stands at
+some paths of that answer.
 """
 
 import http.server
@@ -34,8 +35,8 @@ def call(name, arguments):
         sys.stderr.write("no more\n")
         sys.stderr.flush()
         os._exit(3)
-    if name == "noise":
-        sys.stdout.write("this is no message\n")
+    if name in ("noise", "broken"):
+        sys.stdout.write("[log] this is no message\n\n" if name == "noise" else '{"jsonrpc": 1,\n')
         sys.stdout.flush()
     if name == "slow":
         if os.environ.get("HTTPS_PROXY"):
@@ -59,6 +60,23 @@ def call(name, arguments):
 
 def answer(message):
     """The answer to a request; none to a notification."""
+    said = straight(message)
+    if said is None or not os.path.exists(at("bend.json")):
+        return said
+    with open(at("bend.json")) as file:
+        before, bends = json.load(file).get(message["method"], [[], {}])
+    for words in before:
+        say(words)
+    for path, value in bends.items():
+        *above, last = path.split("/")
+        of = said
+        for name in above:
+            of = of[name]
+        of[last] = value.format(said["id"]) if last == "id" else value
+    return said
+
+
+def straight(message):
     method, params = message.get("method"), message.get("params") or {}
     with open(at("asked"), "a") as file:
         file.write(f"{os.getpid()} {method}\n")
@@ -68,6 +86,11 @@ def answer(message):
     if os.path.exists(at("mode")):
         with open(at("mode")) as file:
             mode = file.read()
+    if mode == "stateless":
+        meta = params.get("_meta") or {}
+        if method == "initialize" or "server/" not in method and "clientInfo" not in str(meta):
+            error = {"code": -32601, "message": "no session begins here"}
+            return {"jsonrpc": "2.0", "id": message["id"], "error": error}
     if method == "initialize" and os.path.exists(at("does")):
         import subprocess
 
@@ -78,6 +101,10 @@ def answer(message):
             info["name"] = "\x1b[2J\u202e" + token + "x" * 100_000 + token
         caps = {"tools": {"listChanged": True}}
         result = {"protocolVersion": "2025-06-18", "capabilities": caps, "serverInfo": info}
+    elif method == "server/discover" and mode == "stateless":
+        info = {"io.modelcontextprotocol/serverInfo": {"name": "shop", "version": "2.0"}}
+        caps = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": info}
+        result = {"resultType": "complete", **caps}
     elif mode in ("leak-error", "long-error"):
         said = f"no such token: {token}" if mode == "leak-error" else "x" * 1_000_000
         return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": 1, "message": said}}
@@ -100,6 +127,10 @@ def answer(message):
         result = {"tools": tools[start : start + 2]}
         if len(tools) > start + 2:
             result["nextCursor"] = str(start + 2)
+        elif mode == "empty-cursor":
+            result["nextCursor"] = ""
+        if mode == "same-cursor":
+            result["nextCursor"] = "2"
     elif method == "tools/call":
         result = call(params["name"], params["arguments"])
         if result is None:
@@ -115,10 +146,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         message = json.loads(body)
         if os.path.exists(at("redirect")):
-            return self.reply(307, "text/plain", b"", location="https://evil.example/")
+            return self.reply(307, "text/plain", b"", location="https://other.example/mcp/")
         if self.headers.get("authorization") != "Bearer hush":
             return self.reply(401, "text/plain", b"", asks=os.path.exists(at("oauth")))
         first = message.get("method") == "initialize"
+        if os.path.exists(at("mode")) and open(at("mode")).read() == "stateless":
+            params = message.get("params") or {}
+            want = {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"]}
+            if message["method"] == "tools/call":
+                want["mcp-name"] = params["name"]
+                if "zone" in params["arguments"]:
+                    want["mcp-param-zone"] = "=?base64?TcO8bmNoZW4=?="
+            got = {name: self.headers.get(name) for name in want}
+            if first or self.headers.get("mcp-session-id") or got != want:
+                return self.reply(400, "application/json", b"{}")
+            return self.reply(200, "application/json", json.dumps(answer(message)).encode())
         if not first and self.headers.get("mcp-session-id") != "s-1":
             return self.reply(400, "text/plain", b"")
         if not first and self.headers.get("mcp-protocol-version") != "2025-06-18":
@@ -134,7 +176,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(200, "text/event-stream", b"id: e-1\nretry: 50\ndata:\n\n")
         if message["method"] == "tools/call":
             note = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
-            stream = f": hello\n\ndata: {note}\n\nevent: message\ndata: {text}\n\n"
+            stream = f": hello\n\ndata: ping\n\ndata: {note}\n\nevent: message\ndata: {text}\n\n"
             return self.reply(200, "text/event-stream", stream.encode())
         return self.reply(200, "application/json", text.encode(), session="s-1" if first else None)
 

@@ -232,6 +232,21 @@ fn each_fault_of_another_client_s_file_has_its_place() {
     assert_eq!(import_config(&world, &[]).code(), "import.syntax");
 }
 
+#[test]
+fn comments_and_a_last_comma_in_another_client_s_file_are_passed_over() {
+    let world = with_servers(&json!({}));
+    let text = "// mine\n{ /* all\n of them */ \"mcpServers\": { // \u{fc}\n \"one\": {\"command\": \"echo\", \
+        \"args\": [\"http://x.example/,]\", \"a\\\\\", \"/* b */\",],\n}, }, }\n";
+    world.write("mcp.json", text);
+    let said = import_config(&world, &["--dry-run"]).ok();
+    let want = json!(["echo", "http://x.example/,]", "a\\", "/* b */"]);
+    assert_eq!(said.json()["servers"][0]["words"], want, "{said:?}");
+    // A fault has its place all the same.
+    world.write("mcp.json", text.replace("\"command\": \"echo\", ", "\"command\": [],"));
+    let said = import_config(&world, &["--dry-run"]).fails(5, "import.value");
+    assert_eq!(said.json()["place"]["line"], 4, "{said:?}");
+}
+
 #[cfg(feature = "http")]
 #[test]
 fn a_server_that_wants_a_log_in_is_told_with_the_lines_that_give_it_a_token() {

@@ -1,6 +1,7 @@
 //! What an item declares, and what of it is in force.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::fs::symlink;
 
 use serde_json::json;
@@ -131,7 +132,7 @@ fn a_grant_above_what_is_kept_is_refused_by_landlock_and_held_by_bwrap() {
                 (Some("sandbox.cannot_protect"), 6),
                 "{said}"
             );
-            assert!(said["help"].as_str().unwrap().contains("bubblewrap"), "{said}");
+            assert!(said["help"].as_str().unwrap().contains("the level `bwrap` can"), "{said}");
         }
     }
     if works(test, BWRAP) {
@@ -253,39 +254,37 @@ fn limits_bound_each_process_and_the_run_and_what_nothing_counts_is_said() {
 }
 
 #[test]
-fn a_tool_that_lacks_something_is_told_the_line_to_add() {
+fn a_tool_that_lacks_something_is_told_of_rye_learn() {
     let world = World::new_on_disk().held();
     fs::create_dir_all(world.home().join("data")).unwrap();
     fs::write(world.home().join("data/x"), "x").unwrap();
     doer(&world, "lacks", "");
-    fs::create_dir_all(world.project().join("build")).unwrap();
-    let home = world.home().display().to_string();
-    for level in levels("a_tool_that_lacks_something_is_told_the_line_to_add") {
-        for (code, line) in [
-            ("open(os.getcwd() + '/new', 'w')".to_owned(), "fs.write = [\"{project_path}\"]"),
-            ("open('new', 'w')".to_owned(), "fs.write = [\"{project_path}\"]"),
-            ("open('build/out.txt', 'w')".to_owned(), "fs.write = [\"{project_path}/build\"]"),
-            (
-                format!("open('{home}/data/x')"),
-                "fs.read = [\"{project_path}\", \"{user_space}/data/x\"]",
-            ),
-            ("socket.create_connection(('127.0.0.1', 9))".to_owned(), "net = \"loopback\""),
+    let mine = world.write_home(".local/bin/mine", "#!/bin/sh\necho mine\n");
+    fs::set_permissions(&mine, fs::Permissions::from_mode(0o755)).unwrap();
+    let bin = mine.parent().unwrap().display();
+    let world = world.env("PATH", &format!("{bin}:/usr/local/bin:/usr/bin:/bin"));
+    for level in levels("a_tool_that_lacks_something_is_told_of_rye_learn") {
+        for code in [
+            "open('new', 'w')",
+            "os.makedirs(os.environ['HOME'] + '/.acme')",
+            "os.makedirs(os.environ['HOME'] + '/.config/acme')",
+            "subprocess.run(['sh', '-c', 'echo x > ~/.cache/acme.txt'], check=True)",
+            "open(os.environ['HOME'] + '/data/x')",
+            "open('.ai/tools/new', 'w')",
+            "socket.create_connection(('127.0.0.1', 9))",
+            "sys.exit('curl: (6) Could not resolve host: a.example.org')",
+            "sys.exit('curl: (7) Failed to connect to localhost port 3000')",
+            "sys.exit('urllib.error.URLError: Temporary failure in name resolution')",
+            "subprocess.run(['mine'])",
+            "subprocess.run(['sh', '-c', 'mine || exit 3'], check=True)",
         ] {
-            let (said, status) = does(&world, "lacks", level, &code);
-            let help = said["help"].as_str().unwrap_or_default();
-            let want = format!("add `# sandbox.{line}` at the head of its `# /// rye` block");
-            assert!(status == 1 && help.contains(&want), "{level} {code}: {said}");
+            let (said, status) = does(&world, "lacks", level, code);
+            let help = format!(
+                "its sandbox ({level}) may be why: let `rye learn tool:lacks`, with the same \
+                 inputs, propose what it needs"
+            );
+            assert_eq!((status, &said["help"]), (1, &json!(help)), "{level} {code}: {said}");
         }
-        // What is advised is what mends it.
-        doer(&world, "mended", "sandbox.fs.write = [\"{project_path}/build\"]");
-        let (said, status) = does(&world, "mended", level, "open('build/out.txt', 'w')");
-        assert_eq!(status, 0, "{level}: {said}");
-        // A file that is there would be advised by itself.
-        fs::remove_file(world.project().join("build/out.txt")).unwrap();
-        let code = "open(os.getcwd() + '/.ai/tools/new', 'w')";
-        let (said, _) = does(&world, "lacks", level, code);
-        let help = said["help"].as_str().unwrap_or_default();
-        assert!(help.contains("no sandbox lets a tool write `") && !help.contains("add"), "{said}");
         let (said, _) = does(&world, "lacks", level, "sys.exit('a word of its own')");
         assert!(!said["help"].as_str().unwrap().contains("sandbox"), "{said}");
     }
@@ -335,6 +334,24 @@ fn a_grant_of_a_whole_home_is_refused_and_narrower_folders_are_named() {
         let (said, status) = does(&world, "narrow", level, code);
         assert_eq!(status, 0, "{level}: {said}");
         assert!(world.home().join(".config/app/x").exists());
+    }
+    // A folder right in the home may lie on another disk; no other link is followed.
+    let disk = world.outside().join("disk");
+    fs::create_dir_all(&disk).unwrap();
+    std::os::unix::fs::symlink(&disk, world.home().join(".scratch")).unwrap();
+    let write = |at: &str| format!("[sandbox.fs]\nwrite = [\"{{user_space}}/{at}/\"]");
+    doer(&world, "linked", &write(".scratch/app"));
+    let code = "open(os.environ['HOME'] + '/.scratch/app/x', 'w')";
+    for level in levels("a_folder_of_a_home_on_another_disk_is_granted") {
+        let (said, status) = does(&world, "linked", level, code);
+        assert_eq!(status, 0, "{level}: {said}");
+        assert!(disk.join("app/x").exists());
+    }
+    std::os::unix::fs::symlink(world.outside(), disk.join("out")).unwrap();
+    doer(&world, "deeper", &write(".scratch/out/x"));
+    for level in levels("a_link_that_leads_out_of_a_home_is_not_granted") {
+        let (said, status) = does(&world, "deeper", level, "pass");
+        assert_eq!((said["code"].as_str(), status), (Some("sandbox.bad_grant"), 6), "{said}");
     }
 }
 

@@ -53,6 +53,27 @@ pub const ESCAPES: &[Escape] = &[
         stopped: &[(BWRAP, ALL), (LANDLOCK, NARROW), (LANDLOCK, PARTS)],
     },
     Escape {
+        name: "holds up those who open a file that it may only read",
+        code: "import fcntl, signal\n\
+               fd = os.open(PROJECT + '/.ai/tools/mine.txt', os.O_RDONLY)\n\
+               fcntl.fcntl(fd, 1024, fcntl.F_WRLCK)\n\
+               print('escaped'); fcntl.fcntl(fd, 1024, fcntl.F_UNLCK)",
+        stopped: BOTH_WITHOUT_NET,
+    },
+    Escape {
+        name: "changes the attributes of a file that it may only read",
+        code: "os.setxattr(PROJECT + '/.ai/tools/mine.txt', 'user.x', b'1'); print('escaped')",
+        stopped: BOTH_WITHOUT_NET,
+    },
+    Escape {
+        name: "changes the flags of a file that it may only read",
+        code: "import fcntl\n\
+               fd = os.open(PROJECT + '/.ai/tools/mine.txt', os.O_RDONLY); flags = bytearray(8)\n\
+               fcntl.ioctl(fd, 0x80086601, flags); flags[0] ^= 0x40\n\
+               fcntl.ioctl(fd, 0x40086602, flags); print('escaped')",
+        stopped: BOTH_WITHOUT_NET,
+    },
+    Escape {
         name: "watches what happens in a folder that it may not read",
         code: "c = ctypes.CDLL(None, use_errno=True); f = c.inotify_init1(0)\n\
                if f >= 0 and c.inotify_add_watch(f, (HOME + '/.ai/config/keys').encode(), 0xfff) >= 0: print('escaped')",

@@ -90,6 +90,23 @@ fn a_listed_host_is_reached_by_its_name_and_what_went_through_is_counted() {
     );
 }
 
+#[test]
+fn a_host_whose_addresses_are_not_public_is_told_with_the_line_that_lets_the_tool_reach_it() {
+    in_own_network(
+        "sandbox::hosts::a_host_whose_addresses_are_not_public_is_told_with_the_line_that_lets_the_tool_reach_it",
+        |names| {
+            names.is("mirror.example.org", &["10.20.30.40"]);
+            let (world, _) = world();
+            doer(&world, "caller", &hosts(&["mirror.example.org"]));
+            let code = "code=import urllib.request as u\nu.urlopen('https://mirror.example.org/x')";
+            let said = world.rye(&["run", "caller", "-i", code]);
+            assert_eq!(said.status, 1, "{said:?}");
+            said.warns("`mirror.example.org:443`, whose addresses are not public ones");
+            said.warns("such as `\"10.20.30.40\"`");
+        },
+    );
+}
+
 /// Files that a server hands out by their paths.
 fn files(
     files: Vec<(String, Vec<u8>)>,
@@ -257,6 +274,27 @@ fn two_runs_at_once_have_a_way_out_each() {
         });
         assert_eq!(server.seen().len(), 2);
     });
+}
+
+#[test]
+fn a_listed_address_of_this_machine_is_reached_by_both_of_its_names() {
+    let test = "a_listed_address_of_this_machine_is_reached_by_both_of_its_names";
+    if !works(test, BWRAP) {
+        return;
+    }
+    let server = Server::new(|_, _| ok("{\"n\": 1}"));
+    let world = World::new().held();
+    doer(&world, "caller", &hosts(&[&format!("127.0.0.1:{}", server.port())]));
+    for host in ["127.0.0.1", "localhost"] {
+        let url = format!("http://{host}:{}/", server.port());
+        let code = format!("import urllib.request as u\nprint(u.urlopen({url:?}).read().decode())");
+        assert_eq!(printed(&world, &code), json!({"n": 1}), "{url}");
+    }
+    doer(&world, "caller", &hosts(&["127.0.0.1:9"]));
+    let code = "import urllib.request as u\nu.urlopen('http://localhost:10')";
+    let (said, status) = does(&world, "caller", BWRAP, code);
+    let help = said["help"].as_str().unwrap_or_default();
+    assert!(status == 1 && help.contains("asked for `127.0.0.1:10`"), "{said:#}");
 }
 
 #[test]

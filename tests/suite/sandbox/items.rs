@@ -9,7 +9,8 @@ use std::process::{Command, Output};
 use serde_json::json;
 
 use super::{BWRAP, doer, does, levels, not_run, works};
-use crate::world::World;
+use crate::world::items::tool_sh;
+use crate::world::{GREET_MD, World};
 
 const ADDS: &str = "[sandbox]\nitems = \"write\"";
 /// As wide as a tool can be that a level may not hold as a whole.
@@ -70,6 +71,37 @@ fn a_tool_that_may_add_items_changes_none_and_moves_none() {
             assert!(!world.project().join(".ai/tools/acme/half.py").exists());
             world.rye(&["verify", "acme/adds"]).ok();
         }
+    }
+}
+
+#[test]
+fn no_new_item_stops_or_tests_one_that_is_there() {
+    let world = World::new_on_disk().held();
+    doer(&world, "acme/adds", ADDS);
+    doer(&world, "deps/main", "[verify_deps]\nextensions = [\".py\"]\n[sandbox]");
+    world.signed(".ai/directives/acme/greet.md", GREET_MD);
+    // Of a type that a person may have registered.
+    world.write(".ai/tools/typed/all.bash2", tool_sh("files = [\"lib/**\"]", ""));
+    for level in levels("no_new_item_stops_or_tests_one_that_is_there") {
+        for (path, why) in [
+            ("tools/acme/greet.sh", "would share its id"),
+            ("directives/acme/adds.md", "would share its id"),
+            ("tools/acme/adds.test.yaml", "would be a test spec"),
+            ("tools/deps/far/new.py", "would be a module that `.ai/tools/deps/main.py`"),
+            ("tools/typed/lib/new.py", "one of the files that `.ai/tools/typed/all.bash2`"),
+        ] {
+            let (said, status) = does(&world, "acme/adds", level, &makes(path));
+            assert_eq!(status, 1, "{level} {path}: {said}");
+            assert!(said.to_string().contains(why), "{level} {path}: {said}");
+            assert!(!world.project().join(".ai").join(path).exists(), "{level} {path}");
+        }
+        let with_spec = format!("{}; {}", makes("tools/n/a.sh"), makes("tools/n/a.test.yaml"));
+        let (said, status) = does(&world, "acme/adds", level, &with_spec);
+        assert_eq!(status, 0, "{level}: {said}");
+        fs::remove_dir_all(world.project().join(".ai/tools/n")).unwrap();
+        let (said, status) = does(&world, "acme/adds", level, &makes("tools/deps/new.md"));
+        assert_eq!(status, 0, "{level}: {said}");
+        fs::remove_file(world.project().join(".ai/tools/deps/new.md")).unwrap();
     }
 }
 

@@ -8,6 +8,8 @@ mod escapes;
 mod hosts;
 mod items;
 mod killed;
+mod listens;
+mod machines;
 mod nested_git;
 mod network;
 mod places;

@@ -111,8 +111,9 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     let test = "a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs";
     let world = World::new_on_disk().held();
     git(&world, &["init", "-q"]);
-    git(&world, &["config", "user.name", "x"]);
-    git(&world, &["config", "user.email", "x@y"]);
+    // The person's own settings, which no tool sees.
+    git(&world, &["config", "--global", "user.name", "Ada L"]);
+    git(&world, &["config", "--global", "user.email", "ada@y"]);
     fs::write(world.project().join("a"), "a").unwrap();
     doer(&world, "commits", "[sandbox]\ngit = \"write\"");
     doer(&world, "plain", "[sandbox.fs]\nwrite = [\"{project_path}\"]");
@@ -128,7 +129,10 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     assert_eq!(does(&world, "plain", BWRAP, commit).1, 1, "without a word it is closed");
     let (said, status) = does(&world, "commits", BWRAP, commit);
     assert_eq!(status, 0, "{said}");
-    git(&world, &["log", "-1", "--format=%s"]);
+    let who = "print(subprocess.run(['git', 'log', '-1', '--format=%an %ae %cn'], \
+               capture_output=True, text=True).stdout, os.path.exists(os.environ['HOME'] + '/.gitconfig'))";
+    let (said, _) = does(&world, "commits", BWRAP, who);
+    assert_eq!(said["data"]["stdout"], "Ada L ada@y Ada L\n False\n", "{said}");
     git(&world, &["fsck"]);
     for name in [
         "hooks/post-commit",
@@ -159,12 +163,12 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     for code in [
         "os.symlink('config', '.git/COMMIT_EDITMSG')",
         "os.symlink('x', 'link'); os.rename('link', '.git/COMMIT_EDITMSG')",
-        "open('HEAD', 'w')",
+        "os.mkdir('refs')",
     ] {
         let (said, status) = does(&world, "both", BWRAP, code);
         assert_eq!(status, 1, "{code}: {said}");
     }
-    assert!(!world.project().join("HEAD").exists(), "HEAD is left");
+    assert!(!world.project().join("refs").exists(), "refs is left");
     let (said, _) = does(&world, "commits", BWRAP, "os.rename('.git', 'gone')");
     assert_eq!(said["code"], "execute.tool_failed", "{said}");
     for name in ["modules", "rebase-merge", "rebase-apply", "sequencer", "commondir"] {
@@ -173,6 +177,20 @@ fn a_tool_that_may_write_git_commits_and_decides_nothing_that_git_runs() {
     let (said, _) = does(&world, "commits", BWRAP, "pass");
     let missing = &said["metadata"]["sandbox"]["missing"];
     assert_eq!(missing, &serde_json::json!(["replaced places"]), "what is not held is said");
+}
+
+#[test]
+fn where_git_keeps_a_work_tree_elsewhere_no_tool_commits_and_the_help_says_so() {
+    let world = World::new_on_disk().held();
+    git(&world, &["init", "-q", "--separate-git-dir", "../apart"]);
+    let repository = world.outside().canonicalize().unwrap().join("apart");
+    let named = format!(
+        "[sandbox]\ngit = \"write\"\n[sandbox.fs]\nwrite = [\"{}/\"]",
+        repository.display()
+    );
+    doer(&world, "commits", &named);
+    let said = world.rye(&["execute", "commits", "-i", "code=1"]).fails_with("sandbox.bad_grant");
+    said.warns("no sandbox lets a tool commit there: run it in a clone of its own");
 }
 
 #[test]
@@ -247,13 +265,14 @@ open(index, 'wb').write(b + hashlib.sha1(b).digest())
 
 /// Makes a repository of the working directory, whose settings name a program.
 const BARE: &str = "import os
-for folder in ('objects', 'refs/heads'): os.makedirs(folder, exist_ok=True)
 open('evil.sh', 'w').write('#!/bin/sh\\ntouch ' + os.getcwd() + '/ran\\n')
 os.chmod('evil.sh', 0o755)
 open('config', 'w').write('[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n'
     + '\\tfsmonitor = ' + os.getcwd() + '/evil.sh\\n')
-if os.path.exists('.git/HEAD'): os.rename('.git/HEAD', '.git/gone')
+try: os.rename('.git/HEAD', '.git/gone')
+except OSError: pass
 open('HEAD', 'w').write('ref: refs/heads/main\\n')
+for folder in ('objects', 'refs/heads'): os.makedirs(folder, exist_ok=True)
 ";
 
 /// Whether `git status` of a person runs what was planted.
@@ -280,15 +299,11 @@ fn no_tool_makes_a_repository_of_the_project_itself() {
             git(&world, &["init", "-q"]);
         }
         let (said, status) = does(&world, "makes", BWRAP, BARE);
-        assert_eq!(status, 1, "{said}");
+        // A `.git` that the tool cannot spoil goes before.
+        assert_eq!(status, i32::from(!has_git || !header.is_empty()), "{said}");
         let ran = status_runs_it(&world);
         assert!(!ran && world.project().join("evil.sh").exists(), "{has_git} {header}: {said}");
-        assert!(!world.project().join("HEAD").exists(), "HEAD is left");
-        // A person's own file of that name is read as ever, and not written.
-        fs::write(world.project().join("HEAD"), "mine").unwrap();
-        assert_eq!(does(&world, "makes", BWRAP, "print(open('HEAD').read())").1, 0);
-        assert_eq!(does(&world, "makes", BWRAP, "open('HEAD', 'w')").1, 1);
-        assert_eq!(world.read("HEAD"), b"mine");
+        assert!(status == 0 || !world.project().join("refs").exists(), "refs is left");
     }
 }
 
@@ -414,7 +429,7 @@ fn what_a_killed_run_left_in_a_repository_goes_with_any_run_in_that_project() {
         for name in ["rebase-merge", "rebase-apply", "sequencer", "modules", "commondir"] {
             assert!(!world.project().join(".git").join(name).exists(), "{name} is left at {level}");
         }
-        assert!(!world.project().join("HEAD").exists());
+        assert!(!world.project().join("refs").exists());
         fs::remove_file(world.project().join("build/runs")).unwrap();
         git(&world, &["status"]);
     }

@@ -286,17 +286,22 @@ fn redirects_bounds_types_and_letters_of_an_answer_are_kept_to() {
             for (path, why) in [
                 ("/unlisted", "`http://evil.example.net` is not among the hosts"),
                 ("/loop", "more than 5 redirects, the last one to `http://a.example.org`"),
-                ("/file", "leads on to `file:///etc/passwd`, which is not a page of the web"),
-                ("/mail", "leads on to `mailto:a@b.example`"),
-                ("/user", "which is not a page of the web"),
+                ("/file", "leads on to an address that is not a page of the web"),
+                ("/mail", "leads on to an address that is not a page of the web"),
+                ("/user", "leads on to an address that is not a page of the web"),
                 ("/damaged", "gzip that cannot be read"),
-                ("/brotli", "compressed its answer as `br`"),
-                ("/picture", "`image/png`, and only HTML"),
+                ("/brotli", "compressed its answer in a way that is not read"),
+                ("/picture", "an image, and only HTML"),
                 ("/unnamed", "does not say of what type"),
             ] {
                 let said = refusal(&world, &at(path));
                 assert!(said.contains(why), "{path}: {said}");
             }
+            // A page chose that host: no help names it, and none speaks of signing.
+            let (_, said) = fetch(&world, &at("/unlisted"));
+            let help = said["help"].as_str().unwrap();
+            assert!(help.contains("your `config:web/hosts` does not list"), "{said}");
+            assert!(!help.contains("evil") && !help.contains("sign"), "{said}");
             for (path, bytes) in [("/large", 2 << 20), ("/bomb", 2 << 20)] {
                 let got = page(&world, &at(path));
                 assert_eq!(json!([got["bytes"], got["is_cut"]]), json!([bytes, true]), "{path}");

@@ -93,3 +93,42 @@ fn an_install_command_is_one_step_of_the_workflow_whatever_it_holds() {
     world.rye(&["new", "tool", "acme/x", "--install", "true", "--json"]).fails(2, "cli.usage");
     assert!(!world.project().join(".gitlab-ci.yml").exists());
 }
+
+/// A runner checks out as another user, into folders that everybody may write, with a home that is
+/// another's.
+#[test]
+fn each_workflow_judges_a_checkout_whoever_owns_it_and_whatever_its_umask() {
+    let world = ready();
+    let install = format!("ln -sf '{}' ../rye && PATH=\"$PWD/..:$PATH\"", program());
+    let shell = with(&world, "shell", "ci/rye.sh", &install);
+    let github = with(&world, "github", ".github/workflows/rye.yml", &install);
+    let gitlab = with(&world, "gitlab", ".gitlab-ci.yml", &install);
+    let github: serde_yaml::Value = serde_yaml::from_str(&github).unwrap();
+    let gitlab: serde_yaml::Value = serde_yaml::from_str(&gitlab).unwrap();
+    let steps = github["jobs"]["verify"]["steps"].as_sequence().unwrap();
+    let of_github = steps.iter().filter_map(|step| step["run"].as_str());
+    let of_gitlab = gitlab["rye"]["script"].as_sequence().unwrap().iter();
+    let of_gitlab = of_gitlab.filter_map(|step| step.as_str());
+    let scripts = [
+        shell.replace("cd \"$(dirname \"$0\")/..\"", ""),
+        of_github.collect::<Vec<_>>().join("\n"),
+        of_gitlab.collect::<Vec<_>>().join("\n"),
+    ];
+    for (at, script) in scripts.iter().enumerate() {
+        world.write("job.sh", script);
+        let ran = world.shell(
+            "rm -rf ../job && (umask 0000 && cp -r --no-preserve=mode . ../job) && \
+             chmod 0777 ../job ../job/.ai && mkdir -p ../other && chmod 0777 ../other && \
+             { chown -R 1234:1234 ../job ../other 2>/dev/null || :; } && cd ../job && \
+             HOME=$(cd ../other && pwd) PATH=/usr/bin:/bin sh -e job.sh; echo \"status $?\"",
+        );
+        assert!(ran.contains("verified") && ran.ends_with("status 0\n"), "{at}: {ran}");
+    }
+    // It runs nothing; whatever runs something goes on asking who owns the folder.
+    let said = world.shell("cd ../job && rye verify --ci; rye verify");
+    assert!(said.contains("space.foreign_owner"), "{said}");
+    // A changed file is refused there as everywhere.
+    let more = format!("echo '# more' >> ../job/{FILE} && cd ../job && HOME=/nowhere");
+    let said = world.shell(&format!("{more} PATH=/usr/bin:/bin sh -e job.sh; echo \"status $?\""));
+    assert!(said.contains("verify.altered") && said.ends_with("status 4\n"), "{said}");
+}

@@ -1,10 +1,14 @@
 //! What is said of one project counts in it and nowhere else.
 
-use super::{FILE, ITEM};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::{FILE, ITEM};
 
 use crate::keys::others::{clone_world, document, pem, put, stranger, trusted};
-use crate::world::{MARKER_SH, World, fingerprint, line};
+use crate::world::{MARKER_SH, World, fingerprint, line, whole};
 
 /// An item of the user space that a stranger signed.
 fn put_home(world: &World, number: u8, path: &str, item: &str) {
@@ -143,4 +147,73 @@ fn the_default_scope_that_is_put_back_stays_in_its_projects() {
     let may = |place: &Path, item: &str| world.rye_in(place, &["verify", item], b"").status == 0;
     assert!(may(&world.project(), ITEM) && !may(&world.project(), "tool:hooks/watch"));
     assert!(!may(&second, ITEM), "{said:?}");
+}
+
+#[test]
+fn another_folder_at_the_path_of_a_project_has_no_more_than_the_answer_for_that_project() {
+    let world = clone_world();
+    let key = fingerprint(&stranger(1));
+    put(&world, &stranger(1), FILE, MARKER_SH);
+    put(&world, &stranger(1), ".ai/tools/hooks/watch.sh", MARKER_SH);
+    put(&world, &stranger(1), ".ai/tools/other/tool.sh", MARKER_SH);
+    world.write(&trusted(&stranger(1)), document(&stranger(1), "Ann", ""));
+    let (hook, other) = ("tool:hooks/watch", "tool:other/tool");
+    let may = |item: &str| world.rye(&["verify", item]).status == 0;
+    let anew = || {
+        world.shell("cp -r . ../copy && mv ../project ../old && mv ../copy ../project");
+        std::fs::remove_dir_all(world.outside().join("old")).unwrap();
+        world.rye(&["trust", "project"]).ok()
+    };
+    world.rye(&["trust", "accept", &key, "--everywhere"]).ok();
+    // Narrower here than elsewhere.
+    world.rye(&["trust", "accept", &key, "--only", other]).ok();
+    assert!(may(other) && !may(ITEM) && !may(hook));
+    let said = anew();
+    assert!(may(other) && !may(ITEM) && !may(hook), "{said:?}");
+    said.shows("another folder lay here before").shows(&key);
+    world.rye(&["trust", "list"]).shows("another folder lies there now");
+    // Said anew without a word of items it stays so, and is of this folder.
+    world.rye(&["trust", "accept", &key]).ok().shows("it was narrowed to that before");
+    assert!(may(other) && !may(ITEM) && !may(hook));
+    assert!(!world.rye(&["trust", "list"]).stdout.contains("another folder"));
+    // Wider here than elsewhere: the other folder has what holds everywhere.
+    world.rye(&["trust", "accept", &key, "--default"]).ok();
+    world.rye(&["trust", "accept", &key, "--items", hook]).ok();
+    assert!(may(other) && may(hook));
+    anew();
+    assert!(may(other) && may(ITEM) && !may(hook));
+    world.rye(&["trust", "accept", &key, "--default", "--not-after", "2020-01-01T00:00:00Z"]).ok();
+    assert!(!may(ITEM));
+    anew();
+    assert!(!may(ITEM), "an end counts as well");
+}
+
+/// A hundred times, of which about one meets a moment between two looks; the whole is a thousand.
+#[test]
+fn a_clone_that_changes_places_with_an_accepted_project_is_never_read_for_it() {
+    let world = World::new();
+    world.signed(FILE, &MARKER_SH.replace("marker", "of_the_clone"));
+    let (_, theirs) = world.json(&["verify", ITEM]);
+    let theirs = &theirs["items"][0]["digest"];
+    let (here, clone) = (world.project(), world.outside().join("clone"));
+    world.shell("cp -r . ../clone");
+    world.signed(FILE, MARKER_SH);
+    let is_over = AtomicBool::new(false);
+    let answers = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                renameat_with(CWD, &here, CWD, &clone, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let times = if whole() { 1_000 } else { 100 };
+        let answers: Vec<_> = (0..times).map(|_| world.json(&["verify", ITEM])).collect();
+        is_over.store(true, Ordering::Relaxed);
+        answers
+    });
+    let mut seen = [0; 2];
+    for (status, got) in answers {
+        assert_ne!(&got["items"][0]["digest"], theirs, "{got}");
+        seen[usize::from(status != 0)] += 1;
+    }
+    assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
 }

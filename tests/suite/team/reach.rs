@@ -149,7 +149,7 @@ fn a_file_that_a_tool_covers_is_not_reviewed_as_an_item_without_a_signature() {
 }
 
 #[test]
-fn a_file_of_a_tool_that_is_refused_is_told_with_the_tool_and_not_as_one_to_sign() {
+fn a_file_of_a_tool_that_is_refused_is_told_as_that_and_not_as_one_to_sign() {
     let world = clone_world();
     let file = ".ai/tools/acme/lib/stats.py";
     world.write(file, "X = 1\n");
@@ -172,20 +172,20 @@ fn a_file_of_a_tool_that_is_refused_is_told_with_the_tool_and_not_as_one_to_sign
     };
     let row = |item: &str, code: &str| (item.to_owned(), code.to_owned());
     let sum = "tool:acme/sum";
-    for args in [&["verify"][..], &["verify", "--ci"]] {
-        let want = (4, vec![row(sum, "verify.project_not_accepted")]);
-        assert_eq!(refused(args), want, "{args:?}");
+    let stats = row("tool:acme/lib/stats", "verify.unsigned");
+    for (status, args) in [(4, &["verify"][..]), (4, &["verify", "--ci"]), (0, &[])] {
+        let want = vec![stats.clone(), row(sum, "verify.project_not_accepted")];
+        assert_eq!(refused(args), (status, want), "{args:?}");
     }
-    let want = (0, vec![row(sum, "verify.project_not_accepted")]);
-    assert_eq!(refused(&[]), want, "bare `rye`");
+    world.rye(&["verify"]).warns("`tool:acme/lib/stats` is a file of `tool:acme/sum`");
     world.rye(&["trust", "project"]).ok();
-    assert_eq!(refused(&["verify"]), (4, vec![row(sum, "verify.untrusted")]));
+    assert_eq!(refused(&["verify"]), (4, vec![stats.clone(), row(sum, "verify.untrusted")]));
     let said = world.rye(&["verify"]);
-    assert!(!said.stderr.contains("rye sign"), "{said:?}");
+    assert!(!said.stderr.contains("rye sign tool:acme/lib"), "{said:?}");
     // One that no tool lists is an item.
     world.write(".ai/tools/acme/other.py", "X = 1\n");
     let other = row("tool:acme/other", "verify.unsigned");
-    assert_eq!(refused(&["verify"]), (4, vec![other, row(sum, "verify.untrusted")]));
+    assert_eq!(refused(&["verify"]), (4, vec![stats, other, row(sum, "verify.untrusted")]));
     // A tool that is let in answers for its files itself.
     trust(&world, &stranger(1), &[]);
     world.write(file, "X = 2\n");
@@ -196,6 +196,7 @@ fn a_file_of_a_tool_that_is_refused_is_told_with_the_tool_and_not_as_one_to_sign
 
 #[test]
 fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
+    let world = World::new();
     let shell = |field: &str| (".ai/tools/acme/odd.sh", with(field));
     let yaml = |field: &str| {
         let text = "version: 1.0.0\nexecutor_id: rye/core/runtimes/shell/script\n";
@@ -230,7 +231,7 @@ fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
         (python("__tool_descripton__ = \"d\""), "__tool_description__"),
         (node("const __executorid__ = 'a/b'"), "__executor_id__"),
     ] {
-        let world = World::new().with_file(path, &text);
+        let file = world.write(path, &text);
         let said = world.rye(&["sign", "tool:acme/odd", "--json"]);
         assert_eq!(said.status, 5, "{text}: {said:?}");
         assert!(said.stdout.contains("parse.metadata") && said.stdout.contains(meant), "{said:?}");
@@ -239,6 +240,7 @@ fn an_unknown_field_of_a_tool_is_refused_with_the_nearest_name() {
         world.refused("tool:acme/odd", "parse.metadata", 5);
         let said = world.rye(&["verify", "--ci", "--json"]);
         assert!(said.status == 5 && said.stdout.contains(meant), "{said:?}");
+        fs::remove_file(file).unwrap();
     }
 }
 

@@ -18,8 +18,8 @@ const ALL: &str = "<execute><tool>acme.*</tool></execute>";
 /// there, or as soon as four have begun, whichever is asked for.
 const NOTES: &str = "read -r args; n=${args##*:}; n=${n%%\\}*}\n\
     echo \"begin $n\" >> log; mkdir -p now; : > now/$n; ls now | wc -l >> counts\n\
-    [ -e wait-$n ] && until [ -e go-$n ]; do sleep 0.01; done\n\
-    [ -e four ] && until [ \"$(grep -c begin log)\" -ge 4 ]; do sleep 0.01; done\n\
+    [ -e wait-$n ] && until [ -e go-$n ]; do sleep 0.1; done\n\
+    [ -e four ] && until [ \"$(grep -c begin log)\" -ge 4 ]; do sleep 0.1; done\n\
     [ -e four ] && sleep 0.1; ls now | wc -l >> counts\n\
     rm now/$n; echo \"end $n\" >> log\n\
     [ -e fail-$n ] && exit 3\n\

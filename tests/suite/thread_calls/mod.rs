@@ -8,7 +8,7 @@ mod signing;
 #[cfg(feature = "code")]
 mod snippet_kills;
 #[cfg(feature = "code")]
-mod snippet_waits;
+pub mod snippet_waits;
 #[cfg(feature = "code")]
 mod snippets;
 

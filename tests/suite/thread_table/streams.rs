@@ -102,7 +102,7 @@ fn commands_in_two_streams_run_at_once_in_order_and_a_dropped_one_is_killed_with
             let (one, other) = (backend.stream()?, backend.stream()?);
             // Each waits for the other, so neither ends alone.
             let meets = |mine: &str, theirs: &str| {
-                sh(&format!("touch {mine}; until test -e {theirs}; do sleep 0.01; done; echo met"))
+                sh(&format!("touch {mine}; until test -e {theirs}; do sleep 0.1; done; echo met"))
             };
             let met = [one.submit(meets("a", "b"))?, other.submit(meets("b", "a"))?];
             let met = met.map(|future| future.wait().map(text));
@@ -165,7 +165,7 @@ fn whoever_cancels_a_thread_ends_what_runs_in_its_streams() {
         let (home, rye) = (world.home().display().to_string(), crate::world::program());
         let cancel = format!("env HOME='{home}' {rye} thread cancel '{id}' --json");
         // It waits until its shell is gone, or it would still be below this process.
-        let waits = "while [ ! -e go ]; do sleep 0.02; done";
+        let waits = "while [ ! -e go ]; do sleep 0.1; done";
         let line = format!("({waits}; {cancel} > '{said}.part' 2>&1; mv '{said}.part' '{said}') &");
         let mut shell = std::process::Command::new("/bin/sh");
         assert!(shell.args(["-c", &line]).current_dir(world.project()).status().unwrap().success());

@@ -241,7 +241,7 @@ fn long_output_keeps_its_head_and_tail_and_its_whole_is_paged_and_bytes_are_esca
 fn a_blob_is_paged_to_its_end_by_the_thread_that_was_given_it() {
     let world = World::new().with(".ai/tools/acme/echo.sh", &tool_sh("", "cat\n"));
     let text = "é".repeat(30_000);
-    let value = json!({"text": text});
+    let value = json!({"content": text});
     let digest = crate::world::sha256(value.to_string().as_bytes());
     let page = |offset: usize| call("rye_fetch", &json!({"blob": digest, "offset": offset}));
     let calls = [call("acme_echo", &value), page(0), page(12_000), page(24_000), page(99_000)];

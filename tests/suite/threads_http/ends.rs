@@ -25,7 +25,7 @@ fn a_cancel_from_another_process_ends_a_child_thread_a_tool_and_a_stalled_stream
             "env HOME={} ACME_KEY={CANARY} {} execute directive:acme/go --thread fork \
              > /dev/null 2>&1 &\necho $! > rye_pid; trap '' TERM; echo $$ > tool_pid\n\
              (setsid sh -c 'echo $$ > left_pid; exec sleep 300' < /dev/null > /dev/null 2>&1 &)\n\
-             while :; do sleep 0.05; done\n",
+             while :; do sleep 0.1; done\n",
             world.home().display(),
             program()
         );

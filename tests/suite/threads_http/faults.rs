@@ -11,7 +11,7 @@ use super::{
 };
 use crate::threads::{events, fork, rows, transcript};
 use crate::world::server::{Authority, Reply, Server, answer, closed_port};
-use crate::world::{End, World};
+use crate::world::{End, World, whole};
 
 fn failures(world: &World, id: &str) -> Vec<(Value, Value)> {
     let all = events(world, id, "provider_failed").into_iter();
@@ -62,6 +62,8 @@ fn what_is_tried_again_and_what_is_not_table() {
         (400, 1, "provider.bad_request"),
         (404, 1, "provider.bad_request"),
         (422, 1, "provider.bad_request"),
+        (408, 3, "provider.overloaded"),
+        (425, 3, "provider.overloaded"),
         (429, 3, "provider.overloaded"),
         (500, 3, "provider.overloaded"),
         (502, 3, "provider.overloaded"),
@@ -187,12 +189,15 @@ fn errors_inside_of_a_stream_are_what_they_say() {
         (ALL[1], "529", 2, "provider.overloaded"),
         (ALL[1], "400", 1, "provider.bad_request"),
         (ALL[1], "5000", 1, "provider.bad_request"),
+        (ALL[1], "tool_use_failed", 2, "provider.bad_request"),
     ] {
         let server = Checked::new(spoken, move |_, n| {
             let begun = body(spoken, &hands_over(), n);
             let begun: String = begun.split_inclusive("\n\n").take(2).collect();
             let said = match kind.parse::<u64>() {
                 Ok(status) => json!({"code": status, "message": "no more"}),
+                Err(_) if kind == "tool_use_failed" => json!({"type": "invalid_request_error",
+                    "code": kind, "message": "no more"}),
                 Err(_) => json!({"type": kind, "message": "no more"}),
             };
             let error = json!({"type": "error", "error": said});
@@ -205,6 +210,56 @@ fn errors_inside_of_a_stream_are_what_they_say() {
         assert!(told["error"].as_str().unwrap().contains("no more"), "{told}");
         assert_eq!(server.requests().len(), sent);
     }
+}
+
+#[test]
+fn a_call_that_its_server_cannot_read_is_asked_for_again() {
+    let said = "{\"error\":{\"message\":\"the model's call, see failed_generation\",\
+        \"type\":\"invalid_request_error\",\"code\":\"tool_use_failed\"}}";
+    let spoken = ALL[1];
+    let other = "{\"error\":{\"message\":\"no call\",\"type\":\"invalid_request_error\",\
+        \"code\":\"output_parse_failed\",\"failed_generation\":\"x\"}}";
+    for (bad, said) in [(1, said), (2, said), (1, other)] {
+        let server = Checked::new(spoken, move |_, n| match n < bad {
+            true => answer(400, "", said),
+            false => reply(spoken, &hands_over(), n),
+        });
+        let retry = json!({"retry": {"tries": 2, "first_wait": "1ms"}});
+        let (status, told) = fork(&world(spoken, &server.server, &retry), &[]);
+        assert_eq!((status, server.requests().len()), (if bad == 1 { 0 } else { 7 }, 2), "{told}");
+        let help = told["help"].as_str().unwrap_or_default();
+        assert_eq!(help.contains("another model"), bad == 2, "{told}");
+    }
+}
+
+#[test]
+fn a_stream_that_its_server_labels_as_something_else_is_one() {
+    for (label, before) in [
+        ("Content-Type: text/plain; charset=utf-8\r\n", ""),
+        ("Content-Type: application/json\r\n", "\n: hello\n\n"),
+        ("", "\u{feff}"),
+    ] {
+        for spoken in [ALL[1], ALL[3]] {
+            let server = Checked::new(spoken, move |_, n| {
+                let body = body(spoken, &hands_over(), n);
+                let head = format!("HTTP/1.1 200 OK\r\n{label}Connection: close\r\n\r\n");
+                Reply::Bytes(format!("{head}{before}{body}").into_bytes())
+            });
+            let (status, told) = fork(&world(spoken, &server.server, &json!({})), &[]);
+            assert_eq!(status, 0, "{label:?} {told}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_ends_behind_the_reason_of_its_end_is_whole() {
+    let spoken = ALL[1];
+    let server = Checked::new(spoken, move |_, n| {
+        let body = body(spoken, &hands_over(), n).replace("data: [DONE]\n\n", "");
+        Reply::Bytes((head(spoken) + &body).into_bytes())
+    });
+    let (status, told) = fork(&world(spoken, &server.server, &json!({})), &[]);
+    assert_eq!((status, server.requests().len()), (0, 1), "{told}");
 }
 
 #[test]
@@ -229,10 +284,12 @@ fn what_is_no_answer_is_told_and_not_asked_for_again() {
     }
 }
 
-/// Each line of a record can be read by whoever watches, so an answer has an end too.
+/// The whole is each form of answer; the default the first.
+///
+/// Each line of a record can be read by all who watch, so an answer has an end too.
 #[test]
 fn an_answer_that_no_record_should_hold_ends_the_thread_and_what_it_wrote_is_shown() {
-    for spoken in ALL {
+    for &spoken in &ALL[..if whole() { ALL.len() } else { 1 }] {
         let long = Words { piece: 1 << 20, ..says(&"word ".repeat(4 << 20)) };
         let server = Checked::new(spoken, move |_, at| reply(spoken, &long, at));
         let world = world(spoken, &server.server, &json!({}));
@@ -364,7 +421,10 @@ fn help_of_a_provider_names_what_is_to_be_mended_table() {
     let page = "<html><b>nothing of a model here</b></html>";
     let no_model = "{\"error\":{\"message\":\"model 'm' not found\"}}";
     // The status, what is answered, the `base_url` behind the server, and what the help says.
-    let rows: [(u16, &str, &str, &[&str]); 9] = [
+    let used_up = "{\"error\":{\"message\":\"no plan\",\"type\":\"insufficient_quota\"}}";
+    let rows: [(u16, &str, &str, &[&str]); 15] = [
+        (402, "no credits", "/v1", &["nothing left to pay with"]),
+        (429, used_up, "/v1", &["nothing left to pay with"]),
         (404, page, "", &["`base_url` of `tool:acme/script`", "{URL}/chat/completions`", "`/v1`"]),
         (404, "404 page not found", "/v1", &["{URL}/v1/chat/completions`", "`base_url`"]),
         (405, "", "/v1", &["{URL}/v1/chat/completions`", "`base_url`"]),
@@ -376,6 +436,15 @@ fn help_of_a_provider_names_what_is_to_be_mended_table() {
         ),
         (400, no_model, "/v1", &["the model `m`", "`models` of `tool:acme/script`"]),
         (400, "no", "/v1", &["`options`"]),
+        (400, "'messages' must hold one more", "/v1", &["`options`"]),
+        (400, "This model's maximum context length is 9 tokens", "/v1", &["`answer_tokens`"]),
+        (400, "m does not support tools", "/v1", &["a model that calls tools"]),
+        (
+            400,
+            "'max_tokens' is not supported with this model, use 'max_completion_tokens'",
+            "/v1",
+            &["`answer_tokens_as`"],
+        ),
         (200, page, "", &["{URL}/chat/completions`", "`base_url`", "`/v1`"]),
         (401, &key, "/v1", &["`ACME_KEY`", "`credential_env`"]),
         (403, &key, "/v1", &["`ACME_KEY`", "`credential_env`"]),

@@ -117,6 +117,7 @@ fn the_stable_part_comes_first_and_is_marked_and_the_options_of_the_provider_go_
         let requests = server.requests();
         for request in &requests {
             assert_eq!((&request["model"], &request["temperature"]), (&json!("m"), &json!(0.5)));
+            assert!(!request.to_string().contains("title: Rules"), "a page has no front matter");
             if spoken.is_openai {
                 assert_eq!(request["messages"][0]["role"], "system");
                 assert!(request["messages"][0].to_string().contains("Be brief."));

@@ -13,9 +13,10 @@
 
 mod border;
 mod erase;
-#[cfg(debug_assertions)]
+#[cfg(debug_build)]
 mod escapes;
 mod expression;
+mod fence;
 mod place;
 mod session;
 mod syntax;
@@ -77,8 +78,10 @@ impl Engine for JavaScript {
         around: &dyn Surroundings,
         stop: &Stop,
     ) -> Result<Produced, EngineError> {
+        let (code, is_typescript) = fence::unfenced(snippet.code);
+        let snippet = &Snippet { code: &code, ..*snippet };
         let failed = |fault: syntax::SyntaxFault| EngineError::Failed(fault.in_text(snippet.code));
-        let script = match snippet.language == TYPESCRIPT {
+        let script = match is_typescript || snippet.language == TYPESCRIPT {
             true => Cow::Owned(erase::erase(snippet.code).map_err(failed)?),
             false => Cow::Borrowed(snippet.code),
         };
@@ -95,7 +98,8 @@ impl Engine for JavaScript {
 
 /// What a snippet says of itself without being run.
 pub(super) fn check(language: &str, code: &str) -> Result<CheckedSnippet, EngineError> {
-    syntax::check(code, language == TYPESCRIPT)
+    let (code, is_typescript) = fence::unfenced(code);
+    syntax::check(&code, is_typescript || language == TYPESCRIPT)
 }
 
 /// Handles the command line of a worker; `None` for any other command line.

@@ -18,9 +18,23 @@
     const names = [
         'runTool', 'runChain', 'searchTools', 'listNamespaces', 'describeTool', 'listToolExamples',
     ];
+    // Calls whose answers were not taken: whatever waits for a promise asks it for its constructor.
+    const { prototype: basePromise } = Promise;
+    const dropped = { calls: 0 };
+    const watched = (promise) => {
+        let isTaken = false;
+        dropped.calls++;
+        const get = () => {
+            if (!isTaken) { isTaken = true; dropped.calls--; }
+            return basePromise.constructor;
+        };
+        return define(promise, 'constructor', { get, enumerable: false, configurable: true });
+    };
     for (const name of names) {
         // The error is made here, where the stack still says who calls.
-        functions[name] = { [name](...args) { return send(name, args, new ToolError()); } }[name];
+        functions[name] = {
+            [name](...args) { return watched(send(name, args, new ToolError())); },
+        }[name];
         hidden(globalThis, name, functions[name]);
     }
     const { runTool } = functions;
@@ -41,6 +55,12 @@
     hidden(globalThis, 'tools', tools('', 'tools'));
     hidden(globalThis, 'ToolError', ToolError);
     hidden(globalThis, 'params', params);
+
+    // An integer that no number of the language holds is written with its digits, as a text.
+    const { toString: digits, valueOf: integer } = BigInt.prototype;
+    hidden(BigInt.prototype, 'toJSON', {
+        toJSON() { return apply(typeof this === 'bigint' ? digits : integer, this, []); },
+    }.toJSON);
 
     const out = (...args) => print(false, args);
     const err = (...args) => print(true, args);
@@ -131,6 +151,7 @@
     };
     return {
         kind, unbox, bigint: BigInt, isAssigned: () => result.isAssigned,
+        dropped: () => dropped.calls,
         tick: (now) => { clock.now = now; },
     };
 })

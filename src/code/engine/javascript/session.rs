@@ -10,12 +10,12 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::border::{FromWorker, Given, Run, Throws, ToWorker};
 use super::{place, syntax, worker};
+use crate::base::json_reader::may_hold_more;
 use crate::base::limits::{
     JSON_NODES, SNIPPET_LAST_WORDS, SNIPPET_LINE_BYTES, SNIPPET_QUEUE_BYTES,
 };
 use crate::base::lines::{FramedLine, Framer};
 use crate::base::sync::unpoisoned;
-use crate::base::value_count::has_more_values;
 use crate::code::engine::{
     CallAnswer, EngineError, EngineLimit, PrintStream, Produced, Snippet, SnippetCall, Stop,
     Surroundings, Thrown,
@@ -312,7 +312,7 @@ impl Session<'_> {
     /// Takes what the worker says; the result, if it is that.
     fn hear(&mut self, line: &[u8]) -> Result<Option<Produced>, End> {
         // A few more than a value may have, for what is around it.
-        if has_more_values(line, JSON_NODES + 1_000) {
+        if may_hold_more(line, JSON_NODES + 1_000) {
             return Err(told_wrong("more values than a line may have"));
         }
         let message = serde_json::from_slice(line)
@@ -339,6 +339,7 @@ impl Session<'_> {
                 // An answer on its way gives it something to do.
                 if taken == self.answered {
                     self.clock.pause();
+                    self.around.idle(taken);
                 }
             }
             FromWorker::Done { value, warnings } => {

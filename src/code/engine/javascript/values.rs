@@ -13,6 +13,7 @@ use rquickjs::{Array, Ctx, Error, Function, Object, Type, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
+use crate::base::json_reader::PRIVATE;
 use crate::base::limits::{JSON_NODES, SNIPPET_DEPTH, SNIPPET_LINE_BYTES};
 
 /// The functions of the prelude that say what an object is.
@@ -343,6 +344,10 @@ impl<'js> Writer<'_, 'js> {
             if but.contains(&name.as_str()) {
                 continue;
             }
+            if name.starts_with(PRIVATE) {
+                let why = format!("a key that begins with `{PRIVATE}`");
+                return self.refuse_inside(is_first, why);
+            }
             self.path.push(name);
             match object.get::<_, Value<'js>>(key) {
                 Ok(value) if value.is_undefined() => {}
@@ -428,7 +433,7 @@ pub(super) struct Made<'m, 'js> {
 const NUMBER: &str = "$serde_json::private::Number";
 
 /// The greatest integer whose neighbours are doubles as well.
-const SAFE: i64 = (1 << 53) - 1;
+const SAFE: u64 = (1 << 53) - 1;
 
 impl<'js> Made<'_, 'js> {
     /// # Errors
@@ -447,7 +452,7 @@ impl<'js> Made<'_, 'js> {
         if is_integer {
             match digits.parse::<i64>() {
                 Ok(0) if digits.starts_with('-') => {}
-                Ok(number) if number.abs() <= SAFE => {
+                Ok(number) if number.unsigned_abs() <= SAFE => {
                     #[expect(clippy::cast_precision_loss, reason = "it fits")]
                     return Ok(Value::new_number(self.ctx.clone(), number as f64));
                 }

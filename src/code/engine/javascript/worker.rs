@@ -46,7 +46,7 @@ fn work(args: &[OsString]) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     only_compute(memory.saturating_add(SNIPPET_WORKER_BYTES), cpu_seconds)?;
-    #[cfg(debug_assertions)]
+    #[cfg(debug_build)]
     if args.get(2).is_some_and(|arg| arg == super::escapes::ENTRY) {
         return super::escapes::show();
     }
@@ -247,6 +247,7 @@ impl<'js> Session<'js> {
         }
         let value =
             self.out(last, &prelude.is_assigned).map_err(|_| Ended::Fault(self.fault(false)))?;
+        let is_nothing = value.is_undefined();
         let value = match value.clone().into_promise() {
             None => value,
             Some(promise) => match promise.result::<Value<'js>>() {
@@ -267,7 +268,15 @@ impl<'js> Session<'js> {
         {
             return Err(Ended::Fault(fault_of(&reason, false)));
         }
-        to_json(kinds, value, Mode::Strict).map_err(Ended::NotJson)
+        let (value, mut warnings) = to_json(kinds, value, Mode::Strict).map_err(Ended::NotJson)?;
+        let dropped = prelude.dropped.call::<_, u32>(()).unwrap_or_default();
+        if is_nothing && dropped > 0 {
+            warnings.push(format!(
+                "nothing came of the snippet, and it did not wait for {dropped} of its calls: \
+                 write `await` before them"
+            ));
+        }
+        Ok((value, warnings))
     }
 
     /// Runs all there is to run, and then takes one answer; none if `main` came to its end.
@@ -366,6 +375,8 @@ impl<'js> Session<'js> {
 struct Prelude<'js> {
     kinds: Rc<Kinds<'js>>,
     is_assigned: Function<'js>,
+    /// How many calls the snippet did not wait for.
+    dropped: Function<'js>,
     /// Sets the clocks.
     tick: Function<'js>,
 }
@@ -415,8 +426,8 @@ fn prelude<'js>(
         plain,
     });
     *kinds.borrow_mut() = Some(Rc::clone(&all));
-    let (is_assigned, tick) = (given.get("isAssigned")?, given.get("tick")?);
-    Ok(Prelude { kinds: all, is_assigned, tick })
+    let (is_assigned, dropped) = (given.get("isAssigned")?, given.get("dropped")?);
+    Ok(Prelude { kinds: all, is_assigned, dropped, tick: given.get("tick")? })
 }
 
 /// A call of a function of the border.

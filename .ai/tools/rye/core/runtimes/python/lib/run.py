@@ -96,29 +96,37 @@ def read(path):
         return compile(file.read(), path, "exec", dont_inherit=True)
 
 
+def takes_two(execute):
+    """Tells whether two values may be given by place."""
+    # A plain function says so itself; `inspect` takes as long to load as all of the rest.
+    if type(execute) is type(takes_two) and not execute.__dict__:
+        code = execute.__code__
+        return code.co_argcount > 1 or bool(code.co_flags & 4)
+    import inspect
+
+    kinds = [p.kind for p in inspect.signature(execute).parameters.values()]
+    places = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
+    return places > 1 or any(k is k.VAR_POSITIONAL for k in kinds)
+
+
 def function(tool):
     """Calls execute(params, project_path) of the tool; gives the answer as text, and whether it failed."""
-    import inspect
     import json
     import os
     import sys
-    import types
 
     data = sys.stdin.buffer.read()
     params = json.loads(data) if data.strip() else {}
-    module = types.ModuleType("rye_tool")
+    module = type(sys)("rye_tool")
     module.__file__ = tool
     sys.modules["rye_tool"] = module
     exec(read(tool), module.__dict__)
     execute = getattr(module, "execute", None)
     if not callable(execute):
         raise TypeError("the tool defines no function execute(params, project_path)")
-    kinds = [p.kind for p in inspect.signature(execute).parameters.values()]
-    places = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
-    both = places > 1 or any(k is k.VAR_POSITIONAL for k in kinds)
     project = os.environ.get("RYE_PROJECT") or os.getcwd()
-    result = execute(params, project) if both else execute(params)
-    if inspect.isawaitable(result):
+    result = execute(params, project) if takes_two(execute) else execute(params)
+    if hasattr(result, "__await__"):
         import asyncio
 
         async def wait(awaitable):
