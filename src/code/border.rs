@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -43,6 +43,8 @@ pub(super) struct Guard<'a> {
     /// Taken before the state, where both are.
     pub(super) tape: Mutex<Tape>,
     pub(super) state: Mutex<State>,
+    /// Told when a call that a person approved has ended, and when the snippet is to end at once.
+    pub(super) approved_ended: Condvar,
     open_bytes: OpenBytes,
     /// Answers that the snippet was given.
     pub(super) given: Arc<AtomicU64>,
@@ -95,6 +97,7 @@ impl<'a> Guard<'a> {
             stop: Stop::new(),
             tape: Mutex::new(Tape::new()),
             state: Mutex::new(state),
+            approved_ended: Condvar::new(),
             open_bytes: OpenBytes::default(),
             given: Arc::default(),
             last_call: Arc::new(Mutex::new(Instant::now())),
@@ -128,6 +131,7 @@ impl<'a> Guard<'a> {
     /// The snippet ends at once; the first reason is the one that is told.
     pub(super) fn end(&self, why: CodeError) {
         self.state().over.get_or_insert(why);
+        self.approved_ended.notify_all();
         self.stop.now();
     }
 
@@ -313,9 +317,9 @@ impl<'b, 's> Border<'b, 's> {
         job: impl FnOnce(&AtomicBool) -> Option<(Came, u64)> + Send + 's,
     ) {
         let guard = self.guard;
+        let under_way = guard.enter(open.index);
         let slot = Arc::new(Mutex::new(Some(open)));
         let (given, named) = (Arc::clone(&slot), tool.map(str::to_owned));
-        let under_way = guard.enter();
         let work = Box::new(move |is_cancelled: &AtomicBool| {
             let came = job(is_cancelled);
             let open = unpoisoned(given.lock()).take();

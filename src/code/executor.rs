@@ -229,6 +229,7 @@ fn guarded(
                 let grace = Duration::from_millis(CODE_GRACE_MS);
                 pool.rest(deadline + grace);
             }
+            guard.await_approved();
             // Whatever still runs is ended with its process group, and waited for here, where it is
             // heard when somebody asks again.
             pool.end(Duration::from_millis(CALLS_END_MS));

@@ -49,6 +49,12 @@ impl AskedCall {
         (self.call, self.step) == spot || self.others.iter().any(|(other, _)| *other == spot)
     }
 
+    /// The calls of the snippet that the answer holds for.
+    pub(super) fn calls(&self) -> impl Iterator<Item = usize> {
+        let others = self.others.iter().map(|((call, _), _)| *call);
+        std::iter::once(self.call).chain(others)
+    }
+
     /// As whoever ran the snippet is told.
     pub(super) fn told(&self, id: &str) -> Value {
         json!({

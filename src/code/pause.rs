@@ -1,6 +1,7 @@
 //! A snippet that waits for a person: the calls that it made by then end, or ask too, and then it
 //! does. It is run again once all that was asked is decided.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub(super) struct Waits {
     asked_before: Vec<AskedCall>,
     /// The answers to those.
     decided: Vec<Decided>,
+    /// Calls that a person approved and that have not ended yet.
+    approved: HashSet<usize>,
 }
 
 impl Waits {
@@ -46,21 +49,44 @@ impl Waits {
 
 /// A call that runs on a thread, or is to. When the last one of a snippet that waits has ended, it
 /// ends.
-pub(super) struct UnderWay<'g, 'a>(&'g Guard<'a>);
+pub(super) struct UnderWay<'g, 'a> {
+    guard: &'g Guard<'a>,
+    call: usize,
+}
 
 impl Drop for UnderWay<'_, '_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.guard.state();
         state.waits.under_way -= 1;
-        self.0.rest(&state);
+        if state.waits.approved.remove(&self.call) {
+            self.guard.approved_ended.notify_all();
+        }
+        self.guard.rest(&state);
     }
 }
 
 impl<'a> Guard<'a> {
     /// A call that was made is under way from here on.
-    pub(super) fn enter(&self) -> UnderWay<'_, 'a> {
+    pub(super) fn enter(&self, call: usize) -> UnderWay<'_, 'a> {
         self.state().waits.under_way += 1;
-        UnderWay(self)
+        UnderWay { guard: self, call }
+    }
+
+    /// Waits for the calls that a person approved: one that fails or was rejected may end the
+    /// snippet while others still run. A limit or a signal ends them too.
+    pub(super) fn await_approved(&self) {
+        let mut state = self.state();
+        let deadline = state.deadline;
+        while let Some(deadline) = deadline
+            && state.over.is_none()
+            && !state.waits.approved.is_empty()
+        {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            (state, _) = unpoisoned(self.approved_ended.wait_timeout(state, left));
+        }
     }
 
     /// The engine took so many answers, and has nothing to do without another one.
@@ -142,7 +168,10 @@ impl<'a> Guard<'a> {
         let mut state = self.state();
         let asked = std::mem::take(&mut state.waits.asked_before);
         let decided = asked.into_iter().zip(verdicts);
-        state.waits.decided = decided.map(|(asked, verdict)| Decided { asked, verdict }).collect();
+        let decided: Vec<_> = decided.map(|(asked, verdict)| Decided { asked, verdict }).collect();
+        let approved = decided.iter().filter(|decided| decided.verdict == Verdict::Approved);
+        state.waits.approved = approved.flat_map(|decided| decided.asked.calls()).collect();
+        state.waits.decided = decided;
         state.records.start_now();
         state.engine.caught_up();
         let left =

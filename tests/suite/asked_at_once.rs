@@ -24,8 +24,12 @@ esac
 "#;
 
 pub fn world() -> World {
+    paying(PAYS)
+}
+
+fn paying(script: &str) -> World {
     let world = World::new();
-    world.write(".ai/tools/acme/pay-it.sh", PAYS);
+    world.write(".ai/tools/acme/pay-it.sh", script);
     world.signed(
         ".ai/tools/acme/pay.yaml",
         "version: \"1.0.0\"\ntool_type: exec\nexecutor_id: rye/core/runtimes/exec/oneshot\n\
@@ -117,6 +121,32 @@ fn each_call_of_a_snippet_that_asks_at_once_is_one_question_and_runs_once() {
             (state(&world, &ids[0]), state(&world, &ids[1])),
             (json!("done"), json!("rejected"))
         );
+    }
+}
+
+/// What ends a snippet ends no call that a person approved: a rejection, and an approved call that
+/// fails, whose errors the snippet does not catch.
+#[test]
+fn a_snippet_that_ends_early_waits_for_each_approved_call_table() {
+    let slow = "[ $amount = 0 ] && exit 1; sleep 1; echo $amount >>paid";
+    let slow = PAYS.replace(r#"echo "$amount" >>paid"#, slow);
+    for (second, verb, thrown) in
+        [(2, "reject", "rejected"), (0, "approve", "the tool ended with status 1")]
+    {
+        let world = paying(&slow);
+        let code = format!(
+            "__out = await Promise.all([1, {second}, 3].map(amount => tools.acme.pay({{amount}})))"
+        );
+        let (first, told) = waits(&world, &code, &[]);
+        let others = told["also_pending"].as_array().unwrap();
+        let ids: Vec<_> = others.iter().map(|row| row["id"].as_str().unwrap()).collect();
+        decide(&world, "approve", &first);
+        decide(&world, verb, ids[0]);
+        let (_, ended) = decide(&world, "approve", ids[1]);
+        assert_eq!((paid(&world), &ended["status"]), (vec![1, 3], &json!("error")), "{ended}");
+        let calls = ended["tool_calls"].as_array().unwrap();
+        assert_eq!(calls[0]["structured"], json!(1), "{ended}");
+        assert!(ended["error"]["message"].as_str().unwrap().contains(thrown), "{ended}");
     }
 }
 
