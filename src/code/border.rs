@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ use super::executor::{CodeResult, Left, OnPrint, most};
 use super::faults::{fault, given, number, text, wrong};
 use super::journal::{Made, NewCall, Steps, Tape, requests};
 use super::open_calls::{Open, OpenBytes};
-use super::pause::{Spot, Waits, rejected};
+use super::pause::{ApprovedCalls, Spot, Waits, rejected};
 use super::records::{CallRecords, CalledBy, RecordId};
 use super::request::Settled;
 use super::tools::{Backend, SnippetReach, ToolCall, ToolFault, Tools};
@@ -43,8 +43,7 @@ pub(super) struct Guard<'a> {
     /// Taken before the state, where both are.
     pub(super) tape: Mutex<Tape>,
     pub(super) state: Mutex<State>,
-    /// Told when a call that a person approved has ended, and when the snippet is to end at once.
-    pub(super) approved_ended: Condvar,
+    pub(super) approved: ApprovedCalls,
     open_bytes: OpenBytes,
     /// Answers that the snippet was given.
     pub(super) given: Arc<AtomicU64>,
@@ -97,7 +96,7 @@ impl<'a> Guard<'a> {
             stop: Stop::new(),
             tape: Mutex::new(Tape::new()),
             state: Mutex::new(state),
-            approved_ended: Condvar::new(),
+            approved: ApprovedCalls::default(),
             open_bytes: OpenBytes::default(),
             given: Arc::default(),
             last_call: Arc::new(Mutex::new(Instant::now())),
@@ -131,7 +130,7 @@ impl<'a> Guard<'a> {
     /// The snippet ends at once; the first reason is the one that is told.
     pub(super) fn end(&self, why: CodeError) {
         self.state().over.get_or_insert(why);
-        self.approved_ended.notify_all();
+        self.approved.give_up();
         self.stop.now();
     }
 

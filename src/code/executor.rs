@@ -229,7 +229,8 @@ fn guarded(
                 let grace = Duration::from_millis(CODE_GRACE_MS);
                 pool.rest(deadline + grace);
             }
-            guard.await_approved();
+            let until = guard.state().deadline;
+            guard.approved.wait(until.unwrap_or(deadline));
             // Whatever still runs is ended with its process group, and waited for here, where it is
             // heard when somebody asks again.
             pool.end(Duration::from_millis(CALLS_END_MS));

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -37,13 +38,43 @@ pub(super) struct Waits {
     asked_before: Vec<AskedCall>,
     /// The answers to those.
     decided: Vec<Decided>,
-    /// Calls that a person approved and that have not ended yet.
-    approved: HashSet<usize>,
 }
 
 impl Waits {
     pub(super) fn is_waiting(&self) -> bool {
         !self.asked.is_empty()
+    }
+}
+
+/// The calls that a person approved and that have not ended. A snippet waits for them however it
+/// ends itself, unless a limit or a signal ends it: one that fails, or was rejected, ends no other.
+#[derive(Default)]
+pub(super) struct ApprovedCalls {
+    open: Mutex<HashSet<usize>>,
+    ended: Condvar,
+}
+
+impl ApprovedCalls {
+    fn begin(&self, calls: impl Iterator<Item = usize>) {
+        unpoisoned(self.open.lock()).extend(calls);
+    }
+
+    fn end(&self, call: usize) {
+        unpoisoned(self.open.lock()).remove(&call);
+        self.ended.notify_all();
+    }
+
+    /// Ends all waiting for them.
+    pub(super) fn give_up(&self) {
+        unpoisoned(self.open.lock()).clear();
+        self.ended.notify_all();
+    }
+
+    /// Waits until all of them have ended, or until then.
+    pub(super) fn wait(&self, until: Instant) {
+        let open = unpoisoned(self.open.lock());
+        let left = until.saturating_duration_since(Instant::now());
+        drop(self.ended.wait_timeout_while(open, left, |open| !open.is_empty()));
     }
 }
 
@@ -56,11 +87,9 @@ pub(super) struct UnderWay<'g, 'a> {
 
 impl Drop for UnderWay<'_, '_> {
     fn drop(&mut self) {
+        self.guard.approved.end(self.call);
         let mut state = self.guard.state();
         state.waits.under_way -= 1;
-        if state.waits.approved.remove(&self.call) {
-            self.guard.approved_ended.notify_all();
-        }
         self.guard.rest(&state);
     }
 }
@@ -70,23 +99,6 @@ impl<'a> Guard<'a> {
     pub(super) fn enter(&self, call: usize) -> UnderWay<'_, 'a> {
         self.state().waits.under_way += 1;
         UnderWay { guard: self, call }
-    }
-
-    /// Waits for the calls that a person approved: one that fails or was rejected may end the
-    /// snippet while others still run. A limit or a signal ends them too.
-    pub(super) fn await_approved(&self) {
-        let mut state = self.state();
-        let deadline = state.deadline;
-        while let Some(deadline) = deadline
-            && state.over.is_none()
-            && !state.waits.approved.is_empty()
-        {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            (state, _) = unpoisoned(self.approved_ended.wait_timeout(state, left));
-        }
     }
 
     /// The engine took so many answers, and has nothing to do without another one.
@@ -170,7 +182,7 @@ impl<'a> Guard<'a> {
         let decided = asked.into_iter().zip(verdicts);
         let decided: Vec<_> = decided.map(|(asked, verdict)| Decided { asked, verdict }).collect();
         let approved = decided.iter().filter(|decided| decided.verdict == Verdict::Approved);
-        state.waits.approved = approved.flat_map(|decided| decided.asked.calls()).collect();
+        self.approved.begin(approved.flat_map(|decided| decided.asked.calls()));
         state.waits.decided = decided;
         state.records.start_now();
         state.engine.caught_up();
