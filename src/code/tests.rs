@@ -39,7 +39,7 @@ impl Engine for Does {
 /// `echo` gives its arguments, `fail` fails, `sleep` waits to be ended, `meet` waits for three
 /// others.
 struct Own {
-    ran: AtomicUsize,
+    ran: Arc<AtomicUsize>,
     ended: AtomicUsize,
     meets: Barrier,
     kept: Mutex<Vec<u8>>,
@@ -47,7 +47,7 @@ struct Own {
 
 impl Own {
     fn new() -> Self {
-        let (ran, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (ran, ended) = (Arc::default(), AtomicUsize::new(0));
         Self { ran, ended, meets: Barrier::new(4), kept: Mutex::default() }
     }
 
@@ -306,13 +306,16 @@ fn what_is_open_when_the_snippet_ends_is_ended_table() {
     ];
     for (code, end) in ends {
         let tools = Own::new();
+        let ran = Arc::clone(&tools.ran);
         let told = run_with(json!({}), &tools, move |around, _| {
             call(around, "runTool", json!(["echo", {"n": 1}])).unwrap();
             for _ in 0..3 {
                 drop(begin(around, "runTool", json!(["sleep"])));
             }
             around.print(PrintStream::Stdout, "kept");
-            std::thread::sleep(Duration::from_millis(50));
+            while ran.load(Ordering::SeqCst) < 4 {
+                std::thread::yield_now();
+            }
             end()
         });
         assert_eq!(told["error"]["code"].as_str().unwrap_or(""), code);
