@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the functions of a program that a run of it calls, in the order in which it first does.
 
-    tests/bench/called.py PROGRAM [ARGUMENT...]
+    .ci/called.py PROGRAM [ARGUMENT...]
 
 Each function of the program begins with a breakpoint until it is called once; the program's output is
 thrown away. It must have its symbols, and be for x86-64. Ends with the status 1 if the program does not
@@ -16,7 +16,8 @@ import sys
 
 # Linux's numbers, from `sys/ptrace.h`.
 TRACEME, PEEKUSER, POKEUSER, CONT, SETOPTIONS = 0, 3, 6, 7, 0x4200
-# A child shares its parent's memory, and with it the breakpoints, until it is a program of its own.
+# A child has its parent's memory or a copy of it, and with it the breakpoints, until it is a program of
+# its own.
 FOLLOW_CHILDREN = 2 | 4 | 8
 # The instruction pointer in `struct user_regs_struct`: the seventeenth register of eight bytes.
 RIP = 16 * 8
@@ -59,11 +60,11 @@ def main(argv):
     libc.ptrace(SETOPTIONS, first, 0, FOLLOW_CHILDREN)
     start = first_byte(first, program)
     names = {start + address: name for address, name in functions(program).items()}
-    memory = os.open(f"/proc/{first}/mem", os.O_RDWR)
-    begun = {}
-    for address in names:
-        begun[address] = os.pread(memory, 1, address)
-        os.pwrite(memory, BREAKPOINT, address)
+    began_with, called = {}, set()
+    with open(f"/proc/{first}/mem", "r+b", buffering=0) as memory:
+        for address in names:
+            began_with[address] = os.pread(memory.fileno(), 1, address)
+            os.pwrite(memory.fileno(), BREAKPOINT, address)
     libc.ptrace(CONT, first, 0, 0)
     while True:
         pid, status = os.waitpid(-1, 0x40000000)  # __WALL: children by `clone` too
@@ -74,11 +75,13 @@ def main(argv):
         stopped = os.WSTOPSIG(status)
         if stopped == signal.SIGTRAP and status >> 16 == 0:
             address = libc.ptrace(PEEKUSER, pid, RIP, 0) - 1
-            if address in begun:
-                print(names[address])
-                os.pwrite(memory, begun.pop(address), address)
             if address in names:
-                # Also where another thread came first.
+                if address not in called:
+                    called.add(address)
+                    print(names[address])
+                # Also where another thread came first, or another process with a copy of the memory.
+                with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+                    os.pwrite(memory.fileno(), began_with[address], address)
                 libc.ptrace(POKEUSER, pid, RIP, address)
             stopped = 0
         elif stopped in (signal.SIGTRAP, signal.SIGSTOP):
