@@ -68,7 +68,7 @@ fn c06_a_disk_that_is_really_read_only_is_said_and_nothing_is_lost() {
     let world = world();
     let got = on_a_small_disk(
         &world,
-        &format!("mount -o remount,ro .ai/tools/acme; rye sign {ITEM}; echo status $?"),
+        &format!("mount -o remount,bind,ro .ai/tools/acme; rye sign {ITEM}; echo status $?"),
     );
     assert!(got.contains("Read-only file system") && got.contains("error[sign.io]"), "{got}");
     assert!(got.contains("status 4\nmark.sh\nunchanged\n"), "{got}");

@@ -1,7 +1,8 @@
 //! Repositories below the project: submodules, clones and work trees in it. Git follows the
 //! settings of each, and asks submodules also when it is called outside of them.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -478,6 +479,8 @@ fn a_repository_is_told_however_the_tool_ends_and_wherever_it_is_hidden() {
             let (said, stderr) = run("writes", closed);
             assert_eq!(said["metadata"]["more_new_repositories"], true, "{level} {said}");
             assert!(stderr.contains("may be repositories that are not told"), "{stderr}");
+            fs::set_permissions(world.project().join("closed"), Permissions::from_mode(0o755))
+                .unwrap();
         }
         if at > 0 && !whole() {
             continue;
