@@ -285,6 +285,7 @@ fn what_outlives_its_thread_runs_nothing() {
 
 #[test]
 fn where_the_registry_is_out_of_reach_a_rye_within_a_thread_runs_and_signs_nothing() {
+    crate::sandbox::needed(crate::sandbox::BWRAP);
     if levels("where_the_registry_is_out_of_reach").is_empty() {
         return;
     }

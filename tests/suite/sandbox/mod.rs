@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::world::items::tool_py;
-use crate::world::{World, program};
+use crate::world::{World, end_as_not_run, program};
 
 pub const BWRAP: &str = "bwrap";
 pub const LANDLOCK: &str = "landlock";
@@ -50,6 +50,14 @@ pub fn works(test: &str, level: &str) -> bool {
     let Some((_, why)) = lacking().iter().find(|(lacks, _)| lacks == level) else { return true };
     not_run(test, level, why);
     false
+}
+
+/// Ends the test as not run where the level does not work here. A tool that writes the whole project
+/// needs `bwrap`, since landlock alone keeps no item there from it.
+pub fn needed(level: &str) {
+    if let Some((_, why)) = lacking().iter().find(|(lacks, _)| lacks == level) {
+        end_as_not_run(format!("the level `{level}` does not work here: {why}"));
+    }
 }
 
 /// Lists that a test does not run at a level here.

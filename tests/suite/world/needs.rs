@@ -44,9 +44,14 @@ impl Program {
     pub fn needed(&self) {
         if !*self.works {
             let why = format!("`{}` does not work here (package {})", self.name, self.package);
-            resume_unwind(Box::new(NotRun { why }));
+            end_as_not_run(why);
         }
     }
+}
+
+/// Ends the test; it is listed as not run, with the reason.
+pub fn end_as_not_run(why: String) -> ! {
+    resume_unwind(Box::new(NotRun { why }))
 }
 
 /// Ends the test as not run where the machine lacks a program that the text names.
