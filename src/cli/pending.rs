@@ -166,8 +166,10 @@ fn next(request: &PendingRequest, out: &mut Out) {
 fn state(request: &PendingRequest) -> String {
     match (request.row.state, request.row.said) {
         (PendingState::Lost, _) => "approved, but how it ended is not known".to_owned(),
-        (_, Some(said)) => format!("{said}, and waits until what was asked with it is decided"),
-        (state, None) => state.name().to_owned(),
+        (PendingState::Waiting, Some(said)) => {
+            format!("{said}, and waits until what was asked with it is decided")
+        }
+        (state, said) => said.unwrap_or(state).name().to_owned(),
     }
 }
 

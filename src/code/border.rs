@@ -220,7 +220,8 @@ impl<'a> Guard<'a> {
         if let Some(fault) = decided.as_ref().and_then(rejected) {
             return Some(self.seen(Err(fault), record, is_cancelled));
         }
-        if is_cancelled.load(Ordering::Relaxed) {
+        let is_late = decided.is_none() && self.approved.is_alone();
+        if is_late || is_cancelled.load(Ordering::Relaxed) {
             let came = Err(fault(&CodeError::NotMade));
             self.state().records.end(record, &came);
             return Some(came);
@@ -316,7 +317,8 @@ impl<'b, 's> Border<'b, 's> {
         job: impl FnOnce(&AtomicBool) -> Option<(Came, u64)> + Send + 's,
     ) {
         let guard = self.guard;
-        let under_way = guard.enter(open.index);
+        let call = open.index;
+        let under_way = guard.enter(call);
         let slot = Arc::new(Mutex::new(Some(open)));
         let (given, named) = (Arc::clone(&slot), tool.map(str::to_owned));
         let work = Box::new(move |is_cancelled: &AtomicBool| {
@@ -328,7 +330,10 @@ impl<'b, 's> Border<'b, 's> {
             drop(under_way);
         });
         match self.pool.submit(work) {
-            Ok(ticket) => ticket.answered(),
+            Ok(ticket) => {
+                guard.approved.submitted(call, ticket.id());
+                ticket.answered();
+            }
             Err(error) => {
                 let error = match error {
                     PoolError::Busy { waiting } => CodeError::Busy { waiting },

@@ -224,13 +224,22 @@ fn guarded(
         let border = Border::new(guard, &pool);
         let run = || {
             let ended = work(&snippet, &border, guard.stop());
+            let until = guard.state().deadline.unwrap_or(deadline);
             // What was let in before the limit was reached runs to its end.
             if guard.is_over_calls() {
-                let grace = Duration::from_millis(CODE_GRACE_MS);
-                pool.rest(deadline + grace);
+                pool.rest(until + Duration::from_millis(CODE_GRACE_MS));
             }
-            let until = guard.state().deadline;
-            guard.approved.wait(until.unwrap_or(deadline));
+            if matches!(
+                ended,
+                Ok(_) | Err(EngineError::Failed(_) | EngineError::NotSerialisable { .. })
+            ) && guard.state().over.is_none()
+            {
+                pool.cancel_but(&guard.approved.remain());
+                if !guard.approved.wait(until) {
+                    let limit = CodeLimit::Timeout;
+                    guard.end(CodeError::Limit { limit, most: most(config, limit) });
+                }
+            }
             // Whatever still runs is ended with its process group, and waited for here, where it is
             // heard when somebody asks again.
             pool.end(Duration::from_millis(CALLS_END_MS));

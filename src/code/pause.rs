@@ -1,7 +1,7 @@
 //! A snippet that waits for a person: the calls that it made by then end, or ask too, and then it
 //! does. It is run again once all that was asked is decided.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -46,35 +46,62 @@ impl Waits {
     }
 }
 
-/// The calls that a person approved and that have not ended. A snippet waits for them however it
-/// ends itself, unless a limit or a signal ends it: one that fails, or was rejected, ends no other.
+/// The calls that a person approved and that have not ended, each with its number in the pool. A
+/// snippet that fails or ends before them waits for them, and nothing else of it begins.
 #[derive(Default)]
 pub(super) struct ApprovedCalls {
-    open: Mutex<HashSet<usize>>,
+    state: Mutex<Approved>,
     ended: Condvar,
+}
+
+#[derive(Default)]
+struct Approved {
+    open: HashMap<usize, Option<u64>>,
+    /// The snippet has ended.
+    alone: bool,
 }
 
 impl ApprovedCalls {
     fn begin(&self, calls: impl Iterator<Item = usize>) {
-        unpoisoned(self.open.lock()).extend(calls);
+        unpoisoned(self.state.lock()).open.extend(calls.map(|call| (call, None)));
+    }
+
+    /// Notes the number of a call in the pool.
+    pub(super) fn submitted(&self, call: usize, number: u64) {
+        if let Some(known) = unpoisoned(self.state.lock()).open.get_mut(&call) {
+            *known = Some(number);
+        }
     }
 
     fn end(&self, call: usize) {
-        unpoisoned(self.open.lock()).remove(&call);
+        unpoisoned(self.state.lock()).open.remove(&call);
         self.ended.notify_all();
     }
 
     /// Ends all waiting for them.
     pub(super) fn give_up(&self) {
-        unpoisoned(self.open.lock()).clear();
+        unpoisoned(self.state.lock()).open.clear();
         self.ended.notify_all();
     }
 
-    /// Waits until all of them have ended, or until then.
-    pub(super) fn wait(&self, until: Instant) {
-        let open = unpoisoned(self.open.lock());
+    /// The snippet has ended: says which calls of the pool go on.
+    pub(super) fn remain(&self) -> HashSet<u64> {
+        let mut state = unpoisoned(self.state.lock());
+        state.alone = true;
+        state.open.values().copied().flatten().collect()
+    }
+
+    /// Says if the snippet has ended, so that nothing begins but what was approved.
+    pub(super) fn is_alone(&self) -> bool {
+        unpoisoned(self.state.lock()).alone
+    }
+
+    /// Waits until all of them have ended; `false` where some had not by then.
+    pub(super) fn wait(&self, until: Instant) -> bool {
+        let state = unpoisoned(self.state.lock());
         let left = until.saturating_duration_since(Instant::now());
-        drop(self.ended.wait_timeout_while(open, left, |open| !open.is_empty()));
+        let is_open = |state: &mut Approved| !state.open.is_empty();
+        !unpoisoned(self.ended.wait_timeout_while(state, left, is_open)).1.timed_out()
     }
 }
 
@@ -166,6 +193,9 @@ impl<'a> Guard<'a> {
     /// A snippet that waited is where it was: from here on time passes, and what it calls is new.
     /// `false` where it may not go on.
     pub(super) fn goes_on(&self) -> bool {
+        if self.state().over.is_some() {
+            return false;
+        }
         if let Some(limit) = self.limit_before() {
             self.end(CodeError::Limit { limit, most: most(self.config, limit) });
             return false;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -313,7 +313,9 @@ fn what_is_open_when_the_snippet_ends_is_ended_table() {
                 drop(begin(around, "runTool", json!(["sleep"])));
             }
             around.print(PrintStream::Stdout, "kept");
+            let since = Instant::now();
             while ran.load(Ordering::SeqCst) < 4 {
+                assert!(since.elapsed() < PATIENCE, "not all of them run");
                 std::thread::yield_now();
             }
             end()

@@ -6,7 +6,7 @@
 //! takes no other call, so that no signal reaches one it was not meant for. A signal to the whole
 //! process is not heard by these threads but by whoever waits for them, and ends all calls at once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -84,6 +84,12 @@ pub(crate) struct Ticket<'a> {
 }
 
 impl Ticket<'_> {
+    /// The number of the call in its pool.
+    #[cfg(feature = "code")]
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Marks the call as answered. Its thread may still wait for hooks that are told of it.
     pub(crate) fn answered(mut self) {
         self.shared = None;
@@ -148,12 +154,14 @@ impl<'a> Pool<'a> {
     pub(crate) fn stop(&self) {
         let mut state = self.0.lock();
         state.is_closed = true;
-        state.waiting.clear();
-        let running: Vec<u64> = state.running.keys().copied().collect();
-        for id in running {
-            state.cancel(id);
-        }
+        state.cancel_but(&HashSet::new());
         self.0.changed.notify_all();
+    }
+
+    /// Cancels every call but these.
+    #[cfg(feature = "code")]
+    pub(crate) fn cancel_but(&self, kept: &HashSet<u64>) {
+        self.0.lock().cancel_but(kept);
     }
 
     /// Whoever waits for the calls was asked to end: cancels every call and takes no new ones. When
@@ -249,6 +257,14 @@ impl Drop for Ticket<'_> {
 }
 
 impl State<'_> {
+    fn cancel_but(&mut self, kept: &HashSet<u64>) {
+        self.waiting.retain(|(id, _)| kept.contains(id));
+        let running: Vec<u64> = self.running.keys().copied().collect();
+        for id in running.into_iter().filter(|id| !kept.contains(id)) {
+            self.cancel(id);
+        }
+    }
+
     fn cancel(&mut self, id: u64) {
         // A thread leaves `running` under this lock, so it still exists and receives the signal.
         if let Some(running) = self.running.get_mut(&id)

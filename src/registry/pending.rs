@@ -59,7 +59,7 @@ pub(crate) struct PendingRow {
     /// The first question of the snippet, where this is another one of it; and which, from 0.
     pub(crate) part_of: Option<String>,
     pub(crate) part: usize,
-    /// The answer to the first question of a snippet that waits for others.
+    /// The answer to the first question of a snippet, where its state does not tell it.
     pub(crate) said: Option<PendingState>,
     approver: Option<Approver>,
 }
@@ -454,9 +454,12 @@ fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {
         thread: row.get(13)?,
         part_of: row.get(14)?,
         part: row.get(15)?,
-        said: said
-            .filter(|_| state == Some(PendingState::Waiting))
-            .and_then(|said| PendingState::named(&said)),
+        said: said.and_then(|said| PendingState::named(&said)).filter(|said| match state {
+            Some(PendingState::Waiting) => true,
+            // Of the whole, which is done, the first question was rejected.
+            Some(PendingState::Done) => *said == PendingState::Rejected,
+            _ => false,
+        }),
         approver: approver(row, 9)?,
     })
 }

@@ -99,7 +99,10 @@ fn is_paid_once(world: &World, n: usize) {
     assert_eq!(paid(world), approved);
     let (_, all) = world.json(&["pending", "list", "--all"]);
     for row in all["pending"].as_array().unwrap() {
-        assert!(row["state"] == "done" || row["state"] == "rejected", "{all}");
+        let is_rejected = (1..=n).filter(|at| at % 3 == 2).any(|at| {
+            row["message"].as_str().is_some_and(|message| message.contains(&format!("Pay {at}?")))
+        });
+        assert_eq!(row["state"], if is_rejected { "rejected" } else { "done" }, "{all}");
     }
 }
 
@@ -124,8 +127,7 @@ fn each_call_of_a_snippet_that_asks_at_once_is_one_question_and_runs_once() {
     }
 }
 
-/// What ends a snippet ends no call that a person approved: a rejection, and an approved call that
-/// fails, whose errors the snippet does not catch.
+/// A rejection, or an approved call that fails, ends the snippet and no other approved call.
 #[test]
 fn a_snippet_that_ends_early_waits_for_each_approved_call_table() {
     let slow = "[ $amount = 0 ] && exit 1; sleep 1; echo $amount >>paid";
@@ -148,6 +150,34 @@ fn a_snippet_that_ends_early_waits_for_each_approved_call_table() {
         assert_eq!(calls[0]["structured"], json!(1), "{ended}");
         assert!(ended["error"]["message"].as_str().unwrap().contains(thrown), "{ended}");
     }
+}
+
+/// Of a snippet that failed nothing begins and nothing goes on but what a person approved.
+#[test]
+fn a_snippet_that_ends_early_goes_on_with_nothing_else() {
+    let slow = PAYS.replace(r#"echo "$amount" >>paid"#, "sleep 2; echo $amount >>paid");
+    let world = paying(&slow);
+    let note = code_waits::reads("echo begun >>noted; sleep 1; echo ended >>noted; cat\n");
+    world.signed(".ai/tools/acme/note.sh", &note);
+    let code = "const all = [tools.acme.pay({amount: 1}), \
+                  runChain([{tool_id: 'acme/pay', args: {amount: 3}}, {tool_id: 'acme/note'}]), \
+                  tools.acme.pay({amount: 2}).catch(() => { \
+                  for (let n = 0; n < 20; n++) tools.acme.note({n}); throw new Error('stop'); })]; \
+                __out = await Promise.all(all)";
+    let (first, told) = waits(&world, code, &[]);
+    let others = told["also_pending"].as_array().unwrap();
+    let ids: Vec<_> = others.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    decide(&world, "approve", &first);
+    decide(&world, "approve", ids[0]);
+    let (_, ended) = decide(&world, "reject", ids[1]);
+    assert_eq!((paid(&world), &ended["code"]), (vec![1, 3], &json!("code.failed")), "{ended}");
+    let noted = fs::read_to_string(world.project().join("noted")).unwrap_or_default();
+    assert!(!noted.contains("ended"), "{noted}");
+    let calls = ended["tool_calls"].as_array().unwrap();
+    let late = calls.iter().filter(|call| call["tool_id"] == "acme/note");
+    let codes: Vec<_> = late.map(|call| call["error"]["code"].as_str().unwrap()).collect();
+    assert_eq!(codes.len(), 21, "{ended}");
+    assert!(codes.iter().all(|code| *code == "code.cancelled"), "{ended}");
 }
 
 #[test]
