@@ -68,7 +68,7 @@ fn a_dry_run_says_all_that_a_run_would_do_and_starts_nothing() {
 
 #[test]
 fn a_dry_run_of_the_shell_tool_spawns_nothing() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     let args = ["execute", "tool:rye/bash", "-i", "command=touch marker"];
     let python = "rye/core/runtimes/python/script";

@@ -330,7 +330,7 @@ fn a_tool_that_fails_is_not_learned_from_in_full_and_nothing_is_written() {
 #[cfg(feature = "http")]
 #[test]
 fn what_is_no_process_is_not_even_asked() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::new();
     let text = "version: '1.0.0'\ntool_type: tool\nexecutor_id: rye/core/runtimes/http/request\n\
                 description: Asks nobody\nconfig: {url: 'http://127.0.0.1:9/'}\n";

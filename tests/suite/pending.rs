@@ -136,7 +136,7 @@ fn who_chains_a_command_behind_one_that_waits_for_a_person_does_not_go_on() {
 
 #[test]
 fn what_a_tool_does_behind_a_question_was_not_learned() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = world();
     let before = world.read(ITEM);
     let (status, got) = world.json(&["learn", PAY, "-i", "amount=5000", "--write"]);

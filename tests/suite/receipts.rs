@@ -169,7 +169,7 @@ fn a_warning_of_dev_mode_stands_in_the_receipt() {
 
 #[test]
 fn nothing_runs_if_the_receipt_that_was_asked_for_cannot_be_made() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     let good = ["execute", "rye/bash", "-i", "command=: > marker", "--receipt", "r.json", "--json"];
     let marker = world.project().join("marker");

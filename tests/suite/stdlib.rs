@@ -228,7 +228,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn files_are_written_edited_read_listed_and_found() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     let args = [
         "execute",
@@ -334,7 +334,7 @@ fn asks(path: &str) -> Vec<(&'static str, Value)> {
 
 #[test]
 fn no_path_leads_out_of_the_project() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     let outside = world.outside().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -376,7 +376,7 @@ fn no_path_leads_out_of_the_project() {
 
 #[test]
 fn what_is_no_regular_file_or_too_large_never_blocks() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     let project = world.project();
     let fifo = std::process::Command::new("mkfifo").arg(project.join("pipe")).status().unwrap();
@@ -469,7 +469,7 @@ fn git_and_the_keys_of_a_project_are_not_written() {
 
 #[test]
 fn the_shell_tool_runs_a_command_and_tells_how_it_ended() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     fs::create_dir(world.project().join("sub")).unwrap();
     symlink("sub", world.project().join("link")).unwrap();

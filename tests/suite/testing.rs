@@ -461,7 +461,7 @@ fn copied(world: &World, from: &str, to: &Path) {
 
 #[test]
 fn the_specs_of_every_shipped_tool_and_directive_pass() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     let system = world.outside().join("system");
     copied(&world, ".ai", &system);

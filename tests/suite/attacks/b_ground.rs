@@ -357,7 +357,7 @@ fn below_a_home_with_a_user_space_each_folder_may_become_a_project() {
 
 #[test]
 fn b08_a_home_that_no_database_names_is_one_if_you_said_so() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = World::empty();
     let home = world.home().canonicalize().unwrap();
     let (one, two) = (folder(&home.join("one")), folder(&home.join("two")));

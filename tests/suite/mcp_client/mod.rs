@@ -533,7 +533,7 @@ fn nothing_is_signed_before_a_person_said_yes() {
 
 #[test]
 fn a_tool_runs_in_the_sandbox_that_its_item_declares() {
-    crate::sandbox::needed(crate::sandbox::BWRAP);
+    crate::sandbox::needed();
     let world = imported().held();
     call(&world, "add", &json!({"a": 1, "b": 2})).fails_with("mcp.server_failed");
     import(

@@ -10,8 +10,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
-use super::escapes::{ESCAPES, Escape, OF_ROOT};
-use super::{BWRAP, LANDLOCK, doer, does, levels, works};
+use super::escapes::{ESCAPES, Escape, OF_NAMESPACES, OF_ROOT};
+use super::{BWRAP, LANDLOCK, doer, does, levels, not_run, works};
 use crate::faults::day;
 use crate::world::{End, World, program, whole};
 
@@ -127,9 +127,13 @@ impl Who {
         let abstracted = SocketAddr::from_abstract_name(format!("rye-k01-{host}")).unwrap();
         let listener = UnixListener::bind_addr(&abstracted).unwrap();
         let is_root = matches!(self, Self::Us) && is_root();
+        let may_unshare = *NAMESPACES;
+        if !may_unshare {
+            OF_NAMESPACES.iter().for_each(|name| not_run(name, "any level", "no user namespaces"));
+        }
         let fits = |escape: &&Escape| {
             (is_root || !OF_ROOT.contains(&escape.name))
-                && (!escape.code.contains("-Urm") || *NAMESPACES)
+                && (may_unshare || !OF_NAMESPACES.contains(&escape.name))
         };
         let escapes: Vec<&Escape> = ESCAPES.iter().filter(fits).collect();
         std::thread::scope(|scope| {
@@ -167,7 +171,7 @@ impl Who {
     }
 }
 
-/// Any program may make user namespaces here; where none may, an escape by them is none.
+/// Says if any program may make user namespaces here.
 static NAMESPACES: LazyLock<bool> = LazyLock::new(|| {
     let tried = Command::new("unshare").args(["-Urm", "true"]).output();
     tried.is_ok_and(|tried| tried.status.success())

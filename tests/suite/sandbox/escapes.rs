@@ -25,6 +25,8 @@ pub const OF_ROOT: &[&str] = &[
     "reads the passwords of the system",
     "reads the passwords of groups",
 ];
+/// Escapes that work where any program may make user namespaces.
+pub const OF_NAMESPACES: &[&str] = &["lifts a mount in namespaces of its own"];
 const BOTH_WITHOUT_NET: &[(&str, &str)] = &[(BWRAP, NO_NET), (LANDLOCK, NO_NET)];
 const BOTH_ALSO_WITHOUT_NET: &[(&str, &str)] =
     &[(BWRAP, NO_NET), (LANDLOCK, NO_NET), (BWRAP, ALL), (LANDLOCK, PARTS)];

@@ -126,7 +126,7 @@ fn a_command_that_takes_longer_than_its_thread_may_is_ended_with_all_that_it_sta
     if levels("a_command_that_takes_longer_than_its_thread_may").is_empty() {
         return;
     }
-    // Within another program, rye is not the one to end what leaves its process group.
+    // Inside another program rye ends no process that left the group of its tool.
     let world = World::new_on_disk().at_the_door();
     let all = times(["31560", "31561"]);
     let [one, two] = &all;
