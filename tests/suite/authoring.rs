@@ -27,6 +27,7 @@ fn node_runs_types() -> bool {
 
 #[test]
 fn every_template_of_a_tool_verifies_once_signed_and_runs_in_its_language() {
+    crate::world::NODE.needed();
     let world = World::new();
     let world = match node_folder() {
         Some(folder) => world.env("PATH", &format!("{folder}:{}", world_path())),

@@ -488,6 +488,7 @@ fn the_specs_of_every_shipped_tool_and_directive_pass() {
 
 #[test]
 fn each_shipped_runtime_runs_a_tool_as_a_spec_says() {
+    crate::world::NODE.needed();
     let world = World::new();
     copied(&world, "tests/specs/.ai", &world.project());
     world.rye(&["sign", "--all"]).ok();

@@ -31,7 +31,7 @@ mod users;
 pub mod wait;
 
 pub use attempts::Attempt;
-pub use needs::{BASH, PYTHON, end_as_not_run, needed_by, not_run, run_test};
+pub use needs::{BASH, NODE, PYTHON, end_as_not_run, needed_by, not_run, run_test};
 pub use outcome::End;
 
 /// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST`

@@ -1,7 +1,7 @@
 //! Listed hosts: who is let through, to where, and what is refused.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -320,7 +320,7 @@ fn a_refusal_names_the_port_also_where_the_request_does_not_table() {
 
 /// A server of TLS that answers each connection with what it read up to the end, backwards; its
 /// certificate, and where it is.
-fn tls_server() -> (rcgen::CertifiedKey<rcgen::KeyPair>, std::net::SocketAddr) {
+fn tls_server() -> (rcgen::CertifiedKey<rcgen::KeyPair>, SocketAddr) {
     let made =
         rcgen::generate_simple_self_signed(["tls.example.org".into(), "127.0.0.1".into()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -522,6 +522,8 @@ fn nothing_is_left_when_the_proxy_ends() {
     assert!(head(&mut open).starts_with("HTTP/1.1 200"));
     let (_, mut waiting) = tunnel(world.at, &host);
     let mut idle = dial(world.services[0]);
+    let listened = listener(world.at);
+    assert!(listened.is_some());
     let at = world.at;
     let traffic = world.proxy.end();
     assert_eq!(traffic.hosts[0].calls, 1);
@@ -529,5 +531,14 @@ fn nothing_is_left_when_the_proxy_ends() {
     rest(&mut open);
     rest(&mut waiting);
     rest(&mut idle);
-    assert!(std::net::TcpStream::connect(at).is_err(), "nobody listens any longer");
+    assert_ne!(listener(at), listened, "it listens no longer");
+}
+
+/// The inode of the socket that listens there; another test may soon have the port.
+fn listener(at: SocketAddr) -> Option<String> {
+    let port = format!(":{:04X}", at.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let mut listen = rows.filter(|row| row[1].ends_with(&port) && row[3] == "0A");
+    listen.next().map(|row| row[9].to_owned())
 }

@@ -301,6 +301,7 @@ fn nothing_of_a_run_stays_in_the_folder_of_pinned_copies() {
 
 #[test]
 fn c10_no_way_leads_out_of_the_folder_of_verified_files() {
+    crate::world::NODE.needed();
     let world = World::new();
     let tool = |more: &str| native(&format!("{more}\n"));
     world.write("evil.sh", "#!/bin/sh\n: > marker\n");

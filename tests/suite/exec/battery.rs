@@ -164,10 +164,12 @@ fn f08_a_program_gets_what_it_names_of_the_host_and_tells_no_secret() {
 
 #[test]
 fn requests_and_answers_are_those_of_the_protocol() {
+    crate::world::NODE.needed();
     battery("requests_and_answers_are_those_of_the_protocol", &["s2", "s3"]);
 }
 
 #[test]
 fn the_two_programs_of_the_how_to_run_unchanged_in_three_languages() {
+    crate::world::NODE.needed();
     battery("the_two_programs_of_the_how_to_run_unchanged_in_three_languages", &["howto"]);
 }

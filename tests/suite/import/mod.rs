@@ -198,6 +198,7 @@ fn what_binds_no_tool_is_left_out_with_a_remark() {
 
 #[test]
 fn an_unchanged_runtimeconfig_is_imported_signed_and_runs() {
+    crate::world::NODE.needed();
     let world = world();
     for (name, category) in [("runtimeconfig.yaml", "imported"), ("bare.yaml", "shop/bare")] {
         let args = ["--pack", "../config/shop.pack.json", "--category", category, "--yes"];

@@ -10,6 +10,7 @@ use crate::world::{End, MARKER_SH, World};
 
 #[test]
 fn nothing_is_overwritten_unless_it_is_asked_for() {
+    crate::world::NODE.needed();
     let world = world();
     let (status, _) = import(&world, "bare.yaml", &["--yes"]);
     assert_eq!(status, 0, "the fixture itself is good");

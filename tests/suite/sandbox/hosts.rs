@@ -149,6 +149,7 @@ with zipfile.ZipFile(sys.argv[1] + '/tiny-1.0-py3-none-any.whl', 'w') as out:
 
 #[test]
 fn real_programs_reach_a_listed_host_over_https_and_no_other() {
+    crate::world::NODE.needed();
     in_own_network(
         "sandbox::hosts::real_programs_reach_a_listed_host_over_https_and_no_other",
         |names| {
