@@ -129,7 +129,9 @@ impl Who {
         let is_root = matches!(self, Self::Us) && is_root();
         let may_unshare = *NAMESPACES;
         if !may_unshare {
-            OF_NAMESPACES.iter().for_each(|name| not_run(name, "any level", "no user namespaces"));
+            for name in OF_NAMESPACES {
+                not_run(name, "any level", "no user namespaces");
+            }
         }
         let fits = |escape: &&Escape| {
             (is_root || !OF_ROOT.contains(&escape.name))
