@@ -1,8 +1,8 @@
 //! The repository of a project where it lies outside of the project: that of a work tree, of a
 //! submodule, or of a larger repository of which the project is a folder.
 //!
-//! A file of the project names the first two, and anybody may have written that. So it counts where
-//! the repository names the project in turn, which only who may write there can have done.
+//! A file of the project names the first two, and a clone can bring such a file. So it counts only
+//! where the repository names the project in turn, which takes the right to write there.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

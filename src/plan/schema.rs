@@ -189,7 +189,7 @@ fn brief(error: &ValidationError<'_>) -> String {
     }
     let mut brief = Brief(String::new());
     let _ = write!(brief, "{error}");
-    // The keyword that counts is none of the schema's own.
+    // The keyword that counts steps does not belong to the schema.
     let own = brief.0.replace(&format!("\"{STEP}\":true,"), "");
     own.replace(&format!("\"{STEP}\":true"), "").chars().take(MESSAGE_CHARS).collect()
 }

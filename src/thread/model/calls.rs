@@ -1,8 +1,8 @@
 //! The calls of a stream, put together as they come.
 //!
 //! Servers should number the calls of an answer by `index`, and many do not: each call has 0, or
-//! each piece another number, or there is none. So a piece is told by its id as well, and by
-//! whether it could begin a call, or go on with one.
+//! each piece another number, or no piece has one. So the id of a piece counts as well, and if it
+//! could begin a call or continue one.
 
 use serde_json::{Map, Value};
 
