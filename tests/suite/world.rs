@@ -31,7 +31,7 @@ mod users;
 pub mod wait;
 
 pub use attempts::Attempt;
-pub use needs::{BASH, NODE, PYTHON, end_as_not_run, needed_by, not_run, run_test};
+pub use needs::{BASH, NODE, PYTHON, end_as_not_run, needed_by, not_run, note_answer, run_test};
 pub use outcome::End;
 
 /// The program under test: the one that was built with the tests, or the one that `RYE_UNDER_TEST`
@@ -229,8 +229,11 @@ impl World {
         stdin: &[u8],
         env: &[(&str, &str)],
     ) -> Said {
-        self.in_process(folder, args, stdin, env)
-            .unwrap_or_else(|| self.process(folder, args, stdin, env))
+        let said = self
+            .in_process(folder, args, stdin, env)
+            .unwrap_or_else(|| self.process(folder, args, stdin, env));
+        note_answer(&[&said.stdout, &said.stderr]);
+        said
     }
 
     fn process(&self, folder: &Path, args: &[&str], stdin: &[u8], env: &[(&str, &str)]) -> Said {

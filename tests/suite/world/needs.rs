@@ -1,6 +1,7 @@
 //! What a test needs and the machine may lack: found once by trying, and told in one summary.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -43,9 +44,12 @@ impl Program {
     /// Ends the test as not run where the machine lacks the program.
     pub fn needed(&self) {
         if !*self.works {
-            let why = format!("`{}` does not work here (package {})", self.name, self.package);
-            end_as_not_run(why);
+            end_as_not_run(self.why());
         }
+    }
+
+    fn why(&self) -> String {
+        format!("`{}` does not work here (package {})", self.name, self.package)
     }
 }
 
@@ -63,6 +67,26 @@ pub fn needed_by(text: &[u8]) {
     }
 }
 
+thread_local! {
+    /// A program that the machine lacks and an answer to the test of this thread named.
+    static NAMED: Cell<Option<&'static Program>> = const { Cell::new(None) };
+}
+
+/// Keeps in mind that rye's answer names a program that the machine lacks, should the test fail.
+pub fn note_answer(texts: &[&str]) {
+    if let Some(program) = lacking(texts) {
+        NAMED.set(Some(program));
+    }
+}
+
+/// The program that the machine lacks and one of the texts names.
+fn lacking(texts: &[&str]) -> Option<&'static Program> {
+    let named = |program: &&Program| {
+        texts.iter().any(|text| text.contains(program.name)) && !*program.works
+    };
+    [&BASH, &GIT, &NODE, &PYTHON].into_iter().find(named)
+}
+
 fn tried(name: &str, args: &[&str]) -> bool {
     let mut command = Command::new(name);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -74,13 +98,19 @@ struct NotRun {
     why: String,
 }
 
-/// Runs a test; one that lacks something is listed as not run, and does not fail.
+/// Runs a test; one that lacks something is listed as not run, and does not fail. So is one that fails
+/// where its message, or an answer that it was given, names a program that the machine lacks.
 pub fn run_test(name: &str, body: impl FnOnce()) {
     let Err(ended) = catch_unwind(AssertUnwindSafe(body)) else { return };
     let ended: Box<dyn Any + Send> = ended;
-    match ended.downcast::<NotRun>() {
-        Ok(not) => not_run(name, &not.why),
-        Err(ended) => resume_unwind(ended),
+    let ended = match ended.downcast::<NotRun>() {
+        Ok(not) => return not_run(name, &not.why),
+        Err(ended) => ended,
+    };
+    let message = ended.downcast_ref::<String>().map_or("", String::as_str);
+    match NAMED.take().or_else(|| lacking(&[message])) {
+        Some(program) => not_run(name, &program.why()),
+        None => resume_unwind(ended),
     }
 }
 
