@@ -1,6 +1,6 @@
 //! What a snippet threw, as the worker tells it.
 
-use rquickjs::Value;
+use rquickjs::{Object, Value};
 
 use super::border::{Frame, WorkerFault};
 use super::values::{lossy, text_of};
@@ -54,6 +54,12 @@ pub(super) fn fault_of(value: &Value<'_>, is_syntax: bool) -> WorkerFault {
     let (name, mut message) = (text("name"), text("message"));
     if name.is_empty() && message.is_empty() {
         "an object that is not an error was thrown".clone_into(&mut message);
+    }
+    // Of a call that failed: what to do next.
+    let data = object.get::<_, Object<'_>>("data").and_then(|data| data.get::<_, String>("help"));
+    match data {
+        Ok(help) => message = brief(format!("{message}; {help}")),
+        Err(_) => drop(ctx.catch()),
     }
     let stack = object.get::<_, Value<'_>>("stack").map_or_else(
         |_| {
