@@ -14,6 +14,7 @@ pub(crate) mod diff;
 pub(crate) mod digest;
 pub(crate) mod durations;
 pub(crate) mod event_stream;
+pub(crate) mod file_lock;
 pub(crate) mod fold;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;

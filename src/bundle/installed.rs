@@ -17,6 +17,7 @@ use super::check::{Bundle, Seeing, check_archive, judged, no_clash, opened};
 use super::error::BundleError;
 use super::manifest::Manifest;
 use super::receipt::{Now, RECEIPT, Receipt, read_file};
+use crate::base::file_lock;
 use crate::base::limits::BUNDLE_MANIFEST_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::{BundleName, Fingerprint};
@@ -284,8 +285,8 @@ impl<'a> InstalledBundles<'a> {
         let open = || -> io::Result<File> {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
             let path = self.folder.join(".lock");
-            let file = File::options().create(true).truncate(false).write(true).open(path)?;
-            flock(&file, FlockOperation::LockExclusive)?;
+            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+            file_lock::lock(&file, &path)?;
             for left in fs::read_dir(&self.folder)?.flatten() {
                 let name = left.file_name().to_string_lossy().into_owned();
                 // One that somebody holds belongs to a process that lives.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
-use rustix::fs::{FlockOperation, flock};
 
 use super::error::{Drift, LockError};
 use super::form::other_version;
 use super::pin::{FoundItem, Pin};
 use crate::base::bytes::write_atomic;
+use crate::base::file_lock;
 use crate::base::limits::{ITEM_BYTES, LOCK_SIGNS};
 use crate::base::text::{position, unfit};
 use crate::base::value_count::has_more_signs;
@@ -90,10 +90,9 @@ impl Lock {
     /// `lock.io`
     pub(crate) fn hold(project: &Root) -> Result<File, LockError> {
         let path = project.path("");
-        let held = File::open(&path).map_err(|source| LockError::Io { path, source })?;
-        // A file system without locks gives none.
-        let _ = flock(&held, FlockOperation::LockExclusive);
-        Ok(held)
+        File::open(&path)
+            .and_then(|folder| file_lock::lock(&folder, &path).map(|()| folder))
+            .map_err(|source| LockError::Io { path, source })
     }
 
     /// Writes the lock: the old file or the whole of the other one, whatever happens.

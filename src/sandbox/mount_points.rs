@@ -12,7 +12,6 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
@@ -21,6 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::base::bytes;
+use crate::base::file_lock::lock_shared;
 use crate::host::KeptPath;
 
 /// The modification time that marks a placeholder, in seconds since 1970; none gets it by chance.
@@ -29,10 +29,6 @@ const SIGN: u64 = 0x7279_6500 / 2;
 /// Folders of a repository, in place of which a placeholder is no folder. A socket is one that git
 /// and other programs pass over: none of them shows it, adds it or waits for it.
 const OF_REPOSITORY: [&str; 2] = ["refs", "objects"];
-
-/// How often a lock is tried that another program holds, and how long after each try.
-const LOCK_TRIES: usize = 50;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The placeholders of this run. Dropping it removes those that no other run needs.
 #[derive(Debug, Default)]
@@ -90,7 +86,7 @@ impl MountPoints {
             let is_socket = stat.file_type().is_socket();
             let locked = path.parent().filter(|_| is_socket).unwrap_or(path);
             let Ok(file) = File::open(locked) else { continue };
-            lock(&file, path)?;
+            lock_shared(&file, path)?;
             let is_same = fs::symlink_metadata(path).is_ok_and(|now| now.ino() == stat.ino());
             if is_same {
                 self.held.push((path.to_owned(), file));
@@ -125,23 +121,6 @@ impl Drop for MountPoints {
             }
         }
     }
-}
-
-/// Holds a placeholder for a run.
-///
-/// # Errors
-/// Another program holds it for itself.
-fn lock(file: &File, path: &Path) -> io::Result<()> {
-    for _ in 0..LOCK_TRIES {
-        match flock(file, FlockOperation::NonBlockingLockShared) {
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
-            other => return other.map_err(io::Error::from),
-        }
-    }
-    Err(io::Error::new(
-        io::ErrorKind::WouldBlock,
-        format!("another program holds a lock on `{}`", path.display()),
-    ))
 }
 
 /// Creates a placeholder in one step: it is completed and marked under a temporary name, then it

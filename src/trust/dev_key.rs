@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -22,6 +21,7 @@ use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
 use crate::base::durations::{DEV_KEY_SECONDS, DEV_KEY_SPARE_SECONDS, DEV_RECORD_SECONDS};
+use crate::base::file_lock;
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
 use crate::signature::{KeyPair, PublicKey};
 use crate::space::{ProjectIdentity, Root};
@@ -266,7 +266,7 @@ fn hold(folder: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     let held = File::open(folder)?;
-    let _ = flock(&held, FlockOperation::LockExclusive);
+    file_lock::lock(&held, folder)?;
     Ok(held)
 }
 

@@ -12,11 +12,10 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-
 use super::error::{KeyError, TrustError};
 use super::own_file::{read_staged, write_document};
 use super::own_keys::OwnKeys;
+use crate::base::file_lock;
 use crate::id::{Fingerprint, Kind, Space};
 use crate::signature::PublicKey;
 use crate::space::{FileTypes, Root, SpaceError};
@@ -127,9 +126,9 @@ pub(super) fn finish(user: &Root, own: &PublicKey) -> Result<bool, TrustError> {
     Ok(true)
 }
 
-/// Takes the folder's lock. On a file system without locks this does nothing.
+/// Takes the folder's lock.
 fn hold(folder: &Path) -> io::Result<File> {
     let held = File::open(folder)?;
-    let _ = flock(&held, FlockOperation::LockExclusive);
+    file_lock::lock(&held, folder)?;
     Ok(held)
 }

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
 use super::{Named, Scope, document_id};
 use crate::base::bytes::{Bounded, open_named, read_at_most, read_plain};
+use crate::base::file_lock;
 use crate::base::limits::OWN_CONFIG_BYTES;
 use crate::base::look_alike::{is_alike, reading};
 use crate::base::text::escape_line;
@@ -130,9 +130,9 @@ impl Before {
         let io = |source| TrustError::Io { path: self.path.clone(), source };
         let folder = self.path.parent().unwrap_or(&self.path);
         let held = match File::open(folder) {
-            Ok(folder) => {
-                flock(&folder, FlockOperation::LockExclusive).map_err(|e| io(e.into()))?;
-                Some(folder)
+            Ok(held) => {
+                file_lock::lock(&held, folder).map_err(io)?;
+                Some(held)
             }
             // It is made with the first document.
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
