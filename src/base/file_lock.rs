@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// Five seconds in all: longer than rye itself holds a lock, and an end where another program keeps it.
+/// Five seconds in all: rye itself holds a lock for less, and another program may never end.
 const TRIES: usize = 500;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -21,8 +21,8 @@ pub(crate) fn lock(file: &File, path: &Path) -> io::Result<()> {
     wait(file, path, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Locks a file or folder together with other processes that do so. A file system without locks grants
-/// each.
+/// Locks a file or folder together with other processes that do so. A file system without locks
+/// grants each.
 ///
 /// # Errors
 /// `WouldBlock` if another program held the lock for five seconds.

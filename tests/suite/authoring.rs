@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::world::{End, GREET_MD, World, python_folder};
+use crate::world::{End, GREET_MD, PYTHON, World, python_folder};
 
 /// The folder of a Node.js that is not on the tests' own path, where one is given.
 fn node_folder() -> Option<String> {
@@ -161,6 +161,7 @@ fn a_name_that_is_nearly_taken_is_remarked_on() {
 
 #[test]
 fn what_is_said_next_are_commands_that_work() {
+    PYTHON.needed();
     let world = World::new();
     let (status, got) = world.json(&["new", "tool", "acme/hello"]);
     assert_eq!((status, got["path"].as_str()), (0, Some(".ai/tools/acme/hello.py")), "{got}");

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::world::{World, python_folder};
+use crate::world::{World, python, python_folder};
 
 const PATH_SH: &str = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
      # executor_id = \"rye/core/runtimes/shell/script\"\n# ///\nprintf %s \"$PATH\"\n";
@@ -91,7 +91,7 @@ fn doctor_names_the_program_that_a_run_would_use() {
     let passed = format!("{} is passed over", planted.display());
     assert!(doctor.contains(&passed) && doctor.contains("allow-interpreter"), "{doctor}");
     // The runtime's own search comes before the path.
-    let python = python_folder().join("python3").canonicalize().unwrap();
+    let python = python().canonicalize().unwrap();
     let venv = world.project().join(".venv/bin");
     std::fs::create_dir_all(&venv).unwrap();
     symlink(&python, venv.join("python3")).unwrap();

@@ -10,7 +10,7 @@ use crate::async_runs::{id_of, start, tool};
 use crate::threads::{
     ONLY_ECHO, call, directive, fork, hand_over, provider, rows, transcript, world,
 };
-use crate::world::{End, World};
+use crate::world::{End, PYTHON, World};
 
 fn newest(world: &World) -> Value {
     rows(world).pop().unwrap()
@@ -397,6 +397,7 @@ fn a_record_that_the_registry_does_not_know_is_said_to_be_compared_with_nothing(
         assert_eq!(said.stderr.contains(words), !want, "{said:?}");
     };
     compared(true);
+    PYTHON.needed();
     let newer =
         "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version = 9999')";
     let status = std::process::Command::new("python3").args(["-c", newer]).arg(&registry).status();

@@ -361,6 +361,12 @@ fn place_of_worlds() -> &'static Path {
     })
 }
 
+/// The real `python3`; the test ends as not run where there is none.
+pub fn python() -> PathBuf {
+    PYTHON.needed();
+    python_folder().join("python3")
+}
+
 /// The folder of the real `python3`, found once.
 pub fn python_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -521,6 +527,7 @@ impl World {
 
     /// rye started by another program, which is given `before`, rye's path and `args`.
     pub fn command_through(&self, program: &str, before: &[&str], args: &[&str]) -> Command {
+        needed_by(program.as_bytes());
         let mut command = Command::new(program);
         command.args(before).arg(self::program()).args(args);
         command.current_dir(self.project()).env_clear().envs(&self.env);

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::world::{End, World, python_folder};
+use crate::world::{End, World, python, python_folder};
 
 /// Tells which Python runs it.
 pub(super) const WHICH_PY: &str = r#"import json
@@ -71,7 +71,7 @@ pub(super) fn passed_over(world: &World, item: &str) -> Vec<(String, String, Str
 /// A real virtual environment of the project.
 pub(super) fn venv(world: &World) -> PathBuf {
     let folder = world.project().canonicalize().unwrap().join(".venv");
-    let python = python_folder().join("python3");
+    let python = python();
     let args = ["-m", "venv", "--without-pip"];
     let made = Command::new(python).args(args).arg(&folder).status().unwrap();
     assert!(made.success());
@@ -113,7 +113,7 @@ fn c03_a_venv_of_the_project_is_used_by_permission_alone() {
 fn c03_a_permission_fits_one_state_of_one_file() {
     let world = which();
     let before = data(&world, WHICH);
-    let real = python_folder().join("python3");
+    let real = python();
     let python = world.project().join(".venv/bin/python3");
     let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", real.display());
     program(&python, &text);
@@ -155,10 +155,7 @@ fn c03_a_permission_fits_one_state_of_one_file() {
 fn c03_a_record_that_is_not_yours_is_none() {
     let world = which();
     let before = data(&world, WHICH);
-    let python = program(
-        &world.project().join(".venv/bin/python3"),
-        &evil(&world, &python_folder().join("python3")),
-    );
+    let python = program(&world.project().join(".venv/bin/python3"), &evil(&world, &python()));
     allow(&world, &python);
     data(&world, WHICH);
     assert!(was_evil(&world), "the fixture itself is good");
@@ -219,7 +216,7 @@ fn c09_a_program_on_path_inside_the_project_is_passed_over() {
         &format!("{NATIVE}config: {{command: python3, args: [-V]}}\n"),
     );
     let before = data(&world, WHICH);
-    let real = python_folder().join("python3");
+    let real = python();
     let project = world.project().canonicalize().unwrap();
     let inner = program(&project.join("bin/python3"), &evil(&world, &real));
     // Ways for the project's program to stand on PATH.
@@ -311,7 +308,7 @@ fn a_path_of_the_project_that_an_item_names_outright_is_refused_whatever_was_all
 fn nothing_sets_the_interpreters_variable_but_rye() {
     let world = which();
     let good = data(&world, WHICH)["python"].clone();
-    assert_eq!(good, json!(python_folder().join("python3")));
+    assert_eq!(good, json!(python()));
     let own = WHICH_PY.replace(
         "__category__",
         "ENV = [\"RYE_PYTHON\"]\nENV_CONFIG = {\"env\": {\"RYE_PYTHON\": \"/bin/false\"}}\n__category__",
@@ -373,7 +370,7 @@ fn an_interpreter_block_is_read_strictly_and_the_nearest_link_wins() {
     world.signed(".ai/tools/acme/which.py", &own);
     assert_eq!(world.run(WHICH), (6, "plan.program_not_found".into()));
     let other = world.outside().join("other");
-    let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", python_folder().join("python3").display());
+    let text = format!("#!/bin/sh\nexec '{}' \"$@\"\n", python().display());
     let other = program(&other.join("other-python"), &text);
     let path = format!("{}:/usr/bin:/bin", other.parent().unwrap().display());
     let said =

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::mcp::client::Client;
 use crate::world::items::native;
-use crate::world::{AT, World, line, python_folder};
+use crate::world::{AT, World, line, python};
 
 /// Longer than anything here takes on a busy machine, and far shorter than the attack.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -122,7 +122,7 @@ fn peak_kib(world: &World, args: &[&str], input: &[u8]) -> u64 {
         subprocess.run(sys.argv[2:], stdin=open(sys.argv[1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n\
         print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
     let rye = world.command(args);
-    let mut command = std::process::Command::new(python_folder().join("python3"));
+    let mut command = std::process::Command::new(python());
     command.args(["-c", wrapper]).arg(&file).arg(rye.get_program()).args(rye.get_args());
     command.current_dir(world.project()).env_clear();
     for (name, value) in rye.get_envs() {

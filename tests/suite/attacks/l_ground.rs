@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::c_interpreters::program;
-use crate::world::{Said, World, python_folder, whole};
+use crate::world::{Said, World, python, python_folder, whole};
 
 const SHELL: &str = "#!/bin/bash\n# /// rye\n# version = \"1.0.0\"\n# description = \"x\"\n\
      # executor_id = \"rye/core/runtimes/shell/script\"\n# ///\n";
@@ -110,7 +110,7 @@ fn l01_the_path_of_a_child_holds_no_folder_of_the_project_but_one_that_was_let_i
     let world =
         World::new().with(".ai/tools/acme/path.sh", &format!("{SHELL}printf %s \"$PATH\"\n"));
     let project = world.project().canonicalize().unwrap();
-    let python = python_folder().join("python3").canonicalize().unwrap();
+    let python = python().canonicalize().unwrap();
     let venv = folder(&project.join(".venv/bin"));
     symlink(&python, venv.join("python3")).unwrap();
     let tools = folder(&project.join("tools"));

@@ -6,7 +6,7 @@ mod threads;
 
 use std::process::Command;
 
-use crate::world::{Said, World, python_folder, whole};
+use crate::world::{Said, World, python, whole};
 
 /// What any input may cost beside ten times its size, in KiB.
 const ROOM: u64 = 32 << 10;
@@ -21,7 +21,7 @@ sys.exit(done.returncode)
 /// Runs rye in the project; what it said, and the most memory that it had, in KiB.
 pub fn measured(world: &World, args: &[&str]) -> (Said, u64) {
     let rye = world.command(args);
-    let mut command = Command::new(python_folder().join("python3"));
+    let mut command = Command::new(python());
     command.args(["-c", MEASURE]).arg(rye.get_program()).args(rye.get_args());
     command.current_dir(world.project()).env_clear();
     command.envs(rye.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::world::{World, python_folder};
+use crate::world::{World, python};
 
 /// Long beyond any machine's: only a session that does nothing takes it.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -220,7 +220,7 @@ impl Drop for Dev {
 
 /// rye on a terminal of its own; keys come by standard input.
 pub fn at_terminal(world: &World, args: &[&str]) -> Command {
-    let python = python_folder().join("python3").display().to_string();
+    let python = python().display().to_string();
     let mut command = world.command_through(&python, &["-c", AT_TERMINAL], args);
     command.stdin(Stdio::piped());
     command

@@ -15,7 +15,7 @@ use ed25519_dalek::pkcs8::EncodePublicKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use serde_json::{Value, json};
 
-use crate::world::{Said, World, line, python_folder};
+use crate::world::{Said, World, line, python, python_folder};
 
 const SERVER_PY: &str = include_str!("server.py");
 
@@ -76,7 +76,7 @@ fn with_new_items(world: World) -> World {
 fn with_programs(world: World, names: &[&str]) -> World {
     let bin = world.outside().join("bin");
     fs::create_dir(&bin).unwrap();
-    let python = python_folder().join("python3").display().to_string();
+    let python = python().display().to_string();
     let server = world.project().join("server.py").display().to_string();
     for name in names {
         let file = bin.join(name);
@@ -275,7 +275,7 @@ struct Http(Child, String);
 
 impl Http {
     fn start(world: &World) -> Self {
-        let mut child = Command::new(python_folder().join("python3"))
+        let mut child = Command::new(python())
             .args(["server.py", "--http"])
             .current_dir(world.project())
             .stdout(Stdio::piped())
@@ -320,7 +320,7 @@ fn a_server_behind_a_url_is_imported_called_and_held_to_what_it_said() {
 #[test]
 fn i01_a_command_without_a_version_is_shown_as_external_and_a_url_without_tls_is_refused() {
     let world = world();
-    let python = python_folder().join("python3").display().to_string();
+    let python = python().display().to_string();
     let copy = world.outside().join("server.py");
     fs::copy(world.project().join("server.py"), &copy).unwrap();
     let said = import(&world, &["--dry-run", &python, &copy.display().to_string()]);

@@ -309,7 +309,7 @@ fn newcomer(ann: &Person<'_>, fay: &Person<'_>) {
     fs::create_dir_all(fay.clone.join(".venv/bin")).unwrap();
     fs::create_dir_all(fay.clone.join("node_modules/left")).unwrap();
     fs::write(fay.clone.join(".venv/pyvenv.cfg"), "home = /usr/bin\n").unwrap();
-    let python = crate::world::python_folder().join("python3");
+    let python = crate::world::python();
     std::os::unix::fs::symlink(python, fay.clone.join(".venv/bin/python3")).unwrap();
     fs::write(fay.clone.join("node_modules/left/package.json"), "{}\n").unwrap();
     fay.well(&["trust", "allow-interpreter", ".venv/bin/python3"]);

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{prepared, turn};
 use crate::threads::rows;
-use crate::world::World;
 use crate::world::wait::{lives, until};
+use crate::world::{PYTHON, World};
 
 /// Far more than the second that a cancelled thread has, and far less than such a tool takes.
 const SOON: Duration = Duration::from_secs(10);
@@ -126,6 +126,7 @@ fn told(output: &Output) -> Value {
 
 /// Does it for each way of making calls, at the same time.
 fn for_each(does: fn(Calls)) {
+    PYTHON.needed();
     std::thread::scope(|scope| {
         for calls in ALL {
             scope.spawn(|| does(*calls));

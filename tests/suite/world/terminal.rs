@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use super::{PYTHON, Said, World, program, python_folder};
+use super::{PYTHON, Said, World, program, python};
 
 /// What happens at the terminal.
 #[derive(Default)]
@@ -93,7 +93,7 @@ print(status, int(asked), ended)
 
     /// Runs a Python program with its arguments in the project.
     fn python(&self, program: &[&str]) -> Output {
-        Command::new(python_folder().join("python3"))
+        Command::new(python())
             .arg("-c")
             .args(program)
             .current_dir(self.project())
@@ -155,7 +155,7 @@ sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
         let Typed { ahead, meanwhile, answer, steps } = typed;
-        let output = Command::new(python_folder().join("python3"))
+        let output = Command::new(python())
             .args(["-c", script, answer, ahead, meanwhile, steps, program()])
             .args(args)
             .current_dir(self.project())
