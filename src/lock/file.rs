@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
-
 use super::error::{Drift, LockError};
 use super::form::other_version;
 use super::pin::{FoundItem, Pin};

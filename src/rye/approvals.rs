@@ -103,6 +103,13 @@ pub(crate) struct Approvals<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// Runs that wait for a person.
+    pub(crate) fn approvals(&self) -> Approvals<'_> {
+        Approvals { rye: self }
+    }
+}
+
 impl Approvals<'_> {
     /// The registry of the user space; `None` if there is none yet.
     pub(crate) fn registry(self) -> Result<Option<Registry>, Failure> {

@@ -25,6 +25,13 @@ pub(crate) struct Checks<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// Whether items verify.
+    pub(crate) fn checks(&self) -> Checks<'_> {
+        Checks { rye: self }
+    }
+}
+
 /// What became of one item under `rye verify`.
 #[derive(Debug)]
 pub(crate) struct CheckedItem {

@@ -74,6 +74,13 @@ pub(crate) struct DraftTexts<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// Texts that somebody is writing, judged as the items that they would be.
+    pub(crate) fn drafts(&self) -> DraftTexts<'_> {
+        DraftTexts { rye: self }
+    }
+}
+
 impl DraftTexts<'_> {
     /// The item that a file is, or would be if it were there; `None` for what is no item, and for
     /// what lies in no space of this project.

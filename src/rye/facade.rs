@@ -4,21 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use super::approvals::Approvals;
 use super::carry_out::KeptServers;
-use super::checks::Checks;
-#[cfg(feature = "lsp")]
-use super::drafts::DraftTexts;
-use super::history::History;
-use super::hooks::Hooks;
-use super::items::Items;
-use super::locks::Locks;
-use super::projects::ProjectTrust;
-use super::receipts::Receipts;
-use super::run::Runs;
-use super::search::ItemSearch;
-use super::signing::Signing;
-use super::working_items::WorkingItems;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;
@@ -33,7 +19,7 @@ use crate::verify::{DevMode, NamedKeys, TrustDocument, TrustError, TrustStore};
 ///
 /// Made by [`super::RyeBuilder`]. Holds no trust: each call reads what it needs anew, so that a
 /// revocation counts from the next call on. What can be asked of it stands in services, one
-/// question each, such as `items` and `signing`; each has a file of its own.
+/// question each, such as `items` and `signing`; each stands in a file of its own.
 ///
 /// ```
 /// # fn main() -> Result<(), rye::Failure> {
@@ -118,62 +104,6 @@ impl Rye {
             None => TrustStore::new(self.spaces.get(Space::User), now()),
         };
         trust.refusing_dev_keys(self.refuses_dev_keys)
-    }
-}
-
-/// The services.
-impl Rye {
-    pub(crate) fn items(&self) -> Items<'_> {
-        Items { rye: self }
-    }
-
-    pub(crate) fn search(&self) -> ItemSearch<'_> {
-        ItemSearch { rye: self }
-    }
-
-    pub(crate) fn checks(&self) -> Checks<'_> {
-        Checks { rye: self }
-    }
-
-    pub(crate) fn history(&self) -> History<'_> {
-        History { rye: self }
-    }
-
-    pub(crate) fn signing(&self) -> Signing<'_> {
-        Signing { rye: self }
-    }
-
-    #[cfg(feature = "lsp")]
-    pub(crate) fn drafts(&self) -> DraftTexts<'_> {
-        DraftTexts { rye: self }
-    }
-
-    pub(crate) fn working_items(&self) -> WorkingItems<'_> {
-        WorkingItems { rye: self }
-    }
-
-    pub(crate) fn runs(&self) -> Runs<'_> {
-        Runs { rye: self }
-    }
-
-    pub(crate) fn hooks(&self) -> Hooks<'_> {
-        Hooks { rye: self }
-    }
-
-    pub(crate) fn approvals(&self) -> Approvals<'_> {
-        Approvals { rye: self }
-    }
-
-    pub(crate) fn receipts(&self) -> Receipts<'_> {
-        Receipts { rye: self }
-    }
-
-    pub(crate) fn locks(&self) -> Locks<'_> {
-        Locks { rye: self }
-    }
-
-    pub(crate) fn project(&self) -> ProjectTrust<'_> {
-        ProjectTrust { rye: self }
     }
 }
 

@@ -146,6 +146,13 @@ pub(crate) struct History<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// The versions of items that were signed or ran here, and what differs from them.
+    pub(crate) fn history(&self) -> History<'_> {
+        History { rye: self }
+    }
+}
+
 impl History<'_> {
     /// What differs from another version that verifies.
     ///

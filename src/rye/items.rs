@@ -24,6 +24,13 @@ pub(crate) struct Items<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// Which items there are, and what they say of themselves.
+    pub(crate) fn items(&self) -> Items<'_> {
+        Items { rye: self }
+    }
+}
+
 /// An item with what it says of itself.
 #[derive(Debug)]
 pub(crate) struct Described {

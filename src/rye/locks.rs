@@ -73,6 +73,13 @@ pub(crate) struct Locks<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// The project's lock: what it would list, and writing it.
+    pub(crate) fn locks(&self) -> Locks<'_> {
+        Locks { rye: self }
+    }
+}
+
 impl<'a> Locks<'a> {
     /// How many rows of the project's lock name this key.
     ///

@@ -140,6 +140,13 @@ pub(crate) struct ProjectTrust<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// The project of this working directory: what it brings, and whether you accepted it.
+    pub(crate) fn project(&self) -> ProjectTrust<'_> {
+        ProjectTrust { rye: self }
+    }
+}
+
 impl<'a> ProjectTrust<'a> {
     /// # Errors
     /// `resolve.proposal` for a query that a proposed key of the project answers.

@@ -114,6 +114,13 @@ pub(crate) struct Receipts<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// Receipts: where they go, who signs them, and whose count.
+    pub(crate) fn receipts(&self) -> Receipts<'_> {
+        Receipts { rye: self }
+    }
+}
+
 impl Receipts<'_> {
     /// Where receipts of this run go: what was asked for, and what your policy asks for.
     ///

@@ -196,6 +196,13 @@ pub(crate) struct Runs<'a> {
 }
 
 impl Rye {
+    /// Running items.
+    pub(crate) fn runs(&self) -> Runs<'_> {
+        Runs { rye: self }
+    }
+}
+
+impl Rye {
     /// Runs a request and gives the JSON form of the report, or of the failure (core 7.12).
     pub fn run_json(&self, request: &Request) -> Value {
         let start = Instant::now();

@@ -134,6 +134,13 @@ pub(crate) struct ItemSearch<'a> {
 }
 
 impl Rye {
+    /// Finding items by words.
+    pub(crate) fn search(&self) -> ItemSearch<'_> {
+        ItemSearch { rye: self }
+    }
+}
+
+impl Rye {
     /// Finds items by words and gives one JSON object: a page, or why there is none.
     pub fn search_json(&self, request: &SearchRequest) -> Value {
         let start = std::time::Instant::now();

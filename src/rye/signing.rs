@@ -121,6 +121,13 @@ pub(crate) struct Signing<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// Signing files, and your own key.
+    pub(crate) fn signing(&self) -> Signing<'_> {
+        Signing { rye: self }
+    }
+}
+
 impl Signing<'_> {
     /// The file of one item in the space asked for; without one the project's or the user space's.
     ///

@@ -161,6 +161,13 @@ pub(crate) struct WorkingItems<'a> {
     pub(super) rye: &'a Rye,
 }
 
+impl Rye {
+    /// The items of the project as they are at this moment, and signing them with the dev key.
+    pub(crate) fn working_items(&self) -> WorkingItems<'_> {
+        WorkingItems { rye: self }
+    }
+}
+
 impl WorkingItems<'_> {
     /// The dev key of this project.
     ///

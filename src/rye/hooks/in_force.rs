@@ -107,6 +107,13 @@ pub(crate) struct Hooks<'a> {
     pub(in crate::rye) rye: &'a Rye,
 }
 
+impl Rye {
+    /// Who is asked before and after calls.
+    pub(crate) fn hooks(&self) -> Hooks<'_> {
+        Hooks { rye: self }
+    }
+}
+
 impl Hooks<'_> {
     /// Every hook of every space, broken ones too, and the required ones that are nowhere; in the
     /// order in which they are asked.

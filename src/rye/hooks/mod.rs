@@ -13,4 +13,4 @@ mod in_force;
 mod model_call;
 
 pub(in crate::rye) use call::CallHooks;
-pub(crate) use in_force::{BELOW, CannotAsk, FoundHook, HookFailure, Hooks};
+pub(crate) use in_force::{BELOW, CannotAsk, FoundHook, HookFailure};
