@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::host::Spawn;
+use super::namespaces::Beneath;
 use super::persistent::unswept;
 use super::unix::{Instruction, start};
 use crate::base::durations::REAP_MS;
@@ -21,13 +22,6 @@ pub(crate) fn landlock_version() -> io::Result<i64> {
     let version =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, 1) };
     if version < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
-}
-
-/// `struct landlock_path_beneath_attr`.
-#[repr(C, packed)]
-pub(super) struct Beneath {
-    pub(super) access: u64,
-    pub(super) parent: i32,
 }
 
 /// Adds to the rule set that what lies at `path` and below may be used by `access`, the kernel's

@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::unix::Failed;
-
 /// One place in a child's root, and what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
@@ -296,6 +294,16 @@ const OF_FD: u32 = 4;
 /// `MOVE_MOUNT_T_EMPTY_PATH`: so is the place.
 const TO_FD: u32 = 0x40;
 
+/// A system call failed; `errno` says why.
+pub(super) struct Failed;
+
+/// `struct landlock_path_beneath_attr`.
+#[repr(C, packed)]
+pub(super) struct Beneath {
+    pub(super) access: u64,
+    pub(super) parent: i32,
+}
+
 /// The result of a system call.
 fn called(result: libc::c_long) -> Result<RawFd, Failed> {
     if result < 0 { Err(Failed) } else { Ok(RawFd::try_from(result).unwrap_or(RawFd::MAX)) }
@@ -388,7 +396,7 @@ unsafe fn allow(root: RawFd, path: &CStr, access: u64, ruleset: RawFd) -> Result
     // SAFETY: descriptors are numbers, and the kernel reads the rule.
     unsafe {
         let Ok(place) = place(Some(root), path) else { return Ok(()) };
-        let rule = super::kernel::Beneath { access, parent: place };
+        let rule = Beneath { access, parent: place };
         let rule = (&raw const rule).cast::<u8>();
         let added = called(libc::syscall(libc::SYS_landlock_add_rule, ruleset, 1, rule, 0));
         libc::close(place);

@@ -16,7 +16,7 @@ use rustix::process::Resource;
 
 use super::host::Spawn;
 use super::kernel::{FirstProcess, reap};
-use super::namespaces::Namespaces;
+use super::namespaces::{Failed, Namespaces};
 use super::ptrace::be_watched;
 use crate::base::durations::BUSY_PROGRAM_MS;
 
@@ -493,9 +493,6 @@ impl Restrict {
 
 /// The success of a call that does not return.
 enum Never {}
-
-/// A system call failed; `errno` says why.
-pub(super) struct Failed;
 
 /// All steps of the namespaces are done.
 const DONE: usize = usize::MAX;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{paths, values};
 use super::config::Execution;
+use super::context::PlanContext;
 use super::error::PlanError;
-use super::plan::PlanContext;
 use crate::base::durations::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
 use crate::base::text::escape_line;
 use crate::chain::Chain;

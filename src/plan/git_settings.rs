@@ -18,7 +18,7 @@ use crate::base::limits::{GIT_SETTINGS, GIT_SETTINGS_BYTES};
 use crate::base::text::{brief_line, escape_line};
 use crate::host::{ChildResult, KeptPath, Spawn, home_of};
 
-use super::plan::PlanContext;
+use super::context::PlanContext;
 
 /// A repository that a tool may write, but for what is kept.
 pub(super) struct Places<'a> {

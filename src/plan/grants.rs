@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::base_folders::base_folders;
+use super::context::{PlanContext, SandboxChoice};
 use super::error::PlanError;
 use super::git_settings;
 use super::inner_repositories::{Grounds, inner_repositories};
@@ -15,7 +16,6 @@ use super::listed_hosts::ListedHosts;
 use super::machine::Survey;
 use super::network::{network, services};
 use super::outer_repository::outer_repository;
-use super::plan::PlanContext;
 use super::protected::{
     GIT, HOST_KEYS, Name, OF_BARE, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
@@ -28,19 +28,6 @@ use crate::host::{
     SandboxLevel,
 };
 use crate::space::BUNDLES;
-
-/// What the caller wants of the sandbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum SandboxChoice {
-    /// None for what the operator lists, else the strongest level that works.
-    #[default]
-    Auto,
-    Off,
-    On(Ladder),
-    /// As wide as `bwrap` can hold it and watched, whatever the item declares: to learn what it
-    /// needs.
-    Learn,
-}
 
 /// What a run may touch by its other links and by default, were its tool to declare nothing.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
+use super::context::PlanContext;
 use super::error::PlanError;
-use super::plan::PlanContext;
 use super::plan_source::{ConfigCopy, PlanSource};
 use crate::base::HostRule;
 use crate::base::limits::EGRESS_HOSTS;

@@ -1,7 +1,7 @@
 //! A plan and how it is made.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,20 +9,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::act::{Act, McpServer};
-use super::arguments::plain_path;
 use super::config::{Execution, merged};
 use super::config_layers;
+use super::context::{PlanContext, SandboxChoice};
 use super::env::Env;
 use super::error::PlanError;
 use super::exec;
-use super::grants::{self, BasePolicy, SandboxChoice};
+use super::grants::{self, BasePolicy};
 use super::http::HttpPlan;
 use super::listed_hosts;
-use super::machine::{Survey, file_identity};
+use super::machine::Survey;
 use super::mcp::{self, McpTool};
 use super::params::Params;
 use super::pieces::Pieces;
-use super::plan_source::PlanSource;
 use super::process::Process;
 use super::record::{Content, PlannedItem};
 #[cfg(feature = "code")]
@@ -38,106 +37,13 @@ use crate::base::limits::OUTPUT_BYTES;
 use crate::chain::{Chain, Primitive};
 use crate::diagnostic::Failure;
 use crate::host::{
-    ChildSandbox, Confinement, EgressOfRun, Host, Ladder, RUN_VAR, ResolvedPath, Spawn, THREAD_VAR,
-    Vars,
+    ChildSandbox, Confinement, EgressOfRun, Host, Ladder, RUN_VAR, Spawn, THREAD_VAR,
 };
 use crate::id::Ref;
 use crate::parse::{Anchor, EnvPath, PIN_VAR};
-use crate::space::{ForeignGround, NotSearched, Searched};
 use crate::trace::{Event, Sink};
 use crate::validate::ValidChain;
-use crate::verify::{Permit, Source, TrustStore};
-
-/// What a plan needs to know of the machine and the caller.
-pub(crate) struct PlanContext<'a> {
-    pub(crate) vars: &'a Vars,
-    pub(crate) host: &'a dyn Host,
-    pub(crate) plan_source: &'a dyn PlanSource,
-    /// Which programs and folders inside the project the person let in.
-    pub(crate) trust: &'a TrustStore<'a>,
-    pub(crate) project_path: &'a Path,
-    /// The folder that the child works in and knows as its project; the project itself but for
-    /// tests.
-    pub(crate) workplace: &'a Path,
-    pub(crate) user_space: Option<&'a Path>,
-    pub(crate) system_space: Option<&'a Path>,
-    /// What may be somebody else's work: no program is taken from it.
-    pub(crate) ground: &'a ForeignGround,
-    /// Folders whose files are in somebody's hands: the ground, and the spaces on disk.
-    pub(crate) guarded: Vec<PathBuf>,
-    pub(crate) run_id: &'a str,
-    /// The thread whose model asks for the run.
-    pub(crate) thread: Option<&'a str>,
-    /// Whether the project's config shortens the time; not of hooks that judge the project.
-    pub(crate) project_shortens: bool,
-    /// What the caller wants of the sandbox.
-    pub(crate) sandbox: SandboxChoice,
-    /// A caller may shorten the time, never lengthen it.
-    pub(crate) timeout: Option<Duration>,
-    /// The plan is written down or a receipt of its run is: files are digested too that are not
-    /// otherwise, which an ordinary run does not pay for.
-    pub(crate) for_record: bool,
-}
-
-impl PlanContext<'_> {
-    /// Whether a file is there that somebody else may have put there: by its name, by what it is in
-    /// the end, or by a link on the way.
-    pub(super) fn guards(&self, path: &Path) -> bool {
-        self.host.look(path).is_some_and(|look| self.guards_seen(path, &look))
-    }
-
-    /// The same of a file that was looked at.
-    pub(super) fn guards_seen(&self, path: &Path, look: &ResolvedPath) -> bool {
-        look.places().chain([path]).any(|place| self.is_guarded(place))
-    }
-
-    /// Whether a path is, or may become, a file that somebody else can put there. By place: it lies
-    /// below a guarded folder by its text, or by the folder that it is in, whether a file is there
-    /// or not; or a link leads there now. A guarded folder itself, and what holds one, is not a
-    /// file.
-    pub(super) fn leads_to_foreign_file(&self, path: &Path) -> bool {
-        let real = path.parent().and_then(|folder| self.host.real_folder(folder));
-        let real = real.zip(path.file_name()).map(|(folder, name)| folder.join(name));
-        let places: Vec<PathBuf> = real.into_iter().chain([plain_path(path)]).collect();
-        let holds = |place: &PathBuf| self.guarded.iter().any(|root| root.starts_with(place));
-        !places.iter().any(holds)
-            && (places.iter().any(|place| self.is_guarded(place)) || self.guards(path))
-    }
-
-    pub(super) fn is_guarded(&self, place: &Path) -> bool {
-        self.guarded.iter().any(|root| place.starts_with(root))
-    }
-
-    /// The host's `PATH` as a child gets it: without relative folders, and without guarded ones but
-    /// those that hold a program which the person let in.
-    pub(super) fn child_path(&self) -> Option<String> {
-        let is_kept = |it: &Searched| {
-            let is_free = || !it.real.as_ref().is_some_and(|real| self.is_guarded(real));
-            match it.why_not {
-                None if is_free() => true,
-                None | Some(NotSearched::InGround) => {
-                    it.real.as_ref().is_some_and(|real| self.lets_in(real))
-                }
-                Some(NotSearched::Relative | NotSearched::OfAProcess) => false,
-            }
-        };
-        let folders = self.ground.search_path(self.vars).into_iter().filter(is_kept);
-        let folders = folders.filter_map(|it| it.folder.into_os_string().into_string().ok());
-        let folders: Vec<_> = folders.collect();
-        (!folders.is_empty()).then(|| folders.join(":"))
-    }
-
-    /// Whether the person let a program of this real folder in, which is what it was then.
-    fn lets_in(&self, folder: &Path) -> bool {
-        let records = self.trust.allowed_files();
-        let mut paths = records.iter().map(|record| &record.path);
-        paths.any(|path| {
-            let now = || file_identity(self.host, path);
-            path.parent() == Some(folder)
-                && now().is_some_and(|now| self.trust.permits_file(&now) == Permit::Given)
-        })
-    }
-}
+use crate::verify::Source;
 
 /// Everything needed to act, nothing done yet.
 ///

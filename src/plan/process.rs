@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{judged, paths, seen_by_child, values};
 use super::config::{Execution, strings};
+use super::context::PlanContext;
 use super::error::PlanError;
 use super::machine::{Chosen, Seeker};
 use super::pieces::{Pieces, SHOWN};
-use super::plan::PlanContext;
 use super::start::Program;
 use super::template::{Named, variables};
 use super::template_context::{Filled, TemplateContext};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::program::quoted;
 use crate::chain::Chain;
 use crate::id::Space;
-use crate::plan::plan::PlanContext;
+use crate::plan::context::PlanContext;
 use crate::space::ProjectIdentity;
 use crate::trace::SkippedPath;
 use crate::verify::Permit;

@@ -16,8 +16,8 @@ use crate::base::Digest;
 use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{Host, ResolvedPath};
 use crate::parse::Interpreter;
+use crate::plan::context::PlanContext;
 use crate::plan::env;
-use crate::plan::plan::PlanContext;
 use crate::trace::SkippedPath;
 use crate::verify::{FileIdentity, Permit};
 
