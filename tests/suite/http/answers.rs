@@ -1,11 +1,11 @@
 //! What comes back, and what is made of it.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
 
 use super::{ask, signed, signed_with};
 use crate::world::World;
 use crate::world::server::{Reply, Server, answer, closed_port, ok};
+use rustix::process::{Pid, Signal};
 use serde_json::json;
 
 #[test]
@@ -237,7 +237,7 @@ fn a_signal_ends_the_request_and_rye() {
         "/busy" => answer(503, "Retry-After: 20\r\n", ""),
         _ => Reply::Hold(Vec::new()),
     });
-    for (path, signal, number) in [("/", "INT", 2), ("/", "TERM", 15), ("/busy", "INT", 2)] {
+    for (path, signal) in [("/", Signal::INT), ("/", Signal::TERM), ("/busy", Signal::INT)] {
         signed_with(&world, &format!("url: '{}'\ntimeout_ms: 60000", server.url(path)), "");
         let child = world.start(&["execute", "acme/ask", "--json", "--trace"]);
         server.wait_until_asked();
@@ -246,16 +246,12 @@ fn a_signal_ends_the_request_and_rye() {
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
         let start = std::time::Instant::now();
-        let killed = std::process::Command::new("bash")
-            .args(["-c", &format!("kill -{signal} {}", child.id())])
-            .stdin(Stdio::null())
-            .status();
-        assert!(killed.unwrap().success());
+        rustix::process::kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(start.elapsed().as_secs() < 15, "{:?}", start.elapsed());
         let got: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        assert_eq!(output.status.signal(), Some(number), "{path} {signal}: {output:?}");
-        assert_eq!(got["code"], "execute.interrupted", "{path} {signal}: {output:?}");
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{path} {signal:?}: {output:?}");
+        assert_eq!(got["code"], "execute.interrupted", "{path} {signal:?}: {output:?}");
         if path == "/" {
             server.wait_until_left();
         }

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use super::escapes::{ESCAPES, Escape, OF_NAMESPACES, OF_ROOT};
 use super::{BWRAP, LANDLOCK, doer, does, levels, not_run, works};
 use crate::faults::day;
-use crate::world::{End, PYTHON, World, program, whole};
+use crate::world::{BASH, End, PYTHON, World, program, whole};
 
 /// A world with everything that the escapes want.
 fn world() -> World {
@@ -63,7 +63,6 @@ impl Who {
     }
 
     fn outside(self) -> Child {
-        PYTHON.needed();
         let mut command = self.command("/usr/bin/python3");
         let command = command.args(["-c", OUTSIDE]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -119,6 +118,8 @@ impl Who {
 
     /// Each escape works untouched, and at no level that claims to stop it.
     fn tries(self, test: &str) {
+        PYTHON.needed();
+        BASH.needed();
         let levels = levels(test);
         let mut outside = self.outside();
         let host = outside.id();
