@@ -31,7 +31,8 @@
 //! | 12 | `report` `exec_protocol` `eval` | outcome and trace as text and JSON, the receipt of a run; calls of programs that speak the exec protocol; what an eval is sent, and its score |
 //! | 8 | `code` `thread` | snippets that call tools; conversations of a model that call tools |
 //! | 13 | `mcp_client` | calls of tools of MCP servers |
-//! | 14 | `rye` | the facade [`Rye`]: a service for each question |
+//! | 14 | `rye` | the facade [`Rye`]: a service for each question, and a run here and now |
+//! | 15 | `runs` | threads, detached runs and snippets, which take more than one run; deciding requests to a person |
 //! | 15 | `scaffold` | new items and tidy headers |
 //! | 15 | `bundle` | items of one publisher in one file |
 //! | 15 | `dev` | the project, watched: what you change is signed for half a day |
@@ -40,9 +41,9 @@
 //! | 15 | `import` | foreign configurations as items |
 //! | 15 | `learn` | what a tool needs of the machine, seen in one run |
 //! | 15 | `lsp` | what an editor shows of items that are being written |
-//! | 15 | `mcp` | agents speak with rye over the model context protocol |
+//! | 16 | `mcp` | agents speak with rye over the model context protocol |
 //! | 15 | `testing` | test specs beside items |
-//! | 16 | `cli` | one file a verb; the only place that wires |
+//! | 17 | `cli` | one file a verb; the only place that wires |
 //!
 //! A module stands one floor above the highest that it names. So it names only lower floors, and
 //! modules of one floor do not see each other. A test holds that.
@@ -82,7 +83,7 @@
 //! | `<user>/.ai/state/held/` | `space::baseline`, for `rye sign --all` | the same, for `rye dev` |
 //! | `<user>/.ai/state/learned/` | `learn`, for `--write` | the same |
 //! | `<user>/.ai/state/receipts/` | you, `rye receipt verify` | `rye::receipts` |
-//! | `.ai/state/threads/` | `rye thread`, `rye::threads` | `thread`, while one runs |
+//! | `.ai/state/threads/` | `rye thread`, `runs::threads` | `thread`, while one runs |
 //! | `<user>/.ai/bundles/` | `space`, for `resolve` | `bundle` |
 //! | `<user>/.ai/state/registry.db` | `registry` | the same |
 //! | `<user>/.ai/state/alive/` | `registry`, for runs of other containers | the same |
@@ -131,6 +132,7 @@ mod proxy;
 mod registry;
 mod report;
 mod resolve;
+mod runs;
 mod rye;
 mod sandbox;
 mod scaffold;
@@ -148,7 +150,7 @@ mod web_page;
 
 pub use diagnostic::Failure;
 #[cfg(feature = "code")]
-pub use rye::RyeTools;
+pub use runs::RyeTools;
 pub use rye::{Request, Rye, RyeBuilder, SearchRequest};
 pub use thread::{
     BackendCapability, BackendEvent, BackendFault, BackendFaultKind, BackendStream, BackendStreams,
@@ -173,7 +175,7 @@ pub fn run(argv: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::
     if let Some(status) = web_page::enter(&argv) {
         return status;
     }
-    if let Some(status) = rye::enter_detached(&argv) {
+    if let Some(status) = runs::enter_detached(&argv) {
         return status;
     }
     cli::run(argv)

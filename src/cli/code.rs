@@ -24,7 +24,8 @@ use crate::code::{
 use crate::diagnostic::{Code, Diagnose, Failure, Place};
 use crate::id::Grants;
 use crate::report::{Warned, trace_text};
-use crate::rye::{CallApproval, CodePolicy, RyeTools};
+use crate::runs::RyeTools;
+use crate::rye::{CallApproval, CodePolicy};
 use crate::trace::{Quiet, Recorded, Recorder, Sink};
 
 /// Run a snippet of JavaScript that finds and calls tools, or look at one
@@ -112,7 +113,7 @@ fn run_snippet(args: &Run, context: &Context, out: &mut Out) -> Result<Exit, Fai
     let recorder = args.trace.then(|| context.recorder());
     let sink: &dyn Sink = recorder.as_ref().map_or(&Quiet, |recorder| recorder);
     // Who types a snippet is there; a program that rye runs is not.
-    let usual = if rye.is_below_a_run() { CallApproval::First } else { CallApproval::Never };
+    let usual = if rye.above().has_run() { CallApproval::First } else { CallApproval::Never };
     let receipts = args.receipt.as_deref().map(folder).transpose()?;
     let tools = RyeTools::new(&rye, sink)
         .approval(policy.approval(usual))

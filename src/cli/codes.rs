@@ -23,7 +23,7 @@ pub(super) fn all() -> Vec<Code> {
         crate::search::CODES,
         crate::report::CODES,
         crate::rye::CODES,
-        crate::rye::DETACHED_CODES,
+        crate::runs::DETACHED_CODES,
         crate::scaffold::CODES,
         crate::bundle::CODES,
         crate::dev::CODES,

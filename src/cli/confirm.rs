@@ -20,7 +20,7 @@ pub(super) fn is_below(context: &Context) -> bool {
 /// The same of a thread. Where not even the spaces are found, its variable alone tells.
 fn is_below_a_thread(context: &Context) -> bool {
     let named = || !ProcessesAbove::this().threads.is_empty();
-    context.rye().map_or_else(|_| named(), |rye| rye.is_below_a_thread())
+    context.rye().map_or_else(|_| named(), |rye| rye.above().has_thread())
 }
 
 /// Asks before `what` if this process runs below a child of rye. Otherwise a person typed the

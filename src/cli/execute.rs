@@ -18,7 +18,8 @@ use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
 use crate::plan::{PlanFile, SandboxChoice};
 use crate::report::{Report, trace_text};
-use crate::rye::{Failed, Request, Rye, Threads};
+use crate::runs::Threads;
+use crate::rye::{Failed, Request, Rye};
 use crate::trace::{Quiet, Recorded, Sink};
 
 /// Run a tool or directive, or show what it would do
@@ -150,10 +151,10 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     let limits = limits_of(&args.limit)?;
     let rye = context.rye()?;
     let mut request = request(args, &rye)?;
-    request.model.clone_from(&args.model);
-    request.limits = limits;
-    request.target.clone_from(&args.target);
-    request.thread.clone_from(&args.thread);
+    request.of_thread.model.clone_from(&args.model);
+    request.of_thread.limits = limits;
+    request.target = args.target.parse()?;
+    request.thread = args.thread.parse()?;
     request.detached = args.detached;
     request.locked = args.locked;
     request.sandbox = args.sandbox;
@@ -339,7 +340,7 @@ fn request(args: &Args, rye: &Rye) -> Result<Request, Failure> {
     #[cfg(feature = "code")]
     {
         // Who types it is there; a program that rye runs is not.
-        request.is_typed = !crate::host::is_below_a_run();
+        request.origin.is_typed = !crate::host::is_below_a_run();
     }
     request.plan = plan;
     Ok(request)

@@ -16,7 +16,7 @@ use crate::code::Verdict;
 use crate::diagnostic::{Failure, Style};
 use crate::plan::PlanFile;
 use crate::registry::{Decision, PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::rye::{Decided, RejectedInThread, RequestRows, SignRequest, WaitingThreads, WaitsOn};
+use crate::runs::{Decided, RejectedInThread, RequestRows, SignRequest, WaitingThreads, WaitsOn};
 use crate::trace::Quiet;
 
 /// The status of what waits for a person.
@@ -136,7 +136,7 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
         fields.insert("params".into(), params);
         fields.insert("plan_sha256".into(), json!(plan.digest()));
         #[cfg(feature = "code")]
-        if let Some(snippet) = crate::rye::SnippetRows::of(request)? {
+        if let Some(snippet) = crate::runs::SnippetRows::of(request)? {
             fields.insert("call".into(), snippet.call_json());
         }
         fields.insert("result".into(), json!(result));
@@ -192,7 +192,7 @@ fn ended(request: &PendingRequest, result: Option<Value>) -> Vec<(&'static str, 
 #[cfg_attr(not(feature = "code"), expect(clippy::unnecessary_wraps, reason = "as with snippets"))]
 fn show_snippet(request: &PendingRequest, out: &mut Out) -> Result<Exit, Failure> {
     #[cfg(feature = "code")]
-    let snippet = crate::rye::SnippetRows::of(request)?;
+    let snippet = crate::runs::SnippetRows::of(request)?;
     let result = request.result.as_deref();
     let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
     if out.is_json() {
@@ -392,7 +392,7 @@ fn noted(state: PendingState, open: &[PendingRequest], out: &mut Out) -> Exit {
 fn snippet_alone(request: &PendingRequest) -> Result<Option<Digest>, Failure> {
     #[cfg(feature = "code")]
     if request.plan.is_empty() {
-        return Ok(crate::rye::SnippetRows::of(request)?.map(|snippet| snippet.sha256));
+        return Ok(crate::runs::SnippetRows::of(request)?.map(|snippet| snippet.sha256));
     }
     let _ = request;
     Ok(None)

@@ -68,7 +68,7 @@ pub(super) fn find(
     if let Some(cursor) = &filters.cursor {
         request = request.cursor(cursor);
     }
-    let page = rye.search().find(&request.grants(rye.may_read()?))?;
+    let page = rye.search().find(&request.grants(rye.above().may_read()?))?;
     if out.is_json() {
         out.success(Value::Object(page.to_json()));
     } else {

@@ -57,7 +57,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     // A sandbox hides what is to be signed, and the key, from what a thread starts.
-    rye.may_read()?;
+    rye.above().may_read()?;
     let NamedFiles { files, failed, by_name } = find(&args.items, args.all, args.space, &rye)?;
     let scope = if by_name { SignScope::Named } else { SignScope::Open { others: args.others } };
     let files: Vec<ToSign> = files.into_iter().map(ToSign::from).collect();

@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
             project: rye.spaces().project_path(),
             items: self.last.len(),
             unsigned,
-            runs: self.asked.request.as_ref().map(Request::item),
+            runs: self.asked.request.as_ref().map(|request| request.item.as_str()),
             key: self.dev.fingerprint(),
             until: self.dev.not_after(),
             asks: self.poll.terminal().is_some(),
@@ -396,15 +396,15 @@ impl<'a> Session<'a> {
     pub(super) fn run_now(&mut self) -> Result<(), Failure> {
         let Some(request) = self.asked.request.clone() else { return Ok(()) };
         let names = |item: &Ref| {
-            let asked = request.item();
+            let asked = request.item.as_str();
             item.to_string() == asked || item.id.as_str() == asked
         };
         if self.held.keys().any(|entry| names(&entry.item)) {
-            self.audience.tell(&DevEvent::NotRun { item: request.item() });
+            self.audience.tell(&DevEvent::NotRun { item: &request.item });
             return Ok(());
         }
         let rye = (self.make)()?;
-        self.audience.tell(&DevEvent::Runs { item: request.item() });
+        self.audience.tell(&DevEvent::Runs { item: &request.item });
         let start = Instant::now();
         let result = rye.runs().run(&request, start, &Quiet);
         let elapsed = start.elapsed();
@@ -414,9 +414,9 @@ impl<'a> Session<'a> {
         // run.
         let seen = match started_nothing {
             true => None,
-            false => self.observe(Some(request.item()))?,
+            false => self.observe(Some(&request.item))?,
         };
-        self.audience.tell(&DevEvent::Ran { item: request.item(), result: &result, elapsed });
+        self.audience.tell(&DevEvent::Ran { item: &request.item, result: &result, elapsed });
         if let Err(failed) = &result
             && let Some(signal) = failed.failure.interrupted()
         {

@@ -22,7 +22,8 @@ use crate::code::Verdict;
 use crate::diagnostic::Failure;
 use crate::registry::{Decision, PendingRequest, PendingRow, Registry, RegistryError};
 use crate::report::metadata;
-use crate::rye::{Decided, RejectedInThread, RequestRows, Rye, WaitingThreads};
+use crate::runs::{Decided, RejectedInThread, RequestRows, WaitingThreads};
+use crate::rye::Rye;
 use crate::trace::Quiet;
 
 /// What the one question of a call is named, from 2026-07-28 on.
@@ -231,7 +232,7 @@ fn rejected_in_thread(
 /// The question about a snippet that waits; `None` where it is too long to be read in a dialog.
 #[cfg(feature = "code")]
 fn snippet_question(request: &PendingRequest) -> Option<String> {
-    let rows = crate::rye::SnippetRows::of(request).ok()??;
+    let rows = crate::runs::SnippetRows::of(request).ok()??;
     let mut question = format!(
         "A snippet calls `{}` and waits for a person. To accept runs the call and goes on with the \
          snippet; to decline lets the call fail in it; otherwise it waits for `rye pending`.\n",

@@ -19,6 +19,7 @@ use crate::base::json_reader::typed;
 use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
+use crate::plan::{Target, Thread};
 use crate::report::{Report, error_json, provider_failed_text};
 use crate::rye::{
     DetailLevel, Failed, ItemVerdict, LockMode, Request, Rye, SearchRequest, read_item,
@@ -320,11 +321,11 @@ impl<'a> Call<'a> {
         let rye = self.rye("rye_execute", &asked.project_path)?;
         let mut request = Request::new(asked.item_id).dry_run(asked.dry_run);
         request.params = asked.parameters;
-        request.target = asked.target;
-        request.thread = asked.thread;
+        request.target = asked.target.parse::<Target>().map_err(Failure::from)?;
+        request.thread = asked.thread.parse::<Thread>().map_err(Failure::from)?;
         request.detached = asked.detached;
-        request.model = asked.model;
-        request.limits = asked.limit_overrides.unwrap_or_default();
+        request.of_thread.model = asked.model;
+        request.of_thread.limits = asked.limit_overrides.unwrap_or_default();
         Ok(self.run(rye, &request, asked.trace))
     }
 
@@ -406,7 +407,7 @@ impl<'a> Call<'a> {
         if let Some(cursor) = &asked.cursor {
             request = request.cursor(cursor);
         }
-        let mut out = rye.search().find(&request.grants(rye.may_read()?))?.to_json();
+        let mut out = rye.search().find(&request.grants(rye.above().may_read()?))?.to_json();
         out.insert("status".into(), "success".into());
         Ok(Answer::new(out.into()))
     }

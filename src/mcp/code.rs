@@ -9,7 +9,8 @@ use super::error::McpError;
 use crate::base::limits::MCP_RECORDS_BYTES;
 use crate::code::{CodeRequest, CodeResult, Executor, Verdict};
 use crate::registry::{Decision, PendingRequest};
-use crate::rye::{CallApproval, CodePolicy, Rye, RyeTools};
+use crate::runs::RyeTools;
+use crate::rye::{CallApproval, CodePolicy, Rye};
 
 /// What `rye_code` answers.
 pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answer, Refusal> {

@@ -12,7 +12,8 @@ use super::server::held;
 use crate::base::Digest;
 use crate::base::limits::MCP_WAITING;
 use crate::id::{Kind, Pattern, Query, Ref, Space};
-use crate::rye::{Offer, OfferOutcome, Rye, for_a_person};
+use crate::runs::for_a_person;
+use crate::rye::{Offer, OfferOutcome, Rye};
 use crate::space::Entry;
 
 /// Changes that were shown and not signed yet, by the digest that confirms them. The oldest are

@@ -14,7 +14,8 @@ use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
 use crate::parse::kept_json;
-use crate::rye::{KnownRun, Rye, full_run_id, listed_runs, threads_from_outside, waiting_above};
+use crate::runs::{KnownRun, full_run_id, listed_runs, threads_from_outside, waiting_above};
+use crate::rye::Rye;
 use crate::thread::{THREAD_NOT_FOUND, ThreadError, duration_limit};
 
 /// The arguments of `rye_thread`.

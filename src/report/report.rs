@@ -74,6 +74,15 @@ impl Warned {
     pub(crate) fn new(item_id: Ref, warning: Warning) -> Self {
         Self { item_id, code: warning.code, message: warning.message }
     }
+
+    /// The warnings of each of these items.
+    pub(crate) fn of_sources<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<Self> {
+        let warned = sources.flat_map(|source| {
+            let item = source.item();
+            source.warnings().iter().map(|warning| Self::new(item.clone(), warning.clone()))
+        });
+        warned.collect()
+    }
 }
 
 /// What a hook said of a call beside yes, or that it replaced something.

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::carry_out::KeptServers;
 use super::facade::{Rye, now};
+use super::modes::RunModes;
 use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;
 use crate::host::{Host, Os, Vars};
@@ -32,22 +33,12 @@ pub struct RyeBuilder {
     servers: Arc<KeptServers>,
     search_index: Arc<SearchIndex>,
     thread_tools: Vec<Arc<dyn ThreadTool>>,
-}
-
-impl Default for RyeBuilder {
-    fn default() -> Self {
-        Self::new()
-    }
+    modes: Arc<dyn RunModes>,
 }
 
 impl RyeBuilder {
-    /// The environment and working directory of this process.
-    pub fn new() -> Self {
-        Self::from_vars(Vars::from_process())
-    }
-
-    /// The same where the environment was read already.
-    pub(crate) fn from_vars(vars: Vars) -> Self {
+    /// With this environment, and what carries out the runs that take more than one call.
+    pub(crate) fn with(vars: Vars, modes: Arc<dyn RunModes>) -> Self {
         Self {
             vars,
             cwd: None,
@@ -61,6 +52,7 @@ impl RyeBuilder {
             servers: Arc::default(),
             search_index: Arc::default(),
             thread_tools: Vec::new(),
+            modes,
         }
     }
 
@@ -152,6 +144,7 @@ impl RyeBuilder {
             observers: Observers::default(),
             search_index: self.search_index,
             thread_tools: self.thread_tools,
+            modes: self.modes,
             suggested: AtomicUsize::default(),
         }
     }

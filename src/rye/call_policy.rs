@@ -40,11 +40,11 @@ impl LockMode {
 /// the tools list too, when it is first asked for.
 pub(crate) struct CallPolicy<'a> {
     rye: &'a Rye,
-    pub(super) trust: Arc<TrustStore<'a>>,
+    pub(crate) trust: Arc<TrustStore<'a>>,
     dev: DevMode,
     lock_mode: LockMode,
     /// The thread whose model asks for the call.
-    pub(super) thread: Option<ThreadId>,
+    pub(crate) thread: Option<ThreadId>,
     /// When the time of that thread is over.
     until: Option<Instant>,
     lock: OnceLock<Result<Lock, Failure>>,
@@ -53,20 +53,20 @@ pub(crate) struct CallPolicy<'a> {
 }
 
 /// The policies for hooks, by the space of the hook.
-pub(super) struct HookPolicies<'a> {
+pub(crate) struct HookPolicies<'a> {
     project: CallPolicy<'a>,
     others: CallPolicy<'a>,
 }
 
 impl<'a> HookPolicies<'a> {
-    pub(super) fn for_space(&'a self, space: Space) -> &'a CallPolicy<'a> {
+    pub(crate) fn for_space(&'a self, space: Space) -> &'a CallPolicy<'a> {
         if space == Space::Project { &self.project } else { &self.others }
     }
 }
 
 impl<'a> CallPolicy<'a> {
     /// The policy of this moment.
-    pub(super) fn new(rye: &'a Rye, lock_mode: LockMode) -> Self {
+    pub(crate) fn new(rye: &'a Rye, lock_mode: LockMode) -> Self {
         let trust = Arc::new(rye.trust());
         Self {
             rye,
@@ -81,40 +81,40 @@ impl<'a> CallPolicy<'a> {
     }
 
     /// The same for a call of the model of a thread, if there is one.
-    pub(super) fn in_thread(self, thread: Option<ThreadId>) -> Self {
+    pub(crate) fn in_thread(self, thread: Option<ThreadId>) -> Self {
         Self { thread, ..self }
     }
 
     /// The same, whose hooks are asked until then at most.
-    pub(super) fn until(self, until: Option<Instant>) -> Self {
+    pub(crate) fn until(self, until: Option<Instant>) -> Self {
         Self { until, ..self }
     }
 
     /// How long a hook may take that is asked now, whatever it says itself.
-    pub(super) fn time_left(&self) -> Option<Duration> {
+    pub(crate) fn time_left(&self) -> Option<Duration> {
         let left = self.until?.saturating_duration_since(Instant::now());
         Some(left.max(Duration::from_millis(1)))
     }
 
     /// The same without dev mode and the lock: for texts that are being written.
-    pub(super) fn plain(rye: &'a Rye) -> Self {
+    pub(crate) fn plain(rye: &'a Rye) -> Self {
         Self { dev: DevMode(false), ..Self::new(rye, LockMode::Off) }
     }
 
     /// The same without dev mode, dev keys and the lock: for what is written into it.
-    pub(super) fn strict(rye: &'a Rye) -> Self {
+    pub(crate) fn strict(rye: &'a Rye) -> Self {
         let trust = Arc::new(rye.trust().refusing_dev_keys(true));
         Self { trust, ..Self::plain(rye) }
     }
 
     /// Loads items by this policy.
-    pub(super) fn loader<'b>(&'b self, sink: &'b dyn Sink) -> Loader<'b> {
+    pub(crate) fn loader<'b>(&'b self, sink: &'b dyn Sink) -> Loader<'b> {
         Loader { rye: self.rye, trust: &self.trust, policy: self, sink }
     }
 
     /// The policies for the hooks of this call: dev mode weakens none; the project's lock holds the
     /// project's, and says nothing of those that judge it.
-    pub(super) fn for_hooks(&self) -> HookPolicies<'a> {
+    pub(crate) fn for_hooks(&self) -> HookPolicies<'a> {
         let with = |lock_mode| CallPolicy {
             rye: self.rye,
             trust: Arc::clone(&self.trust),
@@ -128,7 +128,7 @@ impl<'a> CallPolicy<'a> {
         HookPolicies { project: with(LockMode::Listed), others: with(LockMode::Off) }
     }
 
-    pub(super) fn dev(&self) -> DevMode {
+    pub(crate) fn dev(&self) -> DevMode {
         self.dev
     }
 
@@ -137,7 +137,7 @@ impl<'a> CallPolicy<'a> {
     /// # Errors
     /// `verify.signer_changed`, `verify.space_changed`, `verify.rolled_back`, `lock.*`; whatever a
     /// lock that cannot be used is refused with.
-    pub(super) fn judge(&self, source: &Source) -> Result<(), Failure> {
+    pub(crate) fn judge(&self, source: &Source) -> Result<(), Failure> {
         if self.lock_mode == LockMode::Off {
             return Ok(());
         }
@@ -147,13 +147,13 @@ impl<'a> CallPolicy<'a> {
 
     /// The lock of the project; empty without one, and in a project that is not accepted, whose
     /// files nobody interprets (core 4.3).
-    pub(super) fn lock(&self) -> Result<&Lock, Failure> {
+    pub(crate) fn lock(&self) -> Result<&Lock, Failure> {
         let lock = self.lock.get_or_init(|| self.read().map_err(Failure::from));
         lock.as_ref().map_err(Failure::clone)
     }
 
     /// A tool that lists the file, which is not an item by itself then.
-    pub(super) fn tool_that_lists(&self, file: &Entry) -> Option<Ref> {
+    pub(crate) fn tool_that_lists(&self, file: &Entry) -> Option<Ref> {
         let lists = self.lists.get_or_init(|| {
             let items = self.rye.items();
             let tools =
@@ -164,7 +164,7 @@ impl<'a> CallPolicy<'a> {
     }
 
     /// The digest that the lock lists for an item, if it can say.
-    pub(super) fn locked_digest(&self, item: &Ref, space: Space) -> Option<Digest> {
+    pub(crate) fn locked_digest(&self, item: &Ref, space: Space) -> Option<Digest> {
         self.lock().ok()?.find(item, space).map(|pin| pin.sha256)
     }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::approvals::Approval;
 use super::facade::Rye;
-use super::run::{Request, Runs};
+use super::request::Request;
+use super::run::Runs;
 use crate::exec_protocol::Servers;
 use crate::execute::{
     ExecuteError, Outcome, OutputWitness, RunContext, ToolFailure, http_request, subprocess,
@@ -25,16 +26,15 @@ pub(crate) struct KeptServers {
 
 /// Whose run it is.
 #[derive(Clone, Copy)]
-pub(super) struct Caller<'a> {
-    /// What was asked for.
-    pub(super) request: &'a Request,
-    pub(super) run_id: &'a str,
+pub(crate) struct Caller<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) run_id: &'a str,
     /// The plan was made for the record.
     #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets need it"))]
-    pub(super) for_record: bool,
+    pub(crate) for_record: bool,
     /// A person may be asked in its midst; it is run again then, once they decided.
     #[cfg_attr(not(feature = "code"), expect(dead_code, reason = "only snippets need it"))]
-    pub(super) can_wait: bool,
+    pub(crate) can_wait: bool,
 }
 
 impl Runs<'_> {
@@ -49,7 +49,7 @@ impl Runs<'_> {
         witness: Option<&OutputWitness>,
         sink: &dyn Sink,
     ) -> Result<Outcome, ExecuteError> {
-        let approval = caller.request.approval.as_ref().map(Approval::to_json);
+        let approval = caller.request.origin.approval.as_ref().map(Approval::to_json);
         let approval = approval.as_ref();
         let (fallback, servers) = (pin_fallback(self.rye), &self.rye.servers);
         let running = run_context(self.rye, fallback.as_deref(), sink);
@@ -60,7 +60,9 @@ impl Runs<'_> {
             Act::Http(http) => http_request(plan, &http.request, &running),
             Act::Mcp(server, tool) => servers.mcp.call(plan, server, tool, &running),
             #[cfg(feature = "code")]
-            Act::Code(snippet) => self.saved_snippet(plan, snippet, caller, witness, sink),
+            Act::Code(snippet) => {
+                self.rye.modes.snippet(self.rye, (plan, snippet), caller, witness, sink)
+            }
         }?;
         if outcome.failure.is_none()
             && outcome.pending.is_none()
@@ -77,12 +79,12 @@ impl Runs<'_> {
 }
 
 /// Where the private folder of a run goes where the session has none.
-pub(super) fn pin_fallback(rye: &Rye) -> Option<PathBuf> {
+pub(crate) fn pin_fallback(rye: &Rye) -> Option<PathBuf> {
     rye.spaces.get(Space::User).map(|user| PrivateDir::home(user.base()))
 }
 
 /// What an act may use.
-pub(super) fn run_context<'a>(
+pub(crate) fn run_context<'a>(
     rye: &'a Rye,
     pin_fallback: Option<&'a Path>,
     sink: &'a dyn Sink,

@@ -236,7 +236,7 @@ fn check(loader: Loader<'_>, entry: &Entry, asked: Asked) -> Option<CheckedItem>
         Ok(source) => source,
         Err(failure) => return bad(failure.into()).map(|row| CheckedItem { beside, ..row }),
     };
-    let warned = super::run::warnings(std::iter::once(&source));
+    let warned = Warned::of_sources(std::iter::once(&source));
     let verdict = match parse.then(|| Item::parse(&source)) {
         Some(Err(error)) => ItemVerdict::Bad(error.into()),
         Some(Ok(item)) => ItemVerdict::Good(Box::new(Detail::new(&source, item.version())), warned),

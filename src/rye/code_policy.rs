@@ -53,7 +53,7 @@ pub(crate) struct CodePolicy {
 
 impl CodePolicy {
     /// What tells whether it is the same at another time.
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Digest::of(format!("{self:?}").as_bytes())
     }
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::failed::Failed;
-use super::run::{Request, Runs};
+use super::request::Request;
+use super::run::Runs;
 use crate::diagnostic::Failure;
 use crate::eval::{EvalError, Judged};
 use crate::execute::{ExecuteError, Mask};

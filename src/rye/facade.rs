@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::carry_out::KeptServers;
+use super::modes::RunModes;
 use crate::base::Timestamp;
 use crate::diagnostic::Failure;
 use crate::exec_protocol::Observers;
@@ -49,13 +50,15 @@ pub struct Rye {
     /// Programs and MCP servers that serve many calls; they end with the last facade.
     pub(super) servers: Arc<KeptServers>,
     /// Hooks that are told of a call and still run; they are waited for when this is dropped.
-    pub(super) observers: Observers,
+    pub(crate) observers: Observers,
     /// What items are found by, kept between searches.
     pub(super) search_index: Arc<SearchIndex>,
     /// How often names near to one that was not found were looked for.
     pub(super) suggested: AtomicUsize,
     /// Tools of the program for models of threads.
-    pub(super) thread_tools: Vec<Arc<dyn ThreadTool>>,
+    pub(crate) thread_tools: Vec<Arc<dyn ThreadTool>>,
+    /// Carries out what takes more than one call.
+    pub(super) modes: Arc<dyn RunModes>,
 }
 
 impl Rye {
@@ -108,7 +111,7 @@ impl Rye {
 }
 
 /// The present moment to the millisecond, as threads and runs say when they began and ended.
-pub(super) fn moment() -> String {
+pub(crate) fn moment() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 

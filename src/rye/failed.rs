@@ -27,6 +27,19 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
+    /// A failure before anything of the run was known but the item.
+    pub(crate) fn early(failure: Failure, item: impl Into<String>, elapsed: Duration) -> Self {
+        Self {
+            failure,
+            item: item.into(),
+            chain: Vec::new(),
+            elapsed,
+            warnings: Vec::new(),
+            told: Vec::new(),
+            trace: None,
+        }
+    }
+
     /// The failure as JSON, with what was warned of before.
     pub(crate) fn with_warnings(&self, mut shown: Value) -> Value {
         if let Some(out) = shown.as_object_mut() {

@@ -26,7 +26,7 @@ pub(crate) struct GrantDenied {
 ///
 /// # Errors
 /// `grant.denied`
-pub(super) fn judge(grants: Option<&Grants>, item: &Ref) -> Result<(), GrantDenied> {
+pub(crate) fn judge(grants: Option<&Grants>, item: &Ref) -> Result<(), GrantDenied> {
     match grants.filter(|grants| !grants.allow(item)) {
         None => Ok(()),
         Some(grants) => Err(GrantDenied { item: item.clone(), granted: grants.to_texts() }),
@@ -35,7 +35,7 @@ pub(super) fn judge(grants: Option<&Grants>, item: &Ref) -> Result<(), GrantDeni
 
 /// What a caller is told of an item that is not there, or that is not one alone: of others it
 /// learns the names that it may reach, and no other.
-pub(super) fn in_reach(failure: Failure, may: impl Fn(&Ref) -> bool) -> Failure {
+pub(crate) fn in_reach(failure: Failure, may: impl Fn(&Ref) -> bool) -> Failure {
     match failure.downcast_ref::<ResolveError>().and_then(|error| error.in_reach(&may)) {
         Some(error) => error.into(),
         None => failure,
@@ -48,9 +48,9 @@ pub(super) fn in_reach(failure: Failure, may: impl Fn(&Ref) -> bool) -> Failure 
     "`{item}` does not say `effects: read`, and a person has to approve what a snippet changes"
 )]
 pub(crate) struct ApprovalNeeded {
-    pub(super) item: Ref,
+    pub(crate) item: Ref,
     /// Of the bytes that would run.
-    pub(super) digest: Digest,
+    pub(crate) digest: Digest,
 }
 
 /// Holds what a verified tool says of its effects against the tools that may do more than read. A
@@ -58,7 +58,7 @@ pub(crate) struct ApprovalNeeded {
 ///
 /// # Errors
 /// `code.approval_needed`
-pub(super) fn judge_effects(
+pub(crate) fn judge_effects(
     may_write: Option<&BTreeMap<String, Digest>>,
     source: &Source,
     tool: &Tool,
@@ -115,7 +115,7 @@ mod tests {
     use std::time::Instant;
 
     use crate::id::Grants;
-    use crate::rye::{Request, RyeBuilder};
+    use crate::rye::{Origin, Request, RyeBuilder};
     use crate::trace::Quiet;
 
     const ITEM: &str = "knowledge:rye/overview";
@@ -130,7 +130,8 @@ mod tests {
         let request = Request::new(ITEM);
         let patterns =
             patterns.map(|patterns| patterns.iter().map(|text| text.parse().unwrap()).collect());
-        Request { grants: patterns.map(Grants::new), ..request }
+        let origin = Origin { grants: patterns.map(Grants::new), ..Origin::default() };
+        Request { origin, ..request }
     }
 
     #[test]

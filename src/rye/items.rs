@@ -197,7 +197,7 @@ pub(crate) fn variables_of(rye: &Rye, entry: &Entry) -> Vec<String> {
 /// `thread.outside`, `grant.denied`; those of loading it. Of an item that is not there nobody is
 /// told a name beyond their reach.
 pub(crate) fn read_item(rye: &Rye, query: &Query) -> Result<Described, Failure> {
-    let may = rye.may_read()?;
+    let may = rye.above().may_read()?;
     let described = rye.items().describe(query);
     let described = described.map_err(|no| match &may {
         Some(may) => grants::in_reach(no, |item| may.allow(item)),
@@ -214,7 +214,7 @@ fn describe(loader: Loader<'_>, query: &Query) -> Result<Described, Failure> {
         item,
         content: source.raw(),
         shadowed: source.shadowed().to_vec(),
-        warnings: super::run::warnings(std::iter::once(&source)),
+        warnings: Warned::of_sources(std::iter::once(&source)),
         signed_at: source.signer().map(|signer| signer.at),
     })
 }

@@ -25,15 +25,15 @@ use crate::verify::{Reason, Source, TrustStore, admit};
 /// Loads items by the policy of one call.
 #[derive(Clone, Copy)]
 pub(crate) struct Loader<'a> {
-    pub(super) rye: &'a Rye,
-    pub(super) trust: &'a TrustStore<'a>,
-    pub(super) policy: &'a CallPolicy<'a>,
-    pub(super) sink: &'a dyn Sink,
+    pub(crate) rye: &'a Rye,
+    pub(crate) trust: &'a TrustStore<'a>,
+    pub(crate) policy: &'a CallPolicy<'a>,
+    pub(crate) sink: &'a dyn Sink,
 }
 
 impl Loader<'_> {
     /// Calls `with` with the resolver of this call.
-    pub(super) fn resolver<R>(&self, with: impl FnOnce(&Resolver<'_>) -> R) -> R {
+    pub(crate) fn resolver<R>(&self, with: impl FnOnce(&Resolver<'_>) -> R) -> R {
         // A policy that cannot be read lets nothing through.
         let may_shadow = |id: &ItemId| self.trust.may_shadow(id).unwrap_or(false);
         let may_suggest = || self.rye.suggested.fetch_add(1, Ordering::Relaxed) < SUGGESTIONS;
@@ -47,7 +47,7 @@ impl Loader<'_> {
 
     /// Resolve: the file of an entry. If another file in its space has the same id, the error says
     /// which files they are.
-    pub(super) fn file_of(&self, entry: &Entry, has_twin: bool) -> Result<Option<Found>, Failure> {
+    pub(crate) fn file_of(&self, entry: &Entry, has_twin: bool) -> Result<Option<Found>, Failure> {
         Ok(self.resolver(|resolver| match has_twin {
             true => resolver.in_space(&entry.item, entry.space),
             false => resolver.at(entry),
@@ -55,7 +55,7 @@ impl Loader<'_> {
     }
 
     /// Resolve: what was typed, as one file.
-    pub(super) fn find(&self, query: &Query) -> Result<Found, Failure> {
+    pub(crate) fn find(&self, query: &Query) -> Result<Found, Failure> {
         let answer = self.resolver(|resolver| resolver.answer(query, self.sink));
         answer.map_err(|error| match error {
             ResolveError::NotFound { .. } if query.space.is_none() => {
@@ -66,33 +66,33 @@ impl Loader<'_> {
     }
 
     /// Verify and parse a file.
-    pub(super) fn admit(&self, found: Found) -> Result<(Source, Item), Failure> {
+    pub(crate) fn admit(&self, found: Found) -> Result<(Source, Item), Failure> {
         let source = self.admitted(found, |space| self.rye.items().is_read(space))?;
         self.policy.judge(&source)?;
         self.parse(source)
     }
 
     /// Verify and parse a file, whatever the lock says of it.
-    pub(super) fn admit_alone(&self, found: Found) -> Result<(Source, Item), Failure> {
+    pub(crate) fn admit_alone(&self, found: Found) -> Result<(Source, Item), Failure> {
         let source = self.admitted(found, |space| self.rye.items().is_read(space))?;
         self.parse(source)
     }
 
     /// Verify a file, and hold it against the lock.
-    pub(super) fn verify(&self, found: Found) -> Result<Source, Failure> {
+    pub(crate) fn verify(&self, found: Found) -> Result<Source, Failure> {
         let source = self.verify_alone(found)?;
         self.policy.judge(&source)?;
         Ok(source)
     }
 
     /// Verify a file, whatever the lock says of it.
-    pub(super) fn verify_alone(&self, found: Found) -> Result<Source, Failure> {
+    pub(crate) fn verify_alone(&self, found: Found) -> Result<Source, Failure> {
         self.admitted(found, |_| false)
     }
 
     /// Verify a file; a refusal names the tool that lists it, if its space is one that
     /// `tells_lister`.
-    pub(super) fn admitted(
+    pub(crate) fn admitted(
         &self,
         found: Found,
         tells_lister: impl Fn(Space) -> bool,
@@ -130,7 +130,7 @@ impl Loader<'_> {
     }
 
     /// The chain of a tool, whose events go to `sink`.
-    pub(super) fn chain(
+    pub(crate) fn chain(
         &self,
         source: Source,
         tool: Tool,
@@ -145,7 +145,7 @@ impl Loader<'_> {
     ///
     /// # Errors
     /// Whatever one of them is refused with.
-    pub(super) fn links<R>(
+    pub(crate) fn links<R>(
         &self,
         source: Source,
         item: Item,
@@ -178,12 +178,12 @@ impl Loader<'_> {
     ///
     /// # Errors
     /// Whatever one of them is refused with.
-    pub(super) fn details(&self, source: Source, item: Item) -> Result<Vec<Detail>, Failure> {
+    pub(crate) fn details(&self, source: Source, item: Item) -> Result<Vec<Detail>, Failure> {
         self.links(source, item, false, Detail::new)
     }
 
     /// This machine, as a plan sees it.
-    pub(super) fn machine(&self) -> PlanContext<'_> {
+    pub(crate) fn machine(&self) -> PlanContext<'_> {
         let (rye, spaces) = (self.rye, &self.rye.spaces);
         let on_disk = |space| spaces.get(space).filter(|root: &&Root| !root.is_embedded());
         let (user, system) = (spaces.get(Space::User), on_disk(Space::System));
@@ -213,13 +213,13 @@ impl Loader<'_> {
     }
 
     /// The versions that are remembered; `None` without a user space.
-    pub(super) fn baselines(&self) -> Option<Baselines> {
+    pub(crate) fn baselines(&self) -> Option<Baselines> {
         self.rye.spaces.get(Space::User).map(|user| Baselines::new(user.base()))
     }
 
     /// Keeps the bytes that ran, for `rye diff`; what is in the binary is kept only if it is
     /// `locked`. A full disk must not fail a run that is done.
-    pub(super) fn remember<'b>(&self, sources: impl Iterator<Item = &'b Source>, locked: bool) {
+    pub(crate) fn remember<'b>(&self, sources: impl Iterator<Item = &'b Source>, locked: bool) {
         let Some(baselines) = self.baselines() else { return };
         for source in sources.filter(|s| (locked || !s.is_embedded()) && s.warnings().is_empty()) {
             let Some(signer) = source.signer() else { continue };
@@ -236,14 +236,14 @@ impl Loader<'_> {
 }
 
 /// The items of which there are two files in one space; entries come sorted.
-pub(super) fn twins(entries: &[Entry]) -> HashSet<(Space, Ref)> {
+pub(crate) fn twins(entries: &[Entry]) -> HashSet<(Space, Ref)> {
     let pairs = entries.windows(2).map(|pair| (&pair[0], &pair[1]));
     let twins = pairs.filter(|(one, two)| (one.space, &one.item) == (two.space, &two.item));
     twins.map(|(one, _)| (one.space, one.item.clone())).collect()
 }
 
 /// A chain, judged for a run on this machine, in this process.
-pub(super) fn valid_here(chain: Chain) -> Result<ValidChain, Failure> {
+pub(crate) fn valid_here(chain: Chain) -> Result<ValidChain, Failure> {
     let asked = RunTarget { target: "local".into(), thread: "inline".into() };
     Ok(ValidChain::judge(chain, &asked, &Quiet)?)
 }

@@ -9,64 +9,62 @@
 //! - items: `items.rs` lists, `describe.rs` describes, `why.rs` explains, `reach.rs` looks at all
 //!   that is in reach, `risk.rs` works out tiers, `listed_files.rs` knows the files that tools
 //!   list, `moved_files.rs` where they go with a tool;
-//! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown,
-//!   `sign_requests.rs` what a model asked for;
-//! - threads: `threads/mod.rs` lists and checks them, `threads/fork.rs` starts one;
-//! - runs: `run.rs`, `carry_out.rs` chooses what carries out a plan, `receipts.rs`, `eval.rs` reads
-//!   the score of one.
+//! - signing: `signing.rs` judges, `batch.rs` signs many, `offer.rs` signs what a person was shown;
+//! - runs: `request.rs` is what is asked for, `run.rs` runs it, `carry_out.rs` chooses what carries
+//!   out a plan, `modes.rs` is what the layer above carries out, `receipts.rs`, `eval.rs` reads the
+//!   score of one;
+//! - threads, of which the layer above is the rest: `thread_settings/` are their limits, models and
+//!   permissions, `below_a_thread.rs` says what a rye reaches that one started;
+//! - requests to a person: `approvals.rs` keeps and claims them, `kept_snippet.rs` is a snippet
+//!   that waits with one.
 
 mod approvals;
 mod batch;
+mod below_a_thread;
 mod builder;
 mod call_policy;
 mod carry_out;
 mod checks;
 #[cfg(feature = "code")]
-mod code;
-#[cfg(feature = "code")]
 mod code_policy;
 mod describe;
-mod detached;
 #[cfg(feature = "lsp")]
 mod drafts;
 mod eval;
 mod facade;
 mod failed;
-mod grants;
+pub(crate) mod grants;
 mod history;
 mod hooks;
 mod items;
+#[cfg(feature = "code")]
+mod kept_snippet;
 mod listed_files;
 mod load;
 mod locks;
+mod modes;
 mod moved_files;
+#[cfg(feature = "code")]
+mod nesting;
 mod offer;
-#[cfg(feature = "code")]
-mod paused;
 mod plan_source;
-#[cfg(feature = "code")]
-mod private_values;
 mod projects;
 mod reach;
 mod receipts;
+mod request;
 mod risk;
 mod run;
-#[cfg(feature = "code")]
-mod saved_snippet;
 mod search;
-mod sign_requests;
 mod signing;
-mod threads;
+mod thread_settings;
 mod why;
 mod working_items;
 
 use crate::diagnostic::codes;
 
 pub use builder::RyeBuilder;
-#[cfg(feature = "code")]
-pub use code::RyeTools;
 pub use facade::Rye;
-pub use run::Request;
+pub use request::Request;
 pub use search::SearchRequest;
 
 // Failures that belong to no single step.
@@ -82,45 +80,48 @@ codes! {
     HOOK_UNUSABLE = "hook.unusable", Refused;
 }
 
-pub(crate) use approvals::{Decided, RequestRows};
+#[cfg(feature = "code")]
+pub(crate) use approvals::private_in;
+pub(crate) use approvals::{Approvals, approved_run};
 pub(crate) use batch::{NotSigned, OtherSigner, SignReport, SignScope, Signed, StagedRow, ToSign};
+pub(crate) use below_a_thread::ThreadGrants;
 pub(crate) use builder::located;
-pub(crate) use call_policy::LockMode;
-#[cfg(feature = "mcp")]
-pub(crate) use carry_out::KeptServers;
+pub(crate) use call_policy::{CallPolicy, HookPolicies, LockMode};
+#[cfg(feature = "code")]
+pub(crate) use carry_out::Caller;
+pub(crate) use carry_out::{KeptServers, pin_fallback};
 pub(crate) use checks::{CheckedItem, ItemVerdict, refused_row, verified_row};
 #[cfg(feature = "code")]
 pub(crate) use code_policy::{CallApproval, CodePolicy};
 pub(crate) use describe::DetailLevel;
-pub(crate) use detached::{CODES as DETACHED_CODES, enter as enter_detached};
 #[cfg(feature = "lsp")]
 pub(crate) use drafts::{JudgedDraft, Remark, Spot};
 pub(crate) use eval::Scored;
-pub(crate) use facade::now;
+pub(crate) use facade::{moment, now};
 pub(crate) use failed::Failed;
 pub(crate) use history::{Against, Difference, PastVersion};
-pub(crate) use hooks::{BELOW as HOOKS_BELOW, CannotAsk, FoundHook, HookFailure};
+pub(crate) use hooks::{BELOW as HOOKS_BELOW, CallHooks, CannotAsk, FoundHook, HookFailure};
 pub(crate) use items::{Described, read_item, variables_of};
-pub(crate) use locks::{Change, LockReport, LockRow};
-pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
-#[cfg(feature = "lsp")]
-pub(crate) use offer::Offer;
-#[cfg(any(feature = "lsp", feature = "mcp"))]
-pub(crate) use offer::OfferOutcome;
 #[cfg(feature = "code")]
-pub(crate) use paused::SnippetRows;
+pub(crate) use kept_snippet::{ItemDigests, KeptSnippet, WaitedSnippet};
+pub(crate) use load::Loader;
+pub(crate) use locks::{Change, LockReport, LockRow};
+pub(crate) use modes::{RunModes, ThreadRun, VerifiedRun};
+pub(crate) use moved_files::{CannotMoveFiles, FileToMove};
+#[cfg(feature = "code")]
+pub(crate) use nesting::Nesting;
+pub(crate) use offer::{Offer, OfferOutcome};
 pub(crate) use projects::{Review, ReviewedItem, SignerIs};
 pub(crate) use reach::{Reach, ReachedItem, SignedBy};
-pub(crate) use receipts::{CheckedReceipt, ExpectedRun};
+pub(crate) use receipts::{CheckedReceipt, DueReceipts, ExpectedRun, HeldReceipts};
+pub(crate) use request::{Origin, PassedValues, ThreadOptions, ThreadParent};
 pub(crate) use risk::{risk, risks};
-pub(crate) use search::{SearchHit, SearchPage};
-pub(crate) use sign_requests::SignRequest;
-#[cfg(feature = "mcp")]
-pub(crate) use sign_requests::for_a_person;
+pub(crate) use run::run_id;
+pub(crate) use search::{SearchHit, SearchPage, is_link};
 pub(crate) use signing::SignatureState;
-pub(crate) use threads::{
-    ExportedThread, KnownRun, RejectedInThread, TailEnd, Threads, VerifiedThread, WaitingThreads,
-    WaitsOn, full_run_id, listed_runs, threads_from_outside, waiting_above,
+pub(crate) use thread_settings::{
+    ChosenModel, GuardMode, Guardrail, SaidLimits, acknowledged, guardrails, limits, max_async,
+    model, narrowed, patterns, project_provider, to_acknowledge,
 };
 pub(crate) use why::{ItemCopy, WhyReport};
 pub(crate) use working_items::{Author, FileChange, Prepared, WorkingItem, WorkingText};

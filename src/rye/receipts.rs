@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 use super::facade::Rye;
-use super::run::Request;
+use super::request::Request;
 use crate::base::Digest;
 use crate::base::staged::AtomicFile;
 use crate::base::sync::unpoisoned;
@@ -26,25 +26,25 @@ type Place = (PathBuf, u32);
 
 /// Everything that can fail before a run has not failed: there is a key, and a file for the
 /// receipt.
-pub(super) struct ReceiptWriter {
+pub(crate) struct ReceiptWriter {
     pair: KeyPair,
     plan_digest: Digest,
     files: Vec<(AtomicFile, u32)>,
-    pub(super) witness: OutputWitness,
+    pub(crate) witness: OutputWitness,
     started_at: jiff::Timestamp,
 }
 
 /// What became of the receipts of a run.
 #[derive(Debug, Default)]
-pub(super) struct WrittenReceipts {
-    pub(super) paths: Vec<PathBuf>,
-    pub(super) lost: Option<ReceiptError>,
+pub(crate) struct WrittenReceipts {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) lost: Option<ReceiptError>,
 }
 
 /// A receipt that is signed, and is written once the report of its run stands in the registry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DueReceipts {
+pub(crate) struct DueReceipts {
     item: String,
     /// How the run ended.
     ended: String,
@@ -54,7 +54,7 @@ pub(super) struct DueReceipts {
 
 /// Where the receipts of a run are kept until its report is written.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HeldReceipts(Arc<Mutex<Option<DueReceipts>>>);
+pub(crate) struct HeldReceipts(Arc<Mutex<Option<DueReceipts>>>);
 
 impl HeldReceipts {
     fn hold(&self, due: DueReceipts) {
@@ -62,7 +62,7 @@ impl HeldReceipts {
     }
 
     /// As the registry keeps them.
-    pub(super) fn to_text(&self) -> Option<String> {
+    pub(crate) fn to_text(&self) -> Option<String> {
         let due = unpoisoned(self.0.lock());
         due.as_ref().and_then(|due| serde_json::to_string(due).ok())
     }
@@ -74,7 +74,7 @@ impl DueReceipts {
     ///
     /// # Errors
     /// `registry.*`
-    pub(super) fn settle(
+    pub(crate) fn settle(
         registry: &mut Registry,
         id: &str,
     ) -> Result<Option<ReceiptError>, Failure> {
@@ -111,7 +111,7 @@ pub(crate) struct ExpectedRun<'a> {
 /// Receipts: where they go, who signs them, and whose count.
 #[derive(Clone, Copy)]
 pub(crate) struct Receipts<'a> {
-    pub(super) rye: &'a Rye,
+    pub(crate) rye: &'a Rye,
 }
 
 impl Rye {
@@ -126,7 +126,7 @@ impl Receipts<'_> {
     ///
     /// # Errors
     /// `verify.trust_unreadable`
-    pub(super) fn places(
+    pub(crate) fn places(
         self,
         request: &Request,
         trust: &TrustStore<'_>,
@@ -149,7 +149,7 @@ impl Receipts<'_> {
     ///
     /// # Errors
     /// `key.*`, `receipt.revoked`, `receipt.io`, `plan.bad_config`: nothing has been run.
-    pub(super) fn writer(
+    pub(crate) fn writer(
         self,
         places: Vec<Place>,
         plan: &Plan,
@@ -244,7 +244,7 @@ impl Receipts<'_> {
 
 impl ReceiptWriter {
     /// Signs what happened, and writes it; where it is held, whoever holds it writes it.
-    pub(super) fn write(
+    pub(crate) fn write(
         self,
         plan: &Plan,
         run_id: &str,

@@ -1,187 +1,36 @@
 //! Running an item: from a reference to a report.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use super::approvals::Approval;
 use super::call_policy::{CallPolicy, LockMode};
 use super::carry_out::Caller;
-use super::detached::Detaching;
 use super::facade::Rye;
 use super::failed::Failed;
 use super::grants;
 use super::load::Loader;
-use super::receipts::{HeldReceipts, ReceiptWriter, WrittenReceipts};
-#[cfg(feature = "code")]
-use super::saved_snippet::Nesting;
-use super::threads::{Forked, Resuming, ThreadParent, Threads, max_async};
+use super::modes::{ThreadRun, VerifiedRun};
+use super::receipts::{ReceiptWriter, WrittenReceipts};
+use super::request::{Request, ThreadParent};
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
-use crate::eval::{self, EvalError};
+use crate::eval::EvalError;
 use crate::execute::{ExecuteError, Outcome};
-use crate::id::{Grants, Kind, Query};
+use crate::id::{Kind, Query};
 use crate::interpolate::{bind, render};
 use crate::parse::{DirectiveContext, Item, Phase, Tool};
 use crate::plan::{
-    MatrixError, Params, Plan, PlanContext, PlanError, PlanFile, RunMode, SandboxChoice, Target,
-    Thread, hold_anew, typed, with_private_values,
+    MatrixError, Params, Plan, PlanContext, PlanError, RunMode, SandboxChoice, Thread, hold_anew,
+    typed, with_private_values,
 };
 use crate::report::{
     CheckedThread, Detail, DirectiveReport, Report, ToolReport, Warned, error_json, thread_warnings,
 };
-use crate::thread::ThreadId;
 use crate::trace::{Event, Quiet, Sink, Warnings, WithoutOutput};
 use crate::validate::{RunTarget, ValidChain};
 use crate::verify::Source;
-
-/// What is asked for in one run.
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct Request {
-    pub(super) item: String,
-    pub(crate) params: Map<String, Value>,
-    /// Values that were typed as text; the item's own declarations say what they are.
-    pub(crate) texts: Vec<(String, String)>,
-    pub(crate) target: String,
-    pub(crate) thread: String,
-    pub(crate) detached: bool,
-    pub(crate) dry_run: bool,
-    /// Whatever takes part must be what the lock lists.
-    pub(crate) locked: bool,
-    pub(crate) timeout: Option<Duration>,
-    /// What must be planned again exactly, before anything starts.
-    pub(crate) plan: Option<PlanFile>,
-    /// A person approved this very plan, which is claimed before anything starts.
-    pub(crate) approval: Option<Approval>,
-    /// Where a receipt of the run goes.
-    pub(crate) receipt: Option<PathBuf>,
-    /// Takes the receipts of the run in the place of the disk, until its report is written.
-    pub(super) held_receipts: Option<HeldReceipts>,
-    /// The plan is for the record: its program is digested, and an item without a plan is refused.
-    pub(crate) for_record: bool,
-    /// The real path of a folder that a tool works in instead of the project, and knows as its
-    /// project. Items still come from the project. Where the tool asks a person there, nobody is.
-    pub(crate) workplace: Option<PathBuf>,
-    /// What the caller wants of the sandbox.
-    pub(crate) sandbox: SandboxChoice,
-    /// The item is an eval, whose parameters are made from this and from what it says of itself.
-    pub(crate) eval: Option<eval::EvalRequest>,
-    /// What the caller may reach; `None` is everything.
-    pub(crate) grants: Option<Grants>,
-    /// Tools that may do more than read, by the bytes that a person approved; `None` is all.
-    pub(crate) may_write: Option<BTreeMap<String, Digest>>,
-    /// The name of the call that hooks are told; the run's own where there is none.
-    pub(crate) call_id: Option<String>,
-    /// A person typed it, who is not asked about what a saved snippet calls unless that is
-    /// configured.
-    #[cfg(feature = "code")]
-    pub(crate) is_typed: bool,
-    /// The saved snippets that it is called from.
-    #[cfg(feature = "code")]
-    pub(crate) within: Nesting,
-    /// Private values that its snippet was given and may pass on: they are private here too.
-    pub(super) private: PassedValues,
-    /// The tier or the name of the model that answers in a thread, over what the directive says.
-    pub(crate) model: Option<String>,
-    /// Limits of a thread by their names, over what the directive says.
-    pub(crate) limits: Map<String, Value>,
-    /// The name of the thread that it becomes, where that was given out before.
-    pub(super) thread_id: Option<ThreadId>,
-    /// What of that thread was verified when it was asked for, which alone may start.
-    pub(super) verified: Option<Value>,
-    /// The thread that goes on with it.
-    pub(super) resuming: Option<Box<Resuming>>,
-    /// The thread whose model asks for this.
-    pub(super) parent: Option<ThreadParent>,
-}
-
-/// Values that go with a request. Its `Debug` shows none of them.
-#[derive(Clone, Default)]
-pub(super) struct PassedValues(pub(super) Vec<String>);
-
-impl fmt::Debug for PassedValues {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} private values", self.0.len())
-    }
-}
-
-impl Request {
-    /// Runs `item`, a ref or a plain id, here and now, without parameters.
-    pub fn new(item: impl Into<String>) -> Self {
-        Self {
-            item: item.into(),
-            params: Map::new(),
-            texts: Vec::new(),
-            target: "local".into(),
-            thread: "inline".into(),
-            detached: false,
-            dry_run: false,
-            locked: false,
-            timeout: None,
-            plan: None,
-            approval: None,
-            receipt: None,
-            held_receipts: None,
-            for_record: false,
-            workplace: None,
-            sandbox: SandboxChoice::Auto,
-            eval: None,
-            grants: None,
-            may_write: None,
-            call_id: None,
-            #[cfg(feature = "code")]
-            is_typed: false,
-            #[cfg(feature = "code")]
-            within: Nesting::default(),
-            private: PassedValues::default(),
-            model: None,
-            limits: Map::new(),
-            thread_id: None,
-            verified: None,
-            resuming: None,
-            parent: None,
-        }
-    }
-
-    /// What is asked for, as it was typed.
-    pub(crate) fn item(&self) -> &str {
-        &self.item
-    }
-
-    /// Gives one parameter.
-    pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.params.insert(name.into(), value.into());
-        self
-    }
-
-    /// # Errors
-    /// `plan.drifted` where another plan was given, `pending.drifted` where something else was
-    /// approved.
-    fn compare(&self, plan: &Plan) -> Result<(), Failure> {
-        let compared = self.plan.as_ref().map(|planned| planned.compare(plan, self.for_record));
-        match (&self.approval, compared) {
-            (Some(approval), Some(Err(error))) => Err(approval.drifted(&error)),
-            (None, Some(Err(error))) => Err(error.into()),
-            (Some(approval), _) => approval.check_env(plan),
-            (None, _) => Ok(()),
-        }
-    }
-
-    /// Runs a directive as a thread of its own.
-    pub fn fork(self) -> Self {
-        Self { thread: "fork".into(), ..self }
-    }
-
-    /// Everything but the start.
-    pub fn dry_run(self, dry_run: bool) -> Self {
-        Self { dry_run, ..self }
-    }
-}
 
 /// How far a run came, for the report of a failure.
 struct Progress {
@@ -193,12 +42,17 @@ struct Progress {
 #[derive(Clone, Copy)]
 pub(crate) struct Runs<'a> {
     pub(super) rye: &'a Rye,
+    start_thread: Option<&'a StartThread<'a>>,
 }
+
+/// Starts a thread otherwise than anew, such as one that goes on.
+pub(crate) type StartThread<'a> =
+    dyn Fn(&Loader<'_>, &Lineage, &Request) -> Result<ThreadRun, Failure> + 'a;
 
 impl Rye {
     /// Running items.
     pub(crate) fn runs(&self) -> Runs<'_> {
-        Runs { rye: self }
+        Runs { rye: self, start_thread: None }
     }
 }
 
@@ -215,6 +69,13 @@ impl Rye {
                 failed.with_warnings(shown)
             }
         }
+    }
+}
+
+impl<'a> Runs<'a> {
+    /// Running items, where the thread of the request is started by this.
+    pub(crate) fn starting(self, start_thread: &'a StartThread<'a>) -> Self {
+        Self { start_thread: Some(start_thread), ..self }
     }
 }
 
@@ -256,8 +117,8 @@ impl Runs<'_> {
         sink: &dyn Sink,
     ) -> Result<Report, Failure> {
         let mode = RunMode {
-            target: request.target.parse::<Target>()?,
-            thread: request.thread.parse::<Thread>()?,
+            target: request.target.clone(),
+            thread: request.thread,
             detached: request.detached,
             dry_run: request.dry_run,
         };
@@ -267,17 +128,17 @@ impl Runs<'_> {
             mode.check(kind)?;
         }
         self.rye.sound_types()?;
-        let below = match request.parent {
+        let below = match request.origin.thread {
             Some(_) => None,
-            None => self.rye.below_a_thread(request)?,
+            None => self.rye.above().narrow(request)?,
         };
         let request = below.as_ref().unwrap_or(request);
-        let thread = request.parent.as_ref().map(|parent| parent.id.clone());
+        let thread = request.origin.thread.as_ref().map(|parent| parent.id.clone());
         let policy = CallPolicy::new(self.rye, LockMode::from_flag(request.locked));
-        let until = request.parent.as_ref().and_then(|parent| parent.until);
+        let until = request.origin.thread.as_ref().and_then(|parent| parent.until);
         let policy = policy.in_thread(thread).until(until);
         let loader = policy.loader(sink);
-        let reach = request.grants.as_ref();
+        let reach = request.origin.grants.as_ref();
         let found = loader.find(&query).map_err(|failure| {
             grants::in_reach(failure, |item| reach.is_none_or(|reach| reach.allow(item)))
         })?;
@@ -286,7 +147,7 @@ impl Runs<'_> {
         grants::judge(reach, &found.item)?;
         mode.check(found.item.kind)?;
         if request.detached {
-            Detaching::check(request)?;
+            self.rye.modes.may_detach(request)?;
         }
         if request.for_record && found.item.kind != Kind::Tool {
             return Err(PlanError::NotATool { item: found.item }.into());
@@ -304,17 +165,27 @@ impl Runs<'_> {
                 let lineage = lineage(source, *directive, &loader)?;
                 let checked = match mode.thread {
                     Thread::Inline => None,
-                    Thread::Fork => {
-                        match Threads::new(self.rye).fork(&loader, &lineage, request)? {
-                            Forked::Ran(report) => return Ok(*report),
-                            Forked::Checked(checked) => Some(checked),
-                        }
-                    }
+                    Thread::Fork => match self.thread(&loader, &lineage, request)? {
+                        ThreadRun::Ran(report) => return Ok(*report),
+                        ThreadRun::Checked(checked) => Some(checked),
+                    },
                 };
                 run_directive(&loader, &lineage, request, checked)
             }
             Item::Knowledge(_) => Ok(show_knowledge(&source)),
             Item::Config(_) => Err(MatrixError::NotExecutable { kind: Kind::Config }.into()),
+        }
+    }
+
+    fn thread(
+        self,
+        loader: &Loader<'_>,
+        lineage: &Lineage,
+        request: &Request,
+    ) -> Result<ThreadRun, Failure> {
+        match self.start_thread {
+            Some(start) => start(loader, lineage, request),
+            None => self.rye.modes.thread(loader, lineage, request),
         }
     }
 
@@ -326,10 +197,11 @@ impl Runs<'_> {
         request: &Request,
         progress: &mut Progress,
     ) -> Result<Report, Failure> {
-        grants::judge_effects(request.may_write.as_ref(), &source, &tool)?;
+        grants::judge_effects(request.origin.may_write.as_ref(), &source, &tool)?;
         let chain = loader.chain(source, tool, loader.sink)?;
         progress.chain = chain.refs();
-        let asked = RunTarget { target: request.target.clone(), thread: request.thread.clone() };
+        let asked =
+            RunTarget { target: request.target.to_string(), thread: request.thread.to_string() };
         let valid = ValidChain::judge(chain, &asked, loader.sink)?;
         let tool = valid.chain().tool();
         let schema = tool.tool.schema.as_ref();
@@ -342,14 +214,14 @@ impl Runs<'_> {
         }
         let run_id = run_id();
         let hook_policies = loader.policy.for_hooks();
-        let call_id = request.call_id.as_ref().unwrap_or(&run_id);
+        let call_id = request.origin.call_id.as_ref().unwrap_or(&run_id);
         let mut hooks =
             self.rye.hooks().of_call(&hook_policies, loader.sink, &tool.source, call_id)?;
-        hooks.hide(request.private.0.iter().map(String::as_str));
+        hooks.hide(request.origin.private.0.iter().map(String::as_str));
         if request.dry_run {
             hooks.announce();
         } else {
-            match &request.approval {
+            match &request.origin.approval {
                 None => given = hooks.replace_args(given)?,
                 // They were replaced before they were approved.
                 Some(_) if hooks.replace_args(given.clone())? == given => {}
@@ -363,18 +235,18 @@ impl Runs<'_> {
         let for_record = request.for_record || !receipts.is_empty();
         let machine = PlanContext { for_record, ..context(&loader, request, &run_id) };
         let plan = Plan::build(&valid, params, &machine, loader.sink)?;
-        let mut plan = with_private_values(plan, &request.private.0);
+        let mut plan = with_private_values(plan, &request.origin.private.0);
         hooks.hide(plan.private_values());
         request.compare(&plan)?;
         let chain = valid.chain();
         let sources = chain.links().iter().map(|link| &link.source).chain(plan.dependencies());
-        let warnings = warnings(sources);
+        let warnings = Warned::of_sources(sources);
         if let Some(params) = asked_with {
             // What a receipt needs is there; it is written where the run is.
             drop(self.rye.receipts().writer(receipts, &plan, loader.trust)?);
-            let (item, places) = (tool.item().clone(), max_async(&loader)?);
-            let detaching = Detaching { rye: self.rye, request, item, params, places, warnings };
-            return detaching.tool(&plan, for_record);
+            let (item, plan) = (tool.item().clone(), &plan);
+            let run = VerifiedRun { item, params, plan, for_record, warnings };
+            return self.rye.modes.detached(&loader, request, run);
         }
         // The plan that was compared is the plan that runs; nothing is built anew behind this line
         // but its sandbox, and then it is compared again.
@@ -383,7 +255,7 @@ impl Runs<'_> {
             false => {
                 hooks.before(args.as_map())?;
                 let writer = self.rye.receipts().writer(receipts, &plan, loader.trust)?;
-                if let Some(approval) = &request.approval {
+                if let Some(approval) = &request.origin.approval {
                     self.rye.approvals().claim(approval)?;
                 }
                 let caller = Caller {
@@ -444,7 +316,7 @@ impl Runs<'_> {
         // What is only tried asks nobody.
         let outcome = outcome.filter(|_| request.workplace.is_none());
         let pending = outcome.and_then(|outcome| outcome.pending.as_ref());
-        let thread = request.parent.as_ref().and_then(ThreadParent::waiting);
+        let thread = request.origin.thread.as_ref().and_then(ThreadParent::waiting);
         let approvals = self.rye.approvals();
         pending.map(|pending| approvals.keep(plan, for_record, pending, thread)).transpose()
     }
@@ -487,11 +359,7 @@ fn run_directive(
     thread: Option<Box<CheckedThread>>,
 ) -> Result<Report, Failure> {
     let (source, directive) = (&lineage.source, &lineage.directive);
-    let mut given = request.params.clone();
-    for (name, text) in &request.texts {
-        given.insert(name.clone(), text.clone().into());
-    }
-    let inputs = bind(&directive.inputs, given)?;
+    let inputs = bind(&directive.inputs, request.inputs())?;
     loader.sink.record(Event::Inputs { names: inputs.keys().cloned().collect() });
     if !request.dry_run {
         loader.remember(lineage.sources(), false);
@@ -503,7 +371,7 @@ fn run_directive(
         signer: source.signer().map(|s| s.key),
         dry_run: request.dry_run,
         thread,
-        warnings: warnings(lineage.sources()),
+        warnings: Warned::of_sources(lineage.sources()),
         inputs,
     })))
 }
@@ -537,20 +405,12 @@ fn show_knowledge(source: &Source) -> Report {
     Report::Knowledge {
         item: source.item().clone(),
         content: source.raw(),
-        warnings: warnings(std::iter::once(source)),
+        warnings: Warned::of_sources(std::iter::once(source)),
     }
 }
 
-pub(super) fn warnings<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<Warned> {
-    let warned = sources.flat_map(|source| {
-        let item = source.item();
-        source.warnings().iter().map(|warning| Warned::new(item.clone(), warning.clone()))
-    });
-    warned.collect()
-}
-
 /// A name for one run; it is unique, and not a secret.
-pub(super) fn run_id() -> String {
+pub(crate) fn run_id() -> String {
     let mut salt = [0; 8];
     // Without randomness the clock and the process still tell runs apart.
     let _ = random::fill(&mut salt);

@@ -238,7 +238,7 @@ impl Parts<'_> {
 }
 
 /// A step for others, which nobody runs by itself.
-pub(super) fn is_link(item: &Ref) -> bool {
+pub(crate) fn is_link(item: &Ref) -> bool {
     let id = item.id.as_str();
     item.kind == Kind::Tool
         && (id.starts_with("rye/core/runtimes/") || id.starts_with("rye/core/primitives/"))

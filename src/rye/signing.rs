@@ -8,7 +8,7 @@ use super::call_policy::{CallPolicy, LockMode};
 use super::facade::Rye;
 use super::hooks::BELOW as HOOKS_BELOW;
 use super::load::Loader;
-use super::threads::check_settings;
+use super::thread_settings::check_settings;
 use crate::base::secret_forms::secret_forms;
 use crate::base::text::{Position, PositionFinder, escape_line, invisible, position};
 use crate::chain::{Fetch as _, executors};
@@ -326,7 +326,7 @@ impl Signing<'_> {
         let pair = OwnKeys::new(self.rye.spaces.user()?).pair();
         if matches!(pair, Err(KeyError::Missing)) {
             // A sandbox hides it from what a thread starts, where it may well be there.
-            self.rye.may_read()?;
+            self.rye.above().may_read()?;
         }
         let pair = pair?;
         if self.rye.trust().own_is_revoked() {

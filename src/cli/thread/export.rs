@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{ExportedThread, threads_from_outside};
+use crate::runs::{ExportedThread, threads_from_outside};
 
 /// What a thread is handed out as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{KnownRun, listed_runs, threads_from_outside};
+use crate::runs::{KnownRun, listed_runs, threads_from_outside};
 
 /// How many are shown where nobody asks for all.
 const SHOWN: usize = 20;

@@ -25,7 +25,7 @@ use crate::base::money;
 use crate::base::text::counted;
 use crate::diagnostic::Failure;
 use crate::registry::ThreadRow;
-use crate::rye::{full_run_id, threads_from_outside};
+use crate::runs::{full_run_id, threads_from_outside};
 
 /// Watch, stop, resume and check threads (directives that a model runs) and runs started with
 /// `--async`

@@ -7,7 +7,7 @@ use crate::cli::exit::Exit;
 use crate::cli::live::Shows;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::rye::threads_from_outside;
+use crate::runs::threads_from_outside;
 use crate::trace::Quiet;
 
 pub(super) fn run(

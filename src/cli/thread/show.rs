@@ -12,7 +12,8 @@ use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::parse::kept_json;
 use crate::registry::{PendingState, ThreadRow};
-use crate::rye::{KnownRun, Rye, threads_from_outside};
+use crate::runs::{KnownRun, threads_from_outside};
+use crate::rye::Rye;
 use crate::thread::{Awaited, duration_limit, see_how_far};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {

@@ -5,7 +5,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
-use crate::rye::{KnownRun, Threads, threads_from_outside, waiting_above};
+use crate::runs::{KnownRun, Threads, threads_from_outside, waiting_above};
 
 pub(super) fn cancel(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;

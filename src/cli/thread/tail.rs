@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::{Out, is_terminal, notice_closed};
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{TailEnd, threads_from_outside};
+use crate::runs::{TailEnd, threads_from_outside};
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;

@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::threads_from_outside;
+use crate::runs::threads_from_outside;
 
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rows = threads_from_outside(&context.rye()?)?.tree(id)?;

@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
-use crate::rye::{VerifiedThread, threads_from_outside};
+use crate::runs::{VerifiedThread, threads_from_outside};
 use crate::thread::LIVE_WORDS;
 
 /// What is less certain without the registry.

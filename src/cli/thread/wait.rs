@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
 use crate::report::{data_text, handed_over_text};
-use crate::rye::threads_from_outside;
+use crate::runs::threads_from_outside;
 
 pub(super) fn run(
     id: &str,

@@ -14,7 +14,7 @@ use crate::cli::out::Out;
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::plan::file_identity;
-use crate::rye::{Rye, Threads, now};
+use crate::rye::{Rye, now, project_provider};
 use crate::space::ProjectIdentity;
 use crate::verify::{
     DEPS, FileIdentity, INTERPRETERS, PROVIDERS, Permit, ProviderIdentity, TrustError, allow_deps,
@@ -109,7 +109,7 @@ pub(super) fn provider(
 ) -> Result<Exit, Failure> {
     rye.spaces().project()?;
     let query: Query = reference(item, rye)?.parse()?;
-    let provider = Threads::new(rye).project_provider(&query)?;
+    let provider = project_provider(rye, &query)?;
     let pair = rye.signing().own_pair()?;
     let path = provider.path.display().to_string();
     let (url, key) = (provider.base_url.as_deref(), provider.credential_env.as_deref());
@@ -270,7 +270,7 @@ fn named_provider(id: &ItemId, rye: &Rye) -> Option<Allowed> {
     let is_here = record.path.starts_with(rye.spaces().project_path());
     let now = || {
         let query: Query = record.item.parse().ok()?;
-        Threads::new(rye).project_provider(&query).ok()
+        project_provider(rye, &query).ok()
     };
     let stale = match (record.path.is_file(), is_here) {
         (false, _) => Some("it is gone".to_owned()),

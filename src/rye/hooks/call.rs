@@ -18,7 +18,7 @@ use crate::report::HookNote;
 use crate::trace::Event;
 
 /// The hooks of one call.
-pub(in crate::rye) struct CallHooks<'a> {
+pub(crate) struct CallHooks<'a> {
     loaders: HookLoaders<'a>,
     /// What is called.
     call: Ref,
@@ -31,7 +31,7 @@ pub(in crate::rye) struct CallHooks<'a> {
 }
 
 impl<'a> CallHooks<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         loaders: HookLoaders<'a>,
         call: Ref,
         call_id: String,
@@ -45,12 +45,12 @@ impl CallHooks<'_> {
     /// From here on nothing that a hook says of the call shows one of these values, which the tool
     /// is given of the host. A hook may be shown an answer as JSON, where a value has another
     /// spelling.
-    pub(in crate::rye) fn hide<'v>(&mut self, values: impl Iterator<Item = &'v str>) {
+    pub(crate) fn hide<'v>(&mut self, values: impl Iterator<Item = &'v str>) {
         self.hidden = values.flat_map(spellings).collect();
     }
 
     /// In a dry run: who would be asked.
-    pub(in crate::rye) fn announce(&self) {
+    pub(crate) fn announce(&self) {
         for armed in &self.armed {
             for phase in &armed.hook.phases {
                 self.record(armed, *phase, "would_run", "", Duration::ZERO);
@@ -62,7 +62,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::rye) fn replace_args(
+    pub(crate) fn replace_args(
         &self,
         mut args: Map<String, Value>,
     ) -> Result<Map<String, Value>, Failure> {
@@ -85,7 +85,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::rye) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
+    pub(crate) fn before(&self, args: &Map<String, Value>) -> Result<(), Failure> {
         if !self.has_any(Phase::BeforeExecution) {
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::rye) fn after(
+    pub(crate) fn after(
         &self,
         args: &Map<String, Value>,
         outcome: &mut Outcome,
@@ -135,13 +135,13 @@ impl CallHooks<'_> {
 
     /// Whether a hook may withhold or replace what the call comes to, so that nothing of it may be
     /// shown before the hook was asked.
-    pub(in crate::rye) fn may_withhold(&self, phase: Phase) -> bool {
+    pub(crate) fn may_withhold(&self, phase: Phase) -> bool {
         self.at(phase).any(|armed| armed.hook.filters || armed.hook.replaces)
     }
 
     /// A call that came to no answer, as those who judge answers leave it: what it says of itself
     /// is theirs to withhold.
-    pub(in crate::rye) fn after_failure(
+    pub(crate) fn after_failure(
         &self,
         args: &Map<String, Value>,
         failure: Failure,
@@ -167,7 +167,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::rye) fn after_value(
+    pub(crate) fn after_value(
         &self,
         args: &Map<String, Value>,
         shown: impl FnOnce() -> Value,
@@ -203,11 +203,11 @@ impl CallHooks<'_> {
         Ok(is_replaced.then_some(content))
     }
 
-    pub(super) fn at(&self, phase: Phase) -> impl Iterator<Item = &VerifiedHook> {
+    pub(crate) fn at(&self, phase: Phase) -> impl Iterator<Item = &VerifiedHook> {
         self.armed.iter().filter(move |armed| armed.hook.phases.contains(&phase))
     }
 
-    pub(super) fn has_any(&self, phase: Phase) -> bool {
+    pub(crate) fn has_any(&self, phase: Phase) -> bool {
         self.at(phase).next().is_some()
     }
 
@@ -225,7 +225,7 @@ impl CallHooks<'_> {
     }
 
     /// Those that judge, in their order, to the first that denies; then those that watch.
-    pub(super) fn pass(
+    pub(crate) fn pass(
         &self,
         phase: Phase,
         parts: &[(&str, &Map<String, Value>)],
@@ -249,7 +249,7 @@ impl CallHooks<'_> {
     }
 
     /// Asks one hook; gives what it wants in the place of what it was shown.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &self,
         armed: &VerifiedHook,
         phase: Phase,
@@ -326,11 +326,11 @@ impl CallHooks<'_> {
     }
 
     /// What is told of the hooks with the result of the call.
-    pub(in crate::rye) fn into_notes(self) -> Vec<HookNote> {
+    pub(crate) fn into_notes(self) -> Vec<HookNote> {
         self.notes.into_inner()
     }
 
-    pub(super) fn denied(&self, armed: &VerifiedHook, phase: Phase, reason: String) -> Failure {
+    pub(crate) fn denied(&self, armed: &VerifiedHook, phase: Phase, reason: String) -> Failure {
         self.refusal(armed, phase, reason, false, json!({}))
     }
 

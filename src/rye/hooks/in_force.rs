@@ -23,7 +23,7 @@ use crate::rye::call_policy::{CallPolicy, HookPolicies, LockMode};
 use crate::rye::carry_out::{Caller, pin_fallback, run_context};
 use crate::rye::facade::Rye;
 use crate::rye::load::{Loader, valid_here};
-use crate::rye::run::Request;
+use crate::rye::request::Request;
 use crate::space::{Entry, Root};
 use crate::thread::ThreadId;
 use crate::trace::{Quiet, Sink};
@@ -77,26 +77,26 @@ impl From<String> for CannotAsk {
 /// A verified hook.
 #[derive(Clone)]
 pub(crate) struct VerifiedHook {
-    pub(super) source: Source,
+    pub(crate) source: Source,
     tool: Tool,
     pub(crate) hook: Hook,
 }
 
 impl VerifiedHook {
-    pub(super) fn item(&self) -> &Ref {
+    pub(crate) fn item(&self) -> &Ref {
         self.source.item()
     }
 }
 
 /// Loaders, by the policy for the space of a hook.
 #[derive(Clone, Copy)]
-pub(super) struct HookLoaders<'a> {
+pub(crate) struct HookLoaders<'a> {
     policy: &'a HookPolicies<'a>,
-    pub(super) sink: &'a dyn Sink,
+    pub(crate) sink: &'a dyn Sink,
 }
 
 impl<'a> HookLoaders<'a> {
-    pub(super) fn for_space(self, space: Space) -> Loader<'a> {
+    pub(crate) fn for_space(self, space: Space) -> Loader<'a> {
         self.policy.for_space(space).loader(self.sink)
     }
 }
@@ -104,7 +104,7 @@ impl<'a> HookLoaders<'a> {
 /// Who is asked before and after calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Hooks<'a> {
-    pub(in crate::rye) rye: &'a Rye,
+    pub(crate) rye: &'a Rye,
 }
 
 impl Rye {
@@ -222,7 +222,7 @@ impl Hooks<'_> {
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
-    pub(in crate::rye) fn of_call<'b>(
+    pub(crate) fn of_call<'b>(
         self,
         policy: &'b HookPolicies<'b>,
         sink: &'b dyn Sink,
@@ -243,7 +243,7 @@ impl Hooks<'_> {
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
-    pub(in crate::rye) fn of_own_tool<'b>(
+    pub(crate) fn of_own_tool<'b>(
         self,
         policy: &'b HookPolicies<'b>,
         sink: &'b dyn Sink,
@@ -258,7 +258,7 @@ impl Hooks<'_> {
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
-    pub(in crate::rye) fn of_model<'b>(
+    pub(crate) fn of_model<'b>(
         self,
         policy: &'b HookPolicies<'b>,
         sink: &'b dyn Sink,
@@ -273,7 +273,7 @@ impl Hooks<'_> {
     ///
     /// # Errors
     /// `hook.unusable`: one of them cannot be asked.
-    pub(in crate::rye) fn of_session<'b>(
+    pub(crate) fn of_session<'b>(
         self,
         policy: &'b HookPolicies<'b>,
         sink: &'b dyn Sink,
@@ -362,7 +362,7 @@ impl Hooks<'_> {
     ///
     /// # Errors
     /// What is wrong before it is started; how it ended is the inner result.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         self,
         loader: Loader<'_>,
         armed: &VerifiedHook,
@@ -383,7 +383,7 @@ impl Hooks<'_> {
 
     /// Starts a hook that is only told, and goes on; its standard error shows no value that is
     /// `hidden`.
-    pub(super) fn tell(
+    pub(crate) fn tell(
         self,
         loader: Loader<'_>,
         armed: &VerifiedHook,

@@ -12,5 +12,5 @@ mod error;
 mod in_force;
 mod model_call;
 
-pub(in crate::rye) use call::CallHooks;
+pub(crate) use call::CallHooks;
 pub(crate) use in_force::{BELOW, CannotAsk, FoundHook, HookFailure};

@@ -11,14 +11,14 @@ use crate::parse::Phase;
 
 /// Reads what a hook wants in the place of a part, by the name of the part; the error is a clause
 /// that says why it is none.
-pub(in crate::rye) type ReadReplaced<'r> = &'r mut dyn FnMut(&str, &Value) -> Result<(), String>;
+pub(crate) type ReadReplaced<'r> = &'r mut dyn FnMut(&str, &Value) -> Result<(), String>;
 
 impl CallHooks<'_> {
     /// Asks of what a model is to be asked: first those who may replace parts of it.
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::rye) fn before_model(
+    pub(crate) fn before_model(
         &self,
         request: impl FnOnce() -> Map<String, Value>,
         read: ReadReplaced<'_>,
@@ -42,7 +42,7 @@ impl CallHooks<'_> {
     ///
     /// # Errors
     /// `hook.denied`
-    pub(in crate::rye) fn after_model(
+    pub(crate) fn after_model(
         &self,
         request: impl FnOnce() -> Map<String, Value>,
         mut message: Value,
@@ -73,11 +73,7 @@ impl CallHooks<'_> {
     }
 
     /// Tells of a conversation.
-    pub(in crate::rye) fn tell_session(
-        &self,
-        phase: Phase,
-        event: impl FnOnce() -> Map<String, Value>,
-    ) {
+    pub(crate) fn tell_session(&self, phase: Phase, event: impl FnOnce() -> Map<String, Value>) {
         if self.has_any(phase) {
             // Those of a conversation only watch, and nothing that goes wrong with one counts.
             let _ = self.pass(phase, &[("event", &event())]);

@@ -1,0 +1,175 @@
+//! The process of one detached run.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::log::{OutputLog, forget_log};
+use super::process::{say_ready, told};
+use super::request::DetachedRequest;
+use super::retry::retry;
+use super::start::state_base;
+use crate::chain::Lineage;
+use crate::diagnostic::Diagnostic;
+use crate::exec_protocol::Observers;
+use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
+use crate::registry::{DetachedEnd, Registry};
+use crate::report::{Report, error_json};
+use crate::runs::threads::{ThreadStart, Threads, is_asked_to_stop};
+use crate::rye::{DueReceipts, Failed, HeldReceipts, Loader, Request, Rye, RyeBuilder, moment};
+use crate::thread::ThreadError;
+use crate::trace::Quiet;
+
+/// Runs what it is told. How that ended stands in the registry, and nobody waits for its status.
+pub(super) fn main() -> ExitCode {
+    match run() {
+        Some(()) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    }
+}
+
+fn run() -> Option<()> {
+    lead_own_session().ok()?;
+    // Neither the end of whoever asked nor of a terminal ends it from now on, so whoever asked is
+    // answered. It may be gone, which changes nothing.
+    let _ = say_ready();
+    let start = Instant::now();
+    let asked = DetachedRequest::from_text(&told().ok()?)?;
+    let mut registry = retry(|| Registry::open(&asked.user)).ok()?;
+    // It may have been stopped, or taken for dead, while it came to be.
+    if !retry(|| registry.detached().claim(&asked.id)).ok()? {
+        return None;
+    }
+    let mut held = Some(hold_signals());
+    let receipts = HeldReceipts::default();
+    let (end, observers) = ended(&asked, &receipts, start);
+    if end.state == "cancelled" {
+        observers.end_soon(None);
+    }
+    let at = moment();
+    let (state, code) = (end.state, end.code.as_deref());
+    let (report, receipts) = (end.report.to_string(), receipts.to_text());
+    let (receipts, pending) = (receipts.as_deref(), end.pending.as_deref());
+    let end = DetachedEnd { state, code, at: &at, report: &report, receipts, pending };
+    retry(|| {
+        let is_written = registry.detached().end(&asked.id, end);
+        if is_written.is_err() {
+            // It has done all but that, so a signal ends it from here on.
+            held = None;
+        }
+        is_written
+    })
+    .ok()?;
+    // Where they cannot be written now, whoever asks how the run ended tries again.
+    let _ = DueReceipts::settle(&mut registry, &asked.id);
+    for (base, id) in registry.detached().forget_oldest().ok()? {
+        forget_log(Path::new(&base), &id);
+    }
+    // Nobody waits for them to hear how the run ended.
+    drop(observers);
+    Some(())
+}
+
+/// How a run ended, or that it waits for a person.
+struct RunEnd {
+    state: &'static str,
+    code: Option<String>,
+    report: Value,
+    /// The request by which it waits.
+    pending: Option<String>,
+}
+
+/// How it ended, with the hooks that were only told and may still run; nothing else of it does.
+fn ended(asked: &DetachedRequest, receipts: &HeldReceipts, start: Instant) -> (RunEnd, Observers) {
+    match asked.to_request().and_then(|request| {
+        let request = Request { held_receipts: Some(receipts.clone()), ..request };
+        let builder = RyeBuilder::from_vars(Vars::from_process()).cwd(asked.cwd.clone());
+        let builder = match &asked.project {
+            Some(project) => builder.project(project.clone()),
+            None => builder,
+        };
+        Ok((builder.host(Box::new(Os::new(true))).build()?, request))
+    }) {
+        Ok((rye, request)) => {
+            let run = |request: &Request| run_logged(&rye, asked, request, start);
+            let end = match watched(asked, &request, run) {
+                Ok(report) => came(&report, start),
+                Err(failed) => failed_end(&told_as_cancelled(failed, &asked.id)),
+            };
+            (end, rye.observers)
+        }
+        Err(failure) => {
+            let end = failed_end(&Failed::early(failure, &*asked.item, start.elapsed()));
+            (end, Observers::default())
+        }
+    }
+}
+
+/// Runs it; what a tool writes goes to its log.
+fn run_logged(
+    rye: &Rye,
+    asked: &DetachedRequest,
+    request: &Request,
+    start: Instant,
+) -> Result<Report, Failed> {
+    match asked.thread() {
+        Some((id, verified)) => {
+            let thread = |loader: &Loader<'_>, lineage: &Lineage, request: &Request| {
+                let how = ThreadStart::Verified(id.clone(), verified.clone());
+                Threads::new(rye).start(loader, lineage, request, how)
+            };
+            rye.runs().starting(&thread).run(request, start, &Quiet)
+        }
+        None => rye.runs().run(request, start, &OutputLog::new(&state_base(rye), &asked.id)),
+    }
+}
+
+/// Runs it as long as nobody asks it to stop. A thread looks for that itself.
+fn watched(
+    asked: &DetachedRequest,
+    request: &Request,
+    run: impl FnOnce(&Request) -> Result<Report, Failed>,
+) -> Result<Report, Failed> {
+    if asked.thread().is_some() {
+        return run(request);
+    }
+    let _watch = StopWatch::start(is_asked_to_stop(&asked.user, &asked.id)).ok();
+    run(request)
+}
+
+/// Whether a verb asked it to stop, or a signal, it was cancelled.
+fn told_as_cancelled(failed: Failed, id: &str) -> Failed {
+    match failed.failure.interrupted() {
+        Some(_) => {
+            // Nothing that runs below a thread is detached.
+            let cancelled = ThreadError::Cancelled { id: id.into(), is_below: false };
+            Failed { failure: cancelled.into(), ..failed }
+        }
+        None => failed,
+    }
+}
+
+fn came(report: &Report, start: Instant) -> RunEnd {
+    let told = report.to_masked_json(start.elapsed());
+    let code = told["code"].as_str().map(str::to_owned);
+    // A thread that waits says so itself.
+    let pending = report.pending_id().filter(|_| report.is_tool()).map(str::to_owned);
+    let state = match (&code, &pending) {
+        (Some(_), _) => "failed",
+        (None, Some(_)) => "waiting",
+        (None, None) => "completed",
+    };
+    RunEnd { state, code, report: told, pending }
+}
+
+fn failed_end(failed: &Failed) -> RunEnd {
+    let diagnostic: Diagnostic = failed.failure.diagnostic();
+    let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
+    let report = error_json(&diagnostic, item, chain, failed.elapsed, None);
+    let report = failed.with_warnings(report);
+    let is_cancelled = failed.failure.reason() == crate::thread::THREAD_CANCELLED;
+    let state = if is_cancelled { "cancelled" } else { "failed" };
+    RunEnd { pending: None, state, code: Some(diagnostic.code.name().to_owned()), report }
+}

@@ -1,0 +1,152 @@
+//! What the process of a detached run is told, by a pipe.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::base::json::object;
+use crate::diagnostic::Failure;
+use crate::host::{Ladder, SandboxLevel};
+use crate::parse::kept_json;
+use crate::plan::{PlanFile, SandboxChoice};
+use crate::rye::{Request, ThreadOptions};
+use crate::thread::ThreadId;
+
+/// One run, as it was asked for and verified. It is no authority: everything is verified anew.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DetachedRequest {
+    /// Its name in the registry.
+    pub(super) id: String,
+    /// The folder of the user space, which holds the registry.
+    pub(super) user: PathBuf,
+    pub(super) cwd: PathBuf,
+    /// `--project`, as it was given.
+    pub(super) project: Option<PathBuf>,
+    pub(super) item: String,
+    #[serde(skip_deserializing)]
+    params: Map<String, Value>,
+    thread: String,
+    locked: bool,
+    timeout: Option<Duration>,
+    sandbox: String,
+    receipt: Option<PathBuf>,
+    for_record: bool,
+    /// The plan file of a tool.
+    plan: Option<String>,
+    /// What was verified of a thread.
+    #[serde(skip_deserializing)]
+    verified: Option<Value>,
+    model: Option<String>,
+    #[serde(skip_deserializing)]
+    limits: Map<String, Value>,
+}
+
+/// What was verified of a run, and alone may run.
+pub(super) enum Verified {
+    /// The plan file of a tool.
+    Plan(String),
+    Thread(Value),
+}
+
+/// Where a run belongs.
+pub(super) struct RunPlace {
+    pub(super) id: String,
+    pub(super) user: PathBuf,
+    pub(super) cwd: PathBuf,
+    pub(super) project: Option<PathBuf>,
+}
+
+impl DetachedRequest {
+    /// `params` are the parameters as they were verified.
+    pub(super) fn new(
+        place: RunPlace,
+        request: &Request,
+        item: String,
+        params: Map<String, Value>,
+        verified: Verified,
+        for_record: bool,
+    ) -> Self {
+        let RunPlace { id, user, cwd, project } = place;
+        let (plan, verified) = match verified {
+            Verified::Plan(plan) => (Some(plan), None),
+            Verified::Thread(verified) => (None, Some(verified)),
+        };
+        Self {
+            id,
+            user,
+            cwd,
+            project,
+            item,
+            params,
+            thread: request.thread.to_string(),
+            locked: request.locked,
+            timeout: request.timeout,
+            sandbox: sandbox_word(request.sandbox).to_owned(),
+            receipt: request.receipt.clone(),
+            for_record,
+            plan,
+            verified,
+            model: request.of_thread.model.clone(),
+            limits: request.of_thread.limits.clone(),
+        }
+    }
+
+    /// Reads what was told; `None` where it is not as rye writes it.
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let mut told = object(kept_json(text.as_bytes())?);
+        // The library mistakes an object with a certain private key for another value.
+        let [params, verified, limits] =
+            ["params", "verified", "limits"].map(|key| told.shift_remove(key));
+        let asked: Self = serde_json::from_value(told.into()).ok()?;
+        let verified = verified.filter(|verified| !verified.is_null());
+        Some(Self { params: object(params?), verified, limits: object(limits?), ..asked })
+    }
+
+    /// The thread that is asked for, with what was verified of it; `None` for a tool.
+    pub(super) fn thread(&self) -> Option<(ThreadId, Value)> {
+        Some((self.id.parse().ok()?, self.verified.clone()?))
+    }
+
+    /// The run that is asked for.
+    ///
+    /// # Errors
+    /// `plan.malformed`
+    pub(super) fn to_request(&self) -> Result<Request, Failure> {
+        let plan = self.plan.as_ref().map(|text| PlanFile::read(text.as_bytes())).transpose()?;
+        Ok(Request {
+            params: self.params.clone(),
+            thread: self.thread.parse()?,
+            locked: self.locked,
+            timeout: self.timeout,
+            sandbox: sandbox_choice(&self.sandbox),
+            receipt: self.receipt.clone(),
+            for_record: self.for_record,
+            plan,
+            of_thread: ThreadOptions { model: self.model.clone(), limits: self.limits.clone() },
+            ..Request::new(self.item.clone())
+        })
+    }
+}
+
+/// What the caller wants of the sandbox, as `--sandbox` spells it.
+fn sandbox_word(choice: SandboxChoice) -> &'static str {
+    match choice {
+        SandboxChoice::Off => "off",
+        SandboxChoice::On(Ladder::Only(SandboxLevel::Bwrap)) => "bwrap",
+        SandboxChoice::On(Ladder::Only(SandboxLevel::Landlock)) => "landlock",
+        _ => "auto",
+    }
+}
+
+/// The same read back. Another word is one that was not written: the strictest rule holds.
+fn sandbox_choice(word: &str) -> SandboxChoice {
+    match word {
+        "off" => SandboxChoice::Off,
+        "bwrap" => SandboxChoice::On(Ladder::Only(SandboxLevel::Bwrap)),
+        "landlock" => SandboxChoice::On(Ladder::Only(SandboxLevel::Landlock)),
+        _ => SandboxChoice::Auto,
+    }
+}

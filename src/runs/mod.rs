@@ -1,0 +1,26 @@
+//! Runs that take more than one call of the facade: threads, detached runs and snippets; and the
+//! requests to a person that each of them waits for.
+//!
+//! The facade runs items here and now. It is given [`Modes`] for what it does not carry out itself,
+//! and knows no file of this folder.
+
+mod builder;
+mod detached;
+mod modes;
+mod requests;
+#[cfg(feature = "code")]
+mod snippets;
+mod threads;
+
+pub(crate) use detached::{CODES as DETACHED_CODES, enter as enter_detached};
+#[cfg(feature = "mcp")]
+pub(crate) use requests::for_a_person;
+pub(crate) use requests::{Decided, RequestRows, SignRequest};
+#[cfg(feature = "code")]
+pub use snippets::RyeTools;
+#[cfg(feature = "code")]
+pub(crate) use snippets::SnippetRows;
+pub(crate) use threads::{
+    ExportedThread, KnownRun, RejectedInThread, TailEnd, Threads, VerifiedThread, WaitingThreads,
+    WaitsOn, full_run_id, listed_runs, threads_from_outside, waiting_above,
+};

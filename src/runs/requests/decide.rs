@@ -1,0 +1,266 @@
+//! Deciding a request: the run that was approved is planned anew, compared with what was asked for,
+//! claimed and started.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::base::durations::{PENDING_LOOK_MS, wait_of};
+use crate::diagnostic::Failure;
+use crate::execute::Mask;
+use crate::plan::PlanFile;
+#[cfg(feature = "code")]
+use crate::registry::unclaim_snippet;
+use crate::registry::{
+    AfterDecision, Decision, PendingRequest, PendingState, Registry, RegistryError, decide,
+};
+use crate::report::{Report, error_json};
+#[cfg(feature = "code")]
+use crate::runs::snippets::SnippetRows;
+use crate::runs::threads::{CarriedOutFor, WaitingThreads};
+use crate::rye::{Approvals, Failed, Origin, PassedValues, Request, ThreadParent, approved_run};
+use crate::trace::Sink;
+
+/// The step that follows the decision of a request.
+pub(crate) enum Decided {
+    /// These, which were asked at once with it, are open.
+    Noted(Vec<PendingRequest>),
+    /// The request is carried out as a whole, with this decision.
+    Approved(PendingRequest, Decision),
+    /// The request is rejected as a whole, with this decision.
+    Rejected(PendingRequest, Decision),
+}
+
+impl Approvals<'_> {
+    /// Takes what a person says of a request; `why` is the reason of one that they reject. Of a
+    /// snippet that asked several questions at once nothing runs before all are decided.
+    ///
+    /// # Errors
+    /// `pending.decided`, `pending.held`, `pending.drifted`, `registry.io`
+    pub(crate) fn decide(
+        self,
+        request: PendingRequest,
+        decision: Decision,
+        why: Option<&str>,
+    ) -> Result<Decided, Failure> {
+        let registry = self.registry()?.filter(|_| request.snippet.is_some());
+        let Some(registry) = registry else {
+            return Ok(match why {
+                None => Decided::Approved(request, decision),
+                Some(_) => Decided::Rejected(request, decision),
+            });
+        };
+        #[cfg(feature = "code")]
+        if let (None, Some(text)) = (why, &request.snippet) {
+            self.unchanged(&request.row.id, text)?;
+        }
+        match decide(&registry, &request.row, &decision, why)? {
+            AfterDecision::Noted(ids) => {
+                let open = ids.iter().map(|id| registry.request(id)).collect::<Result<_, _>>()?;
+                Ok(Decided::Noted(open))
+            }
+            AfterDecision::Last(decision, state) => {
+                let whole = registry.request(request.row.whole())?;
+                Ok(match state {
+                    PendingState::Approved => Decided::Approved(whole, decision),
+                    _ => Decided::Rejected(whole, decision),
+                })
+            }
+        }
+    }
+
+    /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This
+    /// is the project that it was asked in.
+    pub(crate) fn approve(
+        self,
+        request: &PendingRequest,
+        decision: Decision,
+        start: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failed> {
+        self.approve_in((None, Vec::new()), request, decision, start, sink)
+    }
+
+    /// The same for what was asked in a thread that does not wait for it, or by a snippet that was
+    /// given these private values.
+    pub(crate) fn approve_in(
+        self,
+        (parent, private): (Option<ThreadParent>, Vec<String>),
+        request: &PendingRequest,
+        decision: Decision,
+        start: Instant,
+        sink: &dyn Sink,
+    ) -> Result<Report, Failed> {
+        let early = |failure| Failed::early(failure, &*request.row.item, start.elapsed());
+        if request.row.state != PendingState::Waiting {
+            let (id, state) = (request.row.id.clone(), request.row.state);
+            return Err(early(RegistryError::Decided { id, state }.into()));
+        }
+        if request.row.thread.is_some() {
+            // The call is the thread's: it is made there, and the thread goes on.
+            return WaitingThreads::new(self.rye).approve(request, decision, start, sink);
+        }
+        let (asked, claimed) = approved_run(request, decision).map_err(early)?;
+        #[cfg(feature = "code")]
+        let asked = self.with_snippet(asked, request, true).map_err(early)?;
+        let private = PassedValues(private);
+        let thread = parent.or(asked.origin.thread.clone());
+        let origin = Origin { thread, private, ..asked.origin };
+        let asked = Request { origin, ..asked };
+        let waits = CarriedOutFor::watched(self.rye, &request.row.id).map_err(early)?;
+        let result = self.rye.runs().run(&asked, start, sink);
+        let result = match (result, waits) {
+            (Err(failed), Some(waits)) => Err(waits.told(failed)),
+            (result, _) => result,
+        };
+        if !claimed.load(Ordering::Relaxed) {
+            // Nothing was started, or somebody else's run of it was.
+            return result;
+        }
+        #[cfg(feature = "code")]
+        if let Err(failed) = &result
+            && failed.failure.interrupted().is_some()
+            && self.waits_again(request).map_err(early)?
+        {
+            return result;
+        }
+        let told = match &result {
+            // Whoever shows it later knows none of the values.
+            Ok(report) => report.to_masked_json(start.elapsed()),
+            Err(failed) => {
+                let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
+                error_json(&failed.failure.diagnostic(), item, chain, failed.elapsed, None)
+            }
+        };
+        let kept = self.registry().and_then(|registry| match registry {
+            Some(registry) => Ok(registry.finish(&request.row.id, &told.to_string())?),
+            None => Ok(()),
+        });
+        match (result, kept) {
+            (Ok(_), Err(lost)) => Err(early(lost)),
+            (result, _) => result,
+        }
+    }
+
+    /// A saved snippet that was asked to end before anything new of it ran may be decided again.
+    #[cfg(feature = "code")]
+    fn waits_again(self, request: &PendingRequest) -> Result<bool, Failure> {
+        let registry = self.registry()?;
+        let again = registry.map(|registry| unclaim_snippet(&registry, &request.row.id));
+        Ok(again.transpose()?.unwrap_or(false))
+    }
+
+    /// What a person is shown of a kept request before they decide it, without the values of
+    /// secrets. It is planned anew for that, so what changed since is not shown.
+    ///
+    /// # Errors
+    /// `pending.drifted`, `plan.malformed`; those of planning.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn shown(self, request: &PendingRequest) -> Result<RequestRows, Failure> {
+        let (asked, _) = approved_run(request, self.decision())?;
+        let thread = ThreadParent::that_waits(request);
+        let origin = Origin { thread, ..asked.origin.clone() };
+        let asked = Request { origin, ..asked.dry_run(true) };
+        let report = self.rye.runs().run(&asked, Instant::now(), &crate::trace::Quiet);
+        let report = report.map_err(|failed| failed.failure)?;
+        let values = match &report {
+            Report::Tool(tool) => tool.plan.private_values().map(str::to_owned).collect(),
+            _ => Vec::new(),
+        };
+        RequestRows::new(request, &PlanFile::read(&request.plan)?, &values)
+    }
+
+    /// Waits until somebody decided, and gives the report of the run as JSON.
+    ///
+    /// # Errors
+    /// `pending.rejected`, `pending.lost`, `pending.not_found`, `registry.io`; the signal that
+    /// ended the wait.
+    pub(crate) fn wait_for(self, id: &str) -> Result<Result<Value, i32>, Failure> {
+        let registry = Registry::open(self.rye.spaces().user()?.base())?;
+        loop {
+            // Before it is read, so that nothing written in between is missed.
+            let version = registry.version()?;
+            let request = registry.request(id)?;
+            let result = request.result.unwrap_or_default();
+            match request.row.state {
+                PendingState::Rejected => {
+                    return Err(RegistryError::Rejected { id: id.to_owned(), why: result }.into());
+                }
+                PendingState::Done => {
+                    return Ok(Ok(crate::parse::kept_json(result.as_bytes()).unwrap_or_default()));
+                }
+                PendingState::Lost => {
+                    return Err(RegistryError::Lost { id: id.to_owned() }.into());
+                }
+                PendingState::Waiting | PendingState::Approved => {}
+            }
+            // Its plan may be large: it is read again when there may be something else to read.
+            loop {
+                if let Ok(Some(signal)) = self.rye.host().sleep(wait_of(PENDING_LOOK_MS)) {
+                    return Ok(Err(signal));
+                }
+                if request.row.is_left() || registry.version()? != version {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// What a person is shown of a request, row by row: a label and a value that may be of any form.
+pub(crate) struct RequestRows {
+    /// What rye knows of it.
+    pub(crate) known: Vec<(&'static str, String)>,
+    /// The tool's own words, which nobody checked.
+    pub(crate) said: [(&'static str, String); 2],
+    /// The parameters, which stand in `known` as text.
+    pub(crate) params: Value,
+}
+
+impl RequestRows {
+    /// What stands above the tool's own words.
+    pub(crate) const SAID: &str = "The tool says, in words that nobody checked:";
+
+    /// None of these values is shown.
+    ///
+    /// # Errors
+    /// `pending.drifted`: of a saved snippet that waits it is not what was kept.
+    pub(crate) fn new(
+        request: &PendingRequest,
+        plan: &PlanFile,
+        values: &[String],
+    ) -> Result<Self, Failure> {
+        let mask = Mask::new(values.iter().chain(&request.private).map(String::as_str));
+        let params = mask.value(plan.params().cloned().unwrap_or_default().into());
+        let row = &request.row;
+        let known = vec![
+            ("request", row.id.clone()),
+            ("tool", row.item.clone()),
+            ("project", row.project.display().to_string()),
+            ("asked", row.asked_at.clone()),
+            ("plan", format!("sha256 {}", plan.digest())),
+            ("parameters", params.to_string()),
+        ];
+        let call =
+            waiting_call(request)?.into_iter().map(|(label, text)| (label, mask.words(&text)));
+        let known = known.into_iter().chain(call).collect();
+        let said = [("reason", mask.words(&row.reason)), ("message", mask.words(&row.message))];
+        Ok(Self { known, said, params })
+    }
+}
+
+/// The call that waits in a saved snippet, row by row.
+///
+/// # Errors
+/// `pending.drifted`
+#[cfg(feature = "code")]
+fn waiting_call(request: &PendingRequest) -> Result<Vec<(&'static str, String)>, Failure> {
+    Ok(SnippetRows::of(request)?.map(|snippet| snippet.call()).unwrap_or_default())
+}
+
+#[cfg(not(feature = "code"))]
+#[expect(clippy::unnecessary_wraps, reason = "as with snippets")]
+fn waiting_call(_: &PendingRequest) -> Result<Vec<(&'static str, String)>, Failure> {
+    Ok(Vec::new())
+}

@@ -1,0 +1,191 @@
+//! Ending a thread or a detached run, from whichever process asks: by the registry alone.
+
+use std::time::Duration;
+
+use super::Threads;
+use super::cancel_waiting::WaitingEnd;
+use super::detached_waits::withdrawn;
+use super::known_runs::{KnownRun, newest_of};
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::host::kill_tree;
+use crate::registry::{DetachedEnd, DetachedRow, ThreadRow};
+use crate::report::error_json;
+use crate::rye::moment;
+use crate::thread::{THREAD_KILLED, THREAD_NOT_RUNNING, ThreadError};
+
+/// How often one is stopped that begins to wait, or is continued, in the middle of it.
+const STOP_TRIES: usize = 4;
+
+impl Threads<'_> {
+    /// Asks one, or the thread that goes on for it, to stop at its next safe point, and waits a
+    /// moment until it did.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `registry.*`
+    pub(crate) fn cancel(self, id: &str) -> Result<KnownRun, Failure> {
+        until_stopped(self, id, ask_to_stop)
+    }
+
+    /// Kills the process that runs one, or the thread that goes on for it, with all that it
+    /// started. One that runs elsewhere is asked to stop, and is taken for dead where it does not
+    /// answer. One whose process has other work too is asked to stop, and no more.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `thread.not_alone`, `registry.*`
+    pub(crate) fn kill(self, id: &str) -> Result<KnownRun, Failure> {
+        until_stopped(self, id, kill_one)
+    }
+
+    /// Ends one that waits for its place or for a person; `None` where it does not.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.not_running`, `thread.record_io`, `registry.*`
+    fn end_waiting(
+        self,
+        id: &str,
+        state: &'static str,
+        why: &ThreadError,
+    ) -> Result<Option<KnownRun>, Failure> {
+        if let Some(ended) = WaitingEnd::new(self, state, why).end(id)? {
+            return Ok(Some(ended));
+        }
+        let mut known = self.run(id)?;
+        let diagnostic = match known.state() {
+            "created" => Diagnostic::from(&ThreadError::NotBegun { id: id.to_owned(), how: state }),
+            _ => Diagnostic::from(why),
+        };
+        let (item, none) = (Some(known.item()), Duration::ZERO);
+        let report = error_json(&diagnostic, item, &[], none, None).to_string();
+        let (code, at) = (Some(diagnostic.code.name()), moment());
+        let end =
+            DetachedEnd { state, code, at: &at, report: &report, receipts: None, pending: None };
+        if known.thread.is_none() && known.waits_for().is_some() {
+            let is_ended = withdrawn(self, &known, why, end)?;
+            known = self.run(id)?;
+            if is_ended {
+                return Ok(Some(known));
+            }
+        }
+        if known.thread.is_some() && known.state() == "waiting" {
+            // It began to wait since.
+            return Ok(None);
+        }
+        if !known.is_open() {
+            let (id, state) = (id.to_owned(), known.state().to_owned());
+            return Err(ThreadError::NotRunning { id, state }.into());
+        }
+        let Some(mut registry) = self.registry()? else { return Ok(None) };
+        match known.state() == "created" && registry.detached().end_waiting(id, end)? {
+            true => self.run(id).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+/// Stops the thread that goes on for one, and again where it began to wait, or yet another one
+/// went on for it, before it saw that it was to stop.
+fn until_stopped(
+    threads: Threads<'_>,
+    id: &str,
+    stop: fn(Threads<'_>, &str) -> Result<KnownRun, Failure>,
+) -> Result<KnownRun, Failure> {
+    let mut known = stop(threads, &newest_of(threads, id)?)?;
+    for _ in 1..STOP_TRIES {
+        if !matches!(known.state(), "waiting" | "continued") {
+            break;
+        }
+        let newest = newest_of(threads, known.id())?;
+        known = threads.run(&newest)?;
+        if known.is_open() || known.state() == "waiting" {
+            known = match stop(threads, &newest) {
+                // It ended by itself.
+                Err(failure) if failure.reason() == THREAD_NOT_RUNNING => threads.run(&newest)?,
+                known => known?,
+            };
+        }
+    }
+    Ok(known)
+}
+
+fn ask_to_stop(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
+    let is_below = threads.run(id)?.is_below();
+    let cancelled = ThreadError::Cancelled { id: id.to_owned(), is_below };
+    if let Some(ended) = threads.end_waiting(id, "cancelled", &cancelled)? {
+        return Ok(ended);
+    }
+    if let Some(mut registry) = threads.registry()? {
+        registry.stops().ask(id, &moment())?;
+    }
+    threads.soon_ended(id)
+}
+
+fn kill_one(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
+    let is_below = threads.run(id)?.is_below();
+    let killed = ThreadError::Killed { id: id.to_owned(), is_below };
+    if let Some(ended) = threads.end_waiting(id, "killed", &killed)? {
+        return Ok(ended);
+    }
+    let known = threads.run(id)?;
+    if known.is_elsewhere() {
+        if let Some(mut registry) = threads.registry()? {
+            registry.stops().ask(id, &moment())?;
+            if threads.soon_ended(id)?.is_open() {
+                registry.stops().give_up(id)?;
+            }
+        }
+        return threads.run(id);
+    }
+    if known.is_shared() {
+        if let Some(mut registry) = threads.registry()? {
+            registry.stops().ask(id, &moment())?;
+        }
+        return threads.soon_ended(id);
+    }
+    let own = known.pid();
+    let in_process = |row: &ThreadRow| own.is_some() && row.pid() == own;
+    if let Some(top) = top_above(threads, &known, in_process)? {
+        return Err(ThreadError::NotAlone { id: id.to_owned(), top }.into());
+    }
+    if let Some(pid) = known.pid() {
+        let is_meant = || {
+            let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);
+            of_run || known.thread.as_ref().is_some_and(ThreadRow::has_its_process)
+        };
+        let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
+        kill_tree(pid, &is_meant).map_err(failed)?;
+    }
+    let ended = threads.soon_ended(id)?;
+    if let (false, Some(mut registry)) = (ended.is_open(), threads.registry()?) {
+        // No decision that comes later wakes it.
+        registry.stops().end_killed(id, THREAD_KILLED)?;
+    }
+    threads.run(id)
+}
+
+/// The thread at the top of those above one that wait for a person.
+///
+/// # Errors
+/// `registry.*`
+pub(crate) fn waiting_above(
+    threads: Threads<'_>,
+    known: &KnownRun,
+) -> Result<Option<String>, Failure> {
+    top_above(threads, known, |row| row.status == "waiting")
+}
+
+/// The highest thread above one, of those of which this holds without a gap.
+fn top_above(
+    threads: Threads<'_>,
+    known: &KnownRun,
+    holds: impl Fn(&ThreadRow) -> bool,
+) -> Result<Option<String>, Failure> {
+    let Some(mut registry) = threads.registry()? else { return Ok(None) };
+    let mut next = known.thread.as_ref().and_then(|row| row.parent.clone());
+    let mut top = None;
+    while let Some(id) = next {
+        let above = registry.thread(&id)?.ok().filter(&holds);
+        next = above.as_ref().and_then(|row| row.parent.clone());
+        top = above.map(|row| row.id).or(top);
+    }
+    Ok(top)
+}

@@ -1,0 +1,121 @@
+//! A tool that runs detached and asks a person: its run waits until that is decided, and ends as
+//! what was approved does, wherever that ran.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Threads;
+use super::known_runs::{KnownRun, is_asked_to_stop};
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::host::StopWatch;
+use crate::parse::kept_json;
+use crate::registry::{DetachedEnd, DetachedRow, PendingState, Registry, RegistryError};
+use crate::report::error_json;
+use crate::rye::{Failed, Rye, moment};
+use crate::thread::{THREAD_CANCELLED, ThreadError};
+
+/// How it is with a run that waited for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// As it was read: it waits, or does not.
+    AsBefore,
+    /// What it asked was approved, and runs where that was done.
+    Approved,
+    /// How it ended stands in the registry now.
+    Ended,
+}
+
+/// Takes note of how a run ended that waited, where its request is decided.
+///
+/// # Errors
+/// `registry.*`
+pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settled, Failure> {
+    let Some(pending) = run.pending.as_deref().filter(|_| run.state == "waiting") else {
+        return Ok(Settled::AsBefore);
+    };
+    let (failure, report) = match registry.request(pending) {
+        Ok(request) => {
+            let (id, result) = (pending.to_owned(), request.result.unwrap_or_default());
+            match request.row.state {
+                PendingState::Waiting => return Ok(Settled::AsBefore),
+                PendingState::Approved => return Ok(Settled::Approved),
+                PendingState::Done => (None, kept_json(result.as_bytes()).unwrap_or_default()),
+                PendingState::Rejected => {
+                    (Some(RegistryError::Rejected { id, why: result }), Value::Null)
+                }
+                PendingState::Lost => (Some(RegistryError::Lost { id }), Value::Null),
+            }
+        }
+        // It was decided so long ago that nobody keeps it.
+        Err(error @ RegistryError::NotFound { .. }) => (Some(error), Value::Null),
+        Err(error) => return Err(error.into()),
+    };
+    let report = match failure {
+        Some(failure) => {
+            let (diagnostic, item) = (Diagnostic::from(&failure), Some(&*run.item));
+            error_json(&diagnostic, item, &[], Duration::ZERO, None)
+        }
+        None => report,
+    };
+    let code = report["code"].as_str();
+    let state = match code {
+        None => "completed",
+        Some(code) if code == THREAD_CANCELLED.name() => "cancelled",
+        Some(_) => "failed",
+    };
+    let (at, text) = (moment(), report.to_string());
+    let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, pending: None };
+    registry.detached().end_waiting(&run.id, end)?;
+    Ok(Settled::Ended)
+}
+
+/// The detached run that waits with a request which is carried out here.
+pub(crate) struct CarriedOutFor {
+    run: String,
+    watch: StopWatch,
+}
+
+impl CarriedOutFor {
+    /// From here on this thread is ended where somebody cancels the run; `None` where no run waits
+    /// with the request.
+    ///
+    /// # Errors
+    /// `registry.*`
+    pub(crate) fn watched(rye: &Rye, request: &str) -> Result<Option<Self>, Failure> {
+        let Some(mut registry) = rye.approvals().registry()? else { return Ok(None) };
+        let Some(run) = registry.detached().waiting_with(request)? else { return Ok(None) };
+        let is_asked = is_asked_to_stop(rye.spaces().user()?.base(), &run);
+        // Without a watch it is carried out all the same.
+        Ok(StopWatch::start(is_asked).ok().map(|watch| Self { run, watch }))
+    }
+
+    /// How it failed: where somebody asked the run to stop, it was cancelled.
+    pub(crate) fn told(self, failed: Failed) -> Failed {
+        match self.watch.is_stopped() && failed.failure.interrupted().is_some() {
+            true => {
+                let cancelled = ThreadError::Cancelled { id: self.run, is_below: false };
+                Failed { failure: cancelled.into(), ..failed }
+            }
+            false => failed,
+        }
+    }
+}
+
+/// Withdraws what a run asked a person and ends the run, in one step, so that whoever looks in
+/// between does not take it for rejected by a person; false where it does not wait for that, or
+/// what it asked is decided already.
+///
+/// # Errors
+/// `registry.*`
+pub(super) fn withdrawn(
+    threads: Threads<'_>,
+    known: &KnownRun,
+    why: &ThreadError,
+    end: DetachedEnd<'_>,
+) -> Result<bool, Failure> {
+    let run = known.detached.as_ref().filter(|run| run.state == "waiting");
+    let (Some(run), Some(mut registry)) = (run, threads.registry()?) else { return Ok(false) };
+    let (decision, why) = (threads.rye.approvals().decision(), why.to_string());
+    Ok(registry.detached().end_asking(run, (&decision, &why), end)?)
+}

@@ -1,0 +1,527 @@
+//! Waiting for a thread or a detached run, from whichever process asks: by the registry alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::detached_waits::{Settled, settle};
+use super::record_place::placed;
+use super::result::{RunEnd, end_of};
+use super::{Threads, parsed};
+use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS, UNATTENDED_MS};
+use crate::base::json::object;
+use crate::base::limits::NEAR_NAMES;
+use crate::base::text::near;
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::registry::{Amounts, Continuations, DetachedRow, Registry, ThreadRow, ThreadWaits};
+use crate::rye::DueReceipts;
+use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
+
+/// The shortest end of an id that stands for the whole.
+const ID_END: usize = 4;
+
+/// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct KnownRun {
+    pub(crate) thread: Option<ThreadRow>,
+    pub(crate) detached: Option<DetachedRow>,
+    /// What a detached run gave.
+    report: Option<Value>,
+    /// What it gave before it went on in another process.
+    earlier: Option<Value>,
+    /// Why it failed, where that was asked for.
+    pub(super) failure: Option<Value>,
+    /// It waited for a person, who approved what it asked: that runs where it was approved.
+    is_approved: bool,
+}
+
+impl KnownRun {
+    pub(crate) fn id(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.id.as_str());
+        let id = of_thread.or(self.detached.as_ref().map(|row| row.id.as_str()));
+        id.unwrap_or_default()
+    }
+
+    /// How far it came, in one word.
+    pub(crate) fn state(&self) -> &str {
+        match (&self.thread, &self.detached) {
+            (Some(row), None) => &row.status,
+            // Its process still writes its report, or works for the thread that goes on.
+            (Some(row), Some(run))
+                if run.state == "killed"
+                    || ["waiting", "continued"].contains(&row.status.as_str()) =>
+            {
+                &row.status
+            }
+            (_, Some(_)) if self.is_approved => "running",
+            (_, Some(run)) => &run.state,
+            (None, None) => "unknown",
+        }
+    }
+
+    /// It runs, or waits for a place.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state(), "created" | "running")
+    }
+
+    /// Why it failed.
+    pub(crate) fn code(&self) -> Option<&str> {
+        let of_thread = self.thread.as_ref().and_then(|row| row.code.as_deref());
+        of_thread.or(self.detached.as_ref().and_then(|run| run.code.as_deref()))
+    }
+
+    pub(crate) fn item(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.item.as_str());
+        of_thread.or(self.detached.as_ref().map(|run| run.item.as_str())).unwrap_or_default()
+    }
+
+    /// The folder that holds the `.ai` of its record.
+    pub(crate) fn base(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.base.as_str());
+        of_thread.or(self.detached.as_ref().map(|run| run.base.as_str())).unwrap_or_default()
+    }
+
+    pub(crate) fn started_at(&self) -> &str {
+        let of_thread = self.thread.as_ref().map(|row| row.started_at.as_str());
+        let of_run = self.detached.as_ref().map(|run| run.asked_at.as_str());
+        of_thread.or(of_run).unwrap_or_default()
+    }
+
+    /// The thread that goes on for it.
+    pub(crate) fn continued_by(&self) -> Option<&str> {
+        self.thread.as_ref().and_then(|row| row.continued_by.as_deref())
+    }
+
+    /// It runs below another thread.
+    pub(super) fn is_below(&self) -> bool {
+        self.thread.as_ref().is_some_and(|row| row.parent.is_some())
+    }
+
+    /// The number of the process that runs it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        let of_run = self.detached.as_ref().and_then(DetachedRow::pid);
+        of_run.or(self.thread.as_ref().and_then(ThreadRow::pid))
+    }
+
+    /// Its process runs in another namespace of processes, such as another container: nobody here
+    /// can tell how it is.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        let of_run = self.detached.as_ref().is_some_and(DetachedRow::is_elsewhere);
+        of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
+    }
+
+    /// Its process has other work too, as whoever approved something has, and is not ended for it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_approved || self.thread.as_ref().is_some_and(ThreadRow::is_shared)
+    }
+
+    /// Where what a detached tool writes is kept, once it is.
+    pub(crate) fn log(&self) -> Option<PathBuf> {
+        let run = self.detached.as_ref().filter(|run| is_uuid(&run.id))?;
+        Some(output_log(Path::new(&run.base), &run.id)).filter(|path| path.exists())
+    }
+
+    /// Why it failed, as its report or its record says it, which is not checked: `code`, `error`,
+    /// `help` and `data`. `None` where nothing says it.
+    pub(crate) fn failure(&self) -> Option<&Value> {
+        self.failure.as_ref()
+    }
+
+    /// The request for which a detached tool waits.
+    pub(crate) fn waits_for(&self) -> Option<&str> {
+        let waits = |run: &&DetachedRow| run.state == "waiting" && !self.is_approved;
+        self.detached.as_ref().filter(waits).and_then(|run| run.pending.as_deref())
+    }
+
+    /// What a detached run gave, once it ended or waits for a person.
+    pub(crate) fn report(&self) -> Option<&Value> {
+        self.report.as_ref()
+    }
+
+    /// What it gave before it went on in another process.
+    pub(crate) fn earlier(&self) -> Option<&Value> {
+        self.earlier.as_ref()
+    }
+
+    /// As JSON, without the conversation.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        // The process of a thread that waits ended, and the thread did not.
+        let ended = match (&self.thread, &self.detached) {
+            (Some(row), _) => row.ended_at.as_deref(),
+            (None, run) => run.as_ref().and_then(|run| run.ended_at.as_deref()),
+        };
+        let mut out = object(json!({
+            "thread_id": self.id(), "item_id": self.item(), "base": self.base(),
+            "thread_status": self.state(), "thread_code": self.code(), "failure": self.failure,
+            "started_at": self.started_at(), "ended_at": ended,
+            "async": self.detached.is_some(), "pid": self.pid(), "elsewhere": self.is_elsewhere(),
+            "parent": self.thread.as_ref().and_then(|row| row.parent.as_deref()),
+            "continued_by": self.continued_by(),
+        }));
+        if let Some(pending) = self.waits_for() {
+            out.insert("pending_id".into(), pending.into());
+        }
+        if let Some(log) = self.log() {
+            out.insert("log".into(), log.display().to_string().into());
+        }
+        if let Some(row) = &self.thread {
+            out.extend(object(json!({
+                "provider": row.provider, "model": row.model, "limits": limits(row),
+                "used": amounts(&row.used),
+            })));
+        }
+        out
+    }
+}
+
+/// The limits that the registry knows; the record knows how long it may run.
+fn limits(row: &ThreadRow) -> Value {
+    let mut limits = amounts(&row.most);
+    limits["depth"] = row.depth().into();
+    limits
+}
+
+pub(super) fn amounts(amounts: &Amounts) -> Value {
+    json!({
+        "turns": amounts.turns, "tokens": amounts.tokens, "spend_micros": amounts.spend,
+        "spawns": amounts.spawns,
+    })
+}
+
+/// The id that somebody means who sees those that `is_seen` lets through: the whole of it, or the
+/// end of one, of at least four characters, with which no other ends. What is neither is given back
+/// as it is.
+///
+/// # Errors
+/// `thread.not_found` where several end so, and for the ref of what ran, with the newest id of it;
+/// `registry.*`
+pub(crate) fn full_run_id(
+    threads: Threads<'_>,
+    text: &str,
+    is_seen: impl Fn(&KnownRun) -> bool,
+) -> Result<String, Failure> {
+    if text.parse::<ThreadId>().is_ok() {
+        return Ok(text.to_owned());
+    }
+    let all = threads.runs()?;
+    let seen: Vec<&KnownRun> = all.iter().rev().filter(|run| is_seen(run)).collect();
+    let is_end = |id: &&str| text.len() >= ID_END && id.ends_with(text);
+    let mut ids = seen.iter().map(|run| run.id()).filter(is_end);
+    let near: Vec<String> = match (ids.next(), ids.next()) {
+        (Some(id), None) => return Ok(id.to_owned()),
+        (Some(one), Some(other)) => {
+            [one, other].into_iter().chain(ids).take(NEAR_NAMES).map(str::to_owned).collect()
+        }
+        (None, _) => {
+            let ran = |run: &KnownRun| {
+                let item = run.item();
+                item == text || item.split_once(':').is_some_and(|(_, id)| id == text)
+            };
+            let Some(newest) = seen.iter().find(|run| ran(run)) else {
+                return Ok(text.to_owned());
+            };
+            vec![newest.id().to_owned()]
+        }
+    };
+    Err(ThreadError::NotFound { id: text.to_owned(), near }.into())
+}
+
+impl Threads<'_> {
+    /// All threads and detached runs of the person, the oldest first.
+    ///
+    /// # Errors
+    /// `registry.*`
+    pub(crate) fn runs(self) -> Result<Vec<KnownRun>, Failure> {
+        let Some(mut registry) = self.registry()? else { return Ok(Vec::new()) };
+        let (mut of_threads, mut others) = (BTreeMap::new(), Vec::new());
+        let mut runs = registry.detached().all()?;
+        let (mut has_ended, mut approved) = (false, BTreeSet::new());
+        for run in &runs {
+            match settle(&mut registry, run)? {
+                Settled::Ended => has_ended = true,
+                Settled::Approved => drop(approved.insert(run.id.clone())),
+                Settled::AsBefore => {}
+            }
+        }
+        if has_ended {
+            runs = registry.detached().all()?;
+        }
+        for run in runs {
+            match is_uuid(&run.id) {
+                true => others.push(run),
+                false => drop(of_threads.insert(run.id.clone(), run)),
+            }
+        }
+        let mut all: Vec<KnownRun> = Vec::new();
+        for row in registry.threads()? {
+            let run = of_threads.remove(&row.id).filter(|run| !run.is_earlier);
+            all.push(KnownRun {
+                thread: Some(row),
+                detached: run,
+                report: None,
+                earlier: None,
+                failure: None,
+                is_approved: false,
+            });
+        }
+        let others = of_threads.into_values().chain(others);
+        all.extend(others.map(|run| KnownRun {
+            is_approved: run.state == "waiting" && approved.contains(&run.id),
+            thread: None,
+            detached: Some(run),
+            report: None,
+            earlier: None,
+            failure: None,
+        }));
+        all.sort_by(|one, other| one.started_at().cmp(other.started_at()));
+        Ok(all)
+    }
+
+    /// One thread or detached run, with what it gave.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `registry.*`
+    pub(crate) fn run(self, id: &str) -> Result<KnownRun, Failure> {
+        let none = |near| ThreadError::NotFound { id: id.to_owned(), near };
+        if !is_uuid(id) {
+            parsed(id)?;
+        }
+        let Some(mut registry) = self.registry()? else { return Err(none(Vec::new()).into()) };
+        match known(self, &mut registry, id)? {
+            Some(known) => Ok(known),
+            None => {
+                let all = self.runs()?;
+                let ids = all.iter().map(KnownRun::id);
+                Err(none(near(id, ids, NEAR_NAMES)).into())
+            }
+        }
+    }
+
+    /// Waits until one ended, at most for `time`. `Ok(Err)` is the signal that ended the wait.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `thread.still_runs`, `thread.killed`, `thread.cancelled`, `registry.*`
+    pub(crate) fn wait(
+        self,
+        id: &str,
+        time: Option<Duration>,
+    ) -> Result<Result<RunEnd, i32>, Failure> {
+        let until = time.map(|time| Instant::now() + time);
+        self.end_by(id, until, KnownRun::is_open)
+    }
+
+    /// Waits until one ended, also while it waits for a person. `Ok(Err)` is the signal that ended
+    /// the wait.
+    ///
+    /// # Errors
+    /// As [`Threads::wait`].
+    pub(crate) fn wait_for_end(self, id: &str) -> Result<Result<RunEnd, i32>, Failure> {
+        self.end_by(id, None, |known| known.is_open() || known.state() == "waiting")
+    }
+
+    fn end_by(
+        self,
+        id: &str,
+        until: Option<Instant>,
+        goes_on: fn(&KnownRun) -> bool,
+    ) -> Result<Result<RunEnd, i32>, Failure> {
+        let mut id = id.to_owned();
+        loop {
+            let known = match self.until(&id, until, goes_on)? {
+                Ok(known) => known,
+                Err(signal) => return Ok(Err(signal)),
+            };
+            if goes_on(&known) {
+                let state = known.state().to_owned();
+                return Err(ThreadError::StillRuns { id, state }.into());
+            }
+            match known.continued_by() {
+                Some(by) => by.clone_into(&mut id),
+                None => return end_of(self, &known).map(Ok),
+            }
+        }
+    }
+
+    /// One as it is once it ended, or once the time is over.
+    fn until(
+        self,
+        id: &str,
+        until: Option<Instant>,
+        goes_on: fn(&KnownRun) -> bool,
+    ) -> Result<Result<KnownRun, i32>, Failure> {
+        let first = self.run(id)?;
+        let Some(mut registry) = self.registry()? else { return Ok(Ok(first)) };
+        let mut attended = Instant::now();
+        loop {
+            // Before it is read, so that nothing written in between is missed.
+            let version = registry.version()?;
+            let found = known(self, &mut registry, id)?.unwrap_or_else(|| first.clone());
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let awaits = awaits(&mut registry, &found)?;
+            let stops = matches!(awaits, Awaits::Person) && !goes_on(&found);
+            if stops || left.is_some_and(|left| left.is_zero()) {
+                return Ok(Ok(found));
+            }
+            match awaits {
+                Awaits::Nobody if attended.elapsed() < UNATTENDED => {}
+                Awaits::Nobody => {
+                    return Err(ThreadError::Unattended { id: found.id().to_owned() }.into());
+                }
+                Awaits::Person => attended = Instant::now(),
+            }
+            // Whoever was killed writes nothing, so now and then it is read all the same.
+            for _ in 0..LOOKS {
+                let pause = Duration::from_millis(PENDING_LOOK_MS);
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                let pause = left.map_or(pause, |left| left.min(pause));
+                if let Ok(Some(signal)) = self.rye.host().sleep(pause) {
+                    return Ok(Err(signal));
+                }
+                if registry.version()? != version || left.is_some_and(|left| left.is_zero()) {
+                    break;
+                }
+            }
+        }
+    }
+
+    pub(super) fn soon_ended(self, id: &str) -> Result<KnownRun, Failure> {
+        let until = Instant::now() + Duration::from_millis(STOP_WAIT_MS);
+        match self.until(id, Some(until), KnownRun::is_open)? {
+            Ok(known) => Ok(known),
+            Err(_) => self.run(id),
+        }
+    }
+
+    /// A thread with all threads below it, each with how deep it stands; parents first. One that
+    /// goes on for another stands below that.
+    ///
+    /// # Errors
+    /// `thread.not_found`, `registry.*`
+    pub(crate) fn tree(self, id: &str) -> Result<Vec<(usize, KnownRun)>, Failure> {
+        let top = self.run(id)?;
+        let all = self.runs()?;
+        let before = all.iter().filter_map(|one| Some((one.continued_by()?, one.id())));
+        let before: BTreeMap<&str, &str> = before.collect();
+        let mut below: BTreeMap<&str, Vec<&KnownRun>> = BTreeMap::new();
+        for one in all.iter().rev() {
+            let parent = one.thread.as_ref().and_then(|row| row.parent.as_deref());
+            if let Some(above) = before.get(one.id()).copied().or(parent) {
+                below.entry(above).or_default().push(one);
+            }
+        }
+        let mut rows = Vec::new();
+        let mut next = vec![(0, top)];
+        while let Some((depth, known)) = next.pop() {
+            let ones = below.remove(known.id()).unwrap_or_default().into_iter();
+            next.extend(ones.map(|one| (depth + 1, one.clone())));
+            rows.push((depth, known.with_failure()));
+        }
+        Ok(rows)
+    }
+}
+
+/// The threads that one goes on for, the nearest first.
+pub(super) fn earlier_of(threads: Threads<'_>, id: &ThreadId) -> Result<Vec<ThreadId>, Failure> {
+    let Some(mut registry) = threads.registry()? else { return Ok(Vec::new()) };
+    let all = Continuations::new(&mut registry).earlier_of(id.as_str())?;
+    Ok(all.iter().filter_map(|id| id.parse().ok()).collect())
+}
+
+/// The thread that goes on for one, or the thread itself.
+pub(super) fn newest_of(threads: Threads<'_>, id: &str) -> Result<String, Failure> {
+    match threads.registry()? {
+        Some(mut registry) => Ok(Continuations::new(&mut registry).newest_of(id)?),
+        None => Ok(id.to_owned()),
+    }
+}
+
+/// After so many looks at the version of the registry it is read.
+const LOOKS: usize = 4;
+
+/// For what something waits, if it waits for a person.
+enum Awaits {
+    /// For the decision, or it does not wait.
+    Person,
+    /// Nobody decides any more what it waited for. Whoever decided goes on with it soon, or is
+    /// gone.
+    Nobody,
+}
+
+const UNATTENDED: Duration = Duration::from_millis(UNATTENDED_MS);
+
+fn awaits(registry: &mut Registry, known: &KnownRun) -> Result<Awaits, Failure> {
+    let is_attended = known.state() != "waiting"
+        || known.waits_for().is_some()
+        || ThreadWaits::new(registry).is_awaited(known.id())?;
+    Ok(if is_attended { Awaits::Person } else { Awaits::Nobody })
+}
+
+pub(super) fn known(
+    threads: Threads<'_>,
+    registry: &mut Registry,
+    id: &str,
+) -> Result<Option<KnownRun>, Failure> {
+    let mut found = registry.detached().one(id)?;
+    let settled = match &found {
+        Some((run, _)) => settle(registry, run)?,
+        None => Settled::AsBefore,
+    };
+    if settled == Settled::Ended {
+        found = registry.detached().one(id)?;
+    }
+    let (detached, report) = match found {
+        Some((run, report)) => (Some(run), report),
+        None => (None, None),
+    };
+    let thread = if is_uuid(id) { None } else { registry.thread(id)?.ok() };
+    let thread = match thread {
+        Some(row) => Some(placed(threads, row, &parsed(id)?)?),
+        None => None,
+    };
+    let report = report.and_then(|text| crate::parse::kept_json(text.as_bytes()));
+    let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;
+    let is_earlier = thread.is_some() && detached.as_ref().is_some_and(|run| run.is_earlier);
+    let (report, earlier) = if is_earlier { (None, report) } else { (report, None) };
+    let detached = detached.filter(|_| !is_earlier);
+    let is_known = thread.is_some() || detached.is_some();
+    let is_approved = settled == Settled::Approved;
+    // What it gave was that it waits.
+    let report = report.filter(|_| !is_approved);
+    let known = KnownRun { thread, detached, report, earlier, failure: None, is_approved };
+    Ok(is_known.then(|| known.with_failure()))
+}
+
+/// What a run gave, once its receipts are written; one that cannot be written is told as lost.
+fn with_receipts(registry: &mut Registry, id: &str, mut report: Value) -> Result<Value, Failure> {
+    if let (Some(lost), Some(fields)) = (DueReceipts::settle(registry, id)?, report.as_object_mut())
+    {
+        fields.insert("status".into(), "error".into());
+        fields.extend(Diagnostic::from(&lost).to_json());
+        if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+            metadata.remove("receipts");
+        }
+    }
+    Ok(report)
+}
+
+/// Whether a thread or a run is to stop, by the registry of this user space; cheap as long as
+/// nobody wrote there.
+pub(crate) fn is_asked_to_stop(user: &Path, id: &str) -> impl FnMut() -> bool + Send + 'static {
+    let (user, id): (PathBuf, String) = (user.to_owned(), id.to_owned());
+    let mut registry: Option<Registry> = None;
+    let mut seen = None;
+    move || {
+        if registry.is_none() {
+            registry = Registry::find(&user).ok().flatten();
+        }
+        let Some(registry) = &mut registry else { return false };
+        let version = registry.version().ok();
+        if version.is_some() && version == seen {
+            return false;
+        }
+        seen = version;
+        registry.stops().is_asked(&id).unwrap_or(false)
+    }
+}

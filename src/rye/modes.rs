@@ -1,0 +1,81 @@
+//! Runs that the layer above the facade carries out: threads, detached runs and saved snippets.
+
+use serde_json::{Map, Value};
+
+#[cfg(feature = "code")]
+use super::carry_out::Caller;
+#[cfg(feature = "code")]
+use super::facade::Rye;
+use super::load::Loader;
+use super::request::Request;
+use crate::chain::Lineage;
+use crate::diagnostic::Failure;
+#[cfg(feature = "code")]
+use crate::execute::{ExecuteError, Outcome, OutputWitness};
+use crate::id::Ref;
+use crate::plan::Plan;
+#[cfg(feature = "code")]
+use crate::plan::SnippetPlan;
+use crate::report::{CheckedThread, Report, Warned};
+#[cfg(feature = "code")]
+use crate::trace::Sink;
+
+/// Carries out the runs that need more than one call. A [`Rye`](super::Rye) is built with one.
+pub(crate) trait RunModes: Send + Sync {
+    /// Runs a directive as a thread; of a dry run everything but the start is done.
+    ///
+    /// # Errors
+    /// `thread.*`, `provider.*`, `key.*`, `registry.*`
+    fn thread(
+        &self,
+        loader: &Loader<'_>,
+        lineage: &Lineage,
+        request: &Request,
+    ) -> Result<ThreadRun, Failure>;
+
+    /// # Errors
+    /// `async.below_a_run`
+    fn may_detach(&self, request: &Request) -> Result<(), Failure>;
+
+    /// Gives the run of a tool a process of its own.
+    ///
+    /// # Errors
+    /// `async.*`, `registry.*`, `key.missing`
+    fn detached(
+        &self,
+        loader: &Loader<'_>,
+        request: &Request,
+        run: VerifiedRun<'_>,
+    ) -> Result<Report, Failure>;
+
+    /// Runs a saved snippet.
+    ///
+    /// # Errors
+    /// `code.*`, `execute.timeout`
+    #[cfg(feature = "code")]
+    fn snippet(
+        &self,
+        rye: &Rye,
+        snippet: (&Plan, &SnippetPlan),
+        caller: Caller<'_>,
+        witness: Option<&OutputWitness>,
+        sink: &dyn Sink,
+    ) -> Result<Outcome, ExecuteError>;
+}
+
+/// The result of running a directive as a thread.
+pub(crate) enum ThreadRun {
+    Ran(Box<Report>),
+    /// It would start.
+    Checked(Box<CheckedThread>),
+}
+
+/// The run of a tool that was verified, and is to be detached.
+pub(crate) struct VerifiedRun<'a> {
+    pub(crate) item: Ref,
+    /// The parameters as they were verified.
+    pub(crate) params: Map<String, Value>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) for_record: bool,
+    pub(crate) warnings: Vec<Warned>,
+}
