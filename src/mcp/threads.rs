@@ -14,6 +14,7 @@ use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
 use crate::diagnostic::Failure;
 use crate::id::Space;
 use crate::parse::kept_json;
+use crate::registry::RunState;
 use crate::runs::{KnownRun, full_run_id, listed_runs, threads_from_outside, waiting_above};
 use crate::rye::Rye;
 use crate::thread::{THREAD_NOT_FOUND, ThreadError, duration_limit};
@@ -105,7 +106,7 @@ fn wait(rye: &Rye, id: &str, time: Option<Duration>) -> Result<Answer, Refusal> 
     match threads_from_outside(rye)?.wait(id, time)? {
         Ok(ended) => Ok(Answer::ended(ended.report, None)),
         Err(signal) => {
-            let (id, state) = (id.to_owned(), "running".to_owned());
+            let (id, state) = (id.to_owned(), RunState::Running);
             let still = Failure::from(ThreadError::StillRuns { id, state });
             let answer = Refusal::from(still).into_answer(Duration::ZERO);
             Ok(Answer { signal: Some(signal), ..answer })

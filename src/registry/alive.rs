@@ -18,7 +18,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rustix::fs::OFlags;
 
-use super::approver::Approver;
+use super::process_id::ProcessId;
 use crate::base::Digest;
 use crate::base::durations::LOCK_PAUSE_MS;
 use crate::base::limits::LOCK_TRIES;
@@ -45,18 +45,18 @@ fn open(path: &Path, make: bool) -> io::Result<File> {
 
 /// This process, which runs what it registers from now on. Where that cannot be locked, nobody
 /// elsewhere can tell how it is, and what is registered says so.
-pub(super) fn hold(registry: &Path, id: &str) -> Option<Approver> {
+pub(super) fn hold(registry: &Path, id: &str) -> Option<ProcessId> {
     hold_new(registry, id).0
 }
 
 /// The same, and whether this process did not have the lock before.
-pub(super) fn hold_new(registry: &Path, id: &str) -> (Option<Approver>, bool) {
+pub(super) fn hold_new(registry: &Path, id: &str) -> (Option<ProcessId>, bool) {
     hold_at(place(registry, id))
 }
 
 /// This process, which starts the process that is to run it: that has a lock of its own once it
 /// does, which counts from then on.
-pub(super) fn hold_to_start(registry: &Path, id: &str) -> Option<Approver> {
+pub(super) fn hold_to_start(registry: &Path, id: &str) -> Option<ProcessId> {
     hold_at(place_to_start(registry, id)).0
 }
 
@@ -65,7 +65,7 @@ fn place_to_start(registry: &Path, id: &str) -> PathBuf {
     place(registry, &format!("start {id}"))
 }
 
-fn hold_at(path: PathBuf) -> (Option<Approver>, bool) {
+fn hold_at(path: PathBuf) -> (Option<ProcessId>, bool) {
     if let Some(folder) = path.parent() {
         let _ = DirBuilder::new().mode(0o700).create(folder);
     }
@@ -80,7 +80,7 @@ fn hold_at(path: PathBuf) -> (Option<Approver>, bool) {
             None => (false, false),
         },
     };
-    (Approver::own_locked(is_held), is_new)
+    (ProcessId::own_locked(is_held), is_new)
 }
 
 /// Locks it, where nobody else has it. Whoever had it before, or looks at it, frees it soon.
@@ -135,7 +135,7 @@ fn leave_at(path: &Path) {
 
 /// What is registered runs no more: its process is gone, by its number, or the lock is free that it
 /// held.
-pub(super) fn is_gone(db: &Connection, id: &str, process: Approver) -> bool {
+pub(super) fn is_gone(db: &Connection, id: &str, process: ProcessId) -> bool {
     if process.is_gone() {
         return true;
     }

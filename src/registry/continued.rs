@@ -3,9 +3,9 @@
 use rusqlite::{Connection, params};
 
 use super::alive;
-use super::approver::place_of;
 use super::db::Registry;
 use super::error::RegistryError;
+use super::process_id::place_of;
 
 /// Threads in whose place others go on.
 pub(crate) struct Continuations<'a> {
@@ -116,6 +116,7 @@ fn newest_of(db: &Connection, id: &str) -> rusqlite::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::registry::RunState;
     use crate::registry::fixtures::new;
     use crate::registry::{Amounts, Continuations, Registry, ThreadAbove};
 
@@ -146,9 +147,9 @@ mod tests {
         Continuations::new(&mut registry).begin("a", "b", "y", "{}").unwrap();
         let row = |registry: &mut Registry, id: &str| registry.thread(id).unwrap().unwrap();
         let (a, b) = (row(&mut registry, "a"), row(&mut registry, "b"));
-        assert_eq!((a.status.as_str(), a.continued_by.as_deref()), ("continued", Some("b")));
+        assert_eq!((a.status, a.continued_by.as_deref()), (RunState::Continued, Some("b")));
         assert_eq!((a.held, a.used.tokens), (Amounts::default(), 70));
-        assert_eq!((b.status.as_str(), b.parent.as_deref()), ("running", Some("top")));
+        assert_eq!((b.status, b.parent.as_deref()), (RunState::Running, Some("top")));
         assert_eq!((b.used, b.most, b.depth()), (a.used, MOST, 3));
         assert_eq!((b.held.tokens, b.began.as_deref()), (300, Some("{}")));
         assert_eq!(row(&mut registry, "below").parent.as_deref(), Some("b"));
@@ -161,7 +162,7 @@ mod tests {
         assert!(registry.hold("b", 100, 1).unwrap().is_some(), "270 used and 700 held of 1000");
         let top = row(&mut registry, "top");
         assert_eq!((top.used.tokens, top.held.tokens, top.used.spawns), (270, 700, 2));
-        registry.end_thread("b", "completed", None, None).unwrap();
+        registry.end_thread("b", RunState::Completed, None, None).unwrap();
         assert_eq!(row(&mut registry, "top").held, Amounts::default());
         assert!(
             Continuations::new(&mut registry).begin("a", "c", "y", "{}").is_err(),

@@ -11,12 +11,13 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::alive;
-use super::approver::{Approver, place_from, place_of};
 use super::db::{NOW, Registry};
 use super::error::RegistryError;
 use super::launchers::launchers;
 use super::one_env::{OneEnv, new_key};
 use super::pending::{Decision, PendingState, decide_in};
+use super::process_id::{ProcessId, place_from, place_of};
+use super::run_state::RunState;
 use crate::base::limits::{DETACHED_KEPT, DETACHED_WAITING};
 
 /// A run that is to have a process of its own.
@@ -55,15 +56,14 @@ pub(crate) struct DetachedRow {
     pub(crate) kind: String,
     pub(crate) item: String,
     pub(crate) base: String,
-    /// `created`, `running`, `waiting`, `completed`, `failed`, `cancelled` or `killed`.
-    pub(crate) state: String,
+    pub(crate) state: RunState,
     /// Why it failed.
     pub(crate) code: Option<String>,
     pub(crate) asked_at: String,
     pub(crate) ended_at: Option<String>,
     /// The request for which it waits, or waited.
     pub(crate) pending: Option<String>,
-    process: Option<Approver>,
+    process: Option<ProcessId>,
     /// Its own process is there, or was started.
     is_claimed: bool,
     /// It is a thread that went on since, in another process.
@@ -78,7 +78,7 @@ pub(crate) struct DetachedRuns<'a> {
 /// How a run ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DetachedEnd<'a> {
-    pub(crate) state: &'a str,
+    pub(crate) state: RunState,
     pub(crate) code: Option<&'a str>,
     pub(crate) at: &'a str,
     pub(crate) report: &'a str,
@@ -100,7 +100,7 @@ impl<'a> DetachedEnd<'a> {
 impl DetachedRow {
     /// The number of the process that runs it.
     pub(crate) fn pid(&self) -> Option<u32> {
-        let runs = self.state == "running" && self.is_claimed;
+        let runs = self.state == RunState::Running && self.is_claimed;
         self.process.filter(|_| runs).map(|process| process.pid)
     }
 
@@ -111,12 +111,12 @@ impl DetachedRow {
 
     /// Its process runs in another namespace of processes, so that nobody here can tell how it is.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        self.state == "running" && self.process.is_some_and(Approver::is_elsewhere)
+        self.state == RunState::Running && self.process.is_some_and(ProcessId::is_elsewhere)
     }
 
     /// It waits for a place, or runs.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state.as_str(), "created" | "running")
+        self.state.is_open()
     }
 }
 
@@ -146,9 +146,10 @@ impl DetachedRuns<'_> {
         let starter = alive::hold_to_start(&path, &name);
         let admitted = self.in_one_quick_step(|step| {
             reap(step)?;
-            let (running, waiting) = (count(step, "running")?, count(step, "created")?);
+            let (running, waiting) =
+                (count(step, RunState::Running)?, count(step, RunState::Created)?);
             if running < new.places && !has_next(step, running)? {
-                insert(step, new, "running", own, None)?;
+                insert(step, new, RunState::Running, own, None)?;
                 return Ok(Admitted::Runs);
             }
             if waiting >= DETACHED_WAITING {
@@ -173,7 +174,7 @@ impl DetachedRuns<'_> {
                     (name.clone(), false)
                 }
             };
-            insert(step, new, "created", None, Some(&launcher))?;
+            insert(step, new, RunState::Created, None, Some(&launcher))?;
             Ok(if is_there { Admitted::Waits } else { Admitted::WaitsFor(launcher) })
         });
         if !matches!(admitted, Ok(Admitted::Runs)) {
@@ -207,7 +208,7 @@ impl DetachedRuns<'_> {
     /// `registry.io`
     pub(crate) fn hand_over(&mut self, id: &str, pid: u32) -> Result<(), RegistryError> {
         // One that is gone leaves the place to this process, with whose end the run was killed.
-        let Some(child) = Approver::started(pid) else { return Ok(()) };
+        let Some(child) = ProcessId::started(pid) else { return Ok(()) };
         self.in_one_quick_step(|step| {
             let sql = "UPDATE detached SET claimed = 2, pid = ?2, start = ?3, place = ?4
                        WHERE id = ?1 AND state = 'running' AND claimed = 0";
@@ -250,7 +251,7 @@ impl DetachedRuns<'_> {
             reap(step)?;
             let sql = "SELECT id, launcher, request FROM detached
                        WHERE state = 'created' AND places > ?1 ORDER BY rowid LIMIT 1";
-            let first = step.query_row(sql, [count(step, "running")?], |row| {
+            let first = step.query_row(sql, [count(step, RunState::Running)?], |row| {
                 Ok((
                     row.get::<_, String>(0)?,
                     row.get::<_, Option<String>>(1)?,
@@ -454,10 +455,10 @@ impl DetachedRuns<'_> {
     }
 }
 
-pub(super) fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
+pub(super) fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<ProcessId>> {
     let both = row.get::<_, Option<u32>>(at)?.zip(row.get(at + 1)?);
     let place = place_from(row.get(at + 2)?);
-    Ok(both.map(|(pid, start)| Approver { pid, start, place }))
+    Ok(both.map(|(pid, start)| ProcessId { pid, start, place }))
 }
 
 /// Ends a run that waits, as part of a step; false where it does not.
@@ -479,7 +480,7 @@ fn lock_of(id: &str) -> String {
     format!("run {id}")
 }
 
-fn count(db: &Connection, state: &str) -> rusqlite::Result<u64> {
+fn count(db: &Connection, state: RunState) -> rusqlite::Result<u64> {
     let mut query = db.prepare("SELECT count(*) FROM detached WHERE state = ?1")?;
     query.query_row([state], |row| row.get(0))
 }
@@ -493,8 +494,8 @@ fn has_next(db: &Connection, running: u64) -> rusqlite::Result<bool> {
 fn insert(
     db: &Connection,
     new: &NewDetached<'_>,
-    state: &str,
-    process: Option<Approver>,
+    state: RunState,
+    process: Option<ProcessId>,
     launcher: Option<&str>,
 ) -> rusqlite::Result<()> {
     // What starts at once is told by a pipe.
@@ -540,24 +541,24 @@ fn reap(step: &Connection) -> rusqlite::Result<()> {
         "SELECT {ROW} FROM detached INDEXED BY detached_state WHERE state = 'running'"
     ))?;
     let running: Vec<DetachedRow> = query.query_map([], row)?.collect::<Result<_, _>>()?;
-    let is_gone = |id: &str, process: Option<Approver>| {
+    let is_gone = |id: &str, process: Option<ProcessId>| {
         process.is_some_and(|process| alive::is_gone(step, id, process))
     };
     let release = |id: &str| {
         step.path().into_iter().for_each(|registry| alive::release(Path::new(registry), id));
     };
     for left in running.iter().filter(|row| is_gone(&lock_of(&row.id), row.process)) {
-        step.execute(&format!("{killed} id = ?2"), ["running", &left.id])?;
+        step.execute(&format!("{killed} id = ?2"), params![RunState::Running, left.id])?;
         release(&lock_of(&left.id));
     }
     for left in launchers(step)?.iter().filter(|one| is_gone(&one.id, one.process)) {
-        step.execute(&format!("{killed} launcher = ?2"), ["created", &left.id])?;
+        step.execute(&format!("{killed} launcher = ?2"), params![RunState::Created, left.id])?;
         step.execute("DELETE FROM launcher WHERE id = ?1", [&left.id])?;
         release(&left.id);
     }
     // A registry that is damaged may have lost the launcher.
     let lost = "launcher IS NULL OR launcher NOT IN (SELECT id FROM launcher)";
-    step.execute(&format!("{killed} ({lost})"), ["created"]).map(drop)
+    step.execute(&format!("{killed} ({lost})"), [RunState::Created]).map(drop)
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<DetachedRow> {

@@ -1,5 +1,6 @@
 //! Detached runs and their places, process by process.
 
+use super::run_state::RunState;
 use super::{Admitted, DetachedEnd, NewDetached, OneEnv, Registry};
 
 fn new(id: &str, places: u64) -> NewDetached<'_> {
@@ -9,7 +10,7 @@ fn new(id: &str, places: u64) -> NewDetached<'_> {
 
 const ENV: OneEnv<'static> = OneEnv(b"A=1");
 const END: DetachedEnd<'static> = DetachedEnd {
-    state: "completed",
+    state: RunState::Completed,
     code: None,
     at: "y",
     report: "{}",
@@ -67,7 +68,7 @@ fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {
     assert!(registry.detached().end_launcher(&launcher).unwrap());
     assert!(!registry.detached().claim_launcher(&launcher).unwrap(), "it ended");
     let states: Vec<_> =
-        registry.detached().all().unwrap().into_iter().map(|row| row.state).collect();
+        registry.detached().all().unwrap().into_iter().map(|row| row.state.as_str()).collect();
     let want = ["completed", "completed", "completed", "completed", "running", "running"];
     assert_eq!(states, want);
     let db = std::fs::read(home.path().join(".ai/state/registry.db")).unwrap();
@@ -125,9 +126,9 @@ fn a_run_that_was_handed_over_ends_with_that_process_and_is_claimed_once() {
     assert_eq!(own, Some(std::process::id()), "whoever claimed it keeps it");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "killed");
+    assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Killed);
     assert!(!registry.detached().claim("b").unwrap(), "it is not to run any more");
-    assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, "running");
+    assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, RunState::Running);
 }
 
 #[test]
@@ -153,11 +154,11 @@ fn whose_process_is_gone_was_killed_and_whoever_waited_for_a_launcher_that_is_go
         registry.detached().admit(&new(id, 1), ENV).unwrap();
     }
     registry.db.execute("UPDATE detached SET start = start + 1 WHERE id = 'a'", []).unwrap();
-    assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, "killed");
-    assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "created");
+    assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, RunState::Killed);
+    assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Created);
     registry.db.execute("UPDATE launcher SET start = start + 1", []).unwrap();
     for id in ["b", "c"] {
-        assert_eq!(registry.detached().one(id).unwrap().unwrap().0.state, "killed");
+        assert_eq!(registry.detached().one(id).unwrap().unwrap().0.state, RunState::Killed);
     }
     assert!(!registry.detached().claim("a").unwrap());
     assert_eq!(registry.detached().admit(&new("d", 1), ENV).unwrap(), Admitted::Runs);

@@ -1,6 +1,6 @@
 //! Threads as the tests of this folder begin them.
 
-use super::approver::{Approver, place_of};
+use super::process_id::{ProcessId, place_of};
 use super::threads::{Amounts, NewThread};
 
 /// A thread that may use so much, and have so many below it, one under the other.
@@ -19,7 +19,7 @@ pub(super) fn new<'a>(
 /// A place as the registry keeps it: another namespace of this machine, and this namespace of a
 /// machine that was started before.
 pub(super) fn other_places() -> (String, String) {
-    let here = place_of(Approver::own()).unwrap();
+    let here = place_of(ProcessId::own()).unwrap();
     let (boot, namespace) = here.split_once(':').unwrap();
     (format!("{boot}:1"), format!("{:032x}:{namespace}", 1))
 }

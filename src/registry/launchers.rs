@@ -3,9 +3,9 @@
 use rusqlite::{Connection, params};
 
 use super::alive;
-use super::approver::{Approver, place_of};
 use super::detached::{DetachedRuns, process};
 use super::error::RegistryError;
+use super::process_id::{ProcessId, place_of};
 
 impl DetachedRuns<'_> {
     /// This process starts what waits with this launcher; false where nobody waits for it.
@@ -54,7 +54,7 @@ pub(super) struct Launcher {
     pub(super) id: String,
     pub(super) key: String,
     pub(super) env: String,
-    pub(super) process: Option<Approver>,
+    pub(super) process: Option<ProcessId>,
 }
 
 pub(super) fn launchers(db: &Connection) -> rusqlite::Result<Vec<Launcher>> {

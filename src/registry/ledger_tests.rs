@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fixtures::new;
+use super::run_state::RunState;
 use super::threads::Amounts;
 use super::{Registry, RegistryError};
 use crate::base::limits::LEDGER_MOST;
@@ -152,7 +153,7 @@ impl Interleaving<'_> {
             // What it still holds then is given back.
             11 if self.threads[&name].is_running && self.is_a_leaf(&name) => {
                 let registry = &mut self.registries[which];
-                registry.end_thread(&name, "completed", None, None).unwrap();
+                registry.end_thread(&name, RunState::Completed, None, None).unwrap();
                 let thread = self.threads.get_mut(&name).unwrap();
                 (thread.is_running, thread.holds) = (false, Vec::new());
             }
@@ -263,7 +264,7 @@ impl Interleaving<'_> {
                         for held in std::mem::take(&mut thread.holds) {
                             self.registries[0].book(name, held, None).unwrap();
                         }
-                        self.registries[0].end_thread(name, "failed", None, None).unwrap();
+                        self.registries[0].end_thread(name, RunState::Failed, None, None).unwrap();
                         thread.is_running = false;
                     }
                 }
@@ -276,7 +277,7 @@ impl Interleaving<'_> {
         let rows = rows.iter().filter(|row| row.id.starts_with(&self.root));
         for row in rows {
             assert_eq!(row.held, Amounts::default(), "{} still holds", row.id);
-            assert_ne!(row.status, "running", "{}", row.id);
+            assert_ne!(row.status, RunState::Running, "{}", row.id);
         }
         // What was used is what was booked and begun, and what died was under way with; no more and
         // no less.
@@ -447,7 +448,7 @@ fn ten_are_killed(home: &Path, registry: &mut Registry, root: &str, chance: &mut
         child.wait().unwrap();
         let sql = "SELECT held_tokens > 0 FROM thread WHERE id = ?1";
         held += usize::from(registry.db.query_row(sql, [&id], |row| row.get(0)).unwrap_or(false));
-        assert_eq!(registry.thread(&id).unwrap().unwrap().status, "killed");
+        assert_eq!(registry.thread(&id).unwrap().unwrap().status, RunState::Killed);
     }
     held
 }
@@ -481,7 +482,7 @@ fn h03_processes_that_are_killed_leave_nothing_held_and_nothing_beyond_the_limit
         let below = rows.iter().filter(|row| row.parent.as_deref() == Some(above));
         let (mut tokens, mut spawns) = (0, 0);
         below.for_each(|row| (tokens, spawns) = (tokens + row.used.tokens, spawns + 1));
-        assert_eq!(row.status, "running");
+        assert_eq!(row.status, RunState::Running);
         assert_eq!((row.used.tokens, row.used.spawns), (tokens, spawns), "{above}");
     }
     // The limits were reached, again and again.

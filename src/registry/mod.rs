@@ -8,14 +8,13 @@
 //! `threads.rs` threads and what they use, `thread_row.rs` one as it stands ·
 //! `thread_waits.rs` those that wait for a person ·
 //! `detached.rs` runs in processes of their own · `launchers.rs` what starts those that wait ·
-//! `reaper.rs` of those whose process is gone ·
+//! `run_state.rs` the state of either · `reaper.rs` of those whose process is gone ·
 //! `continued.rs` one in whose place another goes on ·
 //! `threads_above.rs` which of them stand above a process ·
 //! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
-//! `approver.rs` who runs one · `env_digests.rs` what `.env` gave to one
+//! `process_id.rs` the process that runs one · `env_digests.rs` what `.env` gave to one
 
 mod alive;
-mod approver;
 mod continued;
 mod db;
 mod detached;
@@ -31,8 +30,10 @@ mod launchers;
 mod ledger_tests;
 mod one_env;
 mod pending;
+mod process_id;
 mod questions;
 mod reaper;
+mod run_state;
 mod snippets;
 mod stops;
 mod thread_row;
@@ -40,7 +41,6 @@ mod thread_waits;
 mod threads;
 mod threads_above;
 
-pub(crate) use approver::process_is_alone;
 pub(crate) use continued::Continuations;
 pub(crate) use db::Registry;
 pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};
@@ -48,7 +48,9 @@ pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, REGISTRY_NEWER, RegistryError};
 pub(crate) use one_env::OneEnv;
 pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
+pub(crate) use process_id::process_is_alone;
 pub(crate) use questions::{AfterDecision, decide};
+pub(crate) use run_state::RunState;
 #[cfg(feature = "code")]
 pub(crate) use snippets::{
     Question, WaitingSnippet, WaitingTool, begin_snippet, unclaim_snippet, verdicts_of,

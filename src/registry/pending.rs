@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::approver::{Approver, place_from, place_of};
 use super::db::{NOW, Registry, WriteStep};
 use super::env_digests::EnvDigests;
 use super::error::RegistryError;
+use super::process_id::{ProcessId, place_from, place_of};
 use super::questions;
 use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
 use crate::base::random;
@@ -61,7 +61,7 @@ pub(crate) struct PendingRow {
     pub(crate) part: usize,
     /// The answer to the first question of a snippet, where its state does not tell it.
     pub(crate) said: Option<PendingState>,
-    approver: Option<Approver>,
+    approver: Option<ProcessId>,
 }
 
 impl PendingRow {
@@ -77,7 +77,7 @@ impl PendingRow {
 
     /// It was approved by a process that is gone.
     pub(crate) fn is_left(&self) -> bool {
-        self.state == PendingState::Approved && self.approver.is_some_and(Approver::is_gone)
+        self.state == PendingState::Approved && self.approver.is_some_and(ProcessId::is_gone)
     }
 }
 
@@ -319,7 +319,7 @@ pub(super) fn decide_in(
     if !questions::may_decide(step, id)? || is_approved && questions::open(step, id)?.len() != 1 {
         return Ok(false);
     }
-    let own = Approver::own().filter(|_| is_approved);
+    let own = ProcessId::own().filter(|_| is_approved);
     // An earlier decision is kept.
     step.execute(
         "UPDATE pending SET state = ?2, approver_pid = ?6, approver_start = ?7, approver_place = ?8,
@@ -422,16 +422,16 @@ fn left(db: &Connection) -> rusqlite::Result<Vec<String>> {
          WHERE state = 'approved'",
     )?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
-    let all: Vec<(String, Option<Approver>)> = rows.collect::<Result<_, _>>()?;
-    let is_left = |approver: Option<Approver>| approver.is_some_and(Approver::is_gone);
+    let all: Vec<(String, Option<ProcessId>)> = rows.collect::<Result<_, _>>()?;
+    let is_left = |approver: Option<ProcessId>| approver.is_some_and(ProcessId::is_gone);
     Ok(all.into_iter().filter(|(_, by)| is_left(*by)).map(|(id, _)| id).collect())
 }
 
 /// Of three columns, from the one at `at`.
-pub(super) fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Approver>> {
+pub(super) fn approver(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<ProcessId>> {
     let (pid, start): (Option<u32>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
     let place = place_from(row.get(at + 2)?);
-    Ok(pid.zip(start).map(|(pid, start)| Approver { pid, start: start.cast_unsigned(), place }))
+    Ok(pid.zip(start).map(|(pid, start)| ProcessId { pid, start: start.cast_unsigned(), place }))
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<PendingRow> {

@@ -7,10 +7,10 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::approver::Approver;
 use super::db::{Registry, WriteStep};
 use super::error::RegistryError;
 use super::pending::{Decision, PendingRow, PendingState, end_below};
+use super::process_id::ProcessId;
 
 /// The step that follows the decision of a question.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(super) fn not_open(registry: &Registry, id: &str) -> Result<RegistryError, R
 
 /// A request waits, and is decided by itself or by the process that runs what it was asked below.
 pub(super) fn may_decide(step: &Connection, id: &str) -> rusqlite::Result<bool> {
-    let own = Approver::own();
+    let own = ProcessId::own();
     step.query_row(
         "SELECT EXISTS (SELECT 1 FROM pending WHERE id = ?1 AND state = 'waiting'
          AND (held_by IS NULL OR held_by IN (SELECT above.id FROM pending AS above

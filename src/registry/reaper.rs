@@ -79,6 +79,7 @@ pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use crate::registry::RunState;
     use crate::registry::alive::leave;
     use crate::registry::fixtures::{new, other_places};
     use crate::registry::{
@@ -87,7 +88,7 @@ mod tests {
 
     const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
 
-    fn status(registry: &mut Registry, id: &str) -> String {
+    fn status(registry: &mut Registry, id: &str) -> RunState {
         registry.thread(id).unwrap().unwrap().status
     }
 
@@ -103,18 +104,22 @@ mod tests {
         let moved = "UPDATE thread SET start = start + 1, place = ?1 WHERE id = 'one'";
         registry.db.execute(moved, [&elsewhere]).unwrap();
         let row = registry.thread("one").unwrap().unwrap();
-        assert_eq!(row.status, "running");
+        assert_eq!(row.status, RunState::Running);
         assert!(row.is_elsewhere() && !row.has_its_process(), "nothing here is killed for it");
         assert!(registry.hold("root", 600, 1).unwrap().is_some(), "what it holds stays held");
         registry.stops().give_up("one").unwrap();
-        assert_eq!(status(&mut registry, "one"), "killed");
-        assert_eq!(status(&mut registry, "root"), "running");
+        assert_eq!(status(&mut registry, "one"), RunState::Killed);
+        assert_eq!(status(&mut registry, "root"), RunState::Running);
         assert!(registry.hold("root", 401, 1).unwrap().is_some(), "what it asked for is used");
         assert_eq!(registry.hold("root", 400, 1).unwrap(), None, "nothing else of it is held");
         assert!(registry.hold("one", 1, 1).is_err(), "it uses nothing any more");
         let before = "UPDATE thread SET place = ?1 WHERE id = 'root'";
         registry.db.execute(before, [&earlier]).unwrap();
-        assert_eq!(status(&mut registry, "root"), "killed", "the machine was started since");
+        assert_eq!(
+            status(&mut registry, "root"),
+            RunState::Killed,
+            "the machine was started since"
+        );
     }
 
     #[test]
@@ -123,13 +128,13 @@ mod tests {
         let mut registry = Registry::open(home.path()).unwrap();
         registry.begin_thread(&new("one", None, MOST, 2)).unwrap();
         registry.hold("one", 600, 1).unwrap();
-        assert_eq!(status(&mut registry, "one"), "running");
+        assert_eq!(status(&mut registry, "one"), RunState::Running);
         leave_thread(&registry, "one");
-        assert_eq!(status(&mut registry, "one"), "killed");
+        assert_eq!(status(&mut registry, "one"), RunState::Killed);
         let row = registry.thread("one").unwrap().unwrap();
         assert_eq!(row.held.tokens, 0);
         assert!(row.claim(&mut registry, None, None, None).unwrap(), "it may go on");
-        assert_eq!(status(&mut registry, "one"), "running");
+        assert_eq!(status(&mut registry, "one"), RunState::Running);
     }
 
     #[test]
@@ -191,11 +196,11 @@ mod tests {
         let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        assert_eq!(status(&mut registry, "one"), "running", "it cannot be opened");
+        assert_eq!(status(&mut registry, "one"), RunState::Running, "it cannot be opened");
         std::fs::remove_dir(&file).unwrap();
-        assert_eq!(status(&mut registry, "one"), "running", "it is not there");
+        assert_eq!(status(&mut registry, "one"), RunState::Running, "it is not there");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(status(&mut registry, "one"), "killed", "it is there, and free");
+        assert_eq!(status(&mut registry, "one"), RunState::Killed, "it is there, and free");
     }
 
     #[test]
@@ -219,16 +224,16 @@ mod tests {
             let moved = format!("UPDATE {table} SET start = start + 1, place = ?1 WHERE pid > 0");
             assert_eq!(registry.db.execute(&moved, [&elsewhere]).unwrap(), 1);
         }
-        assert_eq!(status(&mut registry, "root"), "running");
-        assert_eq!(state(&mut registry), "running");
-        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "created");
+        assert_eq!(status(&mut registry, "root"), RunState::Running);
+        assert_eq!(state(&mut registry), RunState::Running);
+        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Created);
         let path = registry.path.clone();
         for lock in ["root", "run a", &launcher] {
             leave(&path, lock);
         }
-        assert_eq!(status(&mut registry, "root"), "killed");
-        assert_eq!(state(&mut registry), "killed");
-        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "killed");
+        assert_eq!(status(&mut registry, "root"), RunState::Killed);
+        assert_eq!(state(&mut registry), RunState::Killed);
+        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Killed);
         assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
         registry.detached().note_started("c");
         let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
@@ -254,22 +259,22 @@ mod tests {
         let Admitted::WaitsFor(launcher) = waits else { panic!("{waits:?}") };
         moved(&registry, "detached WHERE state = 'running'");
         moved(&registry, "launcher");
-        assert_eq!(state(&mut registry, "a"), "running", "it still starts");
-        assert_eq!(state(&mut registry, "b"), "created");
+        assert_eq!(state(&mut registry, "a"), RunState::Running, "it still starts");
+        assert_eq!(state(&mut registry, "b"), RunState::Created);
         let path = registry.path.clone();
         for name in ["start run a", &format!("start {launcher}")] {
             leave(&path, name);
         }
-        assert_eq!(state(&mut registry, "a"), "killed");
-        assert_eq!(state(&mut registry, "b"), "killed");
+        assert_eq!(state(&mut registry, "a"), RunState::Killed);
+        assert_eq!(state(&mut registry, "b"), RunState::Killed);
         assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
         // The run's own process has it now, whatever becomes of whoever asked.
         assert!(registry.detached().claim("c").unwrap());
         moved(&registry, "detached WHERE state = 'running'");
         leave(&path, "start run c");
-        assert_eq!(state(&mut registry, "c"), "running");
+        assert_eq!(state(&mut registry, "c"), RunState::Running);
         leave(&path, "run c");
-        assert_eq!(state(&mut registry, "c"), "killed");
+        assert_eq!(state(&mut registry, "c"), RunState::Killed);
         let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
         assert_eq!(left, 0, "what is over leaves no file");
     }
@@ -292,9 +297,9 @@ mod tests {
         assert!(matches!(waits, Admitted::WaitsFor(_)), "{waits:?}");
         assert!(registry.detached().one("a").unwrap().unwrap().0.is_elsewhere());
         registry.db.execute("UPDATE launcher SET place = ?1", [&earlier]).unwrap();
-        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, "killed");
+        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Killed);
         registry.stops().give_up("a").unwrap();
-        assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, "killed");
+        assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, RunState::Killed);
         assert_eq!(registry.detached().admit(&run("c"), env).unwrap(), Admitted::Runs);
     }
 }

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::approver::Approver;
 use super::db::{Registry, WriteStep};
 #[cfg(any(feature = "code", test))]
 use super::env_digests::EnvDigests;
@@ -18,6 +17,7 @@ use super::error::RegistryError;
 use super::pending::{Decision, PendingState, approver, decide_in};
 #[cfg(any(feature = "code", test))]
 use super::pending::{make_room, new_id, private_text, prune};
+use super::process_id::ProcessId;
 #[cfg(any(feature = "code", test))]
 use super::questions::verdicts;
 use crate::base::durations::SNIPPET_WAITS_S;
@@ -134,7 +134,7 @@ pub(crate) fn begin_snippet(
     registry: &Registry,
     id: &str,
 ) -> Result<Vec<Option<String>>, RegistryError> {
-    let own = Approver::own();
+    let own = ProcessId::own();
     let begin = || {
         let step = WriteStep::begin(registry)?;
         let began = step.execute(
@@ -184,13 +184,13 @@ pub(crate) fn verdicts_of(
 /// `registry.io`
 #[cfg(any(feature = "code", test))]
 pub(crate) fn unclaim_snippet(registry: &Registry, id: &str) -> Result<bool, RegistryError> {
-    let Some(own) = Approver::own() else { return Ok(false) };
+    let Some(own) = ProcessId::own() else { return Ok(false) };
     wait_again(&registry.db, id, own).map_err(|error| registry.fail(error))
 }
 
 /// Lets a snippet wait again where this process claimed it and nothing new of it ran: the question
 /// that was decided last is open again.
-fn wait_again(db: &Connection, id: &str, by: Approver) -> rusqlite::Result<bool> {
+fn wait_again(db: &Connection, id: &str, by: ProcessId) -> rusqlite::Result<bool> {
     let changed = db.execute(
         "WITH claimed (id) AS MATERIALIZED (
              SELECT pending.id FROM pending JOIN snippet ON snippet.id = ?1 AND began = 0
@@ -215,7 +215,7 @@ pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
          JOIN snippet s ON s.id = p.id WHERE p.state = 'approved' AND s.began = 0",
     )?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
-    let claimed: Vec<(String, Option<Approver>)> = rows.collect::<Result<_, _>>()?;
+    let claimed: Vec<(String, Option<ProcessId>)> = rows.collect::<Result<_, _>>()?;
     for (id, by) in claimed {
         let Some(by) = by.filter(|by| by.is_gone()) else { continue };
         wait_again(db, &id, by)?;

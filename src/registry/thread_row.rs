@@ -3,9 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::alive;
-use super::approver::{Approver, place_from, place_of};
 use super::db::Registry;
 use super::error::RegistryError;
+use super::process_id::{ProcessId, place_from, place_of};
+use super::run_state::RunState;
 use super::thread_waits::withdraw;
 use super::threads::{Amounts, note_checkpoint};
 use crate::base::limits::THREAD_DEPTH;
@@ -19,8 +20,7 @@ pub(crate) struct ThreadRow {
     pub(crate) provider: String,
     pub(crate) model: String,
     pub(crate) base: String,
-    /// `running`, `waiting`, `completed`, `failed`, `cancelled` or `killed`.
-    pub(crate) status: String,
+    pub(crate) status: RunState,
     /// Why it failed.
     pub(crate) code: Option<String>,
     pub(crate) started_at: String,
@@ -31,7 +31,7 @@ pub(crate) struct ThreadRow {
     depth: u64,
     /// The digest of its newest checkpoint.
     pub(crate) checkpoint: Option<String>,
-    process: Option<Approver>,
+    process: Option<ProcessId>,
     /// What it began with, where nothing of its record is signed yet.
     pub(crate) began: Option<String>,
     /// The thread that goes on for one that is continued.
@@ -51,7 +51,7 @@ impl ThreadRow {
 
     /// The number of the process that runs it.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.process.filter(|_| self.status == "running").map(|process| process.pid)
+        self.process.filter(|_| self.status == RunState::Running).map(|process| process.pid)
     }
 
     /// Its process is still the one that was written down.
@@ -61,12 +61,12 @@ impl ThreadRow {
 
     /// Its process runs in another namespace of processes, so that nobody here can tell how it is.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        self.status == "running" && self.process.is_some_and(Approver::is_elsewhere)
+        self.status == RunState::Running && self.process.is_some_and(ProcessId::is_elsewhere)
     }
 
     /// Its process has other work too, such as other calls of a server.
     pub(crate) fn is_shared(&self) -> bool {
-        self.status == "running" && self.process.is_some_and(Approver::is_shared)
+        self.status == RunState::Running && self.process.is_some_and(ProcessId::is_shared)
     }
 
     /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
@@ -173,14 +173,14 @@ impl ThreadRow {
 
     /// It runs in that process.
     pub(super) fn runs_in(&self, (pid, start): (u32, u64)) -> bool {
-        let is_it = |process: Approver| (process.pid, process.start) == (pid, start);
+        let is_it = |process: ProcessId| (process.pid, process.start) == (pid, start);
         self.process.is_some_and(|process| is_it(process) && !process.is_elsewhere())
     }
 
     /// It runs no more, and its process did not say so.
     pub(super) fn is_left(&self, db: &Connection) -> bool {
         let is_gone = |process| alive::is_gone(db, &self.id, process);
-        self.status == "running" && self.process.is_some_and(is_gone)
+        self.status == RunState::Running && self.process.is_some_and(is_gone)
     }
 }
 
@@ -242,7 +242,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
         held: Amounts { turns: row.get(18)?, tokens: row.get(19)?, spend: row.get(20)?, spawns: 0 },
         depth: row.get(21)?,
         checkpoint: row.get(22)?,
-        process: process.map(|(pid, start)| Approver { pid, start, place }),
+        process: process.map(|(pid, start)| ProcessId { pid, start, place }),
         began: row.get(26)?,
         continued_by: row.get(27)?,
     })

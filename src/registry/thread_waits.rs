@@ -97,6 +97,7 @@ mod tests {
     use std::path::Path;
 
     use super::ThreadWaits;
+    use crate::registry::RunState;
     use crate::registry::fixtures::new;
     use crate::registry::{Amounts, NewThread, PendingState, Postponed, Registry};
 
@@ -134,11 +135,11 @@ mod tests {
         assert_eq!(registry.hold("one", 10, 10).unwrap(), None);
         ThreadWaits::new(&mut registry).begin("one").unwrap();
         let row = registry.thread("one").unwrap().unwrap();
-        assert_eq!((row.status.as_str(), row.pid(), row.held.tokens), ("waiting", None, 0));
+        assert_eq!((row.status, row.pid(), row.held.tokens), (RunState::Waiting, None, 0));
         assert!(registry.hold("one", 1, 1).is_err(), "nothing is used while it waits");
         assert!(row.claim(&mut registry, None, None, None).unwrap());
         assert!(!row.claim(&mut registry, None, None, None).unwrap(), "one gets it");
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Running);
     }
 
     #[test]
@@ -149,7 +150,7 @@ mod tests {
         registry.begin_thread(&new_thread("two", None)).unwrap();
         registry.stops().ask("one", "x").unwrap();
         assert!(!ThreadWaits::new(&mut registry).begin("one").unwrap(), "it stops first");
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Running);
         assert!(ThreadWaits::new(&mut registry).begin("two").unwrap());
         registry.stops().ask("two", "x").unwrap();
         assert!(!registry.stops().is_asked("two").unwrap(), "who asks ends it, as it waits");
@@ -170,11 +171,11 @@ mod tests {
         assert!(row.claim(&mut registry, Some(&first), None, None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Waiting);
         assert_eq!(state(&registry, &second), PendingState::Rejected);
-        assert_eq!(registry.thread("below").unwrap().unwrap().status, "waiting");
+        assert_eq!(registry.thread("below").unwrap().unwrap().status, RunState::Waiting);
         ThreadWaits::new(&mut registry).begin("one").unwrap();
         assert!(row.claim(&mut registry, None, None, None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Rejected);
-        assert_eq!(registry.thread("below").unwrap().unwrap().status, "cancelled");
+        assert_eq!(registry.thread("below").unwrap().unwrap().status, RunState::Cancelled);
         assert_eq!(state(&registry, &other), PendingState::Waiting, "of another thread");
     }
 }

@@ -7,10 +7,11 @@
 use rusqlite::{Connection, Row, params};
 
 use super::alive;
-use super::approver::place_of;
 use super::db::{NOW, Registry, WriteStep};
 use super::error::RegistryError;
+use super::process_id::place_of;
 use super::reaper::{reap_left, reap_threads};
+use super::run_state::RunState;
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
 use super::thread_waits::withdraw;
 use crate::base::limits::{LEDGER_MOST, NEAR_NAMES};
@@ -84,7 +85,7 @@ impl Registry {
         let begun = self.in_one_step(|step| {
             let above =
                 new.parent.map_or(Ok(Vec::new()), |parent| with_those_above(step, parent))?;
-            if let Some(over) = above.iter().find(|row| row.status != "running") {
+            if let Some(over) = above.iter().find(|row| row.status != RunState::Running) {
                 return Ok(Err(over.id.clone()));
             }
             if let Some(parent) = above.first().filter(|parent| parent.depth() <= new.depth) {
@@ -181,7 +182,7 @@ impl Registry {
             // with it since; what it took counts.
             let holds = rows.first().is_some_and(|row| {
                 let Amounts { turns, tokens, spend, .. } = row.held;
-                row.status == "running" && turns >= 1 && tokens >= held.0 && spend >= held.1
+                row.status == RunState::Running && turns >= 1 && tokens >= held.0 && spend >= held.1
             });
             let (one, held) = if holds { (1, held) } else { (0, (0, 0)) };
             for row in rows {
@@ -222,7 +223,7 @@ impl Registry {
     pub(crate) fn end_thread(
         &mut self,
         id: &str,
-        status: &str,
+        status: RunState,
         code: Option<&str>,
         last: Option<&str>,
     ) -> Result<(), RegistryError> {
@@ -310,7 +311,7 @@ enum Held {
 fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Result<Held> {
     let rows = with_those_above(step, id)?;
     // What runs on below a thread that is over uses nothing of it any more.
-    if rows.is_empty() || rows.iter().any(|row| row.status != "running") {
+    if rows.is_empty() || rows.iter().any(|row| row.status != RunState::Running) {
         return Ok(Held::NotRunning);
     }
     for row in &rows {
@@ -365,6 +366,7 @@ pub(super) fn give_back(step: &Connection, id: &str) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{Amounts, Breach};
+    use crate::registry::RunState;
     use crate::registry::fixtures::new;
     use crate::registry::{Registry, ThreadRow};
 
@@ -446,14 +448,14 @@ mod tests {
         registry.begin_thread(&new("one", None, MOST, 1)).unwrap();
         registry.begin_thread(&new("two", None, MOST, 1)).unwrap();
         registry.hold("one", 100, 100).unwrap();
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, "running");
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Running);
         registry.db.execute("UPDATE thread SET start = start + 1 WHERE id = 'one'", []).unwrap();
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, "killed");
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Killed);
         assert_eq!(used(&mut registry, "one"), (1, 100, 100, 0), "what was under way counts");
-        assert_eq!(registry.thread("two").unwrap().unwrap().status, "running");
+        assert_eq!(registry.thread("two").unwrap().unwrap().status, RunState::Running);
         // It ended once, and how stays said.
-        registry.end_thread("one", "completed", None, None).unwrap();
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, "killed");
+        registry.end_thread("one", RunState::Completed, None, None).unwrap();
+        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Killed);
         assert_eq!(registry.thread("tow").unwrap(), Err(vec!["two".to_owned()]));
     }
 
@@ -465,7 +467,7 @@ mod tests {
         registry.begin_thread(&new("child", Some("root"), MOST, 1)).unwrap();
         registry.begin_thread(&new("below", Some("child"), MOST, 0)).unwrap();
         assert_eq!(registry.hold("below", 100, 10).unwrap(), None);
-        registry.end_thread("root", "cancelled", None, None).unwrap();
+        registry.end_thread("root", RunState::Cancelled, None, None).unwrap();
         for id in ["below", "child"] {
             let error = registry.hold(id, 1, 1).unwrap_err();
             assert!(matches!(error, crate::registry::RegistryError::NotRunning { .. }), "{error}");
@@ -489,7 +491,7 @@ mod tests {
                       VALUES ('broken', 'i', 'p', 'm', '/', 'completed', 'x', 1, 1, 1, 1, -1)";
         registry.db.execute(broken, []).unwrap();
         assert!(registry.threads().is_err());
-        assert_eq!(registry.thread("acme/go/go-17").unwrap().unwrap().status, "running");
+        assert_eq!(registry.thread("acme/go/go-17").unwrap().unwrap().status, RunState::Running);
     }
 
     #[test]

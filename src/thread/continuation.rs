@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::converse::{Came, Conversation, Running, counts, total};
+use super::converse::{Conversation, Running, ThreadOutcome, counts, total};
 use super::dispatch::failed;
 use super::model::Message;
 use super::replay::usage;
@@ -107,7 +107,7 @@ pub(super) fn fills_window(messages: &[Message], window: Option<u64>) -> bool {
 pub(super) fn hand_over(
     thread: &mut Running<'_>,
     message: Option<String>,
-) -> Result<Came, Failure> {
+) -> Result<ThreadOutcome, Failure> {
     if thread.summary_asks == 0 {
         ask_for_summary(thread)?;
     }
@@ -116,7 +116,7 @@ pub(super) fn hand_over(
             Some(Message::Model(turn)) if !turn.text.trim().is_empty() => {
                 let continued = continued(thread, turn.text.clone(), message);
                 let by = (thread.conversation.continue_by)(thread.ledger, &continued)?;
-                return Ok(Came::Continues { by, continued: Box::new(continued) });
+                return Ok(ThreadOutcome::Continues { by, continued: Box::new(continued) });
             }
             Some(Message::Model(turn)) => {
                 for call in turn.calls.clone() {

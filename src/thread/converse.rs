@@ -27,7 +27,7 @@ use crate::base::money::cost;
 use crate::diagnostic::Failure;
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, Phase, Prices, TokenCounts, json as read_json};
-use crate::registry::{Breach, Registry, leave_thread};
+use crate::registry::{Breach, Registry, RunState, leave_thread};
 use crate::trace::{DeniedCall, Event, Sink};
 
 /// Everything that a thread needs to run, decided before it starts.
@@ -88,7 +88,7 @@ impl Resumed {
 
 /// How far a thread came in this process.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Came {
+pub(crate) enum ThreadOutcome {
     Ended(Ended),
     /// It waits for a person.
     Waits(Box<Awaited>),
@@ -115,7 +115,7 @@ const HANDED_OVER: &str = "{\"ok\":true}";
 /// What one turn led to.
 enum After {
     Next,
-    Done(Came),
+    Done(ThreadOutcome),
 }
 
 /// Runs a thread that is registered already, to its end or until it waits for a person, and writes
@@ -128,7 +128,7 @@ pub(crate) fn converse(
     conversation: Conversation<'_>,
     record: &mut Record,
     ledger: &mut Registry,
-) -> Result<Came, Failure> {
+) -> Result<ThreadOutcome, Failure> {
     let mut conversation = conversation;
     let Resumed { replayed, message, before } = conversation.resumed.take().unwrap_or_default();
     let mut thread = Running {
@@ -149,14 +149,14 @@ pub(crate) fn converse(
     };
     let mut closing = Closing(Some(thread.conversation.backend));
     let came = match thread.go(replayed, message) {
-        Ok(Came::Ended(ended)) => judged(&mut thread, ended).map(Came::Ended),
+        Ok(ThreadOutcome::Ended(ended)) => judged(&mut thread, ended).map(ThreadOutcome::Ended),
         other => other,
     };
-    if !matches!(came, Ok(Came::Waits(..))) {
+    if !matches!(came, Ok(ThreadOutcome::Waits(..))) {
         thread.tell(Phase::SessionEnd);
     }
     let by = match &came {
-        Ok(Came::Continues { by, .. }) => {
+        Ok(ThreadOutcome::Continues { by, .. }) => {
             // Its sandbox is the other thread's from here on.
             closing.0 = None;
             Some(by.clone())
@@ -165,21 +165,21 @@ pub(crate) fn converse(
     };
     drop(closing);
     let came = match came {
-        Ok(Came::Waits(awaited)) => match thread.wait(&awaited) {
-            Ok(()) => return Ok(Came::Waits(awaited)),
+        Ok(ThreadOutcome::Waits(awaited)) => match thread.wait(&awaited) {
+            Ok(()) => return Ok(ThreadOutcome::Waits(awaited)),
             Err(failure) => Err(failure),
         },
         other => other,
     };
     let stopped = came.as_ref().err().and_then(|failure| as_cancelled(failure, &thread));
     let (status, failure) = match &came {
-        Ok(Came::Continues { .. }) => ("continued", None),
-        Ok(_) => ("completed", None),
-        Err(_) if stopped.is_some() => ("cancelled", stopped.as_ref()),
-        Err(failure) => ("failed", Some(failure)),
+        Ok(ThreadOutcome::Continues { .. }) => (RunState::Continued, None),
+        Ok(_) => (RunState::Completed, None),
+        Err(_) if stopped.is_some() => (RunState::Cancelled, stopped.as_ref()),
+        Err(failure) => (RunState::Failed, Some(failure)),
     };
     let ended = match &came {
-        Ok(Came::Ended(ended)) => Some(ended),
+        Ok(ThreadOutcome::Ended(ended)) => Some(ended),
         _ => None,
     };
     let written = thread.end(status, failure, ended, by.as_ref());
@@ -189,7 +189,7 @@ pub(crate) fn converse(
     if let (Err(failure), Some(by)) = (&written, &by) {
         let (id, code) = (by.as_str(), Some(failure.code()));
         // It does not begin; that this cannot be written down changes nothing of it.
-        let _ = thread.ledger.end_thread(id, "failed", code, None);
+        let _ = thread.ledger.end_thread(id, RunState::Failed, code, None);
     }
     let came = came?;
     written.map(|()| came)
@@ -248,7 +248,11 @@ fn judged(thread: &mut Running<'_>, mut ended: Ended) -> Result<Ended, Failure> 
 }
 
 impl Running<'_> {
-    fn go(&mut self, replayed: Replayed, message: Option<String>) -> Result<Came, Failure> {
+    fn go(
+        &mut self,
+        replayed: Replayed,
+        message: Option<String>,
+    ) -> Result<ThreadOutcome, Failure> {
         if let After::Done(came) = self.begin(replayed, message)? {
             return Ok(came);
         }
@@ -262,7 +266,7 @@ impl Running<'_> {
             // What it asks for is proven before anything of it is carried out.
             self.checkpoint("running", false)?;
             let after = self.act(turn)?;
-            if !matches!(after, After::Done(Came::Waits(..))) {
+            if !matches!(after, After::Done(ThreadOutcome::Waits(..))) {
                 self.tell(Phase::SessionUpdate);
             }
             if let After::Done(came) = after {
@@ -288,7 +292,7 @@ impl Running<'_> {
         }
         let unanswered = match awaited {
             Some(awaited) => match self.go_on(awaited, &unanswered)? {
-                Some(awaited) => return Ok(After::Done(Came::Waits(awaited))),
+                Some(awaited) => return Ok(After::Done(ThreadOutcome::Waits(awaited))),
                 None => Vec::new(),
             },
             None => unanswered,
@@ -329,7 +333,7 @@ impl Running<'_> {
         self.messages.push(Message::Model(turn));
         let mut handed_over = None;
         match self.call_each(&wanted, 0, &mut handed_over)? {
-            Some(awaited) => Ok(After::Done(Came::Waits(awaited))),
+            Some(awaited) => Ok(After::Done(ThreadOutcome::Waits(awaited))),
             None => self.after(text, goes_on, handed_over),
         }
     }
@@ -427,7 +431,7 @@ impl Running<'_> {
     }
 
     fn done(result: String, outputs: Map<String, Value>) -> After {
-        After::Done(Came::Ended(Ended { result, outputs, replaced_by: None }))
+        After::Done(ThreadOutcome::Ended(Ended { result, outputs, replaced_by: None }))
     }
 
     /// What comes behind a turn whose calls have their results.
@@ -517,7 +521,7 @@ impl Running<'_> {
 
     fn end(
         &mut self,
-        status: &str,
+        status: RunState,
         failure: Option<&Failure>,
         ended: Option<&Ended>,
         by: Option<&ThreadId>,
@@ -541,7 +545,7 @@ impl Running<'_> {
         note(self)?;
         let written = self.record.event(THREAD_ENDED, told).map_err(Failure::from);
         // Without its last checkpoint it is one that was killed, which can be resumed.
-        written.and_then(|()| sign(self, status, true))?;
+        written.and_then(|()| sign(self, status.as_str(), true))?;
         let last = self.unnoted.map(|digest| digest.to_string());
         Ok(self.ledger.end_thread(self.record.id().as_str(), status, code, last.as_deref())?)
     }

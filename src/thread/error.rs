@@ -12,7 +12,7 @@ use crate::base::json::object;
 use crate::base::text::{counted, escape_line, shell_word};
 use crate::diagnostic::{Code, Diagnose, codes};
 use crate::id::{Fingerprint, Ref, Space};
-use crate::registry::Breach;
+use crate::registry::{Breach, RunState};
 
 codes! {
     THREAD_BAD_CONFIG = "thread.bad_config", Refused;
@@ -82,7 +82,7 @@ pub(crate) enum ThreadError {
     NotBegun {
         id: String,
         /// `killed` or `cancelled`.
-        how: &'static str,
+        how: RunState,
     },
     #[error("`{id}` does not go on as it began: {} is different now", escape_line(.what))]
     Drifted { id: ThreadId, what: String },
@@ -95,8 +95,8 @@ pub(crate) enum ThreadError {
     NotResumable { id: ThreadId, why: String },
     #[error("`{id}` is continued: `{}` goes on for it", escape_line(.by))]
     Continued { id: ThreadId, by: String },
-    #[error("`{}` is not running: {}", escape_line(.id), as_it_stands(.state))]
-    NotRunning { id: String, state: String },
+    #[error("`{}` is not running: {}", escape_line(.id), as_it_stands(*.state))]
+    NotRunning { id: String, state: RunState },
     #[error("`{}` waits, and nobody decides any more what it waits for", escape_line(.id))]
     Unattended { id: String },
     #[error("`{}` could not be killed: {source}", escape_line(.id))]
@@ -107,14 +107,14 @@ pub(crate) enum ThreadError {
         escape_line(.top)
     )]
     NotAlone { id: String, top: String },
-    #[error("`{}` {}", escape_line(.id), without_record(.id, .item, .state))]
-    NoRecord { id: String, item: String, state: String },
+    #[error("`{}` {}", escape_line(.id), without_record(.id, .item, *.state))]
+    NoRecord { id: String, item: String, state: RunState },
     #[error("`{id}` waits until a person decided `{}`", escape_line(.pending))]
     Waits { id: ThreadId, pending: String },
     #[error("`{}` asks a person, and `{id}` cannot wait for one", escape_line(.item))]
     CannotWait { id: ThreadId, item: String },
-    #[error("`{}` still {}", escape_line(.id), still_does(.state))]
-    StillRuns { id: String, state: String },
+    #[error("`{}` still {}", escape_line(.id), still_does(*.state))]
+    StillRuns { id: String, state: RunState },
     #[error("`{id}` {}", stopped_at(.breach))]
     LimitExceeded { id: ThreadId, breach: Breach, is_below: bool },
     #[error(
@@ -162,21 +162,21 @@ pub(crate) enum ThreadError {
 }
 
 /// How what does not run ended, or what it waits for.
-fn as_it_stands(state: &str) -> String {
+fn as_it_stands(state: RunState) -> String {
     match state {
-        "failed" => "it failed".into(),
-        "killed" | "cancelled" => format!("it was {state}"),
-        "waiting" => "it waits for a person".into(),
-        "continued" => "another thread goes on for it".into(),
+        RunState::Failed => "it failed".into(),
+        RunState::Killed | RunState::Cancelled => format!("it was {state}"),
+        RunState::Waiting => "it waits for a person".into(),
+        RunState::Continued => "another thread goes on for it".into(),
         state => format!("it is {state}"),
     }
 }
 
 /// What a thread or a run does that is not over.
-fn still_does(state: &str) -> &str {
+fn still_does(state: RunState) -> &'static str {
     match state {
-        "created" => "waits for a place",
-        "waiting" => "waits for a person",
+        RunState::Created => "waits for a place",
+        RunState::Waiting => "waits for a person",
         _ => "runs",
     }
 }
@@ -208,12 +208,12 @@ fn end_script(provider: &Ref, has_message: bool) -> String {
 }
 
 /// Why a run has no record.
-fn without_record(id: &str, item: &str, state: &str) -> String {
+fn without_record(id: &str, item: &str, state: RunState) -> String {
     let item = escape_line(item);
     match state {
         _ if is_uuid(id) => format!("is a run of `{item}` and not a thread, so it has no record"),
-        "created" => format!("has no record yet: it waits for a place to run `{item}`"),
-        "running" => format!("has no record yet: it is about to begin `{item}`"),
+        RunState::Created => format!("has no record yet: it waits for a place to run `{item}`"),
+        RunState::Running => format!("has no record yet: it is about to begin `{item}`"),
         state => format!("has no record: {}, and did not begin `{item}`", as_it_stands(state)),
     }
 }
@@ -336,7 +336,7 @@ impl Diagnose for ThreadError {
             Self::Drifted { .. } | Self::StartDrifted { .. } => THREAD_DRIFTED,
             Self::NotResumable { .. } | Self::Continued { .. } => THREAD_NOT_RESUMABLE,
             Self::Cancelled { .. } => THREAD_CANCELLED,
-            Self::NotBegun { how: "killed", .. } => THREAD_KILLED,
+            Self::NotBegun { how: RunState::Killed, .. } => THREAD_KILLED,
             Self::NotBegun { .. } => THREAD_CANCELLED,
             Self::CannotWait { .. } => THREAD_CANNOT_WAIT,
             Self::Killed { .. } => THREAD_KILLED,
@@ -403,8 +403,8 @@ impl Diagnose for ThreadError {
                 "end it alone with `rye thread cancel {id}`, or all of them with `rye thread kill \
                  {top}`"
             ),
-            Self::NoRecord { id, state, .. } => match state.as_str() {
-                "created" | "running" if !is_uuid(id) => {
+            Self::NoRecord { id, state, .. } => match state {
+                RunState::Created | RunState::Running if !is_uuid(id) => {
                     format!("`rye thread wait {id}` waits until it ended")
                 }
                 _ => format!("`rye thread show {id}` says what came of it"),

@@ -56,7 +56,7 @@ pub use stream::{BackendEvent, BackendStream, BackendStreams, PayloadFuture};
 pub use tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
 pub(crate) use continuation::Continued;
-pub(crate) use converse::{Came, Conversation, Ended, Resumed, converse};
+pub(crate) use converse::{Conversation, Ended, Resumed, ThreadOutcome, converse};
 pub(crate) use error::{
     CODES, THREAD_CANCELLED, THREAD_KILLED, THREAD_NOT_FOUND, THREAD_NOT_RUNNING,
     THREAD_STILL_RUNS, ThreadError, see_how_far,

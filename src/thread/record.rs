@@ -17,6 +17,7 @@ use super::thread_id::ThreadId;
 use crate::base::bytes::{refuse_links, write_atomic};
 use crate::base::limits::{ID_BYTES, THREAD_LINE_BYTES};
 use crate::base::{Digest, Digesting, canon};
+use crate::registry::RunState;
 use crate::verify::{Envelope, KeyPair, PayloadType};
 
 pub(super) const TRANSCRIPT: &str = "transcript.jsonl";
@@ -127,7 +128,7 @@ fn lock(file: &File, id: &ThreadId, path: &Path) -> Result<(), ThreadError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            Err(ThreadError::StillRuns { id: id.to_string(), state: "running".into() })
+            Err(ThreadError::StillRuns { id: id.to_string(), state: RunState::Running })
         }
         Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(source)) => {

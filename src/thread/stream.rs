@@ -22,7 +22,7 @@ use crate::host::{Job, Pool, PoolError, PoolSize, attended, hear_again};
 const SIZE: PoolSize = PoolSize { threads: 1, waiting: STREAM_WAITING };
 
 /// What a payload gave, or why it was not carried out.
-type Came = Result<PayloadResult, BackendFault>;
+type ThreadOutcome = Result<PayloadResult, BackendFault>;
 
 impl dyn SandboxBackend + '_ {
     /// Lends `work` streams of this sandbox, in which several payloads are carried out at once, and
@@ -126,7 +126,7 @@ pub struct BackendStream<'a> {
 #[derive(Debug)]
 pub struct PayloadFuture {
     hub: Arc<Hub>,
-    answer: Arc<Mutex<Option<Came>>>,
+    answer: Arc<Mutex<Option<ThreadOutcome>>>,
 }
 
 /// A place in a stream. It is reached once everything has ended that was handed in there before
@@ -356,7 +356,7 @@ impl Shared<'_> {
         }
     }
 
-    fn carry_out(&self, payload: Payload, progress: &Progress) -> Came {
+    fn carry_out(&self, payload: Payload, progress: &Progress) -> ThreadOutcome {
         let came = catch_unwind(AssertUnwindSafe(|| self.backend.dispatch(payload)));
         let came = came.unwrap_or_else(|_| Err(os_error("the sandbox panicked".into())));
         match came {
@@ -410,11 +410,11 @@ impl Hub {
 /// Answers a payload that was handed in, whatever becomes of it.
 struct Answering {
     hub: Arc<Hub>,
-    answer: Arc<Mutex<Option<Came>>>,
+    answer: Arc<Mutex<Option<ThreadOutcome>>>,
 }
 
 impl Answering {
-    fn answer(self, came: Came) {
+    fn answer(self, came: ThreadOutcome) {
         *unpoisoned(self.answer.lock()) = Some(came);
     }
 }

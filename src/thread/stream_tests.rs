@@ -17,7 +17,7 @@ use crate::thread::backend::{
 
 const LONG: Duration = Duration::from_mins(2);
 
-type Came = Result<PayloadResult, BackendFault>;
+type ThreadOutcome = Result<PayloadResult, BackendFault>;
 
 /// Something that a sandbox did: whether it began or ended, and what.
 type Step = (bool, u32);
@@ -39,7 +39,7 @@ impl SandboxBackend for Noted {
         &[BackendCapability::Filesystem]
     }
 
-    fn dispatch(&self, payload: Payload) -> Came {
+    fn dispatch(&self, payload: Payload) -> ThreadOutcome {
         let Payload::FilesExists { path } = payload else { unreachable!() };
         match path.as_str() {
             "panics" => std::panic::resume_unwind(Box::new(())),
@@ -69,7 +69,7 @@ fn does(what: impl std::fmt::Display + Copy) -> Payload {
     Payload::FilesExists { path: what.to_string() }
 }
 
-fn kind(came: Came) -> Option<BackendFaultKind> {
+fn kind(came: ThreadOutcome) -> Option<BackendFaultKind> {
     came.err().map(|fault| fault.kind)
 }
 
@@ -79,7 +79,7 @@ fn with<T: Send>(backend: &Noted, work: impl FnOnce(&BackendStreams<'_>) -> T + 
     backend.with_streams(work).unwrap()
 }
 
-const DONE: Came = Ok(PayloadResult::Exists(true));
+const DONE: ThreadOutcome = Ok(PayloadResult::Exists(true));
 
 /// One step of a program that uses streams.
 #[derive(Debug, Clone)]
@@ -117,7 +117,7 @@ struct Model {
 }
 
 /// Runs a program, and gives what each payload gave.
-fn run(backend: &Noted, program: &[Does], model: &mut Model) -> Vec<(u32, Came)> {
+fn run(backend: &Noted, program: &[Does], model: &mut Model) -> Vec<(u32, ThreadOutcome)> {
     with(backend, |streams| {
         let mut lines: Vec<BackendStream<'_>> =
             (0..STREAMS).map(|_| streams.stream().unwrap()).collect();

@@ -46,5 +46,5 @@ fn line(known: &KnownRun, out: &Out) -> String {
     let cost = cost.unwrap_or_default();
     let place = if known.is_elsewhere() { " elsewhere" } else { "" };
     let item = escape_line(known.item());
-    format!("{id}  {:<9}  {at}  {cost:>12}  {item}{place}", known.state())
+    format!("{id}  {:<9}  {at}  {cost:>12}  {item}{place}", known.state().as_str())
 }

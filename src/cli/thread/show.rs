@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::parse::kept_json;
-use crate::registry::{PendingState, ThreadRow};
+use crate::registry::{PendingState, RunState, ThreadRow};
 use crate::runs::{KnownRun, threads_from_outside};
 use crate::rye::Rye;
 use crate::thread::{Awaited, duration_limit, see_how_far};
@@ -50,7 +50,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     if let Some(failure) = known.failure() {
         out.line(&format!("\n{}", failure_text(&without_look(failure, id))));
     }
-    let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == "waiting");
+    let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == RunState::Waiting);
     let awaited = awaited.filter(|awaited| is_undecided(&rye, &awaited.pending_id));
     let failure = known.failure().unwrap_or(&Value::Null);
     out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref(), failure)));
@@ -77,23 +77,25 @@ fn is_undecided(rye: &Rye, pending: &str) -> bool {
 /// The command that somebody needs who looked at a thread.
 fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>, failure: &Value) -> String {
     let id = escape_line(&thread.id);
-    match (thread.status.as_str(), awaited, &thread.continued_by) {
-        ("waiting", Some(awaited), _) => {
+    match (thread.status, awaited, &thread.continued_by) {
+        (RunState::Waiting, Some(awaited), _) => {
             format!("`rye pending show {}`, for which it waits", escape_line(&awaited.pending_id))
         }
-        ("created" | "running", ..) => format!("`rye thread tail {id}`"),
-        ("waiting" | "failed" | "killed" | "cancelled", ..) => match &thread.parent {
-            Some(above) => {
-                format!("`rye thread show {}`, of which it is a part", escape_line(above))
-            }
-            None => match failure["data"]["limit"].as_str() {
-                Some(limit) => {
-                    format!("`rye thread resume {id} --limit {}=…`", escape_line(limit))
+        (RunState::Created | RunState::Running, ..) => format!("`rye thread tail {id}`"),
+        (RunState::Waiting | RunState::Failed | RunState::Killed | RunState::Cancelled, ..) => {
+            match &thread.parent {
+                Some(above) => {
+                    format!("`rye thread show {}`, of which it is a part", escape_line(above))
                 }
-                None => format!("`rye thread resume {id}`"),
-            },
-        },
-        ("continued", _, Some(by)) => format!("`rye thread show {}`", escape_line(by)),
+                None => match failure["data"]["limit"].as_str() {
+                    Some(limit) => {
+                        format!("`rye thread resume {id} --limit {}=…`", escape_line(limit))
+                    }
+                    None => format!("`rye thread resume {id}`"),
+                },
+            }
+        }
+        (RunState::Continued, _, Some(by)) => format!("`rye thread show {}`", escape_line(by)),
         _ => format!("`rye thread verify {id}`"),
     }
 }

@@ -5,6 +5,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::out::Out;
 use crate::diagnostic::Failure;
+use crate::registry::RunState;
 use crate::runs::{KnownRun, Threads, threads_from_outside, waiting_above};
 
 pub(super) fn cancel(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
@@ -33,7 +34,7 @@ fn told(threads: Threads<'_>, known: &KnownRun, out: &mut Out) -> Result<Exit, F
         return Ok(Exit::DONE);
     }
     if known.is_open() {
-        let how = if known.state() == "created" { "waits for a place" } else { "runs" };
+        let how = if known.state() == RunState::Created { "waits for a place" } else { "runs" };
         out.line(&format!("{}  still {how}, asked to stop", escape_line(known.id())));
     } else {
         out.line(&format!("{}  {}", escape_line(known.id()), known.state()));

@@ -15,7 +15,7 @@ use crate::chain::Lineage;
 use crate::diagnostic::Diagnostic;
 use crate::exec_protocol::Observers;
 use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
-use crate::registry::{DetachedEnd, Registry};
+use crate::registry::{DetachedEnd, Registry, RunState};
 use crate::report::{Report, error_json};
 use crate::runs::threads::{ThreadStart, Threads, is_asked_to_stop};
 use crate::rye::{DueReceipts, Failed, HeldReceipts, Loader, Request, Rye, RyeBuilder, moment};
@@ -45,7 +45,7 @@ fn run() -> Option<()> {
     let mut held = Some(hold_signals());
     let receipts = HeldReceipts::default();
     let (end, observers) = ended(&asked, &receipts, start);
-    if end.state == "cancelled" {
+    if end.state == RunState::Cancelled {
         observers.end_soon(None);
     }
     let at = moment();
@@ -74,7 +74,7 @@ fn run() -> Option<()> {
 
 /// How a run ended, or that it waits for a person.
 struct RunEnd {
-    state: &'static str,
+    state: RunState,
     code: Option<String>,
     report: Value,
     /// The request by which it waits.
@@ -157,9 +157,9 @@ fn came(report: &Report, start: Instant) -> RunEnd {
     // A thread that waits says so itself.
     let pending = report.pending_id().filter(|_| report.is_tool()).map(str::to_owned);
     let state = match (&code, &pending) {
-        (Some(_), _) => "failed",
-        (None, Some(_)) => "waiting",
-        (None, None) => "completed",
+        (Some(_), _) => RunState::Failed,
+        (None, Some(_)) => RunState::Waiting,
+        (None, None) => RunState::Completed,
     };
     RunEnd { state, code, report: told, pending }
 }
@@ -170,6 +170,6 @@ fn failed_end(failed: &Failed) -> RunEnd {
     let report = error_json(&diagnostic, item, chain, failed.elapsed, None);
     let report = failed.with_warnings(report);
     let is_cancelled = failed.failure.reason() == crate::thread::THREAD_CANCELLED;
-    let state = if is_cancelled { "cancelled" } else { "failed" };
+    let state = if is_cancelled { RunState::Cancelled } else { RunState::Failed };
     RunEnd { pending: None, state, code: Some(diagnostic.code.name().to_owned()), report }
 }

@@ -14,7 +14,7 @@ use super::retry::retry;
 use crate::base::durations::{LAUNCHER_IDLE_MS, LAUNCHER_LOOK_MS, wait_of};
 use crate::diagnostic::Diagnostic;
 use crate::host::{DETACHED_RUN, Vars, lead_own_session};
-use crate::registry::{DetachedEnd, Registry, RegistryError};
+use crate::registry::{DetachedEnd, Registry, RegistryError, RunState};
 use crate::report::error_json;
 use crate::rye::moment;
 
@@ -103,7 +103,7 @@ impl Launcher {
         let diagnostic = Diagnostic::from(error);
         let report = error_json(&diagnostic, None, &[], Duration::ZERO, None).to_string();
         let (at, code) = (moment(), Some(diagnostic.code.name()));
-        let (state, at, report) = ("failed", &*at, &*report);
+        let (state, at, report) = (RunState::Failed, &*at, &*report);
         let end = DetachedEnd { state, code, at, report, receipts: None, pending: None };
         retry(|| self.registry.detached().end(id, end)).map(drop)
     }

@@ -8,7 +8,7 @@ use super::detached_waits::withdrawn;
 use super::known_runs::{KnownRun, newest_of};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::kill_tree;
-use crate::registry::{DetachedEnd, DetachedRow, ThreadRow};
+use crate::registry::{DetachedEnd, DetachedRow, RunState, ThreadRow};
 use crate::report::error_json;
 use crate::rye::moment;
 use crate::thread::{THREAD_KILLED, THREAD_NOT_RUNNING, ThreadError};
@@ -43,7 +43,7 @@ impl Threads<'_> {
     fn end_waiting(
         self,
         id: &str,
-        state: &'static str,
+        state: RunState,
         why: &ThreadError,
     ) -> Result<Option<KnownRun>, Failure> {
         if let Some(ended) = WaitingEnd::new(self, state, why).end(id)? {
@@ -51,7 +51,9 @@ impl Threads<'_> {
         }
         let mut known = self.run(id)?;
         let diagnostic = match known.state() {
-            "created" => Diagnostic::from(&ThreadError::NotBegun { id: id.to_owned(), how: state }),
+            RunState::Created => {
+                Diagnostic::from(&ThreadError::NotBegun { id: id.to_owned(), how: state })
+            }
             _ => Diagnostic::from(why),
         };
         let (item, none) = (Some(known.item()), Duration::ZERO);
@@ -66,16 +68,16 @@ impl Threads<'_> {
                 return Ok(Some(known));
             }
         }
-        if known.thread.is_some() && known.state() == "waiting" {
+        if known.thread.is_some() && known.state() == RunState::Waiting {
             // It began to wait since.
             return Ok(None);
         }
         if !known.is_open() {
-            let (id, state) = (id.to_owned(), known.state().to_owned());
+            let (id, state) = (id.to_owned(), known.state());
             return Err(ThreadError::NotRunning { id, state }.into());
         }
         let Some(mut registry) = self.registry()? else { return Ok(None) };
-        match known.state() == "created" && registry.detached().end_waiting(id, end)? {
+        match known.state() == RunState::Created && registry.detached().end_waiting(id, end)? {
             true => self.run(id).map(Some),
             false => Ok(None),
         }
@@ -91,12 +93,12 @@ fn until_stopped(
 ) -> Result<KnownRun, Failure> {
     let mut known = stop(threads, &newest_of(threads, id)?)?;
     for _ in 1..STOP_TRIES {
-        if !matches!(known.state(), "waiting" | "continued") {
+        if !matches!(known.state(), RunState::Waiting | RunState::Continued) {
             break;
         }
         let newest = newest_of(threads, known.id())?;
         known = threads.run(&newest)?;
-        if known.is_open() || known.state() == "waiting" {
+        if known.is_open() || known.state() == RunState::Waiting {
             known = match stop(threads, &newest) {
                 // It ended by itself.
                 Err(failure) if failure.reason() == THREAD_NOT_RUNNING => threads.run(&newest)?,
@@ -110,7 +112,7 @@ fn until_stopped(
 fn ask_to_stop(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
     let is_below = threads.run(id)?.is_below();
     let cancelled = ThreadError::Cancelled { id: id.to_owned(), is_below };
-    if let Some(ended) = threads.end_waiting(id, "cancelled", &cancelled)? {
+    if let Some(ended) = threads.end_waiting(id, RunState::Cancelled, &cancelled)? {
         return Ok(ended);
     }
     if let Some(mut registry) = threads.registry()? {
@@ -122,7 +124,7 @@ fn ask_to_stop(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
 fn kill_one(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
     let is_below = threads.run(id)?.is_below();
     let killed = ThreadError::Killed { id: id.to_owned(), is_below };
-    if let Some(ended) = threads.end_waiting(id, "killed", &killed)? {
+    if let Some(ended) = threads.end_waiting(id, RunState::Killed, &killed)? {
         return Ok(ended);
     }
     let known = threads.run(id)?;
@@ -170,7 +172,7 @@ pub(crate) fn waiting_above(
     threads: Threads<'_>,
     known: &KnownRun,
 ) -> Result<Option<String>, Failure> {
-    top_above(threads, known, |row| row.status == "waiting")
+    top_above(threads, known, |row| row.status == RunState::Waiting)
 }
 
 /// The highest thread above one, of those of which this holds without a gap.

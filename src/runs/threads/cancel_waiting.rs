@@ -10,7 +10,7 @@ use super::known_runs::KnownRun;
 use super::{Threads, VerifiedThread};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::Space;
-use crate::registry::{Registry, ThreadRow};
+use crate::registry::{Registry, RunState, ThreadRow};
 use crate::thread::{
     ProvenRecord, Record, THREAD_CANCELLED, THREAD_ENDED, THREAD_KILLED, ThreadError,
 };
@@ -19,12 +19,12 @@ use crate::verify::{KeyError, OwnKeys};
 /// How a thread that waits for a person is to end.
 pub(super) struct WaitingEnd<'a> {
     threads: Threads<'a>,
-    status: &'a str,
+    status: RunState,
     why: Diagnostic,
 }
 
 impl<'a> WaitingEnd<'a> {
-    pub(super) fn new(threads: Threads<'a>, status: &'a str, why: &ThreadError) -> Self {
+    pub(super) fn new(threads: Threads<'a>, status: RunState, why: &ThreadError) -> Self {
         Self { threads, status, why: Diagnostic::from(why) }
     }
 }
@@ -37,7 +37,7 @@ impl WaitingEnd<'_> {
     /// # Errors
     /// `thread.record_io`, `registry.*`
     pub(super) fn end(&self, id: &str) -> Result<Option<KnownRun>, Failure> {
-        let is_waiting = |row: &ThreadRow| row.status == "waiting";
+        let is_waiting = |row: &ThreadRow| row.status == RunState::Waiting;
         let known = self.threads.run(id)?;
         if !known.thread.as_ref().is_some_and(is_waiting) {
             return Ok(None);
@@ -70,7 +70,7 @@ impl WaitingEnd<'_> {
                     "status": status, "code": code, "outputs": null, "failure": self.why.to_json(),
                 });
                 let signed = record.event(THREAD_ENDED, ended);
-                signed.and_then(|()| record.checkpoint(status, ledger, true)).map(Some)
+                signed.and_then(|()| record.checkpoint(status.as_str(), ledger, true)).map(Some)
             }
             // What was signed when it began to wait is its last word.
             Err(failure) => {
@@ -82,7 +82,7 @@ impl WaitingEnd<'_> {
         let last = last.map(|(_, digest)| digest.to_string());
         // Without its last checkpoint it is one that was killed.
         let (status, code) =
-            if written.is_ok() { (status, code) } else { ("killed", THREAD_KILLED.name()) };
+            if written.is_ok() { (status, code) } else { (RunState::Killed, THREAD_KILLED.name()) };
         registry.end_thread(&row.id, status, Some(code), last.as_deref())?;
         Ok(written.map(drop)?)
     }

@@ -10,7 +10,7 @@ use super::known_runs::{KnownRun, is_asked_to_stop};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::StopWatch;
 use crate::parse::kept_json;
-use crate::registry::{DetachedEnd, DetachedRow, PendingState, Registry, RegistryError};
+use crate::registry::{DetachedEnd, DetachedRow, PendingState, Registry, RegistryError, RunState};
 use crate::report::error_json;
 use crate::rye::{Failed, Rye, moment};
 use crate::thread::{THREAD_CANCELLED, ThreadError};
@@ -31,7 +31,7 @@ pub(super) enum Settled {
 /// # Errors
 /// `registry.*`
 pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settled, Failure> {
-    let Some(pending) = run.pending.as_deref().filter(|_| run.state == "waiting") else {
+    let Some(pending) = run.pending.as_deref().filter(|_| run.state == RunState::Waiting) else {
         return Ok(Settled::AsBefore);
     };
     let (failure, report) = match registry.request(pending) {
@@ -60,9 +60,9 @@ pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settl
     };
     let code = report["code"].as_str();
     let state = match code {
-        None => "completed",
-        Some(code) if code == THREAD_CANCELLED.name() => "cancelled",
-        Some(_) => "failed",
+        None => RunState::Completed,
+        Some(code) if code == THREAD_CANCELLED.name() => RunState::Cancelled,
+        Some(_) => RunState::Failed,
     };
     let (at, text) = (moment(), report.to_string());
     let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, pending: None };
@@ -114,7 +114,7 @@ pub(super) fn withdrawn(
     why: &ThreadError,
     end: DetachedEnd<'_>,
 ) -> Result<bool, Failure> {
-    let run = known.detached.as_ref().filter(|run| run.state == "waiting");
+    let run = known.detached.as_ref().filter(|run| run.state == RunState::Waiting);
     let (Some(run), Some(mut registry)) = (run, threads.registry()?) else { return Ok(false) };
     let (decision, why) = (threads.rye.approvals().decision(), why.to_string());
     Ok(registry.detached().end_asking(run, (&decision, &why), end)?)

@@ -17,8 +17,8 @@ use crate::rye::{
     ThreadParent, guardrails,
 };
 use crate::thread::{
-    Came, Ended, Message, ReplacedRequest, ShownRequest, THREAD_CANCELLED, ThreadError, ThreadId,
-    Turn, Watcher, messages_from_json, turn_from_json,
+    Ended, Message, ReplacedRequest, ShownRequest, THREAD_CANCELLED, ThreadError, ThreadId,
+    ThreadOutcome, Turn, Watcher, messages_from_json, turn_from_json,
 };
 use crate::trace::{Event, Sink};
 use crate::verify::Source;
@@ -127,11 +127,15 @@ impl ThreadHooks<'_> {
 
     /// Those that were told in the thread, which is over, end soon where it was cut off. Else they
     /// go on, for the thread that goes on for it or the one above.
-    pub(super) fn let_go(&self, came: &Result<Came, Failure>, parent: Option<&ThreadParent>) {
+    pub(super) fn let_go(
+        &self,
+        came: &Result<ThreadOutcome, Failure>,
+        parent: Option<&ThreadParent>,
+    ) {
         let (observers, id) = (&self.rye.observers, self.id.as_str());
         match (came, parent) {
             (Err(failure), _) if is_cut_off(failure) => observers.end_soon(Some(id)),
-            (Ok(Came::Continues { by, .. }), _) => observers.pass_on(id, by.as_str()),
+            (Ok(ThreadOutcome::Continues { by, .. }), _) => observers.pass_on(id, by.as_str()),
             (_, Some(parent)) => observers.pass_on(id, parent.id.as_str()),
             (_, None) => {}
         }

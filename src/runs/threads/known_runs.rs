@@ -15,7 +15,9 @@ use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::registry::{Amounts, Continuations, DetachedRow, Registry, ThreadRow, ThreadWaits};
+use crate::registry::{
+    Amounts, Continuations, DetachedRow, Registry, RunState, ThreadRow, ThreadWaits,
+};
 use crate::rye::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
@@ -44,26 +46,27 @@ impl KnownRun {
         id.unwrap_or_default()
     }
 
-    /// How far it came, in one word.
-    pub(crate) fn state(&self) -> &str {
+    /// Its state.
+    pub(crate) fn state(&self) -> RunState {
         match (&self.thread, &self.detached) {
-            (Some(row), None) => &row.status,
+            (Some(row), None) => row.status,
             // Its process still writes its report, or works for the thread that goes on.
             (Some(row), Some(run))
-                if run.state == "killed"
-                    || ["waiting", "continued"].contains(&row.status.as_str()) =>
+                if run.state == RunState::Killed
+                    || matches!(row.status, RunState::Waiting | RunState::Continued) =>
             {
-                &row.status
+                row.status
             }
-            (_, Some(_)) if self.is_approved => "running",
-            (_, Some(run)) => &run.state,
-            (None, None) => "unknown",
+            (_, Some(_)) if self.is_approved => RunState::Running,
+            (_, Some(run)) => run.state,
+            // One of both is there.
+            (None, None) => RunState::Killed,
         }
     }
 
     /// It runs, or waits for a place.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state(), "created" | "running")
+        self.state().is_open()
     }
 
     /// Why it failed.
@@ -131,7 +134,7 @@ impl KnownRun {
 
     /// The request for which a detached tool waits.
     pub(crate) fn waits_for(&self) -> Option<&str> {
-        let waits = |run: &&DetachedRow| run.state == "waiting" && !self.is_approved;
+        let waits = |run: &&DetachedRow| run.state == RunState::Waiting && !self.is_approved;
         self.detached.as_ref().filter(waits).and_then(|run| run.pending.as_deref())
     }
 
@@ -268,7 +271,7 @@ impl Threads<'_> {
         }
         let others = of_threads.into_values().chain(others);
         all.extend(others.map(|run| KnownRun {
-            is_approved: run.state == "waiting" && approved.contains(&run.id),
+            is_approved: run.state == RunState::Waiting && approved.contains(&run.id),
             thread: None,
             detached: Some(run),
             report: None,
@@ -318,7 +321,7 @@ impl Threads<'_> {
     /// # Errors
     /// As [`Threads::wait`].
     pub(crate) fn wait_for_end(self, id: &str) -> Result<Result<RunEnd, i32>, Failure> {
-        self.end_by(id, None, |known| known.is_open() || known.state() == "waiting")
+        self.end_by(id, None, |known| known.is_open() || known.state() == RunState::Waiting)
     }
 
     fn end_by(
@@ -334,7 +337,7 @@ impl Threads<'_> {
                 Err(signal) => return Ok(Err(signal)),
             };
             if goes_on(&known) {
-                let state = known.state().to_owned();
+                let state = known.state();
                 return Err(ThreadError::StillRuns { id, state }.into());
             }
             match known.continued_by() {
@@ -452,7 +455,7 @@ enum Awaits {
 const UNATTENDED: Duration = Duration::from_millis(UNATTENDED_MS);
 
 fn awaits(registry: &mut Registry, known: &KnownRun) -> Result<Awaits, Failure> {
-    let is_attended = known.state() != "waiting"
+    let is_attended = known.state() != RunState::Waiting
         || known.waits_for().is_some()
         || ThreadWaits::new(registry).is_awaited(known.id())?;
     Ok(if is_attended { Awaits::Person } else { Awaits::Nobody })

@@ -61,7 +61,7 @@ use crate::base::bytes::{Bounded, read_plain};
 use crate::base::limits::{THREAD_READINGS, THREAD_RECORD_BYTES};
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Space};
-use crate::registry::{REGISTRY_NEWER, Registry, ThreadRow};
+use crate::registry::{REGISTRY_NEWER, Registry, RunState, ThreadRow};
 use crate::rye::Rye;
 use crate::thread::{
     CheckedFiles, CheckedRecord, RecordFinding, ThreadError, ThreadId, check_files, check_record,
@@ -188,7 +188,7 @@ fn with_record(threads: Threads<'_>, id: &str) -> Result<ThreadId, Failure> {
     if let Ok(known) = known
         && known.thread.is_none()
     {
-        let (item, state) = (known.item().to_owned(), known.state().to_owned());
+        let (item, state) = (known.item().to_owned(), known.state());
         return Err(ThreadError::NoRecord { id: id.to_owned(), item, state }.into());
     }
     Ok(parsed(id)?)
@@ -273,7 +273,7 @@ fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFin
         return (!checked.is_final).then(|| why.to_owned().into());
     };
     let is = |digest: Option<Digest>| digest.map(|d| d.to_string()) == row.checkpoint;
-    if row.status == "running" {
+    if row.status == RunState::Running {
         // It was written on since the registry said so, and only grows.
         let known = row.checkpoint.as_ref().map(|known| known.parse::<Digest>());
         let is_there =
@@ -281,7 +281,10 @@ fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFin
         let why = "a checkpoint that the registry knows is missing";
         return (!is_there).then(|| why.to_owned().into());
     }
-    let has_ended = ["completed", "failed", "cancelled", "waiting"].contains(&row.status.as_str());
+    let has_ended = matches!(
+        row.status,
+        RunState::Completed | RunState::Failed | RunState::Cancelled | RunState::Waiting
+    );
     if has_ended && !checked.is_final {
         let why = format!("the thread is {}, and its final checkpoint is missing", row.status);
         return Some(why.into());

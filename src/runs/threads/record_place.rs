@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Threads, missing, read};
 use crate::diagnostic::Failure;
 use crate::id::Space;
-use crate::registry::ThreadRow;
+use crate::registry::{RunState, ThreadRow};
 use crate::thread::{
     CheckedRecord, RecordFinding, ThreadError, ThreadId, check_record, transcript,
 };
@@ -41,7 +41,8 @@ pub(super) fn placed(
 
 /// What does not hold in a record, by itself and by what the registry knows.
 pub(super) fn finding(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFinding> {
-    let can_start_over = row.is_some_and(|row| row.began.is_some() && row.status != "running");
+    let can_start_over =
+        row.is_some_and(|row| row.began.is_some() && row.status != RunState::Running);
     match checked.is_unsigned() && can_start_over {
         true => Some(RecordFinding::Unsigned),
         false => checked.finding.clone().or_else(|| missing(checked, row)),

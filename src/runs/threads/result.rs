@@ -11,7 +11,7 @@ use super::record_place::placed;
 use super::{Threads, VerifiedThread, parsed};
 use crate::base::json::object;
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::registry::ThreadRow;
+use crate::registry::{RunState, ThreadRow};
 use crate::report::metadata;
 use crate::thread::{Awaited, THREAD_ENDED, ThreadError, kept_end, last_event};
 
@@ -59,8 +59,8 @@ impl KnownRun {
 fn stopped(known: &KnownRun) -> Option<ThreadError> {
     let (id, is_below) = (known.id().to_owned(), known.is_below());
     match known.state() {
-        "killed" => Some(ThreadError::Killed { id, is_below }),
-        "cancelled" => Some(ThreadError::Cancelled { id, is_below }),
+        RunState::Killed => Some(ThreadError::Killed { id, is_below }),
+        RunState::Cancelled => Some(ThreadError::Cancelled { id, is_below }),
         _ => None,
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
         report.insert("error".into(), format!("`{id}` failed").into());
         report.insert("help".into(), format!("see `rye thread show {id}`").into());
         report.extend(failure_of(&last, code).unwrap_or_default());
-    } else if known.state() == "waiting" {
+    } else if known.state() == RunState::Waiting {
         report.insert("status".into(), "pending".into());
         let awaited = Awaited::last_of(&events).map(|awaited| awaited.to_json());
         report.insert("pending".into(), awaited.into());

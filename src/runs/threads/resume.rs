@@ -13,7 +13,7 @@ use crate::chain::Lineage;
 use crate::diagnostic::Failure;
 use crate::id::Ref;
 use crate::plan::Thread;
-use crate::registry::{Amounts, Decision, Registry, ThreadRow};
+use crate::registry::{Amounts, Decision, Registry, RunState, ThreadRow};
 use crate::report::Report;
 use crate::rye::{Failed, Loader, Request, ThreadOptions};
 use crate::thread::{
@@ -103,7 +103,7 @@ impl Threads<'_> {
         let id = with_record(self, id)?;
         let row = self.row(&id)?;
         let row = row.map_err(|near| ThreadError::NotFound { id: id.to_string(), near })?;
-        if row.status == "running" {
+        if row.status == RunState::Running {
             return Err(still_runs(&row).into());
         }
         // A decision that comes with a person who ends it wakes nothing.
@@ -226,7 +226,7 @@ fn limits_before(row: &ThreadRow, started: &Value) -> Map<String, Value> {
 }
 
 fn still_runs(row: &ThreadRow) -> ThreadError {
-    ThreadError::StillRuns { id: row.id.clone(), state: "running".into() }
+    ThreadError::StillRuns { id: row.id.clone(), state: RunState::Running }
 }
 
 impl Resuming {
@@ -241,7 +241,7 @@ impl Resuming {
             return Ok(());
         } else if started["narrowed"] != false {
             "whoever started it decided what it may reach".into()
-        } else if self.row.status == "completed" && self.resumed.message.is_none() {
+        } else if self.row.status == RunState::Completed && self.resumed.message.is_none() {
             "it is completed, and goes on only with a message".into()
         } else {
             return Ok(());
@@ -306,12 +306,12 @@ impl Resuming {
     pub(super) fn is_untouched(&self) -> bool {
         let path = transcript(Path::new(&self.row.base), &self.id);
         let is_same = |meta: fs::Metadata| meta.len() == self.record.bytes.len() as u64;
-        self.row.status != "waiting" && fs::symlink_metadata(path).is_ok_and(is_same)
+        self.row.status != RunState::Waiting && fs::symlink_metadata(path).is_ok_and(is_same)
     }
 
     /// How it had ended, and with which code.
-    pub(super) fn ended_before(&self) -> (&str, Option<&str>) {
-        (&self.row.status, self.row.code.as_deref())
+    pub(super) fn ended_before(&self) -> (RunState, Option<&str>) {
+        (self.row.status, self.row.code.as_deref())
     }
 
     /// The most that is configured is less now than what it had.

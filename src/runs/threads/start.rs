@@ -24,7 +24,7 @@ use crate::host::{StopWatch, is_below_a_run};
 use crate::id::Space;
 use crate::interpolate::bind;
 use crate::parse::RiskClass;
-use crate::registry::{Amounts, Continuations, NewThread, Registry, ThreadRow};
+use crate::registry::{Amounts, Continuations, NewThread, Registry, RunState, ThreadRow};
 use crate::report::{CheckedThread, Report, ThreadReport, Warned};
 use crate::runs::detached::{Detaching, state_base};
 use crate::rye::{
@@ -33,9 +33,9 @@ use crate::rye::{
 };
 use crate::space::Root;
 use crate::thread::{
-    Came, Continued, Conversation, Ended, Prompt, RECORD_VERSION, Record, Resumed, THREAD_KILLED,
-    THREAD_RESUMED, ThreadError, ThreadId, ThreadLimits, ToolTable, converse, refuse_record_links,
-    transcript,
+    Continued, Conversation, Ended, Prompt, RECORD_VERSION, Record, Resumed, THREAD_KILLED,
+    THREAD_RESUMED, ThreadError, ThreadId, ThreadLimits, ThreadOutcome, ToolTable, converse,
+    refuse_record_links, transcript,
 };
 use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys};
@@ -133,7 +133,7 @@ impl Threads<'_> {
 /// down changes nothing of it.
 fn over(threads: Threads<'_>, id: &ThreadId, failure: &Failure) {
     if let Ok(Some(mut registry)) = threads.registry() {
-        let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), None);
+        let _ = registry.end_thread(id.as_str(), RunState::Failed, Some(failure.code()), None);
     }
 }
 
@@ -220,8 +220,8 @@ impl<'a> Start<'a> {
         let (is_top, begin) = (request.origin.thread.is_none(), self.begin);
         loader.remember(lineage.sources(), false);
         let (ended, awaited) = match came {
-            Came::Ended(ended) => (ended, None),
-            Came::Waits(awaited) => {
+            ThreadOutcome::Ended(ended) => (ended, None),
+            ThreadOutcome::Waits(awaited) => {
                 if let Some(report) = threads.went_on(&id, &awaited, is_top, begin, loader.sink)? {
                     return Ok(StartResult::Report(Box::new(report)));
                 }
@@ -229,7 +229,7 @@ impl<'a> Start<'a> {
                     Ended { result: String::new(), outputs: Map::new(), replaced_by: None };
                 (nothing, Some(awaited))
             }
-            Came::Continues { by, continued } => {
+            ThreadOutcome::Continues { by, continued } => {
                 drop(prepared);
                 return Ok(StartResult::Next(Box::new(self.next(by, *continued))));
             }
@@ -347,7 +347,7 @@ impl Prepared<'_> {
         calls: &ThreadCalls<'_>,
         user: &Path,
         registry: &mut Registry,
-    ) -> Result<Came, Failure> {
+    ) -> Result<ThreadOutcome, Failure> {
         let id = &calls.id;
         if let Some(resuming) = &self.start.resuming {
             self.compare(resuming)?;
@@ -423,7 +423,7 @@ impl Prepared<'_> {
         record.map_err(|error| {
             let failure = Failure::from(error);
             // The thread is over; that this cannot be written down changes nothing of it.
-            let _ = registry.end_thread(id.as_str(), "failed", Some(failure.code()), None);
+            let _ = registry.end_thread(id.as_str(), RunState::Failed, Some(failure.code()), None);
             failure
         })
     }
@@ -500,7 +500,7 @@ impl Prepared<'_> {
             // down changes nothing of it.
             let (status, code) = match resuming.is_untouched() {
                 true => resuming.ended_before(),
-                false => ("killed", Some(THREAD_KILLED.name())),
+                false => (RunState::Killed, Some(THREAD_KILLED.name())),
             };
             let _ = registry.end_thread(id.as_str(), status, code, None);
             Failure::from(error)
@@ -543,7 +543,7 @@ impl Prepared<'_> {
         mut record: Record,
         is_stopped: Arc<AtomicBool>,
         registry: &mut Registry,
-    ) -> Result<Came, Failure> {
+    ) -> Result<ThreadOutcome, Failure> {
         let ChosenModel { provider, prices, .. } = &self.chosen;
         let outputs = &self.lineage.directive.outputs;
         let is_below = request.origin.thread.is_some();

@@ -20,6 +20,7 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::registry::Registry;
 use crate::registry::{
     Decision, PENDING_DECIDED, PENDING_DRIFTED, PendingRequest, PendingState, RegistryError,
+    RunState,
 };
 use crate::report::Report;
 use crate::rye::{Failed, Origin, Request, Rye, ThreadParent, approved_run, now};
@@ -142,7 +143,7 @@ impl WaitingThreads<'_> {
         let id = request.row.thread.as_deref().unwrap_or_default();
         let row = registry.as_mut().map(|registry| registry.thread(id)).transpose();
         let row = row.map_err(|error| early(error.into()))?;
-        match row.is_some_and(|row| row.is_ok_and(|row| row.status == "waiting")) {
+        match row.is_some_and(|row| row.is_ok_and(|row| row.status == RunState::Waiting)) {
             true => {
                 let (thread, why) = (id.to_owned(), failed.failure);
                 Ok(RejectedInThread::Waits(WaitsOn { thread, why }))

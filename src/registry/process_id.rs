@@ -11,7 +11,7 @@ use crate::base::ProcessStat;
 
 /// A number may be used again, and the time of the start tells the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Approver {
+pub(super) struct ProcessId {
     pub(super) pid: u32,
     /// In ticks since the machine was started.
     pub(super) start: u64,
@@ -41,7 +41,7 @@ pub(crate) fn process_is_alone(is_alone: bool) {
     IS_ALONE.store(is_alone, Ordering::Relaxed);
 }
 
-impl Approver {
+impl ProcessId {
     /// This process; `None` where processes cannot be looked at.
     pub(super) fn own() -> Option<Self> {
         let pid = std::process::id();
@@ -142,7 +142,7 @@ const LOCKED: &str = ":locked";
 const SHARED: &str = ":shared";
 
 /// As the registry keeps the place of a process.
-pub(super) fn place_of(process: Option<Approver>) -> Option<String> {
+pub(super) fn place_of(process: Option<ProcessId>) -> Option<String> {
     Some(process?.place?.to_string())
 }
 
@@ -153,39 +153,39 @@ pub(super) fn place_from(text: Option<String>) -> Option<Place> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Approver, Place, place_from, place_of};
+    use super::{Place, ProcessId, place_from, place_of};
     use crate::base::ProcessStat;
 
     #[test]
     fn a_process_is_gone_when_it_ended_or_its_number_is_anothers() {
-        let own = Approver::own().unwrap();
+        let own = ProcessId::own().unwrap();
         assert!(!own.is_gone());
-        assert!(Approver { start: own.start + 1, ..own }.is_gone());
-        assert!(Approver { start: own.start + 1, place: None, ..own }.is_gone());
+        assert!(ProcessId { start: own.start + 1, ..own }.is_gone());
+        assert!(ProcessId { start: own.start + 1, place: None, ..own }.is_gone());
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let start = ProcessStat::read(child.id()).map_or(0, |stat| stat.start);
-        let child_was = Approver { pid: child.id(), start, ..own };
+        let child_was = ProcessId { pid: child.id(), start, ..own };
         child.wait().unwrap();
         assert!(child_was.is_gone());
     }
 
     #[test]
     fn a_process_of_another_namespace_is_not_judged_and_one_of_an_earlier_start_is_gone() {
-        let own = Approver::own().unwrap();
+        let own = ProcessId::own().unwrap();
         let here = own.place.unwrap();
         let elsewhere = Some(Place { namespace: here.namespace + 1, ..here });
         for start in [own.start, own.start + 1] {
-            let other = Approver { start, place: elsewhere, ..own };
+            let other = ProcessId { start, place: elsewhere, ..own };
             assert!(!other.is_gone() && other.is_elsewhere());
         }
         let earlier = Some(Place { boot: here.boot ^ 1, ..here });
-        assert!(Approver { place: earlier, ..own }.is_gone());
+        assert!(ProcessId { place: earlier, ..own }.is_gone());
         assert!(!own.is_elsewhere());
-        for process in [own, Approver::own_locked(true).unwrap()] {
+        for process in [own, ProcessId::own_locked(true).unwrap()] {
             assert_eq!(place_from(place_of(Some(process))), process.place);
             assert!(!process.is_elsewhere() && !process.is_gone());
         }
-        assert!(!own.has_lock() && Approver::own_locked(true).unwrap().has_lock());
+        assert!(!own.has_lock() && ProcessId::own_locked(true).unwrap().has_lock());
         assert_eq!(place_from(Some("x".into())), None);
     }
 }
