@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::ops::Deref;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -20,9 +21,11 @@ use crate::base::random;
 /// The present moment in SQL, to the millisecond, as everything else here says it.
 pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
-/// One step from each version of the tables to the next; a step that was released is never changed.
-const STEPS: &[&str] = &[
-    "
+/// The version of the tables, higher by one with each change of them.
+const VERSION: usize = 14;
+
+/// Amounts of money are millionths of a US dollar. A `place` says where a process runs, as `Place`.
+const TABLES: &str = "
     CREATE TABLE pending (
         id TEXT PRIMARY KEY,
         asked_at TEXT NOT NULL,
@@ -37,19 +40,26 @@ const STEPS: &[&str] = &[
         decided_at TEXT,
         approver_pid INTEGER,
         approver_start INTEGER,
-        result TEXT
+        approver_place TEXT,
+        result TEXT,
+        -- What the `.env` of the project gave, as `EnvDigests`.
+        env TEXT,
+        -- The snippet with which it is decided.
+        held_by TEXT,
+        -- The thread that waits for it.
+        thread TEXT,
+        private TEXT,
+        -- A snippet that waits may ask several questions at once. It is the request of the first
+        -- one, of which `said` is the answer while others are open; of the others the state is.
+        part_of TEXT,
+        part INTEGER NOT NULL DEFAULT 0,
+        said TEXT
     ) STRICT;
     CREATE INDEX pending_state ON pending (state);
-",
-    // What the project's `.env` gave, as `EnvDigests`; nothing in a request of an earlier rye.
-    "ALTER TABLE pending ADD COLUMN env TEXT;",
-    // Snippets that wait, and the requests of tools that are decided with one.
-    "
-    CREATE TABLE snippet (id TEXT PRIMARY KEY, kept TEXT NOT NULL) STRICT;
-    ALTER TABLE pending ADD COLUMN held_by TEXT;
-    ",
-    // Amounts of money are millionths of a US dollar.
-    "
+    -- `began` says if anything new may have run of a snippet since it was approved.
+    CREATE TABLE snippet (
+        id TEXT PRIMARY KEY, kept TEXT NOT NULL, began INTEGER NOT NULL DEFAULT 1
+    ) STRICT;
     CREATE TABLE thread (
         id TEXT PRIMARY KEY,
         parent TEXT REFERENCES thread (id),
@@ -57,8 +67,8 @@ const STEPS: &[&str] = &[
         provider TEXT NOT NULL,
         model TEXT NOT NULL,
         base TEXT NOT NULL,
-        status TEXT NOT NULL CHECK (status IN ('created', 'running', 'waiting', 'completed',
-            'failed', 'cancelled', 'continued', 'killed', 'unknown')),
+        status TEXT NOT NULL CHECK (status IN ('running', 'waiting', 'completed', 'failed',
+            'cancelled', 'continued', 'killed')),
         code TEXT,
         started_at TEXT NOT NULL,
         ended_at TEXT,
@@ -76,63 +86,18 @@ const STEPS: &[&str] = &[
         held_spend INTEGER NOT NULL DEFAULT 0,
         checkpoint TEXT,
         pid INTEGER,
-        start INTEGER
+        start INTEGER,
+        place TEXT,
+        -- What it began with, until that is signed.
+        began TEXT,
+        -- The thread that goes on for one that is continued.
+        continued_by TEXT
     ) STRICT;
     CREATE INDEX thread_status ON thread (status);
-",
-    // Runs in processes of their own, those that wait for a place, and what starts these; and which
-    // threads and runs somebody asked to stop.
-    "
-    CREATE TABLE detached (
-        id TEXT PRIMARY KEY,
-        kind TEXT NOT NULL,
-        item TEXT NOT NULL,
-        base TEXT NOT NULL,
-        state TEXT NOT NULL CHECK (state IN ('created', 'running', 'completed', 'failed',
-            'cancelled', 'killed')),
-        code TEXT,
-        asked_at TEXT NOT NULL,
-        ended_at TEXT,
-        places INTEGER NOT NULL,
-        pid INTEGER,
-        start INTEGER,
-        claimed INTEGER NOT NULL DEFAULT 0,
-        launcher TEXT,
-        request TEXT,
-        report TEXT
-    ) STRICT;
-    CREATE INDEX detached_state ON detached (state);
-    CREATE TABLE launcher (
-        id TEXT PRIMARY KEY, key TEXT NOT NULL, env TEXT NOT NULL, pid INTEGER, start INTEGER
-    ) STRICT;
-    CREATE TABLE stop (id TEXT PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
     CREATE INDEX thread_parent ON thread (parent);
-    ",
-    // What a thread may reach, for a rye that it starts; opaque here.
-    "CREATE TABLE thread_grants (id TEXT PRIMARY KEY, grants TEXT NOT NULL)
-     STRICT;",
-    // Whether anything new may have run of a snippet since it was approved.
-    "ALTER TABLE snippet ADD COLUMN began INTEGER NOT NULL DEFAULT 1;",
-    // Which thread waits for a request, and reports of runs that went on since.
-    "
-    ALTER TABLE pending ADD COLUMN thread TEXT;
-    ALTER TABLE detached ADD COLUMN is_earlier INTEGER NOT NULL DEFAULT 0;
-    ",
-    // Where a process runs, as `Place`; and what a thread began with, until that is signed.
-    "
-    ALTER TABLE pending ADD COLUMN approver_place TEXT;
-    ALTER TABLE thread ADD COLUMN place TEXT;
-    ALTER TABLE thread ADD COLUMN began TEXT;
-    ALTER TABLE detached ADD COLUMN place TEXT;
-    ALTER TABLE launcher ADD COLUMN place TEXT;
-    ",
-    // Which thread goes on for one that is continued.
-    "ALTER TABLE thread ADD COLUMN continued_by TEXT;",
-    // Receipts of a run that are signed and not written yet, as `DueReceipts`.
-    "ALTER TABLE detached ADD COLUMN receipts TEXT;",
-    // A run may wait for a person, by the request with that id.
-    "
-    CREATE TABLE detached_now (
+    -- What a thread may reach, for a rye that it starts.
+    CREATE TABLE thread_grants (id TEXT PRIMARY KEY, grants TEXT NOT NULL) STRICT;
+    CREATE TABLE detached (
         id TEXT PRIMARY KEY,
         kind TEXT NOT NULL,
         item TEXT NOT NULL,
@@ -145,34 +110,35 @@ const STEPS: &[&str] = &[
         places INTEGER NOT NULL,
         pid INTEGER,
         start INTEGER,
+        place TEXT,
         claimed INTEGER NOT NULL DEFAULT 0,
         launcher TEXT,
         request TEXT,
         report TEXT,
+        -- It is the report of a thread that went on since.
         is_earlier INTEGER NOT NULL DEFAULT 0,
-        place TEXT,
+        -- Receipts that are signed and not written yet, as `DueReceipts`.
         receipts TEXT,
+        -- The request to a person that it waits for.
         pending TEXT
     ) STRICT;
-    INSERT INTO detached_now (rowid, id, kind, item, base, state, code, asked_at, ended_at, places,
-        pid, start, claimed, launcher, request, report, is_earlier, place, receipts)
-        SELECT rowid, id, kind, item, base, state, code, asked_at, ended_at, places,
-        pid, start, claimed, launcher, request, report, is_earlier, place, receipts FROM detached;
-    DROP TABLE detached;
-    ALTER TABLE detached_now RENAME TO detached;
     CREATE INDEX detached_state ON detached (state);
-    ",
-    "
-    ALTER TABLE pending ADD COLUMN private TEXT;
-    ",
-    // A snippet that waits may ask several questions at once. It is the request of the first one,
-    // of which `said` is the answer while others are open; of the others the state is.
-    "
-    ALTER TABLE pending ADD COLUMN part_of TEXT;
-    ALTER TABLE pending ADD COLUMN part INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE pending ADD COLUMN said TEXT;
-    ",
-];
+    -- What starts the runs that wait for a place.
+    CREATE TABLE launcher (
+        id TEXT PRIMARY KEY, key TEXT NOT NULL, env TEXT NOT NULL, pid INTEGER, start INTEGER,
+        place TEXT
+    ) STRICT;
+    -- The threads and runs that are asked to stop.
+    CREATE TABLE stop (id TEXT PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
+";
+
+/// The file to which this process moved a registry of an earlier version.
+static MOVED: OnceLock<PathBuf> = OnceLock::new();
+
+/// The file to which this process moved a registry of an earlier version, which it cannot read.
+pub(crate) fn moved_aside() -> Option<&'static Path> {
+    MOVED.get().map(PathBuf::as_path)
+}
 
 /// The registry of one person.
 pub(crate) struct Registry {
@@ -212,13 +178,19 @@ impl Registry {
         db.busy_handler(Some(wait)).map_err(fail)?;
         // A write is on the disk when it is done.
         db.pragma_update(None, "synchronous", "full").map_err(fail)?;
-        let version: usize =
-            db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fail)?;
-        // The lock of a writer is taken only where there is something to write.
-        if version != STEPS.len() {
-            upgrade(&mut db, &path)?;
+        match version_of(&db).map_err(fail)? {
+            VERSION => Ok(Self { db, path }),
+            0 => {
+                create_tables(&mut db, &path)?;
+                Ok(Self { db, path })
+            }
+            version if version > VERSION => Err(RegistryError::Newer { path, version }),
+            version => {
+                drop(db);
+                move_aside(&path, version)?;
+                Self::at(path)
+            }
         }
-        Ok(Self { db, path })
     }
 
     pub(super) fn fail(&self, source: rusqlite::Error) -> RegistryError {
@@ -236,7 +208,7 @@ fn make(path: &Path) -> Result<(), RegistryError> {
     let mut db = Connection::open(own.path()).map_err(fail)?;
     // It is synced as a whole below.
     db.pragma_update(None, "synchronous", "off").map_err(fail)?;
-    upgrade(&mut db, path)?;
+    create_tables(&mut db, path)?;
     // SQLite takes its files beside this one away when it closes it.
     db.close().map_err(|(_, source)| fail(source))?;
     own.as_file().sync_all().map_err(io)?;
@@ -264,20 +236,49 @@ fn path_of(user_base: &Path) -> PathBuf {
     user_base.join(".ai/state/registry.db")
 }
 
-/// Brings the tables to the last version.
-fn upgrade(db: &mut Connection, path: &Path) -> Result<(), RegistryError> {
+fn version_of(db: &Connection) -> rusqlite::Result<usize> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Makes the tables of a file that has none.
+fn create_tables(db: &mut Connection, path: &Path) -> Result<(), RegistryError> {
     let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
-    let newer = |version| RegistryError::Newer { path: path.to_owned(), version };
     // A reader and a writer do not wait for each other.
     db.pragma_update(None, "journal_mode", "wal").map_err(fail)?;
     let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
-    let version: usize =
-        step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fail)?;
-    for sql in STEPS.get(version..).ok_or_else(|| newer(version))? {
-        step.execute_batch(sql).map_err(fail)?;
+    // Another process may have been first.
+    if version_of(&step).map_err(fail)? == 0 {
+        step.execute_batch(TABLES).map_err(fail)?;
+        step.pragma_update(None, "user_version", VERSION).map_err(fail)?;
     }
-    step.pragma_update(None, "user_version", STEPS.len()).map_err(fail)?;
     step.commit().map_err(fail)
+}
+
+/// Gives a registry of an earlier version another name, and makes a new one.
+fn move_aside(path: &Path, version: usize) -> Result<(), RegistryError> {
+    let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
+    let io = |source| RegistryError::Open { path: path.to_owned(), source };
+    let turn = wait_for_turn(path);
+    // Closing it writes the last of it into the file, unless a process of the earlier rye has it.
+    let db = Connection::open(path).map_err(fail)?;
+    let is_earlier = version_of(&db).map_err(fail)? == version;
+    drop(db);
+    // Another process may have been first.
+    if is_earlier {
+        let aside = path.with_extension(format!("db.v{version}"));
+        for end in ["", "-wal", "-shm"] {
+            let named = |path: &Path| PathBuf::from(format!("{}{end}", path.display()));
+            match fs::rename(named(path), named(&aside)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
+                _ => {}
+            }
+        }
+        tracing::warn!(aside = %aside.display(), "a registry of an earlier rye was moved");
+        let _ = MOVED.set(aside);
+        make(&end_of_links(path))?;
+    }
+    drop(turn);
+    Ok(())
 }
 
 /// The turn of this process to write, until it is dropped.
@@ -374,7 +375,7 @@ fn wait(tries: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Registry, STEPS, wait_for_turn};
+    use super::{Registry, VERSION, wait_for_turn};
     use crate::diagnostic::Diagnose;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
@@ -393,9 +394,7 @@ mod tests {
         }
         drop(registry);
         let again = Registry::find(home.path()).unwrap().unwrap();
-        let version: usize =
-            again.db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-        assert_eq!(version, STEPS.len());
+        assert_eq!(super::version_of(&again.db).unwrap(), VERSION);
     }
 
     #[test]
@@ -422,22 +421,25 @@ mod tests {
     }
 
     #[test]
-    fn each_earlier_registry_is_brought_to_the_last_version_with_what_it_holds() {
-        for version in 1..STEPS.len() {
-            let home = tempfile::tempdir().unwrap();
-            let path = super::path_of(home.path());
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let older = rusqlite::Connection::open(&path).unwrap();
-            STEPS[..version].iter().for_each(|step| older.execute_batch(step).unwrap());
-            older.pragma_update(None, "user_version", version).unwrap();
-            let row = "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, \
-                       message, state) VALUES ('p-1', '', 'tool:a/b', '/', x'7b7d', 0, '', '', \
-                       'waiting')";
-            older.execute_batch(row).unwrap();
-            drop(older);
-            let request = Registry::open(home.path()).unwrap().request("p-1").unwrap();
-            assert_eq!((request.row.item.as_str(), request.env), ("tool:a/b", None), "{version}");
-        }
+    fn a_registry_of_an_earlier_rye_is_moved_aside_with_what_it_holds() {
+        let home = tempfile::tempdir().unwrap();
+        let path = super::path_of(home.path());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let older = rusqlite::Connection::open(&path).unwrap();
+        older.pragma_update(None, "journal_mode", "wal").unwrap();
+        older.execute_batch("CREATE TABLE pending (id TEXT); PRAGMA user_version = 13").unwrap();
+        let opened: Vec<_> = std::thread::scope(|scope| {
+            let open = || Registry::open(home.path()).unwrap().requests().unwrap();
+            [(); 4].map(|()| scope.spawn(open)).map(|one| one.join().unwrap()).into()
+        });
+        assert!(opened.iter().all(Vec::is_empty), "{opened:?}");
+        older.execute("INSERT INTO pending VALUES ('p-1')", []).unwrap();
+        drop(older);
+        let aside = super::moved_aside().unwrap();
+        assert_eq!(aside, path.with_file_name("registry.db.v13"));
+        let count = "SELECT count(*) FROM pending";
+        let kept = rusqlite::Connection::open(aside).unwrap();
+        assert_eq!(kept.query_row(count, [], |row| row.get::<_, u64>(0)).unwrap(), 1);
     }
 
     #[test]
@@ -461,7 +463,7 @@ mod tests {
     fn a_registry_of_a_later_rye_is_refused_and_left_alone() {
         let home = tempfile::tempdir().unwrap();
         let registry = Registry::open(home.path()).unwrap();
-        registry.db.pragma_update(None, "user_version", STEPS.len() + 1).unwrap();
+        registry.db.pragma_update(None, "user_version", VERSION + 1).unwrap();
         drop(registry);
         let error = Registry::open(home.path()).err().unwrap();
         assert_eq!(error.code().name(), "registry.newer");

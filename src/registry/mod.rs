@@ -42,7 +42,7 @@ mod threads;
 mod threads_above;
 
 pub(crate) use continued::Continuations;
-pub(crate) use db::Registry;
+pub(crate) use db::{Registry, moved_aside};
 pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};
 pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, REGISTRY_NEWER, RegistryError};

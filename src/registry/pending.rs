@@ -87,7 +87,7 @@ pub(crate) struct PendingRequest {
     pub(crate) row: PendingRow,
     pub(crate) plan: Vec<u8>,
     pub(crate) for_record: bool,
-    /// What the project's `.env` gave to the run that asked; `None` where an earlier rye kept it.
+    /// The values that the project's `.env` gave to the run of a tool that asked.
     pub(crate) env: Option<EnvDigests>,
     /// The report of the approved run as JSON, or why it was rejected.
     pub(crate) result: Option<String>,

@@ -15,7 +15,7 @@ pub(super) struct ProcessId {
     pub(super) pid: u32,
     /// In ticks since the machine was started.
     pub(super) start: u64,
-    /// `None` where an earlier rye wrote it down.
+    /// `None` where the system does not say it.
     pub(super) place: Option<Place>,
 }
 

@@ -11,7 +11,7 @@ use super::thread_row::{ThreadRow, rows_of};
 #[derive(Debug)]
 pub(crate) struct ThreadAbove {
     pub(crate) row: ThreadRow,
-    /// What it may reach, as it was written down when it began; `None` of one of an earlier rye.
+    /// The items that it may reach, as they were written down when it began.
     pub(crate) grants: Option<String>,
 }
 

@@ -21,7 +21,7 @@ use crate::registry::{Decision, EnvDigests, PendingRequest, Postponed, Registry,
 pub(crate) struct Approval {
     pub(crate) id: String,
     pub(crate) decision: Decision,
-    /// What the project's `.env` gave when it was asked, if that is known.
+    /// The values that the project's `.env` gave when it was asked; without them none is the same.
     env: Option<EnvDigests>,
     /// This very run claimed it, so what comes of it is this run's to say.
     claimed: Arc<AtomicBool>,
@@ -66,12 +66,7 @@ impl Approval {
             return Ok(());
         }
         let names = others.join(", ");
-        let why = match self.env {
-            Some(_) => format!("the project's `.env` says something else of {names} now"),
-            None => {
-                format!("an earlier rye kept it, without what the project's `.env` gave as {names}")
-            }
-        };
+        let why = format!("the project's `.env` says something else of {names} now");
         Err(RegistryError::Drifted { id: self.id.clone(), why }.into())
     }
 }

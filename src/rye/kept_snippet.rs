@@ -36,18 +36,12 @@ pub(crate) struct KeptSnippet {
     pub(crate) receipts: Option<PathBuf>,
     pub(crate) grants: Option<Vec<Vec<String>>>,
     /// The thread that it is called in.
-    #[serde(default)]
     pub(crate) thread: Option<String>,
-    /// As in [`RyeTools`]; of what an earlier rye kept nobody knows who wrote it.
-    #[serde(default = "hides")]
+    /// A model wrote it, which is shown no private value.
     pub(crate) hides_values: bool,
     /// The private values that stand in it, and must not be shown with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) private: Vec<String>,
-}
-
-fn hides() -> bool {
-    true
 }
 
 impl KeptSnippet {

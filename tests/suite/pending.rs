@@ -299,33 +299,20 @@ fn a_person_may_change_their_own_environment_before_they_approve() {
 }
 
 #[test]
-fn a_request_of_an_earlier_rye_runs_unless_the_env_file_could_change_it() {
-    let world = world_where_it_asks_for("ACCOUNT");
-    world.write(".env", "ACCOUNT=1\n");
-    let (first, second) = (asked(&world, "amount=1"), asked(&world, "amount=2"));
-    let older = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let back =
-        "DROP TABLE stop; DROP TABLE launcher; DROP TABLE detached; DROP TABLE thread_grants;
-                DROP TABLE thread;
-                DROP TABLE snippet; ALTER TABLE pending DROP COLUMN held_by;
-                ALTER TABLE pending DROP COLUMN thread;
-                ALTER TABLE pending DROP COLUMN approver_place;
-                ALTER TABLE pending DROP COLUMN part_of; ALTER TABLE pending DROP COLUMN part;
-                ALTER TABLE pending DROP COLUMN said;
-                ALTER TABLE pending DROP COLUMN env; ALTER TABLE pending DROP COLUMN private;
-                PRAGMA user_version = 1";
-    older.execute_batch(back).unwrap();
+fn a_registry_of_an_earlier_rye_is_moved_aside_and_said() {
+    let world = world();
+    asked(&world, "amount=1");
+    let registry = world.home().join(".ai/state/registry.db");
+    let older = rusqlite::Connection::open(&registry).unwrap();
+    older.pragma_update(None, "user_version", 13).unwrap();
     drop(older);
-    let (status, code, error) = approved(&world, &first);
-    assert_eq!((status, code.as_str()), (4, "pending.drifted"), "{error}");
-    assert!(error.contains("an earlier rye kept it") && error.contains("`ACCOUNT`"), "{error}");
-    assert_eq!((paid(&world), waiting(&world).len()), (0, 2));
-    // Where the person's own environment gives it, nothing is asked of the file.
-    let args = ["pending", "approve", &second, "--json"];
-    let said = world.rye_env(&world.project(), &args, b"", &[("ACCOUNT", "own")]);
-    assert_eq!((said.status, paid(&world)), (0, 1), "{said:?}");
-    let third = asked(&world, "amount=3");
-    assert_eq!(approved(&world, &third).0, 0, "what is asked from here on says what it was");
+    let mut list = world.command(&["pending", "list"]);
+    let said = list.stdin(Stdio::null()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && stderr.contains("registry.db.v13"), "{said:?}");
+    assert!(registry.with_file_name("registry.db.v13").is_file());
+    asked(&world, "amount=2");
+    assert_eq!(waiting(&world).len(), 1, "what is asked from here on is kept anew");
 }
 
 fn asked_after_signing(world: &World) -> String {
