@@ -2,9 +2,9 @@
 //! in another namespace of processes of the same machine (threads 2), nor where the process lives
 //! and runs it no more.
 //!
-//! Whoever registers something that runs in its own process holds the lock of that until it ends,
+//! A process that registers a run of its own holds the lock of that until it ends,
 //! and the system frees the lock with the process. A file without a lock is left by one that is
-//! gone; where there is no file, nobody knows.
+//! gone; without a file it is not known.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -43,13 +43,13 @@ fn open(path: &Path, make: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// This process, which runs what it registers from now on. Where that cannot be locked, nobody
-/// elsewhere can tell how it is, and what is registered says so.
+/// This process, which runs what it registers from now on. Without a lock its state cannot be seen
+/// from other containers, and the row says so.
 pub(super) fn hold(registry: &Path, id: &str) -> Option<ProcessId> {
     hold_new(registry, id).0
 }
 
-/// The same, and whether this process did not have the lock before.
+/// As [`hold`], and true if this process did not have the lock before.
 pub(super) fn hold_new(registry: &Path, id: &str) -> (Option<ProcessId>, bool) {
     hold_at(place(registry, id))
 }
@@ -60,7 +60,7 @@ pub(super) fn hold_to_start(registry: &Path, id: &str) -> Option<ProcessId> {
     hold_at(place_to_start(registry, id)).0
 }
 
-/// The file of whoever starts what runs what is registered under that name.
+/// The file of the process that starts the run with that name.
 fn place_to_start(registry: &Path, id: &str) -> PathBuf {
     place(registry, &format!("start {id}"))
 }
@@ -83,7 +83,7 @@ fn hold_at(path: PathBuf) -> (Option<ProcessId>, bool) {
     (ProcessId::own_locked(is_held), is_new)
 }
 
-/// Locks it, where nobody else has it. Whoever had it before, or looks at it, frees it soon.
+/// Locks it, if it is free. A process that had it before, or looks at it, frees it soon.
 fn is_locked(file: &File) -> bool {
     (0..LOCK_TRIES).any(|at| {
         if at > 0 {
@@ -115,12 +115,12 @@ fn release_at(path: &Path) {
 }
 
 /// It runs no more in this process, which lives, and that could not be written down: the lock is
-/// free and its file is left, so that whoever looks next takes it for dead.
+/// free and its file is left, so that the next reader takes it for dead.
 pub(super) fn leave(registry: &Path, id: &str) {
     leave_at(&place(registry, id));
 }
 
-/// The same of what this process was to start.
+/// As [`leave`], for a run that this process was to start.
 pub(super) fn leave_to_start(registry: &Path, id: &str) {
     leave_at(&place_to_start(registry, id));
 }
@@ -133,21 +133,21 @@ fn leave_at(path: &Path) {
     }
 }
 
-/// What is registered runs no more: its process is gone, by its number, or the lock is free that it
+/// Returns true if a registered process is gone, by its number, or if the lock is free that it
 /// held.
 pub(super) fn is_gone(db: &Connection, id: &str, process: ProcessId) -> bool {
     if process.is_gone() {
         return true;
     }
     let Some(registry) = db.path().filter(|_| process.has_lock()) else { return false };
-    // What is being started has the lock of whoever starts it, until it has its own.
+    // A run that is being started has the lock of its starter, until it has its own.
     let both = [place(Path::new(registry), id), place_to_start(Path::new(registry), id)];
     let is_free: Vec<bool> = both.iter().filter_map(|path| is_free(path)).collect();
     !is_free.is_empty() && is_free.into_iter().all(|is_free| is_free)
 }
 
-/// Whether nobody holds the lock of a file; `None` where there is no such file. Of one that cannot
-/// be looked at nobody knows that.
+/// Returns true if the lock of a file is free; `None` if there is no such file, or if it cannot be
+/// looked at.
 fn is_free(path: &Path) -> Option<bool> {
     if unpoisoned(HELD.lock()).contains_key(path) {
         return Some(false);

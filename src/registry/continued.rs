@@ -19,10 +19,10 @@ impl<'a> Continuations<'a> {
 }
 
 impl Continuations<'_> {
-    /// Begins a thread in the place of one that runs in this process and is over then. It has the
+    /// Begins a thread that replaces one which runs in this process and is over then. It has the
     /// same place below other threads, may reach the same, and has used and holds what the other
-    /// one did; so the limits count on. What stands below the other one stands below it, what the
-    /// other one asked a person is asked by it, and whoever asked the other one to stop asked it.
+    /// one did; so the limits count on. The threads below the other one stand below it, the
+    /// requests of the other one are its requests, and so is being asked to stop.
     ///
     /// # Errors
     /// `registry.not_running` where the other thread is over already, `registry.io`

@@ -198,8 +198,8 @@ impl Registry {
     }
 }
 
-/// Puts a complete registry into place, unless somebody else did so in the meantime. Many who
-/// ask for the first time at once never wait for each other here, and none meets half a file.
+/// Puts a complete registry into place, unless another process was first. Processes that ask for
+/// the first time at once never wait for each other here, and none meets half a file.
 fn make(path: &Path) -> Result<(), RegistryError> {
     let io = |source| RegistryError::Open { path: path.to_owned(), source };
     let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
@@ -325,8 +325,8 @@ impl Deref for WriteStep<'_> {
 /// order in which they came, and they take no time of the processor meanwhile; `SQLite` knows no
 /// order, and of some hundred that try again and again a few would come too late. Without a turn,
 /// because that took too long or the folder cannot be locked, a write goes on: `SQLite` itself
-/// keeps writers apart. Whoever waited in vain does not wait again until the lock was free
-/// once: somebody may hold it who does not write.
+/// keeps writers apart. A process that waited in vain does not wait again until the lock was free
+/// once: its holder may not be a writer.
 fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
     static HAS_WAITED_IN_VAIN: AtomicBool = AtomicBool::new(false);
     let folder = File::open(registry.parent()?).ok()?;
@@ -348,7 +348,7 @@ fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
                 Err(_) => return,
             }
         }
-        // Where nobody waits for it any more, the turn is over at once.
+        // If it is not waited for any more, the turn is over at once.
         let _ = say.send(WriteTurn(folder));
     };
     std::thread::Builder::new().name("registry".into()).spawn(waits).ok()?;
@@ -357,7 +357,7 @@ fn wait_for_turn(registry: &Path) -> Option<WriteTurn> {
     turn
 }
 
-/// Waits a moment for whoever holds a lock of the registry; false once that took too long. How long
+/// Waits a moment for the holder of a lock of the registry; false once that took too long. How long
 /// a moment is, is left to chance, so that of many who wait none is always behind.
 fn wait(tries: i32) -> bool {
     thread_local! {

@@ -4,7 +4,7 @@
 //! of these is next is decided in one transaction too, so none runs twice. They start in order,
 //! each once fewer run than it has places. A project lowers that number for its own runs alone, so
 //! one that has to wait longer for this reason is overtaken by those with more places. A place is
-//! held by the process that runs there: where that is gone, the place is free when somebody looks.
+//! held by the process that runs there: if that is gone, the place is free at the next look.
 
 use std::path::Path;
 
@@ -32,11 +32,11 @@ pub(crate) struct NewDetached<'a> {
     pub(crate) asked_at: &'a str,
     /// So many run at once.
     pub(crate) places: u64,
-    /// What its process is told; kept only as long as it waits.
+    /// The request that its process reads; kept only as long as it waits.
     pub(crate) request: &'a str,
 }
 
-/// What becomes of a run that is asked for.
+/// The result of asking for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Admitted {
     /// It has a place, which this process holds until it is handed over to the run's own process.
@@ -109,7 +109,7 @@ impl DetachedRow {
         self.process.is_some_and(|process| !process.is_elsewhere() && !process.is_gone())
     }
 
-    /// Its process runs in another namespace of processes, so that nobody here can tell how it is.
+    /// Its process runs in another namespace of processes, where its state cannot be seen.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.state == RunState::Running && self.process.is_some_and(ProcessId::is_elsewhere)
     }
@@ -129,7 +129,7 @@ impl Registry {
 
 impl DetachedRuns<'_> {
     /// Gives a run a place, or lets it wait for one. Where the machine loses its power, it is as if
-    /// nobody had asked: neither the run nor what would start it goes on.
+    /// it had not been asked: neither the run nor its launcher goes on.
     ///
     /// # Errors
     /// `registry.io`. That too many wait is an answer; nothing is written then.
@@ -186,15 +186,15 @@ impl DetachedRuns<'_> {
         admitted
     }
 
-    /// What this process was to start is there, or does not come to be: a run, or a launcher.
+    /// The run or the launcher that this process was to start has started, or never will.
     pub(crate) fn note_started(&mut self, id: &str) {
         for name in [id, &lock_of(id)] {
             alive::release_to_start(&self.registry.path, name);
         }
     }
 
-    /// What this process was to start does not come to be, and that could not be written down:
-    /// whoever looks next takes it for killed.
+    /// The run or the launcher that this process was to start never will, and that could not be
+    /// written down: the next reader takes it for killed.
     pub(crate) fn leave_start(&mut self, id: &str) {
         for name in [id, &lock_of(id)] {
             alive::leave_to_start(&self.registry.path, name);
@@ -324,8 +324,8 @@ impl DetachedRuns<'_> {
         self.registry.in_one_step(|step| end_waiting_in(step, id, end))
     }
 
-    /// Rejects what a run asked a person and ends the run, in one step: whoever looks sees both or
-    /// neither. False where the run does not wait for that any more, or it is decided.
+    /// Rejects the request of a run and ends the run, in one step: a reader sees both or
+    /// neither. False if the run does not wait for that any more, or it is decided.
     ///
     /// # Errors
     /// `registry.io`
@@ -347,7 +347,7 @@ impl DetachedRuns<'_> {
                 return Ok(false);
             }
             let rejected = decide_in(step, pending, PendingState::Rejected, decision, Some(why))?;
-            // One that nobody keeps is decided by nobody.
+            // A request that is not kept any more cannot be decided.
             match rejected || !has("SELECT 1 FROM pending WHERE id = ?1", &[pending])? {
                 true => end_waiting_in(step, &run.id, end),
                 false => Ok(false),
@@ -475,7 +475,7 @@ fn end_waiting_in(step: &Connection, id: &str, end: DetachedEnd<'_>) -> rusqlite
     Ok(changed == 1)
 }
 
-/// What the lock of a run is named by; a thread that runs in it has one of its own.
+/// The name of the lock of a run; a thread that runs in it has one of its own.
 fn lock_of(id: &str) -> String {
     format!("run {id}")
 }
@@ -485,7 +485,7 @@ fn count(db: &Connection, state: RunState) -> rusqlite::Result<u64> {
     query.query_row([state], |row| row.get(0))
 }
 
-/// Whether one that waits has a place, where so many run.
+/// Returns true if one that waits has a place while so many run.
 fn has_next(db: &Connection, running: u64) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM detached WHERE state = 'created' AND places > ?1)";
     db.query_row(sql, [running], |row| row.get(0))
@@ -521,7 +521,7 @@ fn insert(
     .map(drop)
 }
 
-/// What stands of each run that was killed; the condition follows.
+/// The update that marks runs as killed; its condition follows.
 fn killed() -> String {
     format!(
         "UPDATE detached SET state = 'killed', request = NULL, launcher = NULL, ended_at = {NOW}"
@@ -534,7 +534,7 @@ pub(super) fn give_up_run(step: &Connection, id: &str) -> rusqlite::Result<()> {
     step.execute(&sql, [id]).map(drop)
 }
 
-/// What runs no more and did not say so was killed; what waits for a launcher that is gone, too.
+/// Marks runs as killed whose process is gone, and those that wait for a launcher that is gone.
 fn reap(step: &Connection) -> rusqlite::Result<()> {
     let killed = format!("{} WHERE state = ?1 AND", killed());
     let mut query = step.prepare(&format!(

@@ -55,7 +55,7 @@ fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {
     assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("c".into(), "c".into())));
     assert_eq!(registry.detached().next(&launcher).unwrap(), None);
     assert!(!registry.detached().end_launcher(&launcher).unwrap(), "somebody waits");
-    // Nobody who comes later overtakes.
+    // A later one does not overtake.
     assert_eq!(registry.detached().admit(&new("f", 2), ENV).unwrap(), Admitted::Waits);
     for id in ["b", "c"] {
         assert!(registry.detached().end(id, END).unwrap());

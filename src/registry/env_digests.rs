@@ -1,6 +1,6 @@
-//! What the project's `.env` gave to a run that asked a person, so that the answer is about the
-//! same values. No value is kept: only a digest of each, under a key that is made for the one
-//! request. Who may read the registry can still try out what a short value might be.
+//! The values that the project's `.env` gave to a run that asked a person, so that the answer is
+//! about the same ones. No value is kept: only a digest of each, under a key that is made for the
+//! one request. Who may read the registry can still try out what a short value might be.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,7 +46,7 @@ impl EnvDigests {
         Ok(Self { key: hex::encode(key), digests: values.map(digest).collect() })
     }
 
-    /// Whether `.env` gave this value to this variable when the request was kept.
+    /// Returns true if `.env` gave this value to this variable when the request was kept.
     pub(crate) fn holds(&self, name: &str, value: &str) -> bool {
         let key = hex::decode(&self.key).ok();
         let digest = self.digests.get(name).and_then(|digest| hex::decode(digest).ok());

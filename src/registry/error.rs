@@ -67,8 +67,8 @@ fn is_broken(source: &rusqlite::Error) -> bool {
 }
 
 impl RegistryError {
-    /// Whether the same question may be answered later: others hold the registry, or its disk is
-    /// full or fails.
+    /// Returns true for a failure that may pass: others hold the registry, or its disk is full or
+    /// fails.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Sql { source, .. } => matches!(

@@ -8,7 +8,7 @@ use super::error::RegistryError;
 use super::process_id::{ProcessId, place_of};
 
 impl DetachedRuns<'_> {
-    /// This process starts what waits with this launcher; false where nobody waits for it.
+    /// This process starts the runs that wait with this launcher; false if there is none.
     ///
     /// # Errors
     /// `registry.io`
@@ -27,7 +27,7 @@ impl DetachedRuns<'_> {
         claimed
     }
 
-    /// Ends a launcher for which nobody waits; false where somebody does.
+    /// Ends a launcher; false if a run waits for it.
     ///
     /// # Errors
     /// `registry.io`
@@ -49,7 +49,7 @@ impl DetachedRuns<'_> {
     }
 }
 
-/// Somebody who starts what waits, in one environment.
+/// A process that starts the runs that wait, in one environment.
 pub(super) struct Launcher {
     pub(super) id: String,
     pub(super) key: String,

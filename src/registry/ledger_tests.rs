@@ -39,9 +39,9 @@ struct Believed {
     most: Amounts,
     depth: u64,
     is_running: bool,
-    /// What it holds for turns of its own that are not booked.
+    /// The amounts that it holds for turns of its own that are not booked.
     holds: Vec<(u64, u64)>,
-    /// What its own turns took: turns, tokens and spend.
+    /// The amounts of its own turns: turns, tokens and spend.
     took: (u64, u64, u64),
 }
 
@@ -67,7 +67,7 @@ fn open(home: &Path) -> Registry {
     registry
 }
 
-/// What a thread has used and holds, as it stands in the registry at this moment.
+/// The amounts that a thread has used and holds, as the registry says at this moment.
 fn sums(registry: &Registry, id: &str) -> Amounts {
     let sql = "SELECT turns + held_turns, tokens + held_tokens, spend + held_spend, spawns
                FROM thread WHERE id = ?1";
@@ -136,7 +136,7 @@ impl Interleaving<'_> {
             }
             6..=8 => {
                 let thread = self.threads.get_mut(&name).unwrap();
-                // Whoever is dead books nothing.
+                // A dead process books nothing.
                 let Some(held) = thread.holds.pop().filter(|_| thread.is_running) else { return };
                 let took = (what < 8).then(|| {
                     (held.0 - self.chance.below(held.0 + 1), held.1 - self.chance.below(held.1 + 1))
@@ -201,7 +201,7 @@ impl Interleaving<'_> {
         chain
     }
 
-    /// What a thread and those below it took and hold, and how many these are.
+    /// The amounts that a thread and those below it took and hold, and the number of these.
     fn believed(&self, name: &str) -> Amounts {
         let mut sum = Amounts::default();
         for (other, thread) in &self.threads {
@@ -238,7 +238,7 @@ impl Interleaving<'_> {
             dead.extend(below.map(|(name, _)| name.clone()));
             let thread = self.threads.get_mut(&name).unwrap();
             thread.is_running = false;
-            // Nobody knows what came of the calls that were under way, so they count as asked for.
+            // The calls that were under way count as asked for, since their end is not known.
             for held in std::mem::take(&mut thread.holds) {
                 thread.took.0 += 1;
                 thread.took.1 += held.0;
@@ -329,11 +329,11 @@ fn h01_in_no_interleaving_does_a_root_go_beyond_its_limit_and_all_is_given_back(
 /// Which registry a helper writes into, below which thread, and as which.
 const HELPER: &str = "RYE_TEST_LEDGER_HELPER";
 
-/// Below this one whoever comes may begin a thread, until there are so many.
+/// Below this one any process may begin a thread, until there are so many.
 const WIDE: &str = "wide";
 const PLACES: u64 = 100;
 
-/// What a helper does: a thread below a root that holds and books until it is killed, and begins
+/// The work of a helper: a thread below a root that holds and books until it is killed, and begins
 /// others below another root. In a run of the tests it does so once.
 #[test]
 fn a_thread_in_another_process_holds_and_books_below_its_parent() {
@@ -408,7 +408,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Looks at all sums until somebody says that it is enough; how often it looked.
+/// Looks at all sums until it is told to stop; gives the number of looks.
 fn look_all_the_time(home: &Path, is_over: &AtomicBool) -> usize {
     let registry = open(home);
     let mut looks = 0;

@@ -1,5 +1,4 @@
-//! Whether two processes have the same environment and the same program, without keeping a value
-//! of either.
+//! Compares the environment and the program of two processes, without keeping a value of either.
 
 use std::io;
 
@@ -16,7 +15,7 @@ pub(crate) struct OneEnv<'a>(pub(crate) &'a [u8]);
 /// A key for one digest.
 ///
 /// # Errors
-/// What the system's randomness says.
+/// Random bytes of the system.
 pub(super) fn new_key() -> io::Result<String> {
     let mut key = [0; 32];
     random::fill(&mut key)?;
@@ -29,7 +28,7 @@ impl OneEnv<'_> {
         hex::encode(self.keyed(key).finalize().into_bytes())
     }
 
-    /// Whether a digest is of this environment.
+    /// Returns true for the digest of this environment.
     pub(super) fn is(self, key: &str, digest: &str) -> bool {
         hex::decode(digest).is_ok_and(|digest| self.keyed(key).verify_slice(&digest).is_ok())
     }

@@ -20,7 +20,7 @@ use crate::base::limits::{NEAR_NAMES, PENDING_BYTES, PENDING_KEPT, PENDING_WAITI
 use crate::base::random;
 use crate::base::text::near;
 
-/// What a tool asked a person, before it is kept.
+/// A request of a tool, before it is kept.
 #[derive(Debug)]
 pub(crate) struct Postponed<'a> {
     pub(crate) asked_at: &'a str,
@@ -32,11 +32,11 @@ pub(crate) struct Postponed<'a> {
     pub(crate) for_record: bool,
     pub(crate) reason: &'a str,
     pub(crate) message: &'a str,
-    /// What the project's `.env` gave to the run that asked.
+    /// The values that the project's `.env` gave to the run that asked.
     pub(crate) env: &'a EnvDigests,
     /// The thread that waits with it.
     pub(crate) thread: Option<&'a str>,
-    /// What of its parameters is shown to nobody.
+    /// Parameter values that must be masked.
     pub(crate) private: &'a [String],
 }
 
@@ -91,9 +91,9 @@ pub(crate) struct PendingRequest {
     pub(crate) env: Option<EnvDigests>,
     /// The report of the approved run as JSON, or why it was rejected.
     pub(crate) result: Option<String>,
-    /// What is needed to run a snippet again, where a snippet waits.
+    /// The snippet that waits, as it is kept.
     pub(crate) snippet: Option<String>,
-    /// What of its parameters is shown to nobody.
+    /// Parameter values that must be masked.
     pub(crate) private: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct PendingRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingState {
     Waiting,
-    /// Somebody approved it, and it runs.
+    /// It was approved, and runs.
     Approved,
     Done,
     Rejected,
@@ -241,7 +241,7 @@ impl Registry {
         Ok(near(id, known.iter().map(String::as_str), NEAR_NAMES))
     }
 
-    /// Another one than before once somebody else has written, so that who waits reads no more
+    /// It changes with each write of another process, so that a reader who waits reads no more
     /// often than that.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl Registry {
         version.map_err(|error| self.fail(error))
     }
 
-    /// Claims a request for the run that follows: from here on nobody else can.
+    /// Claims a request for the run that follows: from here on no other process can.
     ///
     /// # Errors
     /// `pending.decided`, `pending.not_found`, `registry.io`
@@ -286,7 +286,7 @@ impl Registry {
         Err(questions::not_open(self, id)?)
     }
 
-    /// What came of the run of a claimed request; also where another one took it for lost.
+    /// Writes the result of a claimed request; also if another process took it for lost.
     ///
     /// # Errors
     /// `registry.io`

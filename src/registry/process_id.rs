@@ -31,12 +31,11 @@ pub(super) struct Place {
     is_shared: bool,
 }
 
-/// Whether this process runs what one command asked for, and nothing else.
+/// This process runs what one command asked for, and nothing else.
 static IS_ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Says whether this process runs what one command asked for, and nothing else: then it may be
-/// ended with what it registers. Before anybody says so, as in a program that uses rye as a
-/// library, it may not.
+/// Says that this process runs what one command asked for, and nothing else: then it may be ended
+/// with what it registers. Without that, as in a program that uses rye as a library, it may not.
 pub(crate) fn process_is_alone(is_alone: bool) {
     IS_ALONE.store(is_alone, Ordering::Relaxed);
 }
@@ -66,18 +65,18 @@ impl ProcessId {
         Some(Self { place, ..own })
     }
 
-    /// Whether it held the lock of what was registered.
+    /// It held the lock of what was registered.
     pub(super) fn has_lock(self) -> bool {
         self.place.is_some_and(|place| place.has_lock)
     }
 
-    /// Whether it has other work than what was registered.
+    /// It has other work than what was registered.
     pub(super) fn is_shared(self) -> bool {
         self.place.is_some_and(|place| place.is_shared)
     }
 
-    /// It runs no more. Where processes cannot be looked at, nobody knows that, nor of one that
-    /// runs in another namespace.
+    /// It runs no more. This is false if processes cannot be looked at, and for one of another
+    /// namespace.
     pub(super) fn is_gone(self) -> bool {
         match (Self::own(), self.place) {
             (None, _) => false,
@@ -138,7 +137,7 @@ impl FromStr for Place {
 /// How the place of a process ends that holds the lock of what was registered.
 const LOCKED: &str = ":locked";
 
-/// The same of one that has other work too.
+/// The mark of one that has other work too.
 const SHARED: &str = ":shared";
 
 /// As the registry keeps the place of a process.

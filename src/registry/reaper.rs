@@ -1,5 +1,5 @@
 //! Threads whose process is gone (threads 2): what they held for a call of their model counts as
-//! used, as nobody knows what its provider did, and they hold nothing any more.
+//! used, since its provider may have answered, and they hold nothing any more.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(super) fn reap_threads(step: &Connection) -> rusqlite::Result<bool> {
     reap(step, |row| row.is_left(step))
 }
 
-/// The same of those that are taken for dead.
+/// Does so for those that are taken for dead.
 fn reap(step: &Connection, is_dead: impl Fn(&ThreadRow) -> bool) -> rusqlite::Result<bool> {
     let running = rows_of(step, "WHERE status = 'running'")?;
     let left = running.iter().filter(|row| is_dead(row)).map(|row| row.id.as_str());
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(state(&mut registry, "a"), RunState::Killed);
         assert_eq!(state(&mut registry, "b"), RunState::Killed);
         assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
-        // The run's own process has it now, whatever becomes of whoever asked.
+        // The run's own process has it now, and its caller may end.
         assert!(registry.detached().claim("c").unwrap());
         moved(&registry, "detached WHERE state = 'running'");
         leave(&path, "start run c");

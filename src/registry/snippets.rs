@@ -30,7 +30,7 @@ pub(crate) struct WaitingSnippet<'a> {
     pub(crate) project: &'a Path,
     /// At least one.
     pub(crate) questions: &'a [Question],
-    /// What is needed to run it again.
+    /// The snippet, as it is kept.
     pub(crate) kept: &'a str,
     /// The run that it is, where it is saved as a tool.
     pub(crate) tool: Option<WaitingTool<'a>>,
@@ -58,9 +58,9 @@ pub(crate) struct WaitingTool<'a> {
     pub(crate) plan: &'a [u8],
     /// The plan was made for the record, with the digests of its programs.
     pub(crate) for_record: bool,
-    /// What the project's `.env` gave to the run.
+    /// The values that the project's `.env` gave to the run.
     pub(crate) env: &'a EnvDigests,
-    /// What of its parameters is shown to nobody.
+    /// Parameter values that must be masked.
     pub(crate) private: &'a [String],
 }
 
@@ -223,7 +223,7 @@ pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Ends the wait of snippets that nobody decided in time.
+/// Ends the wait of snippets that were not decided in time.
 pub(super) fn expire(registry: &Registry) -> rusqlite::Result<()> {
     let since = format!("-{SNIPPET_WAITS_S} seconds");
     let late = "SELECT s.id FROM snippet s JOIN pending p ON p.id = s.id

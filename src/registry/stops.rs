@@ -1,4 +1,4 @@
-//! Threads and runs that somebody asked to stop; whoever runs one looks here.
+//! Threads and runs that are asked to stop; the process that runs one looks here.
 
 use rusqlite::OptionalExtension;
 
@@ -8,13 +8,13 @@ use super::reaper::give_up;
 use super::thread_waits::withdraw;
 use crate::diagnostic::Code;
 
-/// Threads and runs that somebody asked to stop.
+/// Threads and runs that are asked to stop.
 pub(crate) struct Stops<'a> {
     registry: &'a mut Registry,
 }
 
 impl Registry {
-    /// The threads and runs that somebody asked to stop.
+    /// The threads and runs that are asked to stop.
     pub(crate) fn stops(&mut self) -> Stops<'_> {
         Stops { registry: self }
     }
@@ -34,7 +34,7 @@ impl Stops<'_> {
         })
     }
 
-    /// Whether a thread or run is to stop: somebody asked for it, or took it for dead.
+    /// Returns true for a thread or run that was asked to stop, or was taken for dead.
     ///
     /// # Errors
     /// `registry.io`
@@ -47,7 +47,7 @@ impl Stops<'_> {
         found.map(|found| found.is_some()).map_err(|error| self.registry.fail(error))
     }
 
-    /// Takes a thread or a run for dead of which nobody here can tell whether its process runs.
+    /// Takes a thread or a run for dead whose process cannot be seen from here.
     /// Where it does, it stops once it sees that, and uses nothing any more.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Stops<'_> {
         })
     }
 
-    /// Nobody needs to know any more that it was to stop.
+    /// Forgets that it was asked to stop.
     ///
     /// # Errors
     /// `registry.io`

@@ -32,7 +32,7 @@ pub(crate) struct ThreadRow {
     /// The digest of its newest checkpoint.
     pub(crate) checkpoint: Option<String>,
     process: Option<ProcessId>,
-    /// What it began with, where nothing of its record is signed yet.
+    /// The start of its record, until that is signed.
     pub(crate) began: Option<String>,
     /// The thread that goes on for one that is continued.
     pub(crate) continued_by: Option<String>,
@@ -59,7 +59,7 @@ impl ThreadRow {
         self.process.is_some_and(|process| !process.is_elsewhere() && !process.is_gone())
     }
 
-    /// Its process runs in another namespace of processes, so that nobody here can tell how it is.
+    /// Its process runs in another namespace of processes, where its state cannot be seen.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.status == RunState::Running && self.process.is_some_and(ProcessId::is_elsewhere)
     }
@@ -160,7 +160,7 @@ impl ThreadRow {
         Ok((Amounts { spawns: left.spawns.saturating_sub(1), ..left }, depth))
     }
 
-    /// What is neither used nor held.
+    /// The amounts that are neither used nor held.
     fn left(&self) -> Amounts {
         let left = |most: u64, used: u64, held: u64| most.saturating_sub(used).saturating_sub(held);
         Amounts {
@@ -201,7 +201,7 @@ pub(super) fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Ve
     let mut rows: Vec<ThreadRow> = Vec::new();
     let mut next = Some(id.to_owned());
     while let Some(id) = next.take() {
-        // Nobody asks for more, so there is no circle.
+        // No thread is deeper, so a circle ends here.
         if rows.len() as u64 > THREAD_DEPTH {
             break;
         }

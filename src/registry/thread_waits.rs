@@ -47,7 +47,7 @@ impl ThreadWaits<'_> {
         Ok(waits)
     }
 
-    /// Whether somebody is to decide what a thread or one below it asked for, or carries it out.
+    /// Returns true if a request of a thread, or of one below it, is open or is carried out.
     ///
     /// # Errors
     /// `registry.io`
@@ -60,7 +60,7 @@ impl ThreadWaits<'_> {
     }
 }
 
-/// A thread goes on or ended: nobody is to decide what it, or one below it, asked for beside what
+/// A thread goes on or ended: the requests of it and of those below it are withdrawn, beside what
 /// it waits for, nor what that was to be decided with. Those below that waited go on with it alone.
 pub(super) fn withdraw(
     step: &Connection,

@@ -2,7 +2,7 @@
 //!
 //! Whatever a thread uses counts for every thread above it too, in one transaction, and is held
 //! before it is used: so a thread and all those below it never use more than it may. What a process
-//! held that is gone is given back when somebody looks.
+//! held that is gone is given back at the next look.
 
 use rusqlite::{Connection, Row, params};
 
@@ -32,13 +32,13 @@ pub(crate) struct NewThread<'a> {
     pub(crate) most: Amounts,
     /// How many threads may stand below it, one under the other.
     pub(crate) depth: u64,
-    /// What it may reach, for [`super::ThreadAbove`].
+    /// The items that it may reach, for [`super::ThreadAbove`].
     pub(crate) grants: &'a str,
-    /// What it begins with, which is kept until it stands in its record and is signed.
+    /// The start of its record, which is kept until that is signed.
     pub(crate) began: &'a str,
 }
 
-/// What is used of each limit that is counted.
+/// An amount for each limit that is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Amounts {
     pub(crate) turns: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Amounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Breach {
     pub(crate) limit: &'static str,
-    /// What is used, or would be where it is ahead.
+    /// The amount that is used, or would be.
     pub(crate) current: u64,
     pub(crate) max: u64,
     /// It was not used: a call of the model could have come to it, and was not made.
@@ -149,7 +149,7 @@ impl Registry {
     ) -> Result<Option<Breach>, RegistryError> {
         let held = self.in_one_step(|step| {
             let first = hold(step, id, tokens, spend)?;
-            // Whoever is gone may still hold what is missing.
+            // A process that is gone may still hold what is missing.
             match first {
                 Held::Breached(_) if reap_threads(step)? => hold(step, id, tokens, spend),
                 first => Ok(first),
@@ -294,13 +294,13 @@ pub(super) fn note_checkpoint(step: &Connection, id: &str, digest: &str) -> rusq
     step.execute(sql, [id, digest]).map(drop)
 }
 
-/// This process runs a thread no more, and cannot write down how it ended: whoever looks next takes
+/// This process runs a thread no more, and cannot write down how it ended: the next reader takes
 /// it for killed.
 pub(crate) fn leave_thread(registry: &Registry, id: &str) {
     alive::leave(&registry.path, id);
 }
 
-/// What became of an amount that was to be held.
+/// The result of holding an amount.
 enum Held {
     Done,
     Breached(Breach),
@@ -485,7 +485,7 @@ mod tests {
         registry.begin_thread(&new("acme/go/go-17", None, MOST, 1)).unwrap();
         let near = registry.thread("acme/go/go-17x").unwrap().unwrap_err();
         assert_eq!(near, ["acme/go/go-17"]);
-        // One that nobody can read.
+        // One that cannot be read.
         let broken = "INSERT INTO thread (id, item, provider, model, base, status, started_at,
                       most_turns, most_tokens, most_spend, most_spawns, depth)
                       VALUES ('broken', 'i', 'p', 'm', '/', 'completed', 'x', 1, 1, 1, 1, -1)";

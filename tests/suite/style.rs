@@ -118,6 +118,32 @@ fn a_type_answers_one_question_and_so_has_few_methods() {
     assert!(largest.is_empty(), "more than {METHODS} methods: {largest:#?}");
 }
 
+/// Doc comments that begin with a question, and comments about a person without a name; there are
+/// none in the folders that were written anew, and elsewhere they only become fewer.
+const QUESTIONS: (&[&str], usize) = (&["What ", "Whether ", "The same "], 1518);
+const NO_NAMES: (&[&str], usize) =
+    (&["whoever", "nobody", "somebody", "comes to be", "in the place of"], 467);
+
+#[test]
+fn comments_are_plain_and_become_plainer() {
+    let asks = |line: &str| {
+        let doc = line.trim_start();
+        let text = doc.strip_prefix("/// ").or(doc.strip_prefix("//! ")).unwrap_or_default();
+        QUESTIONS.0.iter().any(|word| text.starts_with(word))
+    };
+    let names_none = |line: &str| {
+        let comment = line.split_once("//").map_or("", |(_, comment)| comment).to_lowercase();
+        NO_NAMES.0.iter().any(|word| comment.contains(word))
+    };
+    let (asking, unnamed) = (left(asks), left(names_none));
+    let is_new =
+        |line: &&String| ["src/runs/", "src/registry/"].iter().any(|it| line.starts_with(it));
+    let again: Vec<_> = asking.iter().chain(&unnamed).filter(is_new).collect();
+    assert!(again.is_empty(), "in a folder that had none: {again:#?}");
+    let counts = (asking.len(), unnamed.len());
+    assert!(counts.0 <= QUESTIONS.1 && counts.1 <= NO_NAMES.1, "more than before: {counts:?}");
+}
+
 #[test]
 fn each_source_file_that_a_comment_or_a_page_names_is_there() {
     let mut texts = files("src", "rs");

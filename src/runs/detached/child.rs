@@ -22,7 +22,7 @@ use crate::rye::{DueReceipts, Failed, HeldReceipts, Loader, Request, Rye, RyeBui
 use crate::thread::ThreadError;
 use crate::trace::Quiet;
 
-/// Runs what it is told. How that ended stands in the registry, and nobody waits for its status.
+/// Runs the request that it is told. The registry says how it ended; its status has no reader.
 pub(super) fn main() -> ExitCode {
     match run() {
         Some(()) => ExitCode::SUCCESS,
@@ -32,7 +32,7 @@ pub(super) fn main() -> ExitCode {
 
 fn run() -> Option<()> {
     lead_own_session().ok()?;
-    // Neither the end of whoever asked nor of a terminal ends it from now on, so whoever asked is
+    // Neither the end of the caller nor of a terminal ends it from now on, so the caller is
     // answered. It may be gone, which changes nothing.
     let _ = say_ready();
     let start = Instant::now();
@@ -62,12 +62,12 @@ fn run() -> Option<()> {
         is_written
     })
     .ok()?;
-    // Where they cannot be written now, whoever asks how the run ended tries again.
+    // If they cannot be written now, the next reader of the run's end tries again.
     let _ = DueReceipts::settle(&mut registry, &asked.id);
     for (base, id) in registry.detached().forget_oldest().ok()? {
         forget_log(Path::new(&base), &id);
     }
-    // Nobody waits for them to hear how the run ended.
+    // The end of the run is told without waiting for them.
     drop(observers);
     Some(())
 }
@@ -126,7 +126,7 @@ fn run_logged(
     }
 }
 
-/// Runs it as long as nobody asks it to stop. A thread looks for that itself.
+/// Runs it until it is asked to stop. A thread looks for that itself.
 fn watched(
     asked: &DetachedRequest,
     request: &Request,
@@ -139,7 +139,7 @@ fn watched(
     run(request)
 }
 
-/// Whether a verb asked it to stop, or a signal, it was cancelled.
+/// A run that a verb or a signal stopped was cancelled.
 fn told_as_cancelled(failed: Failed, id: &str) -> Failed {
     match failed.failure.interrupted() {
         Some(_) => {

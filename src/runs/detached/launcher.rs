@@ -1,4 +1,4 @@
-//! The process that starts what waits for a place, in the environment of whoever asked.
+//! The process that starts runs that wait for a place, in the environment of their caller.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
@@ -18,10 +18,10 @@ use crate::registry::{DetachedEnd, Registry, RegistryError, RunState};
 use crate::report::error_json;
 use crate::rye::moment;
 
-/// After so many looks it is asked whether whoever has a place is still there.
+/// After so many looks the holders of places are looked at, too.
 const LAUNCHER_LOOKS: usize = 10;
 
-/// What a launcher is told.
+/// The start of a launcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Launch {
     /// Its name in the registry.
@@ -36,7 +36,7 @@ impl Launch {
     }
 }
 
-/// Starts what waits until nobody waits any more.
+/// Starts the runs that wait, until there are none.
 pub(super) fn main() -> ExitCode {
     let told = lead_own_session().and_then(|()| told());
     let launch = told.ok().and_then(|told| serde_json::from_str::<Launch>(&told).ok());
@@ -52,7 +52,7 @@ struct Launcher {
     id: String,
     registry: Registry,
     vars: Vars,
-    /// What it started and still runs, each with its name.
+    /// The runs that it started and that still run, by their names.
     children: Vec<(String, Child)>,
 }
 
@@ -61,7 +61,7 @@ impl Launcher {
         if !self.registry.detached().claim_launcher(&self.id)? {
             return Ok(());
         }
-        // Whoever asked may be gone, which changes nothing.
+        // The caller may be gone, which changes nothing.
         let _ = say_ready();
         let id = self.id.clone();
         let mut idle_since = Instant::now();
@@ -76,7 +76,7 @@ impl Launcher {
             if is_idle && retry(|| self.registry.detached().end_launcher(&id))? {
                 return Ok(());
             }
-            // A place is free once a child ended, or somebody else wrote; whoever was killed there
+            // A place is free once a child ended, or another process wrote; one that was killed
             // says nothing.
             let mut looks = if is_idle { LAUNCHER_LOOKS } else { 1 };
             while looks > 0

@@ -1,4 +1,4 @@
-//! What a detached tool writes, kept in a file of its owner alone, for whoever watches (remote 1).
+//! The output of a detached tool, kept in a file of its owner alone (remote 1).
 
 use std::fs::{self, File};
 use std::io::Write;

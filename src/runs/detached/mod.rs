@@ -1,14 +1,15 @@
 //! Runs in processes of their own (remote 1): rye, started once more.
 //!
-//! Everything is verified before: what is refused, is refused to whoever asked, and leaves nothing.
+//! Everything is verified before: a refusal is told to the caller, and leaves nothing.
 //! The new process is told the request by a pipe and verifies it anew; of a tool it runs exactly
 //! the plan that was verified. It leads a session of its own, so that neither the end of the caller
 //! nor of a terminal ends it, and writes its report into the registry, once.
 //!
-//! Where all places are taken the run waits. No environment is written down for that: a launcher,
-//! which is rye too, has the environment of whoever asked as its own, and starts what waits in it.
-//! Whoever asks in the same environment, and executes the same file, uses the same launcher. A
-//! launcher for which nobody waits ends.
+//! If all places are taken the run waits. No environment is written down for that: a launcher,
+//! which is rye too, has the environment of the caller as its own, and starts the runs that wait in
+//! it.
+//! Callers with the same environment and the same program file share a launcher. A launcher that no
+//! run waits for ends.
 //!
 //! `start.rs` the caller's side · `request.rs` what is told · `child.rs` the run's own process ·
 //! `launcher.rs` what starts those that wait · `log.rs` what its tool writes ·

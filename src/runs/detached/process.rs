@@ -14,10 +14,10 @@ use crate::base::durations::DETACHED_READY_MS;
 use crate::base::limits::DETACHED_REQUEST_BYTES;
 use crate::host::{Vars, end_apart, hold_signals, start_apart};
 
-/// Whether this program is rye, so that it can be started once more. A test program is not.
+/// This program is rye, so that it can be started once more. A test program is not.
 pub(super) static IS_RYE: AtomicBool = AtomicBool::new(false);
 
-/// What a process says once it is what it was started for.
+/// The word of a process that is ready.
 const READY: u8 = b'+';
 
 /// Starts rye with this entry, environment and folder, and tells it `told`.
@@ -91,7 +91,7 @@ pub(super) fn is_ready(mut child: Child) -> Result<u32, DetachError> {
 /// Says that this process is what it was started for.
 ///
 /// # Errors
-/// Whoever started it is gone.
+/// The process that started it is gone.
 pub(super) fn say_ready() -> io::Result<()> {
     let mut out = io::stdout();
     out.write_all(&[READY])?;

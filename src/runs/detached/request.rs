@@ -1,4 +1,4 @@
-//! What the process of a detached run is told, by a pipe.
+//! The request that the process of a detached run reads from a pipe.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::plan::{PlanFile, SandboxChoice};
 use crate::rye::{Request, ThreadOptions};
 use crate::thread::ThreadId;
 
-/// One run, as it was asked for and verified. It is no authority: everything is verified anew.
+/// A run as it was asked for and verified. It is not trusted: everything is verified again.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DetachedRequest {
@@ -36,7 +36,7 @@ pub(super) struct DetachedRequest {
     for_record: bool,
     /// The plan file of a tool.
     plan: Option<String>,
-    /// What was verified of a thread.
+    /// The verified parts of a thread.
     #[serde(skip_deserializing)]
     verified: Option<Value>,
     model: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct DetachedRequest {
     limits: Map<String, Value>,
 }
 
-/// What was verified of a run, and alone may run.
+/// The verified parts of a run, which alone may run.
 pub(super) enum Verified {
     /// The plan file of a tool.
     Plan(String),
@@ -131,7 +131,7 @@ impl DetachedRequest {
     }
 }
 
-/// What the caller wants of the sandbox, as `--sandbox` spells it.
+/// The sandbox that the caller asks for, as `--sandbox` spells it.
 fn sandbox_word(choice: SandboxChoice) -> &'static str {
     match choice {
         SandboxChoice::Off => "off",
@@ -141,7 +141,7 @@ fn sandbox_word(choice: SandboxChoice) -> &'static str {
     }
 }
 
-/// The same read back. Another word is one that was not written: the strictest rule holds.
+/// Reads [`sandbox_word`] back. For a word that it never writes the strictest rule holds.
 fn sandbox_choice(word: &str) -> SandboxChoice {
     match word {
         "off" => SandboxChoice::Off,

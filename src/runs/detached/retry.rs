@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::base::durations::{REGISTRY_AGAIN_MS, REGISTRY_INSISTS_MS};
 use crate::registry::RegistryError;
 
-/// What the registry answers, once it does; what it is refused with after ten minutes.
+/// Asks until the registry answers, or refuses for ten minutes.
 ///
 /// # Errors
 /// `registry.io`

@@ -32,7 +32,7 @@ pub(crate) struct Detaching<'a> {
 }
 
 impl Detaching<'_> {
-    /// Whether a run may be detached here at all.
+    /// Refuses to detach a run below another run.
     ///
     /// # Errors
     /// `async.below_a_run`
@@ -124,7 +124,7 @@ impl Detaching<'_> {
         let pid = match started {
             Ok(pid) => pid,
             Err(error) => {
-                // A launcher still stands in the registry: whoever looks next sees that it is gone.
+                // A launcher still stands in the registry: the next reader sees that it is gone.
                 match registry.detached().withdraw(&id) {
                     Ok(()) if !is_launcher => registry.detached().note_started(starts),
                     _ => registry.detached().leave_start(starts),

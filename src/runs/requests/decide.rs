@@ -82,8 +82,8 @@ impl Approvals<'_> {
         self.approve_in((None, Vec::new()), request, decision, start, sink)
     }
 
-    /// The same for what was asked in a thread that does not wait for it, or by a snippet that was
-    /// given these private values.
+    /// Runs a kept request as [`Self::approve`] does, in a thread that does not wait for it, or for
+    /// a snippet that was given these private values.
     pub(crate) fn approve_in(
         self,
         (parent, private): (Option<ThreadParent>, Vec<String>),
@@ -115,7 +115,7 @@ impl Approvals<'_> {
             (result, _) => result,
         };
         if !claimed.load(Ordering::Relaxed) {
-            // Nothing was started, or somebody else's run of it was.
+            // Nothing was started, or another process runs it.
             return result;
         }
         #[cfg(feature = "code")]
@@ -126,7 +126,7 @@ impl Approvals<'_> {
             return result;
         }
         let told = match &result {
-            // Whoever shows it later knows none of the values.
+            // A later reader does not know the values, so they are masked here.
             Ok(report) => report.to_masked_json(start.elapsed()),
             Err(failed) => {
                 let (item, chain) = (Some(failed.item.as_str()), &failed.chain);
@@ -151,8 +151,8 @@ impl Approvals<'_> {
         Ok(again.transpose()?.unwrap_or(false))
     }
 
-    /// What a person is shown of a kept request before they decide it, without the values of
-    /// secrets. It is planned anew for that, so what changed since is not shown.
+    /// Shows a kept request to the person who decides it, without the values of secrets. It is
+    /// planned anew for that; if something changed since, it is refused.
     ///
     /// # Errors
     /// `pending.drifted`, `plan.malformed`; those of planning.
@@ -171,7 +171,7 @@ impl Approvals<'_> {
         RequestRows::new(request, &PlanFile::read(&request.plan)?, &values)
     }
 
-    /// Waits until somebody decided, and gives the report of the run as JSON.
+    /// Waits until a request is decided, and gives the report of the run as JSON.
     ///
     /// # Errors
     /// `pending.rejected`, `pending.lost`, `pending.not_found`, `registry.io`; the signal that
@@ -208,18 +208,18 @@ impl Approvals<'_> {
     }
 }
 
-/// What a person is shown of a request, row by row: a label and a value that may be of any form.
+/// A request as a person is shown it: rows of a label and a value of any form.
 pub(crate) struct RequestRows {
-    /// What rye knows of it.
+    /// Facts that rye knows.
     pub(crate) known: Vec<(&'static str, String)>,
-    /// The tool's own words, which nobody checked.
+    /// The tool's own words, which are not checked.
     pub(crate) said: [(&'static str, String); 2],
     /// The parameters, which stand in `known` as text.
     pub(crate) params: Value,
 }
 
 impl RequestRows {
-    /// What stands above the tool's own words.
+    /// The heading of the tool's own words.
     pub(crate) const SAID: &str = "The tool says, in words that nobody checked:";
 
     /// None of these values is shown.

@@ -13,22 +13,22 @@ use crate::rye::{Approvals, Offer, OfferOutcome, now};
 use crate::space::Entry;
 use crate::thread::ThreadId;
 
-/// What tells it from a plan, which is kept in the same place.
+/// The format, which tells it from a plan in the same column.
 const FORMAT: &str = "rye/signature-request/v1";
 
-/// What is kept of one.
+/// A request for a signature, as it is kept.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignRequest {
     format: String,
     item: String,
     ext: String,
-    /// What the signature would cover, the files that it lists included.
+    /// The digest that the signature would cover, listed files included.
     sha256: Digest,
 }
 
 impl SignRequest {
-    /// What was kept of a request; `None` where a tool or a snippet asks.
+    /// Reads a request; `None` for one of a tool or a snippet.
     pub(crate) fn of(request: &PendingRequest) -> Option<Self> {
         let kept: Self = serde_json::from_slice(&request.plan).ok()?;
         (kept.format == FORMAT).then_some(kept)
@@ -40,7 +40,7 @@ impl SignRequest {
     }
 }
 
-/// Why nobody but a person asks for a signature over this item (core 4.6).
+/// Why only a person may ask for a signature over this item (core 4.6).
 pub(crate) fn for_a_person(item: &Ref) -> Option<&'static str> {
     match () {
         () if item.is_about_keys() => {
@@ -57,7 +57,7 @@ pub(crate) fn for_a_person(item: &Ref) -> Option<&'static str> {
 impl Approvals<'_> {
     /// Keeps the request for a signature over an item of the project as it is now, unless it waits
     /// already; gives its id and what the signature would cover. The first thread that asks is
-    /// named to whoever decides.
+    /// named to the person who decides.
     ///
     /// # Errors
     /// Those of an offer; `pending.full`, `registry.io`
@@ -101,8 +101,8 @@ impl Approvals<'_> {
         Ok((id, sha256))
     }
 
-    /// What a person is shown who decides about a signature. This is the project that it was asked
-    /// in.
+    /// Shows the item to the person who decides about its signature. This is the project that it
+    /// was asked in.
     ///
     /// # Errors
     /// `pending.decided`, `pending.drifted`; those of an offer.

@@ -34,7 +34,7 @@ impl PrivateValues {
         Mask::new(self.all().iter().map(String::as_str))
     }
 
-    /// What of them stands in this JSON, and no part that does not: for who keeps both.
+    /// Those of the values that stand in this JSON.
     pub(super) fn standing_in(&self, json: &str) -> Vec<String> {
         standing(self.all().iter().map(String::as_str), json)
     }

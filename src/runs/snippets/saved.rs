@@ -31,8 +31,8 @@ pub(crate) struct SavedRun<'a> {
 }
 
 impl SavedRun<'_> {
-    /// What a person is asked about a call of it, as a sentence without the values. They are masked
-    /// before it is cut, which could leave a part of one.
+    /// The question to a person about a call, as a sentence without private values. They are masked
+    /// before it is cut, since a cut could leave a part of one.
     pub(super) fn asks(&self, asked: &AskedCall, mask: &Mask) -> String {
         let (own, AskedCall { args, asks, .. }) = (self.plan.item(), asked);
         let args = brief_line(&mask.value(args.clone().into()).to_string());
@@ -47,11 +47,11 @@ impl SavedRun<'_> {
     }
 }
 
-/// Shows what a saved snippet prints as it comes, beside the value, which is the answer. Nobody
-/// knows yet whether it fails, so it is masked like the report of a failure.
+/// Shows the output of a saved snippet as it comes, beside the value, which is the answer. It may
+/// still fail, so it is masked like the report of a failure.
 struct Printed<'a> {
     sink: &'a dyn Sink,
-    /// `None` where nobody hears of it.
+    /// `None` if there is no listener.
     stream: Option<Mutex<PrintedStream>>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Printed<'a> {
         Self { sink, stream: is_heard.then(|| Mutex::new(PrintedStream::new(&private))) }
     }
 
-    /// What it prints once it was given these values.
+    /// Shows a piece of its output, masked by these values.
     fn take(&self, text: &str, private: &PrivateValues) {
         self.show(|stream| {
             let mut bytes = Vec::new();
@@ -102,7 +102,7 @@ impl<'a> Printed<'a> {
     }
 }
 
-/// What of a snippet's result goes with the result of the tool.
+/// The fields of a snippet's result that go with the result of the tool.
 const DID: [&str; 6] =
     ["stdout", "stderr", "tool_calls", "tool_calls_left_out", "limits", "warnings"];
 
@@ -174,7 +174,7 @@ pub(crate) fn saved_snippet(
             message: result.with_others(&saved.asks(asked, &mask)),
             kept_as: Some(id.to_owned()),
         });
-        // What it gives is its own, and whoever keeps or shows it masks that.
+        // Its value is its own; a reader that keeps or shows it masks that.
         let did = SnippetDid { told, private: tools.private.all() };
         let outcome = Outcome::of_snippet(result.value().clone(), did, result.duration());
         return Ok(Outcome { pending, ..outcome });
@@ -188,7 +188,7 @@ pub(crate) fn saved_snippet(
     };
     let is_out_of_time = limit.is_some_and(|(limit, _)| limit == CodeLimit::Timeout);
     if is_out_of_time && own <= configured {
-        // The run has this time by itself, and whoever set it is told.
+        // The run has this limit by itself, which the error names.
         let (item, limit) = (plan.item().clone(), plan.limit().clone());
         let (stderr_tail, after) = (String::new(), Box::default());
         let late = ExecuteError::Timeout { item, limit, stderr_tail, after };

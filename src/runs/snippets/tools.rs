@@ -87,7 +87,7 @@ pub struct RyeTools<'a> {
     sink: &'a (dyn Sink + 'a),
     /// The name of the snippet's run; a call has it with its number.
     run_id: String,
-    /// What the caller itself may reach; `None` is everything.
+    /// The items that the caller itself may reach; `None` is every item.
     grants: Option<Grants>,
     /// When a person is asked about a tool that does not say that it only reads.
     approval: CallApproval,
@@ -98,7 +98,7 @@ pub struct RyeTools<'a> {
     /// Of what is configured, when the snippet began.
     policy: Option<Digest>,
     locked: bool,
-    /// What is only tried asks nobody, and neither does a program that judges.
+    /// A person may be asked; not for a dry run, nor by a program that judges.
     can_wait: bool,
     /// The run that the snippet is, where it is saved as a tool.
     pub(super) saved: Option<SavedRun<'a>>,
@@ -157,7 +157,7 @@ impl<'a> RyeTools<'a> {
         Self { approval, ..self }
     }
 
-    /// The same tools for a snippet that waited under this id.
+    /// The tools of a snippet that waited under this id.
     pub(super) fn again(
         rye: &'a Rye,
         sink: &'a dyn Sink,
@@ -191,7 +191,7 @@ impl<'a> RyeTools<'a> {
         }
     }
 
-    /// What is kept of these tools where their snippet waits.
+    /// The part of these tools that is kept while their snippet waits.
     ///
     /// # Errors
     /// Those of the configuration.
@@ -319,12 +319,12 @@ impl<'a> RyeTools<'a> {
         Self { saved: Some(saved), within, can_wait, ..self }
     }
 
-    /// What dev mode let through.
+    /// The warnings of dev mode.
     pub(crate) fn warned(&self) -> Vec<Warned> {
         unpoisoned(self.warned.lock()).clone()
     }
 
-    /// What this caller and the snippet both reach.
+    /// The items that this caller and the snippet both reach.
     fn granted(&self, reach: &SnippetReach) -> Option<Grants> {
         match (self.grants.clone(), reach.grants().cloned()) {
             (Some(own), Some(asked)) => Some(own.and(asked)),
@@ -414,7 +414,7 @@ impl<'a> RyeTools<'a> {
                 let item = text(&told, "item_id").unwrap_or_default();
                 let (tool, id) = (id.to_owned(), request.clone());
                 let error = CodeError::CallPending { tool, id, message: message.clone() };
-                // What is only tried asks nobody.
+                // A dry run asks no person.
                 let asks = request.filter(|_| self.can_wait).map(|request| Asks {
                     item,
                     reason,
@@ -564,7 +564,7 @@ fn forget_oldest(folder: &std::path::Path) {
     }
 }
 
-/// What a snippet names: a tool, and nothing of another kind.
+/// Reads the name of a tool, and refuses an item of another kind.
 ///
 /// # Errors
 /// `id.*`, `plan.not_a_tool`

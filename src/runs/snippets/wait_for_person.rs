@@ -1,8 +1,8 @@
 //! Snippets that wait for a person: kept in the registry, and run again from their start once they
 //! are decided.
 //!
-//! What was approved is what was asked for: the snippet itself is kept, and each item that it
-//! called, or that it was asked about, must be to the byte what it was, and the configuration too.
+//! An approval is for exactly what was asked: the snippet itself is kept, and each item that it
+//! called or asked about must be the same to the byte, and the configuration too.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,7 +30,7 @@ use crate::rye::{
 };
 use crate::trace::{Quiet, Sink};
 
-/// What a person is shown of a snippet that waits.
+/// A snippet that waits, as a person is shown it.
 pub(crate) struct SnippetRows {
     /// The text of the snippet; `None` for a chain.
     pub(crate) code: Option<String>,
@@ -39,13 +39,13 @@ pub(crate) struct SnippetRows {
     pub(crate) args: Value,
     /// Of further calls of the same tool that the answer holds for.
     pub(crate) other_args: Vec<Value>,
-    /// What ran already.
+    /// The calls that ran already.
     pub(crate) calls: Vec<Value>,
     pub(crate) sha256: Digest,
 }
 
 impl SnippetRows {
-    /// What was kept of a request; `None` where no snippet was.
+    /// Reads the snippet of a request; `None` if it has none.
     ///
     /// # Errors
     /// `pending.drifted`
@@ -83,7 +83,7 @@ impl SnippetRows {
         rows
     }
 
-    /// The same as JSON.
+    /// Those rows as JSON.
     pub(crate) fn call_json(&self) -> Value {
         json!({
             "item_id": self.item, "params": self.args, "other_params": self.other_args,
@@ -96,7 +96,7 @@ impl Approvals<'_> {
     /// Decides a snippet that waits as a whole, and runs it again: from its start to where it was
     /// by what it was told before, and then on. This is the project that it was asked in.
     ///
-    /// Whoever decides claims the request first, so of two one wins. Where this process dies, or is
+    /// The process that decides claims the request first, so of two one wins. If it dies, or is
     /// asked to end, while the snippet is run again up to where it was, the request waits as
     /// before. From then on it is never run again: where this process dies before the end, the
     /// request is lost.
@@ -173,7 +173,7 @@ impl Approvals<'_> {
         Ok((Executor::with_languages(policy.config), paused, tools))
     }
 
-    /// What was kept of a snippet, if all that it called is what it was.
+    /// Reads the snippet of a request, if everything that it called is unchanged.
     ///
     /// # Errors
     /// `pending.drifted`, `code.configuration`
@@ -271,7 +271,7 @@ fn run_again(
         // It was asked to end before anything new ran, so the person may decide it again.
         return Ok(result);
     }
-    // Whoever shows it later knows none of the values.
+    // A later reader does not know the values, so they are masked here.
     let told = masked_report(result.to_json(), &tools.private.mask());
     registry.finish(id, &told.to_string())?;
     Ok(result)

@@ -1,6 +1,6 @@
-//! Ending a thread that waits for a person: what it asked is withdrawn, and its record is closed
-//! where it can be. The thread above that waits with it runs on nowhere by that: whoever ended the
-//! one below is told which it is.
+//! Ending a thread that waits for a person: its request is withdrawn, and its record is closed if
+//! that is possible. The thread above, which waits with it, does not go on by that; the answer names
+//! it.
 
 use std::path::Path;
 
@@ -30,9 +30,9 @@ impl<'a> WaitingEnd<'a> {
 }
 
 impl WaitingEnd<'_> {
-    /// Ends a thread that waits for a person, with those below that wait with it; `None` where it
-    /// does not wait. Where a thread above waits with it, that waits on, until somebody goes on
-    /// with it, and its model is told then.
+    /// Ends a thread that waits for a person, with those below that wait with it; `None` if it
+    /// does not wait. A thread above that waits with it waits on; its model is told once that thread
+    /// is resumed.
     ///
     /// # Errors
     /// `thread.record_io`, `registry.*`
@@ -47,7 +47,7 @@ impl WaitingEnd<'_> {
         let all: Vec<ThreadRow> = all.filter(is_waiting).collect();
         let mut ended = Ok(());
         for (at, row) in all.iter().enumerate() {
-            // Those below were ended with the first, and are nobody else's.
+            // Those below were ended with the first, and no other process goes on with them.
             let Ok(row) = registry.thread(&row.id)? else { continue };
             match row.claim(&mut registry, None, None, None)? {
                 // The others end all the same.

@@ -1,4 +1,4 @@
-//! Calls of a model that permissions do not let through, for whoever started its thread: only a
+//! Calls of a model that permissions do not let through, for the caller of its thread: only a
 //! person can permit them. What the model is answered is decided elsewhere.
 
 use std::cell::OnceCell;
@@ -13,7 +13,7 @@ use crate::rye::{Loader, is_link, to_acknowledge};
 use crate::thread::{ModelCall, ThreadTool, ToolCallFaultKind, WorkspaceTool, tool_name};
 use crate::trace::{DeniedCall, Quiet};
 
-/// What a thread was denied, and what its directive would have to say.
+/// Denied calls of a thread, with the permissions that its directive would need.
 pub(super) struct Denials<'a> {
     calls: &'a ThreadCalls<'a>,
     loader: Loader<'a>,
@@ -33,7 +33,7 @@ impl<'a> Denials<'a> {
         Self { calls, loader, lineage, listed: OnceCell::new() }
     }
 
-    /// What is told of a call that failed so, where permissions are why.
+    /// The remark about a failed call, if permissions are the reason.
     pub(super) fn of(
         &self,
         call: &ModelCall,
@@ -53,7 +53,7 @@ impl<'a> Denials<'a> {
         Some(denied)
     }
 
-    /// What a call would have reached whose tool the model is not told of, as it is not permitted.
+    /// The item of a call whose tool the model is not told of, as it is not permitted.
     fn not_told(&self, call: &ModelCall) -> Option<Ref> {
         match call.name.as_str() {
             // Nothing of that action is permitted.

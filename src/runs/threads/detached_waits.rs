@@ -20,7 +20,7 @@ use crate::thread::{THREAD_CANCELLED, ThreadError};
 pub(super) enum Settled {
     /// As it was read: it waits, or does not.
     AsBefore,
-    /// What it asked was approved, and runs where that was done.
+    /// Its request was approved, and runs in the process that approved it.
     Approved,
     /// How it ended stands in the registry now.
     Ended,
@@ -47,7 +47,7 @@ pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settl
                 PendingState::Lost => (Some(RegistryError::Lost { id }), Value::Null),
             }
         }
-        // It was decided so long ago that nobody keeps it.
+        // It was decided so long ago that it is not kept.
         Err(error @ RegistryError::NotFound { .. }) => (Some(error), Value::Null),
         Err(error) => return Err(error.into()),
     };
@@ -77,8 +77,7 @@ pub(crate) struct CarriedOutFor {
 }
 
 impl CarriedOutFor {
-    /// From here on this thread is ended where somebody cancels the run; `None` where no run waits
-    /// with the request.
+    /// From here on a cancel of the run ends this thread; `None` if no run waits with the request.
     ///
     /// # Errors
     /// `registry.*`
@@ -90,7 +89,7 @@ impl CarriedOutFor {
         Ok(StopWatch::start(is_asked).ok().map(|watch| Self { run, watch }))
     }
 
-    /// How it failed: where somebody asked the run to stop, it was cancelled.
+    /// The failure: a run that was asked to stop was cancelled.
     pub(crate) fn told(self, failed: Failed) -> Failed {
         match self.watch.is_stopped() && failed.failure.interrupted().is_some() {
             true => {
@@ -102,8 +101,8 @@ impl CarriedOutFor {
     }
 }
 
-/// Withdraws what a run asked a person and ends the run, in one step, so that whoever looks in
-/// between does not take it for rejected by a person; false where it does not wait for that, or
+/// Withdraws the request of a run and ends the run, in one step, so that a reader in between does
+/// not take it for rejected by a person; false where it does not wait for that, or
 /// what it asked is decided already.
 ///
 /// # Errors

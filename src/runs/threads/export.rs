@@ -1,4 +1,4 @@
-//! A thread as one document, for whoever has no registry and no key.
+//! A thread as one document, for readers without its registry and key.
 
 use serde_json::{Map, Value, json};
 

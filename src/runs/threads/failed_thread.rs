@@ -1,4 +1,4 @@
-//! Why a thread failed, for whoever started it.
+//! Why a thread failed, for its caller.
 
 use serde_json::{Map, Value};
 
@@ -52,8 +52,8 @@ impl Diagnose for FailedThread {
     }
 }
 
-/// The failure of a thread that had begun: whoever was interrupted because somebody stopped the
-/// thread was cancelled; else whoever can go on with it is told how.
+/// The failure of a thread that had begun: one that was stopped was cancelled; for another one the
+/// help says how to go on.
 pub(super) fn told_as_of(
     id: &ThreadId,
     failure: Failure,

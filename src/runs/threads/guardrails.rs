@@ -17,8 +17,7 @@ use crate::thread::{Ended, Message};
 /// The longest that one eval may take, however much time there is.
 const LONGEST_EVAL: Duration = Duration::from_hours(24);
 
-/// What an eval says when it fails may hold the very text that it was to judge, so its code alone
-/// is told.
+/// A failure of an eval without its words, which may hold the text that it was to judge.
 fn without_words(eval: &Ref, failure: Failure) -> Failure {
     let code = failure.code();
     let has_words = code.starts_with("protocol.")
@@ -64,7 +63,7 @@ impl ThreadHooks<'_> {
         Ok(())
     }
 
-    /// Whether the text is to be replaced.
+    /// Returns true if the text is to be replaced.
     fn score(
         &self,
         guardrail: &Guardrail,

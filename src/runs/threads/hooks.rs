@@ -44,7 +44,7 @@ impl<'a> HookLog<'a> {
         all.push((event, said));
     }
 
-    /// What hooks said beside yes, and the digests of what they replaced.
+    /// Remarks of hooks, and the digests of what they replaced.
     fn keep_notes(&self, hooks: CallHooks<'_>) {
         for note in hooks.into_notes() {
             self.keep("hook", serde_json::to_value(&note).unwrap_or_default());
@@ -150,7 +150,7 @@ impl ThreadHooks<'_> {
     }
 }
 
-/// Whether somebody stopped a thread, or its time was over.
+/// Returns true for a thread that was stopped, or whose time was over.
 fn is_cut_off(failure: &Failure) -> bool {
     let is_late = match failure.downcast_ref::<ThreadError>() {
         Some(ThreadError::LimitExceeded { breach, .. }) => breach.limit == "duration_seconds",

@@ -29,9 +29,9 @@ const ID_END: usize = 4;
 pub(crate) struct KnownRun {
     pub(crate) thread: Option<ThreadRow>,
     pub(crate) detached: Option<DetachedRow>,
-    /// What a detached run gave.
+    /// The report of a detached run.
     report: Option<Value>,
-    /// What it gave before it went on in another process.
+    /// The report of its earlier process, which it left to go on in another one.
     earlier: Option<Value>,
     /// Why it failed, where that was asked for.
     pub(super) failure: Option<Value>,
@@ -108,14 +108,14 @@ impl KnownRun {
         of_run.or(self.thread.as_ref().and_then(ThreadRow::pid))
     }
 
-    /// Its process runs in another namespace of processes, such as another container: nobody here
-    /// can tell how it is.
+    /// Its process runs in another namespace of processes, such as another container, where its
+    /// state cannot be seen.
     pub(crate) fn is_elsewhere(&self) -> bool {
         let of_run = self.detached.as_ref().is_some_and(DetachedRow::is_elsewhere);
         of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
     }
 
-    /// Its process has other work too, as whoever approved something has, and is not ended for it.
+    /// Its process has other work too, such as one that approved a request, and is not ended for it.
     pub(super) fn is_shared(&self) -> bool {
         self.is_approved || self.thread.as_ref().is_some_and(ThreadRow::is_shared)
     }
@@ -138,12 +138,12 @@ impl KnownRun {
         self.detached.as_ref().filter(waits).and_then(|run| run.pending.as_deref())
     }
 
-    /// What a detached run gave, once it ended or waits for a person.
+    /// The report of a detached run that ended or waits for a person.
     pub(crate) fn report(&self) -> Option<&Value> {
         self.report.as_ref()
     }
 
-    /// What it gave before it went on in another process.
+    /// The report of its earlier process, which it left to go on in another one.
     pub(crate) fn earlier(&self) -> Option<&Value> {
         self.earlier.as_ref()
     }
@@ -193,9 +193,8 @@ pub(super) fn amounts(amounts: &Amounts) -> Value {
     })
 }
 
-/// The id that somebody means who sees those that `is_seen` lets through: the whole of it, or the
-/// end of one, of at least four characters, with which no other ends. What is neither is given back
-/// as it is.
+/// The full id for a text: an id, or the end of exactly one id that `is_seen` lets through, of at
+/// least four characters. Another text is given back as it is.
 ///
 /// # Errors
 /// `thread.not_found` where several end so, and for the ref of what ran, with the newest id of it;
@@ -374,7 +373,7 @@ impl Threads<'_> {
                 }
                 Awaits::Person => attended = Instant::now(),
             }
-            // Whoever was killed writes nothing, so now and then it is read all the same.
+            // A killed process writes nothing, so now and then it is read all the same.
             for _ in 0..LOOKS {
                 let pause = Duration::from_millis(PENDING_LOOK_MS);
                 let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -447,7 +446,7 @@ const LOOKS: usize = 4;
 enum Awaits {
     /// For the decision, or it does not wait.
     Person,
-    /// Nobody decides any more what it waited for. Whoever decided goes on with it soon, or is
+    /// Its request is decided. The process that decided it goes on with it soon, or is
     /// gone.
     Nobody,
 }
@@ -496,7 +495,7 @@ pub(super) fn known(
     Ok(is_known.then(|| known.with_failure()))
 }
 
-/// What a run gave, once its receipts are written; one that cannot be written is told as lost.
+/// The report of a run, once its receipts are written; one that cannot be written is told as lost.
 fn with_receipts(registry: &mut Registry, id: &str, mut report: Value) -> Result<Value, Failure> {
     if let (Some(lost), Some(fields)) = (DueReceipts::settle(registry, id)?, report.as_object_mut())
     {
@@ -509,8 +508,8 @@ fn with_receipts(registry: &mut Registry, id: &str, mut report: Value) -> Result
     Ok(report)
 }
 
-/// Whether a thread or a run is to stop, by the registry of this user space; cheap as long as
-/// nobody wrote there.
+/// Asks the registry of this user space if a thread or a run is to stop; cheap while nothing is
+/// written there.
 pub(crate) fn is_asked_to_stop(user: &Path, id: &str) -> impl FnMut() -> bool + Send + 'static {
     let (user, id): (PathBuf, String) = (user.to_owned(), id.to_owned());
     let mut registry: Option<Registry> = None;

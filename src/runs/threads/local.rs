@@ -38,7 +38,7 @@ use crate::thread::{
 
 /// Where programs are found by their names.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// What runs a command.
+/// A shell for commands.
 const SHELL: &str = "/bin/sh";
 
 /// See the module.
@@ -73,7 +73,7 @@ impl<'a> LocalBackend<'a> {
         Self { rye, thread, state: Mutex::default() }
     }
 
-    /// The same sandbox for the thread that goes on.
+    /// Hands the sandbox to the thread that goes on.
     pub(super) fn moved_to(self, thread: ThreadId) -> Self {
         Self { thread, ..self }
     }
@@ -230,7 +230,7 @@ impl SandboxBackend for LocalBackend<'_> {
 }
 
 impl Workspace {
-    /// Whether so many bytes more may be written.
+    /// Returns an error if so many more bytes do not fit.
     fn has_room(&self, more: u64) -> Result<(), String> {
         let tmp = self.tmp.as_ref().map(PrivateDir::path);
         let folders: Vec<&Path> = std::iter::once(&*self.folder).chain(tmp).collect();

@@ -73,12 +73,12 @@ use crate::verify::PublicKey;
 /// A record that holds, and what is known of its thread.
 #[derive(Debug)]
 pub(crate) struct VerifiedThread {
-    /// `None` where the registry does not know it, or cannot be read by this rye: then nobody can
-    /// tell whether the record is as new as the thread is.
+    /// `None` if the registry does not know it, or cannot be read by this rye: then the record may
+    /// be older than the thread.
     pub(crate) row: Option<ThreadRow>,
     pub(crate) path: PathBuf,
     pub(crate) checked: CheckedRecord,
-    /// What stands beside its transcript.
+    /// The files beside its transcript.
     pub(crate) files: CheckedFiles,
     /// Its `thread.json`, where it has one.
     pub(crate) thread_file: Option<Value>,
@@ -126,7 +126,7 @@ impl Threads<'_> {
                 Ok(verified) => return Ok(verified),
                 Err(finding) => finding,
             };
-            // Whoever writes it, or goes on with it, may have done so in between.
+            // Its process may have written in between.
             let before = std::mem::replace(&mut row, row_if_readable(self, &id)?);
             readings += 1;
             if before == row || readings == THREAD_READINGS {
@@ -167,8 +167,8 @@ impl Threads<'_> {
     }
 }
 
-/// The threads for whoever asked this process, which no thread may have started: what is said and
-/// done in a thread is hidden from everything that a thread starts.
+/// The threads, for a caller that no thread started: the words and acts of threads are hidden from
+/// everything that a thread starts.
 ///
 /// # Errors
 /// `thread.outside`
@@ -217,7 +217,7 @@ fn read(base: &Path, id: &ThreadId) -> Result<(PathBuf, Vec<u8>), ThreadError> {
     }
 }
 
-/// What the registry knows of a thread; nothing where a newer rye wrote it.
+/// The row of a thread; none if a newer rye wrote the registry.
 fn row_if_readable(
     threads: Threads<'_>,
     id: &ThreadId,
@@ -266,7 +266,7 @@ fn checked(
     }))
 }
 
-/// What a record lacks of what the registry knows.
+/// A fact of the registry that the record does not confirm.
 fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFinding> {
     let Some(row) = row else {
         let why = "the registry does not know the thread, and the record is not at its end";
@@ -289,7 +289,7 @@ fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFin
         let why = format!("the thread is {}, and its final checkpoint is missing", row.status);
         return Some(why.into());
     }
-    // Whoever was killed in between has written one more than the registry knows.
+    // A process that was killed in between has written one more than the registry knows.
     let is_newest = is(checked.last) || (!has_ended && is(checked.before_last));
     (!is_newest).then(|| "the registry knows another checkpoint as the newest".to_owned().into())
 }

@@ -1,4 +1,4 @@
-//! What the model of a thread is told first.
+//! The first message to the model of a thread.
 
 use serde_json::{Map, Value};
 

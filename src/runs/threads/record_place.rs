@@ -39,7 +39,7 @@ pub(super) fn placed(
     Ok(row)
 }
 
-/// What does not hold in a record, by itself and by what the registry knows.
+/// The first fault of a record, by itself and by what the registry knows.
 pub(super) fn finding(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFinding> {
     let can_start_over =
         row.is_some_and(|row| row.began.is_some() && row.status != RunState::Running);

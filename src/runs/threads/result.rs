@@ -1,4 +1,4 @@
-//! What came of a thread or a detached run that ended.
+//! The result of a thread or a detached run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use crate::thread::{Awaited, THREAD_ENDED, ThreadError, kept_end, last_event};
 /// How one came out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunEnd {
-    /// What `rye execute` would have answered.
+    /// The answer of `rye execute`.
     pub(crate) report: Value,
 }
 
-/// What a failure consists of, in a report and in a record.
+/// The fields of a failure, in a report and in a record.
 const FAILURE: [&str; 4] = ["code", "error", "help", "data"];
 
 impl KnownRun {
-    /// The same with why it failed, where it did.
+    /// Adds the failure, if there is one.
     pub(super) fn with_failure(mut self) -> Self {
         let of_report = self.report().filter(|report| report["status"] == "error");
         self.failure = match (of_report, stopped(&self), self.code()) {
@@ -55,7 +55,7 @@ impl KnownRun {
     }
 }
 
-/// Why one did not come to its end that somebody ended.
+/// Why one was ended before its time.
 fn stopped(known: &KnownRun) -> Option<ThreadError> {
     let (id, is_below) = (known.id().to_owned(), known.is_below());
     match known.state() {
@@ -94,7 +94,7 @@ pub(crate) fn listed_runs(threads: Threads<'_>) -> Result<Vec<KnownRun>, Failure
     Ok(all.into_iter().map(KnownRun::with_failure).collect())
 }
 
-/// What came of one that ended. What its record says of it is checked before.
+/// The result of one that ended. Its record is checked before.
 ///
 /// # Errors
 /// `thread.killed`, `thread.cancelled`; as [`Threads::verify`]
@@ -154,7 +154,7 @@ fn took(row: &ThreadRow) -> Option<Duration> {
     ended?.duration_since(at(&row.started_at)?).try_into().ok()
 }
 
-/// What a thread used, with what those below it used.
+/// The amounts that a thread used, with those below it.
 pub(super) fn cost(row: &ThreadRow) -> Map<String, Value> {
     let mut cost = object(amounts(&row.used));
     cost.insert("currency".into(), "USD".into());
@@ -168,7 +168,7 @@ fn proven(threads: Threads<'_>, id: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// What the model said last.
+/// The last words of the model.
 fn last_words(events: &[u8]) -> Option<String> {
     let said = last_event(events, "cognition_out")?;
     Some(said["content"].as_str().unwrap_or_default().to_owned())

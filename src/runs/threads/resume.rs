@@ -51,13 +51,13 @@ pub(crate) enum ThreadStart {
 /// How a thread is to go on.
 #[derive(Debug, Default)]
 pub(super) struct GoingOn {
-    /// What its model is told.
+    /// The message to its model.
     pub(super) message: Option<String>,
-    /// Limits in the place of those that it had.
+    /// Limits that replace those that it had.
     pub(super) limits: Map<String, Value>,
     /// The thread above, which goes on with it.
     pub(super) above: Option<String>,
-    /// What a person decided.
+    /// The decision of a person.
     pub(super) decided: Option<Decided>,
     /// It goes on from its wait alone, as with a decision.
     pub(super) from_wait: bool,
@@ -72,7 +72,7 @@ pub(super) struct Decided {
 
 impl Threads<'_> {
     /// Goes on with a thread that does not run, with what a person says to its model now and with
-    /// limits in the place of those that it had. One that was killed before anything of it was
+    /// limits that replace those that it had. One that was killed before anything of it was
     /// signed starts over with what it began with.
     ///
     /// # Errors
@@ -184,8 +184,8 @@ fn signed(
     Ok((record, replayed, Duration::from_millis(before)))
 }
 
-/// What a thread of which nothing is signed yet starts over with. The registry says it, and
-/// nothing that stands in the record is used. `None` where something is signed.
+/// The start of a thread of which nothing is signed yet. The registry says it, and nothing of the
+/// record is used. `None` if something is signed.
 fn unsigned(
     threads: Threads<'_>,
     id: &ThreadId,
@@ -249,7 +249,7 @@ impl Resuming {
         Err(ThreadError::NotResumable { id: self.id.clone(), why })
     }
 
-    /// Whether a thread that starts now is the one that stopped.
+    /// Checks that the thread which starts now is the one that stopped.
     ///
     /// # Errors
     /// `thread.drifted`, `thread.not_resumable`
@@ -330,7 +330,7 @@ impl Resuming {
         self.decision.as_ref()
     }
 
-    /// What the record says of it.
+    /// The event of going on, as the record holds it.
     pub(super) fn to_json(
         &self,
         limits: &ThreadLimits,

@@ -16,7 +16,7 @@ use crate::runs::snippets::RyeTools;
 use crate::rye::{CallApproval, CodePolicy};
 use crate::thread::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 
-/// What of a snippet's result its model is told.
+/// The fields of a snippet's result that its model is told.
 const TOLD: [&str; 6] =
     ["value", "stdout", "stderr", "tool_calls", "tool_calls_left_out", "warnings"];
 
@@ -93,8 +93,8 @@ impl ThreadTool for SnippetTool<'_> {
 /// Runs the snippet again that a person approved, as part of its thread.
 ///
 /// # Errors
-/// What it was not started with: `pending.drifted`, `pending.decided`, `code.configuration`,
-/// `registry.io`
+/// The reason for which it was not started: `pending.drifted`, `pending.decided`,
+/// `code.configuration`, `registry.io`
 pub(super) fn approved_snippet(
     calls: &ThreadCalls<'_>,
     request: &PendingRequest,
@@ -106,8 +106,8 @@ pub(super) fn approved_snippet(
     Ok(told(calls, &result, &warned))
 }
 
-/// What the model is told of the result of a snippet as it was kept, by a process that was killed
-/// before the thread was told.
+/// The answer to the model for a snippet whose process was killed before the thread was told, read
+/// from the result that it kept.
 pub(super) fn told_as_kept(kept: Value) -> Result<Value, ToolCallFault> {
     let (told, mut error) = shown(kept);
     match error["message"].take() {
@@ -116,7 +116,7 @@ pub(super) fn told_as_kept(kept: Value) -> Result<Value, ToolCallFault> {
     }
 }
 
-/// What of a result is told, and its error.
+/// The part of a result that is told, and its error.
 fn shown(result: Value) -> (Map<String, Value>, Value) {
     let mut told = object(result);
     let error = told.shift_remove("error").unwrap_or_default();
@@ -124,8 +124,8 @@ fn shown(result: Value) -> (Map<String, Value>, Value) {
     (told, error)
 }
 
-/// What the model is told of a snippet, however it ended. Where that asked a person, the thread
-/// waits with it, unless it cannot.
+/// The answer to the model for a snippet. If it asked a person the thread waits with it, unless it
+/// cannot.
 fn told(
     calls: &ThreadCalls<'_>,
     result: &CodeResult,

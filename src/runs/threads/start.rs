@@ -40,10 +40,10 @@ use crate::thread::{
 use crate::trace::{Event, Sink, WithoutOutput};
 use crate::verify::{KeyError, KeyPair, OwnKeys};
 
-/// One of the threads that go on for each other, about to begin.
+/// A thread of a continuation chain, before it starts.
 struct Start<'a> {
     id: ThreadId,
-    /// What was verified of it before, where it starts later.
+    /// The parts that were verified before, for one that starts later.
     verified: Option<Value>,
     /// The thread that goes on in another process, where this is one.
     resuming: Option<Box<Resuming>>,
@@ -56,7 +56,7 @@ struct Start<'a> {
     begin: Instant,
 }
 
-/// What one of them led to.
+/// The result of one start.
 enum StartResult<'a> {
     Report(Box<Report>),
     Next(Box<Start<'a>>),
@@ -129,8 +129,7 @@ impl Threads<'_> {
     }
 }
 
-/// A thread that was registered is over, also where it could not begin. That this cannot be written
-/// down changes nothing of it.
+/// Ends a registered thread that could not begin. A failure to write this down changes nothing.
 fn over(threads: Threads<'_>, id: &ThreadId, failure: &Failure) {
     if let Ok(Some(mut registry)) = threads.registry() {
         let _ = registry.end_thread(id.as_str(), RunState::Failed, Some(failure.code()), None);
@@ -175,7 +174,7 @@ impl<'a> Start<'a> {
             base: base.clone(),
             can_wait: match &request.origin.thread {
                 Some(parent) => parent.can_wait,
-                // Whoever else says what it may reach is not there when it goes on.
+                // Another caller, which narrows what it may reach, is gone when it goes on.
                 None => request.origin.grants.is_none(),
             },
             decision: self.resuming.as_ref().and_then(|it| it.decision().cloned()),
@@ -248,7 +247,7 @@ impl<'a> Start<'a> {
         Ok(StartResult::Report(Box::new(Report::Thread(Box::new(report)))))
     }
 
-    /// Lowers limits to what whoever starts the thread waits for, and the threads above have left;
+    /// Lowers limits to the time that the caller waits and to what the threads above have left;
     /// tells of each that is less than was asked for.
     fn lower(
         &self,
@@ -338,8 +337,7 @@ fn own_pair(loader: &Loader<'_>, user: &Root) -> Result<KeyPair, Failure> {
 }
 
 impl Prepared<'_> {
-    /// Begins the thread, or goes on with it, and runs it until it is over, waits, or somebody
-    /// asks it to stop.
+    /// Begins the thread, or goes on with it, and runs it until it ends, waits, or is asked to stop.
     fn watched(
         &self,
         pair: KeyPair,
@@ -370,7 +368,7 @@ impl Prepared<'_> {
         came.map_err(|failure| told_as_of(id, failure, is_stopped, is_top))
     }
 
-    /// What would start.
+    /// The thread that would start.
     fn checked(&self) -> CheckedThread {
         let ChosenModel { item, space, path, model, model_from, .. } = &self.chosen;
         CheckedThread {
@@ -495,9 +493,9 @@ impl Prepared<'_> {
             Ok(record)
         });
         opened.map_err(|error| {
-            // It is what it was, or for dead where something was written: then it can be resumed
-            // later, and a process that still writes it sees that. That this cannot be written
-            // down changes nothing of it.
+            // Restores the old status; marks the thread killed if anything was written: then it can
+            // be resumed later, and a process that still writes it sees that. A failure to write
+            // this down changes nothing.
             let (status, code) = match resuming.is_untouched() {
                 true => resuming.ended_before(),
                 false => (RunState::Killed, Some(THREAD_KILLED.name())),

@@ -1,4 +1,4 @@
-//! What a thread does, told as it does it, to whichever process asks.
+//! The events of a thread while it runs, for another process.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ pub(crate) enum TailEnd {
     Ended(RunEnd),
     /// A signal asked this process to end; the thread goes on.
     Signal(i32),
-    /// Nobody wants to hear more.
+    /// The reader wants no more.
     Left,
 }
 
-/// After so many looks the registry is read, also where nobody wrote there: whoever was killed
-/// writes nothing.
+/// After so many looks the registry is read, also if it is unchanged: a killed process writes
+/// nothing.
 const LOOKS: usize = 8;
 
 impl Threads<'_> {
@@ -33,7 +33,7 @@ impl Threads<'_> {
     /// the thread ends, and then those of the thread that goes on for it. What its model is saying
     /// comes before as events `token_delta`, and what a detached tool writes as events `output`,
     /// both of which no record holds. While nothing happens it tells `None`, several times a
-    /// second, so that nobody waits for the next event to be rid of it.
+    /// second, so that it ends without waiting for the next event.
     ///
     /// # Errors
     /// `thread.not_found`, `thread.record_io`, `thread.killed`, `thread.cancelled`, `registry.*`
@@ -129,7 +129,7 @@ fn tell_words(
     }
 }
 
-/// What a line of a transcript tells; a checkpoint tells nothing.
+/// The event of a line of a transcript; none for a checkpoint.
 fn event(line: &[u8]) -> Option<Value> {
     kept_json(line).filter(|event| event.get("event").is_some())
 }

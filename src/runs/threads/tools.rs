@@ -1,4 +1,4 @@
-//! What the model of a thread calls: each call of an item is a run like any other.
+//! The tools of a model in a thread: each call of an item is a run like any other.
 //!
 //! Invariant: the grants of the thread go with every call, and are judged where every call is
 //! judged (`rye/grants.rs`); those of tools that are no items, here.
@@ -40,7 +40,7 @@ const LONGEST_CALL: Duration = Duration::from_hours(24);
 /// The folder of ids under which the tools of a workspace are granted.
 pub(super) const WORKSPACE: &str = "rye/workspace";
 
-/// What one thread may reach.
+/// The calls of one thread, and the items that it may reach.
 pub(super) struct ThreadCalls<'a> {
     pub(super) rye: &'a Rye,
     pub(super) sink: &'a dyn Sink,
@@ -209,7 +209,7 @@ impl<'a> ThreadCalls<'a> {
         Request { locked: self.locked, origin, ..request }
     }
 
-    /// What the model is told of a run that came to its end.
+    /// The answer to the model for a run that ended.
     pub(super) fn gave(&self, report: &Report, begin: Instant) -> Result<Value, ToolCallFault> {
         match report {
             Report::Thread(thread) if thread.awaited.is_some() => Err(self.waits(report)),
@@ -232,7 +232,7 @@ pub(super) fn masked(report: &Report, elapsed: Duration) -> Value {
     shown
 }
 
-/// What a model is told of the report of a tool.
+/// The answer to a model for the report of a tool.
 pub(super) fn told(mut report: Value) -> Result<Value, ToolCallFault> {
     match report["status"].as_str() {
         Some("success") => Ok(report["data"].take()),
@@ -250,13 +250,13 @@ impl ThreadCalls<'_> {
         ThreadParent { id: self.id.clone(), fetch, sign, can_wait: self.can_wait, until }
     }
 
-    /// What a rye that a call starts may reach.
+    /// The items that a rye may reach which a call starts.
     pub(super) fn grants(&self) -> ThreadGrants {
         let (execute, fetch) = (self.execute.clone(), self.fetch.clone());
         ThreadGrants { execute, fetch, locked: self.locked }
     }
 
-    /// Whether a call names a directive; what is not found is told where it is run.
+    /// Returns true for a call that names a directive; an item that is not found is told by its run.
     fn names_a_directive(&self, args: &Map<String, Value>) -> bool {
         let item = args.get("item_id").and_then(Value::as_str).unwrap_or_default();
         let Ok(query) = item.parse::<Query>() else { return false };
@@ -269,13 +269,13 @@ impl ThreadCalls<'_> {
         kind == Some(Kind::Directive)
     }
 
-    /// What hooks are told of a call.
+    /// The id of a call, as hooks are told it.
     pub(super) fn call_id(&self, session: &ThreadSession<'_>) -> String {
         format!("{}-{}", self.id, session.call_id())
     }
 }
 
-/// Whether a model may be told of a tool; others are for rye itself, or for other tools.
+/// Returns true for a tool that a model is offered; others are for rye itself, or for other tools.
 pub(super) fn is_for_models(tool: &Tool) -> bool {
     let is_for_others = tool.is_link() || tool.hook.is_some() || tool.eval.is_some();
     !is_for_others && tool.provider.is_none()
@@ -366,7 +366,7 @@ struct CheckedTool<'a> {
 /// How much of a call is judged around the tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum JudgedHere {
-    /// Whether its name is granted, its arguments, and hooks.
+    /// The grant of its name, its arguments, and hooks.
     Whole,
     /// All but the grant, which is about what its arguments name.
     AllButGrant,
@@ -496,7 +496,7 @@ impl CheckedTool<'_> {
     }
 }
 
-/// What a tool gave, with how much of it was not even kept.
+/// The output of a tool, with the number of bytes that were not kept.
 fn with_cut(report: &Report, data: Value) -> Value {
     let Report::Tool(tool) = report else { return data };
     let Some(outcome) = tool.outcome.as_ref().filter(|outcome| outcome.truncated) else {
@@ -515,7 +515,7 @@ fn with_cut(report: &Report, data: Value) -> Value {
     }
 }
 
-/// What the model is told of a run that did not start, or was stopped.
+/// The answer to the model for a run that did not start, or was stopped.
 pub(super) fn refused(failure: Failure) -> ToolCallFault {
     if failure.interrupted().is_some() {
         return ToolCallFault::stopped(failure);

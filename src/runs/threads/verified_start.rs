@@ -1,5 +1,5 @@
-//! What of a thread is verified when somebody asks for it, where it starts in another process or
-//! later: exactly that starts, or nothing.
+//! The parts of a thread that are verified when it is asked for and starts in another process or
+//! later: exactly these start, or nothing.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(super) fn verified(
     })
 }
 
-/// Whether what is to start is what was verified before, if anything was.
+/// Compares the thread that is to start with the one that was verified before, if there is one.
 ///
 /// # Errors
 /// `thread.drifted`

@@ -30,7 +30,7 @@ use crate::thread::{
 };
 use crate::trace::{Quiet, Sink};
 
-/// What became of a request that was rejected in a thread.
+/// The result of rejecting a request in a thread.
 pub(crate) enum RejectedInThread {
     /// Its thread went on.
     WentOn(Box<Report>),
@@ -48,7 +48,7 @@ pub(crate) struct WaitsOn {
 }
 
 impl WaitsOn {
-    /// What to do about it.
+    /// The next step.
     pub(crate) fn help(&self) -> String {
         let thread = escape_line(&self.thread);
         format!(
@@ -183,7 +183,7 @@ impl WaitingThreads<'_> {
 }
 
 impl Threads<'_> {
-    /// Whether a thread may go on: what it waits for is decided, or is approved now.
+    /// Checks that a thread may go on: its request is decided, or is approved now.
     ///
     /// # Errors
     /// `thread.waits`, `pending.drifted`
@@ -375,7 +375,7 @@ impl ThreadCalls<'_> {
         }
     }
 
-    /// What was approved was not started.
+    /// Answers for an approved call that was not started.
     fn not_started(
         &self,
         failure: Failure,
@@ -409,7 +409,7 @@ impl ThreadCalls<'_> {
 }
 
 /// A person was asked, and the thread cannot wait: what was asked is withdrawn, with what was to
-/// be decided with it, so that nobody decides it without the thread.
+/// be decided with it, since a decision without the thread has no effect.
 fn cannot_wait(calls: &ThreadCalls<'_>, pending: &str, item: &str) -> ToolCallFault {
     let (id, item) = (calls.id.clone(), item.to_owned());
     let failure = Failure::from(ThreadError::CannotWait { id, item });
@@ -471,7 +471,7 @@ fn interrupted() -> ToolCallFault {
     ToolCallFault::new("the call was interrupted, and may have been carried out in part")
 }
 
-/// What is kept of a request: the plan with its parameters, and of a saved snippet the snippet.
+/// The digest of a kept request: its plan with the parameters, and a saved snippet's text.
 fn digest_of(request: &PendingRequest) -> Digest {
     let snippet = request.snippet.as_deref().unwrap_or_default().as_bytes();
     Digest::of_parts(&[&request.plan, b"\0", snippet])

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::base::limits::{WORKSPACE_DEPTH, WORKSPACE_FILES, WORKSPACE_MIB};
 
-/// What was counted so far.
+/// The count so far.
 #[derive(Default)]
 struct Count {
     bytes: u64,
@@ -61,7 +61,7 @@ impl Count {
     ) -> Result<(), String> {
         let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            // Somebody took it away.
+            // It was removed in the meantime.
             Err(Errno::NOENT) => return Ok(()),
             Err(errno) => return Err(unreadable(errno)),
         };
