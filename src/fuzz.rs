@@ -58,7 +58,6 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("signed_file", verify::fuzz::signed_file),
     ("template", plan::fuzz::template),
     ("text", base::fuzz::text),
-    ("tidy", parse::fuzz::tidy),
     ("toml", parse::fuzz::toml),
     ("tool_header", parse::fuzz::tool_header),
     ("trust_document", trust::fuzz::trust_document),

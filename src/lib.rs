@@ -33,7 +33,7 @@
 //! | 13 | `mcp_client` | calls of tools of MCP servers |
 //! | 14 | `rye` | the facade [`Rye`]: a service for each question, and a run here and now |
 //! | 15 | `runs` | threads, detached runs and snippets, which take more than one run; deciding requests to a person |
-//! | 15 | `scaffold` | new items and tidy headers |
+//! | 15 | `scaffold` | new items, and moved ones |
 //! | 15 | `bundle` | items of one publisher in one file |
 //! | 15 | `dev` | the project, watched: what you change is signed for half a day |
 //! | 15 | `git` | what is about to be committed |

@@ -27,7 +27,6 @@ mod exit;
 mod explain;
 mod export;
 mod fetch;
-mod fmt;
 mod git;
 mod graph;
 mod hooks;
@@ -164,7 +163,6 @@ verbs! {
         test "rye test 'acme/**'"
         eval "rye eval run acme/mood --content 'Great!' --min-score 0.5"
         learn "rye learn acme/build target=debug"
-        fmt "rye fmt --check"
         mv "rye mv acme/greet acme/hello --dry-run"
         git "rye git install"
     }

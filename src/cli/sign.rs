@@ -314,11 +314,6 @@ pub(super) fn status(worst: Option<&Diagnostic>) -> u8 {
     worst.map_or(0, |diagnostic| diagnostic.code.exit_status())
 }
 
-/// Shows files that could not be used, and gives the status that they ask for.
-pub(super) fn show_failed(failed: &[SignReport], out: &mut Out) -> u8 {
-    if out.is_json() { status(worst(failed).as_ref()) } else { shown(failed, false, out) }
-}
-
 /// Shows a batch as text, without its summary, and gives the status that it asks for.
 pub(super) fn shown(reports: &[SignReport], check: bool, out: &mut Out) -> u8 {
     rows(reports, check, out).0

@@ -11,7 +11,7 @@
 //! - Each reader is bounded in depth, nodes and time, whatever the text.
 //!
 //! Start at `item.rs`; `data` reads YAML, TOML and JSON, `tool` and `directive` the two that run;
-//! `format` gives a header another shape and no item; `outline.rs` is what a file is found by.
+//! `rename.rs` replaces one name in a file; `outline.rs` is what a file is found by.
 
 mod config;
 #[cfg(test)]
@@ -20,7 +20,6 @@ mod data;
 mod describe;
 mod directive;
 mod error;
-mod format;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod item;
@@ -28,6 +27,7 @@ mod item_rules;
 mod knowledge;
 mod outline;
 mod reach;
+mod rename;
 mod signed_before;
 mod tool;
 
@@ -36,12 +36,12 @@ pub(crate) use directive::{
     Directive, DirectiveContext, DirectiveOutput, Input, InputType, RiskClass, metadata_range,
 };
 pub(crate) use error::{CODES, PARSE_LIMIT, then_sign};
-pub(crate) use format::{FormattedHeader, Naming, formatted, places, renamed, replaced_where};
 pub(crate) use item::Item;
 pub(crate) use item_rules::{Finding, Severity, check_for_signing, is_snake_case};
 pub(crate) use knowledge::Knowledge;
 pub(crate) use outline::{Outline, outline};
 pub(crate) use reach::{DeclaredReach, Risk, RiskBasis, RiskLink, RiskTier};
+pub(crate) use rename::{Naming, places, renamed, replaced_where};
 pub(crate) use signed_before::{MADE_OF_SKILL, SIGNED_BEFORE, signed_before};
 #[cfg(feature = "code")]
 pub(crate) use tool::with_room_for_javascript;

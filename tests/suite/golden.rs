@@ -58,7 +58,7 @@ fn golden_names_on_the_wire() {
     let spec = "cases:\n  - {name: a, expect: {result: {}}}\n";
     world.write(".ai/tools/acme/mark.test.yaml", spec);
     world.write(".ai/tools/acme/bad.test.yaml", "{}");
-    let calls: [(&str, &[&str]); 20] = [
+    let calls: [(&str, &[&str]); 19] = [
         ("execute tool", &["execute", "acme/mark", "--chain-details", "--trace"]),
         ("execute tool, dry run", &["execute", "acme/mark", "--dry-run"]),
         ("execute tool, refused", &["execute", "acme/bad"]),
@@ -77,7 +77,6 @@ fn golden_names_on_the_wire() {
         ("trust review", &["trust", "review"]),
         ("graph", &["graph", "acme/mark", "acme/bad"]),
         ("new", &["new", "tool", "acme/made", "--sign"]),
-        ("fmt", &["fmt", "--check"]),
         ("test", &["test"]),
     ];
     let mut text = String::new();

@@ -80,7 +80,6 @@ mod saved_snippets;
 mod saved_waits;
 mod search;
 mod secrets;
-mod shape;
 mod short;
 mod signing;
 mod slips;

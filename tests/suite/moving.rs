@@ -337,7 +337,7 @@ fn a_move_with_files_that_was_cut_off_is_finished_by_the_same_words() {
 }
 
 #[test]
-fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() {
+fn an_old_version_that_came_back_is_not_made_new_by_a_move() {
     let world = World::new();
     let path = ".ai/tools/acme/hello.sh";
     let old = put(&world, path, &sh("one"), &seconds_from_now(-500));
@@ -360,12 +360,6 @@ fn an_old_version_that_came_back_is_not_made_new_by_a_move_or_a_tidier_header() 
     let before = world.snapshot();
     let said = world.rye(&mv).fails(4, "author.cannot_move");
     assert_eq!(world.snapshot(), before, "{said:?}");
-    world
-        .rye(&["fmt", "--sign"])
-        .shows("formatted  directive:acme/greet")
-        .warns("re-sign with `rye sign directive:acme/greet`");
-    let (_, greet) = world.json(&["verify", "directive:acme/greet"]);
-    assert_eq!(greet["items"][0]["code"], "verify.altered", "it was not signed anew: {greet}");
     assert_eq!(world.run("tool:acme/hello"), (4, "verify.rolled_back".into()));
     // One that is newer than the lock is no old one; all the same its row is not taken over.
     put(&world, path, &sh("three"), &seconds_from_now(-300));

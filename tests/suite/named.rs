@@ -14,7 +14,6 @@ const SPEC: &str = "cases:\n  - {name: one, expect: {text: x}}\n";
 /// Verbs that take several items, and what stands behind them.
 const SEVERAL: &[(&[&str], &[&str])] = &[
     (&["sign"], &["--check"]),
-    (&["fmt"], &["--check"]),
     (&["verify"], &[]),
     (&["lock"], &["--check"]),
     (&["graph"], &[]),

@@ -48,7 +48,7 @@ fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
         (&["execute", "acme/choose", "--target", "locla"], 4, "`local`"),
         (&["verify", "tool:amce/*"], 2, "`acme/**`"),
         (&["sign", "tool:amce/**"], 2, "`acme/**`"),
-        (&["fmt", "toll:acme/**"], 2, "did you mean `tool:`?"),
+        (&["verify", "toll:acme/**"], 2, "did you mean `tool:`?"),
     ];
     for (args, status, hint) in rows {
         let said = world.rye(args);
@@ -78,7 +78,7 @@ fn every_word_that_is_nearly_known_is_answered_with_the_one_that_is() {
 fn a_pattern_that_nothing_matches_does_not_pass_for_a_check_that_passed() {
     let world = World::new().with(".ai/tools/acme/mark.sh", MARKER_SH);
     world.rye(&["verify", "tool:acme/*", "--ci"]).ok();
-    for verb in ["verify", "sign", "fmt"] {
+    for verb in ["verify", "sign"] {
         world.rye(&[verb, "tool:other/*"]).fails(2, "cli.usage");
     }
 }
@@ -117,7 +117,6 @@ fn where_there_is_no_project_and_no_key_the_next_step_is_one_that_works() {
         &["new", "tool", "hello"][..],
         &["sign", "--all"],
         &["sign", "tool:**"],
-        &["fmt"],
         &["test"],
         &["lock"],
         &["lock", "--check"],

@@ -64,8 +64,7 @@ pub(crate) use provider::{
     Prices, Provider, ProviderKind, ScriptedTurn, TokenCounts, model_prices,
 };
 pub(crate) use provider_http::{ChatShape, HttpProvider};
-pub(crate) use python::{NamedText, named_texts};
 pub(crate) use schema::misspelt_keywords;
 pub(crate) use schema_bound::{Subschemas, bound_schema};
-pub(crate) use tool::{Constraints, KEYS, Tool};
+pub(crate) use tool::{Constraints, Tool};
 pub(crate) use write_files::write_files;

@@ -1,7 +1,5 @@
 //! Python headers: module-level names bound to literals, read from the syntax tree.
 
-use std::ops::Range;
-
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::{Visitor, walk_except_handler, walk_expr, walk_pattern, walk_stmt};
 use ruff_python_ast::{
@@ -12,7 +10,7 @@ use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged;
 use serde_json::{Map, Value};
 
-use super::names::{self, Binding, NAMES, broken, fault, fits};
+use super::names::{self, Binding, broken, fault, fits};
 use super::nesting::{Extent, Nesting, on_a_stack_for};
 use super::python_literal::literal;
 use crate::base::text::Position;
@@ -39,33 +37,6 @@ pub(super) fn header(text: &str) -> Result<Map<String, Value>, ParseFault> {
             value => literal(text, value),
         })
     })
-}
-
-/// A name of the metadata that a statement of its own binds to one text: where the statement, the
-/// name and the text stand.
-pub(crate) struct NamedText {
-    pub(crate) statement: Range<usize>,
-    pub(crate) name: &'static str,
-    pub(crate) value: Range<usize>,
-}
-
-/// The names that a file with a header binds to texts, in its order.
-///
-/// # Errors
-/// As [`header`].
-pub(crate) fn named_texts(text: &str) -> Result<Vec<NamedText>, ParseFault> {
-    header(text)?;
-    let named = |stmt: &Stmt| {
-        let Stmt::Assign(assign) = stmt else { return None };
-        let (name, value) = plain(stmt)?;
-        let (name, _) = NAMES.iter().find(|(known, _)| *known == name.id.as_str())?;
-        let is_one = matches!(value, Expr::StringLiteral(s) if !s.value.is_implicit_concatenated());
-        // Brackets around the text belong to the statement.
-        let is_bare = value.end() == assign.range.end();
-        let (statement, value) = (assign.range.to_std_range(), value.range().to_std_range());
-        (is_one && is_bare).then_some(NamedText { statement, name, value })
-    };
-    tree(text, |module| Ok(module.body.iter().filter_map(named).collect()))
 }
 
 /// Parses the whole text and gives its syntax tree to `read`.

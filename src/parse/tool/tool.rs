@@ -28,7 +28,7 @@ use crate::verify::{FileList, PartsRoot};
 
 /// The keys of a header, in the order in which they are written. Any other is a fault, because a
 /// typing error must not switch anything off; keys that begin with `x-` are for others to read.
-pub(crate) const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "version",
     "tool_type",
     "executor_id",

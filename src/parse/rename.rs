@@ -1,8 +1,11 @@
-//! One name in a file in the place of another, and nothing else.
+//! Replacing one name in a file, and nothing else, for `rye mv`: the file is parsed before and after,
+//! and compared.
 
-use super::format::{Meaning, read};
+use super::directive::Directive;
+use super::error::ParseFault;
+use super::item::{Item, parse};
+use super::tool::header;
 use crate::id::{ItemId, Kind};
-use crate::parse::item::Item;
 use crate::space::HeaderStyle;
 
 /// How a file names an item: another one, or itself.
@@ -89,6 +92,37 @@ impl Naming {
         }
         Some(())
     }
+}
+
+/// The content of a file, without positions.
+#[derive(Debug, Clone, PartialEq)]
+struct Meaning {
+    item: Item,
+    header: Option<serde_json::Map<String, serde_json::Value>>,
+    unknown: Vec<String>,
+}
+
+fn read(kind: Kind, style: &HeaderStyle, text: &str) -> Result<Meaning, ParseFault> {
+    let item = parse(kind, style, text, || text.to_owned())?;
+    // Unknown keys mean something to other readers, so they count too.
+    let header = (kind == Kind::Tool).then(|| header(text, style)).transpose()?;
+    let mut unknown = Vec::new();
+    let item = match item {
+        Item::Directive(directive) => {
+            unknown = directive.unknown.iter().map(|(name, _)| name.clone()).collect();
+            let nowhere = crate::base::text::Position { line: 1, column: 1 };
+            Item::Directive(Box::new(Directive {
+                unknown: Vec::new(),
+                fence: nowhere,
+                root: nowhere,
+                body_start: 0,
+                ..*directive
+            }))
+        }
+        other => other,
+    };
+    unknown.sort();
+    Ok(Meaning { item, header, unknown })
 }
 
 fn without_kind(item: &str) -> &str {
