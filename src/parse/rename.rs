@@ -1,5 +1,5 @@
-//! Replacing one name in a file, and nothing else, for `rye mv`: the file is parsed before and after,
-//! and compared.
+//! Replacing one name in a file, and nothing else, for `rye mv`: the file is parsed before and
+//! after, and compared.
 
 use super::directive::Directive;
 use super::error::ParseFault;

@@ -178,10 +178,7 @@ pub(crate) fn converse(
         Err(_) if stopped.is_some() => (RunState::Cancelled, stopped.as_ref()),
         Err(failure) => (RunState::Failed, Some(failure)),
     };
-    let ended = match &came {
-        Ok(ThreadOutcome::Ended(ended)) => Some(ended),
-        _ => None,
-    };
+    let ended = if let Ok(ThreadOutcome::Ended(ended)) = &came { Some(ended) } else { None };
     let written = thread.end(status, failure, ended, by.as_ref());
     if written.is_err() {
         leave_thread(thread.ledger, thread.record.id().as_str());

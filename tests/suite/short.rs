@@ -56,7 +56,6 @@ fn the_path_of_a_file_is_its_ref_for_every_verb() {
         &["graph", path],
         &["lock", path],
         &["list", path],
-        &["fmt", path],
     ];
     for args in rows {
         world.rye(&[args, &["--json"][..]].concat()).ok().shows("tool:acme/echo");
@@ -249,7 +248,7 @@ fn no_item_takes_the_place_of_a_verb_or_of_a_slip_of_one() {
 #[test]
 fn all_can_be_said_wherever_it_is_the_default() {
     let world = world();
-    for verb in ["fmt", "test", "lock", "verify"] {
+    for verb in ["test", "lock", "verify"] {
         world.rye(&[verb, "--all"]).ok();
         assert_eq!(world.rye(&[verb, "--all", "acme/echo"]).status, 2, "{verb}");
     }

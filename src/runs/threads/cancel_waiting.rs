@@ -1,6 +1,6 @@
 //! Ending a thread that waits for a person: its request is withdrawn, and its record is closed if
-//! that is possible. The thread above, which waits with it, does not go on by that; the answer names
-//! it.
+//! that is possible. The thread above, which waits with it, does not go on by that; the answer
+//! names it.
 
 use std::path::Path;
 
@@ -31,8 +31,8 @@ impl<'a> WaitingEnd<'a> {
 
 impl WaitingEnd<'_> {
     /// Ends a thread that waits for a person, with those below that wait with it; `None` if it
-    /// does not wait. A thread above that waits with it waits on; its model is told once that thread
-    /// is resumed.
+    /// does not wait. A thread above that waits with it waits on; its model is told once that
+    /// thread is resumed.
     ///
     /// # Errors
     /// `thread.record_io`, `registry.*`

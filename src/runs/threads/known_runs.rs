@@ -115,7 +115,8 @@ impl KnownRun {
         of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
     }
 
-    /// Its process has other work too, such as one that approved a request, and is not ended for it.
+    /// Its process has other work too, such as one that approved a request, and is not
+    /// ended for it.
     pub(super) fn is_shared(&self) -> bool {
         self.is_approved || self.thread.as_ref().is_some_and(ThreadRow::is_shared)
     }

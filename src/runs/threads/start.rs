@@ -337,7 +337,8 @@ fn own_pair(loader: &Loader<'_>, user: &Root) -> Result<KeyPair, Failure> {
 }
 
 impl Prepared<'_> {
-    /// Begins the thread, or goes on with it, and runs it until it ends, waits, or is asked to stop.
+    /// Begins the thread, or goes on with it, and runs it until it ends, waits, or is asked
+    /// to stop.
     fn watched(
         &self,
         pair: KeyPair,

@@ -256,7 +256,8 @@ impl ThreadCalls<'_> {
         ThreadGrants { execute, fetch, locked: self.locked }
     }
 
-    /// Returns true for a call that names a directive; an item that is not found is told by its run.
+    /// Returns true for a call that names a directive; an item that is not found is told by
+    /// its run.
     fn names_a_directive(&self, args: &Map<String, Value>) -> bool {
         let item = args.get("item_id").and_then(Value::as_str).unwrap_or_default();
         let Ok(query) = item.parse::<Query>() else { return false };
