@@ -209,9 +209,8 @@ impl Runs<'_> {
             Some(asked) => asked.request(tool.item(), &tool.tool)?,
             None => request.params.clone(),
         };
-        for (name, text) in &request.texts {
-            given.insert(name.clone(), typed(schema, name, text));
-        }
+        let texts = request.texts.iter();
+        given.extend(texts.map(|(name, text)| (name.clone(), typed(schema, name, text))));
         let run_id = run_id();
         let hook_policies = loader.policy.for_hooks();
         let call_id = request.origin.call_id.as_ref().unwrap_or(&run_id);
@@ -244,8 +243,8 @@ impl Runs<'_> {
         if let Some(params) = asked_with {
             // What a receipt needs is there; it is written where the run is.
             drop(self.rye.receipts().writer(receipts, &plan, loader.trust)?);
-            let (item, plan) = (tool.item().clone(), &plan);
-            let run = VerifiedRun { item, params, plan, for_record, warnings };
+            let item = tool.item().clone();
+            let run = VerifiedRun { item, params, plan: &plan, for_record, warnings };
             return self.rye.modes.detached(&loader, request, run);
         }
         // The plan that was compared is the plan that runs; nothing is built anew behind this line

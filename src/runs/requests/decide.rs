@@ -106,7 +106,7 @@ impl Approvals<'_> {
         let asked = self.with_snippet(asked, request, true).map_err(early)?;
         let private = PassedValues(private);
         let thread = parent.or(asked.origin.thread.clone());
-        let origin = Origin { thread, private, ..asked.origin };
+        let origin = Origin { private, thread, ..asked.origin };
         let asked = Request { origin, ..asked };
         let waits = CarriedOutFor::watched(self.rye, &request.row.id).map_err(early)?;
         let result = self.rye.runs().run(&asked, start, sink);
