@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// Five seconds in all: rye itself holds a lock for less, and another program may never end.
+/// Five seconds in all, since another program may hold a lock as long as it runs.
 const TRIES: usize = 500;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -25,7 +25,7 @@ pub(crate) fn lock(file: &File, path: &Path) -> io::Result<()> {
 /// grants each.
 ///
 /// # Errors
-/// `WouldBlock` if another program held the lock for five seconds.
+/// `WouldBlock` if another program held the lock for five seconds; what the file system says.
 pub(crate) fn lock_shared(file: &File, path: &Path) -> io::Result<()> {
     wait(file, path, FlockOperation::NonBlockingLockShared)
 }
@@ -33,8 +33,9 @@ pub(crate) fn lock_shared(file: &File, path: &Path) -> io::Result<()> {
 fn wait(file: &File, path: &Path, operation: FlockOperation) -> io::Result<()> {
     for _ in 0..TRIES {
         match flock(file, operation) {
-            Err(Errno::WOULDBLOCK) => sleep(PAUSE),
-            _ => return Ok(()),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => sleep(PAUSE),
+            Err(Errno::NOSYS | Errno::NOLCK | Errno::OPNOTSUPP | Errno::INVAL) => return Ok(()),
+            locked => return locked.map_err(io::Error::from),
         }
     }
     let why = format!("another program holds a lock on `{}`", path.display());

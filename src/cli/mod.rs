@@ -382,8 +382,8 @@ impl CommandLine {
         let exit = done.unwrap_or_else(|error| out.fail(&error));
         if let Some(aside) = crate::registry::moved_aside() {
             out.note(&format!(
-                "what an earlier rye kept of runs and requests was moved to `{}`; what waits there \
-                 is decided by that rye alone",
+                "the runs and requests that an earlier rye kept are in `{}` now; none of them \
+                 goes on here",
                 escape_line(&aside.display().to_string())
             ));
         }

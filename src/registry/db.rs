@@ -12,6 +12,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::error::RegistryError;
 use crate::base::bytes::{sweep, temporary};
@@ -160,7 +161,7 @@ impl Registry {
                 make(&end_of_links(&path))?;
             }
         }
-        Self::at(path)
+        Self::at(path, true)
     }
 
     /// The registry of a user space, if it has one.
@@ -169,10 +170,11 @@ impl Registry {
     /// As [`Registry::open`].
     pub(crate) fn find(user_base: &Path) -> Result<Option<Self>, RegistryError> {
         let path = path_of(user_base);
-        if path.exists() { Self::at(path).map(Some) } else { Ok(None) }
+        if path.exists() { Self::at(path, true).map(Some) } else { Ok(None) }
     }
 
-    fn at(path: PathBuf) -> Result<Self, RegistryError> {
+    /// `moves` a registry of an earlier version aside.
+    fn at(path: PathBuf, moves: bool) -> Result<Self, RegistryError> {
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let mut db = Connection::open(&path).map_err(fail)?;
         db.busy_handler(Some(wait)).map_err(fail)?;
@@ -184,12 +186,12 @@ impl Registry {
                 create_tables(&mut db, &path)?;
                 Ok(Self { db, path })
             }
-            version if version > VERSION => Err(RegistryError::Newer { path, version }),
-            version => {
+            version if version < VERSION && moves => {
                 drop(db);
                 move_aside(&path, version)?;
-                Self::at(path)
+                Self::at(path, false)
             }
+            version => Err(RegistryError::Newer { path, version }),
         }
     }
 
@@ -254,29 +256,47 @@ fn create_tables(db: &mut Connection, path: &Path) -> Result<(), RegistryError> 
     step.commit().map_err(fail)
 }
 
+/// How often a registry of an earlier version is tried that another process has open, and the time
+/// between.
+const MOVE_TRIES: usize = 100;
+const MOVE_PAUSE: Duration = Duration::from_millis(10);
+
 /// Gives a registry of an earlier version another name, and makes a new one.
+///
+/// # Errors
+/// `registry.io`, also while another process has it open: a thread of the earlier rye may run, of
+/// which the new registry would know nothing.
 fn move_aside(path: &Path, version: usize) -> Result<(), RegistryError> {
     let fail = |source| RegistryError::Sql { path: path.to_owned(), source };
     let io = |source| RegistryError::Open { path: path.to_owned(), source };
-    let turn = wait_for_turn(path);
-    // Closing it writes the last of it into the file, unless a process of the earlier rye has it.
-    let db = Connection::open(path).map_err(fail)?;
-    let is_earlier = version_of(&db).map_err(fail)? == version;
-    drop(db);
+    // Without the turn another process may move it at the same time.
+    let turn = wait_for_turn(path).ok_or_else(|| io(ErrorKind::WouldBlock.into()))?;
+    let real = fs::canonicalize(path).map_err(io)?;
+    let db = Connection::open(&real).map_err(fail)?;
     // Another process may have been first.
-    if is_earlier {
-        let aside = path.with_extension(format!("db.v{version}"));
-        for end in ["", "-wal", "-shm"] {
-            let named = |path: &Path| PathBuf::from(format!("{}{end}", path.display()));
-            match fs::rename(named(path), named(&aside)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
-                _ => {}
-            }
-        }
-        tracing::warn!(aside = %aside.display(), "a registry of an earlier rye was moved");
-        let _ = MOVED.set(aside);
-        make(&end_of_links(path))?;
+    if version_of(&db).map_err(fail)? != version {
+        return Ok(());
     }
+    // All of it lies in the one file then; this takes the registry for this process alone.
+    let mut tries = 0;
+    while let Err(error) = db.pragma_update(None, "journal_mode", "delete") {
+        tries += 1;
+        if tries == MOVE_TRIES {
+            return Err(fail(error));
+        }
+        std::thread::sleep(MOVE_PAUSE);
+    }
+    drop(db);
+    let name = |number: usize| match number {
+        0 => real.with_extension(format!("db.v{version}")),
+        number => real.with_extension(format!("db.v{version}.{number}")),
+    };
+    let free = (0..).map(name).find(|name| !name.exists()).unwrap_or_default();
+    renameat_with(CWD, &real, CWD, &free, RenameFlags::NOREPLACE)
+        .map_err(|error| io(error.into()))?;
+    tracing::warn!(aside = %free.display(), "a registry of an earlier rye was moved");
+    let _ = MOVED.set(free);
+    make(&real)?;
     drop(turn);
     Ok(())
 }
@@ -428,13 +448,16 @@ mod tests {
         let older = rusqlite::Connection::open(&path).unwrap();
         older.pragma_update(None, "journal_mode", "wal").unwrap();
         older.execute_batch("CREATE TABLE pending (id TEXT); PRAGMA user_version = 13").unwrap();
+        older.execute("INSERT INTO pending VALUES ('p-1')", []).unwrap();
+        // A process of the earlier rye has it open.
+        let error = Registry::open(home.path()).err().unwrap();
+        assert_eq!(error.code().name(), "registry.io");
+        drop(older);
         let opened: Vec<_> = std::thread::scope(|scope| {
             let open = || Registry::open(home.path()).unwrap().requests().unwrap();
             [(); 4].map(|()| scope.spawn(open)).map(|one| one.join().unwrap()).into()
         });
         assert!(opened.iter().all(Vec::is_empty), "{opened:?}");
-        older.execute("INSERT INTO pending VALUES ('p-1')", []).unwrap();
-        drop(older);
         let aside = super::moved_aside().unwrap();
         assert_eq!(aside, path.with_file_name("registry.db.v13"));
         let count = "SELECT count(*) FROM pending";

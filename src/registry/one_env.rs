@@ -15,7 +15,7 @@ pub(crate) struct OneEnv<'a>(pub(crate) &'a [u8]);
 /// A key for one digest.
 ///
 /// # Errors
-/// Random bytes of the system.
+/// The system has no random bytes.
 pub(super) fn new_key() -> io::Result<String> {
     let mut key = [0; 32];
     random::fill(&mut key)?;

@@ -60,8 +60,9 @@ impl ThreadWaits<'_> {
     }
 }
 
-/// A thread goes on or ended: the requests of it and of those below it are withdrawn, beside what
-/// it waits for, nor what that was to be decided with. Those below that waited go on with it alone.
+/// Withdraws the requests of a thread that goes on or ended, and of those below it, but for the one
+/// that it waits for and those that are decided with that. Those below that waited go on with it
+/// alone.
 pub(super) fn withdraw(
     step: &Connection,
     id: &str,

@@ -81,7 +81,7 @@ pub(crate) enum ThreadError {
     #[error("`{}` was {how} while it waited for a place, and did not begin", escape_line(.id))]
     NotBegun {
         id: String,
-        /// `killed` or `cancelled`.
+        /// It was killed or cancelled.
         how: RunState,
     },
     #[error("`{id}` does not go on as it began: {} is different now", escape_line(.what))]

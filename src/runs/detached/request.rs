@@ -102,7 +102,9 @@ impl DetachedRequest {
             ["params", "verified", "limits"].map(|key| told.shift_remove(key));
         let asked: Self = serde_json::from_value(told.into()).ok()?;
         let verified = verified.filter(|verified| !verified.is_null());
-        Some(Self { params: object(params?), verified, limits: object(limits?), ..asked })
+        let asked = Self { params: object(params?), verified, limits: object(limits?), ..asked };
+        // A thread starts only as it was verified.
+        (asked.thread == "inline" || asked.thread().is_some()).then_some(asked)
     }
 
     /// The thread that is asked for, with what was verified of it; `None` for a tool.

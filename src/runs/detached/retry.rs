@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::base::durations::{REGISTRY_AGAIN_MS, REGISTRY_INSISTS_MS};
 use crate::registry::RegistryError;
 
-/// Asks until the registry answers, or refuses for ten minutes.
+/// Asks until the registry answers; its refusal after ten minutes.
 ///
 /// # Errors
 /// `registry.io`

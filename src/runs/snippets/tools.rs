@@ -98,7 +98,7 @@ pub struct RyeTools<'a> {
     /// Of what is configured, when the snippet began.
     policy: Option<Digest>,
     locked: bool,
-    /// A person may be asked; not for a dry run, nor by a program that judges.
+    /// A person may be asked; not in a test, which runs in another workplace, nor by an eval.
     can_wait: bool,
     /// The run that the snippet is, where it is saved as a tool.
     pub(super) saved: Option<SavedRun<'a>>,
@@ -414,7 +414,7 @@ impl<'a> RyeTools<'a> {
                 let item = text(&told, "item_id").unwrap_or_default();
                 let (tool, id) = (id.to_owned(), request.clone());
                 let error = CodeError::CallPending { tool, id, message: message.clone() };
-                // A dry run asks no person.
+                // A test and an eval ask no person.
                 let asks = request.filter(|_| self.can_wait).map(|request| Asks {
                     item,
                     reason,

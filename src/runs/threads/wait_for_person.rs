@@ -409,7 +409,8 @@ impl ThreadCalls<'_> {
 }
 
 /// A person was asked, and the thread cannot wait: what was asked is withdrawn, with what was to
-/// be decided with it, since a decision without the thread has no effect.
+/// be decided with it, so that it is not carried out without the thread, whose grants it would
+/// lack.
 fn cannot_wait(calls: &ThreadCalls<'_>, pending: &str, item: &str) -> ToolCallFault {
     let (id, item) = (calls.id.clone(), item.to_owned());
     let failure = Failure::from(ThreadError::CannotWait { id, item });
