@@ -305,6 +305,10 @@ fn wait(rye: &Rye, id: &str, thread: Option<&str>, out: &mut Out) -> Result<Exit
         Ok(report) => report,
         Err(signal) => return Ok(Exit::Signal(signal)),
     };
+    // A snippet may ask again.
+    if let Some(next) = report["pending"]["id"].as_str().filter(|_| report["status"] == "pending") {
+        return wait(rye, next, None, out);
+    }
     let code = report["code"].as_str().map(str::to_owned);
     if out.is_json() {
         out.object(&report);

@@ -146,8 +146,8 @@ pub(super) fn is_gone(db: &Connection, id: &str, process: ProcessId) -> bool {
     !is_free.is_empty() && is_free.into_iter().all(|is_free| is_free)
 }
 
-/// Returns true if the lock of a file is free, false also if it cannot be looked at; `None` if there
-/// is no such file.
+/// Returns true if the lock of a file is free, and false also if it cannot be looked at; `None` if
+/// there is no such file.
 fn is_free(path: &Path) -> Option<bool> {
     if unpoisoned(HELD.lock()).contains_key(path) {
         return Some(false);

@@ -311,8 +311,8 @@ impl DetachedRuns<'_> {
         })
     }
 
-    /// Writes how a run ended that waits, for its place or for a person; false where it does not
-    /// wait any more.
+    /// Writes how a run ended that waits, for its place or for a person, or that it waits for
+    /// another request; false where it does not wait any more.
     ///
     /// # Errors
     /// `registry.io`
@@ -465,9 +465,9 @@ pub(super) fn process(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Proce
 fn end_waiting_in(step: &Connection, id: &str, end: DetachedEnd<'_>) -> rusqlite::Result<bool> {
     let changed = step.execute(
         "UPDATE detached SET state = ?2, code = ?3, ended_at = ?4, report = ?5,
-         request = NULL, launcher = NULL
+         request = NULL, launcher = NULL, pending = coalesce(?6, pending)
          WHERE id = ?1 AND state IN ('created', 'waiting')",
-        params![id, end.state, end.code, end.at, end.report],
+        params![id, end.state, end.code, end.ended_at(), end.report, end.pending],
     )?;
     if changed == 1 {
         step.execute("DELETE FROM stop WHERE id = ?1", [id])?;

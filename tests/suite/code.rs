@@ -575,6 +575,6 @@ fn what_models_write_of_a_snippet_runs_or_says_what_to_do_table() {
     world.write("mine.js", "const a = {};\nlet b = ;\n");
     let said = world.rye(&["code", "check", "mine.js"]);
     assert!(said.stderr.contains("mine.js:2:") && said.stderr.contains("let b = ;"), "{said:?}");
-    let told = run("await runTool('acme/idz')");
+    let told = run("await runTool('acme/idss')");
     assert!(told["error"].to_string().contains("did you mean `tool:acme/ids`?"), "{told}");
 }

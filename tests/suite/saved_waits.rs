@@ -1,6 +1,7 @@
 //! Snippets that are tools and wait for a person in their midst.
 
 use std::fs;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -10,6 +11,7 @@ use crate::hooks::hook;
 use crate::mcp::client::Client;
 use crate::saved_snippets::snippet;
 use crate::tools::shell;
+use crate::world::wait::until;
 use crate::world::{End, World};
 
 /// `count` reads and counts its calls in a file, `write` changes something and leaves a line.
@@ -149,6 +151,36 @@ fn one_that_waits_twice_is_approved_twice() {
     let (status, told) =
         world.json(&["pending", "approve", told["pending"]["id"].as_str().unwrap()]);
     assert_eq!((status, &told["data"], lines(&world, "wrote")), (0, &json!("both"), 2), "{told}");
+}
+
+#[test]
+fn who_waits_for_one_that_asks_again_waits_on() {
+    let world = world();
+    let code = "await tools.acme.write({n: 1}); await tools.acme.other({n: 2}); __out = 'both'";
+    world.signed(".ai/tools/acme/other.sh", &shell("echo w >>wrote; cat\n"));
+    world.signed(".ai/tools/acme/save.js", &snippet(&["tool:acme/*"], code));
+    // What a person types asks nothing, also where it runs in a process of its own.
+    let id = id_of(&start(&world, &["acme/save"]));
+    assert_eq!(world.json(&["thread", "wait", &id]).ok()["data"], "both");
+    world.signed_home(".ai/config/execution/code.yaml", "approval: first\n");
+    let id = id_of(&start(&world, &["acme/save"]));
+    for n in 2..=3 {
+        let (_, told) = world.json(&["thread", "wait", &id]);
+        assert_eq!((&told["status"], lines(&world, "wrote")), (&json!("pending"), n), "{told}");
+        let (_, row) = world.json(&["thread", "show", &id]);
+        assert_eq!(row["thread_status"], "waiting", "{row}");
+        world.rye(&["pending", "approve", waiting(&world)[0]["id"].as_str().unwrap()]);
+    }
+    assert_eq!(world.json(&["thread", "wait", &id]).ok()["data"], "both");
+    let mut command = world.command(&["run", "acme/save", "--wait", "--json"]);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    for n in 1..=2 {
+        until("it asks", || waiting(&world).len() == 1 && lines(&world, "wrote") == 3 + n);
+        world.rye(&["pending", "approve", waiting(&world)[0]["id"].as_str().unwrap()]);
+    }
+    let output = child.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &told["data"]), (Some(0), &json!("both")), "{told}");
 }
 
 /// What makes a saved snippet that waits another one.

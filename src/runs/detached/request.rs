@@ -11,7 +11,7 @@ use crate::diagnostic::Failure;
 use crate::host::{Ladder, SandboxLevel};
 use crate::parse::kept_json;
 use crate::plan::{PlanFile, SandboxChoice};
-use crate::rye::{Request, ThreadOptions};
+use crate::rye::{Origin, Request, ThreadOptions};
 use crate::thread::ThreadId;
 
 /// A run as it was asked for and verified. It is not trusted: everything is verified again.
@@ -34,6 +34,8 @@ pub(super) struct DetachedRequest {
     sandbox: String,
     receipt: Option<PathBuf>,
     for_record: bool,
+    /// A person typed it.
+    is_typed: bool,
     /// The plan file of a tool.
     plan: Option<String>,
     /// The verified parts of a thread.
@@ -87,6 +89,7 @@ impl DetachedRequest {
             sandbox: sandbox_word(request.sandbox).to_owned(),
             receipt: request.receipt.clone(),
             for_record,
+            is_typed: is_typed(request),
             plan,
             verified,
             model: request.of_thread.model.clone(),
@@ -118,7 +121,13 @@ impl DetachedRequest {
     /// `plan.malformed`
     pub(super) fn to_request(&self) -> Result<Request, Failure> {
         let plan = self.plan.as_ref().map(|text| PlanFile::read(text.as_bytes())).transpose()?;
+        let origin = Origin {
+            #[cfg(feature = "code")]
+            is_typed: self.is_typed,
+            ..Origin::default()
+        };
         Ok(Request {
+            origin,
             params: self.params.clone(),
             thread: self.thread.parse()?,
             locked: self.locked,
@@ -131,6 +140,16 @@ impl DetachedRequest {
             ..Request::new(self.item.clone())
         })
     }
+}
+
+#[cfg(feature = "code")]
+fn is_typed(request: &Request) -> bool {
+    request.origin.is_typed
+}
+
+#[cfg(not(feature = "code"))]
+fn is_typed(_: &Request) -> bool {
+    false
 }
 
 /// The sandbox that the caller asks for, as `--sandbox` spells it.

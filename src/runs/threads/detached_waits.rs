@@ -22,8 +22,8 @@ pub(super) enum Settled {
     AsBefore,
     /// Its request was approved, and runs in the process that approved it.
     Approved,
-    /// How it ended stands in the registry now.
-    Ended,
+    /// The registry has its end now, or another request that it waits for.
+    Anew,
 }
 
 /// Takes note of how a run ended that waited, where its request is decided.
@@ -59,15 +59,18 @@ pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settl
         None => report,
     };
     let code = report["code"].as_str();
+    // A snippet may ask again, and its run waits for that.
+    let again = report["pending"]["id"].as_str().filter(|_| report["status"] == "pending");
     let state = match code {
+        _ if again.is_some() => RunState::Waiting,
         None => RunState::Completed,
         Some(code) if code == THREAD_CANCELLED.name() => RunState::Cancelled,
         Some(_) => RunState::Failed,
     };
     let (at, text) = (moment(), report.to_string());
-    let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, pending: None };
+    let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, pending: again };
     registry.detached().end_waiting(&run.id, end)?;
-    Ok(Settled::Ended)
+    Ok(Settled::Anew)
 }
 
 /// The detached run that waits with a request which is carried out here.

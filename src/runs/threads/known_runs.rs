@@ -243,7 +243,7 @@ impl Threads<'_> {
         let (mut has_ended, mut approved) = (false, BTreeSet::new());
         for run in &runs {
             match settle(&mut registry, run)? {
-                Settled::Ended => has_ended = true,
+                Settled::Anew => has_ended = true,
                 Settled::Approved => drop(approved.insert(run.id.clone())),
                 Settled::AsBefore => {}
             }
@@ -471,7 +471,7 @@ pub(super) fn known(
         Some((run, _)) => settle(registry, run)?,
         None => Settled::AsBefore,
     };
-    if settled == Settled::Ended {
+    if settled == Settled::Anew {
         found = registry.detached().one(id)?;
     }
     let (detached, report) = match found {
