@@ -291,7 +291,8 @@ fn move_aside(path: &Path, version: usize) -> Result<(), RegistryError> {
         0 => real.with_extension(format!("db.v{version}")),
         number => real.with_extension(format!("db.v{version}.{number}")),
     };
-    let free = (0..).map(name).find(|name| !name.exists()).unwrap_or_default();
+    let free = (0..1000).map(name).find(|name| !name.exists());
+    let free = free.ok_or_else(|| io(ErrorKind::AlreadyExists.into()))?;
     renameat_with(CWD, &real, CWD, &free, RenameFlags::NOREPLACE)
         .map_err(|error| io(error.into()))?;
     tracing::warn!(aside = %free.display(), "a registry of an earlier rye was moved");
