@@ -11,7 +11,7 @@ use super::{BWRAP, LANDLOCK, doer, levels, not_run, works};
 #[cfg(feature = "mcp")]
 use crate::mcp::client::Client;
 use crate::threads::{call, directive, hand_over, provider, transcript};
-use crate::world::World;
+use crate::world::{BASH, World};
 
 /// Executes the rest of its command line with a filter in which some calls fail: `ERROR` and the
 /// numbers of the calls stand before `--`.
@@ -204,6 +204,7 @@ fn what_was_kept_of_a_machine_and_is_so_no_more_is_tried_again_before_the_tool_r
     if !works(test, BWRAP) || !works(test, LANDLOCK) || !can_mount(test) {
         return;
     }
+    BASH.needed();
     let world = World::new_on_disk().held().at_the_door();
     fs::create_dir_all(world.home().join(".ai/state")).unwrap();
     doer(&world, "says", "");
