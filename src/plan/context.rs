@@ -36,16 +36,16 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) workplace: &'a Path,
     pub(crate) user_space: Option<&'a Path>,
     pub(crate) system_space: Option<&'a Path>,
-    /// What may be somebody else's work: no program is taken from it.
+    /// Folders of other people's work: no program is taken from them.
     pub(crate) ground: &'a ForeignGround,
-    /// Folders whose files are in somebody's hands: the ground, and the spaces on disk.
+    /// Folders whose files others may write: the ground, and the spaces on disk.
     pub(crate) guarded: Vec<PathBuf>,
     pub(crate) run_id: &'a str,
     /// The thread whose model asks for the run.
     pub(crate) thread: Option<&'a str>,
-    /// Whether the project's config shortens the time; not of hooks that judge the project.
+    /// The project's config shortens the time; not that of hooks, which judge the project.
     pub(crate) project_shortens: bool,
-    /// What the caller wants of the sandbox.
+    /// The sandbox that the caller asks for.
     pub(crate) sandbox: SandboxChoice,
     /// A caller may shorten the time, never lengthen it.
     pub(crate) timeout: Option<Duration>,
@@ -55,21 +55,20 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl PlanContext<'_> {
-    /// Whether a file is there that somebody else may have put there: by its name, by what it is in
-    /// the end, or by a link on the way.
+    /// Returns true for a file that others may have put there: by its name, by the file at its end,
+    /// or by a link on the way.
     pub(super) fn guards(&self, path: &Path) -> bool {
         self.host.look(path).is_some_and(|look| self.guards_seen(path, &look))
     }
 
-    /// The same of a file that was looked at.
+    /// As [`Self::guards`], for a file that was looked at.
     pub(super) fn guards_seen(&self, path: &Path, look: &ResolvedPath) -> bool {
         look.places().chain([path]).any(|place| self.is_guarded(place))
     }
 
-    /// Whether a path is, or may become, a file that somebody else can put there. By place: it lies
-    /// below a guarded folder by its text, or by the folder that it is in, whether a file is there
-    /// or not; or a link leads there now. A guarded folder itself, and what holds one, is not a
-    /// file.
+    /// Returns true for a path that is, or may become, a file that others put there: it lies below
+    /// a guarded folder by its text, or by the folder that it is in, with a file there or without;
+    /// or a link leads there now. A guarded folder itself, and a folder that holds one, is no file.
     pub(super) fn leads_to_foreign_file(&self, path: &Path) -> bool {
         let real = path.parent().and_then(|folder| self.host.real_folder(folder));
         let real = real.zip(path.file_name()).map(|(folder, name)| folder.join(name));
@@ -102,7 +101,7 @@ impl PlanContext<'_> {
         (!folders.is_empty()).then(|| folders.join(":"))
     }
 
-    /// Whether the person let a program of this real folder in, which is what it was then.
+    /// The person let a program of this real folder in, and it is what it was then.
     fn lets_in(&self, folder: &Path) -> bool {
         let records = self.trust.allowed_files();
         let mut paths = records.iter().map(|record| &record.path);

@@ -19,14 +19,14 @@ use crate::space::Entry;
 use crate::trace::{Quiet, Warnings};
 use crate::verify::VERIFY_UNSIGNED;
 
-/// Whether items verify.
+/// Verifying items.
 #[derive(Clone, Copy)]
 pub(crate) struct Checks<'a> {
     pub(super) rye: &'a Rye,
 }
 
 impl Rye {
-    /// Whether items verify.
+    /// Verifying items.
     pub(crate) fn checks(&self) -> Checks<'_> {
         Checks { rye: self }
     }

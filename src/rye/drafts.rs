@@ -68,14 +68,14 @@ pub(crate) enum Spot {
     Word(Option<Position>, String),
 }
 
-/// Texts that somebody is writing, judged as the items that they would be.
+/// Texts that are being written, judged as the items that they would be.
 #[derive(Clone, Copy)]
 pub(crate) struct DraftTexts<'a> {
     pub(super) rye: &'a Rye,
 }
 
 impl Rye {
-    /// Texts that somebody is writing, judged as the items that they would be.
+    /// Texts that are being written, judged as the items that they would be.
     pub(crate) fn drafts(&self) -> DraftTexts<'_> {
         DraftTexts { rye: self }
     }

@@ -17,7 +17,7 @@ use crate::thread::ThreadId;
 /// The bytes of items, by the refs.
 pub(crate) type ItemDigests = BTreeMap<String, Digest>;
 
-/// What is kept of a snippet that waits.
+/// A snippet that waits, as it is kept.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeptSnippet {

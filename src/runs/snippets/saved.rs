@@ -80,7 +80,7 @@ impl<'a> Printed<'a> {
         self.show(|stream| {
             let mut bytes = Vec::new();
             if stream.values != private.count() {
-                // What was held back may be part of a value, and the rest of that comes now.
+                // The end of the text may be part of a value, whose rest comes now.
                 bytes = stream.mask.end(true);
                 *stream = PrintedStream::new(private);
             }
@@ -133,7 +133,7 @@ pub(crate) fn saved_snippet(
     let least =
         if asked.origin.may_write.is_some() { CallApproval::First } else { CallApproval::Never };
     let printed = Printed::new(plan, sink);
-    // What its tools write is theirs, and the value alone is the answer.
+    // The output of its tools is theirs; the value alone is the answer.
     let sink: &dyn Sink = &WithoutOutput(sink);
     let waited = asked.origin.approval.as_ref().and_then(|approval| approval.snippet.as_deref());
     let tools = match waited {
