@@ -227,17 +227,18 @@ pub(crate) const STOP_LOOK_MS: u64 = 150;
 /// How long a call may take to end when its thread is to stop, in milliseconds, before it is asked
 /// again, which gives it no more time.
 pub(crate) const STOP_AGAIN_MS: u64 = 400;
-/// How long a detached run and a launcher ask a registry again that is out of reach, such as on a
-/// full disk, and how often, in milliseconds. What waits is killed only behind that.
+/// How long a detached run asks a registry again that is out of reach, such as on a full disk, and
+/// how often, in milliseconds. What waits is killed only behind that.
 pub(crate) const REGISTRY_INSISTS_MS: u64 = 600_000;
 /// See `REGISTRY_INSISTS_MS`.
 pub(crate) const REGISTRY_AGAIN_MS: u64 = 500;
-/// How often a launcher looks for places that others made free, in milliseconds.
-pub(crate) const LAUNCHER_LOOK_MS: u64 = 100;
-/// How long a launcher for which nobody waits is kept, in milliseconds: more may be on their way.
-pub(crate) const LAUNCHER_IDLE_MS: u64 = 1_000;
-/// How long the process of a detached run may take to say that it is there, in milliseconds; a
-/// launcher waits for others that write the registry before.
+/// How often the first of the runs that wait looks for a place, in milliseconds; one behind others
+/// looks less often by as many.
+pub(crate) const PLACE_LOOK_MS: u64 = 50;
+/// The longest time between two such looks, in milliseconds.
+pub(crate) const PLACE_LOOK_LONGEST_MS: u64 = 1_000;
+/// How long the process of a detached run may take to register, in milliseconds: it may wait for
+/// others that write the registry before.
 pub(crate) const DETACHED_READY_MS: u64 = 2 * REGISTRY_WAIT_MS + 10_000;
 /// How long whoever cancels or kills a thread waits until it ended, in milliseconds; after that it
 /// is told that it still runs.

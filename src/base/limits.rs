@@ -581,8 +581,8 @@ pub(crate) const PROVIDER_EVENT_BYTES: usize = 8 << 20;
 pub(crate) const PROVIDER_FAULT_BYTES: usize = 64 << 10;
 /// Most parts of one answer, such as blocks and calls: each is looked for by its number.
 pub(crate) const PROVIDER_PARTS: usize = 1_024;
-/// Runs in processes of their own that wait for a place (remote 1); further ones are refused.
-pub(crate) const DETACHED_WAITING: u64 = 10_000;
+/// Runs that wait for a place (remote 1), each in a process of its own; further ones are refused.
+pub(crate) const DETACHED_WAITING: u64 = 1_000;
 /// Runs in processes of their own that are kept with their reports once they ended; the oldest go.
 pub(crate) const DETACHED_KEPT: u64 = 4_000;
 /// Such runs at once for each processor, unless it is configured otherwise (remote 1).

@@ -11,12 +11,11 @@ use crate::base::Digest;
 #[cfg(feature = "code")]
 use crate::base::text::counted;
 use crate::base::text::{brief_line, escape_line};
-#[cfg(feature = "code")]
-use crate::code::Verdict;
 use crate::diagnostic::{Failure, Style};
 use crate::plan::PlanFile;
-use crate::registry::{Decision, PendingRequest, PendingRow, PendingState, RegistryError};
-use crate::runs::{Decided, RejectedInThread, RequestRows, SignRequest, WaitingThreads, WaitsOn};
+use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError, RequestKind};
+use crate::runs::{CarriedOut, CarryOut, RequestRows, SignRequest, WaitsOn};
+use crate::rye::Rye;
 use crate::trace::Quiet;
 
 /// The status of what waits for a person.
@@ -124,10 +123,10 @@ fn show(request: &PendingRequest, context: &Context, out: &mut Out) -> Result<Ex
     if let Some(wanted) = SignRequest::of(request) {
         return show_signature(request, &wanted, context, out);
     }
-    if request.plan.is_empty() {
+    if request.kind == RequestKind::Snippet {
         return show_snippet(request, out);
     }
-    let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
+    let plan = PlanFile::read(&request.payload).map_err(Failure::from)?;
     let RequestRows { known: mut rows, said, params } = RequestRows::new(request, &plan, &[])?;
     let result = request.result.as_deref();
     let result = result.map(|text| crate::parse::json(text).unwrap_or_else(|_| text.into()));
@@ -330,39 +329,55 @@ fn approve(request: PendingRequest, context: &Context, out: &mut Out) -> Result<
     let what = format!("approve {}, `{}`", request.row.id, request.row.item);
     let about = match snippet_alone(&request)? {
         Some(sha256) => format!("snippet sha256 {sha256}"),
-        None if request.plan.is_empty() => return Err(not_here(&request).into()),
+        None if request.kind == RequestKind::Snippet => return Err(not_here(&request).into()),
         None => {
-            let plan = PlanFile::read(&request.plan).map_err(Failure::from)?;
+            let plan = PlanFile::read(&request.payload).map_err(Failure::from)?;
             let says = brief_line(&request.row.message);
             format!("plan sha256 {}; the tool says: {says}", plan.digest())
         }
     };
     confirm(&what, &about, context, out)?;
     let rye = context.rye_in(request.row.project.clone())?;
-    let approvals = rye.approvals();
-    match approvals.decide(request, approvals.decision(), None)? {
-        Decided::Noted(open) => Ok(noted(PendingState::Approved, &open, out)),
-        Decided::Approved(whole, decision) | Decided::Rejected(whole, decision) => {
-            carry_out(&whole, decision, context, out)
-        }
-    }
+    decide(&rye, request, None, context, out)
 }
 
-/// Carries out what was approved, in the folder where it was requested.
-fn carry_out(
-    request: &PendingRequest,
-    decision: Decision,
+/// Takes the decision of a person, and carries it out in the folder where it was requested.
+fn decide(
+    rye: &Rye,
+    request: PendingRequest,
+    rejected: Option<&str>,
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
+    let approvals = rye.approvals();
+    let row = request.row.clone();
+    let decided = approvals.decide(request, approvals.decision(), rejected)?;
+    out.flush();
     #[cfg(feature = "code")]
-    if request.plan.is_empty() && request.row.thread.is_none() {
-        return decide_snippet(request, &decision, &Verdict::Approved, context, out);
-    }
-    let rye = context.rye_in(request.row.project.clone())?;
-    // A thread that waits with it goes on.
-    let report = rye.approvals().approve(request, decision, context.start, &Quiet)?;
-    Ok(super::execute::show(&report, None, context, out))
+    let (is_json, is_terminal) = (out.is_json(), super::out::is_terminal());
+    #[cfg(feature = "code")]
+    let print = |stream, text: &str| {
+        if !is_json {
+            super::code::show(stream, text, is_terminal);
+        }
+    };
+    let how = CarryOut {
+        start: context.start,
+        sink: &Quiet,
+        #[cfg(feature = "code")]
+        print: &print,
+    };
+    Ok(match approvals.carry_out(decided, rejected.unwrap_or_default(), &how)? {
+        CarriedOut::Ran(report) => super::execute::show(&report, None, context, out),
+        #[cfg(feature = "code")]
+        CarriedOut::WentOn(result) => super::code::show_result(&result, None, &[], out)?,
+        CarriedOut::Rejected(waits) => told_rejected(&row, waits.as_ref(), out),
+        CarriedOut::Noted(open) => {
+            let state =
+                if rejected.is_some() { PendingState::Rejected } else { PendingState::Approved };
+            noted(state, &open, out)
+        }
+    })
 }
 
 /// A request was decided, with which others were asked that are open.
@@ -391,33 +406,11 @@ fn noted(state: PendingState, open: &[PendingRequest], out: &mut Out) -> Exit {
 #[cfg_attr(not(feature = "code"), expect(clippy::unnecessary_wraps, reason = "as with snippets"))]
 fn snippet_alone(request: &PendingRequest) -> Result<Option<Digest>, Failure> {
     #[cfg(feature = "code")]
-    if request.plan.is_empty() {
+    if request.kind == RequestKind::Snippet {
         return Ok(crate::runs::SnippetRows::of(request)?.map(|snippet| snippet.sha256));
     }
     let _ = request;
     Ok(None)
-}
-
-/// Runs a snippet that waited again, with what was said of it.
-#[cfg(feature = "code")]
-fn decide_snippet(
-    request: &PendingRequest,
-    decision: &Decision,
-    verdict: &Verdict,
-    context: &Context,
-    out: &mut Out,
-) -> Result<Exit, Failure> {
-    // The run happens in the folder where it was requested.
-    let rye = context.rye_in(request.row.project.clone())?;
-    out.flush();
-    let (is_json, is_terminal) = (out.is_json(), super::out::is_terminal());
-    let print = |stream, text: &str| {
-        if !is_json {
-            super::code::show(stream, text, is_terminal);
-        }
-    };
-    let result = rye.approvals().decide_snippet(request, decision, verdict, &print, &Quiet)?;
-    super::code::show_result(&result, None, &[], out)
 }
 
 fn reject(
@@ -428,58 +421,16 @@ fn reject(
 ) -> Result<Exit, Failure> {
     let what = format!("reject {}, `{}`", request.row.id, request.row.item);
     confirm(&what, "", context, out)?;
-    let rye = context.rye()?;
-    let approvals = rye.approvals();
-    let (request, decision) = match approvals.decide(request, approvals.decision(), Some(reason))? {
-        Decided::Noted(open) => return Ok(noted(PendingState::Rejected, &open, out)),
-        Decided::Approved(whole, decision) => return carry_out(&whole, decision, context, out),
-        Decided::Rejected(whole, decision) => (whole, decision),
-    };
-    if request.row.thread.is_some() {
-        return reject_in_thread(&request, reason, context, out);
-    }
-    #[cfg(feature = "code")]
-    if request.snippet.is_some() {
-        if request.plan.is_empty() {
-            let verdict = Verdict::Rejected(reason.to_owned());
-            return decide_snippet(&request, &decision, &verdict, context, out);
-        }
-        let rye = context.rye_in(request.row.project.clone())?;
-        let report =
-            rye.approvals().reject_saved(&request, &decision, reason, context.start, &Quiet)?;
-        return Ok(super::execute::show(&report, None, context, out));
-    }
-    let none = || RegistryError::NotFound { id: request.row.id.clone(), near: Vec::new() };
-    let registry = approvals.registry()?.ok_or_else(|| Failure::from(none()))?;
-    registry.reject(&request.row.id, &decision, reason).map_err(Failure::from)?;
-    Ok(rejected(&request, None, out))
-}
-
-/// Says no to what a thread waits for, and goes on with the thread.
-fn reject_in_thread(
-    request: &PendingRequest,
-    reason: &str,
-    context: &Context,
-    out: &mut Out,
-) -> Result<Exit, Failure> {
-    // Where its folder is gone, nothing goes on, and whoever rejects it ends the waiting.
-    let rye = match request.row.project.is_dir() {
-        true => context.rye_in(request.row.project.clone())?,
-        false => context.rye()?,
-    };
-    let decision = rye.approvals().decision();
-    match WaitingThreads::new(&rye).reject(request, &decision, reason, context.start, &Quiet)? {
-        RejectedInThread::WentOn(report) => Ok(super::execute::show(&report, None, context, out)),
-        RejectedInThread::Alone => Ok(rejected(request, None, out)),
-        RejectedInThread::Waits(waits) => Ok(rejected(request, Some(&waits), out)),
-    }
+    // Where its folder is gone, nothing goes on, and the rejection ends the waiting.
+    let rye = context.rye_in(request.row.project.clone()).or_else(|_| context.rye())?;
+    decide(&rye, request, Some(reason), context, out)
 }
 
 /// A request was rejected, whose thread may wait on.
-fn rejected(request: &PendingRequest, waits: Option<&WaitsOn>, out: &mut Out) -> Exit {
+fn told_rejected(request: &PendingRow, waits: Option<&WaitsOn>, out: &mut Out) -> Exit {
     if out.is_json() {
         let mut fields = waits.map(WaitsOn::to_json).unwrap_or_default();
-        fields.insert("id".into(), request.row.id.as_str().into());
+        fields.insert("id".into(), request.id.as_str().into());
         fields.insert("state".into(), "rejected".into());
         out.success(fields.into());
     } else {
@@ -487,7 +438,7 @@ fn rejected(request: &PendingRequest, waits: Option<&WaitsOn>, out: &mut Out) ->
             let (why, help) = (escape_line(&waits.why.to_string()), waits.help());
             out.note(&format!("its thread does not go on: {why}\n  help: {help}"));
         }
-        out.line(&format!("rejected  {}  {}", request.row.id, request.row.item));
+        out.line(&format!("rejected  {}  {}", request.id, request.item));
     }
     Exit::DONE
 }

@@ -1,5 +1,4 @@
-//! Processes of rye that go on when the one ends that started them: detached runs, and what starts
-//! those that wait for a place.
+//! Processes of rye that go on when the one ends that started them: detached runs.
 
 use std::fs;
 use std::io;
@@ -10,8 +9,6 @@ use rustix::process::Pid;
 
 /// The only argument of rye as the process of a detached run.
 pub(crate) const DETACHED_RUN: &str = "--detached-run";
-/// The only argument of rye as the process that starts what waits for a place.
-pub(crate) const DETACHED_LAUNCHER: &str = "--detached-launcher";
 
 /// A program file. As long as a process executes it no other file is taken for it, whatever lies at
 /// its path by now.
@@ -43,8 +40,7 @@ impl ProgramFile {
     }
 }
 
-/// Whether a process is rye, by the file that this process executes too, as a detached run or a
-/// launcher.
+/// Returns true if a process is rye, by the file that this process executes too, as a detached run.
 pub(super) fn goes_on_by_itself(pid: Pid) -> bool {
     let folder = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
     if !ProgramFile::of(pid).is_ok_and(|file| ProgramFile::own().is_ok_and(|own| file == own)) {
@@ -53,6 +49,5 @@ pub(super) fn goes_on_by_itself(pid: Pid) -> bool {
     let line = fs::read(folder.join("cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
     // Each word ends with a zero, the last one too.
-    let entries = [DETACHED_RUN, DETACHED_LAUNCHER].map(str::as_bytes);
-    matches!(words[..], [_, only, b""] if entries.contains(&only))
+    matches!(words[..], [_, only, b""] if only == DETACHED_RUN.as_bytes())
 }

@@ -57,7 +57,7 @@ mod stop_watch;
 mod unix;
 
 pub(crate) use account::{home_of, is_own_private_group, own_home, own_uid, user_name};
-pub(crate) use apart::{DETACHED_LAUNCHER, DETACHED_RUN, ProgramFile};
+pub(crate) use apart::{DETACHED_RUN, ProgramFile};
 pub(crate) use below_a_run::{ProcessesAbove, RUN_VAR, THREAD_VAR, is_below_a_run};
 pub(crate) use confinement::{
     CODES, CannotConfine, Caps, ChildSandbox, Commits, Confinement, DeclaredNet, EgressOfRun,

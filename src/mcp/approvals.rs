@@ -12,19 +12,16 @@ use rmcp::model::{
 use rmcp::service::{PeerRequestOptions, RequestContext};
 use serde_json::json;
 
-use super::calls::{Answer, Call, Refusal};
+use super::calls::{Answer, Call, Listening, Refusal};
 use super::session::gone;
 use crate::base::Digest;
 use crate::base::limits::{MCP_QUESTION_BYTES, MCP_WAITING};
 use crate::base::text::{brief_line, escape_line};
-#[cfg(feature = "code")]
-use crate::code::Verdict;
 use crate::diagnostic::Failure;
-use crate::registry::{Decision, PendingRequest, PendingRow, Registry, RegistryError};
+use crate::registry::{Decision, PendingRequest, PendingRow, Registry, RegistryError, RequestKind};
 use crate::report::metadata;
-use crate::runs::{Decided, RejectedInThread, RequestRows, WaitingThreads};
+use crate::runs::{CarriedOut, CarryOut, RequestRows, WaitsOn};
 use crate::rye::Rye;
-use crate::trace::Quiet;
 
 /// What the one question of a call is named, from 2026-07-28 on.
 const QUESTION: &str = "approval";
@@ -127,7 +124,7 @@ impl Call<'_> {
     /// read in a dialog, or is not what was asked for any more.
     pub(super) fn question(&self, id: &str) -> Option<String> {
         let (_, rye, request) = kept(self, id).ok()?;
-        if request.plan.is_empty() {
+        if request.kind == RequestKind::Snippet {
             return snippet_question(&request);
         }
         let rows = rye.approvals().shown(&request).ok()?;
@@ -149,7 +146,7 @@ impl Call<'_> {
 
     /// Does what the person at the client said about a kept request, as `rye pending` does it.
     pub(super) fn decided(&self, id: &str, action: &ElicitationAction) -> Answer {
-        let decided = kept(self, id).and_then(|(registry, rye, request)| {
+        let decided = kept(self, id).and_then(|(_, rye, request)| {
             let own = rye.approvals().decision();
             let decision = Decision { by: format!("{} over MCP", own.by), ..own };
             let why = match action {
@@ -157,39 +154,23 @@ impl Call<'_> {
                 ElicitationAction::Decline => Some("a person said no at the client"),
                 _ => return Ok(waits(self, &request.row)),
             };
-            match rye.approvals().decide(request, decision, why)? {
-                Decided::Noted(open) => Ok(waits(self, &open[0].row)),
-                Decided::Approved(request, decision) => {
-                    #[cfg(feature = "code")]
-                    if request.snippet.is_some()
-                        && request.plan.is_empty()
-                        && request.row.thread.is_none()
-                    {
-                        let verdict = Verdict::Approved;
-                        return super::code::decided(self, rye, &request, &decision, &verdict);
-                    }
-                    Ok(self.told(None, |sink| {
-                        rye.approvals().approve(&request, decision, self.start, sink)
-                    }))
-                }
-                Decided::Rejected(request, decision) => {
-                    let why = why.unwrap_or_default();
-                    if request.row.thread.is_some() {
-                        return Ok(rejected_in_thread(self, rye, &request, &decision));
-                    }
-                    #[cfg(feature = "code")]
-                    if request.snippet.is_some() && request.plan.is_empty() {
-                        let verdict = Verdict::Rejected(why.to_owned());
-                        return super::code::decided(self, rye, &request, &decision, &verdict);
-                    } else if request.snippet.is_some() {
-                        return Ok(self.told(None, |sink| {
-                            rye.approvals().reject_saved(&request, &decision, why, self.start, sink)
-                        }));
-                    }
-                    registry.reject(id, &decision, why)?;
-                    Err(RegistryError::Rejected { id: id.to_owned(), why: why.into() }.into())
-                }
-            }
+            let row = request.row.clone();
+            let decided = rye.approvals().decide(request, decision, why)?;
+            let why = why.unwrap_or_default();
+            let how = CarryOut {
+                start: self.start,
+                sink: &Listening { log: self.log, recorder: None },
+                #[cfg(feature = "code")]
+                print: &|_, _| (),
+            };
+            Ok(match rye.approvals().carry_out(decided, why, &how) {
+                Ok(CarriedOut::Ran(report)) => self.told(None, |_| Ok(*report)),
+                #[cfg(feature = "code")]
+                Ok(CarriedOut::WentOn(result)) => Answer::ended(result.to_json(), result.signal()),
+                Ok(CarriedOut::Noted(open)) => waits(self, &open[0].row),
+                Ok(CarriedOut::Rejected(waits)) => rejected(self, row.id, why, waits.as_ref()),
+                Err(failed) => self.told(None, |_| Err(failed)),
+            })
         });
         decided.unwrap_or_else(|refusal| refusal.into_answer(self.start.elapsed()))
     }
@@ -204,29 +185,12 @@ fn waits(call: &Call<'_>, row: &PendingRow) -> Answer {
     }))
 }
 
-/// The person said no to what a thread waits for, which goes on.
-fn rejected_in_thread(
-    call: &Call<'_>,
-    rye: &Rye,
-    request: &PendingRequest,
-    decision: &Decision,
-) -> Answer {
-    let why = "a person said no at the client";
-    let came = WaitingThreads::new(rye).reject(request, decision, why, call.start, &Quiet);
-    let report = match came {
-        Ok(RejectedInThread::WentOn(report)) => Ok(*report),
-        Ok(came) => {
-            let (id, why) = (request.row.id.clone(), why.into());
-            let rejected = Refusal::from(RegistryError::Rejected { id, why });
-            let mut answer = rejected.into_answer(call.start.elapsed());
-            if let RejectedInThread::Waits(waits) = came {
-                answer.structured.extend(waits.to_json());
-            }
-            return answer;
-        }
-        Err(failed) => Err(failed),
-    };
-    call.told(None, |_| report)
+/// The person said no, and nothing runs; the thread may wait on.
+fn rejected(call: &Call<'_>, id: String, why: &str, waits: Option<&WaitsOn>) -> Answer {
+    let rejected = Refusal::from(RegistryError::Rejected { id, why: why.into() });
+    let mut answer = rejected.into_answer(call.start.elapsed());
+    answer.structured.extend(waits.map(WaitsOn::to_json).unwrap_or_default());
+    answer
 }
 
 /// The question about a snippet that waits; `None` where it is too long to be read in a dialog.

@@ -7,10 +7,9 @@ use serde_json::{Map, Value};
 use super::calls::{Answer, Call, Listening, Refusal};
 use super::error::McpError;
 use crate::base::limits::MCP_RECORDS_BYTES;
-use crate::code::{CodeRequest, CodeResult, Executor, Verdict};
-use crate::registry::{Decision, PendingRequest};
+use crate::code::{CodeRequest, CodeResult, Executor};
 use crate::runs::RyeTools;
-use crate::rye::{CallApproval, CodePolicy, Rye};
+use crate::rye::{CallApproval, CodePolicy};
 
 /// What `rye_code` answers.
 pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
@@ -56,19 +55,6 @@ fn snippet(
         told["dev_mode"] = serde_json::json!(warned);
     }
     Ok(Answer::ended(told, result.signal()))
-}
-
-/// What becomes of a snippet that waited, as the person at the client decided.
-pub(super) fn decided(
-    call: &Call<'_>,
-    rye: &Rye,
-    request: &PendingRequest,
-    decision: &Decision,
-    verdict: &Verdict,
-) -> Result<Answer, Refusal> {
-    let sink = Listening { log: call.log, recorder: None };
-    let result = rye.approvals().decide_snippet(request, decision, verdict, &|_, _| (), &sink)?;
-    Ok(Answer::ended(result.to_json(), result.signal()))
 }
 
 /// Takes the project's folder out of the arguments.

@@ -91,7 +91,7 @@ fn row(known: &KnownRun) -> Map<String, Value> {
 fn is_here(known: &KnownRun, rye: &Rye) -> bool {
     let roots = [Space::Project, Space::User].into_iter();
     let mut roots = roots.filter_map(|space| rye.spaces().get(space));
-    roots.any(|root| root.base().to_string_lossy() == known.base())
+    roots.any(|root| root.base().to_string_lossy() == known.row.base)
 }
 
 fn list(rye: &Rye) -> Result<Answer, Refusal> {
@@ -118,7 +118,7 @@ fn wait(rye: &Rye, id: &str, time: Option<Duration>) -> Result<Answer, Refusal> 
 fn show(rye: &Rye, known: &KnownRun) -> Result<Answer, Refusal> {
     let mut told = row(known);
     told.insert("status".into(), "success".into());
-    let data = match &known.thread {
+    let data = match known.thread() {
         None => json!({"report": known.report()}),
         Some(_) => {
             let (_, transcript) = threads_from_outside(rye)?.show(known.id())?;

@@ -43,29 +43,10 @@ fn open(path: &Path, make: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// This process, which runs what it registers from now on. Without a lock its state cannot be seen
-/// from other containers, and the row says so.
-pub(super) fn hold(registry: &Path, id: &str) -> Option<ProcessId> {
-    hold_new(registry, id).0
-}
-
-/// As [`hold`], and true if this process did not have the lock before.
-pub(super) fn hold_new(registry: &Path, id: &str) -> (Option<ProcessId>, bool) {
-    hold_at(place(registry, id))
-}
-
-/// This process, which starts the process that is to run it: that has a lock of its own once it
-/// does, which counts from then on.
-pub(super) fn hold_to_start(registry: &Path, id: &str) -> Option<ProcessId> {
-    hold_at(place_to_start(registry, id)).0
-}
-
-/// The file of the process that starts the run with that name.
-fn place_to_start(registry: &Path, id: &str) -> PathBuf {
-    place(registry, &format!("start {id}"))
-}
-
-fn hold_at(path: PathBuf) -> (Option<ProcessId>, bool) {
+/// This process, which runs what it registers from now on; and true if it did not have the lock
+/// before. Without a lock its state cannot be seen from other containers, and the row says so.
+pub(super) fn hold(registry: &Path, id: &str) -> (Option<ProcessId>, bool) {
+    let path = place(registry, id);
     if let Some(folder) = path.parent() {
         let _ = DirBuilder::new().mode(0o700).create(folder);
     }
@@ -95,16 +76,7 @@ fn is_locked(file: &File) -> bool {
 
 /// It runs no more in this process, or it was taken for dead.
 pub(super) fn release(registry: &Path, id: &str) {
-    release_at(&place(registry, id));
-    release_to_start(registry, id);
-}
-
-/// This process starts it no more: it runs, or it does not come to run.
-pub(super) fn release_to_start(registry: &Path, id: &str) {
-    release_at(&place_to_start(registry, id));
-}
-
-fn release_at(path: &Path) {
+    let path = &place(registry, id);
     let mut held = unpoisoned(HELD.lock());
     // One that another process holds is not taken away under it.
     let other = || open(path, false).ok().filter(|file| file.try_lock().is_ok());
@@ -117,16 +89,7 @@ fn release_at(path: &Path) {
 /// It runs no more in this process, which lives, and that could not be written down: the lock is
 /// free and its file is left, so that the next reader takes it for dead.
 pub(super) fn leave(registry: &Path, id: &str) {
-    leave_at(&place(registry, id));
-}
-
-/// As [`leave`], for a run that this process was to start.
-pub(super) fn leave_to_start(registry: &Path, id: &str) {
-    leave_at(&place_to_start(registry, id));
-}
-
-fn leave_at(path: &Path) {
-    if let Some(file) = unpoisoned(HELD.lock()).remove(path) {
+    if let Some(file) = unpoisoned(HELD.lock()).remove(&place(registry, id)) {
         // A program that is just being started has a copy of it until it is executed, which would
         // keep the lock of a file that is only closed.
         let _ = file.unlock();
@@ -140,21 +103,8 @@ pub(super) fn is_gone(db: &Connection, id: &str, process: ProcessId) -> bool {
         return true;
     }
     let Some(registry) = db.path().filter(|_| process.has_lock()) else { return false };
-    // A run that is being started has the lock of its starter, until it has its own.
-    let both = [place(Path::new(registry), id), place_to_start(Path::new(registry), id)];
-    let is_free: Vec<bool> = both.iter().filter_map(|path| is_free(path)).collect();
-    !is_free.is_empty() && is_free.into_iter().all(|is_free| is_free)
-}
-
-/// Returns true if the lock of a file is free, and false also if it cannot be looked at; `None` if
-/// there is no such file.
-fn is_free(path: &Path) -> Option<bool> {
-    if unpoisoned(HELD.lock()).contains_key(path) {
-        return Some(false);
-    }
-    match open(path, false) {
-        Ok(file) => Some(file.try_lock_shared().is_ok()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(_) => Some(false),
-    }
+    let path = place(Path::new(registry), id);
+    // Without the file it is not known.
+    !unpoisoned(HELD.lock()).contains_key(&path)
+        && open(&path, false).is_ok_and(|file| file.try_lock_shared().is_ok())
 }

@@ -6,6 +6,7 @@ use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
 use super::process_id::place_of;
+use super::threads::leave_process;
 
 /// Threads in whose place others go on.
 pub(crate) struct Continuations<'a> {
@@ -33,43 +34,55 @@ impl Continuations<'_> {
         at: &str,
         began: &str,
     ) -> Result<(), RegistryError> {
-        let own = place_of(alive::hold(&self.registry.path, new));
+        let own = place_of(alive::hold(&self.registry.path, new).0);
         let is_done = self.registry.in_one_step(|step| {
             let made = step.execute(
-                "INSERT INTO thread (id, parent, item, provider, model, base, status, started_at, \
-                 most_turns, most_tokens, most_spend, most_spawns, depth, turns, tokens, spend, \
-                 spawns, held_turns, held_tokens, held_spend, pid, start, place, began) \
-                 SELECT ?2, parent, item, provider, model, base, status, ?3, most_turns, \
-                 most_tokens, most_spend, most_spawns, depth, turns, tokens, spend, spawns, \
-                 held_turns, held_tokens, held_spend, pid, start, ?5, ?4 \
-                 FROM thread WHERE id = ?1 AND status = 'running'",
-                params![old, new, at, began, own],
+                "INSERT INTO run (id, parent, kind, item, base, state, asked_at, started_at,
+                 stop_asked_at, pid, start, place)
+                 SELECT ?2, parent, kind, item, base, state, ?3, ?3, stop_asked_at, pid, start, ?4
+                 FROM run WHERE id = ?1 AND state = 'running'",
+                params![old, new, at, own],
             )?;
             if made == 0 {
-                return Ok(false);
+                return Ok(None);
             }
             step.execute(
-                "UPDATE thread SET status = 'continued', continued_by = ?2, ended_at = ?3, \
-                 held_turns = 0, held_tokens = 0, held_spend = 0 WHERE id = ?1",
+                "INSERT INTO thread (run, provider, model, most_turns, most_tokens, most_spend,
+                 most_spawns, depth, turns, tokens, spend, spawns, held_turns, held_tokens,
+                 held_spend, began, grants)
+                 SELECT ?2, provider, model, most_turns, most_tokens, most_spend, most_spawns,
+                 depth, turns, tokens, spend, spawns, held_turns, held_tokens, held_spend, ?3,
+                 grants FROM thread WHERE run = ?1",
+                [old, new, began],
+            )?;
+            step.execute(
+                "UPDATE thread SET held_turns = 0, held_tokens = 0, held_spend = 0
+                 WHERE run = ?1",
+                [old],
+            )?;
+            step.execute(
+                "UPDATE run SET state = 'continued', continued_by = ?2, ended_at = ?3,
+                 stop_asked_at = NULL WHERE id = ?1",
                 [old, new, at],
             )?;
             for sql in [
-                "UPDATE thread SET parent = ?2 WHERE parent = ?1 \
-                 AND status IN ('created', 'running', 'waiting')",
-                "INSERT INTO thread_grants (id, grants) \
-                 SELECT ?2, grants FROM thread_grants WHERE id = ?1",
-                "UPDATE pending SET thread = ?2 WHERE thread = ?1 AND state = 'waiting'",
-                "UPDATE OR REPLACE stop SET id = ?2 WHERE id = ?1",
+                "UPDATE run SET parent = ?2 WHERE parent = ?1
+                 AND state IN ('created', 'running', 'waiting')",
+                "UPDATE request SET thread = ?2 WHERE thread = ?1 AND state = 'waiting'",
             ] {
                 step.execute(sql, [old, new])?;
             }
-            Ok(true)
+            leave_process(step, old).map(Some)
         })?;
-        alive::release(&self.registry.path, if is_done { old } else { new });
         match is_done {
-            true => Ok(()),
-            false => Err(RegistryError::NotRunning { id: old.to_owned() }),
+            Some(true) => alive::release(&self.registry.path, old),
+            Some(false) => {}
+            None => {
+                alive::release(&self.registry.path, new);
+                return Err(RegistryError::NotRunning { id: old.to_owned() });
+            }
         }
+        Ok(())
     }
 
     /// The thread that goes on for one, or for the one that does, and so on; the thread itself
@@ -94,8 +107,8 @@ impl Continuations<'_> {
 fn earlier_of(db: &Connection, id: &str) -> rusqlite::Result<Vec<String>> {
     let mut query = db.prepare(
         "WITH RECURSIVE earlier (id) AS (
-             SELECT id FROM thread WHERE continued_by = ?1
-             UNION SELECT thread.id FROM thread JOIN earlier ON thread.continued_by = earlier.id)
+             SELECT id FROM run WHERE continued_by = ?1
+             UNION SELECT run.id FROM run JOIN earlier ON run.continued_by = earlier.id)
          SELECT id FROM earlier",
     )?;
     query.query_map([id], |row| row.get(0))?.collect()
@@ -106,7 +119,7 @@ fn newest_of(db: &Connection, id: &str) -> rusqlite::Result<String> {
     let mut query = db.prepare(
         "WITH RECURSIVE newer (id) AS (
              SELECT ?1
-             UNION SELECT continued_by FROM thread JOIN newer USING (id)
+             UNION SELECT continued_by FROM run JOIN newer USING (id)
               WHERE continued_by IS NOT NULL)
          SELECT id FROM newer",
     )?;
@@ -128,7 +141,7 @@ mod tests {
         let mut registry = Registry::open(home.path()).unwrap();
         registry.begin_thread(&new("a", None, MOST, 4)).unwrap();
         registry.begin_thread(&new("b", None, MOST, 4)).unwrap();
-        let circle = "UPDATE thread SET continued_by = iif(id = 'a', 'b', 'a')";
+        let circle = "UPDATE run SET continued_by = iif(id = 'a', 'b', 'a')";
         registry.db.execute(circle, []).unwrap();
         assert_eq!(Continuations::new(&mut registry).newest_of("a").unwrap(), "b");
     }
@@ -147,9 +160,9 @@ mod tests {
         Continuations::new(&mut registry).begin("a", "b", "y", "{}").unwrap();
         let row = |registry: &mut Registry, id: &str| registry.thread(id).unwrap().unwrap();
         let (a, b) = (row(&mut registry, "a"), row(&mut registry, "b"));
-        assert_eq!((a.status, a.continued_by.as_deref()), (RunState::Continued, Some("b")));
+        assert_eq!((a.state, a.continued_by.as_deref()), (RunState::Continued, Some("b")));
         assert_eq!((a.held, a.used.tokens), (Amounts::default(), 70));
-        assert_eq!((b.status, b.parent.as_deref()), (RunState::Running, Some("top")));
+        assert_eq!((b.state, b.parent.as_deref()), (RunState::Running, Some("top")));
         assert_eq!((b.used, b.most, b.depth()), (a.used, MOST, 3));
         assert_eq!((b.held.tokens, b.began.as_deref()), (300, Some("{}")));
         assert_eq!(row(&mut registry, "below").parent.as_deref(), Some("b"));

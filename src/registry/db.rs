@@ -23,16 +23,22 @@ use crate::base::random;
 pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
 /// The version of the tables, higher by one with each change of them.
-const VERSION: usize = 14;
+const VERSION: usize = 15;
 
 /// Amounts of money are millionths of a US dollar. A `place` says where a process runs, as `Place`.
 const TABLES: &str = "
-    CREATE TABLE pending (
+    -- A question to a person.
+    CREATE TABLE request (
         id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL CHECK (kind IN ('tool', 'snippet', 'saved_snippet', 'signature')),
         asked_at TEXT NOT NULL,
         item TEXT NOT NULL,
         project TEXT NOT NULL,
-        plan BLOB NOT NULL,
+        -- The plan file of a tool, or what is to be signed.
+        payload BLOB NOT NULL,
+        -- The snippet that waits, and if anything new may have run of it since it was approved.
+        snippet TEXT,
+        began INTEGER NOT NULL DEFAULT 1,
         for_record INTEGER NOT NULL,
         reason TEXT NOT NULL,
         message TEXT NOT NULL,
@@ -56,23 +62,45 @@ const TABLES: &str = "
         part INTEGER NOT NULL DEFAULT 0,
         said TEXT
     ) STRICT;
-    CREATE INDEX pending_state ON pending (state);
-    -- `began` says if anything new may have run of a snippet since it was approved.
-    CREATE TABLE snippet (
-        id TEXT PRIMARY KEY, kept TEXT NOT NULL, began INTEGER NOT NULL DEFAULT 1
-    ) STRICT;
-    CREATE TABLE thread (
+    CREATE INDEX request_state ON request (state);
+    -- A run that others can see: a thread, or a run in a process of its own.
+    CREATE TABLE run (
         id TEXT PRIMARY KEY,
-        parent TEXT REFERENCES thread (id),
+        -- The thread below which it runs.
+        parent TEXT REFERENCES run (id),
+        kind TEXT NOT NULL CHECK (kind IN ('tool', 'directive')),
         item TEXT NOT NULL,
+        -- The folder that holds the `.ai` of its record.
+        base TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('created', 'running', 'waiting', 'completed',
+            'failed', 'cancelled', 'continued', 'killed')),
+        code TEXT,
+        asked_at TEXT NOT NULL,
+        started_at TEXT,
+        ended_at TEXT,
+        stop_asked_at TEXT,
+        -- The process that runs it, waits to run it, or has yet to write its report.
+        pid INTEGER,
+        start INTEGER,
+        place TEXT,
+        -- The number of runs at once, for a run in a process of its own.
+        places INTEGER,
+        -- The request to a person for which the run of a tool waits.
+        request TEXT,
+        report TEXT,
+        -- Receipts that are signed and not written yet, as `DueReceipts`.
+        receipts TEXT,
+        -- The thread that goes on for one that is continued.
+        continued_by TEXT
+    ) STRICT;
+    CREATE INDEX run_state ON run (state);
+    CREATE INDEX run_parent ON run (parent);
+    CREATE INDEX run_process ON run (state) WHERE pid IS NOT NULL;
+    -- The part of a run that only a thread has.
+    CREATE TABLE thread (
+        run TEXT PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE,
         provider TEXT NOT NULL,
         model TEXT NOT NULL,
-        base TEXT NOT NULL,
-        status TEXT NOT NULL CHECK (status IN ('running', 'waiting', 'completed', 'failed',
-            'cancelled', 'continued', 'killed')),
-        code TEXT,
-        started_at TEXT NOT NULL,
-        ended_at TEXT,
         most_turns INTEGER NOT NULL,
         most_tokens INTEGER NOT NULL,
         most_spend INTEGER NOT NULL,
@@ -85,52 +113,13 @@ const TABLES: &str = "
         held_turns INTEGER NOT NULL DEFAULT 0,
         held_tokens INTEGER NOT NULL DEFAULT 0,
         held_spend INTEGER NOT NULL DEFAULT 0,
+        -- The digest of the newest checkpoint of its record.
         checkpoint TEXT,
-        pid INTEGER,
-        start INTEGER,
-        place TEXT,
-        -- What it began with, until that is signed.
+        -- The start of its record, until that is signed.
         began TEXT,
-        -- The thread that goes on for one that is continued.
-        continued_by TEXT
+        -- The items that it may reach, for a rye that it starts.
+        grants TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX thread_status ON thread (status);
-    CREATE INDEX thread_parent ON thread (parent);
-    -- What a thread may reach, for a rye that it starts.
-    CREATE TABLE thread_grants (id TEXT PRIMARY KEY, grants TEXT NOT NULL) STRICT;
-    CREATE TABLE detached (
-        id TEXT PRIMARY KEY,
-        kind TEXT NOT NULL,
-        item TEXT NOT NULL,
-        base TEXT NOT NULL,
-        state TEXT NOT NULL CHECK (state IN ('created', 'running', 'waiting', 'completed',
-            'failed', 'cancelled', 'killed')),
-        code TEXT,
-        asked_at TEXT NOT NULL,
-        ended_at TEXT,
-        places INTEGER NOT NULL,
-        pid INTEGER,
-        start INTEGER,
-        place TEXT,
-        claimed INTEGER NOT NULL DEFAULT 0,
-        launcher TEXT,
-        request TEXT,
-        report TEXT,
-        -- It is the report of a thread that went on since.
-        is_earlier INTEGER NOT NULL DEFAULT 0,
-        -- Receipts that are signed and not written yet, as `DueReceipts`.
-        receipts TEXT,
-        -- The request to a person that it waits for.
-        pending TEXT
-    ) STRICT;
-    CREATE INDEX detached_state ON detached (state);
-    -- What starts the runs that wait for a place.
-    CREATE TABLE launcher (
-        id TEXT PRIMARY KEY, key TEXT NOT NULL, env TEXT NOT NULL, pid INTEGER, start INTEGER,
-        place TEXT
-    ) STRICT;
-    -- The threads and runs that are asked to stop.
-    CREATE TABLE stop (id TEXT PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
 ";
 
 /// The file to which this process moved a registry of an earlier version.
@@ -448,8 +437,8 @@ mod tests {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let older = rusqlite::Connection::open(&path).unwrap();
         older.pragma_update(None, "journal_mode", "wal").unwrap();
-        older.execute_batch("CREATE TABLE pending (id TEXT); PRAGMA user_version = 13").unwrap();
-        older.execute("INSERT INTO pending VALUES ('p-1')", []).unwrap();
+        older.execute_batch("CREATE TABLE request (id TEXT); PRAGMA user_version = 13").unwrap();
+        older.execute("INSERT INTO request VALUES ('p-1')", []).unwrap();
         // A process of the earlier rye has it open.
         let error = Registry::open(home.path()).err().unwrap();
         assert_eq!(error.code().name(), "registry.io");
@@ -461,7 +450,7 @@ mod tests {
         assert!(opened.iter().all(Vec::is_empty), "{opened:?}");
         let aside = super::moved_aside().unwrap();
         assert_eq!(aside, path.with_file_name("registry.db.v13"));
-        let count = "SELECT count(*) FROM pending";
+        let count = "SELECT count(*) FROM request";
         let kept = rusqlite::Connection::open(aside).unwrap();
         assert_eq!(kept.query_row(count, [], |row| row.get::<_, u64>(0)).unwrap(), 1);
     }

@@ -1,201 +1,156 @@
-//! Detached runs and their places, process by process.
+//! Detached runs and their places.
 
+use std::process::{Child, Command};
+
+use super::process_id::{ProcessId, place_of};
 use super::run_state::RunState;
-use super::{Admitted, DetachedEnd, NewDetached, OneEnv, Registry};
+use super::{Admission, AnyRun, DetachedEnd, NewDetached, Registry};
+use crate::base::limits::DETACHED_WAITING;
 
 fn new(id: &str, places: u64) -> NewDetached<'_> {
     let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
-    NewDetached { id, kind, item, base, asked_at, places, request: id }
+    NewDetached { id, kind, item, base, asked_at, places }
 }
 
-const ENV: OneEnv<'static> = OneEnv(b"A=1");
 const END: DetachedEnd<'static> = DetachedEnd {
     state: RunState::Completed,
     code: None,
     at: "y",
     report: "{}",
     receipts: None,
-    pending: None,
+    request: None,
 };
 
-#[test]
-fn what_waits_for_a_launcher_that_is_not_there_holds_nobody_back() {
-    let home = tempfile::tempdir().unwrap();
-    let mut registry = Registry::open(home.path()).unwrap();
-    registry.detached().admit(&new("a", 1), ENV).unwrap();
-    registry.detached().admit(&new("b", 1), ENV).unwrap();
-    let other = registry.detached().admit(&new("c", 1), OneEnv(b"A=2")).unwrap();
-    let Admitted::WaitsFor(other) = other else { panic!("{other:?}") };
-    registry.db.execute("DELETE FROM launcher WHERE id <> ?1", [&other]).unwrap();
-    assert!(registry.detached().claim("a").unwrap());
-    assert!(registry.detached().end("a", END).unwrap());
-    assert_eq!(registry.detached().next(&other).unwrap(), Some(("c".into(), "c".into())));
+fn admit(registry: &mut Registry, id: &str, places: u64) -> Admission {
+    registry.detached().admit(&new(id, places)).unwrap()
+}
+
+/// The first of these that gets a place.
+fn next<'a>(registry: &mut Registry, waiting: &[&'a str]) -> &'a str {
+    let mut takes =
+        |id: &&&str| registry.detached().take_place(id, "y").unwrap() == Admission::Runs;
+    waiting.iter().rev().find(|id| takes(id)).copied().unwrap_or_default()
+}
+
+fn state(registry: &mut Registry, id: &str) -> RunState {
+    AnyRun::find(registry, id).unwrap().unwrap().state
 }
 
 #[test]
-fn places_are_taken_in_order_and_whoever_ends_makes_room_for_the_next() {
+fn places_are_taken_in_order_and_the_end_of_a_run_makes_room_for_the_next() {
     let home = tempfile::tempdir().unwrap();
     let mut registry = Registry::open(home.path()).unwrap();
-    assert_eq!(registry.detached().admit(&new("a", 2), ENV).unwrap(), Admitted::Runs);
-    assert_eq!(registry.detached().admit(&new("b", 2), ENV).unwrap(), Admitted::Runs);
-    let Admitted::WaitsFor(launcher) = registry.detached().admit(&new("c", 2), ENV).unwrap() else {
-        panic!("it waits")
-    };
-    assert_eq!(registry.detached().admit(&new("d", 2), ENV).unwrap(), Admitted::Waits);
-    // Another environment has a launcher of its own.
-    let other = registry.detached().admit(&new("e", 2), OneEnv(b"A=2")).unwrap();
-    let Admitted::WaitsFor(other) = other else { panic!("{other:?}") };
-    assert_ne!(launcher, other);
-    assert_eq!(registry.detached().next(&launcher).unwrap(), None, "there is no place");
-    assert!(registry.detached().claim("a").unwrap());
-    assert!(!registry.detached().claim("a").unwrap(), "once");
+    let said = ["a", "b", "c", "d"].map(|id| admit(&mut registry, id, 2));
+    assert_eq!(
+        said,
+        [Admission::Runs, Admission::Runs, Admission::Behind(0), Admission::Behind(1)]
+    );
+    assert_eq!(next(&mut registry, &["c", "d"]), "", "there is no place");
     assert!(registry.detached().end("a", END).unwrap());
     assert!(!registry.detached().end("a", END).unwrap(), "once");
-    assert_eq!(registry.detached().next(&other).unwrap(), None, "it is not its turn");
-    assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("c".into(), "c".into())));
-    assert_eq!(registry.detached().next(&launcher).unwrap(), None);
-    assert!(!registry.detached().end_launcher(&launcher).unwrap(), "somebody waits");
-    // A later one does not overtake.
-    assert_eq!(registry.detached().admit(&new("f", 2), ENV).unwrap(), Admitted::Waits);
+    assert_eq!(admit(&mut registry, "e", 2), Admission::Behind(2), "a later one does not overtake");
+    assert_eq!(next(&mut registry, &["c", "d", "e"]), "c", "the others are asked first");
+    assert_eq!(next(&mut registry, &["d", "e"]), "", "there is no place");
     for id in ["b", "c"] {
         assert!(registry.detached().end(id, END).unwrap());
     }
-    assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("d".into(), "d".into())));
-    assert_eq!(registry.detached().next(&other).unwrap(), Some(("e".into(), "e".into())));
-    assert_eq!(registry.detached().next(&launcher).unwrap(), None, "there is no place");
-    assert!(registry.detached().end("d", END).unwrap());
-    assert_eq!(registry.detached().next(&launcher).unwrap(), Some(("f".into(), "f".into())));
-    assert!(registry.detached().end_launcher(&launcher).unwrap());
-    assert!(!registry.detached().claim_launcher(&launcher).unwrap(), "it ended");
+    assert!(registry.detached().end_waiting("d", END).unwrap());
+    assert_eq!(registry.detached().take_place("d", "y").unwrap(), Admission::Over);
+    assert_eq!(next(&mut registry, &["e"]), "e");
     let states: Vec<_> =
-        registry.detached().all().unwrap().into_iter().map(|row| row.state.as_str()).collect();
-    let want = ["completed", "completed", "completed", "completed", "running", "running"];
-    assert_eq!(states, want);
-    let db = std::fs::read(home.path().join(".ai/state/registry.db")).unwrap();
-    assert!(!String::from_utf8_lossy(&db).contains("A=1"), "no environment is kept");
+        AnyRun::all(&mut registry).unwrap().iter().map(|row| row.state.as_str()).collect();
+    assert_eq!(states, ["completed", "completed", "completed", "completed", "running"]);
 }
 
 #[test]
 fn a_run_that_has_fewer_places_holds_back_none_that_has_more() {
     let home = tempfile::tempdir().unwrap();
     let mut registry = Registry::open(home.path()).unwrap();
-    assert_eq!(registry.detached().admit(&new("a", 3), ENV).unwrap(), Admitted::Runs);
-    let Admitted::WaitsFor(launcher) = registry.detached().admit(&new("few", 1), ENV).unwrap()
-    else {
-        panic!("it waits")
-    };
+    assert_eq!(admit(&mut registry, "a", 3), Admission::Runs);
+    assert_eq!(admit(&mut registry, "few", 1), Admission::Behind(0));
     for id in ["b", "c"] {
-        assert_eq!(registry.detached().admit(&new(id, 3), ENV).unwrap(), Admitted::Runs);
+        assert_eq!(admit(&mut registry, id, 3), Admission::Runs);
     }
-    for id in ["d", "e"] {
-        assert_eq!(registry.detached().admit(&new(id, 3), ENV).unwrap(), Admitted::Waits);
+    for (id, before) in [("d", 1), ("e", 2)] {
+        assert_eq!(admit(&mut registry, id, 3), Admission::Behind(before));
     }
-    let next = |registry: &mut Registry| {
-        let next = registry.detached().next(&launcher).unwrap();
-        next.map(|(id, _)| id).unwrap_or_default()
-    };
-    assert_eq!(next(&mut registry), "", "there is no place");
+    assert_eq!(next(&mut registry, &["few", "d", "e"]), "", "there is no place");
     assert!(registry.detached().end("a", END).unwrap());
-    assert_eq!(next(&mut registry), "d");
+    assert_eq!(next(&mut registry, &["few", "d", "e"]), "d");
     assert!(registry.detached().end("b", END).unwrap());
-    let last = registry.detached().admit(&new("f", 3), ENV).unwrap();
-    assert_eq!(last, Admitted::Waits, "behind one that has a place");
-    assert_eq!(next(&mut registry), "e");
+    assert_eq!(admit(&mut registry, "f", 3), Admission::Behind(2), "behind one that has a place");
+    assert_eq!(next(&mut registry, &["few", "e", "f"]), "e");
     for (ended, want) in [("c", "f"), ("d", ""), ("e", ""), ("f", "few")] {
         assert!(registry.detached().end(ended, END).unwrap());
-        assert_eq!(next(&mut registry), want, "`{ended}` ended");
+        assert_eq!(next(&mut registry, &["few", "f"]), want, "`{ended}` ended");
     }
 }
 
+/// A row that belongs to another process.
+fn belongs_to(registry: &Registry, id: &str, child: &Child) {
+    let process = ProcessId::started(child.id()).unwrap();
+    let sql = "UPDATE run SET pid = ?2, start = ?3, place = ?4 WHERE id = ?1";
+    let place = place_of(Some(process));
+    registry.db.execute(sql, (id, process.pid, process.start, place)).unwrap();
+}
+
 #[test]
-fn a_run_that_was_handed_over_ends_with_that_process_and_is_claimed_once() {
+fn a_run_whose_process_is_gone_was_killed_and_keeps_neither_a_place_nor_the_line() {
     let home = tempfile::tempdir().unwrap();
     let mut registry = Registry::open(home.path()).unwrap();
-    let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
-    for id in ["a", "b"] {
-        assert_eq!(registry.detached().admit(&new(id, 2), ENV).unwrap(), Admitted::Runs);
-        assert_eq!(registry.detached().one(id).unwrap().unwrap().0.pid(), None);
-        registry.detached().hand_over(id, child.id()).unwrap();
-        let pid = registry.detached().one(id).unwrap().unwrap().0.pid();
-        assert_eq!(pid, Some(child.id()));
+    let mut children = [(); 2].map(|()| Command::new("sleep").arg("300").spawn().unwrap());
+    for id in ["a", "b", "c"] {
+        admit(&mut registry, id, 1);
     }
-    assert!(registry.detached().claim("a").unwrap());
-    assert!(!registry.detached().claim("a").unwrap(), "once");
-    registry.detached().hand_over("a", child.id()).unwrap();
-    let own = registry.detached().one("a").unwrap().unwrap().0.pid();
-    assert_eq!(own, Some(std::process::id()), "whoever claimed it keeps it");
+    for (id, child) in ["a", "b"].iter().zip(&children) {
+        belongs_to(&registry, id, child);
+    }
+    assert_eq!(AnyRun::find(&mut registry, "a").unwrap().unwrap().pid(), Some(children[0].id()));
+    assert!(!registry.detached().end("a", END).unwrap(), "it is of another process");
+    assert_eq!(registry.detached().take_place("c", "y").unwrap(), Admission::Behind(1));
+    for child in &mut children {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for id in ["a", "b"] {
+        assert_eq!(state(&mut registry, id), RunState::Killed);
+        assert!(AnyRun::find(&mut registry, id).unwrap().unwrap().ended_at.is_some());
+    }
+    assert_eq!(next(&mut registry, &["c"]), "c");
+}
+
+#[test]
+fn the_first_that_waits_sees_that_a_process_is_gone_which_wrote_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let mut registry = Registry::open(home.path()).unwrap();
+    let mut child = Command::new("sleep").arg("300").spawn().unwrap();
+    admit(&mut registry, "a", 1);
+    belongs_to(&registry, "a", &child);
+    admit(&mut registry, "b", 1);
+    assert_eq!(registry.detached().take_place("b", "y").unwrap(), Admission::Behind(0));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Killed);
-    assert!(!registry.detached().claim("b").unwrap(), "it is not to run any more");
-    assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, RunState::Running);
+    assert_eq!(registry.detached().take_place("b", "y").unwrap(), Admission::Runs);
+    assert_eq!(state(&mut registry, "a"), RunState::Killed);
 }
 
 #[test]
-fn a_run_whose_process_never_began_was_killed_and_has_a_time_of_its_end() {
+fn behind_so_many_that_wait_a_run_is_refused_and_not_registered() {
     let home = tempfile::tempdir().unwrap();
     let mut registry = Registry::open(home.path()).unwrap();
-    for id in ["a", "b"] {
-        assert_eq!(registry.detached().admit(&new(id, 2), ENV).unwrap(), Admitted::Runs);
-    }
-    assert!(registry.detached().claim("b").unwrap());
-    for (id, state, has_ended) in [("a", "killed", true), ("b", "running", false)] {
-        registry.detached().note_never_begun(id).unwrap();
-        let (row, _) = registry.detached().one(id).unwrap().unwrap();
-        assert_eq!((row.state.as_str(), row.ended_at.is_some()), (state, has_ended));
-    }
-}
-
-#[test]
-fn whose_process_is_gone_was_killed_and_whoever_waited_for_a_launcher_that_is_gone_too() {
-    let home = tempfile::tempdir().unwrap();
-    let mut registry = Registry::open(home.path()).unwrap();
-    for id in ["a", "b", "c"] {
-        registry.detached().admit(&new(id, 1), ENV).unwrap();
-    }
-    registry.db.execute("UPDATE detached SET start = start + 1 WHERE id = 'a'", []).unwrap();
-    assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, RunState::Killed);
-    assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Created);
-    registry.db.execute("UPDATE launcher SET start = start + 1", []).unwrap();
-    for id in ["b", "c"] {
-        assert_eq!(registry.detached().one(id).unwrap().unwrap().0.state, RunState::Killed);
-    }
-    assert!(!registry.detached().claim("a").unwrap());
-    assert_eq!(registry.detached().admit(&new("d", 1), ENV).unwrap(), Admitted::Runs);
-}
-
-#[test]
-fn a_launcher_that_was_never_started_holds_back_nobody_while_whoever_asked_for_it_lives() {
-    let home = tempfile::tempdir().unwrap();
-    let mut registry = Registry::open(home.path()).unwrap();
-    assert_eq!(registry.detached().admit(&new("a", 1), ENV).unwrap(), Admitted::Runs);
-    let Admitted::WaitsFor(launcher) = registry.detached().admit(&new("b", 1), ENV).unwrap() else {
-        panic!("it waits")
-    };
-    // This process could not start it, and lives on.
-    registry.detached().withdraw("b").unwrap();
-    registry.detached().leave_start(&launcher);
-    let next = registry.detached().admit(&new("c", 1), ENV).unwrap();
-    assert!(matches!(&next, Admitted::WaitsFor(other) if *other != launcher), "{next:?}");
-}
-
-#[test]
-fn so_many_wait_and_the_next_is_told_so() {
-    let home = tempfile::tempdir().unwrap();
-    let mut registry = Registry::open(home.path()).unwrap();
-    registry.detached().admit(&new("a", 1), ENV).unwrap();
-    registry.detached().admit(&new("b", 1), ENV).unwrap();
-    registry
-        .db
-        .execute(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9998)
-             INSERT INTO detached (id, kind, item, base, state, asked_at, places, launcher)
-             SELECT 'n' || i, kind, item, base, state, asked_at, places, launcher FROM n, detached
-             WHERE detached.id = 'b'",
-            [],
-        )
-        .unwrap();
-    assert_eq!(registry.detached().admit(&new("last", 1), ENV).unwrap(), Admitted::Waits);
-    assert_eq!(registry.detached().admit(&new("more", 1), ENV).unwrap(), Admitted::Full(10_000));
-    assert!(registry.detached().one("more").unwrap().is_none());
+    assert_eq!(admit(&mut registry, "a", 1), Admission::Runs);
+    assert_eq!(admit(&mut registry, "b", 1), Admission::Behind(0));
+    let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+               INSERT INTO run (id, kind, item, base, state, asked_at, places)
+               SELECT 'n' || i, kind, item, base, state, asked_at, places FROM n, run
+               WHERE run.id = 'b'";
+    registry.db.execute(sql, [DETACHED_WAITING - 2]).unwrap();
+    assert_eq!(admit(&mut registry, "last", 1), Admission::Behind(DETACHED_WAITING - 1));
+    assert_eq!(admit(&mut registry, "more", 1), Admission::Full(DETACHED_WAITING));
+    assert!(AnyRun::find(&mut registry, "more").unwrap().is_none());
+    assert_eq!(
+        admit(&mut registry, "wide", 9),
+        Admission::Runs,
+        "it has a place, and does not wait"
+    );
 }

@@ -11,7 +11,7 @@ impl DetachedRuns<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn due_receipts(&mut self, id: &str) -> Result<Option<String>, RegistryError> {
-        let sql = "SELECT receipts FROM detached WHERE id = ?1";
+        let sql = "SELECT receipts FROM run WHERE id = ?1";
         let found = self.registry.db.query_row(sql, [id], |row| row.get(0)).optional();
         found.map(Option::flatten).map_err(|error| self.registry.fail(error))
     }
@@ -22,7 +22,7 @@ impl DetachedRuns<'_> {
     /// `registry.io`
     pub(crate) fn receipts_are_written(&mut self, id: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            step.execute("UPDATE detached SET receipts = NULL WHERE id = ?1", [id]).map(drop)
+            step.execute("UPDATE run SET receipts = NULL WHERE id = ?1", [id]).map(drop)
         })
     }
 }

@@ -70,7 +70,7 @@ fn open(home: &Path) -> Registry {
 /// The amounts that a thread has used and holds, as the registry says at this moment.
 fn sums(registry: &Registry, id: &str) -> Amounts {
     let sql = "SELECT turns + held_turns, tokens + held_tokens, spend + held_spend, spawns
-               FROM thread WHERE id = ?1";
+               FROM thread WHERE run = ?1";
     let amounts = |row: &rusqlite::Row<'_>| {
         let (turns, tokens) = (row.get(0)?, row.get(1)?);
         Ok(Amounts { turns, tokens, spend: row.get(2)?, spawns: row.get(3)? })
@@ -80,7 +80,7 @@ fn sums(registry: &Registry, id: &str) -> Amounts {
 
 /// Those that have used and hold more than they may at this moment.
 fn beyond(registry: &Registry) -> Vec<String> {
-    let sql = "SELECT id FROM thread WHERE turns + held_turns > most_turns
+    let sql = "SELECT run FROM thread WHERE turns + held_turns > most_turns
                OR tokens + held_tokens > most_tokens OR spend + held_spend > most_spend
                OR spawns > most_spawns";
     let mut query = registry.db.prepare(sql).unwrap();
@@ -229,7 +229,7 @@ impl Interleaving<'_> {
 
     /// Its process is gone, so it and all below it say nothing any more.
     fn crash(&mut self, which: usize, name: &str) {
-        let sql = "UPDATE thread SET start = start + 1 WHERE id = ?1";
+        let sql = "UPDATE run SET start = start + 1 WHERE id = ?1";
         self.registries[which].db.execute(sql, [name]).unwrap();
         self.died += 1;
         let mut dead = vec![name.to_owned()];
@@ -277,7 +277,7 @@ impl Interleaving<'_> {
         let rows = rows.iter().filter(|row| row.id.starts_with(&self.root));
         for row in rows {
             assert_eq!(row.held, Amounts::default(), "{} still holds", row.id);
-            assert_ne!(row.status, RunState::Running, "{}", row.id);
+            assert_ne!(row.state, RunState::Running, "{}", row.id);
         }
         // What was used is what was booked and begun, and what died was under way with; no more and
         // no less.
@@ -313,10 +313,7 @@ fn h01_in_no_interleaving_does_a_root_go_beyond_its_limit_and_all_is_given_back(
                 *refused.entry(*limit).or_default() += times;
             }
             died += one.died;
-            one.registries[0]
-                .db
-                .execute_batch("DELETE FROM thread_grants; DELETE FROM thread")
-                .unwrap();
+            one.registries[0].db.execute_batch("DELETE FROM thread; DELETE FROM run").unwrap();
         }
     }
     assert!(died > 100 * rounds, "{steps} steps, {died} died");
@@ -446,9 +443,9 @@ fn ten_are_killed(home: &Path, registry: &mut Registry, root: &str, chance: &mut
         std::thread::sleep(Duration::from_micros(chance.below(6_000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let sql = "SELECT held_tokens > 0 FROM thread WHERE id = ?1";
+        let sql = "SELECT held_tokens > 0 FROM thread WHERE run = ?1";
         held += usize::from(registry.db.query_row(sql, [&id], |row| row.get(0)).unwrap_or(false));
-        assert_eq!(registry.thread(&id).unwrap().unwrap().status, RunState::Killed);
+        assert_eq!(registry.thread(&id).unwrap().unwrap().state, RunState::Killed);
     }
     held
 }
@@ -482,7 +479,7 @@ fn h03_processes_that_are_killed_leave_nothing_held_and_nothing_beyond_the_limit
         let below = rows.iter().filter(|row| row.parent.as_deref() == Some(above));
         let (mut tokens, mut spawns) = (0, 0);
         below.for_each(|row| (tokens, spawns) = (tokens + row.used.tokens, spawns + 1));
-        assert_eq!(row.status, RunState::Running);
+        assert_eq!(row.state, RunState::Running);
         assert_eq!((row.used.tokens, row.used.spawns), (tokens, spawns), "{above}");
     }
     // The limits were reached, again and again.

@@ -7,11 +7,11 @@
 //! `snippets.rs` snippets that do ·
 //! `threads.rs` threads and what they use, `thread_row.rs` one as it stands ·
 //! `thread_waits.rs` those that wait for a person ·
-//! `detached.rs` runs in processes of their own · `launchers.rs` what starts those that wait ·
-//! `run_state.rs` the state of either · `reaper.rs` of those whose process is gone ·
+//! `run_row.rs` a run as it stands, `run_state.rs` its state ·
+//! `detached.rs` runs in processes of their own · `reaper.rs` runs whose process is gone ·
 //! `continued.rs` one in whose place another goes on ·
 //! `threads_above.rs` which of them stand above a process ·
-//! `one_env.rs` whether two environments are the same · `stops.rs` who was asked to stop ·
+//! `stops.rs` who was asked to stop ·
 //! `process_id.rs` the process that runs one · `env_digests.rs` what `.env` gave to one
 
 mod alive;
@@ -25,14 +25,13 @@ mod env_digests;
 mod error;
 #[cfg(test)]
 mod fixtures;
-mod launchers;
 #[cfg(test)]
 mod ledger_tests;
-mod one_env;
 mod pending;
 mod process_id;
 mod questions;
 mod reaper;
+mod run_row;
 mod run_state;
 mod snippets;
 mod stops;
@@ -43,13 +42,15 @@ mod threads_above;
 
 pub(crate) use continued::Continuations;
 pub(crate) use db::{Registry, moved_aside};
-pub(crate) use detached::{Admitted, DetachedEnd, DetachedRow, NewDetached};
+pub(crate) use detached::{Admission, DetachedEnd, NewDetached};
 pub(crate) use env_digests::EnvDigests;
 pub(crate) use error::{CODES, PENDING_DECIDED, PENDING_DRIFTED, REGISTRY_NEWER, RegistryError};
-pub(crate) use one_env::OneEnv;
-pub(crate) use pending::{Decision, PendingRequest, PendingRow, PendingState, Postponed};
+pub(crate) use pending::{
+    Decision, PendingRequest, PendingRow, PendingState, Postponed, RequestKind,
+};
 pub(crate) use process_id::process_is_alone;
 pub(crate) use questions::{AfterDecision, decide};
+pub(crate) use run_row::{AnyRun, RunRow};
 pub(crate) use run_state::RunState;
 #[cfg(feature = "code")]
 pub(crate) use snippets::{

@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::db::{NOW, Registry, WriteStep};
@@ -23,11 +24,12 @@ use crate::base::text::near;
 /// A request of a tool, before it is kept.
 #[derive(Debug)]
 pub(crate) struct Postponed<'a> {
+    pub(crate) kind: RequestKind,
     pub(crate) asked_at: &'a str,
     pub(crate) item: &'a str,
     pub(crate) project: &'a Path,
-    /// A plan file with its parameters.
-    pub(crate) plan: &'a [u8],
+    /// A plan file with its parameters, or what is to be signed.
+    pub(crate) payload: &'a [u8],
     /// The plan was made for the record, with the digests of its programs.
     pub(crate) for_record: bool,
     pub(crate) reason: &'a str,
@@ -36,8 +38,49 @@ pub(crate) struct Postponed<'a> {
     pub(crate) env: &'a EnvDigests,
     /// The thread that waits with it.
     pub(crate) thread: Option<&'a str>,
+    /// The detached run of the tool, which waits from here on.
+    pub(crate) run: Option<&'a str>,
     /// Parameter values that must be masked.
     pub(crate) private: &'a [String],
+}
+
+/// The subject of a question to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    /// To run a tool.
+    Tool,
+    /// To go on with a snippet.
+    Snippet,
+    /// To go on with a snippet that is saved as a tool.
+    SavedSnippet,
+    /// To sign an item.
+    Signature,
+}
+
+impl RequestKind {
+    const ALL: [Self; 4] = [Self::Tool, Self::Snippet, Self::SavedSnippet, Self::Signature];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Snippet => "snippet",
+            Self::SavedSnippet => "saved_snippet",
+            Self::Signature => "signature",
+        }
+    }
+}
+
+impl ToSql for RequestKind {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.as_str().into())
+    }
+}
+
+impl FromSql for RequestKind {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let text = value.as_str()?;
+        Self::ALL.into_iter().find(|known| known.as_str() == text).ok_or(FromSqlError::InvalidType)
+    }
 }
 
 /// A request of the registry, as a row of a list shows it.
@@ -85,7 +128,9 @@ impl PendingRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingRequest {
     pub(crate) row: PendingRow,
-    pub(crate) plan: Vec<u8>,
+    pub(crate) kind: RequestKind,
+    /// The plan file of a tool, or what is to be signed.
+    pub(crate) payload: Vec<u8>,
     pub(crate) for_record: bool,
     /// The values that the project's `.env` gave to the run of a tool that asked.
     pub(crate) env: Option<EnvDigests>,
@@ -154,16 +199,18 @@ impl Registry {
         let fail = |source| RegistryError::Sql { path: path.clone(), source };
         let id = new_id(&path)?;
         let step = WriteStep::begin(self).map_err(fail)?;
-        make_room(&step, 1, asked.plan.len(), fail)?;
+        make_room(&step, 1, asked.payload.len(), fail)?;
         step.execute(
-            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message, env, thread,
-             private, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'waiting')",
+            "INSERT INTO request (id, kind, asked_at, item, project, payload, for_record, reason,
+             message, env, thread, private, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'waiting')",
             params![
                 id,
+                asked.kind,
                 asked.asked_at,
                 asked.item,
                 asked.project.to_string_lossy(),
-                asked.plan,
+                asked.payload,
                 asked.for_record,
                 asked.reason,
                 asked.message,
@@ -173,6 +220,7 @@ impl Registry {
             ],
         )
         .map_err(fail)?;
+        bind(&step, asked.run, &id).map_err(fail)?;
         prune(&step).map_err(fail)?;
         step.commit().map_err(fail)?;
         Ok(id)
@@ -185,7 +233,7 @@ impl Registry {
     pub(crate) fn requests(&self) -> Result<Vec<PendingRow>, RegistryError> {
         super::snippets::expire(self).map_err(|error| self.fail(error))?;
         let fail = |error| self.fail(error);
-        let sql = format!("SELECT {ROW} FROM pending ORDER BY asked_at, rowid");
+        let sql = format!("SELECT {ROW} FROM request ORDER BY asked_at, rowid");
         let mut query = self.db.prepare(&sql).map_err(fail)?;
         let rows = query.query_map([], row).map_err(fail)?;
         let mut all: Vec<PendingRow> = rows.collect::<Result<_, _>>().map_err(fail)?;
@@ -200,9 +248,8 @@ impl Registry {
     pub(crate) fn request(&self, id: &str) -> Result<PendingRequest, RegistryError> {
         super::snippets::expire(self).map_err(|error| self.fail(error))?;
         let sql = format!(
-            "SELECT {ROW}, plan, for_record, result, env,
-             (SELECT kept FROM snippet WHERE snippet.id = pending.id), private
-             FROM pending WHERE id = ?1"
+            "SELECT {ROW}, payload, for_record, result, env, snippet, private, kind
+             FROM request WHERE id = ?1"
         );
         let look = || self.db.query_row(&sql, [id], request).optional();
         let mut found = look().map_err(|error| self.fail(error))?;
@@ -235,7 +282,7 @@ impl Registry {
     }
 
     fn near(&self, id: &str) -> rusqlite::Result<Vec<String>> {
-        let mut query = self.db.prepare("SELECT id FROM pending")?;
+        let mut query = self.db.prepare("SELECT id FROM request")?;
         let known: Vec<String> =
             query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         Ok(near(id, known.iter().map(String::as_str), NEAR_NAMES))
@@ -294,7 +341,7 @@ impl Registry {
         let finish = || {
             let step = WriteStep::begin(self)?;
             step.execute(
-                "UPDATE pending SET state = 'done', result = iif(id = ?1, ?2, result)
+                "UPDATE request SET state = 'done', result = iif(id = ?1, ?2, result)
                  WHERE (id = ?1 OR part_of = ?1) AND state IN ('approved', 'lost')",
                 params![id, result],
             )?;
@@ -322,7 +369,7 @@ pub(super) fn decide_in(
     let own = ProcessId::own().filter(|_| is_approved);
     // An earlier decision is kept.
     step.execute(
-        "UPDATE pending SET state = ?2, approver_pid = ?6, approver_start = ?7, approver_place = ?8,
+        "UPDATE request SET state = ?2, approver_pid = ?6, approver_start = ?7, approver_place = ?8,
          decided_by = coalesce(decided_by, ?3), decided_at = coalesce(decided_at, ?4),
          said = coalesce(said, ?2), result = coalesce(result, ?5)
          WHERE id = ?1 OR part_of = ?1 AND (state = 'waiting' OR state = 'approved' AND NOT ?9)",
@@ -340,7 +387,8 @@ pub(super) fn decide_in(
     )?;
     if is_approved {
         // Nothing new of a snippet ran yet.
-        step.execute("UPDATE snippet SET began = 0 WHERE id = ?1", [id])?;
+        let sql = "UPDATE request SET began = 0 WHERE id = ?1 AND snippet IS NOT NULL";
+        step.execute(sql, [id])?;
     } else {
         end_below(step, id, true)?;
     }
@@ -353,11 +401,11 @@ pub(super) fn decide_in(
 pub(super) fn end_below(step: &Connection, id: &str, is_whole: bool) -> rusqlite::Result<()> {
     let sql = format!(
         "WITH RECURSIVE below (id) AS (
-             SELECT id FROM pending WHERE held_by = ?1
-              OR ?2 AND held_by IN (SELECT id FROM pending WHERE part_of = ?1)
-             UNION SELECT pending.id FROM pending JOIN below
-              ON pending.held_by = below.id OR pending.part_of = below.id)
-         UPDATE pending SET state = 'rejected', decided_by = 'rye', decided_at = {NOW},
+             SELECT id FROM request WHERE held_by = ?1
+              OR ?2 AND held_by IN (SELECT id FROM request WHERE part_of = ?1)
+             UNION SELECT request.id FROM request JOIN below
+              ON request.held_by = below.id OR request.part_of = below.id)
+         UPDATE request SET state = 'rejected', decided_by = 'rye', decided_at = {NOW},
          result = 'what asked for it ended, or was rejected'
          WHERE state = 'waiting' AND id IN below"
     );
@@ -379,9 +427,9 @@ pub(super) fn make_room(
     more: usize,
     fail: impl Fn(rusqlite::Error) -> RegistryError,
 ) -> Result<(), RegistryError> {
-    let waiting = "SELECT count(*), coalesce(sum(length(plan) + coalesce(length(kept), 0)), 0)
-                   FROM pending LEFT JOIN snippet ON snippet.id = pending.id
-                   WHERE state = 'waiting'";
+    let waiting = "SELECT count(*),
+                   coalesce(sum(length(payload) + coalesce(length(snippet), 0)), 0)
+                   FROM request WHERE state = 'waiting'";
     let (count, bytes): (usize, u64) =
         step.query_row(waiting, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fail)?;
     match count + requests > PENDING_WAITING || bytes + more as u64 > PENDING_BYTES {
@@ -390,18 +438,25 @@ pub(super) fn make_room(
     }
 }
 
+/// The detached run of a tool waits for a request from here on.
+pub(super) fn bind(step: &Connection, run: Option<&str>, request: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE run SET state = 'waiting', request = ?2
+               WHERE id = ?1 AND state IN ('running', 'waiting')";
+    step.execute(sql, params![run, request]).map(drop)
+}
+
 /// Takes note of what is lost, and removes the oldest of what is decided.
 pub(super) fn prune(step: &Connection) -> rusqlite::Result<()> {
     super::snippets::give_back(step)?;
     for id in left(step)? {
-        step.execute("UPDATE pending SET state = 'lost' WHERE id = ?1", [&id])?;
+        step.execute("UPDATE request SET state = 'lost' WHERE id = ?1", [&id])?;
         end_below(step, &id, true)?;
     }
     step.execute(
-        "DELETE FROM pending WHERE state IN ('done', 'rejected', 'lost') AND rowid NOT IN
-         (SELECT rowid FROM pending WHERE state IN ('done', 'rejected', 'lost')
+        "DELETE FROM request WHERE state IN ('done', 'rejected', 'lost') AND rowid NOT IN
+         (SELECT rowid FROM request WHERE state IN ('done', 'rejected', 'lost')
           ORDER BY decided_at DESC, rowid DESC LIMIT ?1)
-         AND NOT EXISTS (SELECT 1 FROM pending AS whole WHERE whole.id = pending.part_of
+         AND NOT EXISTS (SELECT 1 FROM request AS whole WHERE whole.id = request.part_of
           AND whole.state IN ('waiting', 'approved'))",
         params![PENDING_KEPT],
     )?;
@@ -410,15 +465,15 @@ pub(super) fn prune(step: &Connection) -> rusqlite::Result<()> {
 
 /// Removes what was needed to run snippets again that came to their end.
 fn prune_kept(step: &Connection) -> rusqlite::Result<()> {
-    let ended = "DELETE FROM snippet WHERE id NOT IN
-                 (SELECT id FROM pending WHERE state IN ('waiting', 'approved', 'lost'))";
+    let ended = "UPDATE request SET snippet = NULL WHERE snippet IS NOT NULL
+                 AND state NOT IN ('waiting', 'approved', 'lost')";
     step.execute(ended, []).map(drop)
 }
 
 /// The requests that are approved by a process that is gone.
 fn left(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut query = db.prepare(
-        "SELECT id, approver_pid, approver_start, approver_place FROM pending
+        "SELECT id, approver_pid, approver_start, approver_place FROM request
          WHERE state = 'approved'",
     )?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
@@ -474,7 +529,8 @@ fn request(all: &Row<'_>) -> rusqlite::Result<PendingRequest> {
     Ok(PendingRequest {
         row: row(all)?,
         env: env.and_then(|text| EnvDigests::from_text(&text)),
-        plan: all.get(17)?,
+        kind: all.get(23)?,
+        payload: all.get(17)?,
         for_record: all.get(18)?,
         result: all.get(19)?,
         snippet: all.get(21)?,

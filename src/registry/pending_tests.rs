@@ -1,6 +1,6 @@
 //! Requests that wait, and who decides them.
 
-use super::{Decision, PendingState, Postponed};
+use super::{Decision, PendingState, Postponed, RequestKind};
 use crate::base::limits::{PENDING_BYTES, PENDING_KEPT, PENDING_WAITING};
 use crate::diagnostic::Diagnose;
 use crate::registry::Registry;
@@ -15,14 +15,16 @@ fn postpone_plan(registry: &mut Registry, plan: &[u8]) -> Result<String, &'stati
     let env = registry.env_digests(std::iter::empty()).unwrap();
     let asked = Postponed {
         env: &env,
+        kind: RequestKind::Tool,
         asked_at: "2026-11-21T10:00:00Z",
         item: "tool:acme/pay",
         project: Path::new("/p"),
-        plan,
+        payload: plan,
         for_record: false,
         reason: "amount",
         message: "Pay 5,000?",
         thread: None,
+        run: None,
         private: &[],
     };
     registry.postpone(&asked).map_err(|error| error.code().name())
@@ -110,13 +112,13 @@ fn what_a_gone_process_claimed_is_lost_until_its_end_is_told() {
     let state = |registry: &Registry| registry.requests().unwrap()[0].state;
     registry.claim(&id, &decision(1)).unwrap();
     assert_eq!(state(&registry), PendingState::Approved);
-    registry.db.execute("UPDATE pending SET approver_start = 0", []).unwrap();
+    registry.db.execute("UPDATE request SET approver_start = 0", []).unwrap();
     assert_eq!(state(&registry), PendingState::Lost);
     // Cleaning up takes note of it, and a process that only seemed to be gone has its say.
     postpone(&mut registry).unwrap();
     let kept: String = registry
         .db
-        .query_row("SELECT state FROM pending WHERE id = ?1", [&id], |row| row.get(0))
+        .query_row("SELECT state FROM request WHERE id = ?1", [&id], |row| row.get(0))
         .unwrap();
     assert_eq!(kept, "lost");
     registry.finish(&id, "{}").unwrap();

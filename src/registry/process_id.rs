@@ -52,6 +52,7 @@ impl ProcessId {
     }
 
     /// One that this process started; `None` where it is gone, or cannot be looked at.
+    #[cfg(test)]
     pub(super) fn started(pid: u32) -> Option<Self> {
         let start = ProcessStat::read(pid)?.start;
         Self::own().map(|own| Self { pid, start, ..own })

@@ -63,7 +63,7 @@ fn decide_in_step(
     };
     let state = if why.is_some() { PendingState::Rejected } else { PendingState::Approved };
     step.execute(
-        "UPDATE pending SET state = iif(part_of IS NULL, state, ?2), said = ?2,
+        "UPDATE request SET state = iif(part_of IS NULL, state, ?2), said = ?2,
          decided_by = ?3, decided_at = ?4, result = ?5 WHERE id = ?1",
         params![id, state.name(), decision.by, decision.at, why],
     )?;
@@ -88,10 +88,12 @@ pub(super) fn not_open(registry: &Registry, id: &str) -> Result<RegistryError, R
 pub(super) fn may_decide(step: &Connection, id: &str) -> rusqlite::Result<bool> {
     let own = ProcessId::own();
     step.query_row(
-        "SELECT EXISTS (SELECT 1 FROM pending WHERE id = ?1 AND state = 'waiting'
-         AND (held_by IS NULL OR held_by IN (SELECT above.id FROM pending AS above
-          JOIN snippet ON snippet.id = coalesce(above.part_of, above.id) AND began = 1
-          WHERE state = 'approved' AND approver_pid = ?2 AND approver_start = ?3)))",
+        "SELECT EXISTS (SELECT 1 FROM request WHERE id = ?1 AND state = 'waiting'
+         AND (held_by IS NULL OR held_by IN (SELECT above.id FROM request AS above
+          JOIN request AS whole ON whole.id = coalesce(above.part_of, above.id)
+          AND whole.snippet IS NOT NULL AND whole.began = 1
+          WHERE above.state = 'approved' AND above.approver_pid = ?2
+          AND above.approver_start = ?3)))",
         params![id, own.map(|own| own.pid), own.map(|own| own.start.cast_signed())],
         |row| row.get(0),
     )
@@ -99,7 +101,7 @@ pub(super) fn may_decide(step: &Connection, id: &str) -> rusqlite::Result<bool> 
 
 /// The questions of a request that are not decided, in their order.
 pub(super) fn open(step: &Connection, whole: &str) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT id FROM pending WHERE (id = ?1 AND said IS NULL OR part_of = ?1)
+    let sql = "SELECT id FROM request WHERE (id = ?1 AND said IS NULL OR part_of = ?1)
                AND state = 'waiting' ORDER BY part";
     let mut query = step.prepare(sql)?;
     query.query_map([whole], |row| row.get(0))?.collect()
@@ -107,14 +109,14 @@ pub(super) fn open(step: &Connection, whole: &str) -> rusqlite::Result<Vec<Strin
 
 /// Opens one question again that was approved; gives who decided it. `None` where none was.
 fn open_approved(step: &Connection, whole: &str) -> rusqlite::Result<Option<Decision>> {
-    let sql = "SELECT id, decided_by, decided_at FROM pending WHERE id = ?1 AND said = 'approved'
+    let sql = "SELECT id, decided_by, decided_at FROM request WHERE id = ?1 AND said = 'approved'
                OR part_of = ?1 AND state = 'approved' ORDER BY part DESC LIMIT 1";
     let found = step.query_row(sql, [whole], |row| {
         Ok((row.get::<_, String>(0)?, Decision { by: row.get(1)?, at: row.get(2)? }))
     });
     let Some((id, decision)) = found.optional()? else { return Ok(None) };
     step.execute(
-        "UPDATE pending SET state = 'waiting', said = NULL, decided_by = NULL, decided_at = NULL
+        "UPDATE request SET state = 'waiting', said = NULL, decided_by = NULL, decided_at = NULL
          WHERE id = ?1",
         [id],
     )?;
@@ -125,7 +127,7 @@ fn open_approved(step: &Connection, whole: &str) -> rusqlite::Result<Option<Deci
 #[cfg(any(feature = "code", test))]
 pub(super) fn verdicts(step: &Connection, whole: &str) -> rusqlite::Result<Vec<Option<String>>> {
     let sql = "SELECT iif(coalesce(said, state) = 'rejected', coalesce(result, ''), NULL)
-               FROM pending WHERE id = ?1 OR part_of = ?1 ORDER BY part";
+               FROM request WHERE id = ?1 OR part_of = ?1 ORDER BY part";
     let mut query = step.prepare(sql)?;
     query.query_map([whole], |row| row.get(0))?.collect()
 }

@@ -1,5 +1,4 @@
-//! Threads whose process is gone (threads 2): what they held for a call of their model counts as
-//! used, since its provider may have answered, and they hold nothing any more.
+//! Runs whose process is gone (threads 2): they were killed, with all threads below them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,36 +7,61 @@ use rusqlite::{Connection, params};
 
 use super::alive;
 use super::db::{NOW, Registry};
-use super::detached::give_up_run;
 use super::error::RegistryError;
+use super::run_row::{AnyRun, runs_of};
 use super::thread_row::{ThreadRow, rows_of, with_those_above};
 
-/// Takes note of threads whose process is gone, where there are any.
+/// Takes note of runs whose process is gone, where there are any.
 pub(super) fn reap_left(registry: &mut Registry) -> Result<(), RegistryError> {
-    let running = rows_of(&registry.db, "WHERE status = 'running'");
-    let running = running.map_err(|error| registry.fail(error))?;
-    if running.iter().any(|row| row.is_left(&registry.db)) {
-        registry.in_one_step(|step| reap_threads(step).map(drop))?;
+    let left = with_process(&registry.db).map_err(|error| registry.fail(error))?;
+    if left.iter().any(|row| row.is_left(&registry.db)) {
+        registry.in_one_step(|step| reap(step).map(drop))?;
     }
     Ok(())
 }
 
-/// Takes note of threads whose process is gone: they were killed, with all threads below them, and
-/// hold nothing any more, neither for themselves nor for those above. What a call of a model held
-/// is used, or a thread that is killed and resumed would ask without end. Says whether there were
-/// any.
-pub(super) fn reap_threads(step: &Connection) -> rusqlite::Result<bool> {
-    reap(step, |row| row.is_left(step))
+/// Takes note of runs whose process is gone: they were killed. Returns true if there were any.
+///
+/// Threads hold nothing any more then, neither for themselves nor for those above. What a call of a
+/// model held counts as used, since its provider may have answered; or a thread that is killed and
+/// resumed would ask without end.
+pub(super) fn reap(step: &Connection) -> rusqlite::Result<bool> {
+    let left: Vec<AnyRun> = with_process(step)?;
+    let left: Vec<AnyRun> = left.into_iter().filter(|row| row.is_left(step)).collect();
+    // Those that are over have lost their report, and no more.
+    let open = left.iter().filter(|row| row.state.is_open());
+    mark_killed(step, open.map(|row| row.id.clone()).collect())?;
+    for row in &left {
+        forget_process(step, &row.id)?;
+    }
+    Ok(!left.is_empty())
 }
 
-/// Does so for those that are taken for dead.
-fn reap(step: &Connection, is_dead: impl Fn(&ThreadRow) -> bool) -> rusqlite::Result<bool> {
-    let running = rows_of(step, "WHERE status = 'running'")?;
-    let left = running.iter().filter(|row| is_dead(row)).map(|row| row.id.as_str());
-    let mut dead: BTreeSet<String> = left.map(str::to_owned).collect();
+/// Takes a run for dead, whatever its process does; that stops once it sees it.
+pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
+    let found = runs_of(step, "WHERE state = 'running'")?;
+    let given_up = found.iter().map(|row| row.id.clone()).filter(|found| found == id);
+    mark_killed(step, given_up.collect())
+}
+
+fn with_process(db: &Connection) -> rusqlite::Result<Vec<AnyRun>> {
+    runs_of(db, "WHERE pid IS NOT NULL")
+}
+
+/// A run has no process any more.
+pub(super) fn forget_process(step: &Connection, id: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE run SET pid = NULL, start = NULL, place = NULL WHERE id = ?1";
+    step.execute(sql, [id])?;
+    step.path().into_iter().for_each(|registry| alive::release(Path::new(registry), id));
+    Ok(())
+}
+
+/// Marks these as killed, and the running threads below them.
+pub(super) fn mark_killed(step: &Connection, mut dead: BTreeSet<String>) -> rusqlite::Result<()> {
     if dead.is_empty() {
-        return Ok(false);
+        return Ok(());
     }
+    let running = rows_of(step, "AND state = 'running'")?;
     let chains = running.iter().map(|row| with_those_above(step, &row.id));
     let chains: Vec<Vec<ThreadRow>> = chains.collect::<Result<_, _>>()?;
     let is_below = |chain: &&Vec<ThreadRow>| chain.iter().any(|above| dead.contains(&above.id));
@@ -51,30 +75,23 @@ fn reap(step: &Connection, is_dead: impl Fn(&ThreadRow) -> bool) -> rusqlite::Re
             step.execute(
                 "UPDATE thread SET held_turns = held_turns - ?2, held_tokens = held_tokens - ?3,
                  held_spend = held_spend - ?4, turns = turns + ?2, tokens = tokens + ?3,
-                 spend = spend + ?4 WHERE id = ?1",
+                 spend = spend + ?4 WHERE run = ?1",
                 params![above.id, held.turns, held.tokens, held.spend],
             )?;
         }
     }
     for id in &dead {
         step.execute(
-            &format!(
-                "UPDATE thread SET status = 'killed', turns = turns + held_turns,
-                 tokens = tokens + held_tokens, spend = spend + held_spend,
-                 held_turns = 0, held_tokens = 0, held_spend = 0, ended_at = {NOW}
-                 WHERE id = ?1"
-            ),
+            "UPDATE thread SET turns = turns + held_turns, tokens = tokens + held_tokens,
+             spend = spend + held_spend, held_turns = 0, held_tokens = 0, held_spend = 0
+             WHERE run = ?1",
             [id],
         )?;
-        step.path().into_iter().for_each(|registry| alive::release(Path::new(registry), id));
+        let sql = format!("UPDATE run SET state = 'killed', ended_at = {NOW} WHERE id = ?1");
+        step.execute(&sql, [id])?;
+        forget_process(step, id)?;
     }
-    Ok(true)
-}
-
-/// Takes a thread or a run for dead, whatever its process does.
-pub(super) fn give_up(step: &Connection, id: &str) -> rusqlite::Result<()> {
-    reap(step, |row| row.id == id)?;
-    give_up_run(step, id)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -83,13 +100,13 @@ mod tests {
     use crate::registry::alive::leave;
     use crate::registry::fixtures::{new, other_places};
     use crate::registry::{
-        Admitted, Amounts, NewDetached, OneEnv, Registry, ThreadWaits, leave_thread,
+        Admission, Amounts, AnyRun, DetachedEnd, NewDetached, Registry, ThreadWaits, leave_thread,
     };
 
     const MOST: Amounts = Amounts { turns: 10, tokens: 1_000, spend: 1_000, spawns: 2 };
 
     fn status(registry: &mut Registry, id: &str) -> RunState {
-        registry.thread(id).unwrap().unwrap().status
+        AnyRun::find(registry, id).unwrap().unwrap().state
     }
 
     #[test]
@@ -101,10 +118,10 @@ mod tests {
         registry.hold("one", 600, 1).unwrap();
         // Its number is another process's here.
         let (elsewhere, earlier) = other_places();
-        let moved = "UPDATE thread SET start = start + 1, place = ?1 WHERE id = 'one'";
+        let moved = "UPDATE run SET start = start + 1, place = ?1 WHERE id = 'one'";
         registry.db.execute(moved, [&elsewhere]).unwrap();
         let row = registry.thread("one").unwrap().unwrap();
-        assert_eq!(row.status, RunState::Running);
+        assert_eq!(row.state, RunState::Running);
         assert!(row.is_elsewhere() && !row.has_its_process(), "nothing here is killed for it");
         assert!(registry.hold("root", 600, 1).unwrap().is_some(), "what it holds stays held");
         registry.stops().give_up("one").unwrap();
@@ -113,7 +130,7 @@ mod tests {
         assert!(registry.hold("root", 401, 1).unwrap().is_some(), "what it asked for is used");
         assert_eq!(registry.hold("root", 400, 1).unwrap(), None, "nothing else of it is held");
         assert!(registry.hold("one", 1, 1).is_err(), "it uses nothing any more");
-        let before = "UPDATE thread SET place = ?1 WHERE id = 'root'";
+        let before = "UPDATE run SET place = ?1 WHERE id = 'root'";
         registry.db.execute(before, [&earlier]).unwrap();
         assert_eq!(
             status(&mut registry, "root"),
@@ -156,34 +173,51 @@ mod tests {
     }
 
     #[test]
-    fn the_report_that_a_process_writes_behind_its_thread_that_goes_on_elsewhere_is_an_earlier_one()
-    {
+    fn a_process_that_lost_its_thread_to_another_one_writes_no_report_over_that() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
-        let run = NewDetached {
-            id: "one",
-            kind: "directive",
-            item: "directive:a/b",
-            base: "/",
-            asked_at: "x",
-            places: 2,
-            request: "",
-        };
-        assert_eq!(registry.detached().admit(&run, OneEnv(b"")).unwrap(), Admitted::Runs);
-        assert!(registry.detached().claim("one").unwrap());
+        assert_eq!(registry.detached().admit(&run("one")).unwrap(), Admission::Runs);
         registry.begin_thread(&new("one", None, MOST, 2)).unwrap();
-        let is_earlier =
-            |registry: &mut Registry| registry.detached().one("one").unwrap().unwrap().0.is_earlier;
+        let end = DetachedEnd {
+            state: RunState::Completed,
+            code: None,
+            at: "y",
+            report: "{}",
+            receipts: None,
+            request: None,
+        };
         ThreadWaits::new(&mut registry).begin("one").unwrap();
         let row = registry.thread("one").unwrap().unwrap();
         assert!(row.claim(&mut registry, None, None, None).unwrap());
-        assert!(!is_earlier(&mut registry), "its own process goes on, whose report is to come");
+        assert!(registry.thread("one").unwrap().unwrap().is_detached, "its process goes on");
         ThreadWaits::new(&mut registry).begin("one").unwrap();
-        // It belongs to another process, which is about to write that the thread waits.
-        registry.db.execute("UPDATE detached SET start = start - 1", []).unwrap();
         let row = registry.thread("one").unwrap().unwrap();
-        assert!(row.claim(&mut registry, None, None, None).unwrap());
-        assert!(is_earlier(&mut registry));
+        // Another process goes on with it, before this one wrote that it waits.
+        let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
+        let moved = "UPDATE run SET state = 'running', pid = ?1";
+        registry.db.execute(moved, [child.id()]).unwrap();
+        assert!(!registry.detached().end("one", end).unwrap());
+        registry.db.execute("UPDATE run SET state = 'waiting', pid = NULL", []).unwrap();
+        assert!(row.claim(&mut registry, None, None, None).unwrap(), "also once that is gone");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let row = registry.thread("one").unwrap().unwrap();
+        assert!(!row.is_detached && row.report.is_none());
+    }
+
+    #[test]
+    fn a_detached_thread_that_ended_is_not_killed_where_its_report_is_lost() {
+        let home = tempfile::tempdir().unwrap();
+        let mut registry = Registry::open(home.path()).unwrap();
+        assert_eq!(registry.detached().admit(&run("one")).unwrap(), Admission::Runs);
+        registry.begin_thread(&new("one", None, MOST, 2)).unwrap();
+        registry.end_thread("one", RunState::Completed, None, None).unwrap();
+        assert!(AnyRun::find(&mut registry, "one").unwrap().unwrap().is_reporting());
+        assert_eq!(registry.detached().admit(&run("two")).unwrap(), Admission::Behind(0));
+        registry.db.execute("UPDATE run SET start = start + 1 WHERE id = 'one'", []).unwrap();
+        let row = AnyRun::find(&mut registry, "one").unwrap().unwrap();
+        assert_eq!((row.state, row.is_reporting()), (RunState::Completed, false));
+        assert_eq!(registry.detached().take_place("two", "y").unwrap(), Admission::Runs);
     }
 
     #[test]
@@ -209,97 +243,41 @@ mod tests {
         let mut registry = Registry::open(home.path()).unwrap();
         let (elsewhere, _) = other_places();
         let elsewhere = format!("{elsewhere}:locked");
-        let state =
-            |registry: &mut Registry| registry.detached().one("a").unwrap().unwrap().0.state;
         registry.begin_thread(&new("root", None, MOST, 2)).unwrap();
-        registry.detached().admit(&run("a"), OneEnv(b"A=1")).unwrap();
-        assert!(registry.detached().claim("a").unwrap());
-        let waits = registry.detached().admit(&run("b"), OneEnv(b"A=1")).unwrap();
-        let Admitted::WaitsFor(launcher) = waits else { panic!("{waits:?}") };
-        assert!(registry.detached().claim_launcher(&launcher).unwrap());
-        for started in ["a", &launcher] {
-            registry.detached().note_started(started);
+        for id in ["a", "b"] {
+            registry.detached().admit(&run(id)).unwrap();
         }
-        for table in ["thread", "detached", "launcher"] {
-            let moved = format!("UPDATE {table} SET start = start + 1, place = ?1 WHERE pid > 0");
-            assert_eq!(registry.db.execute(&moved, [&elsewhere]).unwrap(), 1);
-        }
-        assert_eq!(status(&mut registry, "root"), RunState::Running);
-        assert_eq!(state(&mut registry), RunState::Running);
-        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Created);
+        let moved = "UPDATE run SET start = start + 1, place = ?1";
+        assert_eq!(registry.db.execute(moved, [&elsewhere]).unwrap(), 3);
+        let all = |registry: &mut Registry| ["root", "a", "b"].map(|id| status(registry, id));
+        assert_eq!(all(&mut registry), [RunState::Running, RunState::Running, RunState::Created]);
         let path = registry.path.clone();
-        for lock in ["root", "run a", &launcher] {
+        for lock in ["root", "a", "b"] {
             leave(&path, lock);
         }
-        assert_eq!(status(&mut registry, "root"), RunState::Killed);
-        assert_eq!(state(&mut registry), RunState::Killed);
-        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Killed);
-        assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
-        registry.detached().note_started("c");
+        assert_eq!(all(&mut registry), [RunState::Killed; 3]);
         let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
         assert_eq!(left, 0, "what is over leaves no file");
-    }
-
-    #[test]
-    fn whoever_asks_and_dies_in_a_namespace_that_is_gone_keeps_no_place_and_lets_nothing_wait() {
-        let home = tempfile::tempdir().unwrap();
-        let mut registry = Registry::open(home.path()).unwrap();
-        let (elsewhere, _) = other_places();
-        let moved = |registry: &Registry, which: &str| {
-            let (table, rest) = which.split_once(' ').unwrap_or((which, ""));
-            let sql = format!("UPDATE {table} SET start = start + 1, place = ?1 {rest}");
-            let elsewhere = format!("{elsewhere}:locked");
-            assert_eq!(registry.db.execute(&sql, [&elsewhere]).unwrap(), 1, "{which}");
-        };
-        let state = |registry: &mut Registry, id: &str| {
-            registry.detached().one(id).unwrap().unwrap().0.state
-        };
-        assert_eq!(registry.detached().admit(&run("a"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
-        let waits = registry.detached().admit(&run("b"), OneEnv(b"A=1")).unwrap();
-        let Admitted::WaitsFor(launcher) = waits else { panic!("{waits:?}") };
-        moved(&registry, "detached WHERE state = 'running'");
-        moved(&registry, "launcher");
-        assert_eq!(state(&mut registry, "a"), RunState::Running, "it still starts");
-        assert_eq!(state(&mut registry, "b"), RunState::Created);
-        let path = registry.path.clone();
-        for name in ["start run a", &format!("start {launcher}")] {
-            leave(&path, name);
-        }
-        assert_eq!(state(&mut registry, "a"), RunState::Killed);
-        assert_eq!(state(&mut registry, "b"), RunState::Killed);
-        assert_eq!(registry.detached().admit(&run("c"), OneEnv(b"A=1")).unwrap(), Admitted::Runs);
-        // The run's own process has it now, and its caller may end.
-        assert!(registry.detached().claim("c").unwrap());
-        moved(&registry, "detached WHERE state = 'running'");
-        leave(&path, "start run c");
-        assert_eq!(state(&mut registry, "c"), RunState::Running);
-        leave(&path, "run c");
-        assert_eq!(state(&mut registry, "c"), RunState::Killed);
-        let left = std::fs::read_dir(path.with_file_name("alive")).unwrap().count();
-        assert_eq!(left, 0, "what is over leaves no file");
+        assert_eq!(registry.detached().admit(&run("c")).unwrap(), Admission::Runs);
     }
 
     fn run(id: &str) -> NewDetached<'_> {
         let (kind, item, base, asked_at) = ("tool", "tool:a/b", "/", "x");
-        NewDetached { id, kind, item, base, asked_at, places: 1, request: "" }
+        NewDetached { id, kind, item, base, asked_at, places: 1 }
     }
 
     #[test]
     fn a_run_of_another_namespace_keeps_its_place_until_a_person_gives_it_up() {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
-        let env = OneEnv(b"A=1");
-        assert_eq!(registry.detached().admit(&run("a"), env).unwrap(), Admitted::Runs);
-        let (elsewhere, earlier) = other_places();
-        let moved = "UPDATE detached SET start = start + 1, place = ?1";
+        assert_eq!(registry.detached().admit(&run("a")).unwrap(), Admission::Runs);
+        let (elsewhere, _) = other_places();
+        let moved = "UPDATE run SET start = start + 1, place = ?1";
         registry.db.execute(moved, [&elsewhere]).unwrap();
-        let waits = registry.detached().admit(&run("b"), env).unwrap();
-        assert!(matches!(waits, Admitted::WaitsFor(_)), "{waits:?}");
-        assert!(registry.detached().one("a").unwrap().unwrap().0.is_elsewhere());
-        registry.db.execute("UPDATE launcher SET place = ?1", [&earlier]).unwrap();
-        assert_eq!(registry.detached().one("b").unwrap().unwrap().0.state, RunState::Killed);
+        assert_eq!(registry.detached().admit(&run("b")).unwrap(), Admission::Behind(0));
+        assert!(AnyRun::find(&mut registry, "a").unwrap().unwrap().is_elsewhere());
         registry.stops().give_up("a").unwrap();
-        assert_eq!(registry.detached().one("a").unwrap().unwrap().0.state, RunState::Killed);
-        assert_eq!(registry.detached().admit(&run("c"), env).unwrap(), Admitted::Runs);
+        assert_eq!(status(&mut registry, "a"), RunState::Killed);
+        assert_eq!(registry.detached().take_place("b", "y").unwrap(), Admission::Runs);
     }
 }

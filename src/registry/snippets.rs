@@ -16,7 +16,7 @@ use super::env_digests::EnvDigests;
 use super::error::RegistryError;
 use super::pending::{Decision, PendingState, approver, decide_in};
 #[cfg(any(feature = "code", test))]
-use super::pending::{make_room, new_id, private_text, prune};
+use super::pending::{RequestKind, bind, make_room, new_id, private_text, prune};
 use super::process_id::ProcessId;
 #[cfg(any(feature = "code", test))]
 use super::questions::verdicts;
@@ -36,6 +36,8 @@ pub(crate) struct WaitingSnippet<'a> {
     pub(crate) tool: Option<WaitingTool<'a>>,
     /// The thread that waits with it.
     pub(crate) thread: Option<&'a str>,
+    /// The detached run of the saved snippet, which waits from here on.
+    pub(crate) run: Option<&'a str>,
 }
 
 /// A question to a person about one call of a snippet.
@@ -90,15 +92,20 @@ impl Registry {
 
 #[cfg(any(feature = "code", test))]
 fn insert(step: &Connection, ids: &[String], asked: &WaitingSnippet<'_>) -> rusqlite::Result<()> {
+    let kind = match asked.tool {
+        Some(_) => RequestKind::SavedSnippet,
+        None => RequestKind::Snippet,
+    };
     for (part, (id, question)) in ids.iter().zip(asked.questions).enumerate() {
         // The first one holds what is the same for all.
         let tool = asked.tool.as_ref().filter(|_| part == 0);
         step.execute(
-            "INSERT INTO pending (id, asked_at, item, project, plan, for_record, reason, message,
-             env, thread, private, state, part, part_of)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'waiting', ?12, ?13)",
+            "INSERT INTO request (id, kind, asked_at, item, project, payload, for_record, reason,
+             message, env, thread, private, state, part, part_of, snippet)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'waiting', ?13, ?14, ?15)",
             params![
                 id,
+                kind,
                 asked.asked_at,
                 question.item,
                 asked.project.to_string_lossy(),
@@ -111,17 +118,17 @@ fn insert(step: &Connection, ids: &[String], asked: &WaitingSnippet<'_>) -> rusq
                 tool.and_then(|tool| private_text(tool.private)),
                 part,
                 (part > 0).then(|| &ids[0]),
+                (part == 0).then_some(asked.kept),
             ],
         )?;
         // Of a snippet below all that it asks is decided with this.
         step.execute(
-            "UPDATE pending SET held_by = ?1 WHERE state IN ('waiting', 'approved') AND
-             (SELECT coalesce(part_of, id) FROM pending WHERE id = ?2) IN (id, part_of)",
+            "UPDATE request SET held_by = ?1 WHERE state IN ('waiting', 'approved') AND
+             (SELECT coalesce(part_of, id) FROM request WHERE id = ?2) IN (id, part_of)",
             params![id, question.request],
         )?;
     }
-    let sql = "INSERT INTO snippet (id, kept) VALUES (?1, ?2)";
-    step.execute(sql, params![ids.first(), asked.kept]).map(drop)
+    bind(step, asked.run, &ids[0])
 }
 
 /// A snippet that this process claimed is where it was: from here on it runs what is new. Gives the
@@ -138,9 +145,8 @@ pub(crate) fn begin_snippet(
     let begin = || {
         let step = WriteStep::begin(registry)?;
         let began = step.execute(
-            "UPDATE snippet SET began = 1 WHERE id = ?1 AND began = 0 AND EXISTS
-             (SELECT 1 FROM pending WHERE id = ?1 AND state = 'approved'
-              AND approver_pid IS ?2 AND approver_start IS ?3)",
+            "UPDATE request SET began = 1 WHERE id = ?1 AND began = 0 AND snippet IS NOT NULL
+             AND state = 'approved' AND approver_pid IS ?2 AND approver_start IS ?3",
             params![id, own.map(|own| own.pid), own.map(|own| own.start.cast_signed())],
         )?;
         if began == 0 {
@@ -148,8 +154,8 @@ pub(crate) fn begin_snippet(
         }
         // Where this process dies, all of it is lost.
         step.execute(
-            "UPDATE pending SET (approver_pid, approver_start, approver_place) =
-             (SELECT approver_pid, approver_start, approver_place FROM pending WHERE id = ?1)
+            "UPDATE request SET (approver_pid, approver_start, approver_place) =
+             (SELECT approver_pid, approver_start, approver_place FROM request WHERE id = ?1)
              WHERE part_of = ?1 AND state = 'approved'",
             [id],
         )?;
@@ -193,15 +199,17 @@ pub(crate) fn unclaim_snippet(registry: &Registry, id: &str) -> Result<bool, Reg
 fn wait_again(db: &Connection, id: &str, by: ProcessId) -> rusqlite::Result<bool> {
     let changed = db.execute(
         "WITH claimed (id) AS MATERIALIZED (
-             SELECT pending.id FROM pending JOIN snippet ON snippet.id = ?1 AND began = 0
-             WHERE (pending.id = ?1 OR part_of = ?1) AND state = 'approved'
+             SELECT id FROM request
+             WHERE EXISTS (SELECT 1 FROM request AS whole
+              WHERE whole.id = ?1 AND whole.snippet IS NOT NULL AND whole.began = 0)
+             AND (id = ?1 OR part_of = ?1) AND state = 'approved'
              AND approver_pid = ?2 AND approver_start = ?3),
          last (id) AS MATERIALIZED (
-             SELECT pending.id FROM pending JOIN claimed USING (id) ORDER BY part DESC LIMIT 1)
-         UPDATE pending SET state = 'waiting',
+             SELECT request.id FROM request JOIN claimed USING (id) ORDER BY part DESC LIMIT 1)
+         UPDATE request SET state = 'waiting',
          approver_pid = NULL, approver_start = NULL, approver_place = NULL,
          (said, decided_by, decided_at) =
-          (SELECT said, decided_by, decided_at WHERE pending.id NOT IN last)
+          (SELECT said, decided_by, decided_at WHERE request.id NOT IN last)
          WHERE id IN claimed",
         params![id, by.pid, by.start.cast_signed()],
     )?;
@@ -211,8 +219,8 @@ fn wait_again(db: &Connection, id: &str, by: ProcessId) -> rusqlite::Result<bool
 /// Lets snippets wait again whose approver is gone before anything new of them ran.
 pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
     let mut query = db.prepare(
-        "SELECT p.id, p.approver_pid, p.approver_start, p.approver_place FROM pending p
-         JOIN snippet s ON s.id = p.id WHERE p.state = 'approved' AND s.began = 0",
+        "SELECT id, approver_pid, approver_start, approver_place FROM request
+         WHERE state = 'approved' AND snippet IS NOT NULL AND began = 0",
     )?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, approver(row, 1)?)))?;
     let claimed: Vec<(String, Option<ProcessId>)> = rows.collect::<Result<_, _>>()?;
@@ -226,9 +234,9 @@ pub(super) fn give_back(db: &Connection) -> rusqlite::Result<()> {
 /// Ends the wait of snippets that were not decided in time.
 pub(super) fn expire(registry: &Registry) -> rusqlite::Result<()> {
     let since = format!("-{SNIPPET_WAITS_S} seconds");
-    let late = "SELECT s.id FROM snippet s JOIN pending p ON p.id = s.id
-                WHERE p.state != 'approved' AND (p.state != 'waiting' OR p.held_by IS NULL)
-                AND p.asked_at < strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
+    let late = "SELECT id FROM request WHERE snippet IS NOT NULL AND state != 'approved'
+                AND (state != 'waiting' OR held_by IS NULL)
+                AND asked_at < strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
     // A reader takes no lock of a writer where there is nothing to write.
     let found: Option<String> =
         registry.db.query_row(late, [&since], |row| row.get(0)).optional()?;
@@ -243,7 +251,7 @@ pub(super) fn expire(registry: &Registry) -> rusqlite::Result<()> {
     for id in ids? {
         let why = Some("nobody decided it within 7 days");
         decide_in(&step, &id, PendingState::Rejected, &decision, why)?;
-        step.execute("DELETE FROM snippet WHERE id = ?1", [&id])?;
+        step.execute("UPDATE request SET snippet = NULL WHERE id = ?1", [&id])?;
     }
     step.commit()
 }
@@ -254,7 +262,7 @@ mod tests {
 
     use super::{Question, WaitingSnippet, begin_snippet, unclaim_snippet};
     use crate::diagnostic::Diagnose;
-    use crate::registry::{Decision, PendingState, Postponed, Registry};
+    use crate::registry::{Decision, PendingState, Postponed, Registry, RequestKind};
 
     fn decision() -> Decision {
         Decision { by: "me".into(), at: "2026-11-21T10:00:01Z".into() }
@@ -278,6 +286,7 @@ mod tests {
             kept: "{}",
             tool: None,
             thread: None,
+            run: None,
         };
         registry.pause(&asked).unwrap()
     }
@@ -293,18 +302,20 @@ mod tests {
             asked_at: &now(),
             item: "tool:acme/pay",
             project: Path::new("/p"),
-            plan: b"{}",
+            kind: RequestKind::Tool,
+            payload: b"{}",
             for_record: false,
             reason: "amount",
             message: "Pay?",
             thread: None,
+            run: None,
             private: &[],
         };
         registry.postpone(&asked).unwrap()
     }
 
     fn kept(registry: &Registry) -> usize {
-        let count = "SELECT count(*) FROM snippet";
+        let count = "SELECT count(snippet) FROM request";
         registry.db.query_row(count, [], |row| row.get(0)).unwrap()
     }
 
@@ -334,7 +345,7 @@ mod tests {
         let own = postpone(&mut registry);
         let id = pause(&mut registry, Some(&own));
         let ask_at = |registry: &Registry, days: u32| {
-            let sql = "UPDATE pending SET asked_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
+            let sql = "UPDATE request SET asked_at = strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
             registry.db.execute(sql, [format!("-{days} days")]).unwrap();
         };
         ask_at(&registry, 6);
@@ -354,7 +365,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut registry = Registry::open(home.path()).unwrap();
         let gone = |registry: &Registry| {
-            registry.db.execute("UPDATE pending SET approver_start = 0", []).unwrap();
+            registry.db.execute("UPDATE request SET approver_start = 0", []).unwrap();
         };
         let own = postpone(&mut registry);
         let id = pause(&mut registry, Some(&own));

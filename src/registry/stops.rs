@@ -28,8 +28,8 @@ impl Stops<'_> {
     /// `registry.io`
     pub(crate) fn ask(&mut self, id: &str, at: &str) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            let sql = "INSERT OR IGNORE INTO stop (id, asked_at) SELECT ?1, ?2
-                       WHERE NOT EXISTS (SELECT 1 FROM thread WHERE id = ?1 AND status = 'waiting')";
+            let sql = "UPDATE run SET stop_asked_at = coalesce(stop_asked_at, ?2) WHERE id = ?1
+                       AND (state <> 'waiting' OR id NOT IN (SELECT run FROM thread))";
             step.execute(sql, [id, at]).map(drop)
         })
     }
@@ -39,10 +39,8 @@ impl Stops<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn is_asked(&self, id: &str) -> Result<bool, RegistryError> {
-        let sql = "SELECT 1 FROM stop WHERE id = ?1
-                   UNION ALL SELECT 1 FROM thread WHERE id = ?1 AND status = 'killed'
-                   UNION ALL SELECT 1 FROM detached
-                   WHERE id = ?1 AND state = 'killed' AND is_earlier = 0 LIMIT 1";
+        let sql = "SELECT 1 FROM run WHERE id = ?1
+                   AND (stop_asked_at IS NOT NULL OR state = 'killed')";
         let found = self.registry.db.query_row(sql, [id], |_| Ok(())).optional();
         found.map(|found| found.is_some()).map_err(|error| self.registry.fail(error))
     }
@@ -62,7 +60,8 @@ impl Stops<'_> {
     /// `registry.io`
     pub(crate) fn end_killed(&mut self, id: &str, code: Code) -> Result<(), RegistryError> {
         self.registry.in_one_step(|step| {
-            let sql = "UPDATE thread SET code = ?2 WHERE id = ?1 AND status = 'killed'";
+            let sql = "UPDATE run SET code = ?2 WHERE id = ?1 AND state = 'killed'
+                       AND id IN (SELECT run FROM thread)";
             match step.execute(sql, [id, code.name()])? {
                 1 => withdraw(step, id, None),
                 _ => Ok(()),
@@ -75,7 +74,8 @@ impl Stops<'_> {
     /// # Errors
     /// `registry.io`
     pub(crate) fn forget(&mut self, id: &str) -> Result<(), RegistryError> {
-        self.registry
-            .in_one_step(|step| step.execute("DELETE FROM stop WHERE id = ?1", [id]).map(drop))
+        self.registry.in_one_step(|step| {
+            step.execute("UPDATE run SET stop_asked_at = NULL WHERE id = ?1", [id]).map(drop)
+        })
     }
 }

@@ -1,12 +1,14 @@
 //! A thread as it stands in the registry: its row, read and taken over.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::ops::Deref;
+
+use rusqlite::{Connection, Row, params};
 
 use super::alive;
 use super::db::Registry;
 use super::error::RegistryError;
-use super::process_id::{ProcessId, place_from, place_of};
-use super::run_state::RunState;
+use super::process_id::place_of;
+use super::run_row::{AnyRun, RunRow, run_of, runs_of};
 use super::thread_waits::withdraw;
 use super::threads::{Amounts, note_checkpoint};
 use crate::base::limits::THREAD_DEPTH;
@@ -14,59 +16,56 @@ use crate::base::limits::THREAD_DEPTH;
 /// A thread of the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ThreadRow {
-    pub(crate) id: String,
-    pub(crate) parent: Option<String>,
-    pub(crate) item: String,
+    pub(crate) run: RunRow,
     pub(crate) provider: String,
     pub(crate) model: String,
-    pub(crate) base: String,
-    pub(crate) status: RunState,
-    /// Why it failed.
-    pub(crate) code: Option<String>,
-    pub(crate) started_at: String,
-    pub(crate) ended_at: Option<String>,
     pub(crate) most: Amounts,
     pub(crate) used: Amounts,
     pub(super) held: Amounts,
     depth: u64,
     /// The digest of its newest checkpoint.
     pub(crate) checkpoint: Option<String>,
-    process: Option<ProcessId>,
     /// The start of its record, until that is signed.
     pub(crate) began: Option<String>,
-    /// The thread that goes on for one that is continued.
-    pub(crate) continued_by: Option<String>,
 }
 
-const ROW: &str = "id, parent, item, provider, model, base, status, code, started_at, ended_at, \
-                   most_turns, most_tokens, most_spend, most_spawns, turns, tokens, spend, spawns, \
-                   held_turns, held_tokens, held_spend, depth, checkpoint, pid, start, \
-                   place, began, continued_by";
+/// The columns that only a thread has, for [`ThreadRow::read`].
+pub(super) const COLUMNS: &str = "provider, model, most_turns, most_tokens, most_spend, \
+    most_spawns, turns, tokens, spend, spawns, held_turns, held_tokens, held_spend, depth, \
+    checkpoint, began";
+
+impl Deref for ThreadRow {
+    type Target = RunRow;
+
+    fn deref(&self) -> &RunRow {
+        &self.run
+    }
+}
 
 impl ThreadRow {
+    /// Reads the columns from that one on.
+    pub(super) fn read(row: &Row<'_>, at: usize, run: RunRow) -> rusqlite::Result<Self> {
+        let amount = |column: usize| row.get::<_, u64>(at + column);
+        let amounts = |first: usize| -> rusqlite::Result<Amounts> {
+            let (turns, tokens, spend) = (amount(first)?, amount(first + 1)?, amount(first + 2)?);
+            Ok(Amounts { turns, tokens, spend, spawns: 0 })
+        };
+        Ok(Self {
+            run,
+            provider: row.get(at)?,
+            model: row.get(at + 1)?,
+            most: Amounts { spawns: amount(5)?, ..amounts(2)? },
+            used: Amounts { spawns: amount(9)?, ..amounts(6)? },
+            held: amounts(10)?,
+            depth: amount(13)?,
+            checkpoint: row.get(at + 14)?,
+            began: row.get(at + 15)?,
+        })
+    }
+
     /// How many threads may stand below it, one under the other.
     pub(crate) fn depth(&self) -> u64 {
         self.depth
-    }
-
-    /// The number of the process that runs it.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.process.filter(|_| self.status == RunState::Running).map(|process| process.pid)
-    }
-
-    /// Its process is still the one that was written down.
-    pub(crate) fn has_its_process(&self) -> bool {
-        self.process.is_some_and(|process| !process.is_elsewhere() && !process.is_gone())
-    }
-
-    /// Its process runs in another namespace of processes, where its state cannot be seen.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.status == RunState::Running && self.process.is_some_and(ProcessId::is_elsewhere)
-    }
-
-    /// Its process has other work too, such as other calls of a server.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.status == RunState::Running && self.process.is_some_and(ProcessId::is_shared)
     }
 
     /// Takes a thread that stopped for this process, if it is still as it was seen; of several that
@@ -84,17 +83,21 @@ impl ThreadRow {
         limits: Option<(Amounts, u64)>,
         newest: Option<&str>,
     ) -> Result<bool, RegistryError> {
-        let (own, is_new) = alive::hold_new(&registry.path, &self.id);
+        let (own, is_new) = alive::hold(&registry.path, &self.id);
         let claimed = registry.in_one_step(|step| {
+            // The report of its process before is of then, also where that has yet to write it.
             let claimed = step.execute(
-                "UPDATE thread SET status = 'running', code = NULL, ended_at = NULL, pid = ?2, \
-                 start = ?3, place = ?8, base = ?9 WHERE id = ?1 AND status = ?4 AND status <> 'running' \
-                 AND checkpoint IS ?5 AND pid IS ?6 AND start IS ?7",
+                "UPDATE run SET state = 'running', code = NULL, ended_at = NULL, base = ?9,
+                 stop_asked_at = NULL, report = NULL, pid = ?2, start = ?3, place = ?8,
+                 places = iif(pid IS ?2 AND start IS ?3, places, NULL)
+                 WHERE id = ?1 AND state = ?4 AND state <> 'running'
+                 AND (pid IS NULL OR pid IS ?6 AND start IS ?7)
+                 AND (SELECT checkpoint FROM thread WHERE run = id) IS ?5",
                 params![
                     self.id,
                     own.map(|process| process.pid),
                     own.map(|process| process.start),
-                    self.status,
+                    self.state,
                     self.checkpoint,
                     self.process.map(|process| process.pid),
                     self.process.map(|process| process.start),
@@ -110,23 +113,10 @@ impl ThreadRow {
                     let Amounts { turns, tokens, spend, spawns } = most;
                     step.execute(
                         "UPDATE thread SET most_turns = ?2, most_tokens = ?3, most_spend = ?4, \
-                         most_spawns = ?5, depth = ?6 WHERE id = ?1",
+                         most_spawns = ?5, depth = ?6 WHERE run = ?1",
                         params![self.id, turns, tokens, spend, spawns, depth],
                     )?;
                 }
-                // What was asked of it before, and the report of its process before, are of then;
-                // also where that process, which is another one, has yet to write its report.
-                step.execute("DELETE FROM stop WHERE id = ?1", [&self.id])?;
-                step.execute(
-                    "UPDATE detached SET is_earlier = 1
-                     WHERE id = ?1 AND (state NOT IN ('created', 'running')
-                     OR (state = 'running' AND (pid IS NOT ?2 OR start IS NOT ?3)))",
-                    params![
-                        self.id,
-                        own.map(|process| process.pid),
-                        own.map(|process| process.start),
-                    ],
-                )?;
                 withdraw(step, &self.id, waits_for)?;
             }
             Ok(claimed == 1)
@@ -170,30 +160,17 @@ impl ThreadRow {
             spawns: left(self.most.spawns, self.used.spawns, self.held.spawns),
         }
     }
-
-    /// It runs in that process.
-    pub(super) fn runs_in(&self, (pid, start): (u32, u64)) -> bool {
-        let is_it = |process: ProcessId| (process.pid, process.start) == (pid, start);
-        self.process.is_some_and(|process| is_it(process) && !process.is_elsewhere())
-    }
-
-    /// It runs no more, and its process did not say so.
-    pub(super) fn is_left(&self, db: &Connection) -> bool {
-        let is_gone = |process| alive::is_gone(db, &self.id, process);
-        self.status == RunState::Running && self.process.is_some_and(is_gone)
-    }
 }
 
 /// Threads, chosen and ordered by the rest of a query.
 pub(super) fn rows_of(db: &Connection, which: &str) -> rusqlite::Result<Vec<ThreadRow>> {
-    let mut query = db.prepare(&format!("SELECT {ROW} FROM thread {which}"))?;
-    query.query_map([], row)?.collect()
+    let rows = runs_of(db, &format!("WHERE thread.run IS NOT NULL {which}"))?;
+    Ok(rows.into_iter().filter_map(AnyRun::into_thread).collect())
 }
 
 /// The thread with that id.
 pub(super) fn row_of(db: &Connection, id: &str) -> rusqlite::Result<Option<ThreadRow>> {
-    let sql = format!("SELECT {ROW} FROM thread WHERE id = ?1");
-    db.query_row(&sql, [id], row).optional()
+    Ok(run_of(db, id)?.and_then(AnyRun::into_thread))
 }
 
 /// A thread and those above it, itself first.
@@ -211,39 +188,4 @@ pub(super) fn with_those_above(db: &Connection, id: &str) -> rusqlite::Result<Ve
         rows.push(found);
     }
     Ok(rows)
-}
-
-fn row(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
-    let process = row.get::<_, Option<u32>>(23)?.zip(row.get(24)?);
-    let place = place_from(row.get(25)?);
-    Ok(ThreadRow {
-        id: row.get(0)?,
-        parent: row.get(1)?,
-        item: row.get(2)?,
-        provider: row.get(3)?,
-        model: row.get(4)?,
-        base: row.get(5)?,
-        status: row.get(6)?,
-        code: row.get(7)?,
-        started_at: row.get(8)?,
-        ended_at: row.get(9)?,
-        most: Amounts {
-            turns: row.get(10)?,
-            tokens: row.get(11)?,
-            spend: row.get(12)?,
-            spawns: row.get(13)?,
-        },
-        used: Amounts {
-            turns: row.get(14)?,
-            tokens: row.get(15)?,
-            spend: row.get(16)?,
-            spawns: row.get(17)?,
-        },
-        held: Amounts { turns: row.get(18)?, tokens: row.get(19)?, spend: row.get(20)?, spawns: 0 },
-        depth: row.get(21)?,
-        checkpoint: row.get(22)?,
-        process: process.map(|(pid, start)| ProcessId { pid, start, place }),
-        began: row.get(26)?,
-        continued_by: row.get(27)?,
-    })
 }

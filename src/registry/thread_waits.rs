@@ -5,11 +5,11 @@ use rusqlite::{Connection, params};
 use super::alive;
 use super::db::{NOW, Registry};
 use super::error::RegistryError;
-use super::threads::give_back;
+use super::threads::{give_back, leave_process};
 
 /// A thread with all those below it, as the table `below`.
 const BELOW: &str = "WITH RECURSIVE below (id) AS (
-    SELECT ?1 UNION SELECT thread.id FROM thread JOIN below ON thread.parent = below.id)";
+    SELECT ?1 UNION SELECT run.id FROM run JOIN below ON run.parent = below.id)";
 
 /// Threads that wait for a person.
 pub(crate) struct ThreadWaits<'a> {
@@ -31,20 +31,20 @@ impl ThreadWaits<'_> {
     pub(crate) fn begin(&mut self, id: &str) -> Result<bool, RegistryError> {
         let waits = self.registry.in_one_step(|step| {
             let changed = step.execute(
-                "UPDATE thread SET status = 'waiting', pid = NULL, start = NULL, place = NULL
-                 WHERE id = ?1 AND status = 'running'
-                 AND NOT EXISTS (SELECT 1 FROM stop WHERE stop.id = ?1)",
+                "UPDATE run SET state = 'waiting'
+                 WHERE id = ?1 AND state = 'running' AND stop_asked_at IS NULL",
                 [id],
             )?;
-            if changed == 1 {
-                give_back(step, id)?;
+            if changed == 0 {
+                return Ok(None);
             }
-            Ok(changed == 1)
+            give_back(step, id)?;
+            leave_process(step, id).map(Some)
         })?;
-        if waits {
+        if waits == Some(true) {
             alive::release(&self.registry.path, id);
         }
-        Ok(waits)
+        Ok(waits.is_some())
     }
 
     /// Returns true if a request of a thread, or of one below it, is open or is carried out.
@@ -53,7 +53,7 @@ impl ThreadWaits<'_> {
     /// `registry.io`
     pub(crate) fn is_awaited(&mut self, id: &str) -> Result<bool, RegistryError> {
         let sql = format!(
-            "{BELOW} SELECT EXISTS (SELECT 1 FROM pending WHERE thread IN below
+            "{BELOW} SELECT EXISTS (SELECT 1 FROM request WHERE thread IN below
              AND state IN ('waiting', 'approved'))"
         );
         self.registry.in_one_step(|step| step.query_row(&sql, [id], |row| row.get(0)))
@@ -71,9 +71,9 @@ pub(super) fn withdraw(
     step.execute(
         &format!(
             "{BELOW}, asked (id) AS (
-                 SELECT id FROM pending WHERE thread IN below AND coalesce(part_of, id) IS NOT ?2
-                 UNION SELECT pending.id FROM pending JOIN asked ON pending.held_by = asked.id)
-             UPDATE pending SET state = 'rejected', decided_by = 'rye',
+                 SELECT id FROM request WHERE thread IN below AND coalesce(part_of, id) IS NOT ?2
+                 UNION SELECT request.id FROM request JOIN asked ON request.held_by = asked.id)
+             UPDATE request SET state = 'rejected', decided_by = 'rye',
              decided_at = {NOW},
              result = 'its thread ended, or went on without it'
              WHERE state = 'waiting' AND id IN asked"
@@ -83,9 +83,9 @@ pub(super) fn withdraw(
     if waits_for.is_none() {
         step.execute(
             &format!(
-                "{BELOW} UPDATE thread SET status = 'cancelled', code = 'thread.cancelled',
+                "{BELOW} UPDATE run SET state = 'cancelled', code = 'thread.cancelled',
                  ended_at = {NOW}
-                 WHERE status = 'waiting' AND id IN below AND id != ?1"
+                 WHERE state = 'waiting' AND id IN below AND id != ?1"
             ),
             [id],
         )?;
@@ -100,7 +100,7 @@ mod tests {
     use super::ThreadWaits;
     use crate::registry::RunState;
     use crate::registry::fixtures::new;
-    use crate::registry::{Amounts, NewThread, PendingState, Postponed, Registry};
+    use crate::registry::{Amounts, NewThread, PendingState, Postponed, Registry, RequestKind};
 
     fn new_thread<'a>(id: &'a str, parent: Option<&'a str>) -> NewThread<'a> {
         let most = Amounts { turns: 9, tokens: 999, spend: 999, spawns: 9 };
@@ -114,11 +114,13 @@ mod tests {
             asked_at: "2026-11-21T10:00:00Z",
             item: "tool:acme/pay",
             project: Path::new("/p"),
-            plan: b"{}",
+            kind: RequestKind::Tool,
+            payload: b"{}",
             for_record: false,
             reason: "amount",
             message: "Pay?",
             thread: Some(thread),
+            run: None,
             private: &[],
         };
         registry.postpone(&asked).unwrap()
@@ -136,11 +138,11 @@ mod tests {
         assert_eq!(registry.hold("one", 10, 10).unwrap(), None);
         ThreadWaits::new(&mut registry).begin("one").unwrap();
         let row = registry.thread("one").unwrap().unwrap();
-        assert_eq!((row.status, row.pid(), row.held.tokens), (RunState::Waiting, None, 0));
+        assert_eq!((row.state, row.pid(), row.held.tokens), (RunState::Waiting, None, 0));
         assert!(registry.hold("one", 1, 1).is_err(), "nothing is used while it waits");
         assert!(row.claim(&mut registry, None, None, None).unwrap());
         assert!(!row.claim(&mut registry, None, None, None).unwrap(), "one gets it");
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Running);
+        assert_eq!(registry.thread("one").unwrap().unwrap().state, RunState::Running);
     }
 
     #[test]
@@ -151,7 +153,7 @@ mod tests {
         registry.begin_thread(&new_thread("two", None)).unwrap();
         registry.stops().ask("one", "x").unwrap();
         assert!(!ThreadWaits::new(&mut registry).begin("one").unwrap(), "it stops first");
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Running);
+        assert_eq!(registry.thread("one").unwrap().unwrap().state, RunState::Running);
         assert!(ThreadWaits::new(&mut registry).begin("two").unwrap());
         registry.stops().ask("two", "x").unwrap();
         assert!(!registry.stops().is_asked("two").unwrap(), "who asks ends it, as it waits");
@@ -172,11 +174,11 @@ mod tests {
         assert!(row.claim(&mut registry, Some(&first), None, None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Waiting);
         assert_eq!(state(&registry, &second), PendingState::Rejected);
-        assert_eq!(registry.thread("below").unwrap().unwrap().status, RunState::Waiting);
+        assert_eq!(registry.thread("below").unwrap().unwrap().state, RunState::Waiting);
         ThreadWaits::new(&mut registry).begin("one").unwrap();
         assert!(row.claim(&mut registry, None, None, None).unwrap());
         assert_eq!(state(&registry, &first), PendingState::Rejected);
-        assert_eq!(registry.thread("below").unwrap().unwrap().status, RunState::Cancelled);
+        assert_eq!(registry.thread("below").unwrap().unwrap().state, RunState::Cancelled);
         assert_eq!(state(&registry, &other), PendingState::Waiting, "of another thread");
     }
 }

@@ -10,7 +10,7 @@ use super::alive;
 use super::db::{NOW, Registry, WriteStep};
 use super::error::RegistryError;
 use super::process_id::place_of;
-use super::reaper::{reap_left, reap_threads};
+use super::reaper::{reap, reap_left};
 use super::run_state::RunState;
 use super::thread_row::{ThreadRow, row_of, rows_of, with_those_above};
 use super::thread_waits::withdraw;
@@ -81,11 +81,11 @@ impl Registry {
         &mut self,
         new: &NewThread<'_>,
     ) -> Result<Option<Breach>, RegistryError> {
-        let process = alive::hold(&self.path, new.id);
+        let (process, is_new) = alive::hold(&self.path, new.id);
         let begun = self.in_one_step(|step| {
             let above =
                 new.parent.map_or(Ok(Vec::new()), |parent| with_those_above(step, parent))?;
-            if let Some(over) = above.iter().find(|row| row.status != RunState::Running) {
+            if let Some(over) = above.iter().find(|row| row.state != RunState::Running) {
                 return Ok(Err(over.id.clone()));
             }
             if let Some(parent) = above.first().filter(|parent| parent.depth() <= new.depth) {
@@ -99,38 +99,49 @@ impl Registry {
                     return Ok(Ok(Some(breach)));
                 }
             }
-            step.execute(
-                "INSERT INTO thread (id, parent, item, provider, model, base, status, started_at, \
-                 most_turns, most_tokens, most_spend, most_spawns, depth, pid, start, place, began) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-                 ?15, ?16)",
+            // One that is detached has its row already, and may have been stopped since.
+            let begun = step.execute(
+                "INSERT INTO run (id, parent, kind, item, base, state, asked_at, started_at, pid,
+                 start, place) VALUES (?1, ?2, 'directive', ?3, ?4, 'running', ?5, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at
+                 WHERE state = 'running' AND pid IS excluded.pid AND start IS excluded.start",
                 params![
                     new.id,
                     new.parent,
                     new.item,
-                    new.provider,
-                    new.model,
                     new.base,
                     new.started_at,
+                    process.map(|process| process.pid),
+                    process.map(|process| process.start),
+                    place_of(process),
+                ],
+            )?;
+            if begun == 0 {
+                return Ok(Err(new.id.to_owned()));
+            }
+            step.execute(
+                "INSERT INTO thread (run, provider, model, most_turns, most_tokens, most_spend,
+                 most_spawns, depth, began, grants)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                params![
+                    new.id,
+                    new.provider,
+                    new.model,
                     new.most.turns,
                     new.most.tokens,
                     new.most.spend,
                     new.most.spawns,
                     new.depth,
-                    process.map(|process| process.pid),
-                    process.map(|process| process.start),
-                    place_of(process),
                     new.began,
+                    new.grants,
                 ],
             )?;
-            let grants = "INSERT INTO thread_grants (id, grants) VALUES (?1, ?2)";
-            step.execute(grants, [new.id, new.grants])?;
             for row in above {
-                step.execute("UPDATE thread SET spawns = spawns + 1 WHERE id = ?1", [&row.id])?;
+                step.execute("UPDATE thread SET spawns = spawns + 1 WHERE run = ?1", [&row.id])?;
             }
             Ok(Ok(None))
         });
-        if !matches!(begun, Ok(Ok(None))) {
+        if is_new && !matches!(begun, Ok(Ok(None))) {
             alive::release(&self.path, new.id);
         }
         begun?.map_err(|id| RegistryError::NotRunning { id })
@@ -151,7 +162,7 @@ impl Registry {
             let first = hold(step, id, tokens, spend)?;
             // A process that is gone may still hold what is missing.
             match first {
-                Held::Breached(_) if reap_threads(step)? => hold(step, id, tokens, spend),
+                Held::Breached(_) if reap(step)? => hold(step, id, tokens, spend),
                 first => Ok(first),
             }
         })?;
@@ -182,14 +193,14 @@ impl Registry {
             // with it since; what it took counts.
             let holds = rows.first().is_some_and(|row| {
                 let Amounts { turns, tokens, spend, .. } = row.held;
-                row.status == RunState::Running && turns >= 1 && tokens >= held.0 && spend >= held.1
+                row.state == RunState::Running && turns >= 1 && tokens >= held.0 && spend >= held.1
             });
             let (one, held) = if holds { (1, held) } else { (0, (0, 0)) };
             for row in rows {
                 step.execute(
                     "UPDATE thread SET held_turns = held_turns - ?7, \
                      held_tokens = held_tokens - ?2, held_spend = held_spend - ?3, \
-                     turns = turns + ?4, tokens = tokens + ?5, spend = spend + ?6 WHERE id = ?1",
+                     turns = turns + ?4, tokens = tokens + ?5, spend = spend + ?6 WHERE run = ?1",
                     params![row.id, held.0, held.1, turns, tokens, spend, one],
                 )?;
                 for (limit, used, more, max) in [
@@ -223,28 +234,30 @@ impl Registry {
     pub(crate) fn end_thread(
         &mut self,
         id: &str,
-        status: RunState,
+        state: RunState,
         code: Option<&str>,
         last: Option<&str>,
     ) -> Result<(), RegistryError> {
-        self.in_one_step(|step| {
+        let is_over = self.in_one_step(|step| {
             if let Some(last) = last {
                 note_checkpoint(step, id, last)?;
             }
             let ended = step.execute(
                 &format!(
-                    "UPDATE thread SET status = ?2, code = ?3, ended_at = {NOW} \
-                     WHERE id = ?1 AND status = 'running'"
+                    "UPDATE run SET state = ?2, code = ?3, ended_at = {NOW}
+                     WHERE id = ?1 AND state = 'running'"
                 ),
-                params![id, status, code],
+                params![id, state, code],
             )?;
             if ended == 1 {
                 give_back(step, id)?;
                 withdraw(step, id, None)?;
             }
-            Ok(())
+            leave_process(step, id)
         })?;
-        alive::release(&self.path, id);
+        if is_over {
+            alive::release(&self.path, id);
+        }
         Ok(())
     }
 
@@ -254,7 +267,7 @@ impl Registry {
     /// `registry.io`
     pub(crate) fn threads(&mut self) -> Result<Vec<ThreadRow>, RegistryError> {
         reap_left(self)?;
-        let rows = rows_of(&self.db, "ORDER BY started_at, rowid");
+        let rows = rows_of(&self.db, "ORDER BY started_at, run.rowid");
         rows.map_err(|error| self.fail(error))
     }
 
@@ -290,8 +303,16 @@ impl Registry {
 }
 
 pub(super) fn note_checkpoint(step: &Connection, id: &str, digest: &str) -> rusqlite::Result<()> {
-    let sql = "UPDATE thread SET checkpoint = ?2, began = NULL WHERE id = ?1";
+    let sql = "UPDATE thread SET checkpoint = ?2, began = NULL WHERE run = ?1";
     step.execute(sql, [id, digest]).map(drop)
+}
+
+/// A run that waits or is over has no process, unless that is a process of its own, which has yet
+/// to write its report. Returns true if it has none.
+pub(super) fn leave_process(step: &Connection, id: &str) -> rusqlite::Result<bool> {
+    let sql = "UPDATE run SET pid = NULL, start = NULL, place = NULL
+               WHERE id = ?1 AND places IS NULL";
+    step.execute(sql, [id]).map(|changed| changed == 1)
 }
 
 /// This process runs a thread no more, and cannot write down how it ended: the next reader takes
@@ -311,7 +332,7 @@ enum Held {
 fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Result<Held> {
     let rows = with_those_above(step, id)?;
     // What runs on below a thread that is over uses nothing of it any more.
-    if rows.is_empty() || rows.iter().any(|row| row.status != RunState::Running) {
+    if rows.is_empty() || rows.iter().any(|row| row.state != RunState::Running) {
         return Ok(Held::NotRunning);
     }
     for row in &rows {
@@ -335,7 +356,7 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
     for row in rows {
         step.execute(
             "UPDATE thread SET held_turns = held_turns + 1, held_tokens = held_tokens + ?2, \
-             held_spend = held_spend + ?3 WHERE id = ?1",
+             held_spend = held_spend + ?3 WHERE run = ?1",
             params![row.id, tokens, spend],
         )?;
     }
@@ -344,9 +365,10 @@ fn hold(step: &Connection, id: &str, tokens: u64, spend: u64) -> rusqlite::Resul
 
 /// Gives back what a thread holds beside those below it.
 pub(super) fn give_back(step: &Connection, id: &str) -> rusqlite::Result<()> {
-    let sql = "SELECT held_turns, held_tokens, held_spend FROM thread WHERE id = ?1";
+    let sql = "SELECT held_turns, held_tokens, held_spend FROM thread WHERE run = ?1";
     let below = "SELECT coalesce(sum(held_turns), 0), coalesce(sum(held_tokens), 0),
-                 coalesce(sum(held_spend), 0) FROM thread WHERE parent = ?1";
+                 coalesce(sum(held_spend), 0) FROM thread JOIN run ON run.id = thread.run
+                 WHERE parent = ?1";
     let sums = |row: &Row<'_>| Ok([row.get::<_, u64>(0)?, row.get(1)?, row.get(2)?]);
     let (all, below) = (step.query_row(sql, [id], sums)?, step.query_row(below, [id], sums)?);
     let own: Vec<u64> = all.iter().zip(below).map(|(all, of)| all.saturating_sub(of)).collect();
@@ -356,7 +378,7 @@ pub(super) fn give_back(step: &Connection, id: &str) -> rusqlite::Result<()> {
     for row in with_those_above(step, id)? {
         step.execute(
             "UPDATE thread SET held_turns = held_turns - ?2, held_tokens = held_tokens - ?3, \
-             held_spend = held_spend - ?4 WHERE id = ?1",
+             held_spend = held_spend - ?4 WHERE run = ?1",
             params![row.id, own[0], own[1], own[2]],
         )?;
     }
@@ -448,14 +470,14 @@ mod tests {
         registry.begin_thread(&new("one", None, MOST, 1)).unwrap();
         registry.begin_thread(&new("two", None, MOST, 1)).unwrap();
         registry.hold("one", 100, 100).unwrap();
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Running);
-        registry.db.execute("UPDATE thread SET start = start + 1 WHERE id = 'one'", []).unwrap();
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Killed);
+        assert_eq!(registry.thread("one").unwrap().unwrap().state, RunState::Running);
+        registry.db.execute("UPDATE run SET start = start + 1 WHERE id = 'one'", []).unwrap();
+        assert_eq!(registry.thread("one").unwrap().unwrap().state, RunState::Killed);
         assert_eq!(used(&mut registry, "one"), (1, 100, 100, 0), "what was under way counts");
-        assert_eq!(registry.thread("two").unwrap().unwrap().status, RunState::Running);
+        assert_eq!(registry.thread("two").unwrap().unwrap().state, RunState::Running);
         // It ended once, and how stays said.
         registry.end_thread("one", RunState::Completed, None, None).unwrap();
-        assert_eq!(registry.thread("one").unwrap().unwrap().status, RunState::Killed);
+        assert_eq!(registry.thread("one").unwrap().unwrap().state, RunState::Killed);
         assert_eq!(registry.thread("tow").unwrap(), Err(vec!["two".to_owned()]));
     }
 
@@ -486,12 +508,12 @@ mod tests {
         let near = registry.thread("acme/go/go-17x").unwrap().unwrap_err();
         assert_eq!(near, ["acme/go/go-17"]);
         // One that cannot be read.
-        let broken = "INSERT INTO thread (id, item, provider, model, base, status, started_at,
-                      most_turns, most_tokens, most_spend, most_spawns, depth)
-                      VALUES ('broken', 'i', 'p', 'm', '/', 'completed', 'x', 1, 1, 1, 1, -1)";
+        registry.begin_thread(&new("broken", None, MOST, 1)).unwrap();
+        registry.end_thread("broken", RunState::Completed, None, None).unwrap();
+        let broken = "UPDATE thread SET depth = -1 WHERE run = 'broken'";
         registry.db.execute(broken, []).unwrap();
         assert!(registry.threads().is_err());
-        assert_eq!(registry.thread("acme/go/go-17").unwrap().unwrap().status, RunState::Running);
+        assert_eq!(registry.thread("acme/go/go-17").unwrap().unwrap().state, RunState::Running);
     }
 
     #[test]

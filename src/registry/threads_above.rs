@@ -31,7 +31,7 @@ impl ThreadAbove {
     ) -> Result<Vec<Self>, RegistryError> {
         let found = || -> rusqlite::Result<Vec<Self>> {
             let db = &registry.db;
-            let mut rows = rows_of(db, "WHERE status = 'running'")?;
+            let mut rows = rows_of(db, "AND state = 'running'")?;
             rows.retain(|row| !row.is_left(db));
             if rows.is_empty() {
                 return Ok(Vec::new());
@@ -41,11 +41,11 @@ impl ThreadAbove {
             let counts = bound.map_or(processes, |bound| &processes[..=bound]);
             let above = counts.get(1..).unwrap_or_default();
             rows.retain(|row| {
-                ids.contains(&row.id) || above.iter().any(|process| row.runs_in(*process))
+                ids.contains(&row.id) || above.iter().any(|process| row.is_in(*process))
             });
             rows.into_iter()
                 .map(|row| {
-                    let sql = "SELECT grants FROM thread_grants WHERE id = ?1";
+                    let sql = "SELECT grants FROM thread WHERE run = ?1";
                     let grants = db.query_row(sql, [&row.id], |row| row.get(0)).optional()?;
                     Ok(Self { row, grants })
                 })
@@ -67,22 +67,18 @@ impl ThreadAbove {
         let found = || -> rusqlite::Result<Vec<String>> {
             let db = &registry.db;
             let mut query = db.prepare(
-                "SELECT p.id, p.approver_pid, p.approver_start, p.approver_place FROM pending p
-                 JOIN snippet s ON s.id = p.id
-                 WHERE p.state = 'approved' AND p.approver_pid IS NOT NULL",
+                "SELECT iif(json_valid(snippet), snippet ->> '$.thread', NULL),
+                 approver_pid, approver_start, approver_place FROM request
+                 WHERE snippet IS NOT NULL AND state = 'approved' AND approver_pid IS NOT NULL",
             )?;
-            let rows =
-                query.query_map([], |row| Ok((row.get::<_, String>(0)?, approver(row, 1)?)))?;
+            let rows = query
+                .query_map([], |row| Ok((row.get::<_, Option<String>>(0)?, approver(row, 1)?)))?;
             let mut threads = Vec::new();
             for row in rows {
-                let (id, by) = row?;
-                if by.is_none_or(|by| !above.contains(&(by.pid, by.start))) {
-                    continue;
+                let (thread, by) = row?;
+                if by.is_some_and(|by| above.contains(&(by.pid, by.start))) {
+                    threads.extend(thread);
                 }
-                let sql = "SELECT kept ->> '$.thread' FROM snippet WHERE id = ?1 \
-                           AND json_valid(kept)";
-                let thread = db.query_row(sql, [&id], |row| row.get::<_, Option<String>>(0));
-                threads.extend(thread.optional()?.flatten());
             }
             Ok(threads)
         };
@@ -90,12 +86,11 @@ impl ThreadAbove {
     }
 }
 
-/// The processes of detached runs, and of what starts these.
+/// The processes of detached runs.
 fn detached_processes(db: &Connection) -> rusqlite::Result<Vec<(u32, u64)>> {
     let mut query = db.prepare(
-        "SELECT pid, start FROM launcher WHERE pid IS NOT NULL AND start IS NOT NULL UNION \
-         SELECT pid, start FROM detached WHERE state = 'running' AND pid IS NOT NULL \
-         AND start IS NOT NULL",
+        "SELECT pid, start FROM run WHERE pid IS NOT NULL AND start IS NOT NULL
+         AND places IS NOT NULL",
     )?;
     query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }

@@ -15,12 +15,12 @@ mod threads;
 pub(crate) use detached::{CODES as DETACHED_CODES, enter as enter_detached};
 #[cfg(feature = "mcp")]
 pub(crate) use requests::for_a_person;
-pub(crate) use requests::{Decided, RequestRows, SignRequest};
+pub(crate) use requests::{CarriedOut, CarryOut, RequestRows, SignRequest};
 #[cfg(feature = "code")]
 pub use snippets::RyeTools;
 #[cfg(feature = "code")]
 pub(crate) use snippets::SnippetRows;
 pub(crate) use threads::{
-    ExportedThread, KnownRun, RejectedInThread, TailEnd, Threads, VerifiedThread, WaitingThreads,
-    WaitsOn, full_run_id, listed_runs, threads_from_outside, waiting_above,
+    ExportedThread, KnownRun, TailEnd, Threads, VerifiedThread, WaitsOn, full_run_id, listed_runs,
+    threads_from_outside, waiting_above,
 };

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 use super::facade::{Rye, now};
 #[cfg(feature = "code")]
 use super::kept_snippet::WaitedSnippet;
-use super::request::{Origin, Request};
+use super::request::{Origin, Request, ThreadParent};
 use crate::base::standing;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::execute::{Outcome, Pending};
 use crate::plan::{Plan, PlanError, PlanFile};
-use crate::registry::{Decision, EnvDigests, PendingRequest, Postponed, Registry, RegistryError};
+use crate::registry::{
+    Decision, EnvDigests, PendingRequest, Postponed, Registry, RegistryError, RequestKind,
+};
 
 /// That a person approved a kept request.
 #[derive(Debug, Clone)]
@@ -91,7 +93,7 @@ impl Approvals<'_> {
     }
 
     /// Keeps what a tool asked for, with the plan and the parameters, unless it is kept already;
-    /// gives the id. A thread may wait with it.
+    /// gives the id. A thread or a detached run may wait with it.
     ///
     /// # Errors
     /// `pending.full`, `registry.io`
@@ -100,7 +102,7 @@ impl Approvals<'_> {
         plan: &Plan,
         for_record: bool,
         pending: &Pending,
-        thread: Option<&str>,
+        origin: &Origin,
     ) -> Result<String, Failure> {
         if let Some(id) = &pending.kept_as {
             return Ok(id.clone());
@@ -110,15 +112,17 @@ impl Approvals<'_> {
         let env = registry.env_digests(plan.of_env_file())?;
         let private = private_in(plan, &file)?;
         Ok(registry.postpone(&Postponed {
+            kind: RequestKind::Tool,
             env: &env,
             asked_at: &now().to_string(),
             item: &plan.item().to_string(),
             project: self.rye.spaces.project_path(),
-            plan: &file,
+            payload: &file,
             for_record,
             reason: &pending.reason,
             message: &pending.message,
-            thread,
+            thread: origin.thread.as_ref().and_then(ThreadParent::waiting),
+            run: origin.run.as_deref(),
             private: &private,
         })?)
     }
@@ -172,7 +176,7 @@ pub(crate) fn approved_run(
     request: &PendingRequest,
     decision: Decision,
 ) -> Result<(Request, Arc<AtomicBool>), Failure> {
-    let plan = PlanFile::read(&request.plan)?;
+    let plan = PlanFile::read(&request.payload)?;
     let claimed = Arc::new(AtomicBool::new(false));
     let id = request.row.id.clone();
     let mut asked = Request::new(request.row.item.clone());

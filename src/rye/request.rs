@@ -85,6 +85,8 @@ pub(crate) struct Origin {
     pub(crate) private: PassedValues,
     /// The thread whose model asks for this.
     pub(crate) thread: Option<ThreadParent>,
+    /// The detached run that this is, which waits where it asks a person.
+    pub(crate) run: Option<String>,
 }
 
 /// Values that go with a request. Its `Debug` shows none of them.

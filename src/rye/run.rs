@@ -12,7 +12,7 @@ use super::grants;
 use super::load::Loader;
 use super::modes::{ThreadRun, VerifiedRun};
 use super::receipts::{ReceiptWriter, WrittenReceipts};
-use super::request::{Request, ThreadParent};
+use super::request::Request;
 use crate::base::{Digest, random};
 use crate::chain::{Lineage, lineage};
 use crate::diagnostic::Failure;
@@ -315,9 +315,9 @@ impl Runs<'_> {
         // What is only tried asks nobody.
         let outcome = outcome.filter(|_| request.workplace.is_none());
         let pending = outcome.and_then(|outcome| outcome.pending.as_ref());
-        let thread = request.origin.thread.as_ref().and_then(ThreadParent::waiting);
         let approvals = self.rye.approvals();
-        pending.map(|pending| approvals.keep(plan, for_record, pending, thread)).transpose()
+        let keep = |pending| approvals.keep(plan, for_record, pending, &request.origin);
+        pending.map(keep).transpose()
     }
 
     /// Runs the plan; however that ends, the receipt is written.

@@ -87,8 +87,8 @@ impl Kind {
 fn process_of_new(world: &World, known: usize) -> Option<u64> {
     let path = world.home().join(".ai/state/registry.db");
     let db = rusqlite::Connection::open(path).unwrap();
-    let sql = "SELECT pid FROM (SELECT pid, claimed FROM detached ORDER BY rowid LIMIT 1 OFFSET ?1)
-               WHERE claimed <> 0";
+    let sql = "SELECT pid FROM (SELECT pid, state FROM run ORDER BY rowid LIMIT 1 OFFSET ?1)
+               WHERE state = 'running'";
     db.query_row(sql, [known], |row| row.get(0)).ok()
 }
 

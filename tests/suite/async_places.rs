@@ -2,8 +2,6 @@
 //! is changed meanwhile.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
 use serde_json::{Value, json};
@@ -11,7 +9,7 @@ use serde_json::{Value, json};
 use crate::async_runs::{id_of, start, state, tool};
 use crate::threads::{ONLY_ECHO, hand_over, rows, transcript, world};
 use crate::world::wait::until;
-use crate::world::{End, World, program};
+use crate::world::{End, World};
 
 const GO: &[&str] = &["directive:acme/go", "--thread", "fork"];
 
@@ -88,38 +86,6 @@ fn a_run_whose_item_is_changed_while_it_waits_is_refused_by_its_own_process_and_
     }
 }
 
-/// As after an update: what was started before executes another file than what is asked now.
-#[test]
-fn a_run_that_waits_is_run_by_the_program_that_was_asked_for_it_beside_a_launcher_of_another_one() {
-    let world = full();
-    let body = "while [ ! -e leave ]; do sleep 0.1; done; rm leave\n";
-    world.signed(".ai/tools/acme/stays.sh", &tool(body));
-    let copy = world.outside().join("another-rye");
-    fs::copy(program(), &copy).unwrap();
-    let ids = [Path::new(program()), &copy].map(|rye| {
-        let asked = world.command(&["execute", "tool:acme/stays", "--async", "--json"]);
-        let env = asked.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        let mut command = Command::new(rye);
-        command.args(asked.get_args()).current_dir(world.project()).env_clear().envs(env);
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(told["state"], "created", "{told}");
-        (id_of(&told), rye.canonicalize().unwrap())
-    });
-    world.write("go", "");
-    for (id, rye) in ids {
-        let mut pid = None;
-        until("it runs", || {
-            pid = world.json(&["thread", "show", &id]).1["pid"].as_u64();
-            pid.is_some()
-        });
-        let executes = fs::read_link(format!("/proc/{}/exe", pid.unwrap())).unwrap();
-        assert_eq!(executes, rye);
-        world.write("leave", "");
-        assert_eq!(world.json(&["thread", "wait", &id]).0, 0);
-    }
-}
-
 #[test]
 fn without_a_configuration_four_runs_for_each_core_have_a_place() {
     let world = World::new();
@@ -130,10 +96,10 @@ fn without_a_configuration_four_runs_for_each_core_have_a_place() {
     let places = 4 * available_parallelism().unwrap().get();
     // All but one of the other places are taken, by what counts as runs of this process.
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let columns = "kind, item, base, state, asked_at, places, pid, start, claimed, place";
+    let columns = "kind, item, base, state, asked_at, places, pid, start, place";
     let sql = format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-         INSERT INTO detached (id, {columns}) SELECT 'other-' || i, {columns} FROM n, detached"
+         INSERT INTO run (id, {columns}) SELECT 'other-' || i, {columns} FROM n, run"
     );
     assert_eq!(db.execute(&sql, [places - 2]).unwrap(), places - 2);
     assert_eq!(start(&world, &["tool:acme/slow"])["state"], "running", "the last of {places}");

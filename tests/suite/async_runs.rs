@@ -119,7 +119,7 @@ fn f08_what_a_detached_tool_gives_is_kept_and_shown_without_its_secrets() {
         }
     }
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let kept = "SELECT report FROM detached";
+    let kept = "SELECT report FROM run";
     let kept: String = db.query_row(kept, [], |row| row.get(0)).unwrap();
     assert!(kept.contains("***") && !kept.contains("canary-31c7d0"), "{kept}");
 }
@@ -359,7 +359,7 @@ fn a_run_inherits_no_descriptor_of_whoever_asked() {
     world.signed(".ai/tools/acme/looks.sh", &tool(body));
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
     let leaked = world.write("leaked-7f3a", "x");
-    // One at once, and one that a launcher starts.
+    // One runs at once, and one waits first.
     let script =
         format!("exec 8<{0} 9>>{0}; ls -l /proc/self/fd >&2; exec \"$0\" \"$@\"", leaked.display());
     let ask = || {
@@ -441,33 +441,24 @@ fn no_run_is_detached_from_inside_of_a_run() {
 }
 
 #[test]
-fn behind_ten_thousand_runs_that_wait_no_other_one_waits_and_nothing_of_it_is_kept() {
+fn behind_a_thousand_runs_that_wait_no_other_one_waits_and_nothing_of_it_is_kept() {
     let world = World::new().with(".ai/tools/acme/quick.sh", &tool("echo done\n"));
     start(&world, &["tool:acme/quick"]);
     let registry = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let own = std::process::id();
-    let stat = fs::read_to_string("/proc/self/stat").unwrap();
-    let began = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap();
-    // They wait for a launcher that lives.
-    let launcher = format!(
-        "INSERT INTO launcher (id, key, env, pid, start, place) \
-         SELECT 'own', 'x', 'x', {own}, {began}, place FROM detached"
-    );
-    registry.execute(&launcher, []).unwrap();
-    let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
-                INSERT INTO detached (id, kind, item, base, state, asked_at, places, launcher) \
-                SELECT 'waits-' || i, 'tool', 'tool:acme/quick', '/', 'created', 'x', 1, 'own' FROM n";
+    // So many that no place is left for another one.
+    let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) \
+                INSERT INTO run (id, kind, item, base, state, asked_at, places) \
+                SELECT 'waits-' || i, 'tool', 'tool:acme/quick', '/', 'created', 'x', 999 FROM n";
     registry.execute_batch(rows).unwrap();
-    let count = || -> u64 {
-        registry.query_row("SELECT count(*) FROM detached", [], |row| row.get(0)).unwrap()
-    };
-    assert_eq!(count(), 10_001);
+    let count =
+        || -> u64 { registry.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap() };
+    assert_eq!(count(), 1_001);
     world.json(&["execute", "tool:acme/quick", "--async"]).fails(4, "async.full");
-    assert_eq!(count(), 10_001);
-    registry.execute("DELETE FROM detached WHERE id = 'waits-1'", []).unwrap();
+    assert_eq!(count(), 1_001);
+    registry.execute("DELETE FROM run WHERE id = 'waits-1'", []).unwrap();
     let last = start(&world, &["tool:acme/quick"]);
     assert_eq!(last["state"], "created");
-    registry.execute("DELETE FROM detached WHERE id LIKE 'waits-%'", []).unwrap();
+    registry.execute("DELETE FROM run WHERE id LIKE 'waits-%'", []).unwrap();
     world.rye(&["thread", "wait", last["thread_id"].as_str().unwrap()]).ok();
 }
 

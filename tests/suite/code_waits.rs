@@ -261,7 +261,8 @@ fn what_changed_since_a_snippet_waits_is_not_approved_and_can_be_rejected_table(
         ("the snippet", |world| {
             let path = world.home().join(".ai/state/registry.db");
             let db = rusqlite::Connection::open(path).unwrap();
-            let sql = "UPDATE snippet SET kept = replace(kept, 'i < 2', 'i < 3')";
+            let sql = "UPDATE request SET snippet = replace(snippet, 'i < 2', 'i < 3')
+                       WHERE snippet IS NOT NULL";
             assert_eq!(db.execute(sql, []).unwrap(), 1);
         }),
     ];
@@ -338,7 +339,7 @@ fn who_is_asked_to_end_before_anything_new_ran_leaves_a_request_that_waits() {
     let (id, _) = waits(&world, code, &[]);
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
     let is_claimed = || {
-        let sql = "SELECT state = 'approved' FROM pending";
+        let sql = "SELECT state = 'approved' FROM request";
         db.query_row(sql, [], |row| row.get::<_, bool>(0)).unwrap()
     };
     let mut command = world.command(&["pending", "approve", &id, "--json"]);
@@ -449,12 +450,18 @@ fn what_a_tool_read_before_the_wait_is_what_the_snippet_knows_though_the_file_ch
 /// Changes what was kept of the one snippet that waits as a whole, with the digest of that.
 fn set_kept(world: &World, change: impl FnOnce(&mut Value)) {
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let kept: String = db.query_row("SELECT kept FROM snippet", [], |row| row.get(0)).unwrap();
+    let kept: String = db
+        .query_row("SELECT snippet FROM request WHERE snippet IS NOT NULL", [], |row| row.get(0))
+        .unwrap();
     let mut kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept["sha256"], sha256(kept["paused"].to_string().as_bytes()));
     change(&mut kept["paused"]);
     kept["sha256"] = json!(sha256(kept["paused"].to_string().as_bytes()));
-    assert_eq!(db.execute("UPDATE snippet SET kept = ?1", [kept.to_string()]).unwrap(), 1);
+    assert_eq!(
+        db.execute("UPDATE request SET snippet = ?1 WHERE snippet IS NOT NULL", [kept.to_string()])
+            .unwrap(),
+        1
+    );
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn f11_what_changed_since_it_waits_is_not_approved_table() {
         ("what is kept", |world| {
             let path = world.home().join(".ai/state/registry.db");
             let db = rusqlite::Connection::open(path).unwrap();
-            let sql = "UPDATE snippet SET kept = replace(kept, 'begins', 'starts')";
+            let sql = "UPDATE request SET snippet = replace(snippet, 'begins', 'starts')";
             assert_eq!(db.execute(sql, []).unwrap(), 1);
         }),
     ];
@@ -343,7 +343,7 @@ fn f08_what_a_saved_snippet_gives_is_kept_and_shown_without_the_secrets_of_its_t
     let (_, shown) = world.json(&["thread", "show", &id]);
     let log = fs::read_to_string(shown["log"].as_str().unwrap()).unwrap();
     assert_eq!(log, "has ***\n");
-    is_kept_without(&world, &[("detached", "report")]);
+    is_kept_without(&world, &[("run", "report")]);
     // What is told of a failure hides it wherever that is shown.
     hides(&world, &["run", "acme/throws"], 1);
 }
@@ -371,14 +371,14 @@ fn f08_what_a_saved_snippet_asks_a_person_is_kept_and_shown_without_the_secrets_
     for told in [&told, &waited] {
         let id = told["pending"]["id"].as_str().unwrap();
         hides(&world, &["pending", "show", id], 0);
-        is_kept_without(&world, &[("pending", "message")]);
+        is_kept_without(&world, &[("request", "message")]);
         let (status, told) = world.json(&["pending", "approve", id]);
         let given = &told["data"]["args"]["key"];
         assert_eq!((status, given), (0, &json!(SECRET)), "the tool is given it: {told}");
         hides(&world, &["pending", "show", id], 0);
-        is_kept_without(&world, &[("pending", "result"), ("pending", "message")]);
+        is_kept_without(&world, &[("request", "result"), ("request", "message")]);
     }
     show_all();
     hides(&world, &["thread", "wait", &run], 0);
-    is_kept_without(&world, &[("detached", "report")]);
+    is_kept_without(&world, &[("run", "report")]);
 }

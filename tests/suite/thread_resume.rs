@@ -151,10 +151,8 @@ fn a_thread_that_was_taken_for_dead_and_lives_is_not_gone_on_with_beside_itself(
     let stop = std::process::Command::new("kill").args(["-STOP", &pid.to_string()]).status();
     assert!(stop.unwrap().success());
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let dead = ["UPDATE thread SET status = 'killed'", "UPDATE detached SET state = 'killed'"];
-    for sql in dead {
-        assert_eq!(db.execute(sql, []).unwrap(), 1, "{sql}");
-    }
+    let dead = "UPDATE run SET state = 'killed', pid = NULL";
+    assert_eq!(db.execute(dead, []).unwrap(), 1);
     let record = fs::read(transcript(&world, &id)).unwrap();
     world.json(&["thread", "resume", &id]).fails(6, "thread.still_runs");
     assert_eq!(fs::read(transcript(&world, &id)).unwrap(), record);

@@ -195,7 +195,7 @@ fn a_detached_tool_that_waits_is_ended_and_its_request_withdrawn_in_one_step() {
     let (id, request) = detached(&world);
     let registry = world.home().join(".ai/state/registry.db");
     let registry = rusqlite::Connection::open(registry).unwrap();
-    let stops = "CREATE TRIGGER stops BEFORE UPDATE OF state ON detached
+    let stops = "CREATE TRIGGER stops BEFORE UPDATE OF state ON run
                  WHEN NEW.state = 'cancelled' BEGIN SELECT RAISE(ABORT, 'stopped'); END";
     registry.execute_batch(stops).unwrap();
     world.json(&["thread", "cancel", &id]).fails(6, "registry.io");

@@ -45,7 +45,7 @@ fn a_snippet_that_waits_is_shown_and_can_only_be_rejected() {
     let id = told["pending"]["id"].as_str().unwrap();
     // What a build with snippets keeps: a request without a plan.
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    assert_eq!(db.execute("UPDATE pending SET plan = x''", []).unwrap(), 1);
+    assert_eq!(db.execute("UPDATE request SET kind = 'snippet'", []).unwrap(), 1);
     assert_eq!(world.json(&["pending", "show", id]).ok()["state"], "waiting");
     let told = world.json(&["pending", "approve", id]).fails(4, "pending.drifted");
     assert!(told["error"].as_str().unwrap().contains("built without snippets"), "{told}");

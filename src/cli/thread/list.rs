@@ -41,10 +41,9 @@ fn line(known: &KnownRun, out: &Out) -> String {
     // The date and the minute.
     let at: String = known.started_at().chars().take(16).collect();
     let at = out.paint().style(Style::Dim, &at.replace('T', " "));
-    let cost =
-        known.thread.as_ref().map(|thread| format!("{} USD", money::shown(thread.used.spend)));
+    let cost = known.thread().map(|thread| format!("{} USD", money::shown(thread.used.spend)));
     let cost = cost.unwrap_or_default();
-    let place = if known.is_elsewhere() { " elsewhere" } else { "" };
-    let item = escape_line(known.item());
+    let place = if known.row.is_elsewhere() { " elsewhere" } else { "" };
+    let item = escape_line(&known.row.item);
     format!("{id}  {:<9}  {at}  {cost:>12}  {item}{place}", known.state().as_str())
 }

@@ -19,7 +19,7 @@ use crate::thread::{Awaited, duration_limit, see_how_far};
 pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let rye = context.rye()?;
     let known = threads_from_outside(&rye)?.run(id)?;
-    let Some(thread) = &known.thread else { return Ok(of_run(&known, out)) };
+    let Some(thread) = known.thread() else { return Ok(of_run(&known, out)) };
     let (_, transcript) = threads_from_outside(&rye)?.show(id)?;
     // A line that is not JSON is told by `rye thread verify`; a half one may be the last.
     let lines = transcript.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -28,18 +28,14 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     if out.is_json() {
         let mut fields = known.to_json();
         fields["limits"]["duration_seconds"] = duration_limit(&transcript).into();
-        let mut data = json!({"events": events.collect::<Vec<_>>()});
-        if let Some(report) = known.earlier() {
-            data["earlier_report"] = report.clone();
-        }
-        fields.insert("data".into(), data);
+        fields.insert("data".into(), json!({"events": events.collect::<Vec<_>>()}));
         out.success(fields.into());
         return Ok(Exit::DONE);
     }
     let code = thread.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
     let by = thread.continued_by.as_ref().map(|by| format!(" by {}", escape_line(by)));
     let by = by.unwrap_or_default();
-    out.line(&format!("{}  {}{by}{code}", thread.id, thread.status));
+    out.line(&format!("{}  {}{by}{code}", thread.id, thread.state));
     out.line(&format!("{} by {}  {}", thread.model, thread.provider, used(thread)));
     for event in events {
         for (label, said) in brief(&event) {
@@ -50,7 +46,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     if let Some(failure) = known.failure() {
         out.line(&format!("\n{}", failure_text(&without_look(failure, id))));
     }
-    let awaited = Awaited::last_of(&transcript).filter(|_| thread.status == RunState::Waiting);
+    let awaited = Awaited::last_of(&transcript).filter(|_| thread.state == RunState::Waiting);
     let awaited = awaited.filter(|awaited| is_undecided(&rye, &awaited.pending_id));
     let failure = known.failure().unwrap_or(&Value::Null);
     out.line(&format!("\nnext: {}", next_step(thread, awaited.as_ref(), failure)));
@@ -77,7 +73,7 @@ fn is_undecided(rye: &Rye, pending: &str) -> bool {
 /// The command that somebody needs who looked at a thread.
 fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>, failure: &Value) -> String {
     let id = escape_line(&thread.id);
-    match (thread.status, awaited, &thread.continued_by) {
+    match (thread.state, awaited, &thread.continued_by) {
         (RunState::Waiting, Some(awaited), _) => {
             format!("`rye pending show {}`, for which it waits", escape_line(&awaited.pending_id))
         }
@@ -108,9 +104,9 @@ fn of_run(known: &KnownRun, out: &mut Out) -> Exit {
         out.success(fields.into());
         return Exit::DONE;
     }
-    let code = known.code().map(|code| format!(" ({code})")).unwrap_or_default();
+    let code = known.row.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
     out.line(&format!("{}  {}{code}", escape_line(known.id()), known.state()));
-    out.line(&format!("{}  {}", escape_line(known.item()), known.started_at()));
+    out.line(&format!("{}  {}", escape_line(&known.row.item), known.started_at()));
     if let Some(log) = known.log() {
         out.line(&format!("log: {}", escape_line(&log.display().to_string())));
     }

@@ -25,7 +25,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
         let indent = "  ".repeat(*depth);
         let id = out.paint().style(Style::Strong, &escape_line(known.id()));
         out.line(&format!("{indent}{id}"));
-        let used = known.thread.as_ref().map(used).unwrap_or_default();
+        let used = known.thread().map(used).unwrap_or_default();
         out.line(&format!("{indent}    {}  {used}", known.state()));
     }
     Ok(Exit::DONE)

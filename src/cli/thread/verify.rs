@@ -19,12 +19,12 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let VerifiedThread { row, path, checked, files, .. } =
         threads_from_outside(&context.rye()?)?.verify(id)?;
     let is_compared = row.is_some();
-    let is_running = row.as_ref().is_some_and(|row| row.status == RunState::Running);
+    let is_running = row.as_ref().is_some_and(|row| row.state == RunState::Running);
     if out.is_json() {
         out.success(json!({
             "thread_id": id, "verified": true, "compared_with_registry": is_compared,
             "final": checked.is_final,
-            "thread_status": row.map_or(checked.status, |row| row.status.to_string()),
+            "thread_status": row.map_or(checked.status, |row| row.state.to_string()),
             "checkpoints": checked.checkpoints, "proven_bytes": checked.proven_bytes,
             "unproven_bytes": checked.unproven_bytes, "signer": checked.key,
             "transcript": path.display().to_string(), "blobs": files.blobs,
@@ -35,7 +35,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     let good = out.paint().style(Style::Good, "record verified");
     let key = checked.key.map(|key| key.to_string()).unwrap_or_default();
     out.line(&format!("{good}  signed by {key}"));
-    let status = row.map_or(checked.status, |row| row.status.to_string());
+    let status = row.map_or(checked.status, |row| row.state.to_string());
     let count = counted(checked.checkpoints, "checkpoint");
     out.line(&format!("{status}, {count} over {}", counted(checked.proven_bytes, "byte")));
     if !is_compared {

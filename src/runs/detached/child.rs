@@ -2,25 +2,29 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::log::{OutputLog, forget_log};
-use super::process::{say_ready, told};
+use super::process::{Answer, say, told};
 use super::request::DetachedRequest;
 use super::retry::retry;
-use super::start::state_base;
+use crate::base::durations::{PLACE_LOOK_LONGEST_MS, PLACE_LOOK_MS};
 use crate::chain::Lineage;
 use crate::diagnostic::Diagnostic;
 use crate::exec_protocol::Observers;
 use crate::host::{Os, StopWatch, Vars, hold_signals, lead_own_session};
-use crate::registry::{DetachedEnd, Registry, RunState};
+use crate::id::Kind;
+use crate::registry::{Admission, DetachedEnd, NewDetached, Registry, RegistryError, RunState};
 use crate::report::{Report, error_json};
 use crate::runs::threads::{ThreadStart, Threads, is_asked_to_stop};
 use crate::rye::{DueReceipts, Failed, HeldReceipts, Loader, Request, Rye, RyeBuilder, moment};
 use crate::thread::ThreadError;
 use crate::trace::Quiet;
+
+/// After so many looks at the version of the registry it is read.
+const PLACE_LOOKS: usize = 4;
 
 /// Runs the request that it is told. The registry says how it ended; its status has no reader.
 pub(super) fn main() -> ExitCode {
@@ -31,17 +35,24 @@ pub(super) fn main() -> ExitCode {
 }
 
 fn run() -> Option<()> {
+    // Neither the end of the caller nor of a terminal ends it from now on.
     lead_own_session().ok()?;
-    // Neither the end of the caller nor of a terminal ends it from now on, so the caller is
-    // answered. It may be gone, which changes nothing.
-    let _ = say_ready();
-    let start = Instant::now();
     let asked = DetachedRequest::from_text(&told().ok()?)?;
-    let mut registry = retry(|| Registry::open(&asked.user)).ok()?;
-    // It may have been stopped, or taken for dead, while it came to be.
-    if !retry(|| registry.detached().claim(&asked.id)).ok()? {
+    let (mut registry, place) = match registered(&asked) {
+        Ok(registered) => registered,
+        Err(error) => return say(&Answer::Failed(error.to_string())).ok(),
+    };
+    let answer = match place {
+        Admission::Runs => Answer::Runs,
+        Admission::Full(waiting) => Answer::Full(waiting),
+        _ => Answer::Waits,
+    };
+    // The caller may be gone, which changes nothing.
+    let _ = say(&answer);
+    if place != Admission::Runs && !has_place(&mut registry, &asked.id)? {
         return None;
     }
+    let start = Instant::now();
     let mut held = Some(hold_signals());
     let receipts = HeldReceipts::default();
     let (end, observers) = ended(&asked, &receipts, start);
@@ -51,8 +62,8 @@ fn run() -> Option<()> {
     let at = moment();
     let (state, code) = (end.state, end.code.as_deref());
     let (report, receipts) = (end.report.to_string(), receipts.to_text());
-    let (receipts, pending) = (receipts.as_deref(), end.pending.as_deref());
-    let end = DetachedEnd { state, code, at: &at, report: &report, receipts, pending };
+    let (receipts, request) = (receipts.as_deref(), end.pending.as_deref());
+    let end = DetachedEnd { state, code, at: &at, report: &report, receipts, request };
     retry(|| {
         let is_written = registry.detached().end(&asked.id, end);
         if is_written.is_err() {
@@ -70,6 +81,43 @@ fn run() -> Option<()> {
     // The end of the run is told without waiting for them.
     drop(observers);
     Some(())
+}
+
+/// Registers the run of this process.
+fn registered(asked: &DetachedRequest) -> Result<(Registry, Admission), RegistryError> {
+    let mut registry = Registry::open(&asked.user)?;
+    let kind = if asked.thread().is_some() { Kind::Directive } else { Kind::Tool };
+    let place = registry.detached().admit(&NewDetached {
+        id: &asked.id,
+        kind: &kind.to_string(),
+        item: &asked.item,
+        base: &asked.base.to_string_lossy(),
+        asked_at: &moment(),
+        places: asked.places,
+    })?;
+    Ok((registry, place))
+}
+
+/// Waits for a place; false if the run was ended meanwhile. `None` where the registry is out of
+/// reach.
+fn has_place(registry: &mut Registry, id: &str) -> Option<bool> {
+    loop {
+        // Before it is read, so that nothing written in between is missed.
+        let version = retry(|| registry.version()).ok()?;
+        let before = match retry(|| registry.detached().take_place(id, &moment())).ok()? {
+            Admission::Runs => return Some(true),
+            Admission::Behind(before) => before,
+            Admission::Full(_) | Admission::Over => return Some(false),
+        };
+        let pause = PLACE_LOOK_MS.saturating_mul(before + 1).min(PLACE_LOOK_LONGEST_MS);
+        // A process that was killed writes nothing, so now and then it is read all the same.
+        for _ in 0..PLACE_LOOKS {
+            std::thread::sleep(Duration::from_millis(pause));
+            if retry(|| registry.version()).ok()? != version {
+                break;
+            }
+        }
+    }
 }
 
 /// How a run ended, or that it waits for a person.
@@ -122,7 +170,7 @@ fn run_logged(
             };
             rye.runs().starting(&thread).run(request, start, &Quiet)
         }
-        None => rye.runs().run(request, start, &OutputLog::new(&state_base(rye), &asked.id)),
+        None => rye.runs().run(request, start, &OutputLog::new(&asked.base, &asked.id)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Starting rye once more, as a process that goes on when this one ends.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -8,52 +8,55 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
 
 use super::error::DetachError;
 use crate::base::durations::DETACHED_READY_MS;
 use crate::base::limits::DETACHED_REQUEST_BYTES;
-use crate::host::{Vars, end_apart, hold_signals, start_apart};
+use crate::host::{DETACHED_RUN, Vars, end_apart, hold_signals, start_apart};
 
 /// This program is rye, so that it can be started once more. A test program is not.
 pub(super) static IS_RYE: AtomicBool = AtomicBool::new(false);
 
-/// The word of a process that is ready.
-const READY: u8 = b'+';
+/// The longest answer, in bytes.
+const ANSWER_BYTES: u64 = 1 << 16;
 
-/// Starts rye with this entry, environment and folder, and tells it `told`.
-///
-/// # Errors
-/// `async.cannot_start`
-pub(super) fn start(
-    entry: &str,
-    vars: &Vars,
-    cwd: &Path,
-    told: &str,
-) -> Result<Child, DetachError> {
-    tell(start_untold(entry, vars, cwd)?, told)
+/// The answer of the process of a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// It has a place.
+    Runs,
+    /// It waits for a place.
+    Waits,
+    /// So many wait already.
+    Full(u64),
+    /// It cannot be registered, for this reason.
+    Failed(String),
 }
 
-/// Starts rye, which waits until it is told.
+/// Starts rye as the process of a run, tells it the request, and gives its answer. The number of
+/// the process is there if it runs; it is on its own from then on.
 ///
 /// # Errors
-/// `async.cannot_start`
-pub(super) fn start_untold(entry: &str, vars: &Vars, cwd: &Path) -> Result<Child, DetachError> {
+/// `async.cannot_start`, `async.full`; it is ended then.
+pub(super) fn start(vars: &Vars, cwd: &Path, told: &str) -> Result<Option<u32>, DetachError> {
+    let child = tell(start_untold(vars, cwd)?, told)?;
+    answered(child)
+}
+
+fn start_untold(vars: &Vars, cwd: &Path) -> Result<Child, DetachError> {
     if !IS_RYE.load(Ordering::Relaxed) {
         let why = "this program is not rye, but uses it as a library".into();
         return Err(DetachError::CannotStart { why });
     }
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("rye").arg(entry).env_clear().envs(vars.pairs()).current_dir(cwd);
+    command.arg0("rye").arg(DETACHED_RUN).env_clear().envs(vars.pairs()).current_dir(cwd);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let started = start_apart(&mut command);
     started.map_err(|error| DetachError::CannotStart { why: error.to_string() })
 }
 
-/// Tells a process what it is to do.
-///
-/// # Errors
-/// `async.cannot_start`; it is ended then.
-pub(super) fn tell(mut child: Child, told: &str) -> Result<Child, DetachError> {
+fn tell(mut child: Child, told: &str) -> Result<Child, DetachError> {
     let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(told.as_bytes()));
     match written {
         Ok(()) => Ok(child),
@@ -64,37 +67,38 @@ pub(super) fn tell(mut child: Child, told: &str) -> Result<Child, DetachError> {
     }
 }
 
-/// Waits until a process says that it is what it was started for; from then on it is on its own.
-///
-/// # Errors
-/// `async.cannot_start`; it is ended then.
-pub(super) fn is_ready(mut child: Child) -> Result<u32, DetachError> {
+fn answered(mut child: Child) -> Result<Option<u32>, DetachError> {
     let until = Instant::now() + Duration::from_millis(DETACHED_READY_MS);
-    let said = child.stdout.take().is_some_and(|mut stdout| {
-        let mut said = [0];
-        waits_for(&stdout, until) && stdout.read_exact(&mut said).is_ok() && said[0] == READY
-    });
-    if !said {
+    let said = child.stdout.take().filter(|stdout| waits_for(stdout, until));
+    let mut line = String::new();
+    let read = said.map(|said| BufReader::new(said.take(ANSWER_BYTES)).read_line(&mut line));
+    let answer = read.and_then(|_| serde_json::from_str(&line).ok());
+    let pid = match answer {
+        Some(Answer::Runs) => Ok(Some(child.id())),
+        Some(Answer::Waits) => Ok(None),
+        Some(Answer::Full(waiting)) => Err(DetachError::Full { waiting }),
+        Some(Answer::Failed(why)) => Err(DetachError::CannotStart { why }),
+        None => Err(DetachError::CannotStart { why: "it ended, or said nothing in time".into() }),
+    };
+    if pid.is_err() {
         end(child);
-        let why = "it ended, or said nothing in time".into();
-        return Err(DetachError::CannotStart { why });
+        return pid;
     }
-    let pid = child.id();
     // Where this process goes on, its end is taken note of. It is no failure where that is not
     // possible: then it stands in the list of processes until this one ends.
     let _held = hold_signals();
     let _ =
         std::thread::Builder::new().name("detached".into()).spawn(move || end_apart(&mut child));
-    Ok(pid)
+    pid
 }
 
-/// Says that this process is what it was started for.
+/// Answers the process that started this one.
 ///
 /// # Errors
-/// The process that started it is gone.
-pub(super) fn say_ready() -> io::Result<()> {
+/// That process is gone.
+pub(super) fn say(answer: &Answer) -> io::Result<()> {
     let mut out = io::stdout();
-    out.write_all(&[READY])?;
+    writeln!(out, "{}", serde_json::to_string(answer)?)?;
     out.flush()
 }
 
@@ -111,7 +115,7 @@ pub(super) fn told() -> io::Result<String> {
     }
 }
 
-pub(super) fn end(mut child: Child) {
+fn end(mut child: Child) {
     let _ = child.kill();
     end_apart(&mut child);
 }

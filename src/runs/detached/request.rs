@@ -22,9 +22,13 @@ pub(super) struct DetachedRequest {
     pub(super) id: String,
     /// The folder of the user space, which holds the registry.
     pub(super) user: PathBuf,
+    /// The folder that holds the `.ai` of its record.
+    pub(super) base: PathBuf,
     pub(super) cwd: PathBuf,
     /// `--project`, as it was given.
     pub(super) project: Option<PathBuf>,
+    /// So many run at once.
+    pub(super) places: u64,
     pub(super) item: String,
     #[serde(skip_deserializing)]
     params: Map<String, Value>,
@@ -57,8 +61,10 @@ pub(super) enum Verified {
 pub(super) struct RunPlace {
     pub(super) id: String,
     pub(super) user: PathBuf,
+    pub(super) base: PathBuf,
     pub(super) cwd: PathBuf,
     pub(super) project: Option<PathBuf>,
+    pub(super) places: u64,
 }
 
 impl DetachedRequest {
@@ -71,7 +77,7 @@ impl DetachedRequest {
         verified: Verified,
         for_record: bool,
     ) -> Self {
-        let RunPlace { id, user, cwd, project } = place;
+        let RunPlace { id, user, base, cwd, project, places } = place;
         let (plan, verified) = match verified {
             Verified::Plan(plan) => (Some(plan), None),
             Verified::Thread(verified) => (None, Some(verified)),
@@ -79,8 +85,10 @@ impl DetachedRequest {
         Self {
             id,
             user,
+            base,
             cwd,
             project,
+            places,
             item,
             params,
             thread: request.thread.to_string(),
@@ -121,7 +129,10 @@ impl DetachedRequest {
     /// `plan.malformed`
     pub(super) fn to_request(&self) -> Result<Request, Failure> {
         let plan = self.plan.as_ref().map(|text| PlanFile::read(text.as_bytes())).transpose()?;
+        // A thread waits by itself.
+        let run = self.verified.is_none().then(|| self.id.clone());
         let origin = Origin {
+            run,
             #[cfg(feature = "code")]
             is_typed: self.is_typed,
             ..Origin::default()

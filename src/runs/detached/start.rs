@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::error::DetachError;
-use super::launcher::Launch;
 use super::process;
 use super::request::{DetachedRequest, RunPlace, Verified};
 use crate::base::limits::DETACHED_REQUEST_BYTES;
 use crate::diagnostic::Failure;
-use crate::host::{DETACHED_LAUNCHER, DETACHED_RUN, ProgramFile, is_below_a_run};
+use crate::host::is_below_a_run;
 use crate::id::{Ref, Space};
 use crate::plan::{Plan, PlanFile};
-use crate::registry::{Admitted, NewDetached, OneEnv, Registry};
+use crate::registry::Registry;
 use crate::report::{DetachedReport, Report, Warned};
-use crate::rye::{Request, Rye, moment};
+use crate::rye::{Request, Rye};
 use crate::thread::{ThreadId, new_uuid};
 use crate::verify::KeyError;
 
@@ -69,7 +68,8 @@ impl Detaching<'_> {
         let at = self.rye.located();
         let project = at.project.as_ref().map(|project| at.cwd.join(project));
         let (cwd, item) = (at.cwd.clone(), self.item.to_string());
-        let place = RunPlace { id: id.clone(), user: user.clone(), cwd, project };
+        let (base, places) = (state_base(self.rye), self.places);
+        let place = RunPlace { id: id.clone(), user: user.clone(), base, cwd, project, places };
         let params = self.params.clone();
         let told =
             DetachedRequest::new(place, self.request, item.clone(), params, verified, for_record);
@@ -79,82 +79,13 @@ impl Detaching<'_> {
             let why = format!("the request has more than {} MiB", DETACHED_REQUEST_BYTES >> 20);
             return Err(DetachError::CannotStart { why }.into());
         }
-        let mut registry = Registry::open(&user)?;
-        let base = state_base(self.rye).to_string_lossy().into_owned();
-        let env = self.env()?;
-        let admitted = registry.detached().admit(
-            &NewDetached {
-                id: &id,
-                kind: &self.item.kind.to_string(),
-                item: &item,
-                base: &base,
-                asked_at: &moment(),
-                places: self.places,
-                request: &told,
-            },
-            OneEnv(&env),
-        )?;
-        let started = match &admitted {
-            Admitted::Full(waiting) => return Err(DetachError::Full { waiting: *waiting }.into()),
-            Admitted::Waits => Ok(None),
-            Admitted::Runs => {
-                let started = process::start_untold(DETACHED_RUN, &at.vars, &at.cwd);
-                let started = started.and_then(|child| {
-                    match registry.detached().hand_over(&id, child.id()) {
-                        Ok(()) => process::tell(child, &told),
-                        Err(error) => {
-                            process::end(child);
-                            Err(DetachError::CannotStart { why: error.to_string() })
-                        }
-                    }
-                });
-                started.and_then(process::is_ready).map(Some)
-            }
-            Admitted::WaitsFor(launcher) => {
-                let told = Launch { id: launcher.clone(), user: user.clone() }.to_text();
-                process::start(DETACHED_LAUNCHER, &at.vars, &at.cwd, &told)
-                    .and_then(process::is_ready)
-                    .map(|_| None)
-            }
-        };
-        let (starts, is_launcher) = match &admitted {
-            Admitted::WaitsFor(launcher) => (launcher, true),
-            _ => (&id, false),
-        };
-        let pid = match started {
-            Ok(pid) => pid,
-            Err(error) => {
-                // A launcher still stands in the registry: the next reader sees that it is gone.
-                match registry.detached().withdraw(&id) {
-                    Ok(()) if !is_launcher => registry.detached().note_started(starts),
-                    _ => registry.detached().leave_start(starts),
-                }
-                return Err(error.into());
-            }
-        };
-        registry.detached().note_started(starts);
+        // What is wrong with the registry is told with its own code.
+        Registry::open(&user)?;
+        let pid = process::start(&at.vars, &at.cwd, &told)?;
         let mode = self.request.thread.to_string();
         let (item, warnings) = (self.item, self.warnings);
         let report = DetachedReport { item, thread_id: id, execution_mode: mode, pid, warnings };
         Ok(Report::Detached(Box::new(report)))
-    }
-
-    /// The environment as one text: the length of each part comes first, so that no other
-    /// environment is the same text. The program file belongs to it, since a launcher starts what
-    /// it executes itself: one that was started before rye was replaced does not understand what a
-    /// later rye asks for.
-    fn env(&self) -> Result<Vec<u8>, DetachError> {
-        let program = ProgramFile::own();
-        let program =
-            program.map_err(|error| DetachError::CannotStart { why: error.to_string() })?;
-        let mut text = [program.device, program.inode].map(u64::to_le_bytes).concat();
-        for (name, value) in self.rye.located().vars.pairs() {
-            for part in [name, value] {
-                text.extend((part.len() as u64).to_le_bytes());
-                text.extend(part.as_encoded_bytes());
-            }
-        }
-        Ok(text)
     }
 }
 

@@ -7,18 +7,21 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::base::durations::{PENDING_LOOK_MS, wait_of};
+#[cfg(feature = "code")]
+use crate::code::{CodeResult, OnPrint, Verdict};
 use crate::diagnostic::Failure;
 use crate::execute::Mask;
 use crate::plan::PlanFile;
 #[cfg(feature = "code")]
 use crate::registry::unclaim_snippet;
 use crate::registry::{
-    AfterDecision, Decision, PendingRequest, PendingState, Registry, RegistryError, decide,
+    AfterDecision, Decision, PendingRequest, PendingState, Registry, RegistryError, RequestKind,
+    decide,
 };
 use crate::report::{Report, error_json};
 #[cfg(feature = "code")]
 use crate::runs::snippets::SnippetRows;
-use crate::runs::threads::{CarriedOutFor, WaitingThreads};
+use crate::runs::threads::{CarriedOutFor, WaitingThreads, WaitsOn};
 use crate::rye::{Approvals, Failed, Origin, PassedValues, Request, ThreadParent, approved_run};
 use crate::trace::Sink;
 
@@ -30,6 +33,28 @@ pub(crate) enum Decided {
     Approved(PendingRequest, Decision),
     /// The request is rejected as a whole, with this decision.
     Rejected(PendingRequest, Decision),
+}
+
+/// How a request is carried out.
+pub(crate) struct CarryOut<'a> {
+    pub(crate) start: Instant,
+    pub(crate) sink: &'a dyn Sink,
+    /// Takes what a snippet prints.
+    #[cfg(feature = "code")]
+    pub(crate) print: OnPrint<'a>,
+}
+
+/// The result of a decision that was carried out.
+pub(crate) enum CarriedOut {
+    /// A tool, a saved snippet or a thread ran.
+    Ran(Box<Report>),
+    /// A snippet went on.
+    #[cfg(feature = "code")]
+    WentOn(Box<CodeResult>),
+    /// Nothing runs. The thread may wait on.
+    Rejected(Option<WaitsOn>),
+    /// These, which were asked at once with it, are open.
+    Noted(Vec<PendingRequest>),
 }
 
 impl Approvals<'_> {
@@ -70,20 +95,58 @@ impl Approvals<'_> {
         }
     }
 
-    /// Runs a kept request: planned anew, compared with what was asked for, claimed, started. This
-    /// is the project that it was asked in.
-    pub(crate) fn approve(
+    /// Carries out what was decided, by the kind of the request; `why` is the reason of one that
+    /// was rejected. A run is planned anew, compared with what was asked for, claimed and started.
+    /// This is the project that it was asked in, but where nothing runs.
+    pub(crate) fn carry_out(
         self,
-        request: &PendingRequest,
-        decision: Decision,
-        start: Instant,
-        sink: &dyn Sink,
-    ) -> Result<Report, Failed> {
-        self.approve_in((None, Vec::new()), request, decision, start, sink)
+        decided: Decided,
+        why: &str,
+        how: &CarryOut<'_>,
+    ) -> Result<CarriedOut, Failed> {
+        let (request, decision, is_approved) = match decided {
+            Decided::Noted(open) => return Ok(CarriedOut::Noted(open)),
+            Decided::Approved(request, decision) => (request, decision, true),
+            Decided::Rejected(request, decision) => (request, decision, false),
+        };
+        let early =
+            |failure: Failure| Failed::early(failure, &*request.row.item, how.start.elapsed());
+        let (start, sink) = (how.start, how.sink);
+        if request.row.thread.is_some() && !is_approved {
+            return WaitingThreads::new(self.rye).reject(&request, &decision, why, start, sink);
+        }
+        match request.kind {
+            #[cfg(feature = "code")]
+            RequestKind::Snippet if request.row.thread.is_none() => {
+                let rejected = || Verdict::Rejected(why.to_owned());
+                let verdict = if is_approved { Verdict::Approved } else { rejected() };
+                let result = self.decide_snippet(&request, &decision, &verdict, how.print, sink);
+                result.map(Box::new).map(CarriedOut::WentOn).map_err(early)
+            }
+            #[cfg(feature = "code")]
+            RequestKind::SavedSnippet if !is_approved => {
+                let report = self.reject_saved(&request, &decision, why, start, sink)?;
+                Ok(CarriedOut::Ran(Box::new(report)))
+            }
+            _ if is_approved => {
+                let report =
+                    self.approve_in((None, Vec::new()), &request, decision, start, sink)?;
+                Ok(CarriedOut::Ran(Box::new(report)))
+            }
+            _ => {
+                let registry = Registry::open(
+                    self.rye.spaces().user().map_err(|error| early(error.into()))?.base(),
+                );
+                let rejected =
+                    registry.and_then(|registry| registry.reject(&request.row.id, &decision, why));
+                rejected.map_err(|error| early(error.into()))?;
+                Ok(CarriedOut::Rejected(None))
+            }
+        }
     }
 
-    /// Runs a kept request as [`Self::approve`] does, in a thread that does not wait for it, or for
-    /// a snippet that was given these private values.
+    /// Runs a kept request that was approved, in a thread that does not wait for it, or for a
+    /// snippet that was given these private values.
     pub(crate) fn approve_in(
         self,
         (parent, private): (Option<ThreadParent>, Vec<String>),
@@ -106,9 +169,11 @@ impl Approvals<'_> {
         let asked = self.with_snippet(asked, request, true).map_err(early)?;
         let private = PassedValues(private);
         let thread = parent.or(asked.origin.thread.clone());
-        let origin = Origin { private, thread, ..asked.origin };
-        let asked = Request { origin, ..asked };
         let waits = CarriedOutFor::watched(self.rye, &request.row.id).map_err(early)?;
+        // If it asks again, its run waits for that.
+        let run = waits.as_ref().map(|waits| waits.run.clone());
+        let origin = Origin { private, thread, run, ..asked.origin };
+        let asked = Request { origin, ..asked };
         let result = self.rye.runs().run(&asked, start, sink);
         let result = match (result, waits) {
             (Err(failed), Some(waits)) => Err(waits.told(failed)),
@@ -168,7 +233,7 @@ impl Approvals<'_> {
             Report::Tool(tool) => tool.plan.private_values().map(str::to_owned).collect(),
             _ => Vec::new(),
         };
-        RequestRows::new(request, &PlanFile::read(&request.plan)?, &values)
+        RequestRows::new(request, &PlanFile::read(&request.payload)?, &values)
     }
 
     /// Waits until a request is decided, and gives the report of the run as JSON.

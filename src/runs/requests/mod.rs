@@ -4,6 +4,6 @@
 mod decide;
 mod sign;
 
-pub(crate) use decide::{Decided, RequestRows};
+pub(crate) use decide::{CarriedOut, CarryOut, Decided, RequestRows};
 pub(crate) use sign::SignRequest;
 pub(crate) use sign::for_a_person;

@@ -7,20 +7,18 @@ use serde_json::json;
 use crate::base::Digest;
 use crate::diagnostic::Failure;
 use crate::id::{Kind, Ref, Space};
-use crate::registry::{Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError};
+use crate::registry::{
+    Decision, PendingRequest, PendingState, Postponed, Registry, RegistryError, RequestKind,
+};
 use crate::resolve::Found;
 use crate::rye::{Approvals, Offer, OfferOutcome, now};
 use crate::space::Entry;
 use crate::thread::ThreadId;
 
-/// The format, which tells it from a plan in the same column.
-const FORMAT: &str = "rye/signature-request/v1";
-
 /// A request for a signature, as it is kept.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignRequest {
-    format: String,
     item: String,
     ext: String,
     /// The digest that the signature would cover, listed files included.
@@ -30,8 +28,8 @@ pub(crate) struct SignRequest {
 impl SignRequest {
     /// Reads a request; `None` for one of a tool or a snippet.
     pub(crate) fn of(request: &PendingRequest) -> Option<Self> {
-        let kept: Self = serde_json::from_slice(&request.plan).ok()?;
-        (kept.format == FORMAT).then_some(kept)
+        let kept = serde_json::from_slice(&request.payload);
+        kept.ok().filter(|_| request.kind == RequestKind::Signature)
     }
 
     fn entry(&self) -> Option<Entry> {
@@ -70,7 +68,7 @@ impl Approvals<'_> {
         let offer = self.rye.signing().offer(&Entry { item, space, bundle, ext: ext.clone() })?;
         let item = offer.item.to_string();
         let sha256 = offer.digest;
-        let kept = SignRequest { format: FORMAT.into(), item: item.clone(), ext, sha256 };
+        let kept = SignRequest { item: item.clone(), ext, sha256 };
         let unwritten =
             |error: serde_json::Error| RegistryError::Unwritten { why: error.to_string() };
         let kept = serde_json::to_vec(&kept).map_err(unwritten)?;
@@ -78,17 +76,18 @@ impl Approvals<'_> {
         let project = self.rye.spaces().project_path();
         for row in registry.requests()? {
             let may_be = row.state == PendingState::Waiting && row.item == item;
-            if may_be && row.project == project && registry.request(&row.id)?.plan == kept {
+            if may_be && row.project == project && registry.request(&row.id)?.payload == kept {
                 return Ok((row.id, sha256));
             }
         }
         let env = registry.env_digests(std::iter::empty())?;
         let id = registry.postpone(&Postponed {
+            kind: RequestKind::Signature,
             env: &env,
             asked_at: &now().to_string(),
             item: &item,
             project,
-            plan: &kept,
+            payload: &kept,
             for_record: false,
             reason: "signature",
             message: &format!(
@@ -96,6 +95,7 @@ impl Approvals<'_> {
             ),
             // It goes on meanwhile.
             thread: None,
+            run: None,
             private: &[],
         })?;
         Ok((id, sha256))

@@ -28,6 +28,8 @@ pub(crate) struct SavedRun<'a> {
     pub(super) plan: &'a Plan,
     /// The plan was made for the record.
     pub(super) for_record: bool,
+    /// The detached run that it is.
+    pub(super) run: Option<&'a str>,
 }
 
 impl SavedRun<'_> {
@@ -146,7 +148,8 @@ pub(crate) fn saved_snippet(
             .locked(asked.locked)
             .below(caller, snippet.grants()),
     };
-    let saved = SavedRun { plan, for_record: caller.for_record };
+    let run = asked.origin.run.as_deref();
+    let saved = SavedRun { plan, for_record: caller.for_record, run };
     let tools = tools.of_saved(saved, within, caller.can_wait);
     let (own, configured) = (plan.timeout(), config.timeout());
     let request = CodeRequest::new(snippet.code.as_str())

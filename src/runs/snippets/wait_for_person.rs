@@ -331,6 +331,7 @@ impl RyeTools<'_> {
             kept: &kept,
             tool: None,
             thread: self.waiting_thread.as_deref(),
+            run: self.saved.and_then(|saved| saved.run),
         };
         let Some(saved) = &self.saved else { return Ok(registry.pause(&waiting)?) };
         let plan = PlanFile::write(saved.plan, true)?;

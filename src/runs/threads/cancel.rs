@@ -8,7 +8,7 @@ use super::detached_waits::withdrawn;
 use super::known_runs::{KnownRun, newest_of};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::kill_tree;
-use crate::registry::{DetachedEnd, DetachedRow, RunState, ThreadRow};
+use crate::registry::{DetachedEnd, RunState, ThreadRow};
 use crate::report::error_json;
 use crate::rye::moment;
 use crate::thread::{THREAD_KILLED, THREAD_NOT_RUNNING, ThreadError};
@@ -56,19 +56,19 @@ impl Threads<'_> {
             }
             _ => Diagnostic::from(why),
         };
-        let (item, none) = (Some(known.item()), Duration::ZERO);
+        let (item, none) = (Some(&*known.row.item), Duration::ZERO);
         let report = error_json(&diagnostic, item, &[], none, None).to_string();
         let (code, at) = (Some(diagnostic.code.name()), moment());
         let end =
-            DetachedEnd { state, code, at: &at, report: &report, receipts: None, pending: None };
-        if known.thread.is_none() && known.waits_for().is_some() {
+            DetachedEnd { state, code, at: &at, report: &report, receipts: None, request: None };
+        if known.waits_for().is_some() {
             let is_ended = withdrawn(self, &known, why, end)?;
             known = self.run(id)?;
             if is_ended {
                 return Ok(Some(known));
             }
         }
-        if known.thread.is_some() && known.state() == RunState::Waiting {
+        if known.thread().is_some() && known.state() == RunState::Waiting {
             // It began to wait since.
             return Ok(None);
         }
@@ -110,7 +110,7 @@ fn until_stopped(
 }
 
 fn ask_to_stop(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
-    let is_below = threads.run(id)?.is_below();
+    let is_below = threads.run(id)?.row.parent.is_some();
     let cancelled = ThreadError::Cancelled { id: id.to_owned(), is_below };
     if let Some(ended) = threads.end_waiting(id, RunState::Cancelled, &cancelled)? {
         return Ok(ended);
@@ -122,13 +122,13 @@ fn ask_to_stop(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
 }
 
 fn kill_one(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
-    let is_below = threads.run(id)?.is_below();
+    let is_below = threads.run(id)?.row.parent.is_some();
     let killed = ThreadError::Killed { id: id.to_owned(), is_below };
     if let Some(ended) = threads.end_waiting(id, RunState::Killed, &killed)? {
         return Ok(ended);
     }
     let known = threads.run(id)?;
-    if known.is_elsewhere() {
+    if known.row.is_elsewhere() {
         if let Some(mut registry) = threads.registry()? {
             registry.stops().ask(id, &moment())?;
             if threads.soon_ended(id)?.is_open() {
@@ -143,16 +143,13 @@ fn kill_one(threads: Threads<'_>, id: &str) -> Result<KnownRun, Failure> {
         }
         return threads.soon_ended(id);
     }
-    let own = known.pid();
+    let own = known.row.pid();
     let in_process = |row: &ThreadRow| own.is_some() && row.pid() == own;
     if let Some(top) = top_above(threads, &known, in_process)? {
         return Err(ThreadError::NotAlone { id: id.to_owned(), top }.into());
     }
-    if let Some(pid) = known.pid() {
-        let is_meant = || {
-            let of_run = known.detached.as_ref().is_some_and(DetachedRow::has_its_process);
-            of_run || known.thread.as_ref().is_some_and(ThreadRow::has_its_process)
-        };
+    if let Some(pid) = known.row.pid() {
+        let is_meant = || known.row.has_its_process();
         let failed = |source| ThreadError::NotKilled { id: id.to_owned(), source };
         kill_tree(pid, &is_meant).map_err(failed)?;
     }
@@ -172,7 +169,7 @@ pub(crate) fn waiting_above(
     threads: Threads<'_>,
     known: &KnownRun,
 ) -> Result<Option<String>, Failure> {
-    top_above(threads, known, |row| row.status == RunState::Waiting)
+    top_above(threads, known, |row| row.state == RunState::Waiting)
 }
 
 /// The highest thread above one, of those of which this holds without a gap.
@@ -182,12 +179,12 @@ fn top_above(
     holds: impl Fn(&ThreadRow) -> bool,
 ) -> Result<Option<String>, Failure> {
     let Some(mut registry) = threads.registry()? else { return Ok(None) };
-    let mut next = known.thread.as_ref().and_then(|row| row.parent.clone());
+    let mut next = known.row.parent.clone();
     let mut top = None;
     while let Some(id) = next {
         let above = registry.thread(&id)?.ok().filter(&holds);
         next = above.as_ref().and_then(|row| row.parent.clone());
-        top = above.map(|row| row.id).or(top);
+        top = above.map(|row| row.run.id).or(top);
     }
     Ok(top)
 }

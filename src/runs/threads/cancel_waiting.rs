@@ -37,14 +37,15 @@ impl WaitingEnd<'_> {
     /// # Errors
     /// `thread.record_io`, `registry.*`
     pub(super) fn end(&self, id: &str) -> Result<Option<KnownRun>, Failure> {
-        let is_waiting = |row: &ThreadRow| row.status == RunState::Waiting;
+        let is_waiting = |row: &ThreadRow| row.state == RunState::Waiting;
         let known = self.threads.run(id)?;
-        if !known.thread.as_ref().is_some_and(is_waiting) {
+        if !known.thread().is_some_and(is_waiting) {
             return Ok(None);
         }
         let Some(mut registry) = self.threads.registry()? else { return Ok(None) };
-        let all = self.threads.tree(id)?.into_iter().filter_map(|(_, known)| known.thread);
-        let all: Vec<ThreadRow> = all.filter(is_waiting).collect();
+        let all = self.threads.tree(id)?;
+        let all = all.iter().filter_map(|(_, known)| known.thread());
+        let all: Vec<&ThreadRow> = all.filter(|row| is_waiting(row)).collect();
         let mut ended = Ok(());
         for (at, row) in all.iter().enumerate() {
             // Those below were ended with the first, and no other process goes on with them.
@@ -74,7 +75,7 @@ impl WaitingEnd<'_> {
             }
             // What was signed when it began to wait is its last word.
             Err(failure) => {
-                tracing::info!(id = row.id, code = failure.code(), "its record stays as it is");
+                tracing::info!(id = row.run.id, code = failure.code(), "its record stays as it is");
                 Ok(None)
             }
         };

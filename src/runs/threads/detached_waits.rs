@@ -10,7 +10,7 @@ use super::known_runs::{KnownRun, is_asked_to_stop};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::host::StopWatch;
 use crate::parse::kept_json;
-use crate::registry::{DetachedEnd, DetachedRow, PendingState, Registry, RegistryError, RunState};
+use crate::registry::{DetachedEnd, PendingState, Registry, RegistryError, RunRow, RunState};
 use crate::report::error_json;
 use crate::rye::{Failed, Rye, moment};
 use crate::thread::{THREAD_CANCELLED, ThreadError};
@@ -30,8 +30,8 @@ pub(super) enum Settled {
 ///
 /// # Errors
 /// `registry.*`
-pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settled, Failure> {
-    let Some(pending) = run.pending.as_deref().filter(|_| run.state == RunState::Waiting) else {
+pub(super) fn settle(registry: &mut Registry, run: &RunRow) -> Result<Settled, Failure> {
+    let Some(pending) = run.request.as_deref().filter(|_| run.state == RunState::Waiting) else {
         return Ok(Settled::AsBefore);
     };
     let (failure, report) = match registry.request(pending) {
@@ -68,15 +68,16 @@ pub(super) fn settle(registry: &mut Registry, run: &DetachedRow) -> Result<Settl
         Some(_) => RunState::Failed,
     };
     let (at, text) = (moment(), report.to_string());
-    let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, pending: again };
+    let end = DetachedEnd { state, code, at: &at, report: &text, receipts: None, request: again };
     registry.detached().end_waiting(&run.id, end)?;
     Ok(Settled::Anew)
 }
 
 /// The detached run that waits with a request which is carried out here.
 pub(crate) struct CarriedOutFor {
-    run: String,
-    watch: StopWatch,
+    pub(crate) run: String,
+    /// Without a watch it is carried out all the same.
+    watch: Option<StopWatch>,
 }
 
 impl CarriedOutFor {
@@ -88,13 +89,13 @@ impl CarriedOutFor {
         let Some(mut registry) = rye.approvals().registry()? else { return Ok(None) };
         let Some(run) = registry.detached().waiting_with(request)? else { return Ok(None) };
         let is_asked = is_asked_to_stop(rye.spaces().user()?.base(), &run);
-        // Without a watch it is carried out all the same.
-        Ok(StopWatch::start(is_asked).ok().map(|watch| Self { run, watch }))
+        Ok(Some(Self { run, watch: StopWatch::start(is_asked).ok() }))
     }
 
     /// The failure: a run that was asked to stop was cancelled.
     pub(crate) fn told(self, failed: Failed) -> Failed {
-        match self.watch.is_stopped() && failed.failure.interrupted().is_some() {
+        let is_stopped = self.watch.is_some_and(|watch| watch.is_stopped());
+        match is_stopped && failed.failure.interrupted().is_some() {
             true => {
                 let cancelled = ThreadError::Cancelled { id: self.run, is_below: false };
                 Failed { failure: cancelled.into(), ..failed }
@@ -116,8 +117,7 @@ pub(super) fn withdrawn(
     why: &ThreadError,
     end: DetachedEnd<'_>,
 ) -> Result<bool, Failure> {
-    let run = known.detached.as_ref().filter(|run| run.state == RunState::Waiting);
-    let (Some(run), Some(mut registry)) = (run, threads.registry()?) else { return Ok(false) };
+    let Some(mut registry) = threads.registry()? else { return Ok(false) };
     let (decision, why) = (threads.rye.approvals().decision(), why.to_string());
-    Ok(registry.detached().end_asking(run, (&decision, &why), end)?)
+    Ok(registry.detached().end_asking(&known.row, (&decision, &why), end)?)
 }

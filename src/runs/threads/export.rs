@@ -27,9 +27,9 @@ impl Threads<'_> {
         let VerifiedThread { row, checked, thread_file, bytes, .. } = self.verify(id)?;
         let at = usize::try_from(checked.proven_bytes).unwrap_or(bytes.len()).min(bytes.len());
         let (proven, unproven) = bytes.split_at(at);
-        let status = row.as_ref().map_or(checked.status, |row| row.status.to_string());
+        let status = row.as_ref().map_or(checked.status, |row| row.state.to_string());
         let is_compared = row.is_some();
-        let code = row.and_then(|row| row.code);
+        let code = row.and_then(|row| row.run.code);
         let ended = last_event(proven, THREAD_ENDED);
         let failure = ended.zip(code.as_deref()).and_then(|(ended, code)| failure_of(&ended, code));
         let fields = object(json!({

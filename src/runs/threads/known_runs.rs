@@ -15,24 +15,19 @@ use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::registry::{
-    Amounts, Continuations, DetachedRow, Registry, RunState, ThreadRow, ThreadWaits,
-};
+use crate::registry::{Amounts, AnyRun, Continuations, Registry, RunState, ThreadRow, ThreadWaits};
 use crate::rye::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
 /// The shortest end of an id that stands for the whole.
 const ID_END: usize = 4;
 
-/// A thread or a detached run, as the registry knows it: a thread that runs detached is both.
+/// A thread or a detached run, as the registry knows it, with what it gave.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnownRun {
-    pub(crate) thread: Option<ThreadRow>,
-    pub(crate) detached: Option<DetachedRow>,
-    /// The report of a detached run.
+    pub(crate) row: AnyRun,
+    /// The report of a detached run that ended or waits for a person.
     report: Option<Value>,
-    /// The report of its earlier process, which it left to go on in another one.
-    earlier: Option<Value>,
     /// Why it failed, where that was asked for.
     pub(super) failure: Option<Value>,
     /// It waited for a person, who approved what it asked: that runs where it was approved.
@@ -40,27 +35,24 @@ pub(crate) struct KnownRun {
 }
 
 impl KnownRun {
-    pub(crate) fn id(&self) -> &str {
-        let of_thread = self.thread.as_ref().map(|row| row.id.as_str());
-        let id = of_thread.or(self.detached.as_ref().map(|row| row.id.as_str()));
-        id.unwrap_or_default()
+    fn new(row: AnyRun, is_approved: bool) -> Self {
+        Self { row, report: None, failure: None, is_approved }
     }
 
-    /// Its state.
+    /// The thread that it is.
+    pub(crate) fn thread(&self) -> Option<&ThreadRow> {
+        self.row.thread()
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.row.id
+    }
+
+    /// Its state, of which others may act: one whose report is not written yet runs.
     pub(crate) fn state(&self) -> RunState {
-        match (&self.thread, &self.detached) {
-            (Some(row), None) => row.status,
-            // Its process still writes its report, or works for the thread that goes on.
-            (Some(row), Some(run))
-                if run.state == RunState::Killed
-                    || matches!(row.status, RunState::Waiting | RunState::Continued) =>
-            {
-                row.status
-            }
-            (_, Some(_)) if self.is_approved => RunState::Running,
-            (_, Some(run)) => run.state,
-            // One of both is there.
-            (None, None) => RunState::Killed,
+        match self.is_approved || self.row.is_reporting() {
+            true => RunState::Running,
+            false => self.row.state,
         }
     }
 
@@ -69,62 +61,20 @@ impl KnownRun {
         self.state().is_open()
     }
 
-    /// Why it failed.
-    pub(crate) fn code(&self) -> Option<&str> {
-        let of_thread = self.thread.as_ref().and_then(|row| row.code.as_deref());
-        of_thread.or(self.detached.as_ref().and_then(|run| run.code.as_deref()))
-    }
-
-    pub(crate) fn item(&self) -> &str {
-        let of_thread = self.thread.as_ref().map(|row| row.item.as_str());
-        of_thread.or(self.detached.as_ref().map(|run| run.item.as_str())).unwrap_or_default()
-    }
-
-    /// The folder that holds the `.ai` of its record.
-    pub(crate) fn base(&self) -> &str {
-        let of_thread = self.thread.as_ref().map(|row| row.base.as_str());
-        of_thread.or(self.detached.as_ref().map(|run| run.base.as_str())).unwrap_or_default()
-    }
-
     pub(crate) fn started_at(&self) -> &str {
-        let of_thread = self.thread.as_ref().map(|row| row.started_at.as_str());
-        let of_run = self.detached.as_ref().map(|run| run.asked_at.as_str());
-        of_thread.or(of_run).unwrap_or_default()
-    }
-
-    /// The thread that goes on for it.
-    pub(crate) fn continued_by(&self) -> Option<&str> {
-        self.thread.as_ref().and_then(|row| row.continued_by.as_deref())
-    }
-
-    /// It runs below another thread.
-    pub(super) fn is_below(&self) -> bool {
-        self.thread.as_ref().is_some_and(|row| row.parent.is_some())
-    }
-
-    /// The number of the process that runs it.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        let of_run = self.detached.as_ref().and_then(DetachedRow::pid);
-        of_run.or(self.thread.as_ref().and_then(ThreadRow::pid))
-    }
-
-    /// Its process runs in another namespace of processes, such as another container, where its
-    /// state cannot be seen.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        let of_run = self.detached.as_ref().is_some_and(DetachedRow::is_elsewhere);
-        of_run || self.thread.as_ref().is_some_and(ThreadRow::is_elsewhere)
+        self.row.started_at.as_deref().unwrap_or(&self.row.asked_at)
     }
 
     /// Its process has other work too, such as one that approved a request, and is not
     /// ended for it.
     pub(super) fn is_shared(&self) -> bool {
-        self.is_approved || self.thread.as_ref().is_some_and(ThreadRow::is_shared)
+        self.is_approved || self.row.is_shared()
     }
 
     /// Where what a detached tool writes is kept, once it is.
     pub(crate) fn log(&self) -> Option<PathBuf> {
-        let run = self.detached.as_ref().filter(|run| is_uuid(&run.id))?;
-        Some(output_log(Path::new(&run.base), &run.id)).filter(|path| path.exists())
+        let id = Some(self.id()).filter(|id| is_uuid(id))?;
+        Some(output_log(Path::new(&self.row.base), id)).filter(|path| path.exists())
     }
 
     /// Why it failed, as its report or its record says it, which is not checked: `code`, `error`,
@@ -135,8 +85,8 @@ impl KnownRun {
 
     /// The request for which a detached tool waits.
     pub(crate) fn waits_for(&self) -> Option<&str> {
-        let waits = |run: &&DetachedRow| run.state == RunState::Waiting && !self.is_approved;
-        self.detached.as_ref().filter(waits).and_then(|run| run.pending.as_deref())
+        let waits = self.row.state == RunState::Waiting && !self.is_approved;
+        self.row.request.as_deref().filter(|_| waits)
     }
 
     /// The report of a detached run that ended or waits for a person.
@@ -144,25 +94,15 @@ impl KnownRun {
         self.report.as_ref()
     }
 
-    /// The report of its earlier process, which it left to go on in another one.
-    pub(crate) fn earlier(&self) -> Option<&Value> {
-        self.earlier.as_ref()
-    }
-
     /// As JSON, without the conversation.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        // The process of a thread that waits ended, and the thread did not.
-        let ended = match (&self.thread, &self.detached) {
-            (Some(row), _) => row.ended_at.as_deref(),
-            (None, run) => run.as_ref().and_then(|run| run.ended_at.as_deref()),
-        };
+        let row = &self.row;
         let mut out = object(json!({
-            "thread_id": self.id(), "item_id": self.item(), "base": self.base(),
-            "thread_status": self.state(), "thread_code": self.code(), "failure": self.failure,
-            "started_at": self.started_at(), "ended_at": ended,
-            "async": self.detached.is_some(), "pid": self.pid(), "elsewhere": self.is_elsewhere(),
-            "parent": self.thread.as_ref().and_then(|row| row.parent.as_deref()),
-            "continued_by": self.continued_by(),
+            "thread_id": row.id, "item_id": row.item, "base": row.base,
+            "thread_status": self.state(), "thread_code": row.code, "failure": self.failure,
+            "started_at": self.started_at(), "ended_at": row.ended_at,
+            "async": row.is_detached, "pid": row.pid(), "elsewhere": row.is_elsewhere(),
+            "parent": row.parent, "continued_by": row.continued_by,
         }));
         if let Some(pending) = self.waits_for() {
             out.insert("pending_id".into(), pending.into());
@@ -170,7 +110,7 @@ impl KnownRun {
         if let Some(log) = self.log() {
             out.insert("log".into(), log.display().to_string().into());
         }
-        if let Some(row) = &self.thread {
+        if let Some(row) = self.thread() {
             out.extend(object(json!({
                 "provider": row.provider, "model": row.model, "limits": limits(row),
                 "used": amounts(&row.used),
@@ -219,7 +159,7 @@ pub(crate) fn full_run_id(
         }
         (None, _) => {
             let ran = |run: &KnownRun| {
-                let item = run.item();
+                let item = &run.row.item;
                 item == text || item.split_once(':').is_some_and(|(_, id)| id == text)
             };
             let Some(newest) = seen.iter().find(|run| ran(run)) else {
@@ -238,48 +178,23 @@ impl Threads<'_> {
     /// `registry.*`
     pub(crate) fn runs(self) -> Result<Vec<KnownRun>, Failure> {
         let Some(mut registry) = self.registry()? else { return Ok(Vec::new()) };
-        let (mut of_threads, mut others) = (BTreeMap::new(), Vec::new());
-        let mut runs = registry.detached().all()?;
+        let mut rows = AnyRun::all(&mut registry)?;
         let (mut has_ended, mut approved) = (false, BTreeSet::new());
-        for run in &runs {
-            match settle(&mut registry, run)? {
+        for row in &rows {
+            match settle(&mut registry, row)? {
                 Settled::Anew => has_ended = true,
-                Settled::Approved => drop(approved.insert(run.id.clone())),
+                Settled::Approved => drop(approved.insert(row.id.clone())),
                 Settled::AsBefore => {}
             }
         }
         if has_ended {
-            runs = registry.detached().all()?;
+            rows = AnyRun::all(&mut registry)?;
         }
-        for run in runs {
-            match is_uuid(&run.id) {
-                true => others.push(run),
-                false => drop(of_threads.insert(run.id.clone(), run)),
-            }
-        }
-        let mut all: Vec<KnownRun> = Vec::new();
-        for row in registry.threads()? {
-            let run = of_threads.remove(&row.id).filter(|run| !run.is_earlier);
-            all.push(KnownRun {
-                thread: Some(row),
-                detached: run,
-                report: None,
-                earlier: None,
-                failure: None,
-                is_approved: false,
-            });
-        }
-        let others = of_threads.into_values().chain(others);
-        all.extend(others.map(|run| KnownRun {
-            is_approved: run.state == RunState::Waiting && approved.contains(&run.id),
-            thread: None,
-            detached: Some(run),
-            report: None,
-            earlier: None,
-            failure: None,
-        }));
-        all.sort_by(|one, other| one.started_at().cmp(other.started_at()));
-        Ok(all)
+        let known = rows.into_iter().map(|row| {
+            let is_approved = row.state == RunState::Waiting && approved.contains(&row.id);
+            KnownRun::new(row, is_approved)
+        });
+        Ok(known.collect())
     }
 
     /// One thread or detached run, with what it gave.
@@ -340,8 +255,8 @@ impl Threads<'_> {
                 let state = known.state();
                 return Err(ThreadError::StillRuns { id, state }.into());
             }
-            match known.continued_by() {
-                Some(by) => by.clone_into(&mut id),
+            match &known.row.continued_by {
+                Some(by) => id.clone_from(by),
                 None => return end_of(self, &known).map(Ok),
             }
         }
@@ -405,11 +320,12 @@ impl Threads<'_> {
     pub(crate) fn tree(self, id: &str) -> Result<Vec<(usize, KnownRun)>, Failure> {
         let top = self.run(id)?;
         let all = self.runs()?;
-        let before = all.iter().filter_map(|one| Some((one.continued_by()?, one.id())));
+        let before =
+            all.iter().filter_map(|one| Some((one.row.continued_by.as_deref()?, one.id())));
         let before: BTreeMap<&str, &str> = before.collect();
         let mut below: BTreeMap<&str, Vec<&KnownRun>> = BTreeMap::new();
         for one in all.iter().rev() {
-            let parent = one.thread.as_ref().and_then(|row| row.parent.as_deref());
+            let parent = one.row.parent.as_deref();
             if let Some(above) = before.get(one.id()).copied().or(parent) {
                 below.entry(above).or_default().push(one);
             }
@@ -466,34 +382,25 @@ pub(super) fn known(
     registry: &mut Registry,
     id: &str,
 ) -> Result<Option<KnownRun>, Failure> {
-    let mut found = registry.detached().one(id)?;
+    let mut found = AnyRun::find(registry, id)?;
     let settled = match &found {
-        Some((run, _)) => settle(registry, run)?,
+        Some(row) => settle(registry, row)?,
         None => Settled::AsBefore,
     };
     if settled == Settled::Anew {
-        found = registry.detached().one(id)?;
+        found = AnyRun::find(registry, id)?;
     }
-    let (detached, report) = match found {
-        Some((run, report)) => (Some(run), report),
-        None => (None, None),
-    };
-    let thread = if is_uuid(id) { None } else { registry.thread(id)?.ok() };
-    let thread = match thread {
-        Some(row) => Some(placed(threads, row, &parsed(id)?)?),
-        None => None,
-    };
-    let report = report.and_then(|text| crate::parse::kept_json(text.as_bytes()));
-    let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;
-    let is_earlier = thread.is_some() && detached.as_ref().is_some_and(|run| run.is_earlier);
-    let (report, earlier) = if is_earlier { (None, report) } else { (report, None) };
-    let detached = detached.filter(|_| !is_earlier);
-    let is_known = thread.is_some() || detached.is_some();
+    let Some(mut row) = found else { return Ok(None) };
+    if let AnyRun::Thread(thread) = row {
+        row = AnyRun::Thread(placed(threads, thread, &parsed(id)?)?);
+    }
     let is_approved = settled == Settled::Approved;
     // What it gave was that it waits.
-    let report = report.filter(|_| !is_approved);
-    let known = KnownRun { thread, detached, report, earlier, failure: None, is_approved };
-    Ok(is_known.then(|| known.with_failure()))
+    let report = row.report.as_deref().filter(|_| !is_approved);
+    let report = report.and_then(|text| crate::parse::kept_json(text.as_bytes()));
+    let report = report.map(|report| with_receipts(registry, id, report)).transpose()?;
+    let known = KnownRun { row, report, failure: None, is_approved };
+    Ok(Some(known.with_failure()))
 }
 
 /// The report of a run, once its receipts are written; one that cannot be written is told as lost.

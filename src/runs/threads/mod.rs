@@ -49,7 +49,7 @@ pub(crate) use known_runs::{KnownRun, full_run_id};
 pub(crate) use result::listed_runs;
 pub(super) use resume::ThreadStart;
 pub(crate) use tail::TailEnd;
-pub(crate) use wait_for_person::{RejectedInThread, WaitingThreads, WaitsOn};
+pub(crate) use wait_for_person::{WaitingThreads, WaitsOn};
 
 use std::path::{Path, PathBuf};
 
@@ -186,9 +186,9 @@ pub(crate) fn threads_from_outside(rye: &Rye) -> Result<Threads<'_>, Failure> {
 fn with_record(threads: Threads<'_>, id: &str) -> Result<ThreadId, Failure> {
     let known = threads.run(id);
     if let Ok(known) = known
-        && known.thread.is_none()
+        && known.thread().is_none()
     {
-        let (item, state) = (known.item().to_owned(), known.state());
+        let (item, state) = (known.row.item.clone(), known.state());
         return Err(ThreadError::NoRecord { id: id.to_owned(), item, state }.into());
     }
     Ok(parsed(id)?)
@@ -273,7 +273,7 @@ fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFin
         return (!checked.is_final).then(|| why.to_owned().into());
     };
     let is = |digest: Option<Digest>| digest.map(|d| d.to_string()) == row.checkpoint;
-    if row.status == RunState::Running {
+    if row.state == RunState::Running {
         // It was written on since the registry said so, and only grows.
         let known = row.checkpoint.as_ref().map(|known| known.parse::<Digest>());
         let is_there =
@@ -282,11 +282,11 @@ fn missing(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFin
         return (!is_there).then(|| why.to_owned().into());
     }
     let has_ended = matches!(
-        row.status,
+        row.state,
         RunState::Completed | RunState::Failed | RunState::Cancelled | RunState::Waiting
     );
     if has_ended && !checked.is_final {
-        let why = format!("the thread is {}, and its final checkpoint is missing", row.status);
+        let why = format!("the thread is {}, and its final checkpoint is missing", row.state);
         return Some(why.into());
     }
     // A process that was killed in between has written one more than the registry knows.

@@ -35,14 +35,14 @@ pub(super) fn placed(
             return Err(ThreadError::RecordInvalid { id: id.clone(), finding }.into());
         }
     }
-    row.base = here.to_string_lossy().into_owned();
+    row.run.base = here.to_string_lossy().into_owned();
     Ok(row)
 }
 
 /// The first fault of a record, by itself and by what the registry knows.
 pub(super) fn finding(checked: &CheckedRecord, row: Option<&ThreadRow>) -> Option<RecordFinding> {
     let can_start_over =
-        row.is_some_and(|row| row.began.is_some() && row.status != RunState::Running);
+        row.is_some_and(|row| row.began.is_some() && row.state != RunState::Running);
     match checked.is_unsigned() && can_start_over {
         true => Some(RecordFinding::Unsigned),
         false => checked.finding.clone().or_else(|| missing(checked, row)),

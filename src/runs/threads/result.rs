@@ -11,7 +11,7 @@ use super::record_place::placed;
 use super::{Threads, VerifiedThread, parsed};
 use crate::base::json::object;
 use crate::diagnostic::{Diagnostic, Failure};
-use crate::registry::{RunState, ThreadRow};
+use crate::registry::{AnyRun, RunState, ThreadRow};
 use crate::report::metadata;
 use crate::thread::{Awaited, THREAD_ENDED, ThreadError, kept_end, last_event};
 
@@ -29,7 +29,7 @@ impl KnownRun {
     /// Adds the failure, if there is one.
     pub(super) fn with_failure(mut self) -> Self {
         let of_report = self.report().filter(|report| report["status"] == "error");
-        self.failure = match (of_report, stopped(&self), self.code()) {
+        self.failure = match (of_report, stopped(&self), self.row.code.as_deref()) {
             (Some(report), ..) => {
                 let mut failure = failure_in(report);
                 // What a tool printed stands in its report.
@@ -50,14 +50,14 @@ impl KnownRun {
 
     /// Why it failed with that code, as the last line of its record says it.
     fn failure_kept(&self, code: &str) -> Option<Map<String, Value>> {
-        let id = self.thread.as_ref()?.id.parse().ok()?;
-        failure_of(&kept_end(Path::new(self.base()), &id)?, code)
+        let id = self.thread()?.id.parse().ok()?;
+        failure_of(&kept_end(Path::new(&self.row.base), &id)?, code)
     }
 }
 
 /// Why one was ended before its time.
 fn stopped(known: &KnownRun) -> Option<ThreadError> {
-    let (id, is_below) = (known.id().to_owned(), known.is_below());
+    let (id, is_below) = (known.id().to_owned(), known.row.parent.is_some());
     match known.state() {
         RunState::Killed => Some(ThreadError::Killed { id, is_below }),
         RunState::Cancelled => Some(ThreadError::Cancelled { id, is_below }),
@@ -86,10 +86,11 @@ pub(crate) fn listed_runs(threads: Threads<'_>) -> Result<Vec<KnownRun>, Failure
     let mut all = threads.runs()?;
     for known in &mut all {
         // Where another record lies here, it is not this one's.
-        known.thread = known.thread.take().map(|row| match parsed(&row.id) {
-            Ok(id) => placed(threads, row.clone(), &id).unwrap_or(row),
-            Err(_) => row,
-        });
+        let AnyRun::Thread(row) = &known.row else { continue };
+        let placed = parsed(&row.id).map(|id| placed(threads, row.clone(), &id));
+        if let Ok(Ok(row)) = placed {
+            known.row = AnyRun::Thread(row);
+        }
     }
     Ok(all.into_iter().map(KnownRun::with_failure).collect())
 }
@@ -106,19 +107,29 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
     if let Some(why) = stopped(known) {
         return Err(why.into());
     }
-    let directive = known.item().strip_prefix("directive:").unwrap_or(known.item());
+    if let (Some(request), Some(registry)) = (known.waits_for(), threads.registry()?) {
+        // Its process ended before it wrote its report.
+        let asked = registry.request(request)?.row;
+        return Ok(RunEnd {
+            report: json!({
+                "status": "pending", "type": "tool", "item_id": known.row.item, "thread_id": id,
+                "pending": {"id": asked.id, "reason": asked.reason, "message": asked.message},
+            }),
+        });
+    }
+    let directive = known.row.item.strip_prefix("directive:").unwrap_or(&known.row.item);
     let mut report = object(json!({
         "status": "success", "type": "directive", "item_id": directive, "thread_id": id,
         "directive": directive,
     }));
     // One that failed before anything of it was signed has no record that could say more.
-    let is_recorded = known.thread.as_ref().is_some_and(|row| row.checkpoint.is_some());
-    let events = match is_recorded || known.code().is_none() {
+    let is_recorded = known.thread().is_some_and(|row| row.checkpoint.is_some());
+    let events = match is_recorded || known.row.code.is_none() {
         true => proven(threads, &id)?,
         false => Vec::new(),
     };
     let mut last = last_event(&events, THREAD_ENDED).unwrap_or_default();
-    if let Some(code) = known.code() {
+    if let Some(code) = known.row.code.as_deref() {
         report.insert("status".into(), "error".into());
         report.insert("code".into(), code.into());
         report.insert("error".into(), format!("`{id}` failed").into());
@@ -138,7 +149,7 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
             }
         }
     }
-    if let Some(row) = &known.thread {
+    if let Some(row) = known.thread() {
         report.insert("cost".into(), cost(row).into());
         if let Some(took) = took(row) {
             report.insert("metadata".into(), metadata(took).into());
@@ -151,7 +162,7 @@ pub(super) fn end_of(threads: Threads<'_>, known: &KnownRun) -> Result<RunEnd, F
 fn took(row: &ThreadRow) -> Option<Duration> {
     let at = |text: &str| text.parse::<Timestamp>().ok();
     let ended = row.ended_at.as_deref().and_then(at);
-    ended?.duration_since(at(&row.started_at)?).try_into().ok()
+    ended?.duration_since(at(row.started_at.as_deref()?)?).try_into().ok()
 }
 
 /// The amounts that a thread used, with those below it.

@@ -103,14 +103,14 @@ impl Threads<'_> {
         let id = with_record(self, id)?;
         let row = self.row(&id)?;
         let row = row.map_err(|near| ThreadError::NotFound { id: id.to_string(), near })?;
-        if row.status == RunState::Running {
+        if row.state == RunState::Running {
             return Err(still_runs(&row).into());
         }
         // A decision that comes with a person who ends it wakes nothing.
         if how.from_wait || how.decided.is_some() {
             was_not_ended(&row)?;
         }
-        if let Some(by) = row.continued_by {
+        if let Some(by) = row.run.continued_by {
             return Err(ThreadError::Continued { id, by }.into());
         }
         let (record, replayed, before) = match unsigned(self, &id, &row)? {
@@ -241,7 +241,7 @@ impl Resuming {
             return Ok(());
         } else if started["narrowed"] != false {
             "whoever started it decided what it may reach".into()
-        } else if self.row.status == RunState::Completed && self.resumed.message.is_none() {
+        } else if self.row.state == RunState::Completed && self.resumed.message.is_none() {
             "it is completed, and goes on only with a message".into()
         } else {
             return Ok(());
@@ -306,12 +306,12 @@ impl Resuming {
     pub(super) fn is_untouched(&self) -> bool {
         let path = transcript(Path::new(&self.row.base), &self.id);
         let is_same = |meta: fs::Metadata| meta.len() == self.record.bytes.len() as u64;
-        self.row.status != RunState::Waiting && fs::symlink_metadata(path).is_ok_and(is_same)
+        self.row.state != RunState::Waiting && fs::symlink_metadata(path).is_ok_and(is_same)
     }
 
     /// How it had ended, and with which code.
     pub(super) fn ended_before(&self) -> (RunState, Option<&str>) {
-        (self.row.status, self.row.code.as_deref())
+        (self.row.state, self.row.code.as_deref())
     }
 
     /// The most that is configured is less now than what it had.
@@ -337,7 +337,7 @@ impl Resuming {
         provider: Digest,
         unproven: Option<Digest>,
     ) -> Value {
-        let mut told = json!({"thread_id": self.id.as_str(), "from": self.row.status});
+        let mut told = json!({"thread_id": self.id.as_str(), "from": self.row.state});
         // Its owner signed it anew since.
         if self.resumed.replayed.started.get("provider_sha256") != Some(&json!(provider)) {
             told["provider_sha256"] = json!(provider);

@@ -45,13 +45,13 @@ impl Threads<'_> {
         let mut found = self.run(id)?;
         let mut lines = match is_uuid(id) {
             true => None,
-            false => Some(TranscriptLines::of(Path::new(found.base()), &parsed(id)?)),
+            false => Some(TranscriptLines::of(Path::new(&found.row.base), &parsed(id)?)),
         };
         let Some(mut registry) = self.registry()? else {
             return end_of(self, &found).map(TailEnd::Ended);
         };
         let (mut version, mut look, mut told, mut has_told_end) = (None, 0, 0, false);
-        let (base, is_run) = (PathBuf::from(found.base()), is_uuid(id));
+        let (base, is_run) = (PathBuf::from(&found.row.base), is_uuid(id));
         let mut live = match is_run {
             true => LiveText::of_log(&base, id),
             false => LiveText::of_words(&base, &parsed(id)?),
@@ -97,12 +97,12 @@ impl Threads<'_> {
                 }
             }
             // It is registered as continued before its record says so.
-            if let Some(by) = found.continued_by()
-                && (has_told_end || !self.run(by)?.is_open())
+            if let Some(by) = found.row.continued_by.clone()
+                && (has_told_end || !self.run(&by)?.is_open())
             {
-                return self.tail(by, tell);
+                return self.tail(&by, tell);
             }
-            if has_ended && found.continued_by().is_none() {
+            if has_ended && found.row.continued_by.is_none() {
                 return end_of(self, &found).map(TailEnd::Ended);
             }
             if tell(None).is_break() {

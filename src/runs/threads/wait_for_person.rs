@@ -20,25 +20,16 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::registry::Registry;
 use crate::registry::{
     Decision, PENDING_DECIDED, PENDING_DRIFTED, PendingRequest, PendingState, RegistryError,
-    RunState,
+    RequestKind, RunState,
 };
 use crate::report::Report;
+use crate::runs::requests::CarriedOut;
 use crate::rye::{Failed, Origin, Request, Rye, ThreadParent, approved_run, now};
 use crate::thread::{
     Awaited, THREAD_CANCELLED, THREAD_KILLED, THREAD_STILL_RUNS, ThreadError, ThreadId,
     ThreadSession, ToolCallFault, ToolCallFaultKind,
 };
 use crate::trace::{Quiet, Sink};
-
-/// The result of rejecting a request in a thread.
-pub(crate) enum RejectedInThread {
-    /// Its thread went on.
-    WentOn(Box<Report>),
-    /// Its thread waits for nothing, or goes on elsewhere.
-    Alone,
-    /// Its thread waits on, as it cannot go on here.
-    Waits(WaitsOn),
-}
 
 /// A thread that waits on after what it asked was rejected.
 pub(crate) struct WaitsOn {
@@ -124,7 +115,7 @@ impl WaitingThreads<'_> {
         why: &str,
         begin: Instant,
         sink: &dyn Sink,
-    ) -> Result<RejectedInThread, Failed> {
+    ) -> Result<CarriedOut, Failed> {
         let early = |failure| Failed::early(failure, &*request.row.item, begin.elapsed());
         let mut registry = self.rye.approvals().registry().map_err(early)?;
         if let Some(registry) = &registry {
@@ -132,21 +123,21 @@ impl WaitingThreads<'_> {
             registry.reject(id, decision, why).map_err(|error| early(error.into()))?;
         }
         let failed = match self.decided(request, None, begin, sink) {
-            Ok(report) => return Ok(RejectedInThread::WentOn(Box::new(report))),
+            Ok(report) => return Ok(CarriedOut::Ran(Box::new(report))),
             Err(failed) => failed,
         };
         let alone = [PENDING_DRIFTED, THREAD_STILL_RUNS, THREAD_CANCELLED, THREAD_KILLED];
         if alone.contains(&failed.failure.reason()) {
-            return Ok(RejectedInThread::Alone);
+            return Ok(CarriedOut::Rejected(None));
         }
         // Where its record or its folder is gone, it waits on for nothing.
         let id = request.row.thread.as_deref().unwrap_or_default();
         let row = registry.as_mut().map(|registry| registry.thread(id)).transpose();
         let row = row.map_err(|error| early(error.into()))?;
-        match row.is_some_and(|row| row.is_ok_and(|row| row.status == RunState::Waiting)) {
+        match row.is_some_and(|row| row.is_ok_and(|row| row.state == RunState::Waiting)) {
             true => {
                 let (thread, why) = (id.to_owned(), failed.failure);
-                Ok(RejectedInThread::Waits(WaitsOn { thread, why }))
+                Ok(CarriedOut::Rejected(Some(WaitsOn { thread, why })))
             }
             false => Err(failed),
         }
@@ -155,7 +146,7 @@ impl WaitingThreads<'_> {
     /// Planned anew, it is what was asked for. Nothing is run.
     fn unchanged(self, request: &PendingRequest, decision: &Decision) -> Result<(), Failure> {
         #[cfg(feature = "code")]
-        if let (true, Some(text)) = (request.plan.is_empty(), &request.snippet) {
+        if let (true, Some(text)) = (request.kind == RequestKind::Snippet, &request.snippet) {
             return self.rye.approvals().unchanged(&request.row.id, text).map(drop);
         }
         let (asked, _) = approved_run(request, decision.clone())?;
@@ -176,7 +167,7 @@ impl WaitingThreads<'_> {
         while let Some(id) = next {
             let row = registry.thread(&id)?;
             let row = row.map_err(|near| ThreadError::NotFound { id: id.clone(), near })?;
-            (next, top) = (row.parent, id);
+            (next, top) = (row.run.parent, id);
         }
         Ok(top)
     }
@@ -306,7 +297,7 @@ impl ThreadCalls<'_> {
                 let result = request.result.unwrap_or_default();
                 let result = crate::parse::kept_json(result.as_bytes()).unwrap_or_default();
                 #[cfg(feature = "code")]
-                if request.plan.is_empty() {
+                if request.kind == RequestKind::Snippet {
                     return told_as_kept(result);
                 }
                 told(result)
@@ -347,7 +338,7 @@ impl ThreadCalls<'_> {
             return Err(waiting(awaited));
         }
         #[cfg(feature = "code")]
-        if request.plan.is_empty() {
+        if request.kind == RequestKind::Snippet {
             return match approved_snippet(self, request, decision) {
                 Ok(came) => came,
                 Err(failure) => self.not_started(failure, request, decision, awaited, session),
@@ -475,7 +466,7 @@ fn interrupted() -> ToolCallFault {
 /// The digest of a kept request: its plan with the parameters, and a saved snippet's text.
 fn digest_of(request: &PendingRequest) -> Digest {
     let snippet = request.snippet.as_deref().unwrap_or_default().as_bytes();
-    Digest::of_parts(&[&request.plan, b"\0", snippet])
+    Digest::of_parts(&[&request.payload, b"\0", snippet])
 }
 
 fn failed_json(failed: &Failed) -> Value {

@@ -127,7 +127,7 @@ fn f08_what_an_approved_snippet_gives_is_kept_and_shown_without_the_secrets_of_i
     assert_eq!((status, &told["value"]), (0, &json!(secret)), "it has it: {told}");
     is_shown_without("once it ended");
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let kept = "SELECT result FROM pending";
+    let kept = "SELECT result FROM request";
     let kept: String = db.query_row(kept, [], |row| row.get(0)).unwrap();
     assert!(kept.contains("***") && !kept.contains(secret), "{kept}");
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::client::Client;
-use crate::async_runs::{kill, tool};
+use crate::async_runs::tool;
 use crate::threads::{call, hand_over, world};
 use crate::world::wait::{lives, until};
 use crate::world::{World, program};
@@ -83,7 +82,7 @@ fn nothing_that_left_its_group_outlives_a_call_of_a_tool_or_a_thread_however_the
 }
 
 #[test]
-fn a_detached_run_outlives_its_launcher_and_a_call_and_is_taken_note_of_when_it_ends() {
+fn detached_runs_outlive_a_call_also_while_they_wait_and_their_ends_are_taken_note_of() {
     let world = leaving();
     world.write("go", "");
     world.signed_home(".ai/config/agent/limits.yaml", "max_async: 1\n");
@@ -93,53 +92,26 @@ fn a_detached_run_outlives_its_launcher_and_a_call_and_is_taken_note_of_when_it_
     }
     let mut client = Client::new(&world, &[]);
     let server = client.child.id();
-    let launcher = || -> u64 {
-        let path = world.home().join(".ai/state/registry.db");
-        let db = rusqlite::Connection::open(path).unwrap();
-        db.query_row("SELECT pid FROM launcher", [], |row| row.get(0)).unwrap()
-    };
     // From its first call on it adopts what its calls leave behind.
-    let (said, is_error) = client.call("rye_execute", json!({"item_id": "tool:acme/leaves"}));
+    let leaves = json!({"item_id": "tool:acme/leaves"});
+    let (said, is_error) = client.call("rye_execute", leaves.clone());
     assert!(!is_error, "the fixture works untouched: {said}");
-    for has_call in [false, true] {
-        for name in ["go-first", "go-second"] {
-            drop(fs::remove_file(world.project().join(name)));
-        }
-        // The first has the only place. The third waits, so that the launcher is not over.
-        let [first, second, third] = ["first", "second", "second"].map(|name| {
-            let asked = json!({"item_id": format!("tool:acme/{name}"), "async": true});
-            client.call("rye_execute", asked).0["thread_id"].clone()
-        });
-        let thread = |client: &mut Client, action: &str, id: &Value| {
-            client.call("rye_thread", json!({"action": action, "thread_id": id})).0
-        };
-        world.write("go-first", "");
-        assert_eq!(thread(&mut client, "wait", &first)["status"], "success");
-        let mut run = None;
-        until("the launcher starts the second", || {
-            run = thread(&mut client, "show", &second)["pid"].as_u64();
-            run.is_some()
-        });
-        let run = run.unwrap();
-        let launcher = launcher();
-        assert_eq!(parent_and_session(run), Some((launcher, run)));
-        kill(launcher);
-        until("the server has adopted it", || {
-            parent_and_session(run).is_some_and(|(parent, _)| parent == u64::from(server))
-        });
-        assert_eq!(thread(&mut client, "wait", &third)["code"], "thread.killed");
-        if has_call {
-            let asked = json!({"item_id": "tool:acme/leaves"});
-            let (said, is_error) = client.call("rye_execute", asked);
-            assert!(!is_error && !left(&world).iter().any(|pid| lives(*pid)), "{said}");
-        }
-        assert!(lives(run));
-        world.write("go-second", "");
-        assert_eq!(thread(&mut client, "wait", &second)["status"], "success");
-        let folder = format!("/proc/{run}");
-        until("it is taken note of", || !Path::new(&folder).exists());
-        until("the server has no child left", || children(server).is_empty());
+    let [first, second] = ["first", "second"].map(|name| {
+        let asked = json!({"item_id": format!("tool:acme/{name}"), "async": true});
+        client.call("rye_execute", asked).0
+    });
+    assert_eq!([&first["state"], &second["state"]], [&json!("running"), &json!("created")]);
+    let run = first["pid"].as_u64().unwrap();
+    assert_eq!(parent_and_session(run), Some((server.into(), run)));
+    let (said, is_error) = client.call("rye_execute", leaves);
+    assert!(!is_error && !left(&world).iter().any(|pid| lives(*pid)), "{said}");
+    assert!(lives(run));
+    for (name, id) in [("first", &first["thread_id"]), ("second", &second["thread_id"])] {
+        world.write(&format!("go-{name}"), "");
+        let asked = json!({"action": "wait", "thread_id": id});
+        assert_eq!(client.call("rye_thread", asked).0["status"], "success", "{name}");
     }
+    until("the server has no child left", || children(server).is_empty());
 }
 
 #[test]

@@ -495,7 +495,7 @@ fn f08_what_an_approved_tool_gives_is_kept_and_shown_without_its_secrets() {
     let (said, _) = client.call("rye_thread", json!({"action": "wait", "thread_id": run}));
     assert_eq!(said["data"], json!({"k": "***"}), "{said}");
     let db = rusqlite::Connection::open(world.home().join(".ai/state/registry.db")).unwrap();
-    let kept = "SELECT result FROM pending UNION ALL SELECT report FROM detached";
+    let kept = "SELECT result FROM request UNION ALL SELECT report FROM run";
     let mut kept = db.prepare(kept).unwrap();
     let kept = kept.query_map([], |row| row.get::<_, String>(0)).unwrap();
     let kept: Vec<_> = kept.map(Result::unwrap).collect();
