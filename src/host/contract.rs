@@ -206,7 +206,7 @@ fn output_over_the_cap_is_dropped_and_the_child_not_blocked(host: &dyn Host) {
 fn a_flood_does_not_outrun_the_deadline(host: &dyn Host) {
     for script in ["yes", "yes >&2", "yes & yes >&2", "trap '' TERM; yes"] {
         let ended = run(host, &short(script));
-        assert!(ended.timed_out && (ended.stdout_truncated || ended.stderr_truncated), "{script}");
+        assert!(ended.timed_out, "{script}");
         assert!(ended.duration < Duration::from_secs(20), "{script}: {:?}", ended.duration);
     }
     let ended = run(host, &sh("yes & exit 0"));
