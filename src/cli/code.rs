@@ -372,6 +372,10 @@ fn stubs(args: &Stubs, context: &Context, out: &mut Out) -> Result<Exit, Failure
             None => Grants::new(asked),
         })),
     };
+    let reach = match (reach.0, rye.above().may_read()?) {
+        (Some(reach), Some(may_read)) => SnippetReach(Some(reach.and(may_read))),
+        (reach, may_read) => SnippetReach(reach.or(may_read)),
+    };
     let text = declarations(&RyeTools::new(&rye, &Quiet).declared(&reach)?);
     match out.is_json() {
         true => out.success(json!({"declaration": text})),

@@ -13,8 +13,10 @@ use crate::base::text::counted;
 use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::plan::PlanFile;
-use crate::registry::{PendingRequest, PendingRow, PendingState, RegistryError, RequestKind};
-use crate::runs::{CarriedOut, CarryOut, RequestRows, SignRequest, WaitsOn};
+use crate::registry::{PendingRequest, PendingRow, PendingState, Registry, RegistryError, RequestKind};
+use crate::runs::{
+    CarriedOut, CarryOut, RequestRows, SignRequest, WaitsOn, threads_from_outside,
+};
 use crate::rye::Rye;
 use crate::trace::Quiet;
 
@@ -67,12 +69,19 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 
 fn find(id: &str, context: &Context) -> Result<PendingRequest, Failure> {
     let none = || RegistryError::NotFound { id: id.to_owned(), near: Vec::new() };
-    let registry = context.rye()?.approvals().registry()?.ok_or_else(|| Failure::from(none()))?;
+    let registry = registry(context)?.ok_or_else(|| Failure::from(none()))?;
     Ok(registry.request(id)?)
 }
 
+/// The registry, for a caller that no thread started: a request shows what others asked for.
+fn registry(context: &Context) -> Result<Option<Registry>, Failure> {
+    let rye = context.rye()?;
+    threads_from_outside(&rye)?;
+    rye.approvals().registry()
+}
+
 fn list(all: bool, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let registry = context.rye()?.approvals().registry()?;
+    let registry = registry(context)?;
     let requests = match &registry {
         Some(registry) => registry.requests().map_err(Failure::from)?,
         None => Vec::new(),

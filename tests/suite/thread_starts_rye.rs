@@ -138,11 +138,16 @@ fn other_doors_of_a_rye_below_a_thread_are_held_too() {
                   $rye code run s.js --json > snippet 2>&1; \
                   $rye execute tool:acme/other --dry-run --json > dry 2>&1; \
                   $rye execute tool:acme/starts --async --json > async 2>&1; \
+                  $rye pending list --json > pending 2>&1; \
+                  $rye code stubs --json > stubs 2>&1; \
                   $rye execute directive:acme/child --json > directive 2>&1; true";
     let world = starts(script, PERMITTED);
     world.signed(".ai/directives/acme/child.md", &directive("child", "turns=\"2\"", ONLY_ECHO));
     fork(&world, &[]).ok();
+    // Neither what others asked a person is shown, nor what it may not read.
+    assert_eq!(said(&world, "pending")["code"], "thread.outside");
     if cfg!(feature = "code") {
+        assert!(!said(&world, "stubs")["declaration"].as_str().unwrap().contains("acme"));
         assert!(said(&world, "snippet").to_string().contains("grant.denied"));
     }
     is_denied(&world, "dry");
