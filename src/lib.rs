@@ -65,7 +65,7 @@
 //! 9. `unsafe` stands in `host/{unix,signals,kernel,ptrace}.rs` and nowhere else.
 //! 10. Nothing that decides about trust, and no program that is found by its name, is taken from
 //!     the foreign ground of a call (`space/ground.rs`).
-//! 11. Every cap stands in `base/limits.rs`, with its reason.
+//! 11. Every cap has a name and a reason: in its file, or in `base/limits.rs` for several.
 //!
 //! # Files on disk
 //!

@@ -3,7 +3,8 @@
 
 use fluent_uri::{Uri, UriRef};
 
-use super::limits::URL_BYTES;
+/// Longest URL in bytes: many servers refuse a longer one.
+const URL_BYTES: usize = 8 << 10;
 
 /// An absolute `http` or `https` URL.
 ///

@@ -12,9 +12,12 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-use super::durations::LEFTOVER_SECONDS;
 use super::random;
 use crate::base::sync::unpoisoned;
+
+/// Age at which a temporary file is one that a killed process left, in seconds: no write takes as
+/// long.
+const LEFTOVER_SECONDS: u64 = 600;
 
 /// Around the random part of a temporary name; no item's name begins with a dot.
 const TEMPORARY: (&str, &str) = (".rye-", ".tmp");

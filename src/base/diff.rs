@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::durations::DIFF_MS;
+/// How long the smallest difference of two texts is looked for, in milliseconds: a person waits for
+/// it.
+const DIFF_MS: u64 = 2_000;
 
 /// The diff of two texts of one file, each with what it is; empty if they are the same.
 ///

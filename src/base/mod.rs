@@ -2,8 +2,8 @@
 //!
 //! Sees nothing of this crate.
 //!
-//! Start at `limits` and `durations`: every cap in rye, and every span of time, stands there once,
-//! with its reason.
+//! Start at `limits` and `durations`: the caps and the spans of time that several files use. Each
+//! other one stands in its file, with its reason.
 
 mod address;
 pub(crate) mod again;

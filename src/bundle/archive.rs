@@ -18,9 +18,12 @@ use super::error::BundleError;
 use super::manifest::Manifest;
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_at_most};
-use crate::base::limits::{BUNDLE_BYTES, BUNDLE_MANIFEST_BYTES, BUNDLE_WINDOW};
+use crate::base::limits::{BUNDLE_BYTES, BUNDLE_MANIFEST_BYTES};
 use crate::base::text::brief_line;
 use crate::diagnostic::Failure;
+
+/// Largest window of a bundle's compression in bytes: what the usual levels use, held in memory.
+const BUNDLE_WINDOW: u64 = 8 << 20;
 
 /// The first entry, and the file's name in the folder of an installed bundle.
 pub(super) const MANIFEST: &str = "bundle.json";

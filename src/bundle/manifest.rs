@@ -15,13 +15,16 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::base::json_reader::typed;
-use crate::base::limits::{BUNDLE_BYTES, BUNDLE_FILES, ITEM_BYTES, WALK_DEPTH};
+use crate::base::limits::{BUNDLE_BYTES, ITEM_BYTES, WALK_DEPTH};
 use crate::base::text::unfit;
 use crate::base::{Digest, canon};
 use crate::id::{BundleName, Kind};
 use crate::space::RelPath;
 
 use super::error::BundleError;
+
+/// Most files of a bundle: a large collection has some hundreds.
+const BUNDLE_FILES: usize = 5_000;
 
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 const PREDICATE: &str = "urn:rye:bundle:v1";

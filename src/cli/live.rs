@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 
-use crate::base::limits::{LIVE_RESULT_BYTES, OUTPUT_BYTES};
+use crate::base::limits::OUTPUT_BYTES;
 use crate::base::sync::unpoisoned;
 use crate::base::text::{escape, escape_line};
 use crate::id::Ref;
@@ -12,6 +12,10 @@ use crate::report::{
     tools_missing_text, tools_refused_text,
 };
 use crate::trace::{DeniedCall, Event, OutputPiece, Sink};
+
+/// Bytes of a result that wait for its end where output is shown as it comes; a larger one is shown
+/// as it is, so that a copy beside what is captured stays small.
+const LIVE_RESULT_BYTES: usize = 1 << 20;
 
 /// Shows what the tool of a run writes, masked by who hands it over, and passes events on.
 ///

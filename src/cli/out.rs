@@ -22,6 +22,9 @@ use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::report::{Warned, error_json, error_text};
 use crate::rye::Failed;
 
+/// Work that takes longer than this shows a progress bar, in milliseconds (core 11).
+const PROGRESS_AFTER_MS: u64 = 500;
+
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Color {
@@ -406,8 +409,7 @@ impl Progress {
     /// One more is done.
     pub(super) fn tick(&self) {
         self.0.inc(1);
-        let late =
-            self.0.elapsed().as_millis() > u128::from(crate::base::durations::PROGRESS_AFTER_MS);
+        let late = self.0.elapsed().as_millis() > u128::from(PROGRESS_AFTER_MS);
         if late && self.0.is_hidden() && io::stderr().is_terminal() {
             self.0.set_draw_target(indicatif::ProgressDrawTarget::stderr());
         }

@@ -13,10 +13,10 @@ use crate::base::text::counted;
 use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::{Failure, Style};
 use crate::plan::PlanFile;
-use crate::registry::{PendingRequest, PendingRow, PendingState, Registry, RegistryError, RequestKind};
-use crate::runs::{
-    CarriedOut, CarryOut, RequestRows, SignRequest, WaitsOn, threads_from_outside,
+use crate::registry::{
+    PendingRequest, PendingRow, PendingState, Registry, RegistryError, RequestKind,
 };
+use crate::runs::{CarriedOut, CarryOut, RequestRows, SignRequest, WaitsOn, threads_from_outside};
 use crate::rye::Rye;
 use crate::trace::Quiet;
 

@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::input::{Inputs, read_bytes};
 use super::named::reference;
 use super::out::Out;
-use crate::base::limits::PLAN_BYTES;
+use crate::base::limits::PARAMS_BYTES;
 use crate::base::staged::AtomicFile;
 use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
@@ -20,6 +20,9 @@ use crate::plan::{PlanError, PlanFile, SandboxChoice};
 use crate::report::Report;
 use crate::rye::Request;
 use crate::trace::Quiet;
+
+/// Largest plan file in bytes: parameters are stored as text in it, whose quotes are escaped twice.
+const PLAN_BYTES: u64 = 4 * PARAMS_BYTES;
 
 /// Write down what running a tool would do; `rye execute --plan` runs exactly that
 #[derive(clap::Args)]

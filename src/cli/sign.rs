@@ -13,7 +13,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::named::Named;
 use super::out::{Out, Progress};
-use crate::base::limits::{CHANGE_LINES, CHANGES_SHOWN};
 use crate::base::text::escape_line;
 use crate::diagnostic::{Diagnostic, Failure, Style};
 use crate::id::{Pattern, Query, Ref, Space};
@@ -24,6 +23,12 @@ use crate::rye::{
 };
 use crate::scaffold::Lang;
 use crate::verify::{KeyPair, PartFinding, VERIFY_ALTERED};
+
+/// Most items whose change a batch shows before it asks: more are not read.
+const CHANGES_SHOWN: usize = 10;
+
+/// Most lines of a change that a batch shows of one item before it asks; `rye diff` shows all.
+const CHANGE_LINES: usize = 40;
 
 /// Sign items with your own key
 ///

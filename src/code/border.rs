@@ -26,9 +26,16 @@ use super::pause::{ApprovedCalls, Spot, Waits, rejected};
 use super::records::{CallRecords, CalledBy, RecordId};
 use super::request::Settled;
 use super::tools::{Backend, SnippetReach, ToolCall, ToolFault, Tools};
-use crate::base::durations::{CODE_QUIET_MS, CODE_REFUSING_MS};
 use crate::base::sync::unpoisoned;
 use crate::host::{Pool, PoolError};
+
+#[cfg(feature = "code")]
+const CODE_REFUSING_MS: u64 = 2_000;
+
+/// How long a snippet that is over its number of calls is still listened to without another call,
+/// in milliseconds, and how long at most: calls that it made at once are recorded as refused.
+#[cfg(feature = "code")]
+const CODE_QUIET_MS: u64 = 200;
 
 /// What a call gave, and what carried it out.
 pub(super) type Came = Result<(Value, Backend), ToolFault>;

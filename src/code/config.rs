@@ -6,14 +6,48 @@ use serde_json::{Map, Value};
 
 use super::error::{CodeError, ConfigFault};
 use super::tools::SnippetReach;
-use crate::base::durations::{CODE_ENGINE_MS, CODE_TIMEOUT_MAX_MS, CODE_TIMEOUT_MS};
-use crate::base::limits::{
-    CODE_CALLS, CODE_CALLS_MAX, CODE_CHAIN, CODE_CHAIN_MAX, CODE_MEMORY_MAX_MIB, CODE_MEMORY_MIB,
-    CODE_OUTPUT_BYTES, CODE_OUTPUT_MAX_BYTES, CODE_PATTERNS,
-};
+use crate::base::limits::{CODE_CHAIN, CODE_PATTERNS};
 use crate::base::text::{brief_line, near};
 use crate::base::time::{as_ms, time_text, time_with_unit};
 use crate::id::{Grants, Pattern};
+
+/// Time in milliseconds in which the engine of a snippet itself runs, unless it is configured
+/// otherwise.
+#[cfg(feature = "code")]
+const CODE_ENGINE_MS: u64 = 5_000;
+
+#[cfg(feature = "code")]
+const CODE_TIMEOUT_MAX_MS: u64 = 600_000;
+
+/// Time for a snippet with its calls in milliseconds, unless it is configured otherwise, and the
+/// most that can be (code-mode 1).
+#[cfg(feature = "code")]
+const CODE_TIMEOUT_MS: u64 = 120_000;
+
+#[cfg(feature = "code")]
+const CODE_OUTPUT_MAX_BYTES: u64 = 8 << 20;
+
+#[cfg(feature = "code")]
+const CODE_MEMORY_MAX_MIB: u64 = 1_024;
+
+#[cfg(feature = "code")]
+const CODE_CHAIN_MAX: u64 = 1_000;
+
+/// The most of them that can be configured: each call is held in memory until the end.
+#[cfg(feature = "code")]
+const CODE_CALLS_MAX: u64 = 10_000;
+
+/// What a snippet prints and gives, in bytes, unless it is configured otherwise: a model reads it.
+#[cfg(feature = "code")]
+const CODE_OUTPUT_BYTES: u64 = 256 << 10;
+
+#[cfg(feature = "code")]
+const CODE_MEMORY_MIB: u64 = 64;
+
+/// Calls of tools of one snippet, steps of one chain, and mebibytes of its values, unless it is
+/// configured otherwise (code-mode 1).
+#[cfg(feature = "code")]
+const CODE_CALLS: u64 = 100;
 
 /// The limits of code mode and what a snippet may reach, all of them set.
 #[derive(Debug, Clone, PartialEq, Eq)]

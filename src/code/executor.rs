@@ -14,13 +14,31 @@ use super::journal::{AskedCall, PausedSnippet, requests};
 use super::records::{CallRecords, too_long};
 use super::request::{CodeRequest, Settled, requested_of};
 use super::tools::Tools;
-use crate::base::durations::{CALLS_END_MS, CODE_GRACE_MS};
+use crate::base::durations::CALLS_END_MS;
 use crate::base::json::object;
-use crate::base::limits::{CODE_JOURNAL_BYTES, CODE_LOOKUPS, CODE_RECORDS_BYTES, CODE_THREADS};
+use crate::base::limits::CODE_JOURNAL_BYTES;
 use crate::base::text::escape_line;
 use crate::base::time::as_ms;
 use crate::diagnostic::{Diagnostic, Failure, Paint, Style};
 use crate::host::{Pool, PoolSize, attended};
+
+/// How long calls may go on behind the limit of time of their snippet until they are ended, in
+/// milliseconds: the engine keeps that limit itself.
+#[cfg(feature = "code")]
+const CODE_GRACE_MS: u64 = 100;
+
+/// Bytes of arguments and results in the records of one snippet; a longer one is told by its size
+/// and digest. The snippet itself gets each whole.
+#[cfg(feature = "code")]
+const CODE_RECORDS_BYTES: usize = 4 << 20;
+
+/// Searches and descriptions of one snippet that wait at once; they are not counted otherwise.
+#[cfg(feature = "code")]
+const CODE_LOOKUPS: usize = 1_000;
+
+/// Calls of one snippet that run at once: as many as of an MCP server.
+#[cfg(feature = "code")]
+const CODE_THREADS: usize = 16;
 
 /// Takes what a snippet prints, as it is printed.
 pub type OnPrint<'a> = &'a (dyn Fn(PrintStream, &str) + Sync);

@@ -7,8 +7,17 @@ use serde_json::{Value, json};
 
 use super::tools::{Backend, ToolFault};
 use crate::base::Digest;
-use crate::base::limits::{CODE_RECORDS, CODE_TOLD_ID_BYTES};
 use crate::base::time::as_ms;
+
+/// Most calls of one snippet that are recorded, refused ones and searches too; of more it is told
+/// how many.
+#[cfg(feature = "code")]
+const CODE_RECORDS: usize = 20_000;
+
+/// Longest text of a tool's id that is told of a call of a snippet, in bytes: any id with its kind
+/// and its space.
+#[cfg(feature = "code")]
+const CODE_TOLD_ID_BYTES: usize = 300;
 
 /// How a call came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::base::durations::DEV_GIT_MS;
 use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{Host, PrivateDir};
+
+/// How long git may be at work before its lock counts as left behind, in milliseconds.
+const DEV_GIT_MS: u64 = 10_000;
 
 /// Largest list of packed refs that is read, in bytes: a hundred thousand branches.
 const PACKED_BYTES: u64 = 16 << 20;

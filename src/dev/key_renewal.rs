@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::event::DevEvent;
 use super::session::Session;
-use crate::base::durations::DEV_CLOCK_MS;
 use crate::diagnostic::Failure;
 use crate::rye::{Author, Rye, WorkingItem, WorkingText, now};
 use crate::space::Entry;
 use crate::verify::VERIFY_EXPIRED;
+
+/// How long `rye dev` waits at most before it asks the clock whether its key is nearly over, in
+/// milliseconds: far less than the time that is left then, and no load.
+const DEV_CLOCK_MS: u64 = 60_000;
 
 impl Session<'_> {
     /// When to check whether another key is due. The check comes early, because the clock jumps

@@ -9,12 +9,17 @@ use super::git_state::GitIs;
 use super::repositories::Repositories;
 use super::rules::{HoldReason, fields};
 use super::session::{Held, Session};
-use crate::base::durations::{DEV_AGAIN_MS, DEV_GIT_SETTLES_MS, DEV_PATIENCE_MS};
-use crate::base::limits::DEV_FILES;
+use crate::base::durations::{DEV_AGAIN_MS, DEV_PATIENCE_MS};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::parse::then_sign;
 use crate::rye::{Author, Prepared, Rye, WorkingItem, WorkingText};
 use crate::space::Entry;
+
+/// How long after git removed its lock git counts as done, in milliseconds.
+const DEV_GIT_SETTLES_MS: u64 = 300;
+
+/// Most files that `rye dev` signs at once without asking: a person saves one, a program many.
+const DEV_FILES: usize = 5;
 
 /// What a scan found.
 pub(super) struct Seen {

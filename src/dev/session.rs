@@ -13,13 +13,17 @@ use super::poll::{Poll, PollEvent};
 use super::repositories::{Repositories, States, Touches};
 use super::rules::HoldReason;
 use super::terminal::Key;
-use crate::base::durations::{DEV_AGAIN_MS, DEV_PATIENCE_MS, DEV_QUIET_MS};
+use crate::base::durations::{DEV_AGAIN_MS, DEV_PATIENCE_MS};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Fingerprint, Ref, Space};
 use crate::rye::{Author, Request, Rye, WorkingItem};
 use crate::space::Entry;
 use crate::trace::Quiet;
 use crate::verify::{DevKey, PublicKey};
+
+/// After the last sign of a change `rye dev` waits so long before it looks, in milliseconds: an
+/// editor takes several steps to save.
+const DEV_QUIET_MS: u64 = 80;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Code;
-use crate::base::limits::DIAGNOSTIC_BYTES;
 use crate::base::text::Position;
+
+/// Longest message of an error, and longest help, in bytes: a thousand findings fit, and whatever
+/// an error quotes, a terminal and a log are not filled by it.
+const DIAGNOSTIC_BYTES: usize = 64 << 10;
 
 /// Where a failure is: a file as a person names it, and what is known of the spot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -192,8 +195,8 @@ impl Diagnostic {
 
 #[cfg(test)]
 mod tests {
+    use super::DIAGNOSTIC_BYTES;
     use super::{Code, Diagnose, Diagnostic};
-    use crate::base::limits::DIAGNOSTIC_BYTES;
     use crate::diagnostic::ExitStatus;
 
     #[derive(Debug, thiserror::Error)]

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::stderr::StderrLog;
 use super::wire::{one_line, request};
-use crate::base::durations::{OBSERVER_LOOK_MS, STOP_AGAIN_MS};
+use crate::base::durations::STOP_AGAIN_MS;
 use crate::base::limits::OBSERVERS;
 use crate::base::sync::unpoisoned;
 use crate::execute::{Mask, RunFolders};
 use crate::host::{PersistentChild, Signals, hold_signals};
 use crate::id::Ref;
+
+/// How often an observer looks whether it is to end, in milliseconds.
+const OBSERVER_LOOK_MS: u64 = 50;
 
 /// Programs that were told and still run. Dropping it waits for them, each to its own deadline; a
 /// signal that asks this process to end ends them. Those that were told in a thread of a model end

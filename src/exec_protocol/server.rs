@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 use super::session::{Heard, Reply, Session};
 use super::stderr::StderrLog;
 use super::wire::Answer;
-use crate::base::durations::{
-    EXEC_BACKOFF_MAX_MS, EXEC_BACKOFF_MS, EXEC_DEATHS_MS, EXEC_LEFT_ALONE_MS,
-};
-use crate::base::limits::{EXEC_DEATHS, EXEC_LINE_BYTES, EXEC_TIMEOUTS, NOTE_LINES};
+use crate::base::durations::EXEC_BACKOFF_MAX_MS;
+use crate::base::limits::{EXEC_LINE_BYTES, NOTE_LINES};
 use crate::base::lines::{FramedLine, Framer};
 use crate::base::sync::unpoisoned;
 use crate::execute::{ExecuteError, Mask, ProtocolFault, RunFolders, status_text};
@@ -22,6 +20,22 @@ use crate::host::{IoRound, PersistentChild, Signals, Traffic};
 use crate::id::Ref;
 use crate::plan::{ExecOptions, TimeLimit};
 use crate::trace::{Event, Sink};
+
+/// In which span the ends of a server count together, in milliseconds.
+const EXEC_DEATHS_MS: u64 = 60_000;
+
+/// How long an unstable server is left alone before it is started again, in milliseconds.
+const EXEC_LEFT_ALONE_MS: u64 = 30_000;
+
+/// First wait before a server that ended is started again, in milliseconds; twice as long each time
+/// (exec-protocol 3.4).
+const EXEC_BACKOFF_MS: u64 = 100;
+
+/// Timeouts in a row after which a server of several calls at once is replaced.
+const EXEC_TIMEOUTS: usize = 3;
+
+/// So many ends within a minute, and a server is left alone for half a minute.
+const EXEC_DEATHS: usize = 5;
 
 /// What one call needs.
 pub(super) struct Asked<'a> {

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::limits::{MESSAGE_NODES, PENDING_TEXT_BYTES, SHOWN_BYTES};
+use crate::base::limits::{MESSAGE_NODES, SHOWN_BYTES};
 use crate::base::value_count::has_more_values;
 use crate::execute::{Mask, Outcome, Pending, ProtocolFault, ToolFailure};
 use crate::host::{Accesses, NewRepositories};
 use crate::parse::json;
+
+/// Longest text of a request to a person, in bytes: it is read on a screen.
+const PENDING_TEXT_BYTES: usize = 16 << 10;
 
 /// The request: the parameters, a JSON object as text, as they are or below `args`, beside what a
 /// person said to them.

@@ -19,13 +19,18 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::base::bytes::{Bounded, read_at_most, write_new};
-use crate::base::limits::{ID_SEGMENTS, ITEM_BYTES, NEW_ITEMS, NEW_ITEMS_BYTES};
+use crate::base::limits::{ID_SEGMENTS, ITEM_BYTES};
 use crate::host::Policy;
 use crate::id::{ItemId, Kind, Space};
 use crate::parse::{DepsScope, Tool, tool_of};
 use crate::plan::asks_about;
 use crate::space::{FileTypes, HeaderStyle};
 use crate::verify::PartsRoot;
+
+/// New items that one run may leave (`items: write`), with folders and hidden names, and the bytes
+/// of the items: they are held in memory while they are taken over, and a person reads each.
+const NEW_ITEMS: usize = 1_000;
+const NEW_ITEMS_BYTES: usize = 64 << 20;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 

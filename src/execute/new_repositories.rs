@@ -7,10 +7,13 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::limits::{INNER_NAMES, NEW_REPOSITORIES};
+use crate::base::limits::INNER_NAMES;
 use crate::base::text::escape_line;
 use crate::host::{Host, InnerRepositories, NewRepositories, Traffic};
 use crate::plan::GIT;
+
+/// Repositories that a tool made and that are told one by one: more are not read.
+const NEW_REPOSITORIES: usize = 20;
 
 /// Outer folders first, and no more than a person reads.
 pub(super) fn new_repositories(host: &dyn Host, before: &InnerRepositories) -> NewRepositories {

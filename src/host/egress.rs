@@ -10,12 +10,21 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::base::limits::{
-    CALL_PATTERN_BYTES, PROXY_SECRET_BYTES, SERVICE_CALLS, SERVICE_NAME_BYTES, TRAFFIC_ROWS,
-    TRAFFIC_TEXT_BYTES,
-};
+use crate::base::limits::{PROXY_SECRET_BYTES, TRAFFIC_ROWS};
 use crate::base::text::escape_line;
 use crate::base::{Address, HostRule};
+
+/// Longest text of one of those refusals in bytes: a name, or what a person reads of a path.
+const TRAFFIC_TEXT_BYTES: usize = 300;
+
+/// Longest pattern of a call that a service lists, and longest form of its header, in bytes.
+const CALL_PATTERN_BYTES: usize = 256;
+
+/// Longest name of a service, of its header and of its variables, in bytes.
+const SERVICE_NAME_BYTES: usize = 64;
+
+/// Most calls that a service lists: a person reads them before trusting the item.
+const SERVICE_CALLS: usize = 64;
 
 /// The hosts and services that a child may reach, and the ports at which it is reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

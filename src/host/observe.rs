@@ -24,7 +24,10 @@ use super::host::Spawn;
 use super::persistent::start_known;
 use super::ptrace::{self, Side, Stop, TaskEvent};
 use super::unix::Started;
-use crate::base::limits::WATCHED_ACCESSES;
+
+/// Different things that are remembered of what a watched child did; a build touches some
+/// thousands.
+const WATCHED_ACCESSES: usize = 200_000;
 
 /// One thing that was done or tried. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -22,8 +22,12 @@ use super::persistent::{
 use super::pipes::{IoRound, Pipes};
 use super::signals::Signals;
 use super::unix::Started;
-use crate::base::durations::{DRAIN_MS, TERM_GRACE_MS, wait_of};
+use crate::base::durations::{TERM_GRACE_MS, wait_of};
 use crate::base::{Digest, Digesting};
+
+/// How long output is still read after the child itself ended, in milliseconds: a grandchild that
+/// holds the pipe must not hold the answer.
+const DRAIN_MS: u64 = 100;
 
 /// The machine this process runs on.
 ///

@@ -21,9 +21,14 @@ use super::os::{ask_below, own_children};
 use super::pipes::{IoRound, Pipes};
 use super::signals::{Signals, block_all_signals, forget_group, kill_group_on_signal};
 use super::unix::{Started, start};
-use crate::base::durations::{EXEC_CLOSE_MS, TERM_GRACE_MS, wait_of};
-use crate::base::limits::SWEEP_ROUNDS;
+use crate::base::durations::{TERM_GRACE_MS, wait_of};
 use crate::base::sync::unpoisoned;
+
+/// How long a server may take to end once its input is closed, in milliseconds (exec-protocol 3.5).
+const EXEC_CLOSE_MS: u64 = 2_000;
+
+/// How often what a call left behind is looked for: so deep may that stand below one another.
+const SWEEP_ROUNDS: usize = 100;
 
 /// Something that must exist as long as a child runs.
 pub(crate) trait KeptByChild: std::fmt::Debug + Send + Sync {

@@ -6,8 +6,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
 
 use super::signals::{Signals, ThisThread, block_all_signals};
-use crate::base::durations::{STOP_AGAIN_MS, STOP_LOOK_MS, wait_of};
+use crate::base::durations::{STOP_AGAIN_MS, wait_of};
 use crate::base::sync::unpoisoned;
+
+/// How often it is looked whether a thread is to stop, in milliseconds: it stops within a second.
+const STOP_LOOK_MS: u64 = 150;
 
 /// How often a thread is interrupted at the most: each wait below it takes one signal.
 const TIMES: usize = 16;

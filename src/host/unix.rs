@@ -18,7 +18,10 @@ use super::host::Spawn;
 use super::kernel::{FirstProcess, reap};
 use super::namespaces::{Failed, Namespaces};
 use super::ptrace::be_watched;
-use crate::base::durations::BUSY_PROGRAM_MS;
+
+/// How long a program that is open for writing is tried to be started, in milliseconds: a child
+/// between its birth and its program takes far less.
+const BUSY_PROGRAM_MS: u64 = 1_000;
 
 /// A child that was started, and our ends of its three streams.
 pub(super) struct Started {

@@ -5,10 +5,13 @@ use std::cell::RefCell;
 use serde_json::{Map, Value};
 
 use super::error::{IMPORT_MISSING, IMPORT_SYNTAX, IMPORT_UNKNOWN_KEY, IMPORT_VALUE, help};
-use crate::base::limits::IMPORT_FAULTS;
 use crate::base::text::{Position, escape_line, near, unfit};
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::parse::{json, yaml, yaml_position};
+
+/// Most faults of an imported document that are told at once: each is looked up from its top, and
+/// nobody mends more in one go.
+const IMPORT_FAULTS: usize = 64;
 
 /// A text, and what is wrong with it.
 pub(super) struct Doc<'t> {

@@ -6,9 +6,17 @@ use std::time::{Duration, Instant};
 use gen_lsp_types as lsp;
 
 use super::place::Units;
-use crate::base::durations::{LSP_DEBOUNCE_MS, LSP_LATEST_MS};
 use crate::base::limits::ITEM_BYTES;
 use crate::rye::JudgedDraft;
+
+/// How long a text is left unjudged while somebody types on, in milliseconds.
+#[cfg(feature = "lsp")]
+const LSP_LATEST_MS: u64 = 1_000;
+
+/// How long a text is left alone after a change before it is judged, in milliseconds: most letters
+/// follow sooner.
+#[cfg(feature = "lsp")]
+const LSP_DEBOUNCE_MS: u64 = 150;
 
 /// One open file that is an item by its path, or may become one.
 pub(super) struct Document {

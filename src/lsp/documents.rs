@@ -11,8 +11,11 @@ use super::error::{LSP_MALFORMED, LspError};
 use super::place::Units;
 use super::session::Session;
 use super::uri::path_of;
-use crate::base::limits::LSP_OPEN_BYTES;
 use crate::diagnostic::Diagnostic;
+
+/// Most bytes of all open texts: eight of the largest, or thousands of usual ones.
+#[cfg(feature = "lsp")]
+const LSP_OPEN_BYTES: usize = 32 << 20;
 
 impl Session<'_> {
     pub(super) fn open(&mut self, item: lsp::TextDocumentItem) {

@@ -10,9 +10,12 @@ use super::session::Session;
 use super::sign_prompt::Awaited;
 use super::wire;
 use crate::base::json_reader::typed;
-use crate::base::limits::LSP_AWAITED;
 use crate::base::text::escape;
 use crate::diagnostic::Diagnostic;
+
+/// Most questions that wait for a person at a time; older ones are given up.
+#[cfg(feature = "lsp")]
+const LSP_AWAITED: usize = 16;
 
 /// The result of a request, or the error to answer with.
 pub(super) type Answer = Result<Value, Error>;

@@ -20,7 +20,10 @@ use super::outgoing::{error, read};
 use super::sign_prompt::{Awaited, Shown};
 use super::wire::{self, Frame};
 use crate::base::json_reader::typed;
-use crate::base::limits::LSP_QUEUE;
+
+/// Most messages that wait to be answered; then the editor waits as well.
+#[cfg(feature = "lsp")]
+const LSP_QUEUE: usize = 8;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,11 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use crate::base::limits::LSP_QUESTION_BYTES;
 use crate::rye::Offer;
+
+/// Longest change that a question holds, in bytes: about two screens.
+#[cfg(feature = "lsp")]
+const LSP_QUESTION_BYTES: usize = 8 << 10;
 
 /// The answer that signs; every other one does not.
 pub(super) const YES: &str = "Sign";

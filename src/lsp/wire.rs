@@ -10,7 +10,17 @@ use serde_json::Value;
 
 use super::error::LspError;
 use crate::base::json_reader::may_hold_more;
-use crate::base::limits::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES, MESSAGE_NODES};
+use crate::base::limits::ITEM_BYTES;
+use crate::base::limits::MESSAGE_NODES;
+
+/// Longest header of such a message in bytes: two short lines are usual.
+#[cfg(feature = "lsp")]
+const LSP_HEADER_BYTES: u64 = 4 << 10;
+
+/// Largest message of an editor in bytes: the largest item with each byte escaped, and what is
+/// around it.
+#[cfg(feature = "lsp")]
+const LSP_MESSAGE_BYTES: u64 = 6 * ITEM_BYTES + (1 << 20);
 
 /// What was read.
 #[derive(Debug, PartialEq)]
@@ -94,7 +104,7 @@ pub(super) fn write(to: &mut impl Write, message: &Value) -> std::io::Result<()>
 #[cfg(test)]
 mod tests {
     use super::{Frame, read, write};
-    use crate::base::limits::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES};
+    use super::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES};
     use serde_json::json;
 
     /// What a stream gives, one word a frame, and how it ends.

@@ -15,13 +15,18 @@ use serde_json::json;
 use super::calls::{Answer, Call, Listening, Refusal};
 use super::session::gone;
 use crate::base::Digest;
-use crate::base::limits::{MCP_QUESTION_BYTES, MCP_WAITING};
+use crate::base::limits::MCP_WAITING;
 use crate::base::text::{brief_line, escape_line};
 use crate::diagnostic::Failure;
 use crate::registry::{Decision, PendingRequest, PendingRow, Registry, RegistryError, RequestKind};
 use crate::report::metadata;
 use crate::runs::{CarriedOut, CarryOut, RequestRows, WaitsOn};
 use crate::rye::Rye;
+
+/// Longest question to the person at an MCP client, in bytes: more is not read in a dialog, and who
+/// approves a part of it does not know what runs.
+#[cfg(feature = "mcp")]
+const MCP_QUESTION_BYTES: usize = 8 << 10;
 
 /// What the one question of a call is named, from 2026-07-28 on.
 const QUESTION: &str = "approval";

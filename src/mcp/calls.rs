@@ -16,7 +16,7 @@ use super::error::McpError;
 use super::help::for_a_client;
 use super::server::{Server, held};
 use crate::base::json_reader::typed;
-use crate::base::limits::{MCP_ITEMS, MCP_ROWS};
+use crate::base::limits::MCP_ROWS;
 use crate::diagnostic::{Diagnose, Diagnostic, Failure};
 use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::plan::{Target, Thread};
@@ -25,6 +25,11 @@ use crate::rye::{
     DetailLevel, Failed, ItemVerdict, LockMode, Request, Rye, SearchRequest, read_item,
 };
 use crate::trace::{Event, Recorder, Sink};
+
+/// Most items that one call of an MCP client names to be verified: each is a chain that is read and
+/// judged, and whoever has more asks for a pattern.
+#[cfg(feature = "mcp")]
+const MCP_ITEMS: usize = 2_000;
 
 /// What a call gave.
 #[derive(Debug)]

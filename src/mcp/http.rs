@@ -27,9 +27,25 @@ use super::messages::{begins_session, is_read_over_http};
 use super::server::Server;
 use super::session::Session;
 use crate::base::Digest;
-use crate::base::durations::{MCP_BODY_MS, MCP_HEADER_MS, TIMEOUT_MAX_MS};
-use crate::base::limits::{MCP_CONNECTIONS, MCP_MESSAGE_BYTES};
+use crate::base::durations::TIMEOUT_MAX_MS;
+use crate::base::limits::MCP_CALLS;
+use crate::base::limits::MCP_MESSAGE_BYTES;
+use crate::base::limits::MCP_WAITING;
 use crate::diagnostic::Failure;
+
+/// How long a client may take for the body of an HTTP request, in milliseconds: one on this machine
+/// needs less for the largest, and who never ends keeps nobody else out.
+#[cfg(feature = "mcp")]
+const MCP_BODY_MS: u64 = 10_000;
+
+/// How long a client may take for the head of an HTTP request, in milliseconds.
+#[cfg(feature = "mcp")]
+const MCP_HEADER_MS: u64 = 10_000;
+
+/// Most connections that an MCP server over HTTP has at once; others wait. Each call has one, and
+/// some are left to listen, and to cancel a call.
+#[cfg(feature = "mcp")]
+const MCP_CONNECTIONS: usize = MCP_CALLS + MCP_WAITING + 48;
 
 /// Where the server listens, and the token that clients need.
 pub(crate) struct Listen {

@@ -13,8 +13,16 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::server::held;
-use crate::base::durations::MCP_LOST_MS;
-use crate::base::limits::MCP_SESSIONS;
+
+/// How long a call goes on over HTTP when nobody reads its answer, in milliseconds: a client is
+/// told to come back after three seconds.
+#[cfg(feature = "mcp")]
+const MCP_LOST_MS: u64 = 5_000;
+
+/// Most sessions that an MCP server over HTTP has at once: the one that a client left longest makes
+/// room for another.
+#[cfg(feature = "mcp")]
+const MCP_SESSIONS: usize = 256;
 
 /// All open streams, and the sessions that they belong to.
 #[derive(Default)]

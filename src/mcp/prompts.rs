@@ -7,10 +7,13 @@ use serde_json::{Map, Value};
 
 use super::calls::{Call, Refusal};
 use super::error::McpError;
-use crate::base::limits::MCP_PAGE;
 use crate::id::{ItemId, Kind, Query, Ref, Space};
 use crate::parse::Item;
 use crate::rye::{Described, Request, read_item};
+
+/// Most prompts or resources on one page of a list.
+#[cfg(feature = "mcp")]
+const MCP_PAGE: usize = 100;
 
 /// One page of a list, and where the next one begins.
 pub(super) type Page<T> = (Vec<T>, Option<String>);

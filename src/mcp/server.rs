@@ -17,8 +17,8 @@ use super::listeners::Listeners;
 use super::sign::Shown;
 use super::stdio;
 use super::watch as files;
-use crate::base::durations::MCP_END_MS;
-use crate::base::limits::{MCP_CALLS, MCP_THREADS, MCP_WAITING};
+use crate::base::durations::TERM_GRACE_MS;
+use crate::base::limits::{MCP_CALLS, MCP_WAITING};
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
 use crate::host::{Pool, PoolSize, Signals};
@@ -26,6 +26,16 @@ use crate::id::Pattern;
 use crate::registry::process_is_alone;
 use crate::rye::Rye;
 use crate::search::SearchIndex;
+
+/// How long an MCP server that ends waits for what it cancelled, in milliseconds: the time that a
+/// process group is given to end, and a little to kill it.
+#[cfg(feature = "mcp")]
+const MCP_END_MS: u64 = TERM_GRACE_MS + 3_000;
+
+/// Threads that an MCP server has at the least: for a call, for hints that files changed, for what
+/// comes in and for what goes out.
+#[cfg(feature = "mcp")]
+const MCP_THREADS: usize = 4;
 
 /// Makes the facade of the project in a folder, as it is now.
 pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;

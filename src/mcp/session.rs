@@ -32,11 +32,19 @@ use super::resources::{TEMPLATE, is_page};
 use super::server::{Server, held};
 use super::tools::own;
 use crate::base::Digest;
-use crate::base::durations::MCP_PROGRESS_MS;
-use crate::base::limits::{MCP_LOG_LINES, MCP_SUBSCRIPTIONS};
+use crate::base::limits::MCP_SUBSCRIPTIONS;
 use crate::host::Ticket;
 use crate::id::Ref;
 use crate::resolve::RESOLVE_NOT_FOUND;
+
+/// How often a client that wants to know is told that a call still runs, in milliseconds.
+#[cfg(feature = "mcp")]
+const MCP_PROGRESS_MS: u64 = 1_000;
+
+/// Most lines of a tool's standard error that are sent to a client while a call runs, the first
+/// ones, and as many when it is done, the last ones.
+#[cfg(feature = "mcp")]
+const MCP_LOG_LINES: usize = 100;
 
 /// See the module.
 pub(super) struct Session {

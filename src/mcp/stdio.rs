@@ -23,9 +23,17 @@ use super::error::McpError;
 use super::messages::{HAS_BEGUN, Messages};
 use super::server::{Server, held};
 use super::session::{Session, versions};
-use crate::base::durations::MCP_GONE_MS;
-use crate::base::limits::MCP_UNREAD;
 use crate::diagnostic::Failure;
+
+/// How long calls may go on when the client of an MCP server has closed our input, in milliseconds:
+/// what was asked just before is answered, and nothing is left running for nobody.
+#[cfg(feature = "mcp")]
+const MCP_GONE_MS: u64 = 1_000;
+
+/// Most messages that wait to be read by an MCP client before it is listened to again: what is
+/// answered to one that never reads must not fill the memory.
+#[cfg(feature = "mcp")]
+const MCP_UNREAD: usize = 64;
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{Answer, Call, Refusal, read};
 use super::error::McpError;
 use super::help::for_a_client;
-use crate::base::limits::{MCP_EVENTS_BYTES, MCP_ROWS};
+use crate::base::limits::MCP_ROWS;
 use crate::diagnostic::Failure;
 use crate::id::Space;
 use crate::parse::kept_json;
@@ -18,6 +18,10 @@ use crate::registry::RunState;
 use crate::runs::{KnownRun, full_run_id, listed_runs, threads_from_outside, waiting_above};
 use crate::rye::Rye;
 use crate::thread::{THREAD_NOT_FOUND, ThreadError, duration_limit};
+
+/// Bytes of the newest events of a thread that an agent is shown; it reads them all.
+#[cfg(feature = "mcp")]
+const MCP_EVENTS_BYTES: usize = 64 << 10;
 
 /// The arguments of `rye_thread`.
 #[derive(Debug, Deserialize)]

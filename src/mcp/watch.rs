@@ -12,10 +12,14 @@ use tokio::task::JoinHandle;
 use super::exposed::ExposedTools;
 use super::listeners::{Changed, Pages};
 use super::server::{Server, held};
-use crate::base::durations::MCP_QUIET_MS;
 use crate::base::limits::MCP_SUBSCRIPTIONS;
 use crate::id::Space;
 use crate::space::Root;
+
+/// How long an MCP server waits after the last hint that a file changed before it looks, in
+/// milliseconds.
+#[cfg(feature = "mcp")]
+const MCP_QUIET_MS: u64 = 150;
 
 /// Which lists a path may change.
 const TOOLS: u8 = 1;

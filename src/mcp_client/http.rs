@@ -11,10 +11,15 @@ use serde_json::{Map, Value};
 use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, header_value, heard};
 use crate::base::Address;
-use crate::base::durations::{CONNECT_TIMEOUT_MS, MCP_RETRY_MAX_MS, MCP_RETRY_MS, MCP_TURN_MS};
+use crate::base::durations::{CONNECT_TIMEOUT_MS, MCP_TURN_MS};
 use crate::base::limits::MCP_ANSWER_BYTES;
 use crate::execute::{McpFault, RunFolders};
 use crate::host::{HttpAnswer, HttpCall, NetFault, NetSettings, PersistentChild, Traffic};
+
+/// How long rye waits before it comes back to a stream that ended without an answer, where the
+/// server does not say, and the longest that it waits where the server does; in milliseconds.
+const MCP_RETRY_MS: u64 = 1_000;
+const MCP_RETRY_MAX_MS: u64 = 30_000;
 
 /// Where a server is, and what it is sent beside each message.
 #[derive(Clone)]

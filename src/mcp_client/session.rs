@@ -9,13 +9,22 @@ use super::wire::{
     STATELESS, VERSIONS, argument_headers, bad, called, changes, client, notification, request,
     result, stateless, tool,
 };
-use crate::base::durations::MCP_CANCEL_MS;
-use crate::base::limits::{MCP_ANSWER_BYTES, MCP_LIST_PAGES, MCP_LIST_TOOLS};
+use crate::base::limits::MCP_ANSWER_BYTES;
 use crate::exec_protocol::Answer;
 use crate::execute::{ExecuteError, Mask, McpFault};
 use crate::host::{Host, Signals, Traffic, Vars};
 use crate::id::Ref;
 use crate::plan::McpTool;
+
+/// How long a server may take to hear that a call is cancelled, in milliseconds, before it is
+/// ended.
+const MCP_CANCEL_MS: u64 = 200;
+
+/// Most tools of a server: more than any person reads.
+const MCP_LIST_TOOLS: usize = 1_000;
+
+/// Most pages of a server's list of tools that are read; a list that goes on has no end.
+const MCP_LIST_PAGES: usize = 64;
 
 /// How often a list is read that changes while it is read.
 const LISTS: usize = 3;

@@ -7,12 +7,15 @@ use serde_json::{Map, Value};
 
 use super::session::{Carrier, Lost, Talk};
 use super::wire::{Heard, bad, heard};
-use crate::base::limits::{MCP_ANSWER_BYTES, MCP_REPLY_BYTES};
+use crate::base::limits::MCP_ANSWER_BYTES;
 use crate::base::lines::{FramedLine, Framer};
 use crate::base::text::brief_line;
 use crate::exec_protocol::StderrLog;
 use crate::execute::{McpFault, RunFolders};
 use crate::host::{IoRound, PersistentChild, Traffic};
+
+/// Most bytes that wait to be written to an MCP server beside a call: answers to what it asks.
+const MCP_REPLY_BYTES: usize = 1 << 20;
 
 /// Looks at what came between two calls, each at what a pipe holds.
 const DRAIN_TURNS: usize = 16;

@@ -8,9 +8,16 @@ use serde_json::Value;
 
 use super::error::OmsError;
 use crate::base::json_reader::may_hold_more;
-use crate::base::limits::{CERTIFICATE_BYTES, LOG_ENTRIES, MESSAGE_NODES, PROOF_HASHES};
+use crate::base::limits::{CERTIFICATE_BYTES, MESSAGE_NODES};
 use crate::base::pae;
 use crate::base::text::brief_line;
+
+/// Most hashes of the proof that a log holds an entry: a log has no more than 2^64 of them.
+const PROOF_HASHES: usize = 64;
+
+/// Most entries of a log that a signature file names, and most signed times: one signature is in
+/// one log, or in two.
+const LOG_ENTRIES: usize = 4;
 
 /// The payload type of an in-toto statement.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";

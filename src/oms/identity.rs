@@ -5,8 +5,14 @@ use serde_json::Value;
 
 use crate::base::Digest;
 use crate::base::json_reader::may_hold_more;
-use crate::base::limits::{IDENTITY_BYTES, MESSAGE_NODES, TRUSTED_ROOT_BYTES};
+use crate::base::limits::MESSAGE_NODES;
 use crate::base::text::brief_line;
+
+/// Longest identity and longest issuer of a signer in bytes: an address, or that of a workflow.
+const IDENTITY_BYTES: usize = 1 << 10;
+
+/// Largest trusted root in bytes: the usual ones have seven to thirty thousand.
+const TRUSTED_ROOT_BYTES: usize = 256 << 10;
 
 /// An identity and the issuer that vouched for it when the certificate was made. One without the
 /// other is nobody: each issuer may give the same address to another person.

@@ -7,8 +7,11 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::pieces::{Piece, Pieces};
-use crate::base::limits::SHORT_OPTIONS;
 use crate::base::text::percent_decoded;
+
+/// Most short options in one argument behind which a file's name is looked for: nobody writes as
+/// many, and each costs a look at the disk.
+const SHORT_OPTIONS: usize = 16;
 
 /// What stands between the paths of a list, and between a name and its path.
 const BETWEEN: [char; 4] = [',', ';', ':', '='];

@@ -8,11 +8,17 @@ use super::arguments::{paths, values};
 use super::config::Execution;
 use super::context::PlanContext;
 use super::error::PlanError;
-use crate::base::durations::{EXEC_IDLE_MS, EXEC_TIMEOUT_MS, HOOK_TIMEOUT_MS};
+use crate::base::durations::EXEC_IDLE_MS;
 use crate::base::text::escape_line;
 use crate::chain::Chain;
 use crate::id::Space;
 use crate::parse::{Argument, EnvBase, Exec, ExecMode};
+
+/// Time for a hook in milliseconds, unless its item says otherwise (exec-protocol 6).
+const HOOK_TIMEOUT_MS: u64 = 10_000;
+
+/// Time for one call of the exec protocol in milliseconds, unless the item says otherwise.
+const EXEC_TIMEOUT_MS: u64 = 30_000;
 
 /// How the program of a plan is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]

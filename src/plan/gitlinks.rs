@@ -4,7 +4,10 @@
 //! bytes. Which of the two it is stands in another file; only the right one leads from the first
 //! entry to the end, over names of the length that each says, so both are tried.
 
-use crate::base::limits::{LISTED_FILES, PATH_BYTES};
+use crate::base::limits::LISTED_FILES;
+
+/// Longest path in git's index, in bytes: Linux takes no longer one.
+const PATH_BYTES: usize = 4 << 10;
 
 /// What an index says of submodules.
 #[derive(Debug, Default, PartialEq, Eq)]

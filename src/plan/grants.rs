@@ -20,7 +20,6 @@ use super::protected::{
     GIT, HOST_KEYS, Name, OF_BARE, OF_GIT, OF_HOME, OF_MACHINE, OF_PROJECT, PASSWORDS, WIDE_OF_HOME,
 };
 use super::state::state_folders;
-use crate::base::limits::SANDBOX_MOUNTS;
 use crate::chain::{Chain, Link};
 use crate::diagnostic::Failure;
 use crate::host::{
@@ -28,6 +27,10 @@ use crate::host::{
     SandboxLevel,
 };
 use crate::space::BUNDLES;
+
+/// What lies in the shared `/tmp` and is shown to a run that is watched; each takes `bwrap` a
+/// moment.
+const SANDBOX_MOUNTS: usize = 1_000;
 
 /// What a run may touch by its other links and by default, were its tool to declare nothing.
 #[derive(Debug, Clone)]

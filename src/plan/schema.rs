@@ -14,14 +14,29 @@ use jsonschema::{Draft, Keyword, PatternOptions, ReferencingError, ValidationErr
 use serde_json::{Map, Number, Value};
 
 use super::error::Violation;
-use crate::base::durations::CHECK_MS;
-use crate::base::limits::{
-    CHECK_STEPS, LIST_STEPS, SCHEMA_PATTERN_BYTES, SCHEMA_PATTERN_STEPS, VIOLATIONS,
-    VIOLATIONS_BYTES,
-};
 use crate::base::text::escape_line;
 use crate::host::Signals;
 use crate::parse::{Subschemas, bound_schema};
+
+/// How long a value is checked at most where the caller sets no time, in milliseconds.
+const CHECK_MS: u64 = 10_000;
+
+/// Most steps back of one search by a pattern that needs them.
+const SCHEMA_PATTERN_STEPS: usize = 100_000;
+
+/// Most bytes of a compiled pattern of a schema, and of the table that runs it.
+const SCHEMA_PATTERN_BYTES: usize = 1 << 18;
+
+/// Most violations of a schema that an answer lists, and bytes of their places and messages.
+const VIOLATIONS: usize = 100;
+const VIOLATIONS_BYTES: usize = 64 << 10;
+
+/// Most steps of listing all that is wrong with one value; beyond it the first fault is told.
+/// What is listed counts by its size, so that it stays below 16 MiB.
+const LIST_STEPS: u64 = 2_000_000;
+
+/// Most steps of checking one value: about a second.
+const CHECK_STEPS: u64 = 20_000_000;
 
 /// The keyword that counts. A schema's own of that name is replaced.
 const STEP: &str = "x-rye-step";

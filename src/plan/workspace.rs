@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::base_folders::SYSTEM;
 use super::protected::{HOST_KEYS, PASSWORDS};
-use crate::base::limits::WORKSPACE_FILE_MIB;
 use crate::host::{Caps, Egress, Host, InnerRepositories, Net, Policy};
+
+/// Largest file that a command in a workspace writes, in mebibytes: a mistake does not fill a disk.
+const WORKSPACE_FILE_MIB: u64 = 1_024;
 
 /// The policy for a workspace, a real path. `user` is the folder of the user space. In one that is
 /// full nothing is written, so that files can be taken away.

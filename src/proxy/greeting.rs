@@ -10,8 +10,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 use crate::base::durations::PROXY_HEAD_MS;
-use crate::base::limits::PROXY_GREETING_BYTES;
 use crate::host::Refusal;
+
+/// Longest greeting of TLS that a run's proxy reads, in bytes: the largest have four thousand.
+#[cfg(feature = "http")]
+const PROXY_GREETING_BYTES: usize = 32 << 10;
 
 /// The first byte of a TLS record that holds a handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;

@@ -57,9 +57,19 @@ use zeroize::Zeroizing;
 
 use self::first_head::BadHead;
 use self::shared::Shared;
-use crate::base::durations::{PROXY_ANSWER_MS, PROXY_HEAD_MS};
-use crate::base::limits::{PROXY_CONNECTIONS, PROXY_HEAD_BYTES, PROXY_LOOKUPS, PROXY_SECRET_BYTES};
+use crate::base::durations::PROXY_HEAD_MS;
+use crate::base::limits::{PROXY_HEAD_BYTES, PROXY_LOOKUPS, PROXY_SECRET_BYTES};
 use crate::host::{Egress, NetSettings, Refusal, Traffic};
+
+/// How long a server may let a run's proxy wait for the head of its answer, in milliseconds, once
+/// nothing more is sent to it: models and searches take minutes.
+#[cfg(feature = "http")]
+const PROXY_ANSWER_MS: u64 = 300_000;
+
+/// Most connections that a run's proxy serves at once; others wait. Each takes two or three open
+/// files of the thousand that a process has, and no tool needs as many.
+#[cfg(feature = "http")]
+const PROXY_CONNECTIONS: usize = 256;
 
 /// What the proxy of one run needs to know. Has no `Debug`.
 pub(crate) struct Settings {

@@ -26,11 +26,22 @@ use tokio_rustls::TlsConnector;
 use super::message::{Count, Refused, seen};
 use super::shared::Shared;
 use crate::base::address_of;
-use crate::base::durations::{
-    CONNECT_TIMEOUT_MS, PROXY_ADDRESS_MS, PROXY_HEAD_MS, PROXY_RESOLVE_MS,
-};
-use crate::base::limits::{PROXY_ADDRESSES, PROXY_HEAD_BYTES};
+use crate::base::durations::{CONNECT_TIMEOUT_MS, PROXY_HEAD_MS};
+use crate::base::limits::PROXY_HEAD_BYTES;
 use crate::host::{OuterProxy, Refusal};
+
+/// How long a run's proxy tries one address of a name where there are others, in milliseconds.
+#[cfg(feature = "http")]
+const PROXY_ADDRESS_MS: u64 = 3_000;
+
+/// How long a run's proxy waits for the addresses of a name, in milliseconds: as long as a resolver
+/// tries its servers.
+#[cfg(feature = "http")]
+const PROXY_RESOLVE_MS: u64 = 10_000;
+
+/// Most addresses of one name that a run's proxy tries.
+#[cfg(feature = "http")]
+const PROXY_ADDRESSES: usize = 8;
 
 /// A connection to a server.
 pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -20,9 +20,13 @@ use rustix::fs::OFlags;
 
 use super::process_id::ProcessId;
 use crate::base::Digest;
-use crate::base::durations::LOCK_PAUSE_MS;
-use crate::base::limits::LOCK_TRIES;
 use crate::base::sync::unpoisoned;
+
+/// Between two tries to lock what this process registers, in milliseconds.
+const LOCK_PAUSE_MS: u64 = 5;
+
+/// How often a process tries to lock what it registers: whoever looks has the lock for a moment.
+const LOCK_TRIES: u32 = 40;
 
 /// Those that this process holds.
 static HELD: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());

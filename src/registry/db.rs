@@ -16,8 +16,11 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::error::RegistryError;
 use crate::base::bytes::{sweep, temporary};
-use crate::base::durations::{REGISTRY_PAUSE_MS, REGISTRY_WAIT_MS};
+use crate::base::durations::REGISTRY_WAIT_MS;
 use crate::base::random;
+
+/// Longest pause between two tries, in milliseconds: a write takes about as long.
+const REGISTRY_PAUSE_MS: u64 = 20;
 
 /// The present moment in SQL, to the millisecond, as everything else here says it.
 pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";

@@ -16,7 +16,10 @@ use super::process_id::{ProcessId, place_of};
 use super::reaper::{forget_process, mark_killed, reap};
 use super::run_row::{AnyRun, RunRow, run_of};
 use super::run_state::RunState;
-use crate::base::limits::{DETACHED_KEPT, DETACHED_WAITING};
+use crate::base::limits::DETACHED_WAITING;
+
+/// Runs in processes of their own that are kept with their reports once they ended; the oldest go.
+const DETACHED_KEPT: u64 = 4_000;
 
 /// A run that is to have a place.
 #[derive(Debug)]

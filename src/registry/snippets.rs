@@ -20,7 +20,9 @@ use super::pending::{RequestKind, bind, make_room, new_id, private_text, prune};
 use super::process_id::ProcessId;
 #[cfg(any(feature = "code", test))]
 use super::questions::verdicts;
-use crate::base::durations::SNIPPET_WAITS_S;
+
+/// How long a snippet waits for a person, in seconds: a week has each working day.
+const SNIPPET_WAITS_S: u64 = 7 * 24 * 60 * 60;
 
 /// A snippet that is to wait, before it is kept.
 #[cfg(any(feature = "code", test))]

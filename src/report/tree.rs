@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::dry_run::sandbox_text;
-use crate::base::limits::WARNING_SENTENCES;
 use crate::base::money;
 use crate::base::text::escape_line;
 use crate::base::time::time_text;
@@ -17,6 +16,9 @@ use crate::id::Ref;
 use crate::trace::{
     DeniedCall, Event, LoweredLimit, MissingTool, ProviderFailure, Recorded, SkippedPath,
 };
+
+/// Most sentences that these are told in, and most names in one of them.
+const WARNING_SENTENCES: usize = 20;
 
 /// One line an event, with its time; links are indented by their depth.
 pub(crate) fn trace_text(events: &[Recorded], paint: Paint) -> String {

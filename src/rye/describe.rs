@@ -7,11 +7,16 @@ use serde_json::{Map, Value, json};
 use super::facade::Rye;
 use super::items::{Described, Items, read_item};
 use super::risk::risk;
-use crate::base::limits::{EXAMPLES_SHOWN, SUMMARY_CHARS};
 use crate::diagnostic::{Code, Failure};
 use crate::id::{Fingerprint, Query};
 use crate::report::{Warned, error_json};
 use crate::verify::{Integrity, VERIFY_UNSIGNED};
+
+/// Most examples that an item is described with.
+const EXAMPLES_SHOWN: usize = 20;
+
+/// Longest summary of an item in characters (code-mode 4).
+const SUMMARY_CHARS: usize = 200;
 
 /// Examples if the caller does not say how many.
 const EXAMPLES: usize = 3;

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 
 use super::call_policy::CallPolicy;
 use super::facade::Rye;
-use crate::base::limits::SUGGESTIONS;
 use crate::chain::{Chain, Fetch, lineage};
 use crate::diagnostic::Failure;
 use crate::id::{ItemId, Query, Ref, Space};
@@ -21,6 +20,11 @@ use crate::thread::ThreadId;
 use crate::trace::{Event, Quiet, Sink};
 use crate::validate::{RunTarget, ValidChain};
 use crate::verify::{Reason, Source, TrustStore, admit};
+
+/// How often names near to one that was not found are looked for in one run: each time costs a walk
+/// over every item, and whoever names a thousand items that are not there reads no thousand
+/// suggestions.
+const SUGGESTIONS: usize = 16;
 
 /// Loads items by the policy of one call.
 #[derive(Clone, Copy)]

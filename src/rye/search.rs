@@ -13,13 +13,15 @@ use super::describe::{Summary, with_status};
 use super::facade::Rye;
 use super::listed_files::{ListedBy, Lists};
 use crate::base::json::object;
-use crate::base::limits::SEARCH_PAGE;
 use crate::diagnostic::{Code, Failure};
 use crate::id::{Grants, Kind, Query, Ref, Space};
 use crate::report::error_json;
 use crate::resolve::RESOLVE_NOT_FOUND;
 use crate::search::{Criteria, Hit, IndexedDoc, Segment, search};
 use crate::space::Entry;
+
+/// Most hits of one page: each is verified before it is shown.
+const SEARCH_PAGE: usize = 100;
 
 /// Hits of a page if the caller does not say how many.
 const PAGE: usize = 20;

@@ -18,7 +18,6 @@ use super::create::taken;
 use super::error::AuthorError;
 use super::moved_files::{MovedFiles, folder_of, remove_empty, remove_if};
 use crate::base::bytes::{remove_file, replace_if, write_new};
-use crate::base::limits::MENTIONS;
 use crate::diagnostic::{Failure, Place};
 use crate::id::{IdError, ItemId, Kind, Ref, Space};
 use crate::parse::{Naming, is_snake_case, places, renamed, replaced_where, tool_of, yaml};
@@ -26,6 +25,10 @@ use crate::resolve::Found;
 use crate::rye::{CannotMoveFiles, FileToMove, Rye, SignatureState, ToSign};
 use crate::space::{Entry, Root, is_test_spec};
 use crate::verify::{MARK, SignError, digest_to_sign, without_line};
+
+/// Most lines of one file that are named because they hold the id of an item that moves: more than
+/// a person goes through.
+const MENTIONS: usize = 20;
 
 /// A file that names the item, as it would be.
 #[derive(Debug)]

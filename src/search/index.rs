@@ -15,13 +15,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::segment::{Doc, Segment, SegmentBuilder};
-use crate::base::durations::SEARCH_KEEP_MS;
 use crate::base::parallel::parallel;
 use crate::base::sync::unpoisoned;
 use crate::id::Kind;
 use crate::parse::outline;
 use crate::signature::has_no_line;
 use crate::space::{Entry, FileTypes, Root};
+
+/// How long a search index is kept at most where its files are watched, in milliseconds: a network
+/// file system gives no sign of what another machine writes.
+const SEARCH_KEEP_MS: u64 = 60_000;
 
 /// The segments of roots whose files are watched, kept between searches. Where nobody watches, each
 /// search reads every file.

@@ -5,10 +5,19 @@ use std::ops::Range;
 
 use super::rank::{DESCRIPTION, NAME, NAMESPACE, PARAMETER, REPEATED, TAG};
 use super::tokenize::{each_word, words};
-use crate::base::limits::{SEARCH_DOC_WORDS, SEARCH_TERMS, SEARCH_TEXT_BYTES};
 use crate::id::{Kind, Ref};
 use crate::parse::Outline;
 use crate::space::Entry;
+
+/// Most different words of a search index: more than a language has.
+const SEARCH_TERMS: usize = 1_000_000;
+
+/// Most different words of one item: a page of text.
+const SEARCH_DOC_WORDS: usize = 512;
+
+/// What is read of one text about an item to find it by, in bytes: the beginning says what it is
+/// for.
+const SEARCH_TEXT_BYTES: usize = 8 << 10;
 
 /// One file, with the words that it is found by.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Splits a text into words, in the form in which they are compared.
 
-use crate::base::limits::SEARCH_WORD_BYTES;
+/// Longest word that is told from others, in bytes: what is longer is no word.
+const SEARCH_WORD_BYTES: usize = 64;
 
 /// Calls `each` with the words of `text`, in lower case. A word is a run of letters and digits; a
 /// capital behind a small letter begins a new one. A character of a script without spaces is a word

@@ -8,11 +8,13 @@ use std::ops::Range;
 
 use super::key::PublicKey;
 use super::line::{Scan, SigFault, SigLine, scan};
-use crate::base::durations::CLOCK_SKEW_SECONDS;
 use crate::base::text::{ForbiddenChar, Position, lone_return, position, unfit};
 use crate::base::{Digest, Timestamp};
 use crate::id::Ref;
 use crate::space::Comment;
+
+/// How far ahead of the clock a signature may be made, in seconds: clocks of two machines differ.
+const CLOCK_SKEW_SECONDS: i64 = 300;
 
 /// What can be wrong with a signed text, whoever signed it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

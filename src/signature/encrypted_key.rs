@@ -10,8 +10,11 @@ use pkcs8::{EncryptedPrivateKeyInfoRef, LineEnding, PrivateKeyInfoRef, SecretDoc
 use zeroize::Zeroizing;
 
 use super::key::KeyPair;
-use crate::base::limits::{PBKDF2_ROUNDS, SCRYPT_BYTES, SCRYPT_WORK};
+use crate::base::limits::{PBKDF2_ROUNDS, SCRYPT_WORK};
 use crate::base::random;
+
+/// Memory that the passphrase of a private key may take, in bytes: OWASP asks for 128 MiB.
+const SCRYPT_BYTES: u64 = 256 << 20;
 
 const LABEL: &str = "ENCRYPTED PRIVATE KEY";
 

@@ -6,10 +6,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use memchr::memmem;
 
-use crate::base::limits::SIGNATURE_LINE;
 use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, Ref};
 use crate::space::Comment;
+
+/// Longest signature line in bytes: the fixed fields and the longest id fit with room.
+const SIGNATURE_LINE: usize = 1024;
 
 /// How every signature line begins behind its comment opener.
 pub(crate) const MARK: &str = "rye:signed:";

@@ -13,8 +13,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::roots::{ProjectFolder, Where};
-use crate::base::limits::{SMALL_TEXT_BYTES, WORK_TREES};
+use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::host::{PathLookup, Vars, own_home, own_uid, read_small};
+
+/// Most linked work trees of one repository that are looked at: more than a person keeps.
+const WORK_TREES: usize = 256;
 
 /// Where every machine has programs: a folder that holds one of these is nobody's clone.
 const PROGRAMS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/opt"];

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::base::limits::PART_PATH_BYTES;
+/// Longest path in a tool's `files`, in bytes: it is joined to a private folder's path.
+const PART_PATH_BYTES: usize = 1024;
 
 /// A plain path below a folder: no empty segment, no `.` or `..`, no backslash, no control
 /// character.

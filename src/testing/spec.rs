@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::error::TestError;
 use super::expect::Expect;
 use crate::base::durations::TIMEOUT_MAX_MS;
-use crate::base::limits::{NEAR_NAMES, TEST_CASES, TEST_EVALS};
+use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{near, position, unfit};
 use crate::base::time::TimeKey;
 use crate::diagnostic::Place;
@@ -15,6 +15,12 @@ use crate::eval::{Score, Thresholds};
 use crate::id::{Kind, Query};
 use crate::parse::yaml;
 use crate::space::RelPath;
+
+/// Most evals of one case of a test spec: each is a run of its own.
+const TEST_EVALS: usize = 64;
+
+/// Most cases of one test spec: more are several specs.
+const TEST_CASES: usize = 1_000;
 
 const TOP: &[&str] = &["cases", "timeout", "timeout_ms"];
 const CASE: &[&str] =

@@ -13,11 +13,16 @@ use super::model::Message;
 use super::replay::usage;
 use super::thread_id::ThreadId;
 use super::tool::ToolCallFaultKind;
-use crate::base::limits::{CONTINUE_AT_PERCENT, SUMMARY_ASKS};
 use crate::base::time::as_ms;
 use crate::diagnostic::Failure;
 use crate::parse::TokenCounts;
 use crate::registry::Breach;
+
+/// How often a model is asked for the summary that the other thread is told.
+const SUMMARY_ASKS: usize = 2;
+
+/// How much of a context window is full before another thread goes on, in percent (threads 6).
+const CONTINUE_AT_PERCENT: u128 = 90;
 
 /// What a model is told when its context window is almost full.
 const SUMMARISE: &str = "Your context window is almost full. Another thread goes on with this task: \

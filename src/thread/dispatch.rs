@@ -13,11 +13,14 @@ use super::model::ModelCall;
 use super::table::{NamedTool, ToolTable};
 use super::tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
 use super::waits::Awaited;
-use crate::base::limits::{NEAR_NAMES, THREAD_DETAIL_CHARS, THREAD_READS};
+use crate::base::limits::{NEAR_NAMES, THREAD_DETAIL_CHARS};
 use crate::base::text::near;
 use crate::diagnostic::Failure;
 use crate::host::{Pool, PoolSize, attended, hear_again};
 use crate::parse::json as read_json;
+
+/// Calls of one turn that run at once, of tools that only read (threads 4.2).
+const THREAD_READS: usize = 4;
 
 /// What became of a call.
 #[derive(Debug)]

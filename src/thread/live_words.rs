@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use super::record::record_folder;
 use super::thread_id::ThreadId;
 use crate::base::bytes::open_plain;
-use crate::base::limits::LIVE_WORDS_BYTES;
+
+/// Most words of one answer that are told while they come, in bytes; the whole answer is told once
+/// it is there.
+const LIVE_WORDS_BYTES: usize = 1 << 20;
 
 /// The file with what the model of a thread is saying.
 pub(crate) const LIVE_WORDS: &str = "words";
@@ -151,8 +154,8 @@ impl LiveText {
 
 #[cfg(test)]
 mod tests {
+    use super::LIVE_WORDS_BYTES;
     use super::{LiveText, LiveWords, words};
-    use crate::base::limits::LIVE_WORDS_BYTES;
     use crate::thread::thread_id::ThreadId;
     use std::os::unix::fs::PermissionsExt;
 

@@ -13,10 +13,13 @@ use super::record_check::RecordFinding;
 use super::thread_file::{THREAD_FILE, check_thread_file};
 use super::thread_id::ThreadId;
 use crate::base::bytes::open_plain;
-use crate::base::limits::{THREAD_FILES_TOLD, THREAD_RECORD_BYTES};
+use crate::base::limits::THREAD_RECORD_BYTES;
 use crate::base::{Digest, Digesting};
 use crate::id::Fingerprint;
 use crate::verify::PublicKey;
+
+/// Files in the folder of a record that nothing names, which are told by name.
+const THREAD_FILES_TOLD: usize = 100;
 
 /// What stands beside a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

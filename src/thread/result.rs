@@ -6,10 +6,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::base::limits::{
-    THREAD_DETAIL_CHARS, THREAD_ENTRIES, THREAD_RESULT_CHARS, THREAD_TEXT_CHARS, THREAD_TOOL_NAME,
-};
+use crate::base::limits::{THREAD_DETAIL_CHARS, THREAD_TEXT_CHARS, THREAD_TOOL_NAME};
 use crate::signature::without_signatures;
+
+/// Most entries of a folder in one (threads 4.3).
+const THREAD_ENTRIES: usize = 500;
+
+/// Longest tool result that a model is given, in characters of its JSON (threads 4.3).
+const THREAD_RESULT_CHARS: usize = 48_000;
 
 /// A value as it is given to a model, and whether something of it is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,8 +169,9 @@ fn short_text(text: String, left_out: &mut usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::{THREAD_ENTRIES, THREAD_RESULT_CHARS};
     use super::{chars, serialised};
-    use crate::base::limits::{THREAD_ENTRIES, THREAD_RESULT_CHARS, THREAD_TEXT_CHARS};
+    use crate::base::limits::THREAD_TEXT_CHARS;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

@@ -4,10 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::error::ThreadError;
 use super::tool::ThreadTool;
-use crate::base::limits::{THREAD_TOOL_NAME, THREAD_TOOLS};
+use crate::base::limits::THREAD_TOOL_NAME;
 use crate::id::Ref;
 use crate::parse::{DirectiveOutput, InputType};
 use crate::trace::MissingTool;
+
+/// Most tools that a model is told of by name; the others it calls with `rye_execute`.
+const THREAD_TOOLS: usize = 128;
 
 /// One tool as a model is told of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,8 +197,8 @@ pub(super) fn outputs_of(
 
 #[cfg(test)]
 mod tests {
+    use super::THREAD_TOOLS;
     use super::{TableTool, ToolTable, outputs_of, tool_name};
-    use crate::base::limits::THREAD_TOOLS;
     use crate::diagnostic::Diagnose;
     use crate::parse::{DirectiveOutput, InputType};
     use crate::thread::{ThreadSession, ThreadTool, ToolCallFault};

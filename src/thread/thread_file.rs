@@ -9,10 +9,13 @@ use super::record_check::RecordFinding;
 use super::thread_id::ThreadId;
 use crate::base::bytes::{Bounded, read_plain, write_atomic};
 use crate::base::canon;
-use crate::base::limits::THREAD_FILE_BYTES;
 use crate::id::Fingerprint;
 use crate::parse::kept_json;
 use crate::verify::{Envelope, KeyPair, PayloadType, PublicKey};
+
+/// Largest `thread.json` that is read, in bytes: what stands in it are names, limits and
+/// permissions of a directive.
+const THREAD_FILE_BYTES: u64 = 1 << 20;
 
 pub(super) const THREAD_FILE: &str = "thread.json";
 

@@ -12,8 +12,12 @@ use super::record::{THREAD_ENDED, THREAD_RESUMED, transcript};
 use super::thread_file::THREAD_STARTED;
 use super::thread_id::ThreadId;
 use crate::base::bytes::{open_plain, read_end};
-use crate::base::limits::{THREAD_END_BYTES, THREAD_LINE_BYTES};
+use crate::base::limits::THREAD_LINE_BYTES;
 use crate::parse::kept_json;
+
+/// How much of the end of a record is read for why its thread failed, in bytes: a failure in words,
+/// with its help and its values, and the checkpoint behind it.
+const THREAD_END_BYTES: u64 = 256 << 10;
 
 /// The last event with that name.
 pub(crate) fn last_event(lines: &[u8], name: &str) -> Option<Value> {

@@ -6,7 +6,10 @@ use super::backend::{
     BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult, WorkspaceEntry,
 };
 use super::tool::{ThreadSession, ThreadTool, ToolCallFault, ToolCallFaultKind};
-use crate::base::limits::{WORKSPACE_COMMAND_CHARS, WORKSPACE_OUTPUT_BYTES};
+use crate::base::limits::WORKSPACE_OUTPUT_BYTES;
+
+/// Longest command that the model of a thread has run, in characters (threads 4.4).
+const WORKSPACE_COMMAND_CHARS: usize = 2_048;
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

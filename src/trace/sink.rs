@@ -4,9 +4,11 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use super::event::{Event, Warning};
-use crate::base::limits::THREAD_WARNINGS;
 use crate::base::sync::unpoisoned;
 use crate::id::Ref;
+
+/// Most events of a thread that are kept to warn whoever started it.
+const THREAD_WARNINGS: usize = 1_000;
 
 /// Listens to decisions.
 pub(crate) trait Sink: Sync {

@@ -12,11 +12,14 @@ use super::error::TrustError;
 use super::own_file::{OwnFile, write_own};
 use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
-use crate::base::limits::APPROVED_ITEMS;
 use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, ItemId, Ref};
 use crate::signature::KeyPair;
 use crate::space::{ProjectIdentity, Root};
+
+/// Most items that the record of an approval names; its digest is over all of them. Each takes some
+/// 170 bytes of a file that a person may read.
+const APPROVED_ITEMS: usize = 500;
 
 /// The folder of the records, below `config/keys`.
 const APPROVALS: &str = "approvals";

@@ -20,11 +20,21 @@ use super::project::{check_nameable, record_id};
 use super::store::TrustStore;
 use crate::base::Timestamp;
 use crate::base::bytes::write_atomic;
-use crate::base::durations::{DEV_KEY_SECONDS, DEV_KEY_SPARE_SECONDS, DEV_RECORD_SECONDS};
 use crate::base::file_lock;
 use crate::id::{Fingerprint, ItemId, Kind, Ref, Space};
 use crate::signature::{KeyPair, PublicKey};
 use crate::space::{ProjectIdentity, Root};
+
+/// How long the record of a dev key that is over is kept, in seconds: what it signed is then told
+/// from what a stranger signed.
+const DEV_RECORD_SECONDS: u64 = 30 * 86_400;
+
+/// A dev key with less left than this is not begun with, in seconds: its work would end in the
+/// middle.
+const DEV_KEY_SPARE_SECONDS: i64 = 15 * 60;
+
+/// How long a dev key lives, in seconds: a working day and its evening (core 5.2).
+const DEV_KEY_SECONDS: i64 = 12 * 3600;
 
 const FOLDER: &str = "config/keys/dev";
 

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use super::error::{Claim, Reason, Refused};
 use super::source::Source;
 use crate::base::Digest;
-use crate::base::limits::{PARTS, PARTS_BYTES, PATTERN_BYTES};
+use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::id::{Ref, Space, covers};
 use crate::space::{Folder, RelPath, Root, SpaceError, Spaces, Walked};
+
+/// Longest of them in bytes.
+const PATTERN_BYTES: usize = 256;
 
 /// The folder that listed paths begin at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,11 +7,19 @@ use flate2::read::MultiGzDecoder;
 
 use super::{Refused, plain, quoted};
 use crate::base::Address;
-use crate::base::durations::{CONNECT_TIMEOUT_MS, PAGE_FETCH_MS};
-use crate::base::limits::{PAGE_BYTES, PAGE_REDIRECTS};
+use crate::base::durations::CONNECT_TIMEOUT_MS;
+use crate::base::limits::PAGE_BYTES;
 use crate::host::{
     Host as _, HttpAnswer, HttpCall, NetFault, NetSettings, Os, REFUSED_HEADER, Vars,
 };
+
+/// The time of `rye/web/fetch` for all requests of a page, in milliseconds.
+#[cfg(feature = "http")]
+const PAGE_FETCH_MS: u64 = 45_000;
+
+/// Most redirects before a page.
+#[cfg(feature = "http")]
+const PAGE_REDIRECTS: usize = 5;
 
 /// The config item of the tool's `hosts_from`, for sentences.
 const LIST: &str = "config:web/hosts";

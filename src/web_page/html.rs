@@ -26,7 +26,26 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use super::fetch::plain_url;
 use super::table::table;
 use crate::base::Address;
-use crate::base::limits::{PAGE_ATTRIBUTES, PAGE_BYTES, PAGE_INDENTING, PAGE_LEVELS, PAGE_OPEN};
+use crate::base::limits::PAGE_BYTES;
+
+/// Most levels of the tree of a page: misnested elements are deeper in it than they were open.
+#[cfg(feature = "http")]
+const PAGE_LEVELS: usize = 1_024;
+
+/// Most lists and quotations of a page that are open at once: each makes every line in it longer.
+#[cfg(feature = "http")]
+const PAGE_INDENTING: usize = 24;
+
+/// Most elements of a page that are open at once; browsers stop at 512. One more start tag costs as
+/// many steps.
+#[cfg(feature = "http")]
+const PAGE_OPEN: usize = 256;
+
+/// Most separators, of which one stands before each attribute, in a part of a page that does not
+/// end: each attribute is compared with all before it in its tag. A picture of a megabyte that is
+/// written into a tag has fewer.
+#[cfg(feature = "http")]
+const PAGE_ATTRIBUTES: usize = 20_000;
 
 /// Elements whose content is not words of the page.
 const LEFT_OUT: [&str; 14] = [
@@ -405,8 +424,8 @@ pub(super) fn plain(markdown: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::PAGE_ATTRIBUTES;
     use super::{plain, words};
-    use crate::base::limits::PAGE_ATTRIBUTES;
     use crate::base::{Address, whole_tests};
 
     fn markdown(html: &str) -> String {

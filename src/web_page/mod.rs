@@ -38,10 +38,22 @@ use serde_json::{Map, Value, json};
 use self::fetch::{Answer, Form, fetch};
 use self::foreign::{Frame, cut, shown, title_line};
 use crate::base::Address;
-use crate::base::durations::PAGE_READ_MS;
-use crate::base::limits::{PAGE_BYTES, PAGE_CHARS, PAGE_PARAMS_BYTES, PAGE_STACK_BYTES};
+use crate::base::limits::{PAGE_BYTES, PAGE_STACK_BYTES};
 use crate::base::text::brief_line;
 use crate::host::Vars;
+
+/// The time of `rye/web/fetch` for making text of a page, in milliseconds.
+#[cfg(feature = "http")]
+const PAGE_READ_MS: u64 = 20_000;
+
+/// Most bytes of the parameters of `rye/web/fetch`: a URL, many times over.
+#[cfg(feature = "http")]
+const PAGE_PARAMS_BYTES: u64 = 64 << 10;
+
+/// Most characters of its words that come back unless the caller says otherwise: a tenth of what a
+/// large model reads at once.
+#[cfg(feature = "http")]
+const PAGE_CHARS: usize = 100_000;
 
 /// The first argument of rye when it is this program.
 const ENTRY: &str = "--fetch-page";

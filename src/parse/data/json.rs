@@ -3,9 +3,12 @@
 use serde_json::Value;
 
 use crate::base::json_reader::{JsonFault, read};
-use crate::base::limits::{DATA_DEPTH, JSON_NODES, KEPT_DEPTH, KEPT_NODES};
+use crate::base::limits::{DATA_DEPTH, JSON_NODES, KEPT_DEPTH};
 use crate::base::text::position;
 use crate::parse::error::{PARSE_JSON, PARSE_LIMIT, ParseFault};
+
+/// Most values of JSON that rye wrote: what it was given stands beside its own.
+const KEPT_NODES: usize = 2 * JSON_NODES;
 
 /// Reads one JSON value; nothing but white space may follow.
 ///

@@ -2,9 +2,12 @@
 
 use roxmltree::Node;
 
-use crate::base::limits::{NEAR_NAMES, XML_ATTRIBUTES};
+use crate::base::limits::NEAR_NAMES;
 use crate::base::text::{Position, escape_line, near, position};
 use crate::parse::error::{PARSE_DIRECTIVE, PARSE_LIMIT, ParseFault};
+
+/// Most attributes of one XML element, for the same reason.
+const XML_ATTRIBUTES: usize = 64;
 
 /// The file that an element stands in, and where in it the XML begins.
 #[derive(Debug, Clone, Copy)]

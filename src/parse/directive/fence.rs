@@ -4,13 +4,15 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-use crate::base::limits::FENCE_BYTES;
 use crate::base::text::position;
 use crate::diagnostic::Code;
 use crate::parse::data::plain_text;
 use crate::parse::error::{
     PARSE_DIRECTIVE, PARSE_LIMIT, PARSE_NO_DIRECTIVE_FENCE, PARSE_TWO_DIRECTIVE_FENCES, ParseFault,
 };
+
+/// Largest metadata fence in bytes: the XML reader's attribute check is quadratic.
+const FENCE_BYTES: usize = 64 << 10;
 
 /// Where the parts of a directive lie, as byte ranges of its text.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,11 +7,14 @@ use super::argument::Argument;
 use super::fields::{Fields, string, unknown_word, wrong};
 use super::files::{self, add};
 use crate::base::durations::TIMEOUT_MAX_MS;
-use crate::base::limits::{EXEC_IN_FLIGHT, OUTPUT_BYTES};
+use crate::base::limits::OUTPUT_BYTES;
 use crate::base::text::escape_line;
 use crate::base::time::{TimeKey, as_ms};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
 use crate::verify::{FileList, Glob, PartsRoot};
+
+/// Most calls that a server is sent before it answered the first: each is held in memory.
+const EXEC_IN_FLIGHT: usize = 1024;
 
 /// The key of an item that holds the digests of `exec.files`.
 pub(super) const FILES_SHA256: &str = "files_sha256";

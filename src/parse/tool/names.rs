@@ -11,12 +11,15 @@ use serde_json::{Map, Value};
 use strsim::damerau_levenshtein;
 
 use super::tool::KEYS;
-use crate::base::limits::PROGRAM_BYTES;
 use crate::base::text::{escape_line, position};
 use crate::diagnostic::Code;
 use crate::parse::error::{
     PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA, PARSE_SYNTAX, ParseFault,
 };
+
+/// Largest program whose header is read from a syntax tree, in bytes: time to read it is in the way
+/// of each run.
+const PROGRAM_BYTES: usize = 512 << 10;
 
 /// A name in a program, and the key of the header that it binds.
 pub(super) const NAMES: &[(&str, &str)] = &[

@@ -12,8 +12,22 @@
 
 use std::thread;
 
-use crate::base::limits::{PROGRAM_LEVEL_BYTES, PROGRAM_NESTING, PROGRAM_SHALLOW, PROGRAM_TOKENS};
 use crate::parse::error::{PARSE_LIMIT, ParseFault};
+
+/// Stack for each of them in bytes: several times what the deepest functions of a build without
+/// optimisation take. It is address space until it is used.
+const PROGRAM_LEVEL_BYTES: usize = 16 << 10;
+
+/// So many of them fit on any stack that a thread of ours has.
+const PROGRAM_SHALLOW: usize = 64;
+
+/// Most brackets, blocks and operators of a program that stand open at a time: a parser recurses
+/// into each, and the deepest of honest programs have some hundreds.
+const PROGRAM_NESTING: usize = 4_000;
+
+/// Most words and signs of such a program: a tree takes some hundred bytes for each, and a program
+/// of that size has half as many.
+const PROGRAM_TOKENS: usize = 200_000;
 
 /// What a parser will need for a text.
 #[derive(Debug, Clone, Copy, Default)]

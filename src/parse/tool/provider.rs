@@ -6,10 +6,15 @@ use serde_json::{Map, Value};
 use super::fields::{Fields, unknown_word, wrong};
 use super::provider_http::{self, HttpProvider, http_provider};
 use crate::base::canon::SAFE;
-use crate::base::limits::{SCRIPT_TURNS, THREAD_ANSWER_TOKENS};
 use crate::base::money::micros;
 use crate::base::text::escape_line;
 use crate::parse::error::{PARSE_METADATA, ParseFault};
+
+/// Longest answer of a model in tokens where its provider says nothing of it.
+const THREAD_ANSWER_TOKENS: u64 = 4_096;
+
+/// Most turns in the script of a provider.
+const SCRIPT_TURNS: usize = 1_000;
 
 /// Models and what they cost.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,11 +8,15 @@ use serde_json::{Map, Value};
 use super::fields::{Fields, unknown_word, wrong};
 use super::provider::{bad, whole};
 use crate::base::Address;
-use crate::base::durations::{BACKOFF_MAX_MS, PROVIDER_BACKOFF_MS};
+use crate::base::durations::BACKOFF_MAX_MS;
 use crate::base::limits::PROVIDER_TRIES;
 use crate::base::time::{TIME_FORMS, time_from_value};
 use crate::host::{HOP_BY_HOP, fits_header};
 use crate::parse::error::ParseFault;
+
+/// First wait before a provider of models is asked again, in milliseconds, unless it says
+/// otherwise; twice as long each time.
+const PROVIDER_BACKOFF_MS: u64 = 1_000;
 
 /// Where a provider is, and how it is asked.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,10 +6,13 @@ use serde_json::Value;
 
 use super::fields::{Fields, unknown_word, wrong};
 use super::network;
-use crate::base::durations::CPU_MAX_MS;
 use crate::base::time::TimeKey;
 use crate::host::{Caps, DeclaredNet, Service};
 use crate::parse::error::{PARSE_METADATA, ParseFault};
+
+/// Most processor time that a signed item may give a process, in milliseconds: a year. A process of
+/// many threads uses more than a day of it in a day.
+const CPU_MAX_MS: u64 = 31_536_000_000;
 
 /// What one link declares; `None` where it says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,12 +3,24 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::durations::{BACKOFF_MAX_MS, BACKOFF_MS, CONNECT_TIMEOUT_MS, TIMEOUT_MAX_MS};
-use crate::base::limits::{ANSWER_BYTES, REDIRECTS, REDIRECTS_DEFAULT, TRIES, TRIES_DEFAULT};
+use crate::base::durations::{BACKOFF_MAX_MS, CONNECT_TIMEOUT_MS, TIMEOUT_MAX_MS};
+use crate::base::limits::{ANSWER_BYTES, TRIES};
 use crate::base::text::{escape_line, near};
 use crate::base::time::{TimeKey, as_ms};
 use crate::parse::REQUEST_KEYS;
 use crate::plan::config::timeout_ms;
+
+/// First wait between two tries in milliseconds, unless the tool says otherwise.
+const BACKOFF_MS: u64 = 500;
+
+/// Redirects followed unless the tool says otherwise.
+const REDIRECTS_DEFAULT: u64 = 5;
+
+/// Most redirects that are followed: a longer way is a loop or a mistake.
+const REDIRECTS: u64 = 10;
+
+/// Tries of an HTTP request unless the tool says otherwise.
+const TRIES_DEFAULT: u64 = 3;
 
 /// A pointer into the config, and what is the matter there.
 pub(in crate::plan) type Bad = (&'static str, String);

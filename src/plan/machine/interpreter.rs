@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use super::program::{Chosen, Seeker};
 use super::version_managers::{Version, of_manager};
-use crate::base::durations::INTERPRETER_COMMAND_MS;
 use crate::base::limits::SMALL_TEXT_BYTES;
 use crate::chain::{Chain, Link};
 use crate::host::{RUN_VAR, Spawn, THREAD_VAR};
 use crate::id::Space;
 use crate::parse::{Interpreter, Search};
 use crate::plan::error::PlanError;
+
+/// How long a program that tells an interpreter's path may take, in milliseconds: it is in the way
+/// of every run.
+const INTERPRETER_COMMAND_MS: u64 = 5_000;
 
 /// The variable of the interpreter that the chain asks for, and the program; `None` if no link
 /// asks.

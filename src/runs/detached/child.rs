@@ -10,7 +10,6 @@ use super::log::{OutputLog, forget_log};
 use super::process::{Answer, say, told};
 use super::request::DetachedRequest;
 use super::retry::retry;
-use crate::base::durations::{PLACE_LOOK_LONGEST_MS, PLACE_LOOK_MS};
 use crate::chain::Lineage;
 use crate::diagnostic::Diagnostic;
 use crate::exec_protocol::Observers;
@@ -22,6 +21,13 @@ use crate::runs::threads::{ThreadStart, Threads, is_asked_to_stop};
 use crate::rye::{DueReceipts, Failed, HeldReceipts, Loader, Request, Rye, RyeBuilder, moment};
 use crate::thread::ThreadError;
 use crate::trace::Quiet;
+
+/// The longest time between two such looks, in milliseconds.
+const PLACE_LOOK_LONGEST_MS: u64 = 1_000;
+
+/// How often the first of the runs that wait looks for a place, in milliseconds; one behind others
+/// looks less often by as many.
+const PLACE_LOOK_MS: u64 = 50;
 
 /// After so many looks at the version of the registry it is read.
 const PLACE_LOOKS: usize = 4;

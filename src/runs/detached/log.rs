@@ -5,11 +5,13 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
-use crate::base::limits::DETACHED_LOG_BYTES;
 use crate::base::sync::unpoisoned;
 use crate::id::Ref;
 use crate::thread::{is_uuid, new_output_log, output_log};
 use crate::trace::{Event, OutputPiece, Sink};
+
+/// Longest log of what such a run of a tool writes, in bytes; what it gives is whole.
+const DETACHED_LOG_BYTES: usize = 4 << 20;
 
 /// Writes down what the tool of a run writes, masked by who hands it over. That it cannot be
 /// written changes nothing of the run.

@@ -11,9 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use super::error::DetachError;
-use crate::base::durations::DETACHED_READY_MS;
+use crate::base::durations::REGISTRY_WAIT_MS;
 use crate::base::limits::DETACHED_REQUEST_BYTES;
 use crate::host::{DETACHED_RUN, Vars, end_apart, hold_signals, start_apart};
+
+/// How long the process of a detached run may take to register, in milliseconds: it may wait for
+/// others that write the registry before.
+const DETACHED_READY_MS: u64 = 2 * REGISTRY_WAIT_MS + 10_000;
 
 /// This program is rye, so that it can be started once more. A test program is not.
 pub(super) static IS_RYE: AtomicBool = AtomicBool::new(false);

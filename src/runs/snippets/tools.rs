@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 use super::private_values::PrivateValues;
 use super::saved::SavedRun;
 use crate::base::Digest;
-use crate::base::limits::CODE_KEPT;
 use crate::base::staged::AtomicFile;
 use crate::base::sync::unpoisoned;
 use crate::base::time::as_ms;
@@ -34,6 +33,10 @@ use crate::rye::{
     PassedValues, Request, Rye, SearchRequest, ThreadParent, is_link, run_id,
 };
 use crate::trace::{Event, Quiet, Sink};
+
+/// Results of snippets that are kept because they were too long for an answer; the oldest go.
+#[cfg(feature = "code")]
+const CODE_KEPT: usize = 50;
 
 impl Rye {
     /// Runs a snippet with the tools of this project. It waits for a person before the first call

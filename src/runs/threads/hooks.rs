@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::base::json::object;
-use crate::base::limits::THREAD_HOOK_EVENTS;
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Failure;
 use crate::id::{Ref, Space};
@@ -22,6 +21,9 @@ use crate::thread::{
 };
 use crate::trace::{Event, Sink};
 use crate::verify::Source;
+
+/// Verdicts of hooks that are kept until their call is written down; of more the newest are told.
+const THREAD_HOOK_EVENTS: usize = 1_000;
 
 /// Passes events on, and keeps what is said of hooks until it is written down.
 pub(super) struct HookLog<'a> {

@@ -10,7 +10,7 @@ use super::detached_waits::{Settled, settle};
 use super::record_place::placed;
 use super::result::{RunEnd, end_of};
 use super::{Threads, parsed};
-use crate::base::durations::{PENDING_LOOK_MS, STOP_WAIT_MS, UNATTENDED_MS};
+use crate::base::durations::PENDING_LOOK_MS;
 use crate::base::json::object;
 use crate::base::limits::NEAR_NAMES;
 use crate::base::text::near;
@@ -18,6 +18,14 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::registry::{Amounts, AnyRun, Continuations, Registry, RunState, ThreadRow, ThreadWaits};
 use crate::rye::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
+
+/// How long whoever cancels or kills a thread waits until it ended, in milliseconds; after that it
+/// is told that it still runs.
+const STOP_WAIT_MS: u64 = 5_000;
+
+/// How long a thread may wait for what nobody decides any more before whoever waits for it is
+/// told, in milliseconds: a decision and what follows it are two steps.
+const UNATTENDED_MS: u64 = 2_000;
 
 /// The shortest end of an id that stands for the whole.
 const ID_END: usize = 4;

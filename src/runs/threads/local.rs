@@ -20,9 +20,7 @@ use rustix::io::Errno;
 use super::workspace_size::is_full;
 use crate::base::beneath::open_beneath;
 use crate::base::bytes::{Bounded, read_at_most, temporary_name};
-use crate::base::limits::{
-    WORKSPACE_DEPTH, WORKSPACE_FILE_BYTES, WORKSPACE_NAMES, WORKSPACE_OUTPUT_BYTES,
-};
+use crate::base::limits::{WORKSPACE_DEPTH, WORKSPACE_OUTPUT_BYTES};
 use crate::base::sync::unpoisoned;
 use crate::diagnostic::Diagnose;
 use crate::host::{
@@ -35,6 +33,12 @@ use crate::thread::{
     BackendCapability, BackendFault, BackendFaultKind, FileEncoding, Payload, PayloadResult,
     SandboxBackend, ThreadId, WorkspaceEntry, shown_bytes,
 };
+
+/// Most names of a folder of a workspace that are read; a model is given 500 of them.
+const WORKSPACE_NAMES: usize = 20_000;
+
+/// Largest file of a workspace that is read for a model, in bytes: it is held in memory.
+const WORKSPACE_FILE_BYTES: u64 = 8 << 20;
 
 /// Where programs are found by their names.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";

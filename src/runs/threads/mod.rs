@@ -58,7 +58,7 @@ use serde_json::Value;
 
 use crate::base::Digest;
 use crate::base::bytes::{Bounded, read_plain};
-use crate::base::limits::{THREAD_READINGS, THREAD_RECORD_BYTES};
+use crate::base::limits::THREAD_RECORD_BYTES;
 use crate::diagnostic::Failure;
 use crate::id::{Fingerprint, Space};
 use crate::registry::{REGISTRY_NEWER, Registry, RunState, ThreadRow};
@@ -69,6 +69,10 @@ use crate::thread::{
 };
 use crate::trust::revoked_at;
 use crate::verify::PublicKey;
+
+/// How often a record is read by one that verifies it, where what the registry knows of its thread
+/// changes meanwhile.
+const THREAD_READINGS: usize = 4;
 
 /// A record that holds, and what is known of its thread.
 #[derive(Debug)]

@@ -8,10 +8,14 @@ use serde_json::{Value, json};
 use super::known_runs::known;
 use super::result::{RunEnd, end_of};
 use super::{Threads, parsed};
-use crate::base::durations::{TAIL_LOOK_MS, wait_of};
+use crate::base::durations::wait_of;
 use crate::diagnostic::Failure;
 use crate::parse::kept_json;
 use crate::thread::{LiveText, THREAD_ENDED, TranscriptLines, is_uuid};
+
+/// How often it is looked whether a thread that is watched wrote more, in milliseconds: a person
+/// sees no delay, and a look takes microseconds.
+const TAIL_LOOK_MS: u64 = 100;
 
 /// Why nothing more is told of a thread.
 #[derive(Debug, Clone, PartialEq)]

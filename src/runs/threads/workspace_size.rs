@@ -7,7 +7,14 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use crate::base::limits::{WORKSPACE_DEPTH, WORKSPACE_FILES, WORKSPACE_MIB};
+use crate::base::limits::WORKSPACE_DEPTH;
+
+/// Most files and folders that a workspace holds: they are counted behind each command.
+const WORKSPACE_FILES: u64 = 50_000;
+
+/// Most that a workspace holds, in mebibytes: behind each command nothing more is written to a
+/// fuller one.
+const WORKSPACE_MIB: u64 = 2_048;
 
 /// The count so far.
 #[derive(Default)]
@@ -94,7 +101,7 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::is_full;
-    use crate::base::limits::{WORKSPACE_FILES, WORKSPACE_MIB};
+    use super::{WORKSPACE_FILES, WORKSPACE_MIB};
     use std::fs;
 
     #[test]

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use super::{config_fault, configured, may_loosen, only};
-use crate::base::limits::GUARDRAILS;
 use crate::base::text::near;
 use crate::diagnostic::Failure;
 use crate::eval::{EvalError, Score, Thresholds};
@@ -12,6 +11,9 @@ use crate::parse::Item;
 use crate::plan::ConfigCopy;
 use crate::resolve::Found;
 use crate::rye::load::Loader;
+
+/// Most evals of one copy of `config:agent/guardrails`: each runs for every thread.
+const GUARDRAILS: usize = 32;
 
 /// The item that names the evals, and its key.
 pub(super) const GUARDRAILS_CONFIG: &str = "config:agent/guardrails";

@@ -6,11 +6,16 @@ use std::thread::available_parallelism;
 use serde_json::Value;
 
 use super::{MAX_ASYNC, limit_copies, may_loosen};
-use crate::base::limits::{DETACHED_MAX, DETACHED_PER_CORE};
 use crate::diagnostic::Failure;
 use crate::plan::ConfigCopy;
 use crate::rye::load::Loader;
 use crate::thread::ThreadError;
+
+/// The most of them that can be configured: each is a process, and its tool another one.
+const DETACHED_MAX: u64 = 1_000;
+
+/// Such runs at once for each processor, unless it is configured otherwise (remote 1).
+const DETACHED_PER_CORE: u64 = 4;
 
 /// As many as the configuration says, which a project only lowers; else four for each processor.
 ///

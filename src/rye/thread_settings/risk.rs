@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::permissions::patterns;
 use super::{config_fault, configured, may_loosen, only};
-use crate::base::limits::RISK_ROWS;
 use crate::base::text::near;
 use crate::chain::Lineage;
 use crate::diagnostic::Failure;
@@ -16,6 +15,9 @@ use crate::parse::{Directive, RiskClass};
 use crate::plan::ConfigCopy;
 use crate::rye::load::Loader;
 use crate::thread::ThreadError;
+
+/// Most rows of one copy of `config:agent/risk`: each is held against each permission.
+const RISK_ROWS: usize = 256;
 
 /// The item that says which permissions are of which class.
 pub(super) const RISK: &str = "config:agent/risk";

@@ -15,9 +15,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::base::bytes::{Bounded, read_at_most, sweep, temporary};
-use crate::base::limits::{ITEM_BYTES, VERSIONS_BYTES, VERSIONS_KEPT};
+use crate::base::limits::ITEM_BYTES;
 use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, Ref};
+
+/// Most bytes of the remembered versions of one item: two of the largest, or many usual ones.
+const VERSIONS_BYTES: u64 = 2 * ITEM_BYTES;
+
+/// Most remembered versions of one item: more than a person looks back through.
+const VERSIONS_KEPT: usize = 32;
 
 /// The folder of listed files in that of an item's versions.
 const FILES: &str = "files";
@@ -207,7 +213,7 @@ fn version(path: PathBuf) -> Option<Version> {
 #[cfg(test)]
 mod tests {
     use super::{Baselines, Stamp};
-    use crate::base::limits::{VERSIONS_BYTES, VERSIONS_KEPT};
+    use super::{VERSIONS_BYTES, VERSIONS_KEPT};
     use crate::base::{Digest, Timestamp};
     use crate::id::Ref;
     use std::path::Path;

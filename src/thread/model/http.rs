@@ -15,11 +15,8 @@ use super::answer::{Answer, AnswerFault, Progress, TOOL_USE_FAILED, short, words
 use super::error::{AskedAt, ProviderError};
 use super::{Asked, LanguageModel, Lost, ModelName, TryAgain, Turn, TurnFault, anthropic, openai};
 use crate::base::again::{backoff, retry_after};
-use crate::base::durations::{CONNECT_TIMEOUT_MS, PROVIDER_WAIT_MAX_MS};
+use crate::base::durations::CONNECT_TIMEOUT_MS;
 use crate::base::event_stream::EventStream;
-use crate::base::limits::{
-    PROVIDER_ANSWER_BYTES, PROVIDER_EVENT_BYTES, PROVIDER_FAULT_BYTES, PROVIDER_TURN_BYTES,
-};
 use crate::base::mask::StreamMask;
 use crate::base::{Mask, spellings};
 use crate::diagnostic::Failure;
@@ -27,6 +24,22 @@ use crate::host::{AnswerPart, Host, HttpCall, NetFault, NetSettings, Vars, fits_
 use crate::id::Ref;
 use crate::parse::{ChatShape, HttpProvider};
 use crate::thread::ThreadId;
+
+/// Longest wait that a provider may ask for, in milliseconds; one that asks for more is not asked
+/// again.
+const PROVIDER_WAIT_MAX_MS: u64 = 60_000;
+
+/// What is read of an answer that says what went wrong, in bytes.
+const PROVIDER_FAULT_BYTES: usize = 64 << 10;
+
+/// Largest event of its stream in bytes: one piece of an answer.
+const PROVIDER_EVENT_BYTES: usize = 8 << 20;
+
+/// Largest turn of a model in bytes, as written down: far less than the longest line of a record.
+const PROVIDER_TURN_BYTES: usize = 16 << 20;
+
+/// Largest answer of a provider in bytes: many times what a model writes in one turn.
+const PROVIDER_ANSWER_BYTES: usize = 64 << 20;
 
 /// The key of a provider, where it wants one. Has no `Debug`.
 #[derive(Clone)]

@@ -8,10 +8,14 @@ use serde_json::Value;
 
 use super::place::place;
 use super::{session, syntax};
-use crate::base::durations::EXPRESSIONS_MS;
 use crate::code::engine::{
     CallAnswer, PrintStream, Snippet, SnippetCall, SnippetFault, Stop, Surroundings,
 };
+
+/// How long a worker has to say which regular expression of a snippet is not valid, in
+/// milliseconds: reading one takes microseconds, and the error is told without its place else.
+#[cfg(feature = "code")]
+const EXPRESSIONS_MS: u64 = 500;
 
 /// Gives the index of the first text that is not a regular expression, or -1.
 const FIRST_WRONG: &str = "params.findIndex((text) => {

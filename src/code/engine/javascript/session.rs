@@ -11,9 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::border::{FromWorker, Given, Run, Throws, ToWorker};
 use super::{place, syntax, worker};
 use crate::base::json_reader::may_hold_more;
-use crate::base::limits::{
-    JSON_NODES, SNIPPET_LAST_WORDS, SNIPPET_LINE_BYTES, SNIPPET_QUEUE_BYTES,
-};
+use crate::base::limits::{JSON_NODES, SNIPPET_LINE_BYTES};
 use crate::base::lines::{FramedLine, Framer};
 use crate::base::sync::unpoisoned;
 use crate::code::engine::{
@@ -22,6 +20,14 @@ use crate::code::engine::{
 };
 use crate::host::{ChildResult, Host, LimitedMemory, Os, PersistentChild, Spawn};
 use crate::sandbox::what_is_missing;
+
+/// Most bytes of what a worker said before it ended without a result.
+#[cfg(feature = "code")]
+const SNIPPET_LAST_WORDS: usize = 2 << 10;
+
+/// Most bytes that wait for the worker of a snippet, which does not take them.
+#[cfg(feature = "code")]
+const SNIPPET_QUEUE_BYTES: usize = 64 << 20;
 
 /// Runs the script of the snippet in a worker.
 pub(super) fn run(

@@ -14,7 +14,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use std::fmt;
 
 use crate::base::json_reader::PRIVATE;
-use crate::base::limits::{JSON_NODES, SNIPPET_DEPTH, SNIPPET_LINE_BYTES};
+use crate::base::limits::{JSON_NODES, SNIPPET_LINE_BYTES};
+
+/// Deepest nesting of a value of a snippet: below what a reader of JSON recurses into.
+#[cfg(feature = "code")]
+const SNIPPET_DEPTH: usize = 100;
 
 /// The functions of the prelude that say what an object is.
 pub(super) struct Kinds<'js> {

@@ -19,9 +19,18 @@ use serde_json::json;
 use super::border::{Run, ToWorker, WorkerFault};
 use super::thrown::{SNIPPET, fault_of, nul_in};
 use super::values::{Kinds, Made, Mode, define, lossy, to_json};
-use crate::base::limits::{SNIPPET_LINE_BYTES, SNIPPET_STACK_BYTES, SNIPPET_WORKER_BYTES};
+use crate::base::limits::SNIPPET_LINE_BYTES;
 use crate::host::LimitedMemory;
 use crate::sandbox::only_compute;
+
+/// Stack of an engine, in bytes: some thousand calls, in a quarter of the usual stack of a process.
+#[cfg(feature = "code")]
+const SNIPPET_STACK_BYTES: usize = 2 << 20;
+
+/// What the worker of a snippet may have beside the values of the snippet, in bytes: its stack, and
+/// the longest line in both forms.
+#[cfg(feature = "code")]
+const SNIPPET_WORKER_BYTES: u64 = 22 << 20;
 
 /// The first argument of rye when it is started as a worker.
 pub(super) const ENTRY: &str = "--code-worker";
