@@ -32,7 +32,7 @@ pub(super) const MANIFEST: &str = "bundle.json";
 /// the same bytes.
 ///
 /// # Errors
-/// What `tar` says of an entry.
+/// An I/O error of `tar`.
 pub(super) fn write<'f>(
     envelope: &'f str,
     files: impl Iterator<Item = (&'f str, &'f [u8], bool)>,
@@ -55,8 +55,8 @@ pub(super) fn write<'f>(
     Ok(compress_to_vec(tar.into_inner()?.as_slice(), CompressionLevel::Fastest))
 }
 
-/// Unpacks an archive into the folder `into`, which is empty and nobody else's: what the manifest
-/// lists goes below `.ai`. `judge` is given the envelope before anything is written.
+/// Unpacks an archive into the folder `into`, which is empty and used by no other process: the
+/// files of the manifest go below `.ai`. `judge` is given the envelope before anything is written.
 ///
 /// # Errors
 /// `bundle.malformed` for an archive that is not just what its manifest lists, and what `judge`

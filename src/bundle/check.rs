@@ -1,5 +1,5 @@
-//! Whether a bundle may be installed here: who signed it, what they may sign, and what each of its
-//! items is worth.
+//! Checks that a bundle may be installed here: who signed it, what they may sign, and what each of
+//! its items is worth.
 
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ pub(crate) fn check_archive(
     Ok(Bundle { manifest, envelope, key, owner, items })
 }
 
-/// What a signed manifest says, and whose word it is.
+/// The content of a signed manifest, the key that signed it, and the owner of the key.
 ///
 /// # Errors
 /// `bundle.malformed`, `bundle.untrusted`, `bundle.forged`, `bundle.content`

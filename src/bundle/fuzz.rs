@@ -1,4 +1,4 @@
-//! What the reader of a bundle promises of any bytes.
+//! The properties of the reader of a bundle for arbitrary bytes.
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 

@@ -1,8 +1,9 @@
 //! The folder of installed bundles: each in a folder of its name, with its files, its signed
 //! manifest and the receipt.
 //!
-//! What is not in its place yet, or no longer, lies in a folder whose name no bundle can have, so a
-//! process that is killed leaves the old or the new; the next one that changes anything tidies up.
+//! Files that are not in their place yet, or no longer, lie in a folder whose name no bundle can
+//! have, so a process that is killed leaves the old or the new; the next one that changes anything
+//! tidies up.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -24,9 +25,10 @@ use crate::id::{BundleName, Fingerprint};
 use crate::rye::Rye;
 use crate::space::BUNDLES;
 
-/// What is on its way in or out.
+/// The name of a folder for files on their way in or out begins with this.
 const AT_WORK: &str = ".at-work-";
-/// What was changed since it was installed, once its bundle is gone.
+/// The name of a folder for files that were changed since they were installed, whose bundle is
+/// gone, begins with this.
 const KEPT: &str = ".kept-";
 
 /// The folder of installed bundles.
@@ -35,7 +37,7 @@ pub(crate) struct InstalledBundles<'a> {
     folder: PathBuf,
 }
 
-/// What became of the files of a bundle that was taken out.
+/// The files that are left of a bundle that was taken out.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// Files that are not what was installed; they were put aside.
@@ -62,7 +64,7 @@ pub(crate) enum BundleState {
         /// The archive that it came from; an earlier rye did not record it.
         installed_from: Option<String>,
     },
-    /// Why nobody can say what it is.
+    /// Why it cannot be read.
     Unreadable(String),
 }
 
@@ -150,8 +152,8 @@ impl<'a> InstalledBundles<'a> {
         Ok(Bundle { manifest, envelope: Vec::new(), key, owner, items })
     }
 
-    /// Installs a bundle, in the place of an older one of the same publisher. While it is checked,
-    /// and while a person is asked, no other process waits for the folder.
+    /// Installs a bundle, replacing an older one of the same publisher. While it is checked, and
+    /// while a person is asked, no other process waits for the folder.
     ///
     /// # Errors
     /// `bundle.*`; then nothing was changed.
@@ -211,7 +213,7 @@ impl<'a> InstalledBundles<'a> {
             Ok(replaces)
         };
         match step() {
-            // What lay there is in the place of what was prepared.
+            // The old folder lies where the new one was prepared.
             Ok(true) => {
                 Ok(self.clear(name.as_str(), staging).map_err(|error| io_error(staging, error))?)
             }
@@ -289,7 +291,7 @@ impl<'a> InstalledBundles<'a> {
             file_lock::lock(&file, &path)?;
             for left in fs::read_dir(&self.folder)?.flatten() {
                 let name = left.file_name().to_string_lossy().into_owned();
-                // One that somebody holds belongs to a process that lives.
+                // A folder whose lock is held belongs to a process that lives.
                 if name.starts_with(AT_WORK) && lock_now(&left.path()).is_some() {
                     self.tidy(&left.path())?;
                 }
@@ -352,7 +354,7 @@ impl<'a> InstalledBundles<'a> {
     }
 }
 
-/// Holds a folder if nobody else does; the kernel lets go of it when the process ends.
+/// Locks a folder if no other process has it; the kernel frees it when the process ends.
 fn lock_now(folder: &Path) -> Option<File> {
     let file = File::open(folder).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;

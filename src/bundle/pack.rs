@@ -16,7 +16,7 @@ use crate::rye::{Rye, now};
 use crate::space::RelPath;
 use crate::verify::Envelope;
 
-/// What is packed, and as what.
+/// The bundle to pack.
 pub(crate) struct Wish {
     pub(crate) name: BundleName,
     pub(crate) version: semver::Version,
@@ -24,11 +24,11 @@ pub(crate) struct Wish {
     pub(crate) items: Vec<Found>,
     /// The file that is made.
     pub(crate) output: PathBuf,
-    /// What a signature for others is made with, which is written beside the file.
+    /// The key of a signature for others, which is written beside the file.
     pub(crate) oms: Option<OmsSigningKey>,
 }
 
-/// What was packed.
+/// A packed bundle.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) items: Vec<Ref>,

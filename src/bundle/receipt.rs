@@ -32,7 +32,7 @@ pub(super) struct Receipt {
     files: BTreeMap<String, Digest>,
 }
 
-/// What stands in the place of a file that was put there.
+/// The state of an installed file: the same, changed or gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Now {
     Same,
@@ -92,7 +92,7 @@ impl Receipt {
     }
 }
 
-/// What stands at a plain path below a folder; whatever lies behind a link is another thing.
+/// The state of the file at a plain path below a folder; a file behind a link counts as changed.
 fn look(folder: &Path, path: &str, digest: Digest) -> Now {
     let mut inner = folder.to_owned();
     for part in path.split('/') {

@@ -16,8 +16,8 @@ use crate::verify::{Reason, Refused};
 /// have just made. `--yes` does not answer it, because it was typed before anything was shown.
 ///
 /// # Errors
-/// `verify.project_not_accepted` if nobody can be asked; `cli.not_confirmed`; `sign.io` if a file
-/// has changed since it was staged.
+/// `verify.project_not_accepted` if no person can be asked; `cli.not_confirmed`; `sign.io` if a
+/// file has changed since it was staged.
 pub(super) fn accept_first(
     rye: &Rye,
     staged: &[StagedRow],

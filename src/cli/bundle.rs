@@ -31,7 +31,7 @@ pub(super) struct Args {
 enum Verb {
     /// Pack items, and the files that they list, into a signed `.tar.zst`
     Pack {
-        /// What the bundle is called: small letters, digits, `-`, `_` and `.`
+        /// The name of the bundle: small letters, digits, `-`, `_` and `.`
         #[arg(value_name = "NAME")]
         name: String,
         /// Items, or globs such as 'tool:acme/**'

@@ -23,8 +23,8 @@ pub(super) fn refs() -> ArgValueCompleter {
     refs_of(|_| true)
 }
 
-/// The same for a verb that runs what is named: tools and directives, and not what they run
-/// through.
+/// As [`refs`], for a verb that runs an item: tools and directives, without runtimes and
+/// primitives.
 pub(super) fn runnable() -> ArgValueCompleter {
     refs_of(|item| matches!(item.kind, Kind::Tool | Kind::Directive) && !item.id.is_runtime_part())
 }
@@ -94,8 +94,8 @@ pub(super) fn inputs() -> ArgValueCompleter {
     })
 }
 
-/// Whether a word means itself in every shell: what is offered is put on the command line as it is,
-/// and whoever wrote the item or the file chose it.
+/// Returns true if a word means itself in every shell: an offered word is put on the command line
+/// as it is, and the author of the item or the file chose it.
 fn is_plain(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || "_.-/:@".contains(c))
 }

@@ -12,12 +12,13 @@ use crate::base::text::escape_line;
 use crate::diagnostic::Failure;
 use crate::host::{ProcessesAbove, is_below_a_run};
 
-/// Whether something that rye runs started this process, or one above it.
+/// Returns true if something that rye runs started this process, or one above it.
 pub(super) fn is_below(context: &Context) -> bool {
     is_below_a_run() || is_below_a_thread(context)
 }
 
-/// The same of a thread. Where not even the spaces are found, its variable alone tells.
+/// Returns true if a thread started this process, or one above it. If not even the spaces are
+/// found, its variable alone tells.
 fn is_below_a_thread(context: &Context) -> bool {
     let named = || !ProcessesAbove::this().threads.is_empty();
     context.rye().map_or_else(|_| named(), |rye| rye.above().has_thread())
@@ -54,10 +55,10 @@ pub(super) fn confirm(
     }
 }
 
-/// Asks before `what`, whoever typed the command.
+/// Asks before `what`, even if a person typed the command.
 ///
 /// # Errors
-/// `cli.not_confirmed`, also where nobody can be asked
+/// `cli.not_confirmed`, also if no person can be asked
 pub(super) fn confirm_always(
     what: &str,
     digest: &str,
@@ -67,7 +68,7 @@ pub(super) fn confirm_always(
     if is_below(context) || context.common.yes {
         return confirm(what, digest, context, out);
     }
-    // Whoever asks for JSON is not shown what the question is about.
+    // With JSON as output, the subject of the question is not shown.
     let said = if out.is_json() { None } else { ask(&format!("{}? [y/N] ", escape_line(what))) };
     match said {
         Some(true) => Ok(()),
@@ -76,12 +77,12 @@ pub(super) fn confirm_always(
     }
 }
 
-/// The person's answer to a question; `None` if nobody is at a terminal.
+/// The person's answer to a question; `None` if there is no terminal.
 pub(super) fn ask(question: &str) -> Option<bool> {
     can_ask().then(|| answer(question).ok()).flatten()
 }
 
-/// Whether somebody is at a terminal.
+/// Returns true if standard input is a terminal.
 pub(super) fn can_ask() -> bool {
     std::io::stdin().is_terminal()
 }

@@ -64,7 +64,7 @@ impl Context {
         self.builder().without_project().host(Box::new(self.host())).build()
     }
 
-    /// The same for the project in another folder.
+    /// As [`Self::rye`], for the project in another folder.
     ///
     /// # Errors
     /// Those of [`Self::rye`].
@@ -72,7 +72,7 @@ impl Context {
         self.builder().project(project).host(Box::new(self.host())).build()
     }
 
-    /// The same for a caller that builds it more than once.
+    /// As [`Self::rye`], for a caller that builds it more than once.
     pub(super) fn build(&self) -> Result<Rye, Failure> {
         if matches!(self.surroundings, Surroundings::Process) && std::env::current_dir().is_err() {
             note("note: the working folder was removed, so no project is looked for");
@@ -86,7 +86,7 @@ impl Context {
         Ok(rye)
     }
 
-    /// The same with one more bundle of the system space, to judge it.
+    /// As [`Self::rye`], with one more bundle of the system space, to judge it.
     ///
     /// # Errors
     /// Those of [`Self::rye`].
@@ -95,7 +95,7 @@ impl Context {
         name: crate::id::BundleName,
         folder: PathBuf,
     ) -> Result<Rye, Failure> {
-        // Dev mode is for items that somebody works on, and not for bundles.
+        // Dev mode is for items that a person works on, and not for bundles.
         self.builder().strict().bundle(name, folder).build()
     }
 

@@ -33,7 +33,7 @@ use crate::rye::{Failed, FileChange, Request, Rye};
 /// line.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// What to run after each save, such as `tool:acme/deploy`; nothing without it
+    /// The item to run after each save, such as `tool:acme/deploy`; nothing without it
     #[arg(value_name = "REF|PATH", add = super::complete::runnable())]
     item: Option<String>,
     #[command(flatten)]

@@ -352,7 +352,7 @@ fn documents(rye: &Rye) -> Vec<Row> {
     rows
 }
 
-/// What was allowed in projects, and whether it is unchanged.
+/// One row for each thing that was allowed in a project.
 fn allowed(rye: &Rye) -> Vec<Row> {
     let rows = super::trust::allowed(rye).unwrap_or_default().into_iter().map(|allowed| {
         let path = &allowed.path;

@@ -1,4 +1,4 @@
-//! What can be wrong with a command line.
+//! Errors of a command line.
 
 use std::io;
 use std::path::PathBuf;
@@ -31,10 +31,10 @@ pub(super) enum CliError {
     InputFile { path: String, source: io::Error },
     #[error("the parameters are not a JSON object: {why}")]
     ParamsJson { why: String },
-    /// Nobody was there to say yes.
+    /// No person was there to confirm.
     #[error("nobody confirmed to {what}, so nothing was done")]
     NotConfirmed { what: String },
-    /// Somebody said no to a question that stands above it.
+    /// The person declined a question that stands above it.
     #[error("you did not say yes, so nothing was done")]
     Declined,
     #[error("`{}` is not an item: {}", escape_line(.path), escape_line(.why))]
@@ -51,7 +51,7 @@ pub(super) enum CliError {
     Output { source: io::Error },
     #[error("`{}` {}", escape_line(&.path.display().to_string()), not_written(.source))]
     OutputFile { path: PathBuf, source: io::Error },
-    /// What `--check` asks about is not as it should be.
+    /// `--check` found items that would change.
     #[error("{count} items would be {verb}, the first is `{first}`")]
     WouldChange { count: usize, verb: &'static str, first: Ref },
     #[error("something is wrong with the set-up: {}", escape_line(.what))]

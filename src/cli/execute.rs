@@ -26,7 +26,7 @@ use crate::trace::{Quiet, Recorded, Sink};
 #[derive(clap::Args)]
 #[command(visible_alias = super::RUN)]
 pub(super) struct Args {
-    /// What to run, such as `acme/deploy`, `tool:acme/deploy` or `.ai/tools/acme/deploy.py`
+    /// The item to run, such as `acme/deploy`, `tool:acme/deploy` or `.ai/tools/acme/deploy.py`
     #[arg(value_name = "REF|PATH", required_unless_present = "plan", add = super::complete::runnable())]
     item: Option<String>,
     #[command(flatten)]
@@ -104,7 +104,7 @@ pub(super) fn limit(text: &str) -> Result<(String, String), String> {
     pair.ok_or_else(|| "a limit is a name and a value, such as `turns=5`".into())
 }
 
-/// What is of threads alone is refused where there is none.
+/// Refuses options of threads where no thread runs.
 ///
 /// # Errors
 /// `cli.usage`
@@ -120,7 +120,7 @@ fn of_a_thread(args: &Args, context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether a tool is to run, as far as that can be told.
+/// Returns true if a tool is to run, as far as that can be told.
 fn is_tool(args: &Args, context: &Context) -> bool {
     let Some(word) = args.item.as_ref().filter(|_| args.plan.is_none()) else {
         // There are plans of tools alone.
@@ -227,10 +227,10 @@ pub(super) fn run_live(
 pub(super) struct Shown {
     details: bool,
     dry_run: bool,
-    /// What the tool wrote is still to be shown.
+    /// The output of the tool is still to be shown.
     stdout: bool,
     stderr: bool,
-    /// What the tool said beside its result.
+    /// The output of the tool beside its result.
     beside: String,
     events: Option<Vec<Recorded>>,
 }

@@ -59,7 +59,7 @@ fn show(code: Option<Code>, page: &str, out: &mut Out) {
     }
 }
 
-/// What an exit status means, and the codes that end with it.
+/// The meaning of an exit status, and the codes that end with it.
 ///
 /// # Errors
 /// `cli.usage` for a number that rye never ends with.

@@ -32,8 +32,7 @@ enum Verb {
         /// The hook, such as `tool:hooks/acme/guard`
         #[arg(value_name = "REF|PATH", add = super::complete::refs())]
         hook: String,
-        /// What it is shown beside its kind and phase: a JSON object, `@FILE`, or `-` for standard
-        /// input
+        /// The input beside its kind and phase: a JSON object, `@FILE`, or `-` for standard input
         #[arg(long, value_name = "JSON", default_value = "{}")]
         payload: String,
         /// When it is asked; by default its first phase
@@ -196,7 +195,7 @@ fn test(
     Ok(Exit::Status(super::sign::status(worst.as_ref())))
 }
 
-/// What a call would fail of: the hook says no, or gives no answer.
+/// The fault that would fail a call: the hook denies, or gives no answer.
 fn failed(item: &Ref, verdict: &Result<HookVerdict, HookFailure>) -> Option<Diagnostic> {
     let (code, message, help) = match verdict {
         Ok(HookVerdict::Allow { .. }) => return None,

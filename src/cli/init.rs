@@ -18,8 +18,8 @@ use crate::verify::{KeyError, KeyPair, OwnKeys, TrustError};
 
 /// Set up the working directory as a project: folders, your key, and your acceptance
 ///
-/// What lies there already, such as in somebody else's clone, is shown first, and you are asked;
-/// that takes a person at a terminal, and `--yes` does not answer it.
+/// Files that lie there already, such as in a clone of another person's project, are shown first,
+/// and you are asked; that takes a person at a terminal, and `--yes` does not answer it.
 #[derive(clap::Args)]
 pub(super) struct Args {}
 

@@ -148,7 +148,7 @@ fn replace(keys: &OwnKeys<'_>, rye: &Rye, context: &Context, out: &mut Out) -> R
     Ok(())
 }
 
-/// What is left to do when a key was replaced.
+/// The next steps after a key was replaced.
 fn after_rotation(old: Fingerprint, current: Fingerprint, named: &StillNamed) -> Vec<String> {
     let mut steps = vec![
         "sign your items again with `rye sign --all`, in each project and with `--space user`; \

@@ -110,7 +110,7 @@ pub(super) fn warn_of_odd(odd: &[Odd], out: &mut Out) {
     }
 }
 
-/// What only is listed.
+/// The items that are listed.
 enum Asked {
     /// Ids that begin with this, of one kind if it is said.
     Prefix(Option<Kind>, String),

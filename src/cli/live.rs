@@ -1,4 +1,4 @@
-//! What a tool writes, and what the model of a thread says, shown as it comes (core 11).
+//! Shows the output of a tool, and the words of a thread's model, as they come (core 11).
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
@@ -42,25 +42,25 @@ pub(super) enum Shows {
 struct State {
     shows_stdout: bool,
     shows_stderr: bool,
-    /// What may be part of a result.
+    /// Output that may be part of a result.
     result: Vec<u8>,
     scan: ResultScan,
     stdout: CutText,
     stderr: CutText,
-    /// What is shown at the end.
+    /// Output that is shown at the end.
     beside: Vec<u8>,
     shown: Streamed,
     denied: Vec<DeniedCall>,
 }
 
-/// What was shown already when the run ended.
+/// The output that was shown already when the run ended.
 #[derive(Debug, Default)]
 pub(super) struct Streamed {
     pub(super) stdout: bool,
     pub(super) stderr: bool,
     /// The last line that was shown is not at its end.
     pub(super) in_line: bool,
-    /// What the tool said beside its result, for the end.
+    /// The output of the tool beside its result, for the end.
     pub(super) beside: String,
     /// Lines about calls of threads that were not permitted.
     pub(super) denied: Vec<String>,
@@ -73,7 +73,7 @@ impl<'a> Live<'a> {
         Self { inner, shows, state: Mutex::default() }
     }
 
-    /// What was shown. A result was not.
+    /// Ends the display, and returns what was shown. A result was not.
     pub(super) fn end(self) -> Streamed {
         let mut state = unpoisoned(self.state.into_inner());
         let rest = state.stdout.end();
@@ -127,7 +127,8 @@ impl Sink for Live<'_> {
         let mut state = unpoisoned(self.state.lock());
         let as_it_comes = self.shows == Shows::AsItComes;
         state.shows_stdout = as_it_comes && (stdout || !masked);
-        // Beside output that is shown as it comes, or nobody could tell what belongs to what.
+        // Only beside output that is shown as it comes, or the reader could not tell which belongs
+        // to which.
         state.shows_stderr = state.shows_stdout || as_it_comes && stderr;
         self.shows != Shows::Nothing
     }
@@ -238,7 +239,7 @@ struct ResultScan {
 }
 
 impl ResultScan {
-    /// Whether the text is something else, now that this came behind the rest.
+    /// Returns true if the text with this piece is not JSON of these kinds.
     fn is_text(&mut self, piece: &[u8]) -> bool {
         !piece.iter().all(|byte| self.goes_on(*byte))
     }

@@ -109,7 +109,7 @@ fn ask(report: &LockReport, args: &Args, context: &Context, out: &mut Out) -> Re
     Ok(())
 }
 
-/// What the call fails of.
+/// The fault that fails the call.
 fn worst(report: &LockReport, args: &Args) -> Option<Diagnostic> {
     let failed = report.failed.iter().map(|(item, failure)| {
         let told = failure.diagnostic();
@@ -173,7 +173,7 @@ fn show(row: &LockRow, args: &Args, out: &mut Out) {
     }
 }
 
-/// What happens in a run as long as the row stays.
+/// The rule that a run would break as long as the row stays.
 fn rule_text(rule: &Broken) -> &'static str {
     match rule {
         Broken::Signer => "another key signed it",

@@ -14,7 +14,7 @@ use crate::rye::RyeBuilder;
 /// malformed, also in what is not saved yet, and runs nothing.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// What editors that know several transports say
+    /// Accepted for editors that know several transports
     #[arg(long, hide = true)]
     stdio: bool,
 }

@@ -130,7 +130,7 @@ fn new_token(at: SocketAddr) -> Result<String, Failure> {
     Ok(hex::encode(token))
 }
 
-/// The token in a file that nobody else may read; a new one is written if there is no file.
+/// The token in a file that no other user may read; a new one is written if there is no file.
 fn kept_token(file: &Path, at: SocketAddr) -> Result<String, Failure> {
     let shown = escape_line(&file.to_string_lossy());
     let failed = |error: std::io::Error| cannot(at, format!("the token file `{shown}`: {error}"));

@@ -33,7 +33,7 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-/// What the entry is called.
+/// The name of the entry.
 const ENTRY: &str = "rye";
 /// The option of `rye mcp` that lets a person at the client decide what tools ask.
 const ASKS: &str = "--approve-by-elicitation";

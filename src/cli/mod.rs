@@ -223,7 +223,7 @@ fn command() -> Command {
     Verb::all().map(Verb::command).fold(bare(), Command::subcommand)
 }
 
-/// The same for `rye --help`, which lists the verbs in their groups.
+/// The grammar for `rye --help`, which lists the verbs in their groups.
 fn grouped() -> Command {
     let whole = command();
     let mut text = String::new();
@@ -277,7 +277,7 @@ impl Verb {
 struct CommandLine {
     /// `None` if the command line has no verb.
     verb: Option<&'static Verb>,
-    /// The word in the place of a verb, where it is to be an item, as in `rye greet`.
+    /// The word that stands where a verb would, if it is to be an item, as in `rye greet`.
     item: Option<String>,
     /// The matches that the verb reads.
     matches: ArgMatches,
@@ -322,7 +322,7 @@ impl CommandLine {
         Ok(Self { verb, item: None, matches, common })
     }
 
-    /// Reads a line on which an item stands in the place of the verb, at `at`.
+    /// Reads a line on which an item stands instead of the verb, at `at`.
     fn read_item(argv: &[OsString], at: usize) -> Result<Self, clap::Error> {
         let (before, behind) = argv.split_at(at);
         let line = Self::read(&[before, &[RUN.into()], behind].concat())?;
@@ -421,7 +421,7 @@ fn usage(error: &clap::Error, argv: &[OsString], out: &mut Out) -> Exit {
     if asks { Exit::DONE } else { Exit::Status(2) }
 }
 
-/// The same error with a tip for a common slip, such as an input of an item that is typed like an
+/// Adds a tip to the error for a common slip, such as an input of an item that is typed like an
 /// option of rye, or bare.
 fn with_tip(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
     let runs = argv.get(1).is_some_and(|verb| verb == "execute" || verb == RUN);

@@ -99,8 +99,8 @@ fn survey(moving: &Move, rye: &Rye) -> Result<LockReport, Failure> {
     rye.locks().survey_move(&moving.from.item, &moving.to.item, &changed)
 }
 
-/// How many rows of the lock name what changes; none where the project has no lock, or none that
-/// you accepted, and for an item that nobody signed.
+/// The number of rows in the lock that name what changes; zero if the project has no lock, or none
+/// that you accepted, and for an unsigned item.
 ///
 /// # Errors
 /// Those of a lock that cannot be read.
@@ -143,7 +143,7 @@ fn new_id(word: &str, found: &Found, rye: &Rye) -> Result<ItemId, Failure> {
     if bundle.is_some() || space.is_some_and(|space| space != found.space) {
         return Err(usage(format!("`{shown}` is in another space than `{}`", found.item)).into());
     }
-    // Whoever types the file's name means the file.
+    // A typed name of the file means the file.
     match id.as_str().strip_suffix(&format!(".{}", found.ext)) {
         Some(id) => Ok(id.parse()?),
         None => Ok(id),

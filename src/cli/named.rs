@@ -1,4 +1,5 @@
-//! What a word of a command line names: a ref, a glob, or the path of a file or folder of items.
+//! The meaning of a word of a command line: a ref, a glob, or the path of a file or folder of
+//! items.
 //!
 //! The text alone says which. Each segment of an id begins with a letter, a digit or `_`, so a word
 //! that begins with `.` or `/`, or goes through a hidden folder, is a path and nothing else; no
@@ -15,7 +16,7 @@ use crate::id::{Kind, Pattern, Query, Ref, Space};
 use crate::rye::Rye;
 use crate::space::{Entry, Root, ai_folders, is_test_spec};
 
-/// What a word names.
+/// The meaning of a word.
 #[derive(Debug)]
 pub(super) enum Named {
     Item(Query),
@@ -30,7 +31,7 @@ impl Named {
         Self::read_in(word, None, rye)
     }
 
-    /// The same where `--space` says in which space a ref is looked for.
+    /// As [`Self::read`], where `--space` says in which space a ref is looked for.
     ///
     /// # Errors
     /// Those of [`Self::read`].
@@ -84,7 +85,7 @@ impl Named {
         }
     }
 
-    /// Whether a row of the lock is of one of those that are meant.
+    /// Returns true if a row of the lock is of one of those that are meant.
     pub(super) fn means_row(&self, row: &Query) -> bool {
         let item = row.kind.map(|kind| Ref::new(kind, row.id.clone()));
         match self {
@@ -96,7 +97,7 @@ impl Named {
         }
     }
 
-    /// Whether a listed item is one of those that are meant.
+    /// Returns true if a listed item is one of those that are meant.
     pub(super) fn means(&self, entry: &Entry) -> bool {
         match self {
             Self::Item(query) => {
@@ -140,7 +141,7 @@ pub(super) fn query(word: &str, rye: &Rye) -> Result<Query, Failure> {
 pub(super) fn reference(word: &str, rye: &Rye) -> Result<String, Failure> {
     match query(word, rye) {
         Ok(query) if is_path(word) => Ok(query.to_string()),
-        // What is wrong with an id is told by whoever reads it.
+        // The reader of the id reports its fault.
         Err(failure) if !failure.code().starts_with("id.") => Err(failure),
         _ => Ok(word.to_owned()),
     }
@@ -201,7 +202,7 @@ pub(super) fn listed(
     Ok(found)
 }
 
-/// Whether a word is a path; such a word is never an id.
+/// Returns true if a word is a path; such a word is never an id.
 pub(super) fn is_path(word: &str) -> bool {
     let has_hidden = || word.split('/').any(|segment| segment.starts_with('.'));
     word.starts_with(['.', '/']) || (!word.contains(':') && has_hidden())

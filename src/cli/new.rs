@@ -20,7 +20,7 @@ use crate::scaffold::{CiService, Install, Lang, Made, Workflow, create, workflow
 /// Never overwrites: an item of that id is left as it is, in whatever language it is written.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// What to write
+    /// The kind of thing to write
     #[arg(value_name = "KIND")]
     kind: What,
     /// Its id, such as `acme/deploy`: the path below the kind's folder, without an extension; for

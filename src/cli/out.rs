@@ -87,7 +87,7 @@ pub(super) struct Out {
     to_terminal: bool,
     /// The width of the terminal behind standard output.
     columns: Option<usize>,
-    /// What a tool wrote to standard error was shown as it came.
+    /// The standard error of a tool was shown as it came.
     showed_stderr: bool,
     /// The first thing that went wrong with standard output.
     lost: Option<io::Error>,
@@ -154,12 +154,12 @@ impl Out {
         self.shaped(text, Shape::Rows);
     }
 
-    /// The same for text with labels that end in the column of those of a dry run.
+    /// As [`Self::text`], for text with labels that end in the column of those of a dry run.
     pub(super) fn labelled(&mut self, text: &str) {
         self.shaped(text, Shape::Labels(12));
     }
 
-    /// The same for Markdown.
+    /// As [`Self::text`], for Markdown.
     pub(super) fn page(&mut self, text: &str) {
         self.shaped(text, Shape::Page);
     }
@@ -305,7 +305,7 @@ impl Out {
     }
 }
 
-/// Notices that nobody reads standard output any more, without writing to it.
+/// Notices that the reader of standard output is gone, without writing to it.
 pub(super) fn notice_closed(out: &mut Out) {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
@@ -348,13 +348,13 @@ pub(super) fn usage(error: &clap::Error, hides: bool, out: &mut Out) {
     let _ = stream.write_all(text.as_bytes());
 }
 
-/// Whether a terminal is to be coloured, as far as its environment says.
+/// Returns true if a terminal is to be coloured, as far as its environment says.
 fn takes_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Whether a person reads standard output as it is.
+/// Returns true if standard output is a terminal.
 pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }

@@ -28,7 +28,7 @@ const MOST: usize = 1024;
 /// Shortest one that a key is put under, in characters.
 const LEAST: usize = 8;
 
-/// What keys send to a terminal that only hands them on.
+/// The bytes of keys on a terminal that only hands them on.
 const INTERRUPT: u8 = 3;
 const END: u8 = 4;
 const BACKSPACE: u8 = 8;
@@ -55,8 +55,8 @@ pub(super) fn read_new(file: Option<&PathBuf>) -> Result<Zeroizing<Vec<u8>>, Fai
 /// The passphrase: the first line of the file, or else what a person types.
 ///
 /// # Errors
-/// `cli.usage` where nobody is at a terminal; `cli.input_file`; `key.permissions` for a file that
-/// others may read; `key.passphrase` for none.
+/// `cli.usage` if there is no terminal; `cli.input_file`; `key.permissions` for a file that others
+/// may read; `key.passphrase` for none.
 pub(super) fn read(file: Option<&PathBuf>, question: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     // A process that is ended by a signal would else leave the passphrase in a file. Where the
     // system refuses that, it is no worse than before.
@@ -124,12 +124,12 @@ impl<'t> Quieted<'t> {
 
 impl Drop for Quieted<'_> {
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // The error could not be reported any more.
         let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }
 
-/// What ended the typing.
+/// The end of the typing.
 enum Typed {
     Line(Zeroizing<Vec<u8>>),
     /// A signal asks this process to end.

@@ -13,7 +13,7 @@ use crate::rye::{Rye, SearchHit, SearchPage, SearchRequest};
 /// Find items by words of their names, ids, tags, descriptions and parameters
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// What is looked for, in any order; beginnings and small slips count too
+    /// Words to look for, in any order; beginnings and small slips count too
     #[arg(value_name = "WORDS")]
     words: Vec<String>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// Whether any filter is given.
+    /// Returns true if any filter is given.
     pub(super) fn narrow(&self) -> bool {
         let Self { kind, space, limit, cursor } = self;
         kind.is_some() || space.is_some() || limit.is_some() || cursor.is_some()

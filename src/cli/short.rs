@@ -30,7 +30,7 @@ fn verb_meant(word: &str) -> Option<String> {
     other.map(|(_, verb)| (*verb).to_owned()).or_else(|| near(word, Verb::names(), 1).pop())
 }
 
-/// The first word of a command line, if it stands in the place of a verb and is not one.
+/// The first word of a command line, if it stands where a verb would and is not one.
 pub(super) fn word(argv: &[OsString]) -> Option<&str> {
     let word = argv.get(1)?.to_str()?;
     let is_word = !word.is_empty() && !word.starts_with('-') && word != "help";
@@ -66,7 +66,7 @@ fn slip(word: &str, verb: &str) -> Failure {
     CliError::Usage { message, help: Some(help) }.into()
 }
 
-/// What to say of a word that is neither a verb nor an item: a bare word may have been meant as
+/// The failure for a word that is neither a verb nor an item: a bare word may have been meant as
 /// either.
 pub(super) fn explain(word: &str, failure: Failure) -> Failure {
     // What stands behind the verb of another program is not an input.
@@ -90,7 +90,7 @@ pub(super) fn explain(word: &str, failure: Failure) -> Failure {
     CliError::Usage { message, help: Some(help) }.into()
 }
 
-/// What was wrong with the words behind one that is not a verb.
+/// The failure for wrong words behind one that is not a verb.
 pub(super) fn misread(word: &str, error: &clap::Error) -> Failure {
     let said = error.to_string();
     let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");

@@ -44,8 +44,8 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(Exit::DONE)
 }
 
-/// Who signed what the item was made of, by the word of whoever signed the item. A text that nobody
-/// stands for says nothing.
+/// Who signed what the item was made of, by the word of the item's signer. Without a valid
+/// signature the claim does not count.
 pub(super) fn came_signed_by(described: &Described) -> Option<String> {
     let is_signed = described.detail.integrity == Integrity::Verified;
     is_signed.then(|| signed_before(&described.content))?
@@ -132,7 +132,7 @@ fn inputs(data: &serde_json::Map<String, Value>, paint: Paint) -> String {
     out
 }
 
-/// What a value has to be beyond its type.
+/// The bounds of a value beyond its type.
 fn bounds(property: &Value) -> String {
     let mut out = String::new();
     if let Some(values) = property.get("enum").and_then(Value::as_array) {

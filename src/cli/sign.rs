@@ -32,11 +32,11 @@ const CHANGE_LINES: usize = 40;
 
 /// Sign items with your own key
 ///
-/// What is named by its ref or its file, one or several, is always signed again, and it is said
-/// whose signature yours replaces; on a terminal its change since it was signed or verified last is
-/// shown first, and there is no question. A glob, a folder or `--all` signs what is yours or
-/// unsigned and does not carry your valid signature yet; on a terminal each change is shown first,
-/// and you are asked. It passes over what somebody else signed, and names what of that was changed
+/// Items that are named by their ref or file, one or several, are always signed again, and it is
+/// said whose signature yours replaces; on a terminal the change since they were signed or verified
+/// last is shown first, and there is no question. A glob, a folder or `--all` signs what is yours
+/// or unsigned and does not carry your valid signature yet; on a terminal each change is shown
+/// first, and you are asked. It passes over what others signed, and names what of that was changed
 /// since, and what `rye dev` showed and you did not say yes to. In a project that you have not
 /// accepted all of it is shown first, and you are asked.
 #[derive(clap::Args)]
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     Ok(show(&reports, args.check, out))
 }
 
-/// What items say of signatures that they had before they were imported.
+/// The signatures that items had before they were imported, as the items say.
 fn claims(files: &[ToSign]) -> BTreeMap<(Ref, String), String> {
     let claim = |file: &ToSign| {
         let by = signed_before(std::str::from_utf8(&file.found.bytes).ok()?)?;
@@ -256,7 +256,7 @@ pub(super) fn written_space(named: Option<Space>, rye: &Rye) -> Result<Space, Fa
 #[derive(Default)]
 pub(super) struct NamedFiles {
     pub(super) files: Vec<Found>,
-    /// What cannot be used.
+    /// The files that cannot be used.
     pub(super) failed: Vec<SignReport>,
     /// Each was named by itself, and none by a glob, a folder or `--all`.
     pub(super) by_name: bool,
@@ -306,7 +306,7 @@ pub(super) fn find(
     Ok(named)
 }
 
-/// What a batch failed of.
+/// The worst failure of a batch.
 pub(super) fn worst(reports: &[SignReport]) -> Option<Diagnostic> {
     Diagnostic::worst(reports.iter().filter_map(|report| match &report.signed {
         Signed::Failed(failure) => Some(failure.diagnostic()),
@@ -413,8 +413,8 @@ fn rows(reports: &[SignReport], check: bool, out: &mut Out) -> (u8, Counts) {
     (exit, counts)
 }
 
-/// What others signed: the number of what is good as it is, and how just what was changed since is
-/// signed.
+/// The files that others signed: the number of those that are good as they are, and how to sign
+/// those that were changed since.
 fn passed_over(reports: &[SignReport], out: &mut Out) {
     let is_good = |r: &&SignReport| matches!(&r.signed, Signed::NotSigned(NotSigned::Good(_)));
     let good = reports.iter().filter(is_good).count();
@@ -443,8 +443,8 @@ fn named(report: &SignReport) -> String {
     Query { space, ..Query::from(report.item.clone()) }.to_string()
 }
 
-/// What was signed, or would be: the item, its space, whose signature was replaced, the digest, the
-/// file.
+/// The row of an item that was signed, or would be: the item, its space, whose signature was
+/// replaced, the digest, the file.
 fn changed(report: &SignReport, check: bool, out: &mut Out) {
     let Signed::Changed { digest, was, replaces, warnings, files } = &report.signed else { return };
     let verb = if check { "would sign" } else { "signed" };

@@ -1,4 +1,4 @@
-//! What of this project names a key that is not to be used any more.
+//! The files of this project that name a key which is not to be used any more.
 
 use crate::id::{Fingerprint, Space};
 use crate::rye::Rye;

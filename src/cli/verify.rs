@@ -50,7 +50,7 @@ pub(super) struct Args {
 /// How many items are named that one cause refuses.
 const NAMED: usize = 5;
 
-/// What was found: the worst of it, and all of it if SARIF was asked for.
+/// The findings: the worst of them, and all if SARIF was asked for.
 struct Findings {
     worst: Option<Diagnostic>,
     kept: Option<Vec<(SarifLevel, Diagnostic)>>,
@@ -204,7 +204,7 @@ fn judge_all(checked: &[CheckedItem], args: &Args, findings: &mut Findings, out:
     exit
 }
 
-/// What refuses many items by one cause, which is one finding for a person: a project that is not
+/// The one cause that refuses many items, which is one finding for a person: a project that is not
 /// accepted, a lock that cannot be used, a signer who is not trusted, or a tool that lists them and
 /// is not verified.
 fn common_cause(row: &CheckedItem) -> Option<(&'static str, String)> {

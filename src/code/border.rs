@@ -37,7 +37,7 @@ const CODE_REFUSING_MS: u64 = 2_000;
 #[cfg(feature = "code")]
 const CODE_QUIET_MS: u64 = 200;
 
-/// What a call gave, and what carried it out.
+/// The result of a call, and its backend.
 pub(super) type Came = Result<(Value, Backend), ToolFault>;
 
 /// Counts and records, and knows why the snippet ends.
@@ -69,7 +69,7 @@ pub(super) struct State {
     /// Why the snippet ends, whatever it does.
     pub(super) over: Option<CodeError>,
     pub(super) waits: Waits,
-    /// What steps gave of chains that did not come to their end.
+    /// The results of the steps of chains that have not ended.
     pub(super) chains: HashMap<usize, Steps>,
     /// When a snippet that was run again is at its limit of time.
     pub(super) deadline: Option<Instant>,
@@ -122,7 +122,7 @@ impl<'a> Guard<'a> {
         unpoisoned(self.state.lock())
     }
 
-    /// Whether the snippet made more calls than it may.
+    /// Returns true if the snippet made more calls than it may.
     pub(super) fn is_over_calls(&self) -> bool {
         use CodeLimit::{ChainSteps, ToolCalls};
         let over = &self.state().over;
@@ -167,7 +167,7 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// What the snippet came to.
+    /// The result of the snippet.
     pub(super) fn into_result(
         mut self,
         produced: Result<Produced, CodeError>,
@@ -251,7 +251,8 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// What a call came to, recorded. One that was cancelled says that, and nothing else.
+    /// Records the result of a call. If the call was cancelled and failed, the result says that it
+    /// was cancelled.
     pub(super) fn seen(&self, came: Came, record: RecordId, is_cancelled: &AtomicBool) -> Came {
         let came = match came {
             Err(_) if is_cancelled.load(Ordering::Relaxed) => Err(fault(&CodeError::Cancelled)),

@@ -159,7 +159,7 @@ impl Guard<'_> {
     }
 }
 
-/// What a chain came to: the value of the last step, and what every step gave.
+/// The result of a chain: the value of the last step, and the value of each step.
 fn result(given: &[(String, Value)]) -> Value {
     let value = given.last().map_or(Value::Null, |(_, value)| value.clone());
     json!({"value": value, "steps": told(given)})

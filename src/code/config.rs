@@ -1,4 +1,4 @@
-//! What a snippet may use at most, as it is configured.
+//! The configured limits of snippets.
 
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ impl CodeConfig {
         &self.default_language
     }
 
-    /// What is in reach of a snippet that asks for nothing less.
+    /// The reach of a snippet whose request asks for nothing less.
     pub(crate) fn reach(&self) -> SnippetReach {
         SnippetReach(self.allowed_tools.clone())
     }
@@ -201,7 +201,7 @@ pub(super) struct Faults(Vec<ConfigFault>);
 
 impl Faults {
     pub(super) fn add(&mut self, field: &str, why: String) {
-        // Whoever sends a thousand wrong fields mends no thousand at once.
+        // A bounded number of faults is reported.
         if self.0.len() < CODE_PATTERNS {
             self.0.push(ConfigFault { field: field.to_owned(), why });
         }

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-/// What an engine took of the time that it has.
+/// The time that an engine used of its limit.
 #[derive(Debug)]
 pub(super) struct EngineTime {
     most: Duration,
-    /// What counted when the snippet waited.
+    /// The time that counted when the snippet waited.
     before: Duration,
-    /// What the engine ran in this run, computing again included.
+    /// The time that the engine ran in this run, computing again included.
     ran: Duration,
     counts: Counts,
 }
@@ -34,7 +34,8 @@ impl EngineTime {
         }
     }
 
-    /// The same behind a wait, before which so much counted.
+    /// As [`Self::new`], but for a snippet that goes on after a wait; `before` is the time that
+    /// counted until then.
     pub(super) fn again(most: Duration, before: Duration) -> Self {
         Self { before, counts: Counts::NotYet, ..Self::new(most) }
     }
@@ -50,7 +51,7 @@ impl EngineTime {
         self.counts = Counts::Next;
     }
 
-    /// What is left to an engine that ran so long by now.
+    /// The time that is left to an engine that ran so long by now.
     pub(super) fn left(&mut self, ran: Duration) -> Duration {
         self.ran = ran;
         if let Counts::Next = self.counts {
@@ -62,7 +63,7 @@ impl EngineTime {
         }
     }
 
-    /// What counts by now.
+    /// The time that counts by now.
     pub(super) fn used(&self) -> Duration {
         match self.counts {
             Counts::From(from) => self.before + self.ran.saturating_sub(from),

@@ -44,7 +44,7 @@ impl fmt::Display for ConfigFault {
     }
 }
 
-/// What a snippet may have so much of.
+/// A limit of a snippet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeLimit {
     Timeout,
@@ -53,7 +53,7 @@ pub(crate) enum CodeLimit {
     ChainSteps,
     Memory,
     Output,
-    /// What a snippet was told, which is kept while it waits.
+    /// The answers to a snippet, which are kept while it waits.
     Journal,
 }
 
@@ -194,7 +194,7 @@ impl CodeError {
         }
     }
 
-    /// The same without the values in what a snippet, or a tool, says in it.
+    /// The error with masked values in the words of a snippet or of a tool.
     pub(crate) fn masked(self, mask: &Mask) -> Self {
         match self {
             Self::Failed(fault) => Self::Failed(SnippetFault {

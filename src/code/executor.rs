@@ -80,15 +80,16 @@ impl Executor {
         Self::new(config).engine(Arc::new(JavaScript::new()))
     }
 
-    /// The same with one more engine. Of two that know a language the later one runs it.
+    /// Adds an engine. Of two that know a language the later one runs it.
     #[must_use]
     pub fn engine(mut self, engine: Arc<dyn Engine>) -> Self {
         self.engines.insert(0, engine);
         self
     }
 
-    /// The same with so many bytes of arguments and results in the records of calls; a longer one
-    /// is told by its size and digest. What a snippet itself gets is never cut.
+    /// Sets the number of bytes that arguments and results may take in the records of calls; the
+    /// record of a longer one has its size and digest instead. The values that the snippet itself
+    /// gets are never cut.
     #[must_use]
     pub fn records_bytes(self, bytes: usize) -> Self {
         Self { records_bytes: bytes, ..self }
@@ -107,7 +108,7 @@ impl Executor {
 
     /// Runs one snippet. When this returns, nothing of it runs any more.
     ///
-    /// What asks this thread or process to end meanwhile ends the snippet, and the result says so.
+    /// A signal that asks this thread or process to end ends the snippet, and the result says so.
     pub fn run(&self, request: &CodeRequest, tools: &dyn Tools, print: OnPrint<'_>) -> CodeResult {
         self.snippet(request, None, tools, print)
     }
@@ -204,7 +205,7 @@ impl Executor {
     }
 }
 
-/// What runs at the border: an engine, or something simpler.
+/// The code that runs at the border: an engine, or something simpler.
 type Work<'w> =
     dyn Fn(&Snippet<'_>, &Border<'_, '_>, &Stop) -> Result<Produced, EngineError> + Sync + 'w;
 
@@ -258,8 +259,8 @@ fn guarded(
                     guard.end(CodeError::Limit { limit, most: most(config, limit) });
                 }
             }
-            // Whatever still runs is ended with its process group, and waited for here, where it is
-            // heard when somebody asks again.
+            // All that still runs is ended with its process group, and waited for here, where a
+            // second signal is heard.
             pool.end(Duration::from_millis(CALLS_END_MS));
             ended
         };
@@ -285,7 +286,7 @@ pub(super) fn most(config: &CodeConfig, limit: CodeLimit) -> u64 {
     }
 }
 
-/// What became of a snippet, however it ended.
+/// The result of a snippet, however it ended.
 #[derive(Debug)]
 pub struct CodeResult {
     value: Value,
@@ -301,7 +302,7 @@ pub struct CodeResult {
     waiting: Vec<(String, AskedCall)>,
 }
 
-/// What a snippet left behind it.
+/// The output, the calls and the times of a snippet.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     pub(super) stdout: String,
@@ -384,7 +385,7 @@ impl CodeResult {
         }
     }
 
-    /// What the snippet gave; null where it failed.
+    /// The value of the snippet; null if it failed.
     pub fn value(&self) -> &Value {
         &self.value
     }
@@ -411,7 +412,7 @@ impl CodeResult {
         }
     }
 
-    /// What a person is asked, and how they answer; `None` where it does not wait.
+    /// The question to a person, and how to answer it; `None` if the snippet does not wait.
     pub(crate) fn waiting_text(&self, paint: Paint) -> Option<String> {
         let (id, _) = self.waiting.first()?;
         let mut out = String::new();
@@ -446,7 +447,7 @@ impl CodeResult {
         self.duration
     }
 
-    /// What ended it, where it failed.
+    /// The error of the snippet, if it failed.
     pub(crate) fn error(&self) -> Option<&CodeError> {
         self.error.as_ref()
     }
@@ -456,7 +457,7 @@ impl CodeResult {
         self.failure().and_then(|failure| failure.interrupted())
     }
 
-    /// What is worth knowing of the value, or of how the snippet was held.
+    /// Notes about the value, or about how the snippet was held.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }

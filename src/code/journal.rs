@@ -1,6 +1,6 @@
-//! What a snippet was told, so that it can wait for a person and be run again from its start.
+//! The answers to a snippet, so that it can wait for a person and be run again from its start.
 //!
-//! A snippet computes the same wherever it is told the same: its clocks stand still between
+//! A snippet computes the same if it is given the same answers: its clocks stand still between
 //! answers, its random numbers come from a seed, and each answer is worked off before the next. So
 //! the answers in the order in which they were given lead it to the same place.
 
@@ -32,7 +32,7 @@ pub(crate) struct AskedCall {
 }
 
 impl AskedCall {
-    /// What its arguments, and those of the others, take where it is kept.
+    /// The bytes that its arguments, and those of the others, take where it is kept.
     fn bytes(&self) -> usize {
         let args = self.args.iter().map(|(key, value)| key.len() + value.to_string().len() + 6);
         let others = self.others.iter().map(|(_, args)| args.to_string().len() + 40);
@@ -55,7 +55,7 @@ impl AskedCall {
         std::iter::once(self.call).chain(others)
     }
 
-    /// As whoever ran the snippet is told.
+    /// The question as JSON, for the caller that ran the snippet.
     pub(super) fn told(&self, id: &str) -> Value {
         json!({
             "id": id, "reason": self.asks.reason, "message": self.asks.message,
@@ -77,7 +77,7 @@ pub struct Asks {
     pub item: String,
     /// One word for why.
     pub reason: String,
-    /// What the person is asked, as a sentence.
+    /// The question to the person, as a sentence.
     pub message: String,
     /// The id of the request that the tool itself made, where it is the tool that asks.
     pub request: Option<String>,
@@ -85,7 +85,7 @@ pub struct Asks {
     pub is_for_all: bool,
 }
 
-/// What a person said.
+/// The decision of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The call runs.
@@ -129,7 +129,7 @@ pub struct PausedSnippet {
     /// Numbers of calls that were given out.
     pub(super) ran: u64,
     pub(super) used_ms: u64,
-    /// What its engine computed of that; nothing where an earlier rye kept it.
+    /// The part of that time that its engine computed; zero if an earlier rye kept the snippet.
     #[serde(default)]
     pub(super) engine_ms: u64,
     /// The calls that a person decides, each by itself.
@@ -197,7 +197,7 @@ pub(super) struct Decided {
 pub(super) struct Tape {
     now_ms: u64,
     seed: [u32; 4],
-    /// What its calls were before it waited.
+    /// The digests of the calls that it made before it waited.
     expected: Vec<Digest>,
     calls: Vec<Digest>,
     answers: Vec<Answered>,
@@ -224,7 +224,7 @@ pub(super) struct NewCall {
     pub(super) answer: CallAnswer,
 }
 
-/// What follows from a call of the snippet.
+/// The consequence of a call of the snippet.
 pub(super) enum Made {
     /// These calls begin. If the flag is set, a snippet that waited is where it was.
     Begin(Vec<NewCall>, bool),
@@ -267,13 +267,13 @@ impl Tape {
         }
     }
 
-    /// What the clocks of the snippet say at its start, and what its random numbers come from.
+    /// The time of the snippet's clocks at its start, and the seed of its random numbers.
     pub(super) fn start(&self) -> (u64, [u32; 4]) {
         (self.now_ms, self.seed)
     }
 
-    /// Whether it did not come to where it was: all that was noted is given again then, and all
-    /// calls are made again that were made before.
+    /// Returns true until the snippet is again where it waited: all noted answers are given again
+    /// then, and all earlier calls are made again.
     pub(super) fn is_replaying(&self) -> bool {
         self.replay.is_some()
     }

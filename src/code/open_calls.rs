@@ -1,4 +1,4 @@
-//! What the open calls of a snippet hold of rye's memory.
+//! The memory of rye that the open calls of a snippet take.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -25,7 +25,7 @@ pub(super) type Spot = (usize, usize);
 /// The code that a snippet is thrown by a call that a person rejected.
 const REJECTED: &str = "rejected";
 
-/// What is known of waiting in one run of a snippet.
+/// The state of waiting in one run of a snippet.
 #[derive(Default)]
 pub(super) struct Waits {
     /// Calls that a person has to decide; with the first the snippet waits.
@@ -182,8 +182,8 @@ impl<'a> Guard<'a> {
         self
     }
 
-    /// What the clocks of the snippet say at its start, what its random numbers come from, and
-    /// whether it was run before.
+    /// The time of the snippet's clocks at its start, the seed of its random numbers, and true if
+    /// it was run before.
     pub(super) fn begins(&self) -> (u64, [u32; 4], bool) {
         let tape = unpoisoned(self.tape.lock());
         let (now_ms, seed) = tape.start();
@@ -232,10 +232,10 @@ impl<'a> Guard<'a> {
         (as_ms(state.engine.used()) >= self.config.engine_ms).then_some(CodeLimit::Engine)
     }
 
-    /// What is kept of a snippet that waits; `None` where it does not wait.
+    /// The data of a snippet that waits, to be kept; `None` if it does not wait.
     ///
     /// # Errors
-    /// `code.limit_exceeded`: what it was told is too much to be kept.
+    /// `code.limit_exceeded`: its answers are too much to be kept.
     pub(super) fn paused(&mut self, settled: &Settled) -> Result<Option<PausedSnippet>, CodeError> {
         let state = unpoisoned(self.state.get_mut());
         if !state.waits.is_waiting() || state.over.is_some() {
@@ -261,7 +261,7 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// What a call came to of which a person was asked.
+/// The fault of a call that a person rejected.
 pub(super) fn rejected(decided: &Decided) -> Option<ToolFault> {
     let Verdict::Rejected(why) = &decided.verdict else { return None };
     Some(ToolFault {

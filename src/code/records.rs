@@ -1,4 +1,4 @@
-//! What a snippet called, and what became of each call.
+//! The calls of a snippet, and the result of each.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,7 @@ struct End {
 #[derive(Debug)]
 pub(super) struct CallRecords {
     start: Instant,
-    /// What had passed then.
+    /// The time that had passed then.
     before: Duration,
     calls: Vec<CallRecord>,
     /// Calls beyond those that are recorded.
@@ -83,7 +83,7 @@ impl CallRecords {
         Self { start, before: Duration::ZERO, calls: Vec::new(), left_out: 0, room }
     }
 
-    /// The same where these calls were made before, in so much time.
+    /// Adds the calls of the runs before, which took so much time.
     pub(super) fn goes_on(self, calls: Vec<CallRecord>, left_out: u64, before: Duration) -> Self {
         let taken: usize = calls.iter().map(CallRecord::bytes).sum();
         Self { before, left_out, room: self.room.saturating_sub(taken), calls, ..self }
@@ -176,7 +176,7 @@ impl CallRecords {
 }
 
 impl CallRecord {
-    /// What its arguments and its result take.
+    /// The bytes that its arguments and its result take.
     fn bytes(&self) -> usize {
         let structured = self.end.as_ref().map_or(0, |end| end.structured.to_string().len());
         self.args.to_string().len() + structured
@@ -214,8 +214,8 @@ fn error(fault: &ToolFault) -> Value {
     error
 }
 
-/// What stands in the place of a value that is too long: its size as JSON and its digest, and where
-/// it is kept.
+/// The replacement for a value that is too long: its size as JSON and its digest, and where it is
+/// kept.
 pub(super) fn too_long(text: &[u8], kept: Option<&str>) -> Value {
     json!({
         "too_long": true, "bytes": text.len(), "sha256": Digest::of(text).to_string(),

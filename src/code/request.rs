@@ -1,4 +1,4 @@
-//! What is asked of code mode in one call.
+//! A request to code mode.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl CodeRequest {
         Self(value)
     }
 
-    /// The same with this code.
+    /// Sets the code.
     pub(super) fn with_code(self, code: &str) -> Self {
         self.set("code", code)
     }
@@ -52,7 +52,7 @@ impl CodeRequest {
         self.set("language", language.into())
     }
 
-    /// What the snippet finds as `params`.
+    /// Sets the value of `params` in the snippet.
     pub fn params(self, params: Map<String, Value>) -> Self {
         self.set("params", params)
     }
@@ -86,7 +86,7 @@ pub(super) struct Settled {
     pub(super) params: Value,
     pub(super) config: CodeConfig,
     pub(super) reach: SnippetReach,
-    /// What the request said of limits, as it said it.
+    /// The limits in the request, as they were written.
     pub(super) requested: Value,
     /// The request itself.
     pub(super) asked_for: Value,
@@ -168,7 +168,7 @@ fn requested(map: &Map<String, Value>) -> Value {
     Value::Object(said.collect())
 }
 
-/// The same of a request that was refused, as far as it can be told.
+/// The limits in a request that was refused, as far as they can be read.
 pub(super) fn requested_of(request: &CodeRequest) -> Value {
     request.0.as_object().map_or_else(|| json!({}), requested)
 }

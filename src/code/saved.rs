@@ -18,9 +18,9 @@ pub(crate) struct SavedSnippetError {
     /// The tool's file.
     pub(crate) place: Place,
     pub(crate) error: Failure,
-    /// What to do where that is another thing than for every snippet.
+    /// The next step, if it is another one than for every snippet.
     pub(crate) help: Option<String>,
-    /// What the snippet did until then.
+    /// The report of the snippet until then.
     pub(crate) told: Map<String, Value>,
 }
 

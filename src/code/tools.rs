@@ -1,4 +1,4 @@
-//! What a snippet may reach.
+//! The tools that a snippet may reach.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::journal::{AskedCall, Asks, PausedSnippet, Verdict};
 use crate::diagnostic::{Diagnostic, Failure};
 use crate::id::{Grants, Kind, Query, Ref};
 
-/// What a snippet may reach: it finds, reads about and runs tools by these alone.
+/// The functions by which a snippet finds, reads about and runs tools.
 ///
 /// Several threads call it at once. What runs is ended by a signal to its own thread when the
 /// snippet ends, as rye ends it when it is asked to end.
@@ -15,13 +15,13 @@ pub trait Tools: Sync {
     /// Runs a tool and waits for what it gives.
     ///
     /// # Errors
-    /// What the snippet is thrown: above all that the tool is not among `call.reach`.
+    /// The error that is thrown in the snippet: above all that the tool is not among `call.reach`.
     fn run_tool(&self, call: ToolCall<'_>) -> Result<ToolAnswer, ToolFault>;
 
     /// The tools that are found by words, at most `limit`, all of them in reach.
     ///
     /// # Errors
-    /// What the snippet is thrown.
+    /// The error that is thrown in the snippet.
     fn search_tools(
         &self,
         query: &str,
@@ -32,13 +32,13 @@ pub trait Tools: Sync {
     /// The first segments of the ids in reach, with how many tools each has.
     ///
     /// # Errors
-    /// What the snippet is thrown.
+    /// The error that is thrown in the snippet.
     fn list_namespaces(&self, reach: &SnippetReach) -> Result<Value, ToolFault>;
 
     /// Describes a tool in reach; `level` is `summary`, `schema` or `full`.
     ///
     /// # Errors
-    /// What the snippet is thrown.
+    /// The error that is thrown in the snippet.
     fn describe_tool(
         &self,
         id: &str,
@@ -49,7 +49,7 @@ pub trait Tools: Sync {
     /// At most `most` examples of a tool in reach.
     ///
     /// # Errors
-    /// What the snippet is thrown.
+    /// The error that is thrown in the snippet.
     fn list_tool_examples(
         &self,
         id: &str,
@@ -61,7 +61,7 @@ pub trait Tools: Sync {
     /// decided, in their order. Here no person can be asked.
     ///
     /// # Errors
-    /// What the snippet fails with.
+    /// The error that the snippet fails with.
     fn pause(&self, paused: &PausedSnippet) -> Result<Vec<String>, Failure> {
         let AskedCall { tool, asks, .. } = &paused.asked()[0];
         let (tool, message) = (tool.clone(), asks.message.clone());
@@ -76,7 +76,7 @@ pub trait Tools: Sync {
     /// not answered then.
     ///
     /// # Errors
-    /// What the snippet fails with; nothing new of it runs.
+    /// The error that the snippet fails with; nothing new of it runs.
     fn goes_on(&self) -> Result<Vec<Verdict>, Failure> {
         Ok(Vec::new())
     }
@@ -96,22 +96,22 @@ pub struct ToolCall<'a> {
     pub args: Map<String, Value>,
     /// The number of the call in its snippet, from 1.
     pub number: u64,
-    /// What the snippet may reach.
+    /// The tools that the snippet may reach.
     pub reach: &'a SnippetReach,
-    /// What a person was asked of this very call, and approved.
+    /// The question about this very call that a person approved.
     pub approved: Option<&'a Asks>,
 }
 
-/// What a call of a tool gave.
+/// The result of a call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAnswer {
-    /// What the snippet gets.
+    /// The value that the snippet gets.
     pub value: Value,
-    /// What carried it out.
+    /// The backend that carried it out.
     pub backend: Backend,
 }
 
-/// What carries out a call.
+/// The kind of program that carries out a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
@@ -146,13 +146,13 @@ impl Backend {
 pub struct ToolFault {
     /// The stable code, such as `grant.denied`.
     pub code: String,
-    /// What happened, as a sentence.
+    /// The message, as a sentence.
     pub message: String,
-    /// What to do next.
+    /// The next step.
     pub help: Option<String>,
-    /// What else is known.
+    /// Further details.
     pub data: Value,
-    /// What carried the call out, as far as it came.
+    /// The backend that carried the call out, as far as it came.
     pub backend: Backend,
     /// The signal that ended the call, where one asked this process to end.
     pub signal: Option<i32>,
@@ -179,12 +179,12 @@ impl From<Diagnostic> for ToolFault {
     }
 }
 
-/// What a snippet may reach of all that there is.
+/// The tools that a snippet may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnippetReach(pub(crate) Option<Grants>);
 
 impl SnippetReach {
-    /// Whether a tool with this id is in reach. An id that is not valid is not.
+    /// Returns true if a tool with this id is in reach. An id that is not valid is not.
     pub fn allows(&self, id: &str) -> bool {
         let Ok(query) = id.parse::<Query>() else { return false };
         let item = Ref::new(query.kind.unwrap_or(Kind::Tool), query.id);

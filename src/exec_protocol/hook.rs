@@ -1,11 +1,11 @@
-//! What a hook is sent, and what its answer means (exec-protocol 6). Everything that is no answer
-//! denies.
+//! The envelopes that hooks are sent, and the meaning of their answers (exec-protocol 6). Anything
+//! that is not an answer denies.
 
 use serde_json::{Map, Value, json};
 
 use crate::parse::{Hook, Phase};
 
-/// What a hook is sent: the envelope, with the parts of this phase.
+/// The envelope for a hook, with the parts of this phase.
 pub(crate) fn envelope(
     hook: &Hook,
     phase: Phase,
@@ -39,12 +39,12 @@ fn go_name(key: &str) -> String {
     key.split('_').map(word).collect()
 }
 
-/// What a hook that filters said.
+/// The verdict of a hook that filters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HookVerdict {
     Allow {
         metadata: Value,
-        /// What is to stand in the place of what it was shown.
+        /// The replacement for what it was shown.
         replace: Option<Map<String, Value>>,
     },
     Deny {

@@ -6,7 +6,7 @@
 //! Out: an `Outcome`, or a `protocol.*` fault.
 //!
 //! Invariants
-//! - An answer goes to the call that it names, or to nobody.
+//! - An answer goes to the call that it names, or is dropped.
 //! - A process that broke the protocol is ended, and no later call hears of it.
 //! - No program is left when [`Servers`] is dropped.
 //!

@@ -56,7 +56,7 @@ pub(crate) struct Notification {
     pub(crate) thread: Option<String>,
     pub(crate) child: PersistentChild,
     pub(crate) folders: RunFolders,
-    /// What it is told, a JSON object as text.
+    /// The message to it, a JSON object as text.
     pub(crate) payload: Vec<u8>,
     /// How long it has from then on.
     pub(crate) timeout: Duration,
@@ -78,7 +78,7 @@ impl Observers {
         let (until, runs) = (Arc::clone(&latest), Arc::downgrade(&running));
         let builder = std::thread::Builder::new().name("observer".into());
         let (item, thread) = (told.item.clone(), told.thread.clone());
-        // What asks this process to end is heard by whoever waits for the call.
+        // A signal that asks this process to end is handled by the code that waits for the call.
         let _held = hold_signals();
         let mut all = unpoisoned(self.running.lock());
         all.retain(|observer| !observer.watcher.is_finished());
@@ -168,7 +168,7 @@ impl Drop for Observers {
         }
         let signals = Signals::listen().ok();
         while running.iter().any(|observer| !observer.watcher.is_finished()) {
-            // It stays for whoever is to end by it.
+            // The signal stays pending for the code that ends the process by it.
             if signals.as_ref().is_some_and(Signals::is_waiting) {
                 for observer in &running {
                     observer.end_by(Instant::now());

@@ -1,8 +1,8 @@
 //! One server: its process and its session (exec-protocol 3).
 //!
-//! Nobody reads the pipes while nobody waits: of those who wait for an answer one reads for all,
-//! and hands over when it has its own. So a call costs no change of threads, and a flood is bounded
-//! by the pipe. Before a call is sent, what came in between is read and thrown away.
+//! No thread reads the pipes while no call waits: of the calls that wait for an answer one reads
+//! for all, and hands over when it has its own. So a call costs no change of threads, and a flood
+//! is bounded by the pipe. Before a call is sent, what came in between is read and thrown away.
 
 use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
@@ -37,12 +37,12 @@ const EXEC_TIMEOUTS: usize = 3;
 /// So many ends within a minute, and a server is left alone for half a minute.
 const EXEC_DEATHS: usize = 5;
 
-/// What one call needs.
+/// The parts of one call.
 pub(super) struct Asked<'a> {
     /// The request, an object as text.
     pub(super) request: &'a str,
     pub(super) deadline: Instant,
-    /// The time that the call has, for whoever is told that it was over.
+    /// The time that the call has, for the message that it was over.
     pub(super) limit: &'a TimeLimit,
     pub(super) mask: &'a Mask,
     pub(super) sink: &'a dyn Sink,
@@ -64,12 +64,12 @@ pub(super) struct Server {
 struct State {
     session: Session,
     live: Option<Live>,
-    /// Rises with each process, so that nobody takes the words of one for another's.
+    /// Rises with each process, so that the words of one are not taken for another's.
     generation: u64,
-    /// Somebody reads for all.
+    /// One of the waiting calls reads for all.
     is_led: bool,
     stderr_log: StderrLog,
-    /// Lines that concerned nobody since the last call began.
+    /// Lines since the last call began that belong to no call.
     skipped: usize,
     deaths: Vec<Instant>,
     /// Ends in a row without an answer between them.
@@ -82,7 +82,7 @@ struct State {
 struct Live {
     child: Arc<PersistentChild>,
     framer: Framer,
-    /// What is still to be written.
+    /// Bytes that are still to be written.
     out: Vec<u8>,
     folders: RunFolders,
 }
@@ -112,7 +112,7 @@ impl Server {
         unpoisoned(self.state.lock())
     }
 
-    /// The state, unless somebody is at work with it.
+    /// The state, unless a call is at work with it.
     fn at_rest(&self) -> Option<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Some(state),
@@ -164,7 +164,7 @@ impl Server {
             }
             let is_led = state.is_led;
             let Some(live) = state.live.as_mut().filter(|_| !is_led) else {
-                // Whoever reads is told that there is more to write.
+                // The call that reads is told that there is more to write.
                 if let Some(live) = state.live.as_ref().filter(|live| !live.out.is_empty()) {
                     live.child.wake();
                 }
@@ -246,7 +246,7 @@ impl Server {
             }
             if state.session.waiting() == 0 && !state.is_led && looks > 0 {
                 looks -= 1;
-                // What nobody asked for, and whether it is still there.
+                // Reads what came without a call, and sees if the process still lives.
                 let Some(live) = &state.live else { continue };
                 let turn = live.child.turn(&mut Vec::new(), now, None).unwrap_or_else(|_| over());
                 let is_silent = turn.stdout.is_empty() && turn.stderr.is_empty() && !turn.is_over;
@@ -405,15 +405,15 @@ impl Server {
         (state.deaths, state.failures, state.not_before) = (deaths, failures, None);
     }
 
-    /// The process, if no call waits and nobody used it for so long; it is the caller's to end.
-    /// Never waits: a server that is at work is used.
+    /// The process, if no call waits and it was not used for so long; the caller ends it. Never
+    /// waits: a server that is at work is used.
     pub(super) fn let_go_unused(&self, time: Duration) -> Option<(PersistentChild, RunFolders)> {
         let state = self.at_rest()?;
         let is_unused = state.session.waiting() == 0 && state.used.elapsed() >= time;
         if is_unused { self.without(state) } else { None }
     }
 
-    /// The same if it was idle for as long as the item says.
+    /// As [`Self::let_go_unused`], for the time that the item gives.
     pub(super) fn let_go_idle(&self) -> Option<(PersistentChild, RunFolders)> {
         self.let_go_unused(Duration::from_millis(self.options.idle_ms))
     }
@@ -447,7 +447,7 @@ impl Server {
         is_unused.then_some(state.used)
     }
 
-    /// Whether a process of it runs or may be about to.
+    /// Returns true if a process of it runs or may be about to.
     pub(super) fn is_running(&self) -> bool {
         self.at_rest().is_none_or(|state| state.live.is_some())
     }

@@ -1,4 +1,4 @@
-//! What a kept process is: two calls share one if nothing of how it is started and held differs.
+//! The key of a kept process: two calls share a process if it is started and held alike for both.
 
 use crate::base::Digest;
 use crate::host::Spawn;

@@ -25,7 +25,7 @@ use crate::plan::{ExecOptions, Plan, Process};
 #[derive(Default)]
 pub(crate) struct Servers {
     shared: Arc<Shared>,
-    /// Ends servers that nobody used for long; started with the first server.
+    /// Ends servers that were not used for long; started with the first server.
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -111,7 +111,8 @@ impl Servers {
             start: &start,
         };
         let answer = server.call(&asked);
-        // Whoever ends idle servers knows the others, and looks at those that were used later.
+        // The thread that ends idle servers knows the others, and looks at those that were used
+        // later.
         if has_started.get() {
             let servers = self.shared.lock();
             self.shared.changed.notify_all();
@@ -131,7 +132,7 @@ impl Servers {
     }
 
     /// The server of a binding. When there are too many one goes: one that does not run, else the
-    /// one that nobody used for longest, else any.
+    /// one that was unused for longest, else any.
     fn server(&self, key: Digest, make: impl FnOnce() -> Server) -> Arc<Server> {
         let mut servers = self.shared.lock();
         let mut gone = None;
@@ -217,8 +218,8 @@ fn end(gone: Vec<(PersistentChild, RunFolders)>) {
     drop(folders);
 }
 
-/// What a process was started from, but for the name of the run: two calls share a process if
-/// nothing of it differs.
+/// The digest of what a process was started from, but for the name of the run: two calls share a
+/// process if it is equal.
 fn binding(plan: &Plan, process: &Process) -> Digest {
     let mut binding = ServerKey::default();
     for link in plan.links() {

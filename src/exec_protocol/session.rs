@@ -21,14 +21,14 @@ pub(super) struct Session {
     calls: BTreeMap<u64, Option<Reply>>,
 }
 
-/// What a line did.
+/// The effect of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     /// A call has its reply.
     Answered,
-    /// It concerns nobody, for this reason.
+    /// It belongs to no call, for this reason.
     Skipped(&'static str),
-    /// What comes from this process means nothing any more.
+    /// The process broke the protocol; its further lines mean nothing.
     Broken(ProtocolFault),
 }
 
@@ -52,7 +52,7 @@ impl Session {
         self.calls.remove(&id).flatten()
     }
 
-    /// Nobody waits for this call any more; what comes for it later is skipped.
+    /// Gives up a call: no caller waits for it any more, and an answer that comes later is skipped.
     pub(super) fn give_up(&mut self, id: u64) {
         self.calls.remove(&id);
     }
@@ -84,7 +84,7 @@ impl Session {
         let Some(id) = map.get("id").and_then(Value::as_u64) else {
             return bad("its `id` is not the id of a call");
         };
-        // Whatever the rest is: what concerns nobody breaks nothing.
+        // Whatever the rest is: a line that belongs to no call breaks nothing.
         let Some(slot @ None) = self.calls.get_mut(&id) else {
             return Heard::Skipped("an answer to no call that waits");
         };
@@ -103,7 +103,7 @@ fn line(id: u64, request: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"execute\",\"params\":{request}}}\n")
 }
 
-/// Whether a request fits into a line, whatever its id.
+/// Checks that a request fits into a line, whatever its id.
 ///
 /// # Errors
 /// `protocol.request_too_large`

@@ -1,8 +1,9 @@
-//! What a program says on standard error: to the log line by line, and the last of it to whoever is
-//! told of a failure.
+//! The words of a program on standard error: they go to the log line by line, and the last of them
+//! into the message of a failure.
 //!
-//! What is kept is as it was said, and masked when it is shown: a secret that comes in two pieces,
-//! or has several lines, is found in the whole. What is shown names the files that the author has.
+//! The text is kept as it was said, and masked when it is shown: a secret that comes in two pieces,
+//! or has several lines, is found in the whole. The text that is shown names the files that the
+//! author has.
 
 use crate::base::limits::{NOTE_LINES, STDERR_TAIL};
 use crate::base::text::escape_line;
@@ -31,7 +32,7 @@ impl StderrLog {
         Self { paths, ..Self::default() }
     }
 
-    /// The same of one whose first words are not known.
+    /// As [`Self::new`], but for a program whose first words are not known.
     pub(crate) fn amid(paths: AuthorsPaths) -> Self {
         Self { is_cut: true, ..Self::new(paths) }
     }

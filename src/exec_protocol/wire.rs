@@ -1,4 +1,4 @@
-//! What is sent, and what an answer says (exec-protocol 2).
+//! The requests of the protocol, and the reading of answers (exec-protocol 2).
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) fn one_line(request: String) -> Vec<u8> {
     line
 }
 
-/// What an answer says.
+/// The content of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     Result(Value),

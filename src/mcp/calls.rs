@@ -1,4 +1,4 @@
-//! What each tool of the server does: it asks the facade and gives its answer.
+//! The tools of the server: each asks the facade and gives its answer.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -31,7 +31,7 @@ use crate::trace::{Event, Recorder, Sink};
 #[cfg(feature = "mcp")]
 const MCP_ITEMS: usize = 2_000;
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// The structured content; an object.
@@ -94,13 +94,13 @@ impl Refusal {
     }
 }
 
-/// What programs write to standard error during a call.
+/// The text that programs write to standard error during a call.
 #[derive(Default)]
 pub(super) struct CallLog {
-    /// What programs said on standard error, masked, and who said it.
+    /// The messages of programs, masked, each with the item that wrote it.
     said: Mutex<VecDeque<(Ref, String)>>,
     is_said: Notify,
-    /// What the call waits for, since that was asked last.
+    /// The text that says what the call waits for, until it is taken.
     waits_for: Mutex<Option<String>>,
 }
 
@@ -128,7 +128,7 @@ impl CallLog {
         first
     }
 
-    /// What the call waits for, where it began to since this was asked last.
+    /// Takes the text that says what the call waits for, if it began to since the last time.
     pub(super) fn take_wait(&self) -> Option<String> {
         held(&self.waits_for).take()
     }
@@ -170,7 +170,7 @@ pub(super) struct Call<'a> {
     pub(super) server: &'a Server,
     pub(super) log: &'a CallLog,
     pub(super) start: Instant,
-    /// Set when nobody waits for the answer any more; loops over many items check it.
+    /// Set when the client no longer waits for the answer; loops over many items check it.
     is_cancelled: &'a AtomicBool,
     rye: OnceCell<Rye>,
 }
@@ -480,7 +480,7 @@ impl<'a> Call<'a> {
 struct Rows {
     all: usize,
     verified: usize,
-    /// Whether the item is good, and its row.
+    /// Of each item: true if it is good, and its row.
     kept: Vec<(bool, Value)>,
 }
 

@@ -11,7 +11,7 @@ use crate::code::{CodeRequest, CodeResult, Executor};
 use crate::runs::RyeTools;
 use crate::rye::{CallApproval, CodePolicy};
 
-/// What `rye_code` answers.
+/// The answer of `rye_code`.
 pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
     let mut request = arguments;
     let project = project("rye_code", &mut request)?;
@@ -19,7 +19,7 @@ pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answ
     snippet(call, "rye_code", &project, |executor, tools| executor.run(&request, tools, &|_, _| ()))
 }
 
-/// What `rye_run_chain` answers.
+/// The answer of `rye_run_chain`.
 pub(super) fn run_chain(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
     let mut request = arguments;
     let project = project("rye_run_chain", &mut request)?;

@@ -1,4 +1,4 @@
-//! What can be wrong with a server or with what is asked of it.
+//! Errors of a server, and of requests to it.
 
 use std::path::PathBuf;
 

@@ -1,15 +1,15 @@
-//! What a client is told to do: calls of its tools in the place of what a person types.
+//! Help texts for clients: calls of its tools instead of commands that a person types.
 
 use serde_json::Value;
 
-/// Puts calls in the place of what a person types, in the help of an answer or of a failure.
+/// Replaces commands that a person types by calls, in the help of an answer or of a failure.
 pub(super) fn for_a_client(told: &mut Value) {
     if let Value::String(help) = told {
         *help = with_calls(help);
     }
 }
 
-/// The same of a text, in which whatever is typed stands between two backticks.
+/// As [`for_a_client`], for one text, in which each command stands between two backticks.
 fn with_calls(help: &str) -> String {
     let parts: Vec<&str> = help.split('`').collect();
     if parts.len().is_multiple_of(2) {
@@ -22,8 +22,8 @@ fn with_calls(help: &str) -> String {
     told.collect()
 }
 
-/// What a client calls or gives for what a person types. Nothing goes on by a call, so whoever is
-/// told of that is told where it is typed.
+/// The call or argument for a command that a person types. No call resumes a thread, so for that
+/// the answer names the terminal.
 fn called(typed: &str) -> String {
     let words: Vec<&str> = typed.split(' ').collect();
     match *words {

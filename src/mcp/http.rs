@@ -1,8 +1,8 @@
 //! The transport for clients that do not start rye: streamable HTTP on a loopback address.
 //!
-//! Whoever has the token may do what the person who started the server may do, so the token is
-//! checked before anything else. The checks of `Host` and `Origin` keep out pages of other sites in
-//! a browser.
+//! A client that has the token may do what the person who started the server may do, so the token
+//! is checked before anything else. The checks of `Host` and `Origin` keep out pages of other sites
+//! in a browser.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -206,7 +206,7 @@ async fn answer(inside: Inside, request: Request<Incoming>) -> Result<Answer, In
     }))
 }
 
-/// Whether a request names this machine, and does not come from a page of another site.
+/// Returns true if a request names this machine, and does not come from a page of another site.
 fn is_from_here(request: &Request<Incoming>) -> bool {
     let all = |name, scheme: &str| {
         let mut values = request.headers().get_all(name).iter();
@@ -219,7 +219,7 @@ fn is_from_here(request: &Request<Incoming>) -> bool {
     named && all(HOST, "") && all(ORIGIN, "http://")
 }
 
-/// Whether this is a name of this machine, and a port or nothing behind it.
+/// Returns true if this is a name of this machine, followed by a port or by nothing.
 fn is_loopback(authority: &str) -> bool {
     let hosts = ["localhost", "127.0.0.1", "[::1]"];
     let name = hosts.into_iter().find_map(|host| {

@@ -119,7 +119,7 @@ impl State {
 }
 
 impl RequestStream {
-    /// Returns when nobody will read the answer.
+    /// Returns when no client will read the answer.
     pub(super) async fn lost(&self) {
         let mut readers = self.readers.subscribe();
         loop {

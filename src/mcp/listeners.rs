@@ -17,7 +17,7 @@ use super::server::held;
 /// The pages that one session subscribed to, by their addresses.
 pub(super) type Subscribed = Arc<Mutex<BTreeSet<String>>>;
 
-/// What changed.
+/// The lists and pages that changed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Changed {
     pub(super) tools: bool,

@@ -138,7 +138,7 @@ pub(super) fn bad_parameters(method: &str, params: Option<&Value>) -> Option<Str
     })
 }
 
-/// Whether a message asks for a session.
+/// Returns true if a message asks for a session.
 pub(super) fn begins_session(text: &[u8]) -> bool {
     Head::read(text).is_some_and(|head| head.method.as_deref() == Some("initialize"))
 }
@@ -158,7 +158,7 @@ fn is_read(text: &[u8]) -> Result<(), Option<Refused>> {
     }
 }
 
-/// The same for a message over HTTP, where a session cannot begin twice.
+/// As [`is_read`], for a message over HTTP, where a session cannot begin twice.
 ///
 /// # Errors
 /// The body of the answer.

@@ -18,10 +18,10 @@
 //! Start at `server.rs`, what all sessions share. `session.rs` is one session, `calls.rs` and
 //! `code.rs` what each tool does, `tools.rs` how it is described, `exposed.rs` items as tools,
 //! `prompts.rs` directives, `resources.rs` knowledge, `sign.rs` the two steps to a signature,
-//! `threads.rs` threads and detached runs, `help.rs` calls in the place of what a person types,
-//! `approvals.rs` what a person at the client is asked, `watch.rs` hints that files changed,
-//! `listeners.rs` who is told of it; `stdio.rs` and `http.rs` are the two transports, `messages.rs`
-//! reads what comes in, and `http_readers.rs` tells who still reads over HTTP.
+//! `threads.rs` threads and detached runs, `help.rs` calls instead of commands, `approvals.rs` what
+//! a person at the client is asked, `watch.rs` hints that files changed, `listeners.rs` who is told
+//! of it; `stdio.rs` and `http.rs` are the two transports, `messages.rs` reads what comes in, and
+//! `http_readers.rs` tells who still reads over HTTP.
 
 mod approvals;
 mod calls;

@@ -31,7 +31,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether an address is that of a page, there or not.
+/// Returns true if an address is that of a page, even of a missing one.
 pub(super) fn is_page(uri: &str) -> bool {
     uri.strip_prefix(KNOWLEDGE).is_some_and(|id| id.parse::<ItemId>().is_ok())
 }

@@ -1,4 +1,4 @@
-//! What all sessions of one server share, and its life from the first word to the last child.
+//! The state that all sessions of one server share, and the life of the server.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -40,19 +40,19 @@ const MCP_THREADS: usize = 4;
 /// Makes the facade of the project in a folder, as it is now.
 pub(crate) type Project = Box<dyn Fn(&Path) -> Result<Rye, Failure> + Send + Sync>;
 
-/// What `cli` gives to a server.
+/// The settings that `cli` gives to a server.
 pub(crate) struct Setup {
     /// Resolved folders; each project must lie in one of them. The first is the project whose items
     /// are shown as tools, prompts and resources. Never empty.
     pub(crate) roots: Vec<PathBuf>,
     /// Tools that are shown as tools of their own.
     pub(crate) expose: Vec<Pattern>,
-    /// Whether clients may sign what they were shown.
+    /// Clients may sign items that they were shown.
     pub(crate) may_sign: bool,
-    /// Whether a person at a client may decide what a tool asks.
+    /// A person at a client may decide the question of a tool.
     pub(crate) may_ask: bool,
     pub(crate) project: Project,
-    /// What `project` keeps of items to find them by.
+    /// The index by which items of `project` are found.
     pub(crate) search_index: Arc<SearchIndex>,
     /// Tells the person who started the server.
     pub(crate) note: Box<dyn Fn(&str) + Send + Sync>,
@@ -80,7 +80,7 @@ pub(super) struct Server {
     pub(super) workers: Pool<'static>,
     /// Changes that were shown and may be confirmed.
     pub(super) shown: Mutex<Shown>,
-    /// What clients were asked about in the answer to a call.
+    /// Requests that clients were asked about in the answer to a call.
     pub(super) asked: Mutex<Asked>,
     exposed: Mutex<Arc<ExposedTools>>,
     /// Clients that are told of changes.
@@ -93,7 +93,7 @@ impl Server {
         Arc::clone(&held(&self.exposed))
     }
 
-    /// Puts another list of exposed tools in the place of this one; false if it is the same.
+    /// Replaces the list of exposed tools; false if it is the same.
     pub(super) fn replace_exposed(&self, exposed: ExposedTools) -> bool {
         let mut known = held(&self.exposed);
         let is_other = **known != exposed;
@@ -168,7 +168,7 @@ pub(crate) fn serve(setup: Setup, transport: ServerTransport) -> Result<McpEnd, 
 /// abort the process if they get none.
 ///
 /// # Errors
-/// What the machine says.
+/// The error of the machine.
 fn has_threads() -> std::io::Result<()> {
     let gate = Mutex::new(());
     std::thread::scope(|scope| {

@@ -138,8 +138,8 @@ impl Session {
         Ok(answer)
     }
 
-    /// Asks the person at the client what the tool asked in `answer`, which stays the answer where
-    /// nobody decides; and what it asks when it goes on, and so on.
+    /// Asks the person at the client the question of the tool in `answer`, and each further one
+    /// when it goes on. Without a decision `answer` stays the answer.
     async fn ask(
         &self,
         mut id: String,
@@ -229,7 +229,7 @@ impl Session {
     }
 }
 
-/// Ends a call that nobody waits for. Its process group is gone when this returns.
+/// Ends a call that no client waits for. Its process group is gone when this returns.
 async fn stop<T, R>(ticket: Ticket<'_>, said: oneshot::Receiver<T>) -> Result<R, Stopped> {
     drop(ticket);
     let _ = said.await;
@@ -254,12 +254,12 @@ pub(super) fn versions() -> &'static [ProtocolVersion] {
     ProtocolVersion::known_up_to(&ProtocolVersion::V_2026_07_28)
 }
 
-/// Whether a request is of a revision without sessions.
+/// Returns true if a request is of a revision without sessions.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// What is sent to a call.
+/// The message that answers a call.
 enum Turn {
     Answer(Answer),
     /// The client comes back with what its person said.
@@ -278,14 +278,14 @@ impl From<Stopped> for ErrorData {
     fn from(stopped: Stopped) -> Self {
         match stopped {
             Stopped::Refused(refusal) => of_refusal(&refusal),
-            // Nobody reads it: a cancelled request is not answered.
+            // It is never read: a cancelled request is not answered.
             Stopped::Cancelled => Self::internal_error("it was cancelled", None),
             Stopped::Lost => Self::internal_error("a bug in rye ended the call", None),
         }
     }
 }
 
-/// What is listed whole has one page, and gives no cursor.
+/// Refuses a cursor: the lists have one page, and give no cursor.
 fn is_first_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         Some(cursor) => Err(of_refusal(&McpError::Cursor { cursor }.into())),

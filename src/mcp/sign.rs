@@ -107,7 +107,7 @@ impl Call<'_> {
 }
 
 /// The items of the project that are to be signed; items that decide about the operator are never
-/// among them. For a glob, also the items that it skips: those that somebody else signed, and those
+/// among them. For a glob, also the items that it skips: those signed by another key, and those
 /// that `rye dev` holds back.
 fn entries(rye: &Rye, asked: &Sign) -> Result<(Vec<Entry>, Vec<Ref>), Refusal> {
     let wrong = |why: String| McpError::Arguments { tool: "rye_sign".into(), why };

@@ -100,7 +100,7 @@ enum Own {
     Socket(UnixStream),
 }
 
-/// The same stream in non-blocking mode. A pipe is opened once more, so that other processes that
+/// A standard stream in non-blocking mode. A pipe is opened once more, so that other processes that
 /// hold it are not affected.
 fn own(fd: BorrowedFd<'_>, path: &str, reads: bool) -> Option<Own> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -185,7 +185,7 @@ impl Transport<RoleServer> for StdioTransport {
             let sent = sent.await;
             drop(unread);
             if sent.is_err() {
-                // Nobody will ever read an answer.
+                // No answer will be read any more.
                 is_gone.notify_one();
             }
             sent
@@ -241,8 +241,8 @@ impl Transport<RoleServer> for StdioTransport {
     }
 }
 
-/// Whether a session begins with this message: with `initialize`, or with a request that carries
-/// the same data.
+/// Returns true if a session begins with this message: with `initialize`, or with a request that
+/// carries the same data.
 fn begins(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,

@@ -42,7 +42,7 @@ enum Action {
     Cancel,
 }
 
-/// What `rye_thread` answers.
+/// The answer of `rye_thread`.
 pub(super) fn run(call: &Call<'_>, arguments: Map<String, Value>) -> Result<Answer, Refusal> {
     let asked: AskedThread = read("rye_thread", arguments)?;
     let rye = call.rye("rye_thread", &asked.project_path)?;
@@ -91,7 +91,7 @@ fn row(known: &KnownRun) -> Map<String, Value> {
     row
 }
 
-/// Whether it belongs to the project that was named, or to none.
+/// Returns true if it belongs to the project that was named, or to none.
 fn is_here(known: &KnownRun, rye: &Rye) -> bool {
     let roots = [Space::Project, Space::User].into_iter();
     let mut roots = roots.filter_map(|space| rye.spaces().get(space));

@@ -6,7 +6,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use crate::base::json::object;
-/// Whether a name is rye's own or reserved for it.
+/// Returns true if a name is rye's own or reserved for it.
 pub(super) fn is_own(name: &str) -> bool {
     name.starts_with("rye_")
 }
@@ -96,7 +96,7 @@ fn run_chain() -> Tool {
         .annotate(ToolAnnotations::with_title("Run a chain").read_only(false).destructive(true))
 }
 
-/// What a snippet came to.
+/// The schema of the result of a snippet.
 #[cfg(feature = "code")]
 fn coded() -> Value {
     json!({
@@ -212,7 +212,7 @@ fn thread() -> Tool {
         .annotate(ToolAnnotations::with_title("Threads").read_only(false).destructive(true))
 }
 
-/// What is told of each thread and each detached run.
+/// The schema of a thread or a detached run.
 fn known_run() -> Value {
     json!({
         "thread_id": {"type": "string"},
@@ -237,7 +237,8 @@ fn known_run() -> Value {
     })
 }
 
-/// What `wait` gives of one that ended, or waits for a person: what `rye_execute` would have given.
+/// The schema of the result that `wait` gives for a run that ended, or waits for a person: the one
+/// that `rye_execute` would have given.
 fn came() -> Value {
     json!({
         "type": {"type": "string"},

@@ -117,7 +117,7 @@ pub(super) fn watch(server: &Arc<Server>) -> Option<Watch> {
     Some(Watch(tokio::spawn(tell(Arc::clone(server), hint, places))))
 }
 
-/// What happened since clients were told.
+/// The changes since clients were told.
 #[derive(Default)]
 struct Hint {
     is_new: Notify,

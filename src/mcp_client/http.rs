@@ -1,7 +1,8 @@
 //! A server that is reached by its URL, over streamable HTTP: each message is a request of its own.
 //!
-//! Nobody listens between two calls, so nobody would hear that the list of tools changed: it is
-//! read before each call. Nothing is followed: a redirect is an answer that is none.
+//! Nothing listens between two calls, so a message that the list of tools changed would not be
+//! heard: the list is read before each call. Nothing is followed: a redirect is not a valid
+//! answer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -121,7 +122,7 @@ impl HttpCarrier {
         McpFault::ServerFailed { why: format!("{} {what}", self.remote.address.origin()) }
     }
 
-    /// What a server wants that lets nobody in without a token (RFC 9728 for OAuth).
+    /// The fault of a server that wants a token (RFC 9728 for OAuth).
     fn unauthorized(&self, answer: &HttpAnswer) -> McpFault {
         let wanted = answer.headers.iter().filter(|(name, _)| name == "www-authenticate");
         let mut oauth = wanted.filter_map(|(_, value)| {
@@ -229,7 +230,7 @@ impl Carrier for HttpCarrier {
                     Heard::Asked(_) | Heard::Nothing => {}
                 }
             }
-            // A stream may end before the answer came; whoever comes back is given the rest.
+            // A stream may end before the answer came; a client that comes back is given the rest.
             match (found, behind) {
                 (Some(found), _) => return Ok(found),
                 (None, None) => return Err(bad("its answer holds none to what was asked").into()),

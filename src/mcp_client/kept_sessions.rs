@@ -21,17 +21,17 @@ use crate::parse::json;
 use crate::plan::{McpServer, McpTool, Plan};
 use crate::trace::{Event, OutputPiece};
 
-/// What only one item has; a server serves many.
+/// Variables that are of one item; a server serves many.
 const OF_ONE_ITEM: [&str; 2] = ["RYE_ITEM", "RYE_ITEM_PATH"];
-/// What differs between two runs that share a server. It has the name of the run that started it: a
-/// rye that it starts is below a run.
+/// Variables that differ between two runs that share a server. `RYE_RUN_ID` names the run
+/// that started the server: a rye that the server starts is below a run.
 const OF_ONE_RUN: [&str; 3] = [RUN_VAR, OF_ONE_ITEM[0], OF_ONE_ITEM[1]];
 
 /// Dropping it ends every server it started.
 #[derive(Default)]
 pub(crate) struct Sessions(Mutex<HashMap<Digest, Arc<Slot>>>);
 
-/// A server's session, if there is one now; whoever calls holds it.
+/// A server's session, if there is one now; the caller holds the lock.
 type Slot = Mutex<Option<Session>>;
 
 impl Sessions {
@@ -114,7 +114,7 @@ impl Sessions {
         }
     }
 
-    /// The place of a server's session. When there are too many, one goes that nobody uses now.
+    /// The place of a server's session. When there are too many, an unused one is removed.
     fn slot(&self, key: Digest) -> Arc<Slot> {
         let mut all = unpoisoned(self.0.lock());
         let mut gone = None;
@@ -170,12 +170,12 @@ fn held<'s>(slot: &'s Slot, talk: &Talk<'_>) -> Result<MutexGuard<'s, Option<Ses
     }
 }
 
-/// What is known of a session that was given up.
+/// The remains of a session that was given up.
 #[derive(Default)]
 struct Left {
     /// The last of what the server said on standard error.
     tail: String,
-    /// What went through rye's proxy.
+    /// The traffic through rye's proxy.
     traffic: Option<Traffic>,
     /// Lines that were no messages.
     passed_over: Vec<String>,
@@ -225,7 +225,7 @@ fn called(
     Err(Lost::Forgotten)
 }
 
-/// What such a server says later means nothing any more.
+/// Gives up the session: later words of the server mean nothing.
 fn given_up(slot: &mut Option<Session>, lost: Lost, talk: &Talk<'_>, left: &mut Left) -> Lost {
     if let Some(mut session) = slot.take() {
         left.tail = session.carrier.tail(talk);
@@ -259,7 +259,7 @@ fn arguments(plan: &Plan) -> Value {
     json(&plan.arguments()).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
 }
 
-/// What a server is: two calls share a session if nothing of it differs.
+/// The key of a server: two calls share a session if it is equal.
 fn key(plan: &Plan, server: &McpServer) -> Digest {
     let mut binding = ServerKey::default();
     match server {
@@ -284,7 +284,7 @@ fn key(plan: &Plan, server: &McpServer) -> Digest {
     binding.digest()
 }
 
-/// The same without secrets.
+/// The fault without secrets.
 pub(super) fn masked(fault: McpFault, mask: &Mask) -> McpFault {
     match fault {
         McpFault::ServerFailed { why } => McpFault::ServerFailed { why: mask.words(&why) },

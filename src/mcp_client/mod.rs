@@ -10,9 +10,9 @@
 //! - No tool is called that is not, field by field, the one that was signed: each session reads the
 //!   list of tools before its first call, and again when the server says that it changed.
 //! - A session whose server broke the protocol, ended or gave no answer in time is ended with it.
-//! - One call at a time: an answer goes to the call that it names, or to nobody.
+//! - One call at a time: an answer goes to the call that it names, or is dropped.
 //!
-//! One call at a time needs no runtime for asynchronous code, and no thread: whoever calls reads.
+//! One call at a time needs no runtime for asynchronous code, and no thread: the caller reads.
 //!
 //! `wire.rs` messages, and what a tool is · `session.rs` the conversation · `stdio.rs` a server
 //! that is a child · `http.rs` one that is reached by its URL · `kept_sessions.rs` all of this

@@ -1,4 +1,4 @@
-//! What a server offers: for an import, before there is an item.
+//! The tools that a server offers: for an import, before there is an item.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(crate) enum McpAddress {
     Url(Remote),
 }
 
-/// What a server says of itself.
+/// The name and the tools of a server.
 #[derive(Debug)]
 pub(crate) struct McpOffer {
     /// Its name and version, without secrets.

@@ -29,7 +29,7 @@ const MCP_LIST_PAGES: usize = 64;
 /// How often a list is read that changes while it is read.
 const LISTS: usize = 3;
 
-/// What one conversation may use, and until when.
+/// The context of one conversation, and its deadline.
 pub(super) struct Talk<'a> {
     pub(super) host: &'a dyn Host,
     pub(super) vars: &'a Vars,
@@ -59,7 +59,7 @@ impl From<McpFault> for Lost {
     }
 }
 
-/// What carries messages to a server and back.
+/// Carries messages to a server and back.
 pub(super) trait Carrier: Send {
     /// Sends the request `id`, and gives the answer to it.
     fn ask(
@@ -72,10 +72,11 @@ pub(super) trait Carrier: Send {
     /// Sends a message that has no answer.
     fn tell(&mut self, message: &Value, talk: &Talk<'_>) -> Result<(), Lost>;
 
-    /// Whether the list of tools may be another one than was read, since this was last asked.
+    /// Returns true if the list of tools may have changed since this was last asked.
     fn list_changed(&mut self, talk: &Talk<'_>) -> Result<bool, Lost>;
 
-    /// Whether the server said so while it answered, since this or the other was last asked.
+    /// Returns true if the server said while it answered that the list changed, since this or
+    /// [`Self::list_changed`] was last asked.
     fn changed_meanwhile(&mut self) -> bool;
 
     /// The version that both understand.
@@ -93,7 +94,8 @@ pub(super) trait Carrier: Send {
     /// The end of what the server said on standard error, without secrets.
     fn tail(&mut self, talk: &Talk<'_>) -> String;
 
-    /// What went through rye's proxy since this was last asked, where the server is held to hosts.
+    /// The traffic through rye's proxy since this was last asked, where the server is held to
+    /// hosts.
     fn take_traffic(&self) -> Option<Traffic>;
 
     /// The process to be ended, where there is one.
@@ -131,7 +133,7 @@ pub(super) struct Session {
     tools: Option<Listed>,
     /// Each request stands for itself, and nothing tells that the list changed.
     is_stateless: bool,
-    /// What the server calls itself.
+    /// The name that the server gives itself.
     pub(super) server: String,
 }
 
@@ -273,7 +275,7 @@ impl Session {
         Err(bad("its list of tools has no end").into())
     }
 
-    /// Whether a tool is still the one that was signed.
+    /// Checks that a tool is still the one that was signed.
     pub(super) fn check(&mut self, signed: &McpTool, talk: &Talk<'_>) -> Result<(), Lost> {
         let listed = self.tools(talk)?;
         if let Some(why) = listed.left_out.get(&signed.name) {

@@ -15,7 +15,7 @@ pub(super) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26"
 /// The protocol without sessions, which is asked for where a server begins none.
 pub(super) const STATELESS: &str = "2026-07-28";
 
-/// What a tool is called here and in `tools/list`.
+/// The fields of a tool: their names here and in `tools/list`.
 const FIELDS: [(&str, &str); 6] = [
     ("title", "title"),
     ("description", "description"),
@@ -106,7 +106,7 @@ pub(super) fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// What a message of a server is to whoever waits for the answer to a request.
+/// The meaning of a message of a server for the call that waits for an answer.
 pub(super) enum Heard {
     Answer(Map<String, Value>),
     /// The list of tools is another one.
@@ -196,7 +196,7 @@ pub(super) fn tool(listed: &Value) -> Result<McpTool, (String, String)> {
     Ok(McpTool { name: name.to_owned(), pins })
 }
 
-/// What is different between what was signed and what is there.
+/// The differences between the tool that was signed and the one that is there.
 pub(super) fn changes(signed: &McpTool, now: Option<&McpTool>) -> Vec<ToolChange> {
     let Some(now) = now else {
         let old = Some(signed.name.as_str().into());
@@ -231,7 +231,7 @@ fn differ(
     found.push(ToolChange { field, old: old.cloned(), new: new.cloned() });
 }
 
-/// What a call of a tool came to; `schema` is what was signed of its output.
+/// The result of a call of a tool; `schema` is the signed schema of its output.
 ///
 /// # Errors
 /// `mcp.bad_answer`, `mcp.output_schema`

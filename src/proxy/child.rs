@@ -25,7 +25,7 @@ pub(super) fn watched(stream: TcpStream) -> (ChildWire, impl Future<Output = ()>
 
 #[cfg(target_os = "linux")]
 async fn left(connection: Arc<OwnedReadHalf>) {
-    // Nobody asked the kernel for priority data: what is told with it is the end.
+    // No code asks the kernel for priority data: the only event that comes with it is the end.
     while connection
         .ready(tokio::io::Interest::PRIORITY)
         .await

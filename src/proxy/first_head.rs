@@ -53,7 +53,7 @@ impl BadHead {
     }
 }
 
-/// The connection once its first head is there and can be read in one way only. Whoever sent
+/// The connection once its first head is there and can be read in one way only. A client that sent
 /// another is answered here.
 pub(super) async fn begun(mut stream: ChildWire) -> Result<Begun, BadHead> {
     let mut first = Vec::new();
@@ -106,7 +106,7 @@ pub(super) fn ended(first: &[u8], seen: usize) -> Result<Option<usize>, BadHead>
     }
 }
 
-/// Whether it can be read in one way only.
+/// Checks that a head can be read in one way only.
 pub(super) fn judge(head: &[u8]) -> Result<(), BadHead> {
     let is_bare = |two: &[u8]| (two[0] == b'\r') != (two[1] == b'\n');
     if head.first() == Some(&b'\n') || head.windows(2).any(is_bare) {

@@ -153,7 +153,8 @@ impl Tunnel {
         }
     }
 
-    /// Whether the name in the greeting is the host that was asked for. A listed address has none.
+    /// Returns true if the name in the greeting is the host that was asked for. A listed address
+    /// has none.
     fn is_meant(&self, name: Option<&str>) -> bool {
         name == Some(&self.host) || (name.is_none() && address_of(&self.host).is_some())
     }

@@ -1,7 +1,7 @@
 //! The beginning of a tunnel: a TLS greeting, and the name in it.
 //!
-//! What is checked is the name that stands in the open. The name in an encrypted greeting, and
-//! what a server does with names inside TLS, nobody on the way sees.
+//! The name that is checked is the one that stands in the open. The proxy cannot see the name in an
+//! encrypted greeting, nor how a server uses names inside TLS.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const PROXY_GREETING_BYTES: usize = 32 << 10;
 /// The first byte of a TLS record that holds a handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// What a client whose greeting is refused is told: a fatal alert, `unrecognized_name` (RFC 8446,
+/// The answer to a client whose greeting is refused: a fatal alert, `unrecognized_name` (RFC 8446,
 /// 6.2).
 pub(super) const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
@@ -33,7 +33,7 @@ pub(super) struct Greeting {
 /// Reads until the greeting is whole. `read` came before.
 ///
 /// # Errors
-/// What came is not a TLS greeting, or is longer than any, or did not come in time.
+/// The bytes are not a TLS greeting, are more than one may have, or did not come in time.
 pub(super) async fn greeting(
     from: &mut (impl AsyncRead + Unpin),
     read: Vec<u8>,

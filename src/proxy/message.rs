@@ -1,5 +1,5 @@
-//! What the proxy does to every message of HTTP: which headers it passes on, how it counts bodies,
-//! and how it says no.
+//! The handling of every message of HTTP: which headers are passed on, how bodies are counted, and
+//! how requests are refused.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Refuses who asks to speak another protocol on the connection, which then nobody could judge. An
-/// offer of HTTP/2 is one to go on without it, and is left out.
+/// Refuses a request for another protocol on the connection, which could not be checked. An offer
+/// of HTTP/2 is one to go on without it, and is left out.
 pub(super) fn keeps_protocol(headers: &HeaderMap) -> Result<(), Refused> {
     let is_offer = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"h2c");
     match headers.get_all(header::UPGRADE).iter().all(is_offer) {
@@ -94,8 +94,8 @@ impl Refused {
     }
 }
 
-/// Does this work. Whoever asked for it may leave before it is done: then it is dropped, and counts
-/// as refused, so that nothing is tried unseen.
+/// Does this work. If the client leaves before it is done, the work is dropped and counts as
+/// refused, so that nothing is tried unseen.
 pub(super) async fn seen<T>(
     what: &str,
     why: Refusal,

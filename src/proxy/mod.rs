@@ -71,14 +71,14 @@ const PROXY_ANSWER_MS: u64 = 300_000;
 #[cfg(feature = "http")]
 const PROXY_CONNECTIONS: usize = 256;
 
-/// What the proxy of one run needs to know. Has no `Debug`.
+/// The settings of the proxy of one run. Has no `Debug`, since it holds secrets.
 pub(crate) struct Settings {
     pub(crate) egress: Egress,
     /// For a run that is watched: every public host may be reached, and is counted.
     pub(crate) observes: bool,
     /// The secret of each service, by the service's name.
     pub(crate) secrets: BTreeMap<String, Zeroizing<String>>,
-    /// What the child shows as the password of the user `rye`.
+    /// The password that the child gives for the user `rye`.
     pub(crate) token: String,
     /// The operator's way out to servers of `https`, and of `http`.
     pub(crate) https: NetSettings,
@@ -90,7 +90,7 @@ pub(crate) trait Resolve: Send + Sync {
     /// May take long, and is called on a thread of its own.
     ///
     /// # Errors
-    /// The name has no address, or nobody said.
+    /// The name has no address, or cannot be looked up.
     fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 
@@ -125,8 +125,8 @@ impl Proxy {
         Self::judging(listeners, settings, resolve, public::is_public, answer_time)
     }
 
-    /// The same where another function says which addresses are public, and the head of an answer
-    /// is waited for as long: servers of tests are on this machine and have names.
+    /// As [`Self::start`], but `is_public` says which addresses are public, and the head of an
+    /// answer is waited for `answer_time`: servers of tests are on this machine and have names.
     fn judging(
         listeners: Vec<TcpListener>,
         settings: Settings,
@@ -176,7 +176,7 @@ impl Proxy {
         Ok(Self { shared, running: Some((end, thread)) })
     }
 
-    /// What went through since this was last asked.
+    /// The traffic since this was last asked.
     pub(crate) fn take_traffic(&self) -> Traffic {
         self.shared.take_traffic()
     }

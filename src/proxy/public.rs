@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What of IPv4 is not public: the first address, and the length of the prefix.
+/// The blocks of IPv4 that are not public: the first address, and the length of the prefix.
 const RESERVED_V4: [(Ipv4Addr, u32); 17] = [
     // "This network"; Linux takes 0.0.0.0 for this machine.
     (Ipv4Addr::UNSPECIFIED, 8),
@@ -56,9 +56,9 @@ const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
 /// Translated to IPv4, whose address is in the last 32 bits (RFC 6052).
 const TRANSLATED: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// Whether an address is one of the public internet: not of this machine, this link, a private
-/// network, a cloud's metadata, nor of a block that is reserved. An address that carries an IPv4
-/// one is judged by that.
+/// Returns true if an address is one of the public internet: not of this machine, this link, a
+/// private network, a cloud's metadata, nor of a block that is reserved. An address that carries an
+/// IPv4 one is judged by that.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => !RESERVED_V4.iter().any(|block| holds_v4(*block, v4)),

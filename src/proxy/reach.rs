@@ -134,7 +134,7 @@ async fn resolved(host: &str, port: u16, shared: &Arc<Shared>) -> Result<Vec<Soc
         let permit = lookups.acquire_owned().await.ok()?;
         let looked = tokio::task::spawn_blocking(move || {
             let all = resolve.resolve(&name, port);
-            // Nobody can stop it: its place is taken until it is over.
+            // It cannot be stopped: its place is taken until it is over.
             drop(permit);
             all
         });
@@ -189,7 +189,7 @@ pub(super) async fn to_proxy(
     }
 }
 
-/// What a request to the operator's proxy says of who asks.
+/// The header with the credentials for the operator's proxy.
 pub(super) fn proxy_authorization(proxy: &OuterProxy) -> Option<HeaderValue> {
     let credentials = proxy.credentials.as_ref()?;
     let value = format!("Basic {}", STANDARD.encode(credentials.as_bytes()));
@@ -266,7 +266,7 @@ where
     let (sender, connection) = http.handshake(TokioIo::new(wire)).await?;
     let mut running = JoinSet::new();
     running.spawn(async move {
-        // Whoever waits for the answer is told.
+        // The task that waits for the answer is told.
         let _ = connection.with_upgrades().await;
     });
     Ok((sender, Connection { _running: running }))

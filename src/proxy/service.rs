@@ -18,8 +18,8 @@ use super::shared::Shared;
 use crate::base::Address;
 use crate::host::{Refusal, Service, plain_path};
 
-/// What of a child's request is passed on beside its body. Any other header is left out: some
-/// servers take who asks, the method or the path from one instead (`X-Forwarded-*`, `Sudo`,
+/// The headers of a child's request that are passed on. Any other is left out: some servers take
+/// the client, the method or the path from one instead (`X-Forwarded-*`, `Sudo`,
 /// `X-HTTP-Method-Override`, `X-Original-URL`), there is no list of all those, and an answer in
 /// another encoding or in parts could not be looked through.
 const FROM_THE_CHILD: [&str; 43] = [
@@ -68,8 +68,8 @@ const FROM_THE_CHILD: [&str; 43] = [
     "x-requested-with",
 ];
 
-/// What an answer may not say: a cookie would be another secret, and the length is of the text with
-/// the secrets in it.
+/// Headers that are taken out of an answer: a cookie would be another secret, and the length is of
+/// the text with the secrets in it.
 const NOT_FROM_THE_SERVER: [&str; 5] =
     ["alt-svc", "content-length", "set-cookie", "set-cookie2", "clear-site-data"];
 
@@ -81,7 +81,7 @@ pub(super) async fn answer(
     shared: &Arc<Shared>,
 ) -> Answer {
     let service = &shared.egress.services[at];
-    // The token of a run that is watched is told nobody.
+    // The token of a run that is watched is never recorded.
     let path = request.uri().path();
     let path = path.strip_prefix(&shared.prefix).unwrap_or(path);
     let what = format!("{}: {} {path}", service.name(), request.method());
@@ -265,7 +265,7 @@ fn readable(parts: &response::Parts, service: &Service) -> Result<(), Refused> {
 const CHARSETS: [&str; 7] =
     ["ascii", "iso-8859-1", "latin1", "us-ascii", "utf-8", "utf8", "windows-1252"];
 
-/// Whether the type of a content names no letters, or known ones.
+/// Returns true if the type of a content names no character set, or a known one.
 fn is_of_known_letters(value: &HeaderValue) -> bool {
     let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
     text.match_indices("charset").all(|(at, word)| {
@@ -296,7 +296,7 @@ fn received_headers(mut headers: HeaderMap, shared: &Shared) -> HeaderMap {
 }
 
 /// Where an answer leads on the upstream itself becomes a place at the endpoint; any other origin
-/// is passed back as it is and followed by nobody here.
+/// is passed back as it is and not followed here.
 fn relocate(headers: &mut HeaderMap, upstream: &Address, asked: &str, endpoint: &str) {
     for name in [header::LOCATION, header::CONTENT_LOCATION] {
         let location = headers.get(&name).and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! What all connections of a run share.
+//! The state that all connections of a run share.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -20,7 +20,7 @@ use crate::host::{Egress, NetSettings, Refusal, Traffic, fits_header};
 pub(super) struct Shared {
     pub(super) egress: Egress,
     pub(super) observes: bool,
-    /// What stands before each path at the endpoint of a service: nothing in a network of the run's
+    /// The beginning of each path at the endpoint of a service: empty in a network of the run's
     /// own, and the token in a run that is watched, which shares the machine's.
     pub(super) prefix: String,
     /// Of `rye:TOKEN`. Digests are compared: how long that takes says nothing of the text.
@@ -32,7 +32,7 @@ pub(super) struct Shared {
     pub(super) https: NetSettings,
     pub(super) http: NetSettings,
     pub(super) resolve: Arc<dyn Resolve>,
-    /// A permit for each name that is looked up, also for whoever left meanwhile.
+    /// A permit for each name that is looked up, also for a client that left meanwhile.
     pub(super) lookups: Arc<Semaphore>,
     /// How long the head of an answer is waited for.
     pub(super) answer_time: Duration,
@@ -86,13 +86,13 @@ impl Shared {
         })
     }
 
-    /// Whether these are `rye:TOKEN`.
+    /// Returns true if these are `rye:TOKEN`.
     pub(super) fn knows(&self, credentials: &[u8]) -> bool {
         Sha256::digest(credentials).as_slice() == self.credentials
     }
 
-    /// Whether a connection to a host may be asked for. In a run that is watched every name may,
-    /// and every public address.
+    /// Returns true if a connection to a host may be asked for. In a run that is watched every name
+    /// may, and every public address.
     pub(super) fn is_listed(&self, host: &str, port: u16) -> bool {
         let is_observed = || match address_of(host) {
             Some(address) => (self.is_public)(address),
@@ -102,7 +102,7 @@ impl Shared {
         listed || (self.observes && is_observed())
     }
 
-    /// Whether a connection may go to an address that a name led to.
+    /// Returns true if a connection may go to an address that a name led to.
     pub(super) fn may_reach(&self, address: IpAddr, port: u16) -> bool {
         let address = address.to_canonical();
         let is_listed = || {
@@ -127,14 +127,14 @@ impl Shared {
         self.traffic().refuse(what, why);
     }
 
-    /// What is still counted is asked as well when traffic is.
+    /// Adds a count that is still open, so that [`Self::take_traffic`] reads it too.
     pub(super) fn watch(&self, count: &Arc<Count>) {
         let mut counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         counting.retain(|count| count.strong_count() > 0);
         counting.push(Arc::downgrade(count));
     }
 
-    /// What went through since this was last asked, also by what is still open.
+    /// The traffic since this was last asked, that of open connections included.
     pub(super) fn take_traffic(&self) -> Traffic {
         let counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for count in counting.iter().filter_map(Weak::upgrade) {

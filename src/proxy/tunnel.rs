@@ -1,4 +1,4 @@
-//! What carries a tunnel: both ways at once until both are done, every byte counted.
+//! The copy loop of a tunnel: both ways at once until both are done, every byte counted.
 
 use std::io;
 use std::pin::Pin;

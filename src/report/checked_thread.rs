@@ -1,4 +1,4 @@
-//! What a dry run shows of a thread that would start.
+//! The report of a dry run about a thread that would start.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What a run is shown as that goes on in a process of its own.
+//! The report of a run that goes on in a process of its own.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! What a dry run prints: the chain, and what would be started or sent.
+//! The text of a dry run: the chain, and what would be started or sent.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::{Paint, Style};
 use crate::host::service_line;
 
 impl ToolReport {
-    /// What an execution would do, for people.
+    /// The text for people of what an execution would do.
     pub(super) fn dry_run_text(&self, paint: Paint) -> String {
         let mut out = format!(
             "{} {}\n\n",
@@ -38,7 +38,7 @@ impl ToolReport {
     }
 }
 
-/// What would be started, for people.
+/// The rows of a process that would be started.
 fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
     let mut argv = vec![plan["command"].as_str().unwrap_or_default().to_owned()];
     let args = plan["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -60,7 +60,7 @@ fn process_rows(plan: &Value) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a snippet may do, for people.
+/// The rows of a snippet that would run.
 fn snippet_rows(snippet: &Value) -> Vec<(&'static str, String)> {
     let calls = snippet["calls"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let calls: Vec<_> = calls.collect();
@@ -71,7 +71,7 @@ fn snippet_rows(snippet: &Value) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What holds a process, in one line.
+/// The sandbox of a process, in one line.
 pub(super) fn sandbox_text(in_force: &Value) -> String {
     let level = in_force["level"].as_str().unwrap_or_default();
     if in_force["fs"].is_null() {
@@ -113,7 +113,7 @@ fn service_text(service: &Value) -> String {
     service_line(["name", "upstream", "secret", "header", "format", "env"].map(text), &calls)
 }
 
-/// What would be sent, for people.
+/// The rows of a request that would be sent.
 fn http_rows(plan: &Value) -> Vec<(&'static str, String)> {
     let text = |key: &str| plan[key].as_str().unwrap_or_default();
     let headers = plan["headers"].as_object().into_iter().flatten();

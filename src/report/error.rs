@@ -1,4 +1,4 @@
-//! What can be wrong with the receipt of a run.
+//! Errors of the receipt of a run.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a run is shown as.
+//! The report of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::verify::{Integrity, Source};
 const INSTRUCTIONS: &str =
     "Follow the directions in `your_directions` now, step by step, to their end.";
 
-/// What rye itself says in the report of a tool, by which others go on.
+/// The fields that rye itself sets in the report of a tool, by which callers go on.
 const OF_RYE: [&str; 5] = ["status", "code", "type", "item_id", "chain"];
 
 /// One link of a chain, for `--chain-details`.
@@ -85,7 +85,7 @@ impl Warned {
     }
 }
 
-/// What a hook said of a call beside yes, or that it replaced something.
+/// The note of a hook that allowed a call and added metadata, or replaced what it was shown.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub(crate) struct HookNote {
     pub(crate) item_id: Ref,
@@ -132,7 +132,7 @@ pub(crate) struct DirectiveReport {
     pub(crate) warnings: Vec<Warned>,
 }
 
-/// What a run is shown as.
+/// The report of a run.
 #[derive(Debug)]
 pub(crate) enum Report {
     Tool(Box<ToolReport>),
@@ -147,7 +147,7 @@ pub(crate) enum Report {
     Detached(Box<DetachedReport>),
 }
 
-/// What is asked of the JSON form beyond the result.
+/// Parts of the JSON form that are added to the result if they are asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReportParts<'a> {
     pub(crate) chain_details: bool,
@@ -155,7 +155,7 @@ pub(crate) struct ReportParts<'a> {
 }
 
 impl Report {
-    /// Whether the tool itself failed.
+    /// Returns true if the tool itself failed.
     pub(crate) fn tool_failed(&self) -> bool {
         matches!(self, Self::Tool(tool) if tool.outcome.as_ref().is_some_and(|o| o.failure.is_some()))
     }
@@ -170,7 +170,7 @@ impl Report {
         }
     }
 
-    /// Whether the tool or the thread waits for a person.
+    /// Returns true if the tool or the thread waits for a person.
     pub(crate) fn waits(&self) -> bool {
         match self {
             Self::Tool(tool) => tool.outcome.as_ref().is_some_and(|o| o.pending.is_some()),
@@ -179,7 +179,7 @@ impl Report {
         }
     }
 
-    /// What to say of an answer that is not whole.
+    /// The message about an answer that is not whole.
     pub(crate) fn cut_text(&self) -> Option<String> {
         let Self::Tool(tool) = self else { return None };
         let outcome = tool.outcome.as_ref().filter(|outcome| outcome.truncated)?;
@@ -281,8 +281,8 @@ impl Report {
         Value::Object(out)
     }
 
-    /// The same for what is kept, or told to a model: with no value that a tool named of the host,
-    /// since whoever shows it later knows none of them.
+    /// As [`Self::to_json`], but to be kept or given to a model: without the values that a tool
+    /// named of the host, since the later reader does not know them and cannot mask them.
     pub(crate) fn to_masked_json(&self, elapsed: Duration) -> Value {
         let shown = self.to_json(elapsed, false, None);
         let Self::Tool(tool) = self else { return shown };
@@ -290,8 +290,8 @@ impl Report {
     }
 }
 
-/// Adds to an answer about an item what dev mode let through, each with a code, and what whoever
-/// started a thread is told of it.
+/// Adds two lists of warnings to an answer about an item: what dev mode let through, each with a
+/// code, and the messages for the caller that started a thread.
 pub(crate) fn add_warnings(
     out: &mut Map<String, Value>,
     item: &str,
@@ -315,8 +315,7 @@ pub(crate) fn masked_report(shown: Value, mask: &Mask) -> Value {
 }
 
 impl ToolReport {
-    /// What a tool that failed lacked of its sandbox or of its modules, if that can be told from
-    /// what it said.
+    /// The part of its sandbox or the module that a failed tool lacked, if its output tells.
     pub(crate) fn lacking(&self, failure: &ToolFailure, data: &Value) -> Option<String> {
         let said = ["stdout", "stderr"].map(|key| data.get(key).and_then(Value::as_str));
         let said = [Some(failure.message.as_str()), Some(&failure.tail), said[0], said[1]];

@@ -11,7 +11,7 @@ use crate::execute::{EXECUTE_TOOL_FAILED, Mask, Pending};
 use crate::plan::Survey;
 use crate::verify::Integrity;
 
-/// What goes to standard output and what to standard error.
+/// The texts for standard output and for standard error.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text {
     pub(crate) stdout: String,
@@ -81,7 +81,7 @@ impl ToolReport {
         text
     }
 
-    /// What a person is asked, and how they answer.
+    /// The question to a person, and how to answer it.
     fn pending_text(&self, pending: &Pending, paint: Paint) -> String {
         let id = self.pending_id.as_deref().unwrap_or_default();
         waits_text(&self.item.to_string(), id, &pending.reason, &pending.message, paint)
@@ -114,7 +114,7 @@ fn answer_text(data: &Value) -> Text {
     Text { stdout: ended_line(body), stderr: String::new() }
 }
 
-/// Folders of packages as the last branches of the tree; nobody verified what lies in them.
+/// Folders of packages as the last branches of the tree; their content was not verified.
 pub(crate) fn external_tree(survey: &Survey, depth: usize, paint: Paint) -> String {
     let indent = "   ".repeat(depth.saturating_sub(1));
     let lines = survey.external().iter().map(|folder| {
@@ -125,7 +125,8 @@ pub(crate) fn external_tree(survey: &Survey, depth: usize, paint: Paint) -> Stri
     lines.collect()
 }
 
-/// What was found and is not used, each with its reason and the command that would let it in.
+/// The files that were found and not used, each with its reason and the command that would let it
+/// in.
 pub(crate) fn passed_over_text(survey: &Survey, paint: Paint) -> String {
     let mut out = String::new();
     for passed in survey.passed_over() {
@@ -160,7 +161,7 @@ impl DirectiveReport {
     }
 }
 
-/// What asks a person, and how that is decided.
+/// The question of an item that waits for a person, and how to decide it.
 pub(super) fn waits_text(
     item: &str,
     id: &str,

@@ -1,4 +1,4 @@
-//! What a thread is shown as.
+//! The report of a thread.
 
 use std::time::Duration;
 
@@ -20,14 +20,15 @@ pub(crate) struct ThreadReport {
     /// The last words of the model.
     pub(crate) result: String,
     pub(crate) outputs: Map<String, Value>,
-    /// The guardrail that put its text in the place of both.
+    /// The guardrail that replaced both.
     pub(crate) replaced_by: Option<Ref>,
-    /// What it used, the threads below it included.
+    /// Its use, that of the threads below it included.
     pub(crate) cost: Map<String, Value>,
     pub(crate) warnings: Vec<Warned>,
-    /// What whoever started it is told beside that, and of the threads below it, as sentences.
+    /// Further messages for the caller that started it, about it and the threads below it, as
+    /// sentences.
     pub(crate) told: Vec<String>,
-    /// What it waits for.
+    /// The request or the run that it waits for.
     pub(crate) awaited: Option<Box<Awaited>>,
 }
 
@@ -65,8 +66,8 @@ impl ThreadReport {
     }
 }
 
-/// What a thread handed over: its outputs as JSON, or without any its last words. A terminal shows
-/// it as it is, wherever it went before: nothing in it steers one.
+/// The result of a thread: its outputs as JSON, or its last words if it has none. Control
+/// characters are escaped, since a terminal may show it.
 pub(crate) fn handed_over_text(outputs: &Value, words: &str) -> String {
     let text = match outputs.as_object().is_some_and(|outputs| !outputs.is_empty()) {
         true => json::text(outputs),

@@ -168,19 +168,19 @@ pub(crate) fn denied_calls_text(denied: &[DeniedCall]) -> Vec<String> {
     directives.into_iter().map(line).collect()
 }
 
-/// What `<permissions>` would have to hold for a call.
+/// The permission that `<permissions>` lacks for a call.
 fn needed_permission(call: &DeniedCall) -> String {
     let (action, kind, id) = (call.action(), call.item_id.kind, call.dotted_id());
     format!("`<{action}><{kind}>{id}</{kind}></{action}>`")
 }
 
-/// What a directive would have to acknowledge for a call.
+/// The acknowledgement that a directive lacks for a call.
 fn acknowledgement(class: &str) -> String {
     format!("`<acknowledge risk=\"{class}\">why</acknowledge>`")
 }
 
-/// What whoever started a thread is told of it and of those below it, beside how it came out: each
-/// thing once.
+/// The messages for the caller that started a thread, about it and those below it, beside its
+/// outcome: each one once.
 pub(crate) fn thread_warnings(events: &[Event]) -> Vec<String> {
     let (mut told, mut denied) = (Vec::new(), Vec::new());
     for event in events {
@@ -208,7 +208,7 @@ pub(crate) fn thread_warnings(events: &[Event]) -> Vec<String> {
     told
 }
 
-/// The name of a thread, for whoever started it and may want to stop it or look at it.
+/// The name of a thread, for the caller that may want to stop it or look at it.
 pub(crate) fn thread_runs_text(id: &str) -> String {
     format!("runs as thread {id}")
 }
@@ -264,7 +264,7 @@ fn first_named(names: impl ExactSizeIterator<Item = String>, most: usize) -> Str
     names.take(most).collect::<Vec<_>>().join(", ") + &more
 }
 
-/// What went through rye's proxy, in one line.
+/// The traffic through rye's proxy, in one line.
 pub(super) fn traffic_text(traffic: &Traffic) -> String {
     let host = |host: &HostTraffic| {
         let HostTraffic { host, calls, sent_bytes, received_bytes } = host;

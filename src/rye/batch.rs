@@ -3,7 +3,7 @@
 //!
 //! In:  files as they were read.
 //! Out: a row for each. [`Signing::stage_all`] writes nothing, and what it says is what
-//! [`Signing::write_all`] writes: the digest that somebody confirms is the one that is signed, of
+//! [`Signing::write_all`] writes: the digest that a person confirms is the one that is signed, of
 //! the very bytes.
 
 use std::borrow::Cow;
@@ -44,8 +44,8 @@ impl From<Found> for ToSign {
 /// Which of the files are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignScope {
-    /// What carries no valid signature of yours: what is yours, and what is unsigned. With `others`
-    /// also what somebody else signed, unless that signature is good.
+    /// Files without a valid signature of yours: your own and unsigned ones. With `others` also
+    /// those that another person signed, unless that signature is good.
     Open { others: bool },
     /// All of them: each was named.
     Named,
@@ -53,31 +53,31 @@ pub(crate) enum SignScope {
     Exactly,
 }
 
-/// Somebody whose signature a file carries.
+/// Another person whose signature a file carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OtherSigner {
     pub(crate) key: Fingerprint,
-    /// Where anybody has said it.
+    /// `None` if it is not known.
     pub(crate) owner: Option<String>,
 }
 
 /// Why a file is left as it is, although it carries no valid signature of yours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotSigned {
-    /// Somebody else signed it, and it is let in as it is.
+    /// Another person signed it, and it is let in as it is.
     Good(OtherSigner),
-    /// It, or a file that it lists, was changed since somebody else signed it.
+    /// It, or a file that it lists, was changed since another person signed it.
     Altered(OtherSigner),
-    /// Somebody else signed it, and it is refused for another reason, such as a key that you do not
-    /// trust.
+    /// Another person signed it, and it is refused for another reason, such as a key that you do
+    /// not trust.
     Others(OtherSigner),
     /// Its signature line is damaged, or of an older form: it cannot be said whose it is.
     Unclear,
-    /// `rye dev` showed it, and nobody said yes.
+    /// `rye dev` showed it, and no person agreed.
     HeldBack,
 }
 
-/// What became of one item.
+/// The result for one item.
 #[derive(Debug)]
 pub(crate) enum Signed {
     /// It was signed, or under `--check` would be; the digest is what the signature covers.
@@ -128,7 +128,7 @@ struct Ready {
 }
 
 impl StagedRow {
-    /// What the signature would cover; `None` where nothing is to be written.
+    /// The digest that the signature would cover; `None` if nothing is to be written.
     pub(crate) fn digest(&self) -> Option<Digest> {
         match &self.step {
             Step::Write(ready) => Some(ready.unwritten.source().digest()),
@@ -136,8 +136,8 @@ impl StagedRow {
         }
     }
 
-    /// Whether the file is another than the one that was signed or verified last, be it behind a
-    /// signature line that it still carries, or, such as after a merge, without one.
+    /// Returns true if the file is another one than was signed or verified last: one that still
+    /// carries a signature line, or, such as after a merge, one without.
     pub(crate) fn is_change(&self) -> bool {
         matches!(&self.step, Step::Write(ready) if ready.is_change)
     }
@@ -171,7 +171,7 @@ enum Whose {
     Unclear,
 }
 
-/// Whether the code says that something was changed since it was signed.
+/// Returns true if the code says that something was changed since it was signed.
 fn is_altered(code: Code) -> bool {
     [VERIFY_ALTERED, VERIFY_DEPENDENCY].contains(&code)
 }
@@ -247,8 +247,9 @@ impl Signing<'_> {
         Ok(Step::Write(Box::new(Ready { unwritten, on_disk, was, replaces, is_change })))
     }
 
-    /// What the signature of a staged file would cover: the file as it was staged, and the files
-    /// that it lists, by the digests in its staged header. `None` where nothing is to be written.
+    /// The source that the signature of a staged file would cover: the file as it was staged, and
+    /// the files that it lists, by the digests in its staged header. `None` where nothing is to be
+    /// written.
     ///
     /// # Errors
     /// `sign.io` where one of them is another file by now.
@@ -307,7 +308,7 @@ impl Signing<'_> {
         Ok(true)
     }
 
-    /// What `rye dev` holds back in a space; it watches projects alone.
+    /// The files that `rye dev` holds back in a space; it watches projects alone.
     pub(crate) fn held_back(self, space: Space) -> Option<HeldBack> {
         let user = self.rye.spaces.get(Space::User).filter(|_| space == Space::Project)?;
         Some(HeldBack::new(user.base(), self.rye.spaces.project_path()))

@@ -12,7 +12,7 @@ use crate::plan::Thread;
 use crate::registry::{Continuations, Registry, ThreadAbove};
 use crate::thread::ThreadError;
 
-/// What a thread may reach.
+/// The reach of a thread.
 pub(crate) struct ThreadGrants {
     pub(crate) execute: Grants,
     pub(crate) fetch: Grants,
@@ -41,7 +41,7 @@ impl ThreadGrants {
         Self { execute: grants("execute"), fetch: grants("fetch"), locked: kept["locked"] != false }
     }
 
-    /// What both reach.
+    /// The reach that is in both.
     fn and(self, other: Self) -> Self {
         Self {
             execute: self.execute.and(other.execute),
@@ -103,7 +103,7 @@ impl Above<'_> {
     /// snippet of it.
     ///
     /// # Errors
-    /// `thread.outside` where one is named and nobody can tell what it may reach.
+    /// `thread.outside` if a thread is named whose reach is not known.
     fn threads(self) -> Result<Vec<ThreadAbove>, ThreadError> {
         let above = ProcessesAbove::this();
         let mut named = above.threads.clone();

@@ -104,13 +104,13 @@ impl RyeBuilder {
         Self { host: Box::new(Confined::new(host)), ..self }
     }
 
-    /// Programs and MCP servers that somebody keeps between facades.
+    /// Programs and MCP servers that the caller keeps between facades.
     #[cfg(feature = "mcp")]
     pub(crate) fn servers(self, servers: Arc<KeptServers>) -> Self {
         Self { servers, ..self }
     }
 
-    /// The words of items that somebody keeps between searches.
+    /// The words of items that the caller keeps between searches.
     #[cfg(feature = "mcp")]
     pub(crate) fn search_index(self, search_index: Arc<SearchIndex>) -> Self {
         Self { search_index, ..self }

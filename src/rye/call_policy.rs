@@ -1,4 +1,4 @@
-//! What one call goes by: the trust of this moment, dev mode, and the project's lock.
+//! The policy of one call: the trust of this moment, dev mode, and the project's lock.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ use crate::verify::{DevMode, Source, TrustStore};
 pub(crate) enum LockMode {
     /// Not at all: the call is about the lock itself, or uses nothing of what it looks at.
     Off,
-    /// What it lists keeps its signer and its space, and does not go back.
+    /// An item that it lists keeps its signer and its space, and does not go back.
     Listed,
-    /// What it lists is all there is, to the byte: `--locked`.
+    /// Only the items that it lists may run, to the byte: `--locked`.
     Exact,
 }
 
@@ -34,10 +34,10 @@ impl LockMode {
     }
 }
 
-/// What one call goes by.
+/// The policy of one call.
 ///
-/// Invariant: the lock is read at most once, when the first admitted item is held against it; what
-/// the tools list too, when it is first asked for.
+/// Invariant: the lock is read at most once, when the first admitted item is held against it; so
+/// are the files that the tools list, when they are first asked for.
 pub(crate) struct CallPolicy<'a> {
     rye: &'a Rye,
     pub(crate) trust: Arc<TrustStore<'a>>,
@@ -48,7 +48,7 @@ pub(crate) struct CallPolicy<'a> {
     /// When the time of that thread is over.
     until: Option<Instant>,
     lock: OnceLock<Result<Lock, Failure>>,
-    /// What each tool lists.
+    /// The files that each tool lists.
     lists: OnceLock<Lists>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> CallPolicy<'a> {
         }
     }
 
-    /// The same for a call of the model of a thread, if there is one.
+    /// The policy for a call of the model of a thread, if there is one.
     pub(crate) fn in_thread(self, thread: Option<ThreadId>) -> Self {
         Self { thread, ..self }
     }
@@ -96,12 +96,12 @@ impl<'a> CallPolicy<'a> {
         Some(left.max(Duration::from_millis(1)))
     }
 
-    /// The same without dev mode and the lock: for texts that are being written.
+    /// A policy without dev mode and the lock: for texts that are being written.
     pub(crate) fn plain(rye: &'a Rye) -> Self {
         Self { dev: DevMode(false), ..Self::new(rye, LockMode::Off) }
     }
 
-    /// The same without dev mode, dev keys and the lock: for what is written into it.
+    /// A policy without dev mode, dev keys and the lock: for items that are written into the lock.
     pub(crate) fn strict(rye: &'a Rye) -> Self {
         let trust = Arc::new(rye.trust().refusing_dev_keys(true));
         Self { trust, ..Self::plain(rye) }
@@ -146,7 +146,7 @@ impl<'a> CallPolicy<'a> {
     }
 
     /// The lock of the project; empty without one, and in a project that is not accepted, whose
-    /// files nobody interprets (core 4.3).
+    /// files are not interpreted (core 4.3).
     pub(crate) fn lock(&self) -> Result<&Lock, Failure> {
         let lock = self.lock.get_or_init(|| self.read().map_err(Failure::from));
         lock.as_ref().map_err(Failure::clone)

@@ -83,7 +83,7 @@ pub(crate) fn pin_fallback(rye: &Rye) -> Option<PathBuf> {
     rye.spaces.get(Space::User).map(|user| PrivateDir::home(user.base()))
 }
 
-/// What an act may use.
+/// The context of an act.
 pub(crate) fn run_context<'a>(
     rye: &'a Rye,
     pin_fallback: Option<&'a Path>,

@@ -32,14 +32,14 @@ impl Rye {
     }
 }
 
-/// What became of one item under `rye verify`.
+/// The result of `rye verify` for one item.
 #[derive(Debug)]
 pub(crate) struct CheckedItem {
     pub(crate) entry: Entry,
     pub(crate) place: Place,
     pub(crate) bytes: usize,
     pub(crate) verdict: ItemVerdict,
-    /// What its signed header lists, and who signed that.
+    /// The files that its signed header lists, and who signed that.
     beside: Option<ListedFiles>,
 }
 
@@ -191,7 +191,7 @@ impl Checks<'_> {
     }
 }
 
-/// What is asked of one entry.
+/// The parts of a check of one entry.
 #[derive(Clone, Copy)]
 struct Asked {
     /// Another file in its space has the same id.

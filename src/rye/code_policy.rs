@@ -1,4 +1,4 @@
-//! What is configured for snippets.
+//! The configuration for snippets.
 
 use serde_json::Value;
 
@@ -40,30 +40,31 @@ impl CallApproval {
     }
 }
 
-/// What is configured for snippets: `config:execution/code`, where a project only makes stricter
-/// what the user's says.
+/// The configuration for snippets: `config:execution/code`, where a project only makes the user's
+/// stricter.
 #[derive(Debug, Clone)]
 pub(crate) struct CodePolicy {
     pub(crate) config: CodeConfig,
-    /// What the user's says; `None` leaves it to where a snippet comes from.
+    /// The approval that the user's copy sets; `None` leaves it to where a snippet comes from.
     approval: Option<CallApproval>,
-    /// What the project's says, and what another's key signed in your user space.
+    /// The approval that the project's copy sets, and copies in your user space that another's key
+    /// signed.
     at_least: Option<CallApproval>,
 }
 
 impl CodePolicy {
-    /// What tells whether it is the same at another time.
+    /// A digest that tells whether the configuration has changed.
     pub(crate) fn digest(&self) -> Digest {
         Digest::of(format!("{self:?}").as_bytes())
     }
 
-    /// What is in force where nothing is configured otherwise than `usual`.
+    /// The approval that is in force; `usual` where none is configured.
     pub(crate) fn approval(&self, usual: CallApproval) -> CallApproval {
         let own = self.approval.unwrap_or(usual);
         self.at_least.map_or(own, |least| least.max(own))
     }
 
-    /// What is configured for the snippets of a project.
+    /// The configuration for the snippets of a project.
     ///
     /// # Errors
     /// `code.configuration`; whatever a copy of the configuration is refused with.
@@ -73,7 +74,7 @@ impl CodePolicy {
         let mut said = Self { config: CodeConfig::default(), approval: None, at_least: None };
         let Ok(item) = CONFIG.parse::<Ref>() else { return Ok(said) };
         for copy in loader.configs(&item)? {
-            // Whoever packed a bundle is not who runs the snippet.
+            // The author of a bundle is not the person who runs the snippet.
             if copy.source.bundle().is_some() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What an item says of itself, as far as is asked.
+//! The description of an item, as far as is asked.
 
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ const SUMMARY_CHARS: usize = 200;
 /// Examples if the caller does not say how many.
 const EXAMPLES: usize = 3;
 
-/// What a verified item says of itself, in short.
+/// The short description of a verified item.
 #[derive(Debug)]
 pub(crate) struct Summary {
     /// At most 200 characters.
@@ -34,7 +34,7 @@ pub(crate) struct Summary {
 /// How much of an item is told (code-mode 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DetailLevel {
-    /// What it is for, in at most 200 characters.
+    /// Its purpose, in at most 200 characters.
     Summary,
     /// And what it takes.
     Schema,
@@ -98,10 +98,10 @@ impl Items<'_> {
 }
 
 impl Described {
-    /// What it says of itself in short, if its signature stands for it.
+    /// The short description, if its signature stands for it.
     pub(super) fn summary(&self) -> Result<Summary, Code> {
         if self.detail.integrity != Integrity::Verified {
-            // Dev mode lets it run; nobody stands for what it says.
+            // Dev mode lets it run; no signature stands for its words.
             return Err(self.warnings.first().map_or(VERIFY_UNSIGNED, |first| first.code));
         }
         Ok(Summary {

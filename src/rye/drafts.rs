@@ -1,4 +1,4 @@
-//! A text that somebody is writing, judged as the item that it would be (core 3.6, 6.6, 7.4).
+//! A text that is being written, judged as the item that it would be (core 3.6, 6.6, 7.4).
 //!
 //! In:  the place of an item and a text for it, saved or not.
 //! Out: a [`JudgedDraft`]: who signed exactly this text, or the rule that refuses it; what must be
@@ -7,8 +7,8 @@
 //! Invariants
 //! - Nothing is signed, run, written or remembered, and your own key is not opened.
 //! - A text that `verify` refuses is read by the same door as one that is being signed: `stage`
-//!   signs it in memory, here with a key that nobody trusts and that is dropped at once. What comes
-//!   of it are remarks, never a plan.
+//!   signs it in memory, here with a key that is trusted nowhere and dropped at once. The results
+//!   are remarks, never a plan.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ use crate::space::{Entry, ai_folders};
 use crate::trace::Quiet;
 use crate::verify::{KeyError, KeyPair, SignWith, Source, stage};
 
-/// What is known of a text.
+/// The judgement of a text.
 #[derive(Debug)]
 pub(crate) struct JudgedDraft {
     pub(crate) entry: Entry,
@@ -39,7 +39,7 @@ pub(crate) struct JudgedDraft {
     pub(crate) verdict: Result<Detail, Diagnostic>,
     /// The item; `None` where the text is none.
     pub(crate) item: Option<Item>,
-    /// What it would run through, itself left out, as far as that could be followed.
+    /// The links that it would run through, itself left out, as far as that could be followed.
     pub(crate) links: Vec<Detail>,
     /// Everything but the verdict, errors first.
     pub(crate) remarks: Vec<Remark>,
@@ -53,7 +53,7 @@ pub(crate) struct Remark {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
     pub(crate) spot: Spot,
-    /// What may have been meant by the spot's word, nearest first.
+    /// Words that may have been meant by the spot's word, nearest first.
     pub(crate) meant: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ impl DraftTexts<'_> {
         Some(draft)
     }
 
-    /// What may stand behind a tool of the space, by its id.
+    /// The tools that may be executors of a tool of the space, by their ids.
     pub(crate) fn executors(self, from: Space) -> Vec<ItemId> {
         let roots = self.rye.spaces.nearest_first().filter(|root| root.space() <= from);
         let listed = roots.filter_map(|root| root.list(Kind::Tool, &self.rye.types).ok());
@@ -192,7 +192,7 @@ fn follow(loader: Loader<'_>, source: Source, item: &Item, draft: &mut JudgedDra
 }
 
 impl Loader<'_> {
-    /// What `verify` says of the text in the place where it lies, or would lie.
+    /// The verdict of `verify` on the text in the place where it lies, or would lie.
     fn verdict(&self, entry: &Entry, found: &Found) -> Result<Source, Failure> {
         let item = &entry.item;
         let there = self.resolver(|resolver| resolver.in_space(item, entry.space))?;
@@ -209,10 +209,10 @@ impl Loader<'_> {
         Ok(checked(source, &self.rye.spaces)?)
     }
 
-    /// What a text holds that was refused, and what must be mended in it.
+    /// Reads a text that was refused, and finds what must be mended in it.
     fn read_unverified(&self, found: Found) -> Result<(Source, Item, Vec<Finding>), Failure> {
-        // Nobody trusts this key, and nothing that it signs leaves this function but to be remarked
-        // on.
+        // This key is trusted nowhere, and all that it signs stays in this function, but for
+        // remarks.
         let pair = KeyPair::generate()
             .map_err(|source| KeyError::Io { path: found.path.clone(), source })?;
         let staged = stage(found, SignWith::Own(&pair), self.trust.now(), true)?;

@@ -12,7 +12,7 @@ use crate::id::Ref;
 use crate::report::{Report, ToolReport, Warned};
 use crate::trace::{Event, Sink};
 
-/// What an eval said.
+/// The result of an eval.
 #[derive(Debug)]
 pub(crate) struct Scored {
     pub(crate) item: Ref,
@@ -62,7 +62,7 @@ fn no_tool(item: Ref) -> (Ref, Vec<String>, Result<Judged, Failure>) {
     (item, Vec::new(), Err(failure.into()))
 }
 
-/// What the program said. That it failed, in whatever way, is no score.
+/// Reads the answer of the program. A failure, in whatever way, is no score.
 fn read(tool: ToolReport) -> Result<Judged, Failure> {
     if let Some(lost) = tool.lost {
         return Err(lost.into());

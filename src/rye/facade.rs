@@ -42,16 +42,16 @@ pub struct Rye {
     /// Why registered file types could not be read; what runs or verifies stops there.
     pub(super) types_fault: Option<Arc<TrustError>>,
     pub(super) dev: DevMode,
-    /// Keys that the caller named for this check, in the place of what a user space says.
+    /// Keys that the caller named for this check, instead of those of a user space.
     pub(super) given: Option<Arc<NamedKeys>>,
-    /// What a dev key signed does not count, as for `rye verify --ci`.
+    /// Signatures of dev keys do not count, as for `rye verify --ci`.
     pub(super) refuses_dev_keys: bool,
     pub(super) host: Box<dyn Host + Send>,
     /// Programs and MCP servers that serve many calls; they end with the last facade.
     pub(super) servers: Arc<KeptServers>,
     /// Hooks that are told of a call and still run; they are waited for when this is dropped.
     pub(crate) observers: Observers,
-    /// What items are found by, kept between searches.
+    /// The index by which items are found, kept between searches.
     pub(super) search_index: Arc<SearchIndex>,
     /// How often names near to one that was not found were looked for.
     pub(super) suggested: AtomicUsize,
@@ -73,7 +73,7 @@ impl Rye {
         self.types_fault.clone().map_or(Ok(()), |fault| Err(fault.into()))
     }
 
-    /// What decided where the spaces are.
+    /// The options and variables that decided where the spaces are.
     pub(crate) fn located(&self) -> &Where {
         &self.at
     }

@@ -13,14 +13,14 @@ use crate::trace::Recorded;
 #[error("{failure}")]
 pub(crate) struct Failed {
     pub(crate) failure: Failure,
-    /// What was asked for, as it was typed or as it was resolved.
+    /// The item that was asked for, as it was typed or as it was resolved.
     pub(crate) item: String,
     /// The refs of the links that were there by then.
     pub(crate) chain: Vec<String>,
     pub(crate) elapsed: Duration,
-    /// What dev mode let through before.
+    /// Faults that dev mode let through before.
     pub(crate) warnings: Vec<Warned>,
-    /// What whoever started a thread is told of it before, as sentences.
+    /// Earlier messages for the caller that started a thread, as sentences.
     pub(crate) told: Vec<String>,
     /// The trace, where one was asked for.
     pub(crate) trace: Option<Vec<Recorded>>,

@@ -1,4 +1,4 @@
-//! What a caller may reach, judged at one place for every call.
+//! The reach of a caller, judged at one place for every call.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ pub(crate) fn judge(grants: Option<&Grants>, item: &Ref) -> Result<(), GrantDeni
     }
 }
 
-/// What a caller is told of an item that is not there, or that is not one alone: of others it
-/// learns the names that it may reach, and no other.
+/// The error for a caller about an item that is not there, or that is not one alone: of other items
+/// it learns the names that it may reach, and no other.
 pub(crate) fn in_reach(failure: Failure, may: impl Fn(&Ref) -> bool) -> Failure {
     match failure.downcast_ref::<ResolveError>().and_then(|error| error.in_reach(&may)) {
         Some(error) => error.into(),
@@ -42,7 +42,7 @@ pub(crate) fn in_reach(failure: Failure, may: impl Fn(&Ref) -> bool) -> Failure 
     }
 }
 
-/// A tool that nobody approved, and that does not say that it only reads.
+/// A tool that no person approved, and that does not say that it only reads.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{item}` does not say `effects: read`, and a person has to approve what a snippet changes"

@@ -89,18 +89,19 @@ impl Diagnose for VersionError {
     }
 }
 
-/// What to compare with.
+/// The version to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Against {
     /// The version that was signed or ran last.
     Last,
     /// The version that the lock lists.
     Lock,
-    /// What a person typed: the number of the history, the beginning of a digest, or a time.
+    /// A version that a person typed: the number of the history, the beginning of a digest, or a
+    /// time.
     Named(String),
 }
 
-/// What differs from another version.
+/// The difference from another version.
 #[derive(Debug)]
 pub(crate) struct Difference {
     pub(crate) item: Ref,
@@ -154,7 +155,7 @@ impl Rye {
 }
 
 impl History<'_> {
-    /// What differs from another version that verifies.
+    /// The difference from another version that verifies.
     ///
     /// # Errors
     /// `diff.*`; `lock.*` where the lock is asked for; those of finding the item.
@@ -180,9 +181,9 @@ impl History<'_> {
         Ok(loader.difference(&old, &found, name))
     }
 
-    /// What differs of these files from the versions that were verified last, and why others cannot
-    /// be looked at. One of which no version is known is new as a whole. What is as it was then is
-    /// left out, and so is a file of a tool.
+    /// The differences of these files from the versions that were verified last, and why others
+    /// cannot be looked at. A file without a known version is new as a whole. Unchanged files and
+    /// files of a tool are left out.
     pub(crate) fn changed(self, entries: &[Entry]) -> (Vec<Difference>, Vec<Failure>) {
         let policy = CallPolicy::new(self.rye, LockMode::Off);
         let loader = policy.loader(&Quiet);
@@ -252,7 +253,7 @@ impl Difference {
         Self { item, place, since, sha256, unified, files: Vec::new(), signatures }
     }
 
-    /// Whether anything differs.
+    /// Returns true if anything differs.
     pub(crate) fn is_any(&self) -> bool {
         !self.unified.is_empty() || !self.files.is_empty()
     }
@@ -263,7 +264,8 @@ impl Difference {
         std::iter::once(self.unified.as_str()).chain(files).collect()
     }
 
-    /// What differs in the file alone, for people: a signature line says who signed what and when.
+    /// The difference in the file alone, for people: a signature line says who signed what and
+    /// when.
     pub(crate) fn brief(&self) -> String {
         let lines = self.unified.split_inclusive('\n').map(|line| {
             let text = line.trim_end().get(1..).unwrap_or_default();
@@ -273,7 +275,7 @@ impl Difference {
         lines.collect()
     }
 
-    /// The same with the files beside it.
+    /// As [`Self::brief`], with the files beside it.
     pub(crate) fn brief_whole(&self) -> String {
         let files = self.files.iter().map(|file| file.unified.as_str());
         std::iter::once(self.brief().as_str()).chain(files).collect()
@@ -289,7 +291,7 @@ impl Difference {
 }
 
 impl Loader<'_> {
-    /// What differs from a version: the file, and those beside it that its header means.
+    /// The difference from a version: of the file, and of those beside it that its header means.
     fn difference(&self, old: &Source, found: &Found, name: Option<&str>) -> Difference {
         let rye = self.rye;
         // Where the header cannot be read any more, those that the version listed.
@@ -381,7 +383,7 @@ impl Loader<'_> {
         })
     }
 
-    /// What differs from the version that a row of the lock lists.
+    /// The difference from the version that a row of the lock lists.
     ///
     /// # Errors
     /// `diff.no_baseline`

@@ -63,7 +63,7 @@ impl Items<'_> {
         })
     }
 
-    /// Whether headers of the space's tools are read to know what they list.
+    /// Returns true if headers of the space's tools are read to know what they list.
     pub(super) fn is_read(self, space: Space) -> bool {
         space != Space::Project || self.rye.project().is_accepted()
     }
@@ -142,7 +142,7 @@ impl Items<'_> {
         parallel(of, |described| refused_config(loader, described).err())
     }
 
-    /// Whether this entry of a nearer space is the system's own file to the byte.
+    /// Returns true if this entry of a nearer space is the system's own file to the byte.
     pub(crate) fn is_system_copy(self, entry: &Entry) -> bool {
         let read = |space| self.rye.spaces.get(space)?.read(&entry.relative()).ok()?;
         let may_be = entry.item.yields_to_system() && entry.space != Space::System;
@@ -152,7 +152,7 @@ impl Items<'_> {
 }
 
 impl Described {
-    /// What the item says of itself, as data.
+    /// The description of the item, as data.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let mut out = object(json!(self.detail));
         out.insert("shadowed".into(), json!(self.shadowed));
@@ -191,11 +191,12 @@ pub(crate) fn variables_of(rye: &Rye, entry: &Entry) -> Vec<String> {
     link.map(|link| link.reach.variables().map(str::to_owned).collect()).unwrap_or_default()
 }
 
-/// One item for whoever asked this process, who reads no more than a thread above it may.
+/// The description of one item for the caller of this process, who reads no more than a thread
+/// above it may.
 ///
 /// # Errors
-/// `thread.outside`, `grant.denied`; those of loading it. Of an item that is not there nobody is
-/// told a name beyond their reach.
+/// `thread.outside`, `grant.denied`; those of loading it. The error about an item that is not there
+/// names no item beyond the caller's reach.
 pub(crate) fn read_item(rye: &Rye, query: &Query) -> Result<Described, Failure> {
     let may = rye.above().may_read()?;
     let described = rye.items().describe(query);

@@ -42,8 +42,8 @@ pub(super) fn checked(source: Source, spaces: &Spaces) -> Result<Source, Box<Ref
 /// Files by their paths.
 pub(super) type Files = BTreeMap<String, Cow<'static, [u8]>>;
 
-/// What a tool's header lists, and the folder that its paths begin at, below the one that holds
-/// `.ai`.
+/// The files that a tool's header lists, and the folder that their paths begin at, below the one
+/// that holds `.ai`.
 #[derive(Debug)]
 pub(super) struct ListedFiles {
     /// The tool's own file, which no pattern of its own means.
@@ -53,7 +53,8 @@ pub(super) struct ListedFiles {
 }
 
 impl ListedFiles {
-    /// What a tool's text lists or means, signed or not; the folder is not looked at.
+    /// Reads the files that a tool's text lists or means, signed or not; the folder is not looked
+    /// at.
     pub(super) fn new(
         types: &FileTypes,
         space: Space,
@@ -68,14 +69,14 @@ impl ListedFiles {
         Some(Self { own, folder, listed })
     }
 
-    /// The same of a file that was found; `None` for what is not a tool.
+    /// As [`Self::new`], for a file that was found; `None` if it is not a tool.
     pub(super) fn from_found(rye: &Rye, found: &Found) -> Option<Self> {
         let text = std::str::from_utf8(&found.bytes).ok();
         let text = text.filter(|_| found.item.kind == Kind::Tool)?;
         Self::new(&rye.types, found.space, &found.item, &found.ext, text)
     }
 
-    /// The same by the path below `.ai`.
+    /// Returns true if it lists or means the path, which is below `.ai`.
     pub(super) fn lists_below_ai(&self, path: &str) -> bool {
         self.lists(&format!(".ai/{path}"))
     }
@@ -85,8 +86,8 @@ impl ListedFiles {
         self.folder.strip_prefix(".ai/")
     }
 
-    /// Whether the list was filled by a signature and does not have the path, which a pattern
-    /// brought in.
+    /// Returns true if the list was filled by a signature and does not have the path, which a
+    /// pattern brought in.
     pub(super) fn is_unknown(&self, path: &str) -> bool {
         let digests = &self.listed.digests;
         !digests.is_empty() && !digests.keys().any(|known| known.as_str() == path)
@@ -97,7 +98,7 @@ impl ListedFiles {
         self.listed.now(root, item, ext)
     }
 
-    /// The same by the path below the folder that holds `.ai`.
+    /// Returns true if it lists or means the path, which is below the folder that holds `.ai`.
     fn lists(&self, path: &str) -> bool {
         if path == self.own {
             return false;
@@ -205,13 +206,13 @@ impl Lists {
     }
 }
 
-/// What tools of a project list that lies outside of `.ai`.
+/// The files outside of `.ai` that tools of a project list.
 #[derive(Debug, Default)]
 pub(crate) struct ListedOutside(Lists);
 
 impl ListedOutside {
-    /// Whether one of the tools lists or means the path, which is below the folder that holds
-    /// `.ai`.
+    /// Returns true if one of the tools lists or means the path, which is below the folder that
+    /// holds `.ai`.
     pub(crate) fn holds(&self, path: &str) -> bool {
         self.0.find((Space::Project, None), path).is_some()
     }
@@ -256,7 +257,7 @@ pub(crate) struct Covered {
 }
 
 impl Items<'_> {
-    /// What the tools among the entries list that lies outside of `.ai`.
+    /// The files outside of `.ai` that the tools among the entries list.
     pub(crate) fn outside(self, entries: &[Entry]) -> ListedOutside {
         let tools = entries.iter().filter(|entry| entry.item.kind == Kind::Tool).cloned();
         let mut lists = Lists::default();
@@ -293,7 +294,7 @@ impl Items<'_> {
         kept.collect()
     }
 
-    /// What each tool of the spaces lists.
+    /// The files that each tool of the spaces lists.
     pub(super) fn listing(
         self,
         spaces: impl Iterator<Item = Space>,
@@ -385,7 +386,7 @@ impl Items<'_> {
 /// From so many files on they are read on all cores: a thread costs as much as reading ten.
 const TOGETHER: usize = 64;
 
-/// What a glance at a file tells; nothing of one that cannot be read.
+/// The result of a glance at a file; all false for one that cannot be read.
 #[derive(Default)]
 struct Looked {
     /// Every shipped item is signed; what is not is a file of one.

@@ -143,12 +143,12 @@ impl Loader<'_> {
         Ok(Chain::build(source, tool, self, sink)?)
     }
 
-    /// What an item runs through, itself first, each handed to `each` with its version: the links
-    /// of a tool, or a directive and its parents. With `dependencies` also what a tool admits
-    /// beside its chain: modules with a signature line of their own, and config.
+    /// The links that an item runs through, itself first, each handed to `each` with its version:
+    /// the links of a tool, or a directive and its parents. With `dependencies` also what a tool
+    /// admits beside its chain: modules with a signature line of their own, and config.
     ///
     /// # Errors
-    /// Whatever one of them is refused with.
+    /// The error that refuses one of them.
     pub(crate) fn links<R>(
         &self,
         source: Source,
@@ -191,7 +191,7 @@ impl Loader<'_> {
         let (rye, spaces) = (self.rye, &self.rye.spaces);
         let on_disk = |space| spaces.get(space).filter(|root: &&Root| !root.is_embedded());
         let (user, system) = (spaces.get(Space::User), on_disk(Space::System));
-        // The real folders whose files are in somebody's hands: the foreign ground, and the `.ai`
+        // The real folders whose files other people may change: the foreign ground, and the `.ai`
         // folders on disk.
         let ai_folders = [on_disk(Space::User), system].into_iter().flatten();
         let ai_folders = ai_folders.filter_map(|root| root.path("").canonicalize().ok());

@@ -14,7 +14,7 @@ use crate::space::Root;
 use crate::trace::Quiet;
 use crate::verify::Source;
 
-/// What becomes of one row.
+/// The change of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     Same,
@@ -37,17 +37,17 @@ pub(crate) struct LockRow {
     pub(crate) now: Option<Pin>,
     /// Unified; `None` where nothing changed or the locked version is not known here.
     pub(crate) diff: Option<String>,
-    /// The same with a short form of the signature lines, which the pins tell.
+    /// As `diff`, with a short form of the signature lines, which the pins tell.
     pub(crate) brief: Option<String>,
     source: Option<Source>,
 }
 
-/// What writing the lock would do.
+/// The changes that writing the lock would make.
 #[derive(Debug)]
 pub(crate) struct LockReport {
     /// Sorted by ref.
     pub(crate) rows: Vec<LockRow>,
-    /// What was asked for and could not be locked.
+    /// The queries that could not be locked.
     pub(crate) failed: Vec<(String, Failure)>,
 }
 
@@ -56,12 +56,12 @@ impl LockReport {
         self.rows.iter().any(|row| is(&row.change))
     }
 
-    /// Whether a row says something else than what is there.
+    /// Returns true if a row says something else than what is there.
     pub(crate) fn differs(&self) -> bool {
         self.any(|change| matches!(change, Change::Changed(_) | Change::Gone))
     }
 
-    /// Whether there is anything to add.
+    /// Returns true if there is anything to add.
     pub(crate) fn adds(&self) -> bool {
         self.any(|change| *change == Change::Added)
     }
@@ -108,8 +108,8 @@ impl<'a> Locks<'a> {
         Ok(items.filter(differs).cloned().collect())
     }
 
-    /// What locking these would do; without any, every tool and directive of the project and every
-    /// row that is there. Nothing is written. Dev mode lets nothing into a lock.
+    /// The changes that locking these would make; without any, every tool and directive of the
+    /// project and every row that is there. Nothing is written. Dev mode lets nothing into a lock.
     ///
     /// # Errors
     /// `space.no_project`, `verify.project_not_accepted`, and those of a lock that cannot be read.
@@ -170,7 +170,7 @@ impl<'a> Locks<'a> {
         Ok(lock.rows().map(row).collect())
     }
 
-    /// What taking these out of the lock would do.
+    /// The changes that taking these out of the lock would make.
     ///
     /// # Errors
     /// `lock.not_listed`, `space.no_project`, `verify.project_not_accepted`, and those of a lock
@@ -208,8 +208,9 @@ impl<'a> Locks<'a> {
         Ok(items.filter(|item| lock.get(&Query::from((*item).clone())).is_some()).count())
     }
 
-    /// What the move of an item does to the lock: its row goes over to the new ref, and the rows of
-    /// `changed` items say what they are now. No other row is touched, and none is added.
+    /// The changes that the move of an item makes to the lock: its row goes over to the new ref,
+    /// and the rows of `changed` items say what they are now. No other row is touched, and none is
+    /// added.
     ///
     /// # Errors
     /// `space.no_project`, `verify.project_not_accepted`, and those of a lock that cannot be read;
@@ -260,7 +261,7 @@ impl<'a> Locks<'a> {
                 Change::Added | Change::Removed => true,
                 Change::Changed(_) | Change::Gone => changed,
             };
-            // What somebody else wrote meanwhile was not what was shown.
+            // A row that another process wrote meanwhile was not the one that was shown.
             if !wanted || lock.get(&row.name) != row.was.as_ref() {
                 continue;
             }
@@ -341,7 +342,7 @@ impl LockRow {
     }
 }
 
-/// Whether nothing answers to a row any more.
+/// Returns true if no item answers to a row any more.
 fn is_gone(loader: Loader<'_>, name: &Query) -> bool {
     let Some(kind) = name.kind else { return true };
     let item = Ref::new(kind, name.id.clone());
@@ -351,7 +352,7 @@ fn is_gone(loader: Loader<'_>, name: &Query) -> bool {
     })
 }
 
-/// What changed since the locked version, where that is known here.
+/// The difference from the locked version, if that version is known here.
 fn row_difference(loader: Loader<'_>, row: &LockRow) -> Option<Difference> {
     let Change::Changed(_) = row.change else { return None };
     let (was, now) = (row.was.as_ref()?, row.now.as_ref()?);

@@ -1,5 +1,5 @@
-//! What becomes of the files that a tool lists when the tool gets another id: its paths begin at
-//! another folder then.
+//! The files that a tool lists, when the tool gets another id: its paths begin at another folder
+//! then.
 
 use super::facade::Rye;
 use super::items::Items;

@@ -22,11 +22,11 @@ pub(crate) struct Offer {
     pub(crate) item: Ref,
     /// Where the file lies.
     pub(crate) path: std::path::PathBuf,
-    /// What the signature would cover: the header as signing writes it, with the digests of the
-    /// files that it lists.
+    /// The digest that the signature would cover: of the header as signing writes it, with the
+    /// digests of the files that it lists.
     pub(crate) digest: Digest,
-    /// What changed since the last verified version; the whole file where none is known. The same
-    /// of each file beside it, which stands there whole where its earlier bytes were not kept.
+    /// The changes since the last verified version; the whole file if none is known. So for each
+    /// file beside it, which stands there whole if its earlier bytes were not kept.
     pub(crate) diff: String,
     /// There is a verified version to compare with.
     #[cfg_attr(
@@ -38,7 +38,7 @@ pub(crate) struct Offer {
     seen: (Digest, BTreeMap<String, Digest>),
 }
 
-/// What became of an offer that was accepted.
+/// The result of accepting an offer.
 #[derive(Debug)]
 pub(crate) enum OfferOutcome {
     Signed,
@@ -115,7 +115,7 @@ impl Signing<'_> {
     }
 }
 
-/// What tells whether anything is another.
+/// The digests that tell whether anything has changed.
 fn seen(found: &Found, files: &Files) -> (Digest, BTreeMap<String, Digest>) {
     let files = files.iter().map(|(name, bytes)| (name.clone(), Digest::of(bytes)));
     (Digest::of(&found.bytes), files.collect())

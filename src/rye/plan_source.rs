@@ -1,4 +1,4 @@
-//! What plans take from the spaces beyond their chains, admitted like everything else.
+//! The parts of the spaces that plans take beyond their chains, admitted like everything else.
 
 use std::borrow::Cow;
 

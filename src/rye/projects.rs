@@ -1,4 +1,4 @@
-//! What a project asks one to believe (core 4.3), looked at without believing any of it.
+//! The review of a project that one is asked to trust (core 4.3), without trusting any of it.
 
 use std::collections::HashMap;
 
@@ -56,7 +56,7 @@ pub(crate) struct ReviewedItem {
     pub(crate) line_fault: Option<TextFault>,
     /// Spaces whose copy it would shadow.
     pub(crate) shadows: Vec<Space>,
-    /// What it may touch, as its header says; `None` for one that does not parse.
+    /// The things that it may touch, as its header says; `None` for one that does not parse.
     pub(crate) reach: Option<DeclaredReach>,
     /// How much harm it could do with that; `None` for what others run through as well.
     pub(crate) risk: Option<Risk>,
@@ -64,8 +64,8 @@ pub(crate) struct ReviewedItem {
     pub(crate) tier_before: Option<RiskTier>,
     /// The signer of the version that you accepted, signed or ran last, where it was another.
     pub(crate) signer_before: Option<Fingerprint>,
-    /// What of that the version did not ask for that you accepted, signed or ran last; all of it
-    /// of a new item.
+    /// The part of its reach that the version you accepted, signed or ran last did not ask for; all
+    /// of it for a new item.
     pub(crate) more: Vec<String>,
     /// Who signed what the item was made of, as the item says it.
     pub(crate) signed_before: Option<String>,
@@ -96,7 +96,7 @@ impl ReviewedItem {
         None
     }
 
-    /// Whether the key signed it, and may sign it once its trust document names it.
+    /// Returns true if the key signed it, and may sign it once its trust document names it.
     pub(crate) fn is_left_out(&self, key: Fingerprint) -> bool {
         let by_key = self.signer.is_some_and(|(signer, _)| signer == key);
         by_key && self.out_of_scope.is_some_and(OutOfScope::ends_when_named)
@@ -113,8 +113,8 @@ impl ReviewedItem {
         self.listed_by.as_ref().map(|by| &by.tool)
     }
 
-    /// Who signed what the item was made of, by the word of its signer. A text that nobody is known
-    /// to stand for says nothing.
+    /// Who signed what the item was made of, by the word of its signer. The claim of an unknown
+    /// signer, or in a changed text, does not count.
     fn came_signed_by(&self, bytes: &[u8]) -> Option<String> {
         let is_known = matches!(self.signer_is, SignerIs::Known | SignerIs::Proposed);
         if !is_known || self.altered || self.forged {
@@ -165,8 +165,8 @@ impl<'a> ProjectTrust<'a> {
         }
     }
 
-    /// Whether you accepted the project; one whose record cannot be used, such as one of a key that
-    /// is gone, is not.
+    /// Returns true if you accepted the project; one whose record cannot be used, such as one of a
+    /// key that is gone, is not.
     pub(crate) fn is_accepted(self) -> bool {
         let identity = self.rye.spaces.project_identity();
         identity.is_some_and(|identity| self.rye.trust().accepts(identity).unwrap_or(false))
@@ -211,8 +211,8 @@ impl<'a> ProjectTrust<'a> {
         Ok(approve(&self.rye.trust(), user, pair, identity, items, now())?)
     }
 
-    /// What the project holds beside `own`, where you have not accepted it; `None` where you have,
-    /// and where it holds nothing else.
+    /// The review of what the project holds beside `own`, if you have not accepted it; `None` if
+    /// you have, or if it holds nothing else.
     ///
     /// # Errors
     /// Those of [`ProjectTrust::review`].
@@ -258,7 +258,7 @@ impl<'a> ProjectTrust<'a> {
         Ok(review.items.into_iter().filter(|item| item.is_left_out(key)).map(|i| i.item).collect())
     }
 
-    /// Whether items lie here of signers whom you do not trust.
+    /// Returns true if items lie here of signers whom you do not trust.
     ///
     /// # Errors
     /// Those of [`ProjectTrust::review`].
@@ -398,14 +398,14 @@ fn name_listers(items: &mut Vec<ReviewedItem>, lists: &Lists, bare: &HashMap<Ref
     items.retain(|item| !item.listed_by.as_ref().is_some_and(ListedBy::covers));
 }
 
-/// The key of whoever signs with a key: your own for your dev keys.
+/// The key of the person who signs with a key: your own for your dev keys.
 fn person_of(key: Fingerprint, trust: &TrustStore<'_>) -> Fingerprint {
     let is_dev = trust.dev_record(key).is_ok_and(|record| record.is_some());
     let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
     own.filter(|_| is_dev).unwrap_or(key)
 }
 
-/// What a file may touch, and what of that is new since the version that is remembered.
+/// The reach of a file, and the part of it that is new since the version that is remembered.
 #[derive(Default)]
 struct Declared {
     reach: Option<DeclaredReach>,

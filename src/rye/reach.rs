@@ -40,13 +40,13 @@ pub(crate) struct ReachedItem {
     pub(crate) by: SignedBy,
     /// `runtime` or `primitive`, where it says so.
     pub(crate) role: Option<String>,
-    /// What it may touch, of what is not a link for others.
+    /// The things that it may touch; `None` for a link that others run through.
     pub(crate) reach: Option<DeclaredReach>,
     /// How much harm it could do with that.
     pub(crate) risk: Option<Risk>,
     /// The files that its signature covers.
     pub(crate) files: Vec<(String, Digest)>,
-    /// What it names as the next link.
+    /// The next link that it names.
     next: Option<Ref>,
 }
 
@@ -93,7 +93,7 @@ fn by(source: &Source, trust: &TrustStore<'_>) -> SignedBy {
 /// Where a chain ends too early.
 #[derive(Debug)]
 pub(crate) struct ChainStop {
-    /// What the last link names.
+    /// The item that the last link names.
     pub(crate) named: Option<Ref>,
     pub(crate) why: Diagnostic,
 }

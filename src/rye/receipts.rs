@@ -34,7 +34,7 @@ pub(crate) struct ReceiptWriter {
     started_at: jiff::Timestamp,
 }
 
-/// What became of the receipts of a run.
+/// The paths of the written receipts of a run, and the error if one was lost.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenReceipts {
     pub(crate) paths: Vec<PathBuf>,
@@ -101,7 +101,7 @@ pub(crate) struct CheckedReceipt {
     pub(crate) receipt: Receipt,
 }
 
-/// What a receipt is held against.
+/// The run that a receipt is checked against.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ExpectedRun<'a> {
     pub(crate) plan: Option<&'a PlanFile>,
@@ -243,7 +243,7 @@ impl Receipts<'_> {
 }
 
 impl ReceiptWriter {
-    /// Signs what happened, and writes it; where it is held, whoever holds it writes it.
+    /// Signs what happened, and writes it; if it is held, the holder writes it later.
     pub(crate) fn write(
         self,
         plan: &Plan,

@@ -86,7 +86,7 @@ pub(crate) struct SearchHit {
     pub(crate) space: Space,
     /// In thousandths; only the order means something.
     pub(crate) score: u32,
-    /// What the verified item says; else the code of what refuses it.
+    /// The description of the verified item; else the code of what refuses it.
     pub(crate) seen: Result<Summary, Code>,
 }
 
@@ -199,7 +199,8 @@ impl ItemSearch<'_> {
         Ok(SearchPage { hits, total: page.total, next_cursor: page.next })
     }
 
-    /// What is found, verified on all cores; what went away in the meantime is left out.
+    /// The items that were found, verified on all cores; those that went away in the meantime are
+    /// left out.
     fn shown(self, hits: Vec<Hit>, space: Option<Space>) -> Vec<SearchHit> {
         let query = |hit: &Hit| Query { space, ..Query::from(hit.entry.item.clone()) };
         let described = self.rye.items().describe_all(hits.iter().map(query).collect());
@@ -239,7 +240,7 @@ impl Parts<'_> {
     }
 }
 
-/// A step for others, which nobody runs by itself.
+/// Returns true if it is a step for other tools, which is not run by itself.
 pub(crate) fn is_link(item: &Ref) -> bool {
     let id = item.id.as_str();
     item.kind == Kind::Tool

@@ -77,14 +77,14 @@ impl Diagnose for Unsignable {
     }
 }
 
-/// What a file's signature line is worth to you.
+/// The state of a file's signature line for you.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignatureState {
     /// There is none.
     Nothing,
     /// Yours, and the file is what you signed.
     Yours,
-    /// The same, and the lock lists another version of it.
+    /// Yours, and the file is what you signed, but the lock lists another version of it.
     YoursUnlocked,
     /// Another key's.
     Others,
@@ -94,7 +94,7 @@ pub(crate) enum SignatureState {
 }
 
 impl SignatureState {
-    /// Whether the file is what you signed, whichever version the lock lists.
+    /// Returns true if the file is what you signed, whichever version the lock lists.
     pub(crate) fn is_yours(self) -> bool {
         matches!(self, Self::Yours | Self::YoursUnlocked)
     }
@@ -163,7 +163,7 @@ impl Signing<'_> {
             let own = of_kind.iter().filter(|copy| is_written_by_people(copy.space));
             let own: Vec<Space> = own.map(|copy| copy.space).collect();
             if let [_, _, ..] = own.as_slice() {
-                // Which one is signed must not depend on what somebody else put into the project.
+                // The choice must not depend on what another person put into the project.
                 return Err(ResolveError::AmbiguousSpace { item, spaces: own }.into());
             }
             found.extend(of_kind.into_iter().next());
@@ -293,7 +293,7 @@ impl Signing<'_> {
         Ok(Some((text, now.chain(gone).collect())))
     }
 
-    /// What a file's signature line is worth to you, and what the lock says of the file.
+    /// The state of a file's signature line, and of the file in the lock.
     pub(crate) fn signature_state(self, found: &Found) -> SignatureState {
         let trust = self.rye.trust();
         let own = trust.own().ok().flatten().map(PublicKey::fingerprint);
@@ -337,7 +337,8 @@ impl Signing<'_> {
     }
 }
 
-/// Whether people write items into the space: a copy in the system space is asked for by name.
+/// Returns true if people write items into the space: a copy in the system space is asked for by
+/// name.
 fn is_written_by_people(space: Space) -> bool {
     matches!(space, Space::Project | Space::User)
 }
@@ -409,7 +410,7 @@ pub(super) fn judge_content(
     Ok((parsed, findings))
 }
 
-/// What no thread would start with.
+/// The fault of a configuration that no thread would start with.
 fn settings_finding(
     value: serde_json::Map<String, serde_json::Value>,
     source: &Source,
@@ -418,13 +419,13 @@ fn settings_finding(
     check_settings(&copy).err().map(|failure| Finding::error(failure.to_string()))
 }
 
-/// What a line, or the one above it, holds where a text only looks like a secret.
+/// The mark in a line, or in the one above it, for a text that only looks like a secret.
 const NOT_A_SECRET: &str = "rye:not-a-secret";
 
 /// How many secrets are told at once; more of them is the same slip.
 const MOST_SLIPS: usize = 20;
 
-/// What nobody means to sign, in an item or in a file that it lists.
+/// Slips that a person does not mean to sign, in an item or in a file that it lists.
 fn slips(text: &str, name: &str) -> Vec<Finding> {
     let hidden = invisible(text).map(|(char, at)| {
         let message = format!("holds the invisible character U+{:04X}", u32::from(char));
@@ -440,7 +441,7 @@ fn slips(text: &str, name: &str) -> Vec<Finding> {
     secrets(text).into_iter().chain(more).collect()
 }
 
-/// The first mark that a merge left which nobody finished: three lines, in their order.
+/// The first mark that an unfinished merge left: three lines, in their order.
 fn conflict_mark(text: &str) -> Option<Finding> {
     let mut lines = text.lines().enumerate();
     let (first, _) = lines.find(|(_, line)| line.starts_with("<<<<<<< "))?;
@@ -480,7 +481,7 @@ fn secrets(text: &str) -> Vec<Finding> {
     findings
 }
 
-/// What a tool should say of itself and does not.
+/// The fields that a tool should have and lacks.
 fn wishes(tool: &Tool, item: &Ref) -> Vec<Finding> {
     let mut findings = Vec::new();
     // A provider is asked, and not run.

@@ -38,8 +38,8 @@ pub(crate) struct WhyReport {
     pub(crate) copies: Vec<ItemCopy>,
     /// For a tool that was admitted: its chain, or why it has none.
     pub(crate) chain: Option<Result<Vec<Detail>, Diagnostic>>,
-    /// What the lock lists under the ref, and whether what answers holds to it, if that can be
-    /// said.
+    /// The row of the lock for the ref, and true if the file that answers agrees with it, if that
+    /// can be said.
     pub(crate) locked: Option<(Pin, Option<bool>)>,
     /// For a tool that can be run: the program and the folders of packages that it would use, or
     /// the rule that would stop it.
@@ -125,12 +125,12 @@ impl Items<'_> {
     }
 }
 
-/// What was typed as a ref, the file that answers it or why none does, and every copy.
+/// The ref that was typed, the file that answers it or why none does, and every copy.
 pub(super) type Answer = (Ref, Result<Found, Failure>, Vec<ItemCopy>);
 
 impl Loader<'_> {
-    /// What of this machine a tool would use, by the plan of a run without parameters; `None` for
-    /// what is no tool, or has no sound chain.
+    /// The program and folders of this machine that a tool would use, by the plan of a run without
+    /// parameters; `None` if it is no tool, or has no sound chain.
     pub(super) fn survey_tool(
         &self,
         source: &Source,
@@ -139,7 +139,7 @@ impl Loader<'_> {
         Some(plan_of_tool(self, source, item)?.map(|plan| plan.survey().clone()))
     }
 
-    /// What was typed as a ref, the file that answers it or why none does, and every copy.
+    /// The ref that was typed, the file that answers it or why none does, and every copy.
     ///
     /// # Errors
     /// That of finding it, where there is no copy at all.

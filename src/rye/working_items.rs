@@ -27,7 +27,7 @@ use crate::verify::{DevKey, PublicKey, Scan, SignWith, Source, brief, digest_to_
 pub(crate) enum Author {
     Own,
     Dev,
-    /// Somebody you trust, by name where you gave one.
+    /// Another person you trust, by name if you gave one.
     Other(String),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct WorkingItem {
     pub(crate) work: Result<WorkingText, Failure>,
 }
 
-/// What such a file holds at this moment, with the files beside it that its header means.
+/// The content of such a file at this moment, with the files beside it that its header means.
 #[derive(Debug)]
 pub(crate) struct WorkingText {
     found: Found,
@@ -52,7 +52,7 @@ pub(crate) struct WorkingText {
 }
 
 impl WorkingItem {
-    /// Whether nothing changed: the bytes are the same, or the same thing is wrong.
+    /// Returns true if nothing changed: the bytes are the same, or the same thing is wrong.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.work, &other.work) {
             (Ok(one), Ok(two)) => one.found.bytes == two.found.bytes && one.files == two.files,
@@ -61,7 +61,7 @@ impl WorkingItem {
         }
     }
 
-    /// Whether what a signature covers is the same.
+    /// Returns true if a signature covers the same in both.
     pub(crate) fn covers_same(&self, other: &Self) -> bool {
         match (&self.work, &other.work) {
             (Ok(one), Ok(two)) => one.digest == two.digest && one.files == two.files,
@@ -69,17 +69,17 @@ impl WorkingItem {
         }
     }
 
-    /// Who answers for it, if somebody does.
+    /// The person who answers for it, if there is one.
     pub(crate) fn author(&self) -> Option<&Author> {
         self.work.as_ref().ok()?.verdict.as_ref().ok().map(|(author, _)| author)
     }
 
-    /// What it says, if it is admitted.
+    /// The item, if it is admitted.
     pub(crate) fn parsed(&self) -> Option<&Item> {
         self.work.as_ref().ok()?.verdict.as_ref().ok().map(|(_, item)| item)
     }
 
-    /// Whether the file has no bytes, as one has that an editor is about to write.
+    /// Returns true if the file has no bytes, as one has that an editor is about to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.work.as_ref().is_ok_and(|work| work.found.bytes.is_empty())
     }
@@ -89,11 +89,12 @@ impl WorkingItem {
         self.work.iter().flat_map(|work| work.files.keys().map(String::as_str)).collect()
     }
 
-    /// The first file beside it that is not as it was `before` and holds what nobody sees.
+    /// The first file beside it that is not as it was `before` and holds invisible characters or is
+    /// not text.
     pub(crate) fn hides(&self, before: Option<&Self>) -> Option<&str> {
         let old = before.and_then(|before| before.work.as_ref().ok());
         let mut now = self.work.iter().flat_map(|work| &work.files);
-        // What is not text can be shown to nobody.
+        // A file that is not text cannot be shown.
         let hides =
             |bytes: &[u8]| std::str::from_utf8(bytes).map_or(true, |t| invisible(t).is_some());
         let found = now.find(|(name, bytes)| {
@@ -127,7 +128,7 @@ impl WorkingText {
     }
 }
 
-/// What changed in one file.
+/// The changes in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileChange {
     pub(crate) path: String,
@@ -144,12 +145,12 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// What it says.
+    /// The item that was prepared.
     pub(crate) fn item(&self) -> &Item {
         &self.unwritten.item
     }
 
-    /// What the signature covers.
+    /// The digest that the signature covers.
     pub(super) fn digest(&self) -> Digest {
         self.unwritten.source().digest()
     }
@@ -271,7 +272,7 @@ impl WorkingItems<'_> {
         self.rye.signing().write(&prepared.unwritten, &prepared.expected, policy.loader(&Quiet))
     }
 
-    /// What changed from `old`; without one, from the last version that is known and verifies, or
+    /// The changes from `old`; without one, from the last version that is known and verifies, or
     /// from nothing: then each file beside it that this version does not list just so is there
     /// whole.
     pub(crate) fn changes(self, old: Option<&WorkingItem>, now: &WorkingItem) -> Vec<FileChange> {

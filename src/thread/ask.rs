@@ -18,12 +18,12 @@ use crate::trace::{Event, ProviderFailure};
 /// The longest that one answer may take, however much time there is.
 const LONGEST_ANSWER: Duration = Duration::from_hours(24);
 
-/// What is held for one answer, or booked for it.
+/// Tokens and money that are held for one answer, or booked for it.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     tokens: TokenCounts,
     spend: u64,
-    /// Nobody said what it took, so it is all that was held.
+    /// The provider did not say what it took, so it is all that was held.
     is_reserved: bool,
 }
 
@@ -59,7 +59,7 @@ impl Running<'_> {
         }
     }
 
-    /// What is asked in the place of parts of the next request, which is kept.
+    /// Asks the hooks about the next request; the parts that they replace are kept in the record.
     fn before_call(&mut self) -> Result<ReplacedRequest, Failure> {
         let shown = ShownRequest {
             system: &self.conversation.system,
@@ -118,7 +118,7 @@ impl Running<'_> {
         let (listener, begin, mut is_in_line) = (self.conversation.listener, Instant::now(), false);
         let record = &mut *self.record;
         let turn = self.conversation.model.turn(&asked, &mut |text| {
-            // What may be withheld is shown to nobody as it comes.
+            // Text that may be withheld is not shown as it comes.
             if !replaced.may_withhold {
                 is_in_line = !text.ends_with('\n');
                 listener.model_said(text);
@@ -177,7 +177,7 @@ impl Running<'_> {
         Ok(turn)
     }
 
-    /// What a provider was asked for and did not give may have cost as much as was held.
+    /// Books a request without an answer: it may have cost as much as was held.
     fn lost(
         &mut self,
         id: &str,
@@ -219,7 +219,7 @@ impl Running<'_> {
                 }));
                 Ok(wait)
             }
-            // Whoever was interrupted because it is to stop says so itself.
+            // A thread that was interrupted because it is to stop says so itself.
             (Some(failure), None) => self.time_left().and(Err(failure)),
             (None, _) => {
                 self.time_left()?;

@@ -1,5 +1,5 @@
-//! What a tool of a thread does in the thread's sandbox, apart from what the model is told of the
-//! tool (threads 5).
+//! The actions of tools in a thread's sandbox, apart from what the model is told of a tool (threads
+//! 5).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use std::time::Duration;
 /// Where the commands and files of a thread are. It is opened by the first payload and closed
 /// once, when the thread ends, however that is.
 pub trait SandboxBackend: Send + Sync {
-    /// What it can do; anything else is refused as [`BackendFaultKind::UnsupportedPayload`].
+    /// The capabilities of this backend; any other action is refused as
+    /// [`BackendFaultKind::UnsupportedPayload`].
     fn capabilities(&self) -> &'static [BackendCapability];
 
     /// Does what the payload says and waits for it. Where this thread, or this process, is asked to
@@ -36,7 +37,7 @@ pub enum BackendCapability {
     Code,
 }
 
-/// What is asked of a backend. Paths are relative to its workspace.
+/// An action of a backend. Paths are relative to its workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Payload {
@@ -48,7 +49,7 @@ pub enum Payload {
         env: BTreeMap<String, String>,
         /// A folder of the workspace; the workspace itself without one.
         cwd: Option<String>,
-        /// What it reads.
+        /// The bytes that the command reads.
         stdin: Vec<u8>,
         /// It is ended after that.
         timeout: Duration,
@@ -64,7 +65,7 @@ pub enum Payload {
     FilesWrite {
         /// The file.
         path: String,
-        /// What is in it afterwards.
+        /// The new content.
         data: Vec<u8>,
         /// Its mode, such as `0o644`.
         mode: u32,
@@ -107,7 +108,7 @@ impl Payload {
         Self::CommandRun { cmd, env, cwd: None, stdin, timeout }
     }
 
-    /// What a backend needs for it.
+    /// The capability that a backend needs for it.
     pub fn needs(&self) -> BackendCapability {
         match self {
             Self::CommandRun { .. } => BackendCapability::Command,
@@ -117,7 +118,7 @@ impl Payload {
     }
 }
 
-/// What a payload gave.
+/// The result of a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PayloadResult {
@@ -131,7 +132,7 @@ pub enum PayloadResult {
         stderr: Vec<u8>,
         /// How many bytes it printed, of which the beginning is kept.
         stdout_total: u64,
-        /// The same of errors.
+        /// As `stdout_total`, of errors.
         stderr_total: u64,
         /// How long it took.
         elapsed: Duration,
@@ -144,7 +145,7 @@ pub enum PayloadResult {
     Written(u64),
     /// The content of a folder, by name.
     Entries(Vec<WorkspaceEntry>),
-    /// Whether it is there.
+    /// True if it is there.
     Exists(bool),
 }
 
@@ -155,7 +156,7 @@ pub struct WorkspaceEntry {
     pub name: String,
     /// Relative to the workspace.
     pub path: String,
-    /// Whether it is a folder.
+    /// True if it is a folder.
     pub is_dir: bool,
 }
 
@@ -196,7 +197,7 @@ impl BackendFaultKind {
 pub struct BackendFault {
     /// The kind.
     pub kind: BackendFaultKind,
-    /// What happened, as a sentence.
+    /// The message, as a sentence.
     pub message: String,
     /// The signal by which this process, or this call, was asked to end.
     pub signal: Option<i32>,

@@ -24,27 +24,27 @@ const SUMMARY_ASKS: usize = 2;
 /// How much of a context window is full before another thread goes on, in percent (threads 6).
 const CONTINUE_AT_PERCENT: u128 = 90;
 
-/// What a model is told when its context window is almost full.
+/// The message to a model whose context window is almost full.
 const SUMMARISE: &str = "Your context window is almost full. Another thread goes on with this task: \
     it is told the task as you were, and of this conversation nothing but your next answer. Answer \
     with a summary for it, and call no tool: what was done and what came of it, which results it \
     needs word for word, and what is left to do.";
 
-/// What it takes to say that a result is shortened.
+/// The bytes of the note that a result is shortened.
 const SHORTENED_BYTES: usize = 200;
 
-/// What an event says of it that asks for the summary.
+/// The mark of the event that asks for the summary.
 pub(super) const ASKS_SUMMARY: &str = "summary";
 
 /// The thread that a thread goes on for, and how far that came.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Continued {
     pub(crate) from: ThreadId,
-    /// What its model said for the thread that goes on.
+    /// The summary of its model for the thread that goes on.
     pub(crate) summary: String,
-    /// What a person said after that.
+    /// The message of a person after that.
     pub(crate) message: Option<String>,
-    /// What was used so far, with what the threads before it used.
+    /// The turns so far, those of the threads before it included.
     pub(crate) turns: u64,
     pub(crate) tokens: TokenCounts,
     pub(crate) spent: u64,
@@ -63,7 +63,7 @@ impl Continued {
         })
     }
 
-    /// What [`Continued::to_json`] wrote.
+    /// Reads the output of [`Continued::to_json`].
     pub(super) fn from_json(written: &Value) -> Option<Self> {
         let number = |key: &str| written.get(key).and_then(Value::as_u64);
         let text = |key: &str| written.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -79,7 +79,7 @@ impl Continued {
         })
     }
 
-    /// What the model of the thread that goes on is told behind its task.
+    /// The text behind the task for the model of the thread that goes on.
     pub(crate) fn told(&self) -> String {
         let mut told = format!(
             "<continues thread=\"{}\">\nAnother thread began with this task, until its context \
@@ -95,8 +95,8 @@ impl Continued {
     }
 }
 
-/// Whether a conversation almost fills the context window of its model. It never does where nobody
-/// says how large that is, nor before the first answer.
+/// Returns true if a conversation almost fills the context window of its model. It is false if the
+/// size of the window is not known, and before the first answer.
 pub(super) fn fills_window(messages: &[Message], window: Option<u64>) -> bool {
     window.zip(context_tokens(messages)).is_some_and(|(window, current)| {
         u128::from(current) * 100 >= u128::from(window) * CONTINUE_AT_PERCENT

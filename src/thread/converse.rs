@@ -45,26 +45,26 @@ pub(crate) struct Conversation<'a> {
     pub(crate) prices: Prices,
     /// Longest answer of one turn.
     pub(crate) answer_tokens: u64,
-    /// How many tokens the model takes at once; `None` where nobody says it.
+    /// How many tokens the model takes at once; `None` if that is not known.
     pub(crate) context_window: Option<u64>,
     /// Begins the thread that goes on for this one, which is over then.
     pub(crate) continue_by: &'a ContinueBy<'a>,
     pub(crate) denied_by: &'a DeniedBy<'a>,
     pub(crate) limits: ThreadLimits,
-    /// It runs below another thread, so nobody can go on with it alone.
+    /// It runs below another thread, so it cannot be resumed alone.
     pub(crate) is_below: bool,
     pub(crate) begin: Instant,
-    /// Somebody asked it to stop.
+    /// Set if it was asked to stop.
     pub(crate) is_stopped: Arc<AtomicBool>,
     /// How far it came before, where it goes on.
     pub(crate) resumed: Option<Resumed>,
 }
 
-/// Registers the thread that goes on, in the place of one that is over then, and gives its id.
+/// Registers the thread that replaces one which ends with that, and gives its id.
 pub(crate) type ContinueBy<'a> =
     dyn Fn(&mut Registry, &Continued) -> Result<ThreadId, Failure> + 'a;
 
-/// What is told of a call that failed so, where permissions are why.
+/// The denied call to report for a call that failed so, if permissions are the cause.
 pub(crate) type DeniedBy<'a> =
     dyn Fn(&ModelCall, ToolCallFaultKind, &Value) -> Option<DeniedCall> + 'a;
 
@@ -72,7 +72,7 @@ pub(crate) type DeniedBy<'a> =
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Resumed {
     pub(crate) replayed: Replayed,
-    /// What a person tells the model now.
+    /// The message of a person to the model.
     pub(crate) message: Option<String>,
     /// How long it ran before.
     pub(crate) before: Duration,
@@ -105,14 +105,14 @@ pub(crate) struct Ended {
     /// The last words of the model.
     pub(crate) result: String,
     pub(crate) outputs: Map<String, Value>,
-    /// The guardrail that put its text in the place of both.
+    /// The guardrail that replaced both.
     pub(crate) replaced_by: Option<Ref>,
 }
 
-/// What a call that hands over is answered with; see [`serialised`].
+/// The answer to a call that hands over outputs; see [`serialised`].
 const HANDED_OVER: &str = "{\"ok\":true}";
 
-/// What one turn led to.
+/// The result of one turn.
 enum After {
     Next,
     Done(ThreadOutcome),
@@ -192,7 +192,7 @@ pub(crate) fn converse(
     written.map(|()| came)
 }
 
-/// Whether a verb asked it to stop, or a signal, a thread was cancelled.
+/// The error of a cancelled thread, if a verb or a signal asked it to stop.
 fn as_cancelled(failure: &Failure, thread: &Running<'_>) -> Option<Failure> {
     let is_cancelled = failure.interrupted().is_some() || failure.reason() == THREAD_CANCELLED;
     is_cancelled.then(|| cancelled(thread).into())
@@ -228,13 +228,13 @@ pub(super) struct Running<'a> {
     asks: usize,
     /// Why the last answer was cut or withheld.
     pub(super) broken_off_by: Option<String>,
-    /// What the next call asked before, which is decided since.
+    /// The request that the next call waited for, which is decided since.
     pub(super) awaited: Option<Awaited>,
     /// The newest checkpoint, where the registry does not know it yet.
     unnoted: Option<Digest>,
 }
 
-/// What a thread is to hand over, as evals leave it.
+/// The result of a thread, with the changes of evals.
 fn judged(thread: &mut Running<'_>, mut ended: Ended) -> Result<Ended, Failure> {
     let time = thread.time_left()?;
     let watcher = thread.conversation.watcher;
@@ -431,7 +431,7 @@ impl Running<'_> {
         After::Done(ThreadOutcome::Ended(Ended { result, outputs, replaced_by: None }))
     }
 
-    /// What comes behind a turn whose calls have their results.
+    /// Decides how a thread goes on after a turn whose calls have their results.
     fn after(
         &mut self,
         text: String,
@@ -529,7 +529,7 @@ impl Running<'_> {
         if let Some(failure) = failure {
             told["failure"] = failure.diagnostic().to_json().into();
         }
-        // What was put in the place of the last words is what whoever asks later is given, too.
+        // A replacement of the last words is recorded too, for a later reader.
         if let Some((ended, eval)) = ended.and_then(|it| it.replaced_by.as_ref().map(|by| (it, by)))
         {
             told["result"] = ended.result.as_str().into();

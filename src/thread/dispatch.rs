@@ -1,5 +1,4 @@
-//! What a call of a model leads to: carried out one by one, and at once where tools only read
-//! (threads 4.2).
+//! Carries out the calls of a model: one by one, and at once where tools only read (threads 4.2).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +21,7 @@ use crate::parse::json as read_json;
 /// Calls of one turn that run at once, of tools that only read (threads 4.2).
 const THREAD_READS: usize = 4;
 
-/// What became of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) enum Called {
     Gave(Value),
@@ -52,7 +51,7 @@ pub(super) enum Understood<'t> {
 pub(super) struct Place<'a> {
     pub(super) thread_id: &'a str,
     pub(super) backend: &'a dyn SandboxBackend,
-    /// What the call asked before, which a person decided since.
+    /// The request of the call, which a person decided since.
     pub(super) awaited: Option<&'a Awaited>,
 }
 
@@ -156,7 +155,7 @@ impl Place<'_> {
                             // It was asked to end, so no other call begins.
                             is_ending.store(true, Ordering::Relaxed);
                         }
-                        // Whoever waits is there until the last one has said it.
+                        // The receiver is there until the last call has sent its result.
                         let _ = say.send((at, called));
                     });
                     if let Ok(ticket) = pool.submit(job) {
@@ -171,7 +170,7 @@ impl Place<'_> {
                     }
                 }
             };
-            // Where nobody can listen, nothing was begun.
+            // If signals cannot be heard, no call was begun.
             let _ = attended(all, |signal| {
                 heard = Some(signal);
                 pool.interrupt();
@@ -186,7 +185,7 @@ impl Place<'_> {
     }
 }
 
-/// A call of which nobody knows what it gave.
+/// The result of a call that was interrupted, of which it is not known what it gave.
 pub(super) fn interrupted() -> Called {
     let why = "the call was interrupted, and may have been carried out in part";
     failed(ToolCallFaultKind::Exception, why.into(), Value::Null)

@@ -61,7 +61,7 @@ pub(crate) enum ThreadError {
     BadLimit {
         name: String,
         why: String,
-        /// The item that says it, where nobody gave it with the start.
+        /// The item that says it, if the limit was not given with the start.
         within: Option<Ref>,
     },
     #[error("a thread is not started from inside of a run")]
@@ -172,7 +172,7 @@ fn as_it_stands(state: RunState) -> String {
     }
 }
 
-/// What a thread or a run does that is not over.
+/// The activity of a thread or a run that is not over.
 fn still_does(state: RunState) -> &'static str {
     match state {
         RunState::Created => "waits for a place",
@@ -181,12 +181,12 @@ fn still_does(state: RunState) -> &'static str {
     }
 }
 
-/// Where somebody sees what a thread did, in front of what else to do.
+/// The command that shows what a thread did, in front of the next step.
 pub(crate) fn see_how_far(id: &str) -> String {
     format!("see how far it came with `rye thread show {id}`")
 }
 
-/// What to do about what somebody ended.
+/// The help for a thread or run that a person ended.
 fn go_on_anew(id: &str, is_below: bool) -> String {
     let next = match is_below {
         _ if is_uuid(id) => "run it again if need be".to_owned(),
@@ -196,7 +196,7 @@ fn go_on_anew(id: &str, is_below: bool) -> String {
     format!("{}; {next}", see_how_far(id))
 }
 
-/// What to do about a script that has no further turn.
+/// The help for a script that has no further turn.
 fn end_script(provider: &Ref, has_message: bool) -> String {
     if has_message {
         return format!(
@@ -240,7 +240,7 @@ fn hand_over(id: &ThreadId, is_broken_off: bool) -> String {
     format!("{}; {mend}", see_how_far(id.as_str()))
 }
 
-/// What to do about a provider that is not there.
+/// The help for a provider that is not there.
 fn name_another(name: &str, near: Option<&str>) -> String {
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     format!(
@@ -250,7 +250,7 @@ fn name_another(name: &str, near: Option<&str>) -> String {
     )
 }
 
-/// What to do about two tools of one name, of which the first may be rye's own.
+/// The help for two tools of one name, of which the first may be rye's own.
 fn permit_one(first: &str, second: &str) -> String {
     match first.strip_prefix("tool:") {
         Some(id) => format!(
@@ -279,7 +279,7 @@ fn named(model: &str) -> String {
     }
 }
 
-/// What to do about a model that a provider does not have.
+/// The help for a model that a provider does not have.
 fn known_or_new(provider: &Ref, model: &str, known: &[String]) -> String {
     if model.trim().is_empty() {
         return format!(
@@ -295,7 +295,7 @@ fn known_or_new(provider: &Ref, model: &str, known: &[String]) -> String {
     )
 }
 
-/// What to do about a record that does not hold.
+/// The help for a record that does not hold.
 fn next_step(id: &ThreadId, finding: &RecordFinding) -> String {
     match finding {
         RecordFinding::Unsigned => {
@@ -315,7 +315,7 @@ fn next_step(id: &ThreadId, finding: &RecordFinding) -> String {
 }
 
 impl ThreadError {
-    /// The same of a limit that an item says.
+    /// Sets the item that a limit is written in.
     pub(crate) fn within(self, item: &Ref) -> Self {
         match self {
             Self::BadLimit { name, why, .. } => {

@@ -93,7 +93,7 @@ pub(super) fn stopped_at(breach: &Breach) -> String {
     }
 }
 
-/// What to do where a limit stopped a thread.
+/// The help for a thread that a limit stopped.
 pub(super) fn allow_more(id: &ThreadId, breach: &Breach, is_below: bool) -> String {
     match breach.limit {
         // A thread that may not start below another is not there to go on.
@@ -122,7 +122,7 @@ fn too_large(text: &str, most: &str) -> String {
 }
 
 impl Default for ThreadLimits {
-    /// What holds where nobody says anything.
+    /// The limits of a thread for which no other ones are given.
     fn default() -> Self {
         Self {
             turns: 25,
@@ -207,7 +207,7 @@ impl ThreadLimits {
         Ok(())
     }
 
-    /// No longer than whoever starts the thread waits for it, in whole seconds.
+    /// Lowers the duration to the time that the caller waits for the thread, in whole seconds.
     pub(crate) fn within(self, timeout: Option<Duration>) -> Self {
         let most = timeout.map(|time| time.as_secs() + u64::from(time.subsec_nanos() > 0));
         let duration_seconds =

@@ -1,5 +1,5 @@
-//! What a model says, and what a detached tool writes, for whoever watches from another process
-//! while it comes. Nothing of it is part of a record.
+//! The words of a model, and the output of a detached tool, as they come, for a reader in another
+//! process. They are no part of a record.
 //!
 //! The words of one answer stand in a file beside the transcript, which says first how long the
 //! transcript was when the answer began, so that a reader tells them at their place. The file goes
@@ -96,7 +96,7 @@ struct Held {
     file: File,
     /// Behind how many bytes of the transcript it is told.
     place: Option<u64>,
-    /// What is not told yet: the first line as long as it is not whole, then a character.
+    /// Bytes that are not told yet: an incomplete first line, then an incomplete character.
     begun: Vec<u8>,
 }
 
@@ -106,12 +106,13 @@ impl LiveText {
         Self { path: words(base, id), has_place: true, held: None }
     }
 
-    /// What a detached tool writes.
+    /// The output of a detached tool.
     pub(crate) fn of_log(base: &Path, id: &str) -> Self {
         Self { path: output_log(base, id), has_place: false, held: None }
     }
 
-    /// What came since, where it belongs before the byte of the transcript with that number.
+    /// The text that came since, if its place is before the byte of the transcript with that
+    /// number.
     pub(crate) fn next(&mut self, told: u64) -> String {
         let Some(held) = &mut self.held else { return String::new() };
         let piece = (&held.file).take(LIVE_WORDS_BYTES as u64).read_to_end(&mut held.begun);
@@ -144,7 +145,7 @@ impl LiveText {
         if is_held == found.as_ref().map(id_of) {
             return String::new();
         }
-        // Whoever writes adds nothing once it is gone.
+        // The writer adds nothing once the file is gone.
         let rest = self.next(told);
         let place = (!self.has_place).then_some(0);
         self.held = found.map(|file| Held { file, place, begun: Vec::new() });

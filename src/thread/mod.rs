@@ -1,7 +1,7 @@
 //! Thread: a directive, run as a conversation between a model and the tools that it may call.
 //!
-//! Sees the typed items, keys and the registry. Knows no run: whoever stands above carries out the
-//! calls that a model makes, by [`Calls`].
+//! Sees the typed items, keys and the registry. Knows no run: the caller carries out the calls that
+//! a model makes, by [`Calls`].
 //!
 //! In:  a [`Conversation`]: prompt, tools, model and limits; and an open [`Record`].
 //! Out: an [`Ended`], or a [`ThreadError`] that says which limit or output stopped it.
@@ -16,10 +16,9 @@
 //! out, `backend.rs` what one does in the thread's sandbox, `stream.rs` in queues, and
 //! `workspace.rs` those of rye that do · `result.rs` what it is given of a call · `model/` who
 //! answers · `limits.rs` · `record.rs` what is kept, `record_check.rs` whether it is whole,
-//! `record_files.rs` with the files beside it, `replay.rs` how far it came · `waits.rs` waiting
-//! for a person · `continuation.rs` handing over to another thread ·
-//! `transcript_lines.rs` what is written and `live_words.rs` what is being said, for whoever
-//! watches · `thread_id.rs`
+//! `record_files.rs` with the files beside it, `replay.rs` how far it came · `waits.rs` waiting for
+//! a person · `continuation.rs` handing over to another thread · `transcript_lines.rs` what is
+//! written and `live_words.rs` what is being said, for a reader that watches · `thread_id.rs`
 
 mod ask;
 mod backend;

@@ -1,4 +1,4 @@
-//! What a model is told first (threads 1).
+//! The first messages to a model (threads 1).
 
 use crate::parse::DirectiveOutput;
 
@@ -12,7 +12,7 @@ pub(crate) struct Prompt {
     pub(crate) body: String,
     /// Knowledge behind the body.
     pub(crate) after: Vec<String>,
-    /// What a thread is told that goes on for another one.
+    /// The message to a thread that goes on for another one.
     pub(crate) continued: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is kept of a thread: `.ai/state/threads/<id>/transcript.jsonl`, one event a line, and among
+//! The record of a thread: `.ai/state/threads/<id>/transcript.jsonl`, one event a line, and among
 //! them checkpoints that sign everything before (threads 7).
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -35,7 +35,7 @@ pub(crate) fn transcript(base: &Path, id: &ThreadId) -> PathBuf {
     record_folder(base).join(id.as_str()).join(TRANSCRIPT)
 }
 
-/// What a checkpoint signs. Field names are on the wire.
+/// The content of a checkpoint. Field names are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Checkpoint {
@@ -50,7 +50,7 @@ pub(super) struct Checkpoint {
     /// Of the line of the checkpoint before it.
     pub(super) previous: Option<Digest>,
     pub(super) status: String,
-    /// What the thread has used.
+    /// The use of the thread.
     pub(super) ledger: Value,
     /// Nothing comes behind it.
     #[serde(rename = "final")]
@@ -69,7 +69,7 @@ pub(crate) const THREAD_ENDED: &str = "thread_ended";
 /// is all that was reserved.
 pub(crate) const USAGE_IS_RESERVED: &str = "usage_is_reserved";
 
-/// A transcript that was checked, for whoever goes on with it.
+/// A transcript that was checked, to go on with.
 #[derive(Debug, Clone)]
 pub(crate) struct ProvenRecord {
     pub(crate) bytes: Vec<u8>,
@@ -94,7 +94,7 @@ pub(crate) struct Record {
     is_torn: bool,
     seq: u64,
     previous: Option<Digest>,
-    /// What the model says while it says it.
+    /// The words of the model as they come.
     live: LiveWords,
 }
 
@@ -105,9 +105,9 @@ impl Drop for Record {
     }
 }
 
-/// Refuses a folder on the way to a record that is a link: whoever wrote the project would say
-/// where the record lies. The root of a space may be one. A folder whose name no file system takes
-/// is refused too, as the id of a directive is almost as long as a name may be.
+/// Refuses a folder on the way to a record that is a link: the author of the project would choose
+/// the place of the record. The root of a space may be one. A folder whose name no file system
+/// takes is refused too, as the id of a directive is almost as long as a name may be.
 ///
 /// # Errors
 /// Which folder it is.
@@ -184,7 +184,7 @@ fn make(base: &Path, path: &Path) -> io::Result<File> {
 /// Makes the log of a detached run with that id, which is a UUID.
 ///
 /// # Errors
-/// What the file system says.
+/// An error of the file system.
 pub(crate) fn new_output_log(base: &Path, id: &str) -> io::Result<File> {
     make(base, &output_log(base, id))
 }
@@ -290,7 +290,7 @@ impl Record {
         self.line(&format!("{}\n", Value::Object(event)))
     }
 
-    /// Tells whoever watches what the model says; no part of the record.
+    /// Shows the words of the model to readers that watch; they are no part of the record.
     pub(crate) fn say(&mut self, text: &str) {
         self.live.say(self.written.bytes(), text);
     }
@@ -357,7 +357,7 @@ impl Record {
     }
 
     fn line(&mut self, line: &str) -> Result<(), ThreadError> {
-        // What is written can be read by whoever watches.
+        // A reader that watches can read every line.
         if line.len() > THREAD_LINE_BYTES {
             let most = THREAD_LINE_BYTES >> 20;
             return Err(self.lost(io::Error::other(format!("an event has more than {most} MiB"))));

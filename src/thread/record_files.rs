@@ -1,4 +1,4 @@
-//! Whether the files beside a transcript are those that it names (threads 7).
+//! Checks that the files beside a transcript are those that it names (threads 7).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +21,7 @@ use crate::verify::PublicKey;
 /// Files in the folder of a record that nothing names, which are told by name.
 const THREAD_FILES_TOLD: usize = 100;
 
-/// What stands beside a transcript.
+/// The files beside a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CheckedFiles {
     /// How many blobs the record names, each of which is there as it was kept.

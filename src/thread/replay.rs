@@ -14,14 +14,14 @@ use crate::parse::{TokenCounts, kept_json};
 /// A conversation as far as it came.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Replayed {
-    /// What was written down when it started.
+    /// The details that were written down when it started.
     pub(crate) started: Map<String, Value>,
-    /// What the model was told first: the system message and the task.
+    /// The first messages to the model: the system message and the task.
     pub(crate) told: Option<(String, String)>,
     pub(super) messages: Vec<Message>,
     /// Calls of the last turn that have no result.
     pub(super) unanswered: Vec<ModelCall>,
-    /// What the first of these waits for.
+    /// The request that the first of these waits for.
     pub(crate) awaited: Option<Awaited>,
     pub(super) tokens: TokenCounts,
     pub(super) spent: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Replayed {
 /// Reads the events of a transcript that was checked; its checkpoints say nothing here.
 ///
 /// # Errors
-/// What is not an event as rye writes them.
+/// A line is not an event as rye writes them.
 pub(crate) fn replay(proven: &[u8]) -> Result<Replayed, String> {
     let mut replayed = Replayed::default();
     for (at, line) in proven.split(|byte| *byte == b'\n').enumerate() {
@@ -148,7 +148,7 @@ impl Replayed {
     }
 }
 
-/// What a model said, as it was written down; what was reserved is not what it took.
+/// The answer of a model, as it was written down; usage that was only reserved is left out.
 fn turn(event: &Value) -> Option<Turn> {
     let usage = usage(event)?;
     let is_said = event.get(USAGE_IS_RESERVED) != Some(&true.into());

@@ -1,4 +1,4 @@
-//! What a model is given of a call: JSON text that is never longer than it may be (threads 4.3).
+//! The result of a call for a model: JSON text that is never longer than it may be (threads 4.3).
 //!
 //! No result holds a signature line, whichever tool prints one: the whole that is kept of a long
 //! result holds none either. Secrets were masked before. Paths that a tool prints stay, as the
@@ -78,7 +78,7 @@ pub(crate) fn serialised(value: &Value, keep: impl FnOnce(&str) -> String) -> Se
     Serialised { text: at(fits), is_cut: true }
 }
 
-/// The same value without what signature lines say, in its texts and in its names.
+/// The value without signature lines, in its texts and in its names.
 fn unsigned(value: &Value) -> Value {
     let shown = |text: &String| without_signatures(text).unwrap_or_else(|| text.clone());
     match value {

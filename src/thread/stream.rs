@@ -21,7 +21,7 @@ use crate::host::{Job, Pool, PoolError, PoolSize, attended, hear_again};
 /// One worker, and what waits for it.
 const SIZE: PoolSize = PoolSize { threads: 1, waiting: STREAM_WAITING };
 
-/// What a payload gave, or why it was not carried out.
+/// The result of a payload, or why it was not carried out.
 type ThreadOutcome = Result<PayloadResult, BackendFault>;
 
 impl dyn SandboxBackend + '_ {
@@ -121,7 +121,7 @@ pub struct BackendStream<'a> {
     line: Arc<Line<'a>>,
 }
 
-/// What a payload in a stream will have given. Dropping it changes nothing: the payload is carried
+/// The future result of a payload in a stream. Dropping it changes nothing: the payload is carried
 /// out all the same.
 #[derive(Debug)]
 pub struct PayloadFuture {
@@ -138,7 +138,7 @@ pub struct BackendEvent {
     number: u64,
 }
 
-/// What the streams of one call have in common.
+/// The state that the streams of one call share.
 struct Shared<'a> {
     backend: &'a dyn SandboxBackend,
     hub: Arc<Hub>,
@@ -166,11 +166,11 @@ struct Line<'a> {
 struct Progress {
     taken: AtomicU64,
     ended: AtomicU64,
-    /// What is not carried out yet never is.
+    /// Payloads that are not carried out yet never will be.
     is_closed: AtomicBool,
 }
 
-/// Wakes whoever waits for anything in the streams of one call.
+/// Wakes the threads that wait for anything in the streams of one call.
 #[derive(Debug, Default)]
 struct Hub {
     lock: Mutex<()>,
@@ -219,7 +219,7 @@ impl<'a> BackendStream<'a> {
                 return;
             }
             let came = shared.carry_out(payload, &progress);
-            // What is behind it may begin, and whoever waits for it finds the stream that far.
+            // The payload behind it may begin, and a waiter finds the stream that far.
             progress.end_one();
             answering.answer(came);
         }))?;
@@ -304,7 +304,7 @@ impl Drop for BackendStream<'_> {
 }
 
 impl PayloadFuture {
-    /// Whether it was carried out, or never will be.
+    /// Returns true if it was carried out, or never will be.
     pub fn is_done(&self) -> bool {
         unpoisoned(self.answer.lock()).is_some()
     }
@@ -321,7 +321,7 @@ impl PayloadFuture {
 }
 
 impl BackendEvent {
-    /// Whether everything before it has ended.
+    /// Returns true if everything before it has ended.
     pub fn is_reached(&self) -> bool {
         self.progress.ended.load(Ordering::SeqCst) >= self.number
     }
@@ -385,7 +385,7 @@ impl Progress {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// What is cut short is not told as ended.
+    /// Counts a payload as ended, unless it was cut short.
     fn end_one(&self) {
         if !self.is_closed() {
             self.ended.fetch_add(1, Ordering::SeqCst);

@@ -107,8 +107,8 @@ fn programs() -> impl Strategy<Value = Vec<Does>> {
     prop::collection::vec(one, 0..60)
 }
 
-/// What must have ended before each payload begins, by the simplest model: a stream is what its
-/// next payload is behind.
+/// The payloads that must have ended before each one begins, by the simplest model: a stream is
+/// what its next payload is behind.
 #[derive(Default)]
 struct Model {
     behind: BTreeMap<u32, BTreeSet<u32>>,
@@ -255,7 +255,7 @@ fn what_is_left_of_streams_when_their_call_ends_is_ended_whoever_holds_it() {
         let line = streams.stream().unwrap();
         let future = line.submit(does("sleeps")).unwrap();
         let event = line.record_event();
-        // Nobody drops it.
+        // It is never dropped.
         std::mem::forget(line);
         (future, event)
     });

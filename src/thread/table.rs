@@ -65,7 +65,7 @@ pub(crate) struct TableTool<'a> {
     pub(crate) item: Option<Ref>,
 }
 
-/// What a name in a call of a model leads to.
+/// The target of a name in a call of a model.
 pub(crate) enum NamedTool<'t> {
     /// It hands over outputs.
     Return,
@@ -85,7 +85,7 @@ pub(crate) fn tool_name(id: &str) -> String {
 /// Invariant: no two have one name.
 pub(crate) struct ToolTable<'a> {
     told: Vec<ModelTool>,
-    /// What carries out each of those told; `None` is the one for outputs.
+    /// The code that carries out each of those told; `None` is the one for outputs.
     tools: Vec<Option<TableTool<'a>>>,
     /// Items that are in reach and have no place of their own.
     pub(crate) left_out: usize,
@@ -173,7 +173,7 @@ fn shown(tool: Option<&TableTool<'_>>) -> String {
 /// The outputs of a call of `directive_return`, each of the type that is declared.
 ///
 /// # Errors
-/// The outputs that are missing or of another type, or that nobody asked for, each as a sentence.
+/// The outputs that are missing, of another type or not declared, each as a sentence.
 pub(super) fn outputs_of(
     args: &Map<String, Value>,
     declared: &[DirectiveOutput],

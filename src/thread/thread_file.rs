@@ -22,10 +22,10 @@ pub(super) const THREAD_FILE: &str = "thread.json";
 /// The event that a record begins with.
 pub(crate) const THREAD_STARTED: &str = "thread_started";
 
-/// What `thread_started` says of a record that has a `thread.json`.
+/// The version in `thread_started` of a record that has a `thread.json`.
 pub(crate) const RECORD_VERSION: u64 = 1;
 
-/// What stands in both, in the same words.
+/// The fields that stand in both, with the same values.
 const SHARED: [&str; 10] = [
     "thread_id",
     "parent",

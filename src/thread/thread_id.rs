@@ -18,7 +18,7 @@ impl ThreadId {
     /// A name that no other thread has.
     ///
     /// # Errors
-    /// What the system's randomness says.
+    /// An error of the system's randomness.
     pub(crate) fn new(directive: &ItemId) -> io::Result<Self> {
         Ok(Self(format!("{directive}/{}-{}", directive.name(), new_uuid()?)))
     }
@@ -36,7 +36,7 @@ impl ThreadId {
 /// A UUID of version 7 (RFC 9562), in lower case.
 ///
 /// # Errors
-/// What the system's randomness says.
+/// An error of the system's randomness.
 pub(crate) fn new_uuid() -> io::Result<String> {
     let mut bytes = [0; 16];
     random::fill(&mut bytes)?;
@@ -49,7 +49,7 @@ pub(crate) fn new_uuid() -> io::Result<String> {
     Ok(parts.join("-"))
 }
 
-/// Whether a text is the name of a detached run of a tool.
+/// Returns true if a text is the name of a detached run of a tool.
 pub(crate) fn is_uuid(text: &str) -> bool {
     let fits = text.bytes().enumerate().all(|(at, byte)| match at {
         8 | 13 | 18 | 23 => byte == b'-',

@@ -59,17 +59,17 @@ use crate::diagnostic::Failure;
 /// # }
 /// ```
 pub trait ThreadTool: Send + Sync {
-    /// What the model calls it: at most 64 of `a-z`, `0-9` and `_`. Others are never permitted.
+    /// The name for the model: at most 64 of `a-z`, `0-9` and `_`. Others are never permitted.
     fn name(&self) -> &str;
 
-    /// What it is for, in a sentence or two that the model reads.
+    /// The purpose, in a sentence or two that the model reads.
     fn description(&self) -> &str;
 
-    /// What it takes: a JSON Schema of an object, sent to the model as it is.
+    /// The arguments: a JSON Schema of an object, sent to the model as it is.
     fn parameters(&self) -> Value;
 
-    /// Whether it changes nothing. Calls of such tools that a model makes one behind the other in
-    /// a turn are carried out at once, four at the most.
+    /// Returns true if it changes nothing. Calls of such tools that a model makes one behind the
+    /// other in a turn are carried out at once, four at the most.
     fn only_reads(&self) -> bool {
         false
     }
@@ -77,7 +77,7 @@ pub trait ThreadTool: Send + Sync {
     /// Carries out one call and waits for what it gives.
     ///
     /// # Errors
-    /// What the model is told of a call that gave nothing; the thread goes on.
+    /// The message to the model about a call that gave nothing; the thread goes on.
     fn call(
         &self,
         session: &ThreadSession<'_>,
@@ -118,7 +118,7 @@ impl ThreadSession<'_> {
     }
 }
 
-/// What kind of failure a call is told as; the word is the `error_kind` of its result.
+/// The kind of failure of a call; the word is the `error_kind` of its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolCallFaultKind {
@@ -175,7 +175,7 @@ impl ToolCallFault {
         Self::of(ToolCallFaultKind::InvalidArguments, message, Value::Null)
     }
 
-    /// The same with what else is known.
+    /// Adds further details.
     #[must_use]
     pub fn detail(self, detail: impl Into<Value>) -> Self {
         Self { detail: detail.into(), ..self }

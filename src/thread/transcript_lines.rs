@@ -152,7 +152,7 @@ mod tests {
         assert!(next().is_empty());
         write(&format!("\n{long}\nhalf"));
         assert_eq!(next(), ["two\n".to_owned(), format!("{long}\n")]);
-        // Whoever goes on cuts off what is not proven.
+        // A thread that goes on cuts off the lines that are not proven.
         OpenOptions::new().write(true).open(&path).unwrap().set_len(8).unwrap();
         assert!(next().is_empty());
         write("more\n");

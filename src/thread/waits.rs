@@ -22,14 +22,14 @@ use crate::registry::ThreadWaits;
 /// The event that says what a thread waits for.
 pub(super) const THREAD_WAITING: &str = "thread_waiting";
 
-/// What a thread waits for. Field names are on the wire.
+/// The request that a thread waits for. Field names are on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Awaited {
     /// The call of its model.
     pub(crate) call_id: String,
     /// The request that a person decides.
     pub(crate) pending_id: String,
-    /// What asks, why, and in which words.
+    /// The item that asks, why, and in which words.
     pub(crate) item_id: String,
     pub(crate) reason: String,
     pub(crate) message: String,
@@ -48,7 +48,7 @@ impl Awaited {
         }))
     }
 
-    /// What an event of a record says.
+    /// Reads it from an event of a record.
     pub(crate) fn from_event(event: &Value) -> Option<Self> {
         typed(event.clone()).ok()
     }
@@ -58,7 +58,7 @@ impl Awaited {
         last_event(transcript, THREAD_WAITING).and_then(|event| Self::from_event(&event))
     }
 
-    /// What is told of the request.
+    /// The request as JSON, for a report.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.pending_id, "item_id": self.item_id, "reason": self.reason,
@@ -92,7 +92,7 @@ impl Running<'_> {
     /// Writes down that the thread waits.
     ///
     /// # Errors
-    /// `thread.cancelled` where somebody asked it to stop; `thread.record_io`, `registry.io`
+    /// `thread.cancelled` if it was asked to stop; `thread.record_io`, `registry.io`
     pub(super) fn wait(&mut self, awaited: &Awaited) -> Result<(), Failure> {
         let id = self.record.id().to_string();
         if self.conversation.is_stopped.load(Ordering::Relaxed) {
@@ -108,7 +108,7 @@ impl Running<'_> {
     }
 }
 
-/// Somebody asked a thread to stop.
+/// The error of a thread that was asked to stop.
 pub(super) fn cancelled(thread: &Running<'_>) -> ThreadError {
     let (id, is_below) = (thread.record.id().to_string(), thread.conversation.is_below);
     ThreadError::Cancelled { id, is_below }

@@ -1,5 +1,5 @@
 //! Who judges what a model is asked and what it answers, and who is told how a conversation goes
-//! (exec-protocol 6). Whoever stands above knows the hooks; what they say is written down here.
+//! (exec-protocol 6). The caller knows the hooks; their answers are recorded here.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ use crate::parse::Phase;
 
 /// The hooks of one conversation.
 pub(crate) trait Watcher {
-    /// What a model is to be asked, judged and as those who may replace parts of it leave it.
+    /// Asks the hooks about a request to the model; they may replace parts of it.
     ///
     /// # Errors
     /// `hook.denied`, `hook.unusable`
     fn before_call(&self, shown: &ShownRequest<'_>) -> Result<ReplacedRequest, Failure>;
 
-    /// What it answered; `None` where that stands as it is.
+    /// Asks the hooks about the answer of the model; `None` if they leave it as it is.
     ///
     /// # Errors
     /// `hook.denied`, `hook.unusable`
@@ -48,7 +48,7 @@ pub(crate) trait Watcher {
     fn take_said(&self) -> Vec<(&'static str, Value)>;
 }
 
-/// What hooks are shown of a request.
+/// The request that hooks are shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShownRequest<'a> {
     pub(crate) system: &'a str,
@@ -59,7 +59,7 @@ pub(crate) struct ShownRequest<'a> {
     pub(crate) until: Instant,
 }
 
-/// What is asked in the place of parts of a request; for this request alone.
+/// The replaced parts of a request; for this request alone.
 #[derive(Debug, Default)]
 pub(crate) struct ReplacedRequest {
     /// Nothing of the answer may be shown before the hooks were asked about it.
@@ -68,7 +68,7 @@ pub(crate) struct ReplacedRequest {
     pub(crate) messages: Option<Vec<Message>>,
 }
 
-/// The messages in the place of those that were shown. One that is as it was stays whole, with what
+/// The messages that replace those that were shown. One that is as it was stays whole, with what
 /// its provider gave beside its text.
 ///
 /// # Errors
@@ -84,7 +84,7 @@ pub(crate) fn messages_from_json(value: &Value, shown: &[Message]) -> Result<Vec
     list.iter().enumerate().map(read).collect()
 }
 
-/// The answer in the place of the one that was shown.
+/// The answer that replaces the one that was shown.
 ///
 /// # Errors
 /// A clause that says that it is none.
@@ -98,7 +98,7 @@ pub(crate) fn turn_from_json(value: &Value, shown: &Turn) -> Result<Turn, String
     }
 }
 
-/// What its provider gave beside the text is of what it said, and not of what stands there now.
+/// A message from JSON. It has no kept form, since that is of the words that its provider sent.
 fn message(value: &Value) -> Option<Message> {
     let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
     Some(match value.get("role")?.as_str()? {

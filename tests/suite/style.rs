@@ -120,9 +120,9 @@ fn a_type_answers_one_question_and_so_has_few_methods() {
 
 /// Doc comments that begin with a question, and comments about a person without a name; there are
 /// none in the folders that were written anew, and elsewhere they only become fewer.
-const QUESTIONS: (&[&str], usize) = (&["What ", "Whether ", "The same "], 1502);
+const QUESTIONS: (&[&str], usize) = (&["What ", "Whether ", "The same "], 873);
 const NO_NAMES: (&[&str], usize) =
-    (&["whoever", "nobody", "somebody", "comes to be", "in the place of"], 459);
+    (&["whoever", "nobody", "somebody", "comes to be", "in the place of"], 245);
 
 #[test]
 fn comments_are_plain_and_become_plainer() {
@@ -136,8 +136,8 @@ fn comments_are_plain_and_become_plainer() {
         NO_NAMES.0.iter().any(|word| comment.contains(word))
     };
     let (asking, unnamed) = (left(asks), left(names_none));
-    let is_new =
-        |line: &&String| ["src/runs/", "src/registry/"].iter().any(|it| line.starts_with(it));
+    let new = ["src/runs/", "src/registry/", "src/exec_protocol/", "src/mcp_client/"];
+    let is_new = |line: &&String| new.iter().any(|it| line.starts_with(it));
     let again: Vec<_> = asking.iter().chain(&unnamed).filter(is_new).collect();
     assert!(again.is_empty(), "in a folder that had none: {again:#?}");
     let counts = (asking.len(), unnamed.len());

@@ -47,7 +47,7 @@ pub(super) struct Args {
     /// `--config` its name alone
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, Option<String>)>,
-    /// What of the network the server may reach: `none`, `loopback`, `any`, or hosts such as
+    /// The network that the server may reach: `none`, `loopback`, `any`, or hosts such as
     /// `api.example.org,*.example.net:8443`; by default all for a program that fetches packages,
     /// and nothing for others
     #[arg(long, value_name = "NET", value_parser = str::parse::<DeclaredNet>)]
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
     }
     let what = format!("start or ask the servers of `{}`", config.display());
     if out.is_json() && !context.common.yes {
-        // Nobody saw what they are.
+        // The servers were shown to no person.
         return Err(CliError::NotConfirmed { what: escape_line(&what) }.into());
     }
     out.flush();

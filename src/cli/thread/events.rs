@@ -1,4 +1,4 @@
-//! What of the events of a thread is shown to a person.
+//! The rows of a thread's events that are shown to a person.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(super) const COST: &str = "cost";
 /// How much of what was said is shown; a line of a terminal has 80 columns.
 const SHOWN: usize = 68;
 
-/// What was said, as far as it fits one line.
+/// A text, as far as it fits one line.
 pub(super) fn one_line(said: &str) -> String {
     let words: Vec<&str> = said.split_whitespace().take(SHOWN).collect();
     let line = escape_line(&words.join(" "));
@@ -25,7 +25,7 @@ pub(super) fn one_line(said: &str) -> String {
     }
 }
 
-/// What of an event is shown: rows of a label, of at most eight characters, and a text, which is
+/// The rows that are shown of an event: a label, of at most eight characters, and a text, which is
 /// foreign.
 pub(super) fn brief(event: &Value) -> Vec<(&'static str, String)> {
     let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
@@ -105,7 +105,7 @@ fn result_label(event: &Value) -> &'static str {
     }
 }
 
-/// What a hook said, or put in the place of something.
+/// The verdict of a hook, or that it replaced something.
 fn hook(event: &Value) -> String {
     let text = |key: &str| event[key].as_str().unwrap_or_default();
     let (item, phase) = (text("item_id"), text("phase"));
@@ -130,7 +130,7 @@ fn eval(event: &Value) -> String {
     format!("{} {} {said}", text("item_id"), text("mode"))
 }
 
-/// What one answer took.
+/// The cost of one answer.
 fn cost(event: &Value) -> String {
     let Some(usage) = event["usage"].as_object() else { return String::new() };
     let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or_default();

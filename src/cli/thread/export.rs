@@ -18,7 +18,7 @@ use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::runs::{ExportedThread, threads_from_outside};
 
-/// What a thread is handed out as.
+/// The format of an exported thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ExportFormat {
     Json,
@@ -26,7 +26,7 @@ pub(super) enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// What is written to a file, where nobody says which.
+    /// The format by a file's extension.
     fn of(path: Option<&Path>) -> Self {
         match path.and_then(Path::extension).is_some_and(|ext| ext == "md") {
             true => Self::Markdown,
@@ -88,7 +88,8 @@ fn proof(exported: &ExportedThread) -> String {
     }
 }
 
-/// The same for people. Whatever somebody said stands in a block that it cannot leave.
+/// The document for people. Each text of a person or a model stands in a block that it cannot
+/// leave.
 fn markdown(document: &Value, proof: &str) -> String {
     let text = |key: &str| escape_line(document[key].as_str().unwrap_or_default());
     let mut page = format!("# Thread `{}`\n\n", text("thread_id"));

@@ -10,7 +10,7 @@ use crate::cli::out::Out;
 use crate::diagnostic::{Failure, Style};
 use crate::runs::{KnownRun, listed_runs, threads_from_outside};
 
-/// How many are shown where nobody asks for all.
+/// How many are shown without `--all`.
 const SHOWN: usize = 20;
 /// How much of the end of an id is shown, which is enough to tell most apart.
 const ID_END: usize = 8;

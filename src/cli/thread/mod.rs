@@ -73,7 +73,8 @@ enum Verb {
     },
     /// Wait until a thread or a detached run has ended, and give what it gave
     ///
-    /// What is taken from the record of a thread is checked before, as `rye thread verify` does.
+    /// The record of a thread is checked before anything is taken from it, as `rye thread verify`
+    /// does.
     Wait {
         #[command(flatten)]
         id: RunId,
@@ -104,7 +105,7 @@ enum Verb {
     Resume {
         #[command(flatten)]
         id: RunId,
-        /// What to tell its model now
+        /// A message for its model
         #[arg(value_name = "MESSAGE")]
         message: Option<String>,
         /// A limit in the place of the one it had, such as `turns=50`; again for more
@@ -186,7 +187,7 @@ pub(super) fn set_tip(error: &mut clap::Error) {
     }
 }
 
-/// What a thread used, in a few words.
+/// The use of a thread, in a few words.
 fn used(thread: &ThreadRow) -> String {
     used_text(thread.used.turns, thread.used.tokens, thread.used.spend)
 }

@@ -53,7 +53,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     Ok(Exit::DONE)
 }
 
-/// Whoever looks at a thread already is not told to.
+/// The failure without the advice to look at the thread, which the person does already.
 fn without_look(failure: &Value, id: &str) -> Value {
     let (mut failure, look) = (failure.clone(), format!("{}; ", see_how_far(id)));
     let rest = failure["help"].as_str().and_then(|help| help.strip_prefix(&look));
@@ -63,14 +63,15 @@ fn without_look(failure: &Value, id: &str) -> Value {
     failure
 }
 
-/// Whether a request still waits: where a thread below was ended, nobody decides it any more.
+/// Returns true if a request still waits: once a thread below was ended, it is not decided any
+/// more.
 fn is_undecided(rye: &Rye, pending: &str) -> bool {
     let registry = rye.approvals().registry().ok().flatten();
     let request = registry.and_then(|registry| registry.request(pending).ok());
     request.is_some_and(|request| request.row.state == PendingState::Waiting)
 }
 
-/// The command that somebody needs who looked at a thread.
+/// The next command for a person who looked at a thread.
 fn next_step(thread: &ThreadRow, awaited: Option<&Awaited>, failure: &Value) -> String {
     let id = escape_line(&thread.id);
     match (thread.state, awaited, &thread.continued_by) {

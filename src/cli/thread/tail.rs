@@ -21,7 +21,7 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
             Some(event) => shown.tell(event, out),
             None => notice_closed(out),
         }
-        // Each is read at once by whoever watches.
+        // A reader that watches gets each at once.
         out.flush();
         match out.is_closed {
             false => ControlFlow::Continue(()),
@@ -41,14 +41,14 @@ pub(super) fn run(id: &str, context: &Context, out: &mut Out) -> Result<Exit, Fa
     })
 }
 
-/// What a person sees already.
+/// The text that a person sees already.
 #[derive(Default)]
 struct Shown {
     /// The last line is not at its end.
     in_line: bool,
     /// Words of the answer that comes next.
     has_words: bool,
-    /// What a tool wrote.
+    /// The output of a tool.
     has_output: bool,
 }
 

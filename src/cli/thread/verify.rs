@@ -11,7 +11,7 @@ use crate::registry::RunState;
 use crate::runs::{VerifiedThread, threads_from_outside};
 use crate::thread::LIVE_WORDS;
 
-/// What is less certain without the registry.
+/// The note that the check is less certain without the registry.
 pub(super) const NOT_COMPARED: &str = "not compared with the registry, which does not know this \
     thread or is of a newer rye: an older state of the record would hold as well";
 

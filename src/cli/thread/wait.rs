@@ -57,7 +57,8 @@ pub(in crate::cli) fn show(report: &Value, is_output_shown: bool, out: &mut Out)
     exit_of(report)
 }
 
-/// Shows what whoever started a thread is told of it; what dev mode let through has a code.
+/// Shows the messages for the caller that started a thread; the warnings of dev mode, which have a
+/// code, are left out.
 fn show_warnings(report: &Value, out: &mut Out) {
     let warnings = report["warnings"].as_array().into_iter().flatten();
     for warning in warnings.filter(|warning| warning.get("code").is_none()) {

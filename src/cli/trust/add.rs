@@ -122,7 +122,7 @@ impl Before {
         }
     }
 
-    /// Writes while nobody else does, if the file is still what it was.
+    /// Writes while no other process does, if the file is still what it was.
     ///
     /// # Errors
     /// `trust.io`
@@ -245,8 +245,8 @@ impl Scope {
         !self.default && self.items.is_empty() && self.only.is_empty() && self.not_after.is_none()
     }
 
-    /// Adds the items that were asked for, or puts them in the place of the others. A key of which
-    /// nothing was said yet may sign just these.
+    /// Adds the items that were asked for, or replaces the others by them. A key of which nothing
+    /// was said yet may sign just these.
     fn apply(&self, scope: &mut KeyScope, is_known: bool) {
         if self.default {
             scope.set_default();
@@ -448,8 +448,8 @@ pub(super) fn named_key(name: &str, rye: &Rye, out: &mut Out) -> Result<TrustDoc
     }
 }
 
-/// Whether the project has a say in which file a path names: the file lies in it, or a name on the
-/// way does, which could be a link.
+/// Returns true if the project has a say in which file a path names: the file lies in it, or a name
+/// on the way does, which could be a link.
 fn is_of_project(path: &str, rye: &Rye) -> bool {
     let Some(project) = rye.spaces().project_identity() else { return false };
     let cwd = &rye.located().cwd;

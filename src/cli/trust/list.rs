@@ -14,7 +14,7 @@ use crate::id::{Fingerprint, Kind, Space};
 use crate::rye::Rye;
 use crate::verify::{DEV_OWNER, DevRecord, PUBLISHER, TrustDocument, TrustError, TrustStore};
 
-/// What a revocation means.
+/// The meaning of a revocation.
 const REVOKED: &str = "nothing that it signed is admitted, whenever it was signed";
 
 /// One fingerprint and what the documents say of it.
@@ -151,7 +151,7 @@ pub(super) fn namesakes(key: Fingerprint, owner: &str, rye: &Rye) -> Vec<(Finger
     same.map(|row| (row.fingerprint, row.state)).collect()
 }
 
-/// What makes a key seem to be somebody else's, a sentence each.
+/// The reasons to think that a key is another person's, a sentence each.
 pub(super) fn doubts(document: &TrustDocument, rye: &Rye) -> Vec<String> {
     let TrustDocument { fingerprint, owner, .. } = document;
     let imitates = imitates_latin(owner).then(|| {

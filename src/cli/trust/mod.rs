@@ -27,7 +27,7 @@ use crate::rye::{Rye, now};
 use crate::space::{ProjectIdentity, SpaceError};
 use crate::verify::{AllowedRoot, PUBLISHER, Revocation, TrustDocument, remove_own, write_own};
 
-/// What to do in a project whose items you do not let in yet.
+/// The next step in a project whose items you do not let in yet.
 pub(super) const UNKNOWN_SIGNERS: &str = "next: items here are signed by keys that you do not \
      trust yet: `rye trust review` shows them, and how to let each key in";
 
@@ -148,7 +148,7 @@ enum Verb {
     },
 }
 
-/// What a key may sign, and until when.
+/// The items that a key may sign, and until when.
 #[derive(clap::Args)]
 struct Scope {
     /// Add these items, such as 'tool:acme/**', to what the key may sign; a key that you do not
@@ -158,7 +158,7 @@ struct Scope {
     /// Only these items, in the place of what the key may sign now; again for more
     #[arg(long, value_name = "PATTERN", value_parser = pattern, conflicts_with = "items")]
     only: Vec<Pattern>,
-    /// What a key may sign of which nothing was said, in the place of what it may sign now
+    /// Replace what the key may sign now by what a key may sign of which nothing was said
     #[arg(long, conflicts_with_all = ["items", "only"])]
     default: bool,
     /// Trust it until this moment, such as 2027-01-01T00:00:00Z
@@ -224,7 +224,7 @@ pub(super) fn named_keys(
     names.iter().map(|name| add::named_key(name, rye, out)).collect()
 }
 
-/// The screen of `rye trust review`, for whoever asks before a project is accepted.
+/// The screen of `rye trust review`, for verbs that ask before a project is accepted.
 pub(super) fn show_review(review: &crate::rye::Review, rye: &Rye, out: &mut Out) {
     review::show(review, rye, out);
 }
@@ -303,7 +303,7 @@ fn revoke(
     let is_own = fingerprint == pair.public().fingerprint();
     let what = format!("revoke `{fingerprint}`");
     if is_own {
-        // Nobody could take it back: what you trust is what this key signed.
+        // It could not be taken back: what you trust is what this key signed.
         if !out.is_json() {
             out.warn(
                 "this key is your own: what it signed, and whom you trust by it, counts no more, \

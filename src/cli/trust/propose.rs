@@ -116,7 +116,7 @@ fn replaced(proposed: &[Proposal], own: Fingerprint, rye: &Rye) -> Vec<String> {
     proposed.iter().filter(is_old).map(|proposal| proposal.path.clone()).collect()
 }
 
-/// Whether you have a key, and this project does not propose it.
+/// Returns true if you have a key, and this project does not propose it.
 pub(in crate::cli) fn is_unproposed(rye: &Rye) -> bool {
     let trust = rye.trust();
     let own = trust.own().ok().flatten().map(PublicKey::fingerprint);

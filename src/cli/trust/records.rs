@@ -1,5 +1,5 @@
-//! What an auditor asks: when projects and keys were accepted and what of them, and whence bundles,
-//! MCP servers and imported skills came.
+//! Records for an auditor: when projects and keys were accepted and what of them, and whence
+//! bundles, MCP servers and imported skills came.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ struct AcceptedProjectRow {
     counts: bool,
     /// When the acceptance was signed last; a rotation of your key signs it anew.
     signed_at: Option<Timestamp>,
-    /// What was there when you accepted it; an earlier rye did not record it.
+    /// The content when you accepted it; an earlier rye did not record it.
     approval: Option<ProjectApproval>,
 }
 
@@ -71,7 +71,7 @@ struct ServerRow {
 struct SignedBeforeRow {
     item_id: Ref,
     space: Space,
-    /// Who signed it then, by the word of whoever signed the item.
+    /// Who signed it then, by the word of the item's signer.
     by: String,
     signer: Option<Fingerprint>,
     signed_at: Option<Timestamp>,

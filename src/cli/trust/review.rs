@@ -1,4 +1,4 @@
-//! What this project brings, on one screen.
+//! The review of this project, on one screen.
 
 use std::collections::BTreeSet;
 
@@ -160,7 +160,7 @@ fn items(review: &Review, rye: &Rye, paint: Paint) -> Vec<String> {
     rows.collect()
 }
 
-/// What the item may touch, and below it what of that is new, each on a line of its own.
+/// The reach of the item, and below it the part that is new, each on a line of its own.
 fn reach(item: &ReviewedItem, paint: Paint) -> String {
     let mut lines = String::new();
     let words = item.reach.as_ref().map(DeclaredReach::words).unwrap_or_default();
@@ -187,7 +187,7 @@ pub(in crate::cli) fn phrases(words: &[String]) -> String {
     words.iter().map(|word| escape_line(word)).collect::<Vec<_>>().join(" · ")
 }
 
-/// The next steps: yours, and those of whoever signed.
+/// The next steps: yours, and those of the signers.
 fn hints(review: &Review, rye: &Rye) -> Vec<String> {
     let mut hints = vec![match review.items.iter().filter(|item| item.changed).count() {
         0 => "read an item with `rye diff`, your editor, or `less`; nothing was run".to_owned(),

@@ -51,7 +51,7 @@ pub struct Snippet<'a> {
     pub language: &'a str,
     /// Its text.
     pub code: &'a str,
-    /// What the snippet finds as `params`.
+    /// The value of `params` in the snippet.
     pub params: &'a Value,
     /// Most memory that its values may take, in bytes.
     pub memory_bytes: u64,
@@ -59,15 +59,15 @@ pub struct Snippet<'a> {
     pub engine_time: Duration,
     /// When it is ended, calls included.
     pub deadline: Instant,
-    /// What its clocks say at the start, in milliseconds since 1970. They stand still while it
-    /// computes, and are set by each answer, so that a run can be repeated.
+    /// The time of its clocks at the start, in milliseconds since 1970. The clocks stand still
+    /// while it computes, and are set by each answer, so that a run can be repeated.
     pub now_ms: u64,
-    /// What its random numbers are made from.
+    /// The seed of its random numbers.
     pub seed: [u32; 4],
 }
 
-/// What a snippet reaches while it runs. Neither function may block: the snippet's clocks are read
-/// by the thread that calls them.
+/// The calls and prints of a snippet while it runs. Neither function may block: the snippet's
+/// clocks are read by the thread that calls them.
 pub trait Surroundings: Sync {
     /// The snippet called a function of the border: `runTool`, `runChain`, `searchTools`,
     /// `listNamespaces`, `describeTool` or `listToolExamples`. Any text and any arguments may come,
@@ -141,22 +141,23 @@ impl fmt::Debug for CallAnswer {
 pub struct Thrown {
     /// The `name` of the error: `ToolError` or `TypeError`.
     pub name: Cow<'static, str>,
-    /// What happened, as a sentence.
+    /// The message, as a sentence.
     pub message: String,
     /// The code of what failed.
     pub code: String,
     /// The id of the tool, if one was called.
     pub tool: Option<String>,
-    /// What else is known.
+    /// Further details.
     pub data: Value,
 }
 
-/// What a snippet that ended by itself produced.
+/// The result of a snippet that ended by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Produced {
-    /// What it assigned to `__out`, or the value of its last expression; null if there is none.
+    /// The value that it assigned to `__out`, or that of its last expression; null if there is
+    /// none.
     pub value: Value,
-    /// What is worth knowing about the value or about how the snippet was held, as sentences.
+    /// Notes about the value or about how the snippet was held, as sentences.
     pub warnings: Vec<String>,
 }
 
@@ -171,7 +172,7 @@ pub enum EngineError {
     NotSerialisable {
         /// Where in the result, as a JSON pointer; empty for the result itself.
         path: String,
-        /// What is there instead.
+        /// The kind of value that is there instead.
         why: String,
     },
     /// It reached a limit.
@@ -183,7 +184,7 @@ pub enum EngineError {
     /// The engine itself failed, or ended without a word.
     #[error("the engine failed: {why}")]
     Worker {
-        /// What is known of it.
+        /// The cause, as far as it is known.
         why: String,
     },
 }
@@ -212,7 +213,7 @@ pub enum EngineLimit {
 pub struct SnippetFault {
     /// The `name` of the error, such as `TypeError`.
     pub name: String,
-    /// What happened.
+    /// The message.
     pub message: String,
     /// The line in the snippet, from 1; 0 if it is not known.
     pub line: u32,
@@ -220,7 +221,7 @@ pub struct SnippetFault {
     pub column: u32,
     /// The calls that led there, the innermost first, each as the engine writes it.
     pub stack: Vec<String>,
-    /// What to do, if that is known.
+    /// The next step, if it is known.
     pub help: Option<&'static str>,
 }
 
@@ -233,12 +234,12 @@ impl fmt::Display for SnippetFault {
     }
 }
 
-/// What a snippet says of itself without being run.
+/// The calls in a snippet's text, without running it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CheckedSnippet {
     /// The tools that it calls by an id that stands in its text, in the order of the text.
     pub(crate) calls: Vec<CalledTool>,
-    /// Whether it also calls tools by ids that it makes while it runs.
+    /// It also calls tools by ids that it makes while it runs.
     pub(crate) calls_others: bool,
 }
 

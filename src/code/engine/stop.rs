@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Default)]
 pub struct Stop(Arc<State>);
 
-/// What is called when it is asked.
+/// The function that is called when the stop is asked for.
 type Waker = Box<dyn Fn() + Send>;
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Stop {
         }
     }
 
-    /// Whether it was asked.
+    /// Returns true if the stop was asked for.
     pub fn is_asked(&self) -> bool {
         self.0.is_asked.load(Ordering::SeqCst)
     }

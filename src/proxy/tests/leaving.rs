@@ -31,7 +31,7 @@ fn mute() -> (SocketAddr, impl Fn() -> TcpStream) {
     (at, next)
 }
 
-/// Whether the other side has closed: an error is not its end but that of the patience.
+/// Returns true if the other side has closed. Any other error is a time-out of the read.
 fn is_closed(stream: &mut TcpStream) -> bool {
     let read = stream.read(&mut [0]);
     match read {
@@ -169,7 +169,7 @@ fn names_are_looked_up_few_at_a_time_and_none_unseen_though_the_child_leaves() {
 
 #[test]
 fn a_call_that_comes_to_no_connection_is_refused_and_not_counted_as_well() {
-    // Nobody listens there any longer.
+    // The port has no listener any longer.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     let server = Server::saying(HELLO);
     let host = format!("127.0.0.1:{port}");

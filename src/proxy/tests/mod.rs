@@ -166,7 +166,7 @@ fn credentials() -> String {
 /// Sends this and reads until the other side closes.
 fn exchange(at: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = dial(at);
-    // Whoever refuses may close before everything is sent.
+    // The proxy may refuse and close before everything is sent.
     let _ = stream.write_all(bytes);
     rest(&mut stream)
 }

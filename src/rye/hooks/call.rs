@@ -20,13 +20,13 @@ use crate::trace::Event;
 /// The hooks of one call.
 pub(crate) struct CallHooks<'a> {
     loaders: HookLoaders<'a>,
-    /// What is called.
+    /// The item that is called.
     call: Ref,
     call_id: String,
     /// In the order in which they are asked.
     armed: Vec<VerifiedHook>,
     notes: RefCell<Vec<HookNote>>,
-    /// What a hook sees in an answer and must not pass on in what it says of it.
+    /// Values that a hook sees in an answer and must not pass on in its own words.
     hidden: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl CallHooks<'_> {
         outcome: &mut Outcome,
         took: Duration,
     ) -> Result<(), Failure> {
-        // What nobody looks at is not copied.
+        // Without a hook nothing is copied.
         if !self.has_any(Phase::AfterExecution) {
             return Ok(());
         }
@@ -133,8 +133,8 @@ impl CallHooks<'_> {
         Ok(())
     }
 
-    /// Whether a hook may withhold or replace what the call comes to, so that nothing of it may be
-    /// shown before the hook was asked.
+    /// Returns true if a hook may withhold or replace the result of the call, so that nothing of it
+    /// may be shown before the hook was asked.
     pub(crate) fn may_withhold(&self, phase: Phase) -> bool {
         self.at(phase).any(|armed| armed.hook.filters || armed.hook.replaces)
     }
@@ -162,8 +162,8 @@ impl CallHooks<'_> {
         }
     }
 
-    /// What a tool gave that is no item, as those who judge answers leave it: its value, or what it
-    /// says of its failure. `None` where it stands as it is.
+    /// The result of a tool that is no item, after the hooks that judge answers: its value, or the
+    /// report of its failure. `None` if they leave it as it is.
     ///
     /// # Errors
     /// `hook.denied`
@@ -179,7 +179,7 @@ impl CallHooks<'_> {
         }
     }
 
-    /// Shows what a call came to; what stands in its place, if somebody replaced it.
+    /// Shows the result of a call to the hooks; returns the replacement, if a hook replaced it.
     fn after_content(
         &self,
         args: &Map<String, Value>,
@@ -248,7 +248,7 @@ impl CallHooks<'_> {
         Ok(())
     }
 
-    /// Asks one hook; gives what it wants in the place of what it was shown.
+    /// Asks one hook; returns its replacement for what it was shown.
     pub(crate) fn judge(
         &self,
         armed: &VerifiedHook,
@@ -302,8 +302,8 @@ impl CallHooks<'_> {
         }
     }
 
-    /// What a hook said beside yes, and that it replaced something, goes with the result of the
-    /// call.
+    /// Adds the metadata of a hook that allowed, and that it replaced something, to the result of
+    /// the call.
     fn note(
         &self,
         armed: &VerifiedHook,
@@ -325,7 +325,7 @@ impl CallHooks<'_> {
         });
     }
 
-    /// What is told of the hooks with the result of the call.
+    /// The notes of the hooks, for the result of the call.
     pub(crate) fn into_notes(self) -> Vec<HookNote> {
         self.notes.into_inner()
     }

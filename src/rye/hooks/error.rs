@@ -28,7 +28,7 @@ pub(crate) enum HookError {
         hook: String,
         space: Space,
         why: String,
-        /// What mends it, where that is known.
+        /// The remedy, if it is known.
         help: Option<String>,
     },
     #[error("`{call}` is not run: your policy requires the hook `{hook}`, and it is not there")]

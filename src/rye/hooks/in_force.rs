@@ -48,7 +48,7 @@ pub(crate) struct HookFailure {
     pub(crate) why: String,
     /// The last of what it said on standard error.
     pub(crate) tail: String,
-    /// Whether its answer would decide; otherwise it is only told, and stops nothing.
+    /// Its answer would decide; otherwise it is only told, and stops nothing.
     pub(crate) filters: bool,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct FoundHook {
 /// Why a hook cannot be asked.
 pub(crate) struct CannotAsk {
     pub(crate) why: String,
-    /// What mends it, where the refusal of the hook itself says so.
+    /// The remedy, if the refusal of the hook itself names one.
     pub(crate) help: Option<String>,
 }
 
@@ -361,7 +361,7 @@ impl Hooks<'_> {
     /// Neither a fault of its answer nor its standard error shows a value that is `hidden`.
     ///
     /// # Errors
-    /// What is wrong before it is started; how it ended is the inner result.
+    /// A fault before it is started; the inner result is how it ended.
     pub(crate) fn ask(
         self,
         loader: Loader<'_>,
@@ -373,11 +373,11 @@ impl Hooks<'_> {
         // An answer that it replaces may hold what the tool's own answer may.
         let mask = Mask::new(plan.private_values());
         let plan = with_private_values(plan, hidden);
-        // A hook is a program, which asks nobody.
+        // A hook is a program, which cannot ask a person.
         let request = Request::new(plan.item().to_string());
         let caller = Caller { request: &request, run_id: "", for_record: false, can_wait: false };
         let ended = self.rye.runs().execute(&plan, caller, None, &Quiet);
-        // What it says of a call is shown to whoever made it.
+        // Its answer about a call is shown to the caller.
         Ok(ended.map(|outcome| Outcome { data: mask.value(outcome.data.clone()), ..outcome }))
     }
 
@@ -390,7 +390,7 @@ impl Hooks<'_> {
         payload: Map<String, Value>,
         hidden: &[String],
     ) -> Result<(), Failure> {
-        // Nobody waits for it, so it has all the time that it says itself.
+        // No caller waits for it, so it has all the time that it asks for itself.
         let plan = with_private_values(plan(loader, armed, payload, None)?, hidden);
         let busy = || HookError::Busy { hook: armed.item().clone(), most: OBSERVERS };
         let place = self.rye.observers.place().ok_or_else(busy)?;

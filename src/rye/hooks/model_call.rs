@@ -9,8 +9,8 @@ use crate::base::json::object;
 use crate::diagnostic::Failure;
 use crate::parse::Phase;
 
-/// Reads what a hook wants in the place of a part, by the name of the part; the error is a clause
-/// that says why it is none.
+/// Reads the replacement of a hook for a part, by the name of the part; the error is a clause that
+/// says why it is none.
 pub(crate) type ReadReplaced<'r> = &'r mut dyn FnMut(&str, &Value) -> Result<(), String>;
 
 impl CallHooks<'_> {

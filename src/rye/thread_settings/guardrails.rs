@@ -19,13 +19,13 @@ const GUARDRAILS: usize = 32;
 pub(super) const GUARDRAILS_CONFIG: &str = "config:agent/guardrails";
 const ROWS: &str = "guardrails";
 const KEYS: [&str; 7] = ["eval", "mode", "match", "params", "min_score", "max_score", "text"];
-/// What stands in the place of a text that did not pass.
+/// The replacement for a text that did not pass.
 const REPLACED: &str = "What was answered did not pass a check, and is not shown.";
 
-/// What comes of a score.
+/// The consequence of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuardMode {
-    /// What does not pass is replaced.
+    /// A text that does not pass is replaced.
     Enforce,
     /// It is written down whether it passes.
     Monitor,
@@ -57,7 +57,7 @@ pub(crate) struct Guardrail {
 }
 
 impl Guardrail {
-    /// Whether it may put its text in the place of what a model said.
+    /// Returns true if it may replace the words of a model.
     pub(crate) fn may_replace(&self) -> bool {
         self.mode == GuardMode::Enforce
     }
@@ -88,8 +88,8 @@ pub(crate) fn guardrails(
     Ok(all)
 }
 
-/// What a start would refuse in a configuration of guardrails, for whoever signs it; its evals are
-/// not looked at, which may be signed later.
+/// Checks a configuration of guardrails as a start would, for the person who signs it; its evals
+/// are not looked at, which may be signed later.
 ///
 /// # Errors
 /// `thread.bad_config`
@@ -115,7 +115,7 @@ fn rows(copy: &ConfigCopy) -> Result<Vec<Row<'_>>, Failure> {
     Ok(rows.iter().enumerate().map(row).collect())
 }
 
-/// What one row says.
+/// The content of one row.
 struct SaidGuardrail {
     eval: Ref,
     mode: GuardMode,
@@ -199,8 +199,7 @@ impl Row<'_> {
         list.iter().map(read).collect()
     }
 
-    /// Where the eval that is named lies, which is there. A project puts none in the place of
-    /// yours.
+    /// Where the eval that is named lies, which is there. A project cannot replace one of yours.
     fn space_of(&self, loader: &Loader<'_>, item: &Ref) -> Result<Space, Failure> {
         let found = match self.copy.space {
             Space::Project => loader.find(&item.clone().into())?,

@@ -52,7 +52,7 @@ const MODELS: &str = "config:agent/models";
 const PROVIDER: &str = "provider";
 const PRICES: &str = "prices";
 const MODELS_KEYS: [&str; 2] = [PROVIDER, PRICES];
-/// The tier of a model that nobody names.
+/// The tier of a model if none is named.
 const DEFAULT_TIER: &str = "general";
 
 /// The limits of one thread: what the directive and the caller say over the defaults, and no more
@@ -97,7 +97,7 @@ fn limit_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failure> {
     Ok(copies)
 }
 
-/// What a start would refuse in a configuration of threads, for whoever signs it.
+/// Checks a configuration of threads as a start would, for the person who signs it.
 ///
 /// # Errors
 /// `thread.bad_config`, `thread.bad_limit`
@@ -132,7 +132,7 @@ fn changed(copy: &ConfigCopy, key: &str, limits: ThreadLimits) -> Result<ThreadL
     }
 }
 
-/// The copies that count, the farthest space first. Whoever packed a bundle does not spend for you.
+/// The copies that count, the farthest space first. The author of a bundle does not spend for you.
 fn configured(loader: &Loader<'_>, item: &str) -> Result<Vec<ConfigCopy>, Failure> {
     let Ok(item) = item.parse::<Ref>() else { return Ok(Vec::new()) };
     let mut copies = loader.configs(&item)?;
@@ -201,7 +201,7 @@ impl ChosenModel {
         }
     }
 
-    /// Whether anything answers what a person says to a thread that goes on.
+    /// Checks that something answers the message of a person to a thread that goes on.
     ///
     /// # Errors
     /// `provider.script_ended` where it is a script that is at its end.
@@ -249,7 +249,7 @@ fn model_copies(loader: &Loader<'_>) -> Result<Vec<ConfigCopy>, Failure> {
     Ok(copies)
 }
 
-/// What a model costs by the nearest copy that says it.
+/// The prices of a model by the nearest copy that has them.
 fn configured_prices(loader: &Loader<'_>, model: &str) -> Result<Option<Prices>, Failure> {
     for copy in model_copies(loader)? {
         let mut all = said_prices(&copy)?.into_iter();
@@ -337,7 +337,7 @@ fn named_provider(
     loader.admit(found?)
 }
 
-/// Whether an item that may have been meant is a provider.
+/// Returns true if an item that may have been meant is a provider.
 fn is_provider(loader: &Loader<'_>, item: &str) -> bool {
     let found = item.parse::<Query>().ok().and_then(|query| loader.find(&query).ok());
     let admitted = found.and_then(|found| loader.admit(found).ok());

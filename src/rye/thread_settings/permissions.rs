@@ -1,9 +1,9 @@
-//! What a thread may reach: the capabilities of its directive, within those of whoever starts it
-//! (threads 3).
+//! The reach of a thread: the capabilities of its directive, within those of its caller (threads
+//! 3).
 
 use crate::id::{Grants, Pattern};
 
-/// What a thread may reach: what its directive says, within what whoever starts it reaches.
+/// The reach of a thread: that of its directive, within that of its caller.
 pub(crate) fn narrowed(own: Vec<Pattern>, of_caller: Option<&Grants>) -> Grants {
     match of_caller {
         Some(grants) => grants.clone().narrowed(own),
@@ -11,8 +11,8 @@ pub(crate) fn narrowed(own: Vec<Pattern>, of_caller: Option<&Grants>) -> Grants 
     }
 }
 
-/// What the capabilities of a directive say of one action, as patterns over refs. A pattern that
-/// cannot be one matches nothing.
+/// The capabilities of a directive for one action, as patterns over refs. A pattern that cannot be
+/// one matches nothing.
 pub(crate) fn patterns(capabilities: &[String], action: &str) -> Vec<Pattern> {
     let of_action = capabilities.iter().filter_map(|capability| {
         capability.strip_prefix("rye.")?.strip_prefix(action)?.strip_prefix('.')
@@ -79,7 +79,7 @@ mod tests {
     }
 
     impl Permitted {
-        /// As somebody writes it; a dot inside of a segment is written as such only in a path.
+        /// As a person writes it; a dot inside of a segment is written as such only in a path.
         fn to_xml(&self) -> String {
             let action = if self.executes { "execute" } else { "fetch" };
             let Some((kind, segments)) = &self.of else {

@@ -17,7 +17,7 @@ pub(crate) struct SaidLimits {
 }
 
 impl SaidLimits {
-    /// Those that hold where nobody says anything.
+    /// The limits that hold if none are given.
     pub(crate) fn shipped(limits: ThreadLimits) -> Self {
         Self { limits, by: BTreeMap::new() }
     }
@@ -32,7 +32,8 @@ impl SaidLimits {
         self.limits = limits;
     }
 
-    /// No more than `most`; each that is lowered is said by whoever says the most.
+    /// No more than `most`; each that is lowered is named as a limit of the source that set the
+    /// most.
     pub(crate) fn lower(&mut self, most: &Self) {
         for ((name, was), (_, most_of)) in self.limits.rows().into_iter().zip(most.limits.rows()) {
             match most.by.get(name) {

@@ -23,7 +23,7 @@ pub(super) enum AnswerFault {
 /// say so by the member `failed_generation`.
 pub(super) const TOOL_USE_FAILED: &str = "tool_use_failed";
 
-/// Whether more of an answer is to come.
+/// The state of an answer that comes in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     More,
@@ -93,7 +93,7 @@ pub(super) fn parsed(text: &str) -> Result<Value, AnswerFault> {
     read_json(text).map_err(|fault| AnswerFault::Bad(fault.why))
 }
 
-/// What a message says that tells of something that went wrong.
+/// The fault that a message reports, if it reports one.
 pub(super) fn told_fault(message: &Value) -> Option<AnswerFault> {
     let error = message.get("error").filter(|error| !error.is_null())?;
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

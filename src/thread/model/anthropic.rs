@@ -13,7 +13,7 @@ use crate::base::limits::PROVIDER_PARTS;
 use crate::parse::{HttpProvider, TokenCounts, json as read_json};
 use crate::thread::table::ModelTool;
 
-/// What comes behind the `base_url`.
+/// The path behind the `base_url`.
 pub(super) const PATH: &str = "/v1/messages";
 /// The version of the shape that is spoken here.
 pub(super) const VERSION: &str = "2023-06-01";

@@ -73,7 +73,7 @@ pub(crate) enum ProviderError {
 pub(crate) struct AskedAt {
     /// Without secrets.
     pub(crate) url: String,
-    /// What rye put behind the `base_url`.
+    /// The path that rye put behind the `base_url`.
     pub(crate) path: &'static str,
     pub(crate) model: ModelName,
 }
@@ -140,7 +140,7 @@ fn come_again(after: Option<Duration>) -> String {
 }
 
 impl ProviderError {
-    /// The same without the words of the provider that may be long, for each try.
+    /// The error without the words of the provider, which may be long, for the report of each try.
     pub(super) fn brief(&self) -> String {
         match self {
             Self::Overloaded { provider, status, .. } => Self::Overloaded {

@@ -7,7 +7,7 @@ use crate::base::fuzz::is_message;
 use crate::base::{Mask, canon};
 use crate::parse::{ChatShape, json as read_json};
 
-/// What stands for a key.
+/// The key of the tests.
 const KEY: &str = "sk-key";
 
 /// A stream of pieces is the same turn as the whole, no key is in a turn or in what is told of it,

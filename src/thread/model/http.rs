@@ -3,7 +3,7 @@
 //! Invariants
 //! - The key goes into one header of a request to the signed address, and nowhere else: no redirect
 //!   is followed, and what comes back is read without it.
-//! - Nobody is asked twice in here; whether a turn is asked for again, the loop decides.
+//! - Each request is sent once; the loop decides whether a turn is asked for again.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Credential {
         }
     }
 
-    /// What no text may show; also as JSON spells it.
+    /// The mask of the key, also as JSON spells it.
     fn mask(&self) -> Mask {
         let keys = self.0.iter().flat_map(|key| spellings(key)).collect();
         let keys: Zeroizing<Vec<String>> = Zeroizing::new(keys);
@@ -78,7 +78,7 @@ impl Credential {
     }
 }
 
-/// What a server says that it is to be left alone for longer is no time.
+/// The longest wait that is reported, if a server asks for a longer one.
 const A_YEAR: Duration = Duration::from_hours(24 * 365);
 
 /// See the module.
@@ -114,7 +114,7 @@ impl<'a> HttpModel<'a> {
         made
     }
 
-    /// What stands behind the `base_url` in the address that is asked.
+    /// The path behind the `base_url` in the address that is asked.
     fn path(&self) -> &'static str {
         match self.http.shape {
             ChatShape::OpenAi { .. } => openai::PATH,
@@ -160,7 +160,7 @@ impl<'a> HttpModel<'a> {
             body: Some(Arc::from(body.to_string().into_bytes())),
             until: asked.until,
             connect_timeout: Duration::from_millis(CONNECT_TIMEOUT_MS),
-            // More is no fault of the network, so whoever reads it ends it.
+            // A longer body is no fault of the network, so the reader ends it.
             body_cap: usize::MAX,
             way: self.way.clone(),
         }
@@ -372,7 +372,7 @@ fn begins_stream(body: &[u8]) -> bool {
 /// Kinds of errors, with status 429, that tell of an account with nothing left.
 const USED_UP: [&str; 2] = ["insufficient_quota", "exceeded_current_quota_error"];
 
-/// Whether what a server says inside of an answer is that it cannot answer now.
+/// Returns true if the fault that a server reports inside an answer means that it is busy.
 fn is_busy(kind: &str) -> bool {
     let words = ["overloaded", "rate_limit", "api_error", "server_error", "timeout_error"];
     let status = kind.parse::<u16>().ok();
@@ -387,7 +387,7 @@ struct Reading {
     retry_after: Option<Duration>,
     /// Of a stream; `None` where the answer is one piece.
     events: Option<EventStream>,
-    /// What is not a stream.
+    /// The bytes of an answer that is not a stream.
     body: Vec<u8>,
     is_cut: bool,
     is_done: bool,

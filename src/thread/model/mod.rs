@@ -38,7 +38,7 @@ pub(crate) struct ModelName {
     pub(crate) from: String,
 }
 
-/// What a model is asked in one turn.
+/// The request of one turn.
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) system: &'a str,
@@ -68,7 +68,7 @@ impl Asked<'_> {
 pub(crate) enum Message {
     User(String),
     Model(Turn),
-    /// What a call gave, as JSON text.
+    /// The result of a call, as JSON text.
     Result {
         call_id: String,
         content: String,
@@ -99,14 +99,14 @@ impl Message {
     }
 }
 
-/// What a model said in one turn.
+/// The answer of a model in one turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Turn {
     pub(crate) text: String,
     pub(crate) calls: Vec<ModelCall>,
     /// `None` where the provider did not say it.
     pub(crate) usage: Option<TokenCounts>,
-    /// The same as it came.
+    /// The answer as it came.
     pub(crate) kept: Option<Kept>,
     /// Why the answer ended, in the provider's word: `stop`, `length`, `end_turn`, `refusal`.
     pub(crate) finish_reason: Option<String>,
@@ -116,15 +116,16 @@ pub(crate) struct Turn {
 /// it is sent back as it is.
 const PAUSED: &str = "pause_turn";
 
-/// Whether an answer that ended for this reason was cut or withheld, and not ended by its model.
+/// Returns true if an answer that ended for this reason was cut or withheld, and not ended by its
+/// model.
 pub(crate) fn is_broken_off(reason: &str) -> bool {
     // Both shapes, and how servers like them spell it.
     let own = ["stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", ""];
     !own.contains(&reason) && reason != PAUSED
 }
 
-/// What a model said as it came, with all that only its provider understands. It goes back to that
-/// provider unchanged, and to no other.
+/// The answer of a model as it came, with all that only its provider understands. It goes back to
+/// that provider unchanged, and to no other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// Which provider it came from, and from where.
@@ -143,8 +144,8 @@ impl Turn {
         said
     }
 
-    /// What [`Turn::to_json`] wrote, and why the answer ended where that was added; its usage is
-    /// not read.
+    /// Reads the output of [`Turn::to_json`], and the reason of the end if it was added; the usage
+    /// is not read.
     pub(crate) fn from_json(said: &Value) -> Option<Self> {
         let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
         let calls = said.get("tool_calls")?.as_array()?.iter().map(|call| {
@@ -160,7 +161,7 @@ impl Turn {
         Some(Self { text: content, calls, usage: None, kept, finish_reason })
     }
 
-    /// Whether its model is to say more: it waits for what its calls give, or paused.
+    /// Returns true if its model is to say more: it waits for the results of its calls, or paused.
     pub(crate) fn goes_on(&self) -> bool {
         !self.calls.is_empty() || self.finish_reason.as_deref() == Some(PAUSED)
     }
@@ -170,7 +171,7 @@ impl Turn {
         self.finish_reason.as_deref().filter(|reason| is_broken_off(reason))
     }
 
-    /// What came from that provider as it came, where it did.
+    /// The answer as it came, if it came from that provider.
     fn kept_from(&self, from: &str) -> Option<Value> {
         let kept = self.kept.as_ref().filter(|kept| kept.from == from)?;
         crate::parse::json(&kept.content).ok()
@@ -195,11 +196,11 @@ impl ModelCall {
 #[derive(Debug)]
 pub(crate) struct TurnFault {
     pub(crate) why: Lost,
-    /// The provider may have counted tokens for it, and nobody says how many.
+    /// The provider may have counted tokens for it, without saying how many.
     pub(crate) may_cost: bool,
 }
 
-/// What became of a turn that was not given.
+/// The cause of a turn without an answer.
 #[derive(Debug)]
 pub(crate) enum Lost {
     /// Time was over.
@@ -263,8 +264,8 @@ fn arguments(text: &str, mask: &Mask) -> String {
     }
 }
 
-/// What was said in several parts, without secrets, and what was kept of it. Where a secret lies
-/// across two parts nothing is kept as it came.
+/// The text of several parts without secrets, and their kept form. Where a secret lies across two
+/// parts nothing is kept as it came.
 fn without_secrets(text: &str, kept: Kept, mask: &Mask) -> (String, Option<Kept>) {
     let masked = mask.text(text);
     let kept = (masked == text).then_some(kept);

@@ -13,7 +13,7 @@ use crate::base::limits::PROVIDER_PARTS;
 use crate::parse::{HttpProvider, TokenCounts};
 use crate::thread::table::ModelTool;
 
-/// What comes behind the `base_url`.
+/// The path behind the `base_url`.
 pub(super) const PATH: &str = "/chat/completions";
 
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "a
 const FORMATS: [&str; 9] =
     ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
 
-/// What says nothing of parts, and may stand there whatever it says.
+/// Keywords that hold no schema, whose value is not checked.
 const PLAIN: [&str; 13] = [
     "const",
     "description",
@@ -27,9 +27,9 @@ const PLAIN: [&str; 13] = [
     "title",
 ];
 
-/// Whether the schema is one that `strict` asks for: an object, in which each object names all of
-/// its properties as required and lets no other in, of words that such servers know. Whatever else
-/// it says, it is sent as it is and without `strict`.
+/// Returns true if the schema is one that `strict` asks for: an object, in which each object names
+/// all of its properties as required and lets no other in, of words that such servers know. Any
+/// other schema is sent without `strict`.
 pub(super) fn fits_strict(schema: &Value) -> bool {
     schema["type"] == "object" && is_strict(schema, LEVELS)
 }

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What rye tells the worker.
+/// A message of rye to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ToWorker<'l> {
     /// The snippet, as JavaScript. The first line, and there once.
     #[serde(borrow)]
     Run(Run<'l>),
-    /// What a call gave.
+    /// The value that a call returns.
     #[serde(borrow)]
     Given(Given<'l>),
-    /// What a call throws.
+    /// The error that a call throws.
     #[serde(borrow)]
     Throws(Throws<'l>),
 }
@@ -24,9 +24,9 @@ pub(super) struct Run<'l> {
     pub(super) code: String,
     #[serde(borrow)]
     pub(super) params: &'l RawValue,
-    /// What the clocks say, in milliseconds since 1970.
+    /// The time of the clocks, in milliseconds since 1970.
     pub(super) now_ms: u64,
-    /// What random numbers are made from.
+    /// The seed of random numbers.
     pub(super) seed: [u32; 4],
 }
 
@@ -50,8 +50,8 @@ pub(super) struct Throws<'l> {
     pub(super) data: &'l RawValue,
 }
 
-/// What the worker tells rye. None of it is believed: it says what a snippet wants, and a snippet
-/// may have taken its worker over.
+/// A message of the worker to rye. None of it is believed: it says what a snippet wants, and a
+/// snippet may have taken its worker over.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FromWorker {

@@ -17,7 +17,8 @@ use super::syntax::{SyntaxFault, with_tree};
 /// The JavaScript in a text of TypeScript: it has as many bytes, and its lines end where they did.
 ///
 /// # Errors
-/// What is not TypeScript, is more than types, or is no JavaScript without its types.
+/// The text is not TypeScript, uses syntax that is more than types, or is no JavaScript without its
+/// types.
 pub(super) fn erase(code: &str) -> Result<String, SyntaxFault> {
     let types = SourceType::ts();
     let found = with_tree(code, types, |program: &Program<'_>| {
@@ -182,7 +183,7 @@ const MODIFIERS: &[&str] =
     &["public", "private", "protected", "readonly", "override", "abstract", "declare"];
 
 impl<'a> Visit<'a> for Eraser<'_> {
-    /// What no other function here speaks of: what belongs to types alone is refused.
+    /// Refuses the nodes that no other function here handles, if they belong to types alone.
     fn enter_node(&mut self, kind: AstKind<'a>) {
         let name = format!("{:?}", kind.ty());
         if name.starts_with("TS") || name.starts_with("JSX") || name.starts_with("JSDoc") {
@@ -434,7 +435,7 @@ mod tests {
 
     use super::erase;
 
-    /// What another program makes of the same texts; the file says which.
+    /// The output of another program for the same texts; the file says which.
     const OTHERS: &str = include_str!("../../../../tests/code/typescript/erased.json");
 
     #[test]

@@ -1,5 +1,4 @@
-//! What a held worker can still do: it tries to get out, and says how each try ended. Only in a
-//! build for tests.
+//! The attempts of a held worker to get out, with the result of each. Only in a build for tests.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;

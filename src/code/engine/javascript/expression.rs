@@ -23,7 +23,7 @@ const FIRST_WRONG: &str = "params.findIndex((text) => {
     try { new RegExp(text.slice(1, end), text.slice(end + 1)); return false } catch { return true }
 })";
 
-/// Whether the error may be that of a regular expression: one of syntax without a place.
+/// Returns true if the error may be that of a regular expression: a syntax error without a place.
 pub(super) fn may_be_why(fault: &SnippetFault) -> bool {
     fault.name == "SyntaxError" && fault.line == 0 && fault.stack.is_empty()
 }
@@ -60,7 +60,7 @@ pub(super) fn placed(
     }
 }
 
-/// What is around a snippet of rye's own, which neither calls nor prints.
+/// The surroundings of a snippet of rye's own, which neither calls nor prints.
 struct Nothing;
 
 impl Surroundings for Nothing {

@@ -35,7 +35,7 @@ use super::{CheckedSnippet, Engine, EngineError, Produced, Snippet, Stop, Surrou
 /// The language whose types are erased.
 const TYPESCRIPT: &str = "typescript";
 
-/// Whether this program is rye, which can be started as a worker.
+/// True if this program is rye, which can be started as a worker.
 static IS_RYE: AtomicBool = AtomicBool::new(false);
 
 /// JavaScript and TypeScript. Each snippet runs in a process of its own, which is the rye program
@@ -96,7 +96,7 @@ impl Engine for JavaScript {
     }
 }
 
-/// What a snippet says of itself without being run.
+/// The calls in a snippet's text, without running it.
 pub(super) fn check(language: &str, code: &str) -> Result<CheckedSnippet, EngineError> {
     let (code, is_typescript) = fence::unfenced(code);
     syntax::check(&code, is_typescript || language == TYPESCRIPT)

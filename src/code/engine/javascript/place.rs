@@ -46,8 +46,8 @@ fn line_starts(code: &str, counts_all: bool) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What the worker says of an error, with places of the snippet. `script` is what the engine ran:
-/// it has the same bytes in the same places, but for types.
+/// The error of the worker, with places of the snippet. `script` is what the engine ran: it has the
+/// same bytes in the same places, but for types.
 pub(super) fn fault(code: &str, script: &str, told: WorkerFault) -> SnippetFault {
     let at = |frame: &Frame| byte_at(script, frame.line, frame.column);
     let first = told.frames.first().and_then(at);

@@ -67,7 +67,7 @@ pub(super) fn run(
     let ended = session.talk(&child);
     // What it took in all is told, however it ended.
     session.engine_over(Instant::now());
-    // From here on nobody else has the child, and no answer reaches it.
+    // From here on no other thread has the child, and no answer reaches it.
     drop(on_stop);
     inbox.close();
     child.end_group();
@@ -226,7 +226,7 @@ struct Session<'s> {
     inbox: Arc<Inbox>,
     /// Calls that are not answered.
     open: HashSet<u64>,
-    /// What the worker is still to be told.
+    /// Bytes that are still to be sent to the worker.
     out: Vec<u8>,
     /// How many answers it was told.
     answered: u64,
@@ -394,7 +394,7 @@ fn throws(call: u64, now_ms: u64, thrown: Thrown) -> Result<Vec<u8>, EngineError
     }))
 }
 
-/// What a call throws whose answer does not fit on a line.
+/// The error of a call whose answer does not fit on a line.
 fn too_long() -> Thrown {
     Thrown {
         name: "RangeError".into(),

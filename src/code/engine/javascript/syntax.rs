@@ -1,4 +1,4 @@
-//! What a parser says of a snippet: whether it is of its language, and what it calls.
+//! Parses a snippet: checks that it is of its language, and finds its calls.
 
 use std::ops::Range;
 
@@ -90,7 +90,7 @@ impl<'a> Visit<'a> for Expressions {
     }
 }
 
-/// What the snippet says it calls.
+/// The calls of the snippet.
 ///
 /// # Errors
 /// The first error of its syntax.
@@ -191,13 +191,13 @@ fn text_in(expression: &Expression<'_>) -> Option<(String, u32)> {
     }
 }
 
-/// What is called by a path such as `tools.a.b`.
+/// The target of a call by a path such as `tools.a.b`.
 enum Path {
     /// The tool of this id.
     Known(String),
     /// A tool; a part of its id is not written out.
     Unknown,
-    /// What does not begin with `tools`.
+    /// The path does not begin with `tools`.
     Other,
 }
 

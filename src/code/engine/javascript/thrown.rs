@@ -1,4 +1,4 @@
-//! What a snippet threw, as the worker tells it.
+//! Values that a snippet threw, as messages of the worker.
 
 use rquickjs::{Object, Value};
 
@@ -27,7 +27,7 @@ pub(super) fn nul_in(code: &str, at: usize) -> WorkerFault {
     }
 }
 
-/// What is known of a thrown value. Everything of it is the snippet's to write.
+/// The fault for a thrown value. The snippet chooses every part of it.
 pub(super) fn fault_of(value: &Value<'_>, is_syntax: bool) -> WorkerFault {
     let ctx = value.ctx();
     let Some(object) = value.as_object() else {

@@ -87,7 +87,7 @@ fn work(args: &[OsString]) -> io::Result<()> {
         shared.flush();
         done
     });
-    // Taking the values down one by one would take time that nobody needs.
+    // Freeing the values one by one would only take time.
     if let Err(error) = done {
         let _ = writeln!(io::stderr(), "{error}");
         std::process::exit(1)
@@ -95,14 +95,15 @@ fn work(args: &[OsString]) -> io::Result<()> {
     std::process::exit(0)
 }
 
-/// What the functions of the snippet share with the worker.
+/// The state that the functions of the snippet share with the worker.
 #[derive(Default)]
 struct Shared {
     out: RefCell<Vec<u8>>,
     open: RefCell<HashMap<u64, OpenCall>>,
     calls: Cell<u64>,
     rejections: Cell<u64>,
-    /// Promises that were rejected while nobody waited for them, and the reason of each; numbered.
+    /// Promises that were rejected before anything waited for them, and the reason of each;
+    /// numbered.
     unhandled: RefCell<HashMap<KeptValue, (u64, KeptValue)>>,
 }
 
@@ -131,7 +132,7 @@ impl Shared {
     }
 
     fn flush(&self) {
-        // Whoever writes into it just now is not done.
+        // A borrowed buffer is being written to; the writer flushes it later.
         let Ok(mut out) = self.out.try_borrow_mut() else { return };
         if out.is_empty() {
             return;
@@ -176,7 +177,7 @@ impl Input {
         String::from_utf8(line).map_err(io::Error::other)
     }
 
-    /// Whether the next line is here already.
+    /// Returns true if the next line is here already.
     fn has_line(&self) -> bool {
         self.0.buffer().contains(&b'\n')
     }
@@ -357,7 +358,8 @@ impl<'js> Session<'js> {
         open.reject.restore(ctx)?.call((value,))
     }
 
-    /// What the snippet assigned to `__out`, by whatever kind of name, or else its last value.
+    /// The value that the snippet assigned to `__out`, whether it is declared or global, or else
+    /// its last value.
     fn out(&self, last: Value<'js>, is_assigned: &Function<'js>) -> rquickjs::Result<Value<'js>> {
         let mut options = EvalOptions::default();
         options.strict = false;
@@ -380,7 +382,7 @@ impl<'js> Session<'js> {
     }
 }
 
-/// What the prelude knows, which a snippet cannot reach.
+/// The functions and values of the prelude, which a snippet cannot reach.
 struct Prelude<'js> {
     kinds: Rc<Kinds<'js>>,
     is_assigned: Function<'js>,
