@@ -25,7 +25,7 @@ use crate::base::sync::unpoisoned;
 /// Between two tries to lock what this process registers, in milliseconds.
 const LOCK_PAUSE_MS: u64 = 5;
 
-/// How often a process tries to lock what it registers: whoever looks has the lock for a moment.
+/// How often a process tries to lock what it registers: a process that looks has it for a moment.
 const LOCK_TRIES: u32 = 40;
 
 /// Those that this process holds.

@@ -19,12 +19,12 @@ use crate::registry::{Amounts, AnyRun, Continuations, Registry, RunState, Thread
 use crate::rye::DueReceipts;
 use crate::thread::{ThreadError, ThreadId, is_uuid, output_log};
 
-/// How long whoever cancels or kills a thread waits until it ended, in milliseconds; after that it
-/// is told that it still runs.
+/// How long a cancel or a kill waits until the thread ended, in milliseconds; after that it says
+/// that it still runs.
 const STOP_WAIT_MS: u64 = 5_000;
 
-/// How long a thread may wait for what nobody decides any more before whoever waits for it is
-/// told, in milliseconds: a decision and what follows it are two steps.
+/// How long a thread may wait for a decided request before a caller that waits for it is told, in
+/// milliseconds: a decision and what follows it are two steps.
 const UNATTENDED_MS: u64 = 2_000;
 
 /// The shortest end of an id that stands for the whole.
