@@ -162,9 +162,6 @@ pub(crate) const PROXY_SECRET_BYTES: usize = 16 << 10;
 /// cannot be stopped.
 #[cfg(feature = "http")]
 pub(crate) const PROXY_LOOKUPS: usize = 16;
-/// Most certificates of a signature file and of a list of roots, and most extensions of one: chains
-/// have three or four, and each may be asked whether it made the signature of each other.
-pub(crate) const CERTIFICATES: usize = 16;
 /// Largest certificate in bytes: the usual ones have one or two thousand.
 pub(crate) const CERTIFICATE_BYTES: usize = 16 << 10;
 #[cfg(feature = "code")]

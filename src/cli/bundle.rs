@@ -53,10 +53,6 @@ enum Verb {
         /// rye: a private key on P-256, P-384 or P-521, as PEM
         #[arg(long, value_name = "KEY")]
         oms: Option<PathBuf>,
-        /// The certificates that go with that key, as PEM, its own first; without them the
-        /// signature is by the key alone
-        #[arg(long, value_name = "FILE", requires = "oms")]
-        oms_certificates: Option<PathBuf>,
     },
     /// Check a bundle, a file or an installed one, and show what it holds; nothing is installed
     Verify {
@@ -82,8 +78,8 @@ enum Verb {
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match &args.verb {
-        Verb::Pack { name, items, version, description, output, space, oms, oms_certificates } => {
-            let with = super::export::sign_with(oms.as_deref(), oms_certificates.as_deref())?;
+        Verb::Pack { name, items, version, description, output, space, oms } => {
+            let with = super::export::sign_with(oms.as_deref())?;
             let name = name.parse::<BundleName>()?;
             let version: semver::Version = version.parse().map_err(|error| CliError::Usage {
                 message: format!("`{}` is not a valid version: {error}", escape_line(version)),

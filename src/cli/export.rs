@@ -44,17 +44,13 @@ enum Format {
         /// key on P-256, P-384 or P-521, as PEM
         #[arg(long, value_name = "KEY")]
         oms: Option<PathBuf>,
-        /// The certificates that go with that key, as PEM, its own first; without them the
-        /// signature is by the key alone
-        #[arg(long, value_name = "FILE", requires = "oms")]
-        oms_certificates: Option<PathBuf>,
     },
 }
 
 pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let Format::Skill { directive, to, oms, oms_certificates } = &args.format;
+    let Format::Skill { directive, to, oms } = &args.format;
     let rye = context.rye()?;
-    let with = sign_with(oms.as_deref(), oms_certificates.as_deref())?;
+    let with = sign_with(oms.as_deref())?;
     let mut skill = export(&rye, &query(directive, &rye)?)?;
     if let Some(with) = &with {
         sign_skill(&mut skill, with)?;
@@ -77,26 +73,17 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit,
 /// The key that a signature for others is made with, if one is wanted.
 ///
 /// # Errors
-/// `oms.key`, `cli.input_file`; nothing of what the files hold is in them.
-pub(super) fn sign_with(
-    key: Option<&Path>,
-    certificates: Option<&Path>,
-) -> Result<Option<OmsSigningKey>, Failure> {
+/// `oms.key`, `cli.input_file`; nothing of what the file holds is in them.
+pub(super) fn sign_with(key: Option<&Path>) -> Result<Option<OmsSigningKey>, Failure> {
     let Some(path) = key else { return Ok(None) };
-    let read = |path: &Path| {
-        let read = || match read_at_most(&mut open_named(path)?, SMALL_TEXT_BYTES, 0)? {
-            Bounded::All(bytes) => Ok(Zeroizing::new(bytes)),
-            Bounded::More => Err(io::Error::other("it is too large")),
-        };
-        read().map_err(|source| CliError::InputFile { path: shown(path), source })
+    let read = || match read_at_most(&mut open_named(path)?, SMALL_TEXT_BYTES, 0)? {
+        Bounded::All(bytes) => Ok(Zeroizing::new(bytes)),
+        Bounded::More => Err(io::Error::other("it is too large")),
     };
-    let (pem, certificates) = (read(path)?, certificates.map(read).transpose()?);
-    let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "is not PEM".to_owned());
-    let with = text(&pem).and_then(|pem| {
-        let certificates = certificates.as_ref().map(|bytes| text(bytes)).transpose()?;
-        OmsSigningKey::of_pem(pem, certificates)
-    });
-    Ok(Some(with.map_err(|why| OmsError::Key { path: shown(path), why })?))
+    let pem = read().map_err(|source| CliError::InputFile { path: shown(path), source })?;
+    let text = std::str::from_utf8(&pem).map_err(|_| "is not PEM");
+    let wrong = |why: &str| OmsError::Key { path: shown(path), why: why.into() };
+    Ok(Some(text.and_then(OmsSigningKey::of_pem).map_err(wrong)?))
 }
 
 fn shown(path: &Path) -> String {

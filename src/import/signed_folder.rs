@@ -7,7 +7,6 @@ use std::path::Path;
 
 use super::files::CopiedFile;
 use super::skill::Skill;
-use crate::base::Timestamp;
 use crate::base::limits::{PARTS, PARTS_BYTES};
 use crate::diagnostic::Failure;
 use crate::oms::{
@@ -33,8 +32,6 @@ pub(crate) struct WantedSignature {
     pub(crate) by_policy: bool,
     /// The same, because the person named a signer or a signature for this one.
     pub(crate) asked_for: bool,
-    /// When certificates have to be valid.
-    pub(crate) now: Timestamp,
 }
 
 /// What is known of a skill's signature.
@@ -93,8 +90,7 @@ pub(super) fn check_folder(
         };
     };
     let signature = OmsSignature::read(&bytes)?;
-    let (signed, by) =
-        signature.check(&wanted.signers, wanted.trusted_root.as_ref(), wanted.now)?;
+    let (signed, by) = signature.check(&wanted.signers, wanted.trusted_root.as_ref())?;
     // Another signature is no file of the skill, unless it is signed like one.
     let other = at.as_deref() != Some(SIGNATURE_FILE) && !signed.lists(SIGNATURE_FILE);
     let other = other.then_some(SIGNATURE_FILE);

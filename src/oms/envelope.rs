@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::OmsError;
+use super::key::OmsSigningKey;
 use crate::base::json_reader::may_hold_more;
 use crate::base::limits::{CERTIFICATE_BYTES, MESSAGE_NODES};
 use crate::base::pae;
@@ -47,8 +48,6 @@ pub(crate) struct OmsSignature {
 pub(super) enum SaysBy {
     /// The owner of a key, perhaps with its fingerprint; older files have none.
     Key { fingerprint: Option<String> },
-    /// The owner of the first certificate (DER).
-    Certificates(Vec<Vec<u8>>),
     /// Whoever the certificate names, by the word of an authority and a log.
     Sigstore(Box<SigstoreMaterial>),
 }
@@ -188,10 +187,10 @@ struct Material {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     public_key: Option<WireKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    x509_certificate_chain: Option<WireChain>,
+    x509_certificate_chain: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     certificate: Option<Value>,
-    /// Of a log that is not asked: with a key or a certificate it is not needed.
+    /// Of a log that is not asked: with a key it is not needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tlog_entries: Option<Vec<Value>>,
     #[serde(
@@ -209,11 +208,6 @@ struct WireKey {
     hint: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     raw_bytes: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct WireChain {
-    certificates: Vec<WireCertificate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -234,7 +228,7 @@ struct WireEnvelope {
 #[serde(deny_unknown_fields)]
 struct WireSignature {
     sig: String,
-    /// Of no use: who signed is looked up by the key or the certificate.
+    /// Of no use: who signed is looked up by the key or the identity.
     #[serde(default)]
     keyid: Option<String>,
 }
@@ -243,7 +237,7 @@ impl OmsSignature {
     /// Reads a signature file; says nothing about who made it.
     ///
     /// # Errors
-    /// `oms.malformed`
+    /// `oms.malformed`; `oms.unsupported` for the method `certificate`.
     pub(crate) fn read(text: &[u8]) -> Result<Self, OmsError> {
         if may_hold_more(text, MESSAGE_NODES) {
             return Err(OmsError::malformed(format!(
@@ -278,13 +272,12 @@ impl OmsSignature {
             }
             Material {
                 public_key: None,
-                x509_certificate_chain: Some(chain),
+                x509_certificate_chain: Some(_),
                 certificate: None,
                 ..
             } => {
-                let ders = chain.certificates.iter();
-                let ders = ders.map(|it| decoded("certificate", &it.raw_bytes));
-                SaysBy::Certificates(ders.collect::<Result<_, _>>()?)
+                let what = "a signature by the method `certificate`".into();
+                return Err(OmsError::Unsupported { what });
             }
             Material {
                 public_key: None,
@@ -298,16 +291,14 @@ impl OmsSignature {
         Ok(Self { payload, sig, by })
     }
 
-    /// A signature file over a payload. `sign` makes the signature (DER) of what it is given.
-    pub(super) fn seal(by: SaysBy, payload: Vec<u8>, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Self {
-        let sig = sign(&pae::pae(PAYLOAD_TYPE, &payload));
-        Self { payload, sig, by }
+    /// Signs a payload.
+    pub(super) fn seal(with: &OmsSigningKey, payload: Vec<u8>) -> Self {
+        let sig = with.sign(&pae::pae(PAYLOAD_TYPE, &payload));
+        Self { payload, sig, by: SaysBy::Key { fingerprint: Some(with.fingerprint()) } }
     }
 
     /// The text of the signature file; ends with a line feed.
     pub(crate) fn to_text(&self) -> String {
-        // Readers that are made from Sigstore's own types ask for it.
-        let none = || Material { tlog_entries: Some(Vec::new()), ..Material::default() };
         let sig = WireSignature { sig: STANDARD.encode(&self.sig), keyid: Some(String::new()) };
         let envelope = WireEnvelope {
             payload: STANDARD.encode(&self.payload),
@@ -318,14 +309,10 @@ impl OmsSignature {
             SaysBy::Sigstore(material) => return written(material.as_ref(), envelope),
             SaysBy::Key { fingerprint } => Material {
                 public_key: Some(WireKey { hint: fingerprint.clone(), raw_bytes: None }),
-                ..none()
+                // Readers that are made from Sigstore's own types ask for it.
+                tlog_entries: Some(Vec::new()),
+                ..Material::default()
             },
-            SaysBy::Certificates(ders) => {
-                let rows =
-                    ders.iter().map(|der| WireCertificate { raw_bytes: STANDARD.encode(der) });
-                let chain = WireChain { certificates: rows.collect() };
-                Material { x509_certificate_chain: Some(chain), ..none() }
-            }
         };
         written(&material, envelope)
     }

@@ -9,7 +9,6 @@ codes! {
     OMS_MALFORMED = "oms.malformed", Refused;
     OMS_FORGED = "oms.forged", Refused;
     OMS_UNKNOWN_SIGNER = "oms.unknown_signer", Refused;
-    OMS_CERTIFICATE = "oms.certificate", Refused;
     OMS_FILES = "oms.files", Refused;
     OMS_UNSUPPORTED = "oms.unsupported", Refused;
     OMS_REQUIRED = "oms.required", Refused;
@@ -26,8 +25,6 @@ pub(crate) enum OmsError {
     Forged { signer: String },
     #[error("the signature is by {}, whom you did not name as a signer", escape_line(.signer))]
     UnknownSigner { signer: String },
-    #[error("the certificate of `{}` may not sign this: {}", escape_line(.subject), escape_line(.why))]
-    Certificate { subject: String, why: String },
     #[error("the files are not the signed ones{}", lines(.findings))]
     Files { findings: Vec<String> },
     #[error("{} cannot be checked here", escape_line(.what))]
@@ -64,7 +61,6 @@ impl Diagnose for OmsError {
             Self::Malformed { .. } => OMS_MALFORMED,
             Self::Forged { .. } => OMS_FORGED,
             Self::UnknownSigner { .. } => OMS_UNKNOWN_SIGNER,
-            Self::Certificate { .. } => OMS_CERTIFICATE,
             Self::Files { .. } => OMS_FILES,
             Self::Unsupported { .. } => OMS_UNSUPPORTED,
             Self::Required { .. } => OMS_REQUIRED,
@@ -80,16 +76,13 @@ impl Diagnose for OmsError {
                 "do not use it; get it again from whoever published it, and ask them which key they sign with".into()
             }
             Self::UnknownSigner { .. } => {
-                "get the signer's public key or root certificate from a place that you trust, and give it with `--signer FILE`; of a signature by `sigstore` name the identity and its issuer with `--signer-identity` and `--signer-issuer`; `--unchecked` takes the skill as one that nobody vouches for".into()
-            }
-            Self::Certificate { .. } => {
-                "ask the signer for a signature by a certificate that is valid now and may sign code".into()
+                "get the signer's public key from a place that you trust, and give it with `--signer FILE`; of a signature by `sigstore` name the identity and its issuer with `--signer-identity` and `--signer-issuer`; `--unchecked` takes the skill as one that nobody vouches for".into()
             }
             Self::Files { .. } => {
                 "get the folder again; where files were only added to it, `--signed-only` leaves them out".into()
             }
             Self::Unsupported { .. } => {
-                "ask the signer for a signature by a key or a certificate on P-256, P-384 or P-521; `--unchecked` takes the skill as one that nobody vouches for".into()
+                "ask the signer for a signature by the method `key`, on P-256, P-384 or P-521, or by `sigstore`; `--unchecked` takes the skill as one that nobody vouches for".into()
             }
             Self::Required { is_policy: true, .. } => {
                 "give the signer with `--signer FILE`, or list them in `import.signers` of your `config:rye/policy`".into()
@@ -101,7 +94,7 @@ impl Diagnose for OmsError {
                 "name a newer trusted root, or that of the service which the signer used: its `trusted_root.json` with `--trusted-root FILE`, or as `import.trusted_root` of your `config:rye/policy`".into()
             }
             Self::Key { .. } => {
-                "a signer is a PEM file with the label `PUBLIC KEY` or `CERTIFICATE`, and your own key one with the label `PRIVATE KEY`, on P-256, P-384 or P-521".into()
+                "a signer is a PEM file with the label `PUBLIC KEY`, and your own key one with the label `PRIVATE KEY`, on P-256, P-384 or P-521".into()
             }
         })
     }

@@ -16,28 +16,10 @@ pub(super) enum EcKey {
 }
 
 /// A private key to sign files with. Its memory is overwritten when it is dropped.
-pub(crate) enum EcSecretKey {
+pub(crate) enum OmsSigningKey {
     P256(p256::SecretKey),
     P384(p384::SecretKey),
     P521(p521::SecretKey),
-}
-
-/// What a message is hashed with before it is signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MessageHash {
-    Sha256,
-    Sha384,
-    Sha512,
-}
-
-impl MessageHash {
-    fn digest(self, message: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Sha256 => Sha256::digest(message).to_vec(),
-            Self::Sha384 => Sha384::digest(message).to_vec(),
-            Self::Sha512 => Sha512::digest(message).to_vec(),
-        }
-    }
 }
 
 /// The blocks of a PEM text with their labels, without what stands around them.
@@ -61,18 +43,13 @@ impl EcKey {
     /// # Errors
     /// A clause that says what is wrong with it.
     pub(super) fn of_pem(block: &str) -> Result<Self, &'static str> {
-        let read = x509_cert::der::pem::decode_vec(block.as_bytes());
+        let read = p256::pkcs8::der::pem::decode_vec(block.as_bytes());
         let (_, der) = read.map_err(|_| "holds a public key that is not valid PEM")?;
-        Self::of_spki(&der).ok_or(OTHER_KEY)
-    }
-
-    /// The key of a `SubjectPublicKeyInfo`; `None` for any other kind of key.
-    pub(super) fn of_spki(der: &[u8]) -> Option<Self> {
-        p256::PublicKey::from_public_key_der(der)
+        p256::PublicKey::from_public_key_der(&der)
             .map(Self::P256)
-            .or_else(|_| p384::PublicKey::from_public_key_der(der).map(Self::P384))
-            .or_else(|_| p521::PublicKey::from_public_key_der(der).map(Self::P521))
-            .ok()
+            .or_else(|_| p384::PublicKey::from_public_key_der(&der).map(Self::P384))
+            .or_else(|_| p521::PublicKey::from_public_key_der(&der).map(Self::P521))
+            .map_err(|_| OTHER_KEY)
     }
 
     /// SHA-256 of the key as PEM, in hexadecimal: what the field `hint` of a signature file holds.
@@ -85,38 +62,26 @@ impl EcKey {
         Digest::of(pem.expect("a public key is PEM").as_bytes()).to_string()
     }
 
-    /// The hash that signatures of files by this key take (FIPS 186-5).
-    fn own_hash(&self) -> MessageHash {
-        match self {
-            Self::P256(_) => MessageHash::Sha256,
-            Self::P384(_) => MessageHash::Sha384,
-            Self::P521(_) => MessageHash::Sha512,
-        }
-    }
-
-    /// Whether the key made this signature (DER) of the message, with the hash of its curve.
-    pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        self.verifies_hashed(self.own_hash(), message, signature)
-    }
-
-    /// The same with a hash that the caller knows, as for a certificate.
-    pub(super) fn verifies_hashed(&self, hash: MessageHash, message: &[u8], sig: &[u8]) -> bool {
+    /// Checks a signature (DER) of the message, made with the hash of the curve (FIPS 186-5).
+    pub(super) fn verifies(&self, message: &[u8], sig: &[u8]) -> bool {
         use p256::ecdsa::VerifyingKey as P256Key;
         use p384::ecdsa::VerifyingKey as P384Key;
         use p521::ecdsa::VerifyingKey as P521Key;
-        let digest = hash.digest(message);
         match self {
-            Self::P256(key) => p256::ecdsa::DerSignature::from_bytes(sig)
-                .is_ok_and(|sig| P256Key::from(key).verify_prehash(&digest, &sig).is_ok()),
-            Self::P384(key) => p384::ecdsa::DerSignature::from_bytes(sig)
-                .is_ok_and(|sig| P384Key::from(key).verify_prehash(&digest, &sig).is_ok()),
-            Self::P521(key) => p521::ecdsa::DerSignature::from_bytes(sig)
-                .is_ok_and(|sig| P521Key::from(key).verify_prehash(&digest, &sig).is_ok()),
+            Self::P256(key) => p256::ecdsa::DerSignature::from_bytes(sig).is_ok_and(|sig| {
+                P256Key::from(key).verify_prehash(&Sha256::digest(message), &sig).is_ok()
+            }),
+            Self::P384(key) => p384::ecdsa::DerSignature::from_bytes(sig).is_ok_and(|sig| {
+                P384Key::from(key).verify_prehash(&Sha384::digest(message), &sig).is_ok()
+            }),
+            Self::P521(key) => p521::ecdsa::DerSignature::from_bytes(sig).is_ok_and(|sig| {
+                P521Key::from(key).verify_prehash(&Sha512::digest(message), &sig).is_ok()
+            }),
         }
     }
 }
 
-impl EcSecretKey {
+impl OmsSigningKey {
     /// The key of a PEM text, `PRIVATE KEY` or `EC PRIVATE KEY`.
     ///
     /// # Errors
@@ -141,12 +106,14 @@ impl EcSecretKey {
         }
     }
 
-    pub(super) fn public(&self) -> EcKey {
-        match self {
+    /// SHA-256 of the public key as PEM, in hexadecimal.
+    pub(crate) fn fingerprint(&self) -> String {
+        let public = match self {
             Self::P256(key) => EcKey::P256(key.public_key()),
             Self::P384(key) => EcKey::P384(key.public_key()),
             Self::P521(key) => EcKey::P521(key.public_key()),
-        }
+        };
+        public.fingerprint()
     }
 
     /// A signature (DER) of the message, with the hash of the key's curve; the same each time

@@ -3,12 +3,12 @@
 //! Sees `base` and `diagnostic` alone. Reads no file and knows no skill: who calls it holds the
 //! bytes, and takes over exactly those.
 //!
-//! In:  the bytes of a signature file, and the keys and certificates that the person gave.
+//! In:  the bytes of a signature file, and the keys and identities that the person gave.
 //! Out: what it signs ([`SignedFiles`]) and who signed it ([`OmsSigner`]); whether a folder's
 //!      files, held in memory, are those. And the other way: a signature file over files in memory.
 //!
 //! `envelope.rs` the signature file · `signer.rs` whose signature it is · `key.rs` keys on the
-//! three curves · `certificate.rs` chains of certificates · `statement.rs` what is signed ·
+//! three curves · `statement.rs` what is signed ·
 //! `identity.rs` who is believed by the method `sigstore`, and
 //! `sigstore.rs` whether such a signature holds · `check.rs` whether files are those ·
 //! `hash.rs` the digests of files · `sign.rs` a signature file
@@ -17,15 +17,13 @@
 //! Invariants
 //! - [`SignedFiles`] of others are made of a payload alone whose signature was checked against a
 //!   key or a root that the caller gave: nothing in the signature file makes a signer known.
+//! - The method `certificate` is refused by name: no chain of certificates is checked here.
 //! - `sigstore-verify` sees what rye has read, bounded and written anew, and nothing else; the
 //!   digest of the whole is calculated here.
 //! - Which hash a signature takes follows from the key, never from the file.
 //! - Nothing is accepted for what a file does not say: unknown fields, methods and hashes, and
 //!   fields that stand twice, are refused.
 
-mod certificate;
-#[cfg(test)]
-mod certificate_tests;
 mod check;
 mod envelope;
 mod error;
@@ -48,7 +46,8 @@ mod tests;
 pub(crate) use envelope::OmsSignature;
 pub(crate) use error::{CODES, OmsError};
 pub(crate) use identity::{SignerIdentity, TrustedRoot};
-pub(crate) use sign::{OmsSigningKey, sign_files};
+pub(crate) use key::OmsSigningKey;
+pub(crate) use sign::sign_files;
 pub(crate) use signer::{KnownSigner, OmsSigner};
 pub(crate) use statement::SignedFiles;
 

@@ -2,62 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::envelope::{OmsSignature, SaysBy};
+use super::envelope::OmsSignature;
 use super::error::OmsError;
 use super::hash::FileHash;
-use super::key::{EcSecretKey, pem_blocks};
-use super::signer::certificate;
+use super::key::OmsSigningKey;
 use super::statement::{
     NEVER_SIGNED, Predicate, Resource, Serialization, SignedFiles, Statement, Subject, root_digest,
 };
-use crate::base::limits::CERTIFICATES;
-
-/// What a signature is made with.
-pub(crate) struct OmsSigningKey {
-    pub(super) key: EcSecretKey,
-    /// DER, from the one of the key on.
-    certificates: Vec<Vec<u8>>,
-}
-
-impl OmsSigningKey {
-    /// A private key (PEM), and the certificates (PEM) where the signature is to be by certificate:
-    /// first that of the key, then those that lead to a root.
-    ///
-    /// # Errors
-    /// A clause that says what is wrong with them, and nothing of what they hold.
-    pub(crate) fn of_pem(key: &str, certificates: Option<&str>) -> Result<Self, String> {
-        let key = EcSecretKey::of_pem(key)?;
-        let blocks: Vec<_> =
-            certificates.into_iter().flat_map(pem_blocks).take(CERTIFICATES + 1).collect();
-        if blocks.len() > CERTIFICATES {
-            return Err(format!("comes with more than {CERTIFICATES} certificates"));
-        }
-        let certs = blocks.iter().map(|(_, block)| certificate(block));
-        let certs = certs.collect::<Result<Vec<_>, _>>()?;
-        match certs.first() {
-            Some(first) if first.key() != Some(key.public()) => {
-                Err("is not the key of the first certificate".into())
-            }
-            None if certificates.is_some() => Err("comes with no certificate".into()),
-            _ => {
-                let certificates = certs.iter().map(|cert| cert.der().to_vec()).collect();
-                Ok(Self { key, certificates })
-            }
-        }
-    }
-
-    /// SHA-256 of the public key as PEM, in hexadecimal.
-    pub(crate) fn fingerprint(&self) -> String {
-        self.key.public().fingerprint()
-    }
-
-    pub(super) fn by(&self) -> SaysBy {
-        match self.certificates.is_empty() {
-            true => SaysBy::Key { fingerprint: Some(self.fingerprint()) },
-            false => SaysBy::Certificates(self.certificates.clone()),
-        }
-    }
-}
 
 /// Signs the files of a folder called `name`, each with its SHA-256. The paths are plain ones;
 /// `besides` are paths in the folder that stay unsigned, as the signature file itself.
@@ -98,7 +49,7 @@ pub(crate) fn sign_files<B: AsRef<[u8]>>(
     let payload = serde_json::to_vec(&statement).expect("texts and numbers are JSON");
     // What is signed can be read back, so nothing is handed out that is refused everywhere.
     SignedFiles::read(&payload)?;
-    Ok(OmsSignature::seal(with.by(), payload, |message| with.key.sign(message)))
+    Ok(OmsSignature::seal(with, payload))
 }
 
 fn top(path: &str) -> &str {

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::certificate::{Cert, check_chain, read_chain};
 use super::envelope::{OmsSignature, SaysBy, SigstoreMaterial};
 use super::error::OmsError;
 use super::identity::{SignerIdentity, TrustedRoot};
@@ -10,11 +9,8 @@ use super::key::{EcKey, pem_blocks};
 #[cfg(feature = "sigstore")]
 use super::sigstore::SaysIdentity;
 use super::statement::SignedFiles;
-use crate::base::limits::CERTIFICATES;
-use crate::base::{Digest, Timestamp};
 
-/// A signer that the person knows: a key, roots whose certificates they believe, or an identity
-/// with its issuer.
+/// A signer that the person knows: a key, or an identity with its issuer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnownSigner {
     /// What the person calls them.
@@ -25,7 +21,6 @@ pub(crate) struct KnownSigner {
 #[derive(Debug, Clone, PartialEq)]
 enum Known {
     Key(EcKey),
-    Roots(Vec<Cert>),
     Identity(SignerIdentity),
 }
 
@@ -34,63 +29,53 @@ enum Known {
 pub(crate) struct OmsSigner {
     /// What the person calls the signer, where they named them.
     pub(crate) name: Option<String>,
-    /// `key`, `certificate` or `sigstore`.
+    /// `key` or `sigstore`.
     pub(crate) method: &'static str,
     /// Of the key that signed: SHA-256 of it as PEM, in hexadecimal. By `sigstore` each signature
     /// has a key of its own, which says nothing.
     pub(crate) fingerprint: Option<String>,
-    /// Of the certificate that signed: its subject, and the SHA-256 of the root behind it.
-    pub(crate) certificate: Option<(String, String)>,
     /// By `sigstore`: the identity and its issuer, and the SHA-256 of the trusted root.
     pub(crate) identity: Option<(SignerIdentity, String)>,
 }
 
 impl OmsSigner {
-    /// The signer in one line: the names that the person or a root gave, and the key; or the
-    /// identity with its issuer.
+    /// The signer in one line: the name that the person gave, and the key, or the identity with
+    /// its issuer.
     pub(crate) fn line(&self) -> String {
-        let names = [self.name.as_ref(), self.certificate.as_ref().map(|(subject, _)| subject)];
-        let mut parts: Vec<_> =
-            names.into_iter().flatten().map(|name| format!("`{name}`")).collect();
+        let mut parts: Vec<_> = self.name.iter().map(|name| format!("`{name}`")).collect();
         parts.extend(self.fingerprint.as_ref().map(|key| format!("key {key}")));
         parts.extend(self.identity.as_ref().map(|(who, _)| who.line()));
         parts.join(", ")
     }
 
-    /// The same as data.
+    /// Returns the signer as data.
     pub(crate) fn to_json(&self) -> Value {
-        let (subject, root) = self.certificate.as_ref().map(|(s, r)| (s, r)).unzip();
-        let (who, trusted) = self.identity.as_ref().map(|(who, root)| (who, root)).unzip();
+        let (who, root) = self.identity.as_ref().map(|(who, root)| (who, root)).unzip();
         json!({
             "name": self.name, "method": self.method, "key": self.fingerprint,
-            "certificate": subject, "root_sha256": root.or(trusted),
-            "identity": who.map(|who| &who.identity), "issuer": who.map(|who| &who.issuer),
+            "root_sha256": root, "identity": who.map(|who| &who.identity),
+            "issuer": who.map(|who| &who.issuer),
         })
     }
 }
 
 impl KnownSigner {
-    /// The signer of a PEM text with one public key or with certificates.
+    /// The signer of a PEM text with one public key.
     ///
     /// # Errors
     /// A clause that says what is wrong with it.
     pub(crate) fn of_pem(name: Option<String>, text: &str) -> Result<Self, String> {
-        let blocks: Vec<_> = pem_blocks(text).take(CERTIFICATES + 1).collect();
-        let is = match blocks[..] {
-            [("PUBLIC KEY", block)] => Known::Key(EcKey::of_pem(block)?),
-            [("CERTIFICATE", _), ..] if blocks.len() <= CERTIFICATES => {
-                let certs = blocks.iter().map(|(label, block)| match *label {
-                    "CERTIFICATE" => certificate(block),
-                    _ => Err("holds more than certificates".to_owned()),
-                });
-                Known::Roots(certs.collect::<Result<_, _>>()?)
+        let blocks: Vec<_> = pem_blocks(text).take(2).collect();
+        match blocks[..] {
+            [("PUBLIC KEY", block)] => Ok(Self { name, is: Known::Key(EcKey::of_pem(block)?) }),
+            [("CERTIFICATE", _), ..] => {
+                Err("holds a certificate: signatures by certificates are not checked".into())
             }
             _ if blocks.iter().any(|(label, _)| label.ends_with("PRIVATE KEY")) => {
-                return Err("holds a private key, and is to be the public one".into());
+                Err("holds a private key, and is to be the public one".into())
             }
-            _ => return Err("holds neither one public key nor certificates".into()),
-        };
-        Ok(Self { name, is })
+            _ => Err("does not hold one public key".into()),
+        }
     }
 
     /// The signer that an issuer knows as somebody.
@@ -99,34 +84,20 @@ impl KnownSigner {
     }
 }
 
-/// A certificate of a PEM block.
-///
-/// # Errors
-/// A clause that says what is wrong with it.
-pub(super) fn certificate(block: &str) -> Result<Cert, String> {
-    let read = x509_cert::der::pem::decode_vec(block.as_bytes());
-    let (_, der) = read.map_err(|_| "holds a certificate that is not valid PEM")?;
-    Cert::read(&der).map_err(|why| format!("holds a certificate that {why}"))
-}
-
 impl OmsSignature {
-    /// What is signed, if one of `known` signed it, with who that is. `now` is when certificates
-    /// have to be valid, since nothing says reliably when the signature was made; those of
+    /// Returns what is signed, if one of `known` signed it, with who that is. Certificates of
     /// `sigstore` are valid at the times that `root` vouches for.
     ///
     /// # Errors
-    /// `oms.unknown_signer`, `oms.forged`, `oms.certificate`, `oms.unsupported`, `oms.malformed`,
-    /// `oms.root`
+    /// `oms.unknown_signer`, `oms.forged`, `oms.unsupported`, `oms.malformed`, `oms.root`
     pub(crate) fn check(
         &self,
         known: &[KnownSigner],
         root: Option<&TrustedRoot>,
-        now: Timestamp,
     ) -> Result<(SignedFiles, OmsSigner), OmsError> {
         let (payload, by) = match &self.by {
             SaysBy::Sigstore(material) => return self.by_sigstore(material, known, root),
             SaysBy::Key { fingerprint } => self.by_key(fingerprint.as_deref(), known)?,
-            SaysBy::Certificates(ders) => self.by_certificate(ders, known, now)?,
         };
         Ok((SignedFiles::read(payload)?, by))
     }
@@ -138,15 +109,14 @@ impl OmsSignature {
     ) -> Result<(&[u8], OmsSigner), OmsError> {
         let keys = known.iter().filter_map(|signer| match &signer.is {
             Known::Key(key) => Some((signer, key, key.fingerprint())),
-            Known::Roots(_) | Known::Identity(_) => None,
+            Known::Identity(_) => None,
         });
         let keys: Vec<_> =
             keys.filter(|(.., own)| named.is_none_or(|named| named == own)).collect();
         for (signer, key, fingerprint) in &keys {
             if let Some(payload) = self.payload(|message, sig| key.verifies(message, sig)) {
                 let (name, fingerprint) = (signer.name.clone(), Some(fingerprint.clone()));
-                let (certificate, identity) = (None, None);
-                let by = OmsSigner { name, method: "key", fingerprint, certificate, identity };
+                let by = OmsSigner { name, method: "key", fingerprint, identity: None };
                 return Ok((payload, by));
             }
         }
@@ -158,30 +128,6 @@ impl OmsSignature {
                 OmsError::Forged { signer: signer.name.clone().unwrap_or_else(|| named.to_owned()) }
             }
         })
-    }
-
-    fn by_certificate(
-        &self,
-        ders: &[Vec<u8>],
-        known: &[KnownSigner],
-        now: Timestamp,
-    ) -> Result<(&[u8], OmsSigner), OmsError> {
-        let chain = read_chain(ders)?;
-        let all = known.iter().filter_map(|signer| match &signer.is {
-            Known::Roots(roots) => Some(roots.iter().map(move |root| (signer, root))),
-            Known::Key(_) | Known::Identity(_) => None,
-        });
-        let (signers, roots): (Vec<_>, Vec<_>) =
-            all.flatten().map(|(signer, root)| (signer, root.clone())).unzip();
-        let (leaf, root) = check_chain(&chain, &roots, now)?;
-        let Some(payload) = self.payload(|message, sig| leaf.key.verifies(message, sig)) else {
-            return Err(OmsError::Forged { signer: leaf.subject });
-        };
-        let at = roots.iter().position(|it| it == root);
-        let name = at.and_then(|at| signers.get(at)).and_then(|signer| signer.name.clone());
-        let certificate = Some((leaf.subject, Digest::of(root.der()).to_string()));
-        let (fingerprint, method) = (Some(leaf.key.fingerprint()), "certificate");
-        Ok((payload, OmsSigner { name, method, fingerprint, certificate, identity: None }))
     }
 
     /// What is signed is read before it is known to be signed, for the digest of the whole; it is
@@ -205,8 +151,7 @@ impl OmsSignature {
         let (signed, digest) = SignedFiles::read_with_root(self.unchecked_payload())?;
         super::sigstore::check(&self.to_text(), &digest, who, root)?;
         let identity = Some((who.clone(), root.sha256.to_string()));
-        let (fingerprint, certificate) = (None, None);
-        Ok((signed, OmsSigner { name, method: "sigstore", fingerprint, certificate, identity }))
+        Ok((signed, OmsSigner { name, method: "sigstore", fingerprint: None, identity }))
     }
 
     /// This build leaves the method out.

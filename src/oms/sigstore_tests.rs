@@ -10,7 +10,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{KnownSigner, OmsError, OmsSignature, OmsSigner, SignerIdentity, TrustedRoot};
-use crate::base::Timestamp;
 use crate::diagnostic::Diagnose;
 
 const IDENTITY: &str = "stefanb@us.ibm.com";
@@ -44,9 +43,7 @@ fn check_with(
     root: Option<&TrustedRoot>,
 ) -> Result<OmsSigner, OmsError> {
     let signature = OmsSignature::read(text.as_bytes())?;
-    // Certificates of ten minutes: now does not matter.
-    let now = Timestamp::from_second(1_900_000_000);
-    let (signed, by) = signature.check(known, root, now)?;
+    let (signed, by) = signature.check(known, root)?;
     signed.check(&files(), false)?;
     Ok(by)
 }
@@ -299,8 +296,7 @@ fn the_list_that_was_signed_is_held_to_its_digest_and_to_the_files() {
     // The same list, said another way: it is not what was signed.
     assert!(matches!(with(&format!("{payload} ")), Err(OmsError::Forged { .. })));
     let signature = OmsSignature::read(good.to_string().as_bytes()).unwrap();
-    let now = Timestamp::from_second(0);
-    let (signed, _) = signature.check(&[signer(IDENTITY, ISSUER)], Some(&root()), now).unwrap();
+    let (signed, _) = signature.check(&[signer(IDENTITY, ISSUER)], Some(&root())).unwrap();
     let mut files = files();
     files.get_mut("signme-1").unwrap().push(b'\n');
     assert!(matches!(signed.check(&files, false), Err(OmsError::Files { .. })));

@@ -53,7 +53,7 @@ pub(crate) struct ImportPolicy {
     pub(crate) root: Option<TrustedRoot>,
 }
 
-/// A public key or root certificates, as PEM; or who it is to an issuer.
+/// A public key, as PEM; or who it is to an issuer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "a signer is a PEM text, or an `identity` with its `issuer`")]
 enum NamedSigner {

@@ -3,7 +3,7 @@
     python3 tests/oms/check.py <rye>
 
 What rye signs is validated against the schemas of the specification and verified by model-signing,
-by key and by certificate, on the three curves. What model-signing signs is imported by rye, whole
+by key, on the three curves. What model-signing signs is imported by rye, whole
 and in parts, with each hash. Every good case is tried once more with one file changed.
 """
 
@@ -15,13 +15,12 @@ import subprocess
 import sys
 import tempfile
 
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from jsonschema import Draft202012Validator
 from model_signing import hashing, signing, verifying
 from referencing import Registry, Resource
 
-from make_vectors import CURVES, SKILL, certificate, pem, public, write_certs
+from make_vectors import CURVES, SKILL, pem, public
 
 HERE = pathlib.Path(__file__).resolve().parent
 SPEC = HERE / "spec"
@@ -74,30 +73,16 @@ def write_skill(folder):
 
 
 def keys(home, curve):
-    """A key with its certificate chain: the paths of all that either side is given."""
-    kind, made = CURVES[curve], home / curve
+    """A key: the paths of what either side is given."""
+    made, key = home / curve, ec.generate_private_key(CURVES[curve])
     made.mkdir()
-    key, middle_key, root_key = (ec.generate_private_key(kind) for _ in range(3))
-    root = certificate("Acme Root", root_key, "Acme Root", root_key, True)
-    middle = certificate("Acme Skills", middle_key, "Acme Root", root_key, True)
-    leaf = certificate("Acme signer", key, "Acme Skills", middle_key, False)
     public(made / "public.pem", key)
-    return {
-        "key": pem(made / "key.pem", key), "public": made / "public.pem",
-        "leaf": write_certs(made / "leaf.pem", leaf), "middle": write_certs(made / "middle.pem", middle),
-        "chain": write_certs(made / "chain.pem", leaf, middle), "root": write_certs(made / "root.pem", root),
-    }
+    return {"key": pem(made / "key.pem", key), "public": made / "public.pem"}
 
 
-def verifier(method, of):
-    if method == "key":
-        return verifying.Config().use_elliptic_key_verifier(public_key=of["public"])
-    return verifying.Config().use_certificate_verifier(certificate_chain=[of["root"]])
-
-
-def holds(method, of, folder, signature, **more):
+def holds(of, folder, signature, **more):
     try:
-        config = verifier(method, of)
+        config = verifying.Config().use_elliptic_key_verifier(public_key=of["public"])
         if more.get("signed_only"):
             config.set_ignore_unsigned_files(True)
         config.verify(folder, signature)
@@ -111,17 +96,15 @@ def ours_for_others(rye, all_keys):
     count = 0
     rye.run("import", "skill", write_skill(rye.home / "word-count"), "--yes")
     for curve, of in all_keys.items():
-        for method in ["key", "certificate"]:
-            to = rye.home / f"out-{curve}-{method}"
-            more = ["--oms-certificates", of["chain"]] if method == "certificate" else []
-            rye.run("export", "skill", "skills/word_count", "--to", to, "--oms", of["key"], *more)
-            folder, signature = to / "word-count", to / "word-count" / "skill.oms.sig"
-            assert is_valid(signature), signature.read_text()
-            said = holds(method, of, folder, signature)
-            assert said is True, (curve, method, said)
-            (folder / "SKILL.md").write_text("# Other\n")
-            assert holds(method, of, folder, signature) is not True, "a changed file is not seen"
-            count += 1
+        to = rye.home / f"out-{curve}"
+        rye.run("export", "skill", "skills/word_count", "--to", to, "--oms", of["key"])
+        folder, signature = to / "word-count", to / "word-count" / "skill.oms.sig"
+        assert is_valid(signature), signature.read_text()
+        said = holds(of, folder, signature)
+        assert said is True, (curve, said)
+        (folder / "SKILL.md").write_text("# Other\n")
+        assert holds(of, folder, signature) is not True, "a changed file is not seen"
+        count += 1
     of = all_keys["p256"]
     (rye.project / ".ai/tools/acme").mkdir(parents=True)
     (rye.project / ".ai/tools/acme/a.sh").write_text(
@@ -131,11 +114,11 @@ def ours_for_others(rye, all_keys):
     rye.run("bundle", "pack", "acme", "tool:acme/a", "--version", "1.0.0", "--yes", "--oms", of["key"])
     signature = rye.project / "acme-1.0.0.tar.zst.oms.sig"
     assert is_valid(signature)
-    said = holds("key", of, rye.project, signature, signed_only=True)
+    said = holds(of, rye.project, signature, signed_only=True)
     assert said is True, said
     with open(rye.project / "acme-1.0.0.tar.zst", "ab") as file:
         file.write(b"x")
-    assert holds("key", of, rye.project, signature, signed_only=True) is not True
+    assert holds(of, rye.project, signature, signed_only=True) is not True
     return count + 1
 
 
@@ -143,38 +126,32 @@ def others_for_us(rye, all_keys):
     """Returns how many signatures of model-signing were accepted."""
     count = 0
     for curve, of in all_keys.items():
-        for method in ["key", "certificate"]:
-            for parts, algorithm in [("files", "sha256"), ("shards", "sha256"), ("files", "blake2"),
-                                     ("shards", "blake2"), ("files", "blake3")]:
-                skill = write_skill(rye.home / "theirs" / f"{curve}-{method}-{parts}-{algorithm}" / "word-count")
-                (skill / "drafts").mkdir()
-                (skill / "drafts" / "later.md").write_text("not ready\n")
-                hashes = hashing.Config()
-                if parts == "files":
-                    hashes.use_file_serialization(hashing_algorithm=algorithm, allow_symlinks=True)
-                else:
-                    hashes.use_shard_serialization(hashing_algorithm=algorithm, shard_size=7, allow_symlinks=True)
-                hashes.set_allow_symlinks(True)
-                (skill / "again.md").symlink_to("SKILL.md")
-                hashes.set_ignored_paths(paths=["skill.oms.sig", "drafts"])
-                config = signing.Config().set_hashing_config(hashes)
-                if method == "key":
-                    config.use_elliptic_key_signer(private_key=of["key"])
-                else:
-                    config.use_certificate_signer(private_key=of["key"], signing_certificate=of["leaf"],
-                                                  certificate_chain=[of["middle"]])
-                config.sign(skill, skill / "skill.oms.sig")
-                signer = of["public"] if method == "key" else of["root"]
-                args = ["import", "skill", skill, "--signer", signer, "--category", f"c{count}", "--dry-run"]
-                said = json.loads(rye.run(*args, "--json"))
-                files = [file["from"] for item in said["items"] for file in item["files"]]
-                want = sorted([*SKILL, "again.md"])
-                want.remove("SKILL.md")
-                assert sorted(files) == want, files
-                assert said["items"][0]["signed_by"]["method"] == method, said
-                (skill / "scripts" / "count.py").write_text("print(1)\n")
-                assert rye.code(*args) == "oms.files"
-                count += 1
+        for parts, algorithm in [("files", "sha256"), ("shards", "sha256"), ("files", "blake2"),
+                                 ("shards", "blake2"), ("files", "blake3")]:
+            skill = write_skill(rye.home / "theirs" / f"{curve}-{parts}-{algorithm}" / "word-count")
+            (skill / "drafts").mkdir()
+            (skill / "drafts" / "later.md").write_text("not ready\n")
+            hashes = hashing.Config()
+            if parts == "files":
+                hashes.use_file_serialization(hashing_algorithm=algorithm, allow_symlinks=True)
+            else:
+                hashes.use_shard_serialization(hashing_algorithm=algorithm, shard_size=7, allow_symlinks=True)
+            hashes.set_allow_symlinks(True)
+            (skill / "again.md").symlink_to("SKILL.md")
+            hashes.set_ignored_paths(paths=["skill.oms.sig", "drafts"])
+            config = signing.Config().set_hashing_config(hashes)
+            config.use_elliptic_key_signer(private_key=of["key"])
+            config.sign(skill, skill / "skill.oms.sig")
+            args = ["import", "skill", skill, "--signer", of["public"], "--category", f"c{count}", "--dry-run"]
+            said = json.loads(rye.run(*args, "--json"))
+            files = [file["from"] for item in said["items"] for file in item["files"]]
+            want = sorted([*SKILL, "again.md"])
+            want.remove("SKILL.md")
+            assert sorted(files) == want, files
+            assert said["items"][0]["signed_by"]["method"] == "key", said
+            (skill / "scripts" / "count.py").write_text("print(1)\n")
+            assert rye.code(*args) == "oms.files"
+            count += 1
     return count
 
 
@@ -182,7 +159,7 @@ def main(program):
     for path in sorted((SPEC / "vectors").glob("*/*.json")):
         assert is_valid(path) == (path.parent.name == "valid"), path
     vectors = sorted((HERE / "vectors").glob("*-files-sha256.sig"))
-    assert len(vectors) == 6
+    assert len(vectors) == 3
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder)
         rye = Rye(program, home)

@@ -24,7 +24,7 @@ use crate::import::{
 };
 use crate::oms::{KnownSigner, OmsError, SignerIdentity, TrustedRoot};
 use crate::resolve::Found;
-use crate::rye::{SignReport, ToSign, now};
+use crate::rye::{SignReport, ToSign};
 
 /// Turn what others wrote into signed items
 #[derive(clap::Args)]
@@ -124,8 +124,8 @@ struct SkillFolder {
     /// long, a name that is not the folder's
     #[arg(long)]
     lenient: bool,
-    /// A public key or root certificates, as PEM, of whoever signed the skill; may be repeated.
-    /// Without a signature by them the skill is refused
+    /// The public key, as PEM, of a signer of the skill; may be repeated. Without a signature by
+    /// one of them the skill is refused
     #[arg(long, value_name = "FILE", conflicts_with = "unchecked")]
     signer: Vec<PathBuf>,
     /// The address or the URI of whoever signed the skill by the method `sigstore`
@@ -222,7 +222,6 @@ fn wanted_signature(args: &SkillFolder, context: &Context) -> Result<WantedSigna
         signed_only: args.signed_only,
         unchecked: args.unchecked,
         by_policy: policy.require_signature,
-        now: now(),
     })
 }
 

@@ -100,28 +100,26 @@ fn a_skill_that_others_signed_is_imported_if_its_signer_is_named_and_says_who_th
 }
 
 #[test]
-fn every_signature_of_the_first_implementation_lets_the_skill_in_by_key_and_by_certificate() {
+fn every_signature_of_the_first_implementation_lets_the_skill_in() {
     let world = world();
     fs::remove_file(skill(&world).join("skill.oms.sig")).unwrap();
     let mut count = 0;
     for entry in fs::read_dir(vectors()).unwrap().flatten() {
         let name = entry.file_name().into_string().unwrap();
         let Some(stem) = name.strip_suffix(".sig") else { continue };
-        let mut parts = stem.split('-');
-        let (method, curve) = (parts.next().unwrap(), parts.next().unwrap());
-        let end = if method == "key" { "pub" } else { "root" };
-        let (signature, signer) = (vector(&name), vector(&format!("{curve}.{end}.pem")));
+        let curve = stem.split('-').nth(1).unwrap();
+        let (signature, signer) = (vector(&name), vector(&format!("{curve}.pub.pem")));
         let args = ["--signature", &signature, "--signer", &signer, "--dry-run", "--json"];
         let said = import(&world, &args);
         assert_eq!(said.status, 0, "{name}: {said:?}");
         let said = said.json();
         for item in said["items"].as_array().unwrap() {
-            assert_eq!(item["signed_by"]["method"], method, "{name}");
+            assert_eq!(item["signed_by"]["method"], "key", "{name}");
             assert_eq!(item["signed_by"]["name"], serde_json::Value::Null);
         }
         count += 1;
     }
-    assert_eq!(count, 15);
+    assert_eq!(count, 9);
 }
 
 #[test]
@@ -131,10 +129,6 @@ fn a_signed_skill_whose_signer_nobody_named_is_refused_and_tells_whose_key_it_sa
     let key = crate::world::sha256(&fs::read(vector("p256.pub.pem")).unwrap());
     assert!(said.stderr.contains(&key), "{said:?}");
     refused(&world, &["--signer", &vector("p384.pub.pem")], "oms.unknown_signer");
-    refused(&world, &["--signer", &vector("p256.root.pem")], "oms.unknown_signer");
-    put_signature(&world, "certificate-p384-files-sha256");
-    refused(&world, &[], "oms.unknown_signer").warns("CN=Acme signer");
-    refused(&world, &["--signer", &vector("p256.root.pem")], "oms.unknown_signer");
     // As one that nobody vouches for, it names nobody.
     import(&world, &["--unchecked", "--yes"]).ok().warns("nobody vouches for this");
     let (_, review) = world.json(&["trust", "review"]);
@@ -251,11 +245,10 @@ fn your_policy_names_signers_and_asks_for_a_signature_of_every_skill() {
     refused(&world, &[], "oms.unknown_signer");
     refused(&world, &["--unchecked"], "oms.required");
     let pem = fs::read_to_string(vector("p256.pub.pem")).unwrap().replace('\n', "\n      ");
-    let root = fs::read_to_string(vector("p384.root.pem")).unwrap().replace('\n', "\n      ");
-    let signers = format!("  signers:\n    acme: |\n      {pem}\n    acme-ca: |\n      {root}\n");
+    let other = fs::read_to_string(vector("p521.pub.pem")).unwrap().replace('\n', "\n      ");
+    let signers = format!("  signers:\n    acme: |\n      {pem}\n    other: |\n      {other}\n");
     assert_eq!(policy(&signers).status, 0);
-    for (signature, name) in
-        [("key-p256-files-sha256", "acme"), ("certificate-p384-shards-sha256", "acme-ca")]
+    for (signature, name) in [("key-p256-files-sha256", "acme"), ("key-p521-files-sha256", "other")]
     {
         put_signature(&world, signature);
         let said = import(&world, &["--dry-run", "--json"]).ok();
@@ -283,8 +276,9 @@ fn what_is_not_a_signer_is_told_by_its_path_and_never_by_what_it_holds() {
     for (text, why) in [
         (private.as_str(), "holds a private key"),
         (ed25519, "not on P-256, P-384 or P-521"),
-        ("hello", "neither one public key nor certificates"),
-        (&format!("{public}{public}"), "neither one public key nor certificates"),
+        ("hello", "does not hold one public key"),
+        (&format!("{public}{public}"), "does not hold one public key"),
+        ("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n", "holds a certificate"),
         (&public.replace("MFk", "MFo"), "not on P-256"),
     ] {
         let path = world.outside().join("signer.pem");
@@ -366,34 +360,9 @@ fn what_is_handed_out_with_a_signature_for_others_comes_in_by_it() {
         assert!(text.contains(&crate::world::sha256(public.as_bytes())), "{text}");
         assert_eq!(text.matches("OpenSSF Model Signing").count(), 1, "{text}");
     }
-    // By certificate: the root is given, the key is not.
-    let mut top = rcgen::CertificateParams::new(Vec::new()).unwrap();
-    top.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let top =
-        rcgen::CertifiedIssuer::self_signed(top, rcgen::KeyPair::generate().unwrap()).unwrap();
-    let mut leaf = rcgen::CertificateParams::new(Vec::new()).unwrap();
-    leaf.distinguished_name.push(rcgen::DnType::CommonName, "Acme `{input:x}`");
-    leaf.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::CodeSigning];
-    let key = rcgen::KeyPair::generate().unwrap();
-    let leaf = leaf.signed_by(&key, &top).unwrap();
-    let (key, chain) = (file("key.pem", &key.serialize_pem()), file("chain.pem", &leaf.pem()));
-    let export = |to: &str, key: &str, chain: &str| {
-        let args = ["export", "skill", "skills/word_count", "--to", to];
-        world.rye(&[&args[..], &["--oms", key, "--oms-certificates", chain]].concat())
-    };
-    export("../by-certificate", &key, &chain).ok();
-    let signer = file("root.pem", &top.pem());
-    let args = ["import", "skill", "../by-certificate/word-count", "--signer", &signer];
-    let said =
-        world.rye(&[&args[..], &["--category", "certificate", "--dry-run", "--json"]].concat());
-    assert_eq!(said.status, 0, "{said:?}");
-    let by = said.json()["items"][0]["signed_by"].clone();
-    let subject = by["certificate"].as_str().unwrap();
-    assert!(subject.contains("Acme ??input:x??"), "{by}");
-    // The key of another certificate, and one that is no key.
-    let other = file("other.pem", &own_keys()[0].1);
-    for key in [other.as_str(), signer.as_str(), "../word-count/SKILL.md"] {
-        export("../never", key, &chain).fails_with("oms.key");
+    for key in ["../signer.pem", "../word-count/SKILL.md"] {
+        let args = ["export", "skill", "skills/word_count", "--to", "../never", "--oms", key];
+        world.rye(&args).fails_with("oms.key");
         assert!(!world.outside().join("never").exists());
     }
 }
@@ -425,34 +394,24 @@ fn a_bundle_is_packed_with_a_signature_for_others_or_not_at_all() {
 }
 
 #[test]
-fn a_signature_by_sigstore_of_nobody_named_and_one_by_an_expired_certificate_are_refused_by_name() {
+fn a_signature_by_sigstore_of_nobody_named_and_one_by_a_certificate_are_refused_by_name() {
     let world = world();
     let key = vector("p256.pub.pem");
-    let sigstore = root().join("tests/oms/spec/vectors/valid/sigstore.bundle.json");
-    let args = ["--signer", &key, "--signature", sigstore.to_str().unwrap()];
-    let code = if cfg!(feature = "sigstore") { "oms.unknown_signer" } else { "oms.unsupported" };
-    refused(&world, &args, code).warns("sigstore");
-    import(&world, &["--signer", &key, "--yes"]).ok();
-    let export = |to: &str, year: i32| {
-        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
-        params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
-        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
-        params.not_after = rcgen::date_time_ymd(year, 1, 1);
-        let key = rcgen::KeyPair::generate().unwrap();
-        let cert = params.self_signed(&key).unwrap().pem();
-        fs::write(world.outside().join("key.pem"), key.serialize_pem()).unwrap();
-        fs::write(world.outside().join("cert.pem"), &cert).unwrap();
-        let args = ["export", "skill", "skills/word_count", "--to", to, "--oms", "../key.pem"];
-        world.rye(&[&args[..], &["--oms-certificates", "../cert.pem"]].concat()).ok();
-        let folder = format!("{to}/word-count");
-        let args = ["import", "skill", &folder, "--signer", "../cert.pem", "--category", "later"];
-        world.rye(&[&args[..], &["--dry-run"]].concat())
+    let of_spec = |name: &str| {
+        let path = root().join(format!("tests/oms/spec/vectors/valid/{name}.bundle.json"));
+        path.to_str().unwrap().to_owned()
     };
-    export("../good", 4000).ok();
-    let said = export("../expired", 2021);
-    assert_eq!(said.code(), "oms.certificate", "{said:?}");
-    assert!(said.stderr.contains("it was valid until 2021-01-01"), "{said:?}");
-    assert!(!(said.stdout + &said.stderr).contains("Counting words"));
+    let code = if cfg!(feature = "sigstore") { "oms.unknown_signer" } else { "oms.unsupported" };
+    let args = ["--signer", &key, "--signature", &of_spec("sigstore")];
+    refused(&world, &args, code).warns("sigstore");
+    for args in [vec!["--signature", &of_spec("certificate")], vec!["--signer", &key]] {
+        fs::copy(of_spec("certificate"), skill(&world).join("skill.oms.sig")).unwrap();
+        let said = refused(&world, &args, "oms.unsupported");
+        assert!(said.stderr.contains("by the method `certificate`"), "{said:?}");
+        assert!(said.stderr.contains("by the method `key`"), "{said:?}");
+        assert!(said.stderr.contains("by `sigstore`"), "{said:?}");
+    }
+    import(&world, &["--unchecked", "--dry-run"]).ok().warns("nobody vouches for this");
 }
 
 /// What a skill says of itself is not what was checked.
