@@ -33,7 +33,6 @@ mod git_settings;
 mod gitlinks;
 mod grants;
 mod http;
-mod import_hint;
 mod inner_repositories;
 mod listed_hosts;
 mod machine;
@@ -49,7 +48,7 @@ mod plan_source;
 mod process;
 mod protected;
 mod record;
-mod sandbox_hint;
+mod sandbox_help;
 mod schema;
 #[cfg(feature = "code")]
 mod snippet;
@@ -72,7 +71,6 @@ pub(crate) use error::{CODES, EXECUTE_TIMEOUT, PLAN_INVALID_PARAMETERS, PlanErro
 pub(crate) use exec::ExecOptions;
 pub(crate) use grants::{BasePolicy, PRIVATE};
 pub(crate) use http::HttpRequest;
-pub(crate) use import_hint::old_node;
 pub(crate) use machine::{Survey, file_identity, find_program};
 pub(crate) use matrix::{MatrixError, RunMode, Target, Thread};
 pub(crate) use mcp::{
@@ -88,7 +86,7 @@ pub(crate) use process::Process;
 pub(crate) use protected::GIT_NAME as GIT;
 pub(crate) use record::PlanFile;
 pub(crate) use record::PlannedItem;
-pub(crate) use sandbox_hint::NEEDS_OF_A_SERVER;
+pub(crate) use sandbox_help::NEEDS_OF_A_SERVER;
 #[cfg(feature = "code")]
 pub(crate) use snippet::{SnippetPlan, check_snippet};
 pub(crate) use time_limit::TimeLimit;

@@ -13,10 +13,10 @@ use crate::base::json::object;
 use crate::base::limits::OUTPUT_BYTES;
 use crate::base::{Digest, HostRule, Mask};
 use crate::diagnostic::{Code, Diagnostic, ExitStatus};
-use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, ToolFailure, new_repositories_text};
+use crate::execute::{EXECUTE_TOOL_FAILED, Outcome, new_repositories_text};
 use crate::host::Refusal;
 use crate::id::{Fingerprint, Ref, Space};
-use crate::plan::{Plan, old_node};
+use crate::plan::Plan;
 use crate::trace::{Recorded, Warning};
 use crate::verify::{Integrity, Source};
 
@@ -315,13 +315,17 @@ pub(crate) fn masked_report(shown: Value, mask: &Mask) -> Value {
 }
 
 impl ToolReport {
-    /// The part of its sandbox or the module that a failed tool lacked, if its output tells.
-    pub(crate) fn lacking(&self, failure: &ToolFailure, data: &Value) -> Option<String> {
-        let said = ["stdout", "stderr"].map(|key| data.get(key).and_then(Value::as_str));
-        let said = [Some(failure.message.as_str()), Some(&failure.tail), said[0], said[1]];
-        let said = said.into_iter().flatten().collect::<Vec<_>>().join("\n");
-        let known = self.host_to_add().or_else(|| self.plan.missing_module(&said));
-        known.or_else(|| old_node(&said)).or_else(|| self.plan.sandbox_hint(&said))
+    /// Returns the next step after a tool failed in its sandbox; `None` if it ran in none.
+    pub(crate) fn sandbox_help(&self) -> Option<String> {
+        self.host_to_add().or_else(|| self.plan.sandbox_help())
+    }
+
+    /// Returns the next step after a tool failed, which begins with where it says why.
+    pub(crate) fn help(&self, first: String) -> String {
+        self.host_to_add().unwrap_or_else(|| match self.plan.sandbox_help() {
+            Some(of_sandbox) => format!("{first}; {of_sandbox}"),
+            None => first,
+        })
     }
 
     /// The request that rye's proxy refused, and the line to add where one helps.
@@ -396,9 +400,9 @@ impl ToolReport {
                     (Some(failure), _) => object(json!({
                         "status": "error", "code": EXECUTE_TOOL_FAILED,
                         "error": failure.message,
-                        "help": self.lacking(failure, &outcome.data).unwrap_or_else(|| {
-                            format!("see what the tool says of it in `data`, last in `{}`", failure.of)
-                        }),
+                        "help": self.help(format!(
+                            "see what the tool says of it in `data`, last in `{}`", failure.of
+                        )),
                     })),
                 };
                 let data = match &outcome.failure {

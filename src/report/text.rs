@@ -95,11 +95,9 @@ impl ToolReport {
         let diagnostic = Diagnostic {
             code: EXECUTE_TOOL_FAILED,
             message: format!("`{}`: {}", self.item, failure.message),
-            help: Some(self.lacking(failure, &outcome.data).unwrap_or_else(|| {
-                format!(
-                    "the tool itself failed (its status: {status}); see all of it with `--json`"
-                )
-            })),
+            help: Some(self.help(format!(
+                "the tool itself failed (its status: {status}); see all of it with `--json`"
+            ))),
             place: None,
             item: None,
             data: serde_json::Map::new(),

@@ -72,7 +72,7 @@ pub(super) struct Came {
     pub(super) result: Value,
     pub(super) text: String,
     pub(super) exit_code: Option<i64>,
-    /// The code and the sentence of a failure, and what the tool said last with what it lacked.
+    /// The code and the sentence of a failure, and what the tool said last with the next step.
     pub(super) failed: Option<(String, String, String)>,
     /// What it asked a person.
     pub(super) pending: Option<String>,
@@ -89,8 +89,8 @@ impl Came {
                 };
                 let failed = outcome.failure.as_ref().map(|failure| {
                     let code = EXECUTE_TOOL_FAILED.name().to_owned();
-                    let hint = tool.lacking(failure, &outcome.data);
-                    let hint = hint.map(|hint| format!("help: {hint}")).unwrap_or_default();
+                    let hint =
+                        tool.sandbox_help().map(|hint| format!("help: {hint}")).unwrap_or_default();
                     (code, failure.message.clone(), format!("{}\n{hint}", failure.tail.trim_end()))
                 });
                 let (result, text) = (outcome.data.clone(), text_of(&outcome.data));

@@ -535,7 +535,7 @@ fn the_end_names_each_item_that_failed_and_each_case_says_what_its_sandbox_lacke
     ] {
         assert!(said.stderr.contains(part), "{part}: {said:?}");
     }
-    let hint = "help: its sandbox";
+    let hint = "help: if its sandbox";
     assert_eq!(said.stdout.matches(hint).count(), 4, "{said:?}");
     assert!(
         said.stdout.contains("`rye learn tool:acme/two`, with the same inputs, propose"),

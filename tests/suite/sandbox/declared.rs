@@ -266,27 +266,20 @@ fn a_tool_that_lacks_something_is_told_of_rye_learn() {
     for level in levels("a_tool_that_lacks_something_is_told_of_rye_learn") {
         for code in [
             "open('new', 'w')",
-            "os.makedirs(os.environ['HOME'] + '/.acme')",
             "os.makedirs(os.environ['HOME'] + '/.config/acme')",
-            "subprocess.run(['sh', '-c', 'echo x > ~/.cache/acme.txt'], check=True)",
             "open(os.environ['HOME'] + '/data/x')",
-            "open('.ai/tools/new', 'w')",
             "socket.create_connection(('127.0.0.1', 9))",
-            "sys.exit('curl: (6) Could not resolve host: a.example.org')",
-            "sys.exit('curl: (7) Failed to connect to localhost port 3000')",
-            "sys.exit('urllib.error.URLError: Temporary failure in name resolution')",
-            "subprocess.run(['mine'])",
             "subprocess.run(['sh', '-c', 'mine || exit 3'], check=True)",
+            "sys.exit('a word of its own')",
         ] {
             let (said, status) = does(&world, "lacks", level, code);
             let help = format!(
-                "its sandbox ({level}) may be why: let `rye learn tool:lacks`, with the same \
+                "if its sandbox ({level}) is why, let `rye learn tool:lacks`, with the same \
                  inputs, propose what it needs"
             );
-            assert_eq!((status, &said["help"]), (1, &json!(help)), "{level} {code}: {said}");
+            let is_told = said["help"].as_str().unwrap().ends_with(&help);
+            assert!(status == 1 && is_told, "{level} {code}: {said}");
         }
-        let (said, _) = does(&world, "lacks", level, "sys.exit('a word of its own')");
-        assert!(!said["help"].as_str().unwrap().contains("sandbox"), "{said}");
     }
 }
 
