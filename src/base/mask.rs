@@ -172,36 +172,66 @@ impl Mask {
 }
 
 /// The mask of a stream that comes in pieces: what may be the beginning of a secret is held back
-/// until the next piece shows whether it is one. So the pieces tell what begins like a secret:
-/// whoever also chooses the text must be given a [`LagMask`] instead.
+/// until the next piece shows if it is one. So the pieces tell what begins like a secret; where
+/// the reader also chooses the text, a stream has to be [lagging](Self::lagging).
 pub(crate) struct StreamMask<M> {
     mask: M,
     held: Vec<u8>,
     /// So many bytes of what is held back belong to an occurrence that was masked already.
     covered: usize,
     is_over: bool,
+    /// So many of the last bytes are held back, whatever they are.
+    lag: Option<usize>,
 }
 
 impl<M: Deref<Target = Mask>> StreamMask<M> {
     pub(crate) fn new(mask: M) -> Self {
-        Self { mask, held: Vec::new(), covered: 0, is_over: false }
+        Self { mask, held: Vec::new(), covered: 0, is_over: false, lag: None }
     }
 
-    /// What may be shown now that this piece came.
+    /// Makes the mask of a stream whose text may be chosen by its reader, to find a secret out by
+    /// what is held back. Its pieces depend on the pieces that came, on the ends of lines and on
+    /// whole secrets, and never on what begins like one.
+    #[cfg(any(test, feature = "http"))]
+    pub(crate) fn lagging(mask: M) -> Self {
+        // Rounded up, so that it does not tell how long the longest secret is.
+        let lag = mask.reach().next_multiple_of(LAG);
+        Self { lag: Some(lag), ..Self::new(mask) }
+    }
+
+    /// Returns what may be shown now that this piece came. Of a lagging stream each byte is looked
+    /// at three times at the most, however small the pieces are.
     pub(crate) fn next(&mut self, piece: &[u8]) -> Vec<u8> {
         if self.mask.secrets.is_empty() {
             return piece.to_vec();
         }
+        let came = self.held.len();
         self.held.extend_from_slice(piece);
-        let until = self.held.len() - self.mask.begun(&self.held);
-        self.shown(until)
+        let until = match self.lag {
+            None => self.held.len() - self.mask.begun(&self.held),
+            Some(lag) => {
+                // No secret reaches over the end of a line, unless one has such an end in it.
+                let is_of_lines = !self.mask.secrets.iter().any(|one| one.contains(&b'\n'));
+                let end = piece.iter().rposition(|byte| *byte == b'\n').filter(|_| is_of_lines);
+                let whole_lines = end.map_or(0, |at| came + at + 1);
+                let is_much = self.held.len() - whole_lines >= 2 * lag;
+                if is_much { self.held.len() - lag } else { whole_lines }
+            }
+        };
+        if until == 0 { Vec::new() } else { self.shown(until) }
     }
 
-    /// The rest, at the end of the stream; where that was `cut`, it may be part of a secret.
+    /// The rest, at the end of the stream; where that was `cut`, it may be part of a secret. What
+    /// a lagging stream holds back then is never shown.
     pub(crate) fn end(&mut self, cut: bool) -> Vec<u8> {
-        let begun = if cut { self.mask.begun(&self.held) } else { 0 };
-        let mut rest = self.shown(self.held.len() - begun);
-        if begun > 0 && !rest.ends_with(MASK) {
+        let held = self.held.len();
+        let (begun, is_told) = match self.lag {
+            _ if !cut => (0, false),
+            None => (self.mask.begun(&self.held), true),
+            Some(lag) => (lag.min(held), false),
+        };
+        let mut rest = self.shown(held - begun);
+        if is_told && begun > 0 && !rest.ends_with(MASK) {
             rest.extend_from_slice(MASK);
         }
         rest
@@ -217,52 +247,6 @@ impl<M: Deref<Target = Mask>> StreamMask<M> {
         self.held.drain(..until);
         self.covered = done - until;
         shown
-    }
-}
-
-/// The mask of a stream whose text may be chosen by who reads it, to find a secret out. What is
-/// held back is a number of the last bytes, whatever they are: the pieces depend on the pieces
-/// that came, on the ends of lines, and on whole secrets, and never on what begins like one.
-///
-/// A secret has no end of a line in it, so all up to the last one is shown at once. Where a secret
-/// does have one, such as a password with a line of its own, lines are held back as well.
-pub(crate) struct LagMask<M> {
-    stream: StreamMask<M>,
-    lag: usize,
-    /// No secret reaches over the end of a line.
-    is_of_lines: bool,
-}
-
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
-impl<M: Deref<Target = Mask>> LagMask<M> {
-    pub(crate) fn new(mask: M) -> Self {
-        // Rounded up, so that it does not tell how long the longest secret is.
-        let lag = mask.reach().next_multiple_of(LAG);
-        let is_of_lines = !mask.secrets.iter().any(|secret| secret.contains(&b'\n'));
-        Self { stream: StreamMask::new(mask), lag, is_of_lines }
-    }
-
-    /// What may be shown now that this piece came. Each byte is looked at three times at the
-    /// most, however small the pieces are.
-    pub(crate) fn next(&mut self, piece: &[u8]) -> Vec<u8> {
-        if self.stream.mask.secrets.is_empty() {
-            return piece.to_vec();
-        }
-        let held = &mut self.stream.held;
-        let end_of_line = piece.iter().rposition(|byte| *byte == b'\n' && self.is_of_lines);
-        let whole_lines = end_of_line.map_or(0, |at| held.len() + at + 1);
-        held.extend_from_slice(piece);
-        let is_much = held.len() - whole_lines >= 2 * self.lag;
-        let until = if is_much { held.len() - self.lag } else { whole_lines };
-        if until == 0 { Vec::new() } else { self.stream.shown(until) }
-    }
-
-    /// The rest, at the end of the stream. Where that was `cut`, the last bytes may be part of a
-    /// secret, and as many as are held back are never shown.
-    pub(crate) fn end(&mut self, cut: bool) -> Vec<u8> {
-        let held = self.stream.held.len();
-        let until = if cut { held.saturating_sub(self.lag) } else { held };
-        self.stream.shown(until)
     }
 }
 
@@ -338,7 +322,7 @@ pub(crate) fn begun(secret: &[u8], bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAG, LagMask, Mask, StreamMask};
+    use super::{LAG, Mask, StreamMask};
     use serde_json::Value;
     use std::time::{Duration, Instant};
 
@@ -493,7 +477,7 @@ mod tests {
         let secret = "token-0123456789-abcdef";
         let mask = Mask::new([secret, "b2tlbi0wMTIzNDU2Nzg5LWFi"].into_iter());
         let lengths = |text: &str, size: usize, cut: bool| -> Vec<usize> {
-            let mut stream = LagMask::new(&mask);
+            let mut stream = StreamMask::lagging(&mask);
             let mut all = Vec::new();
             for piece in text.as_bytes().chunks(size) {
                 all.push(stream.next(piece).len());
@@ -523,23 +507,23 @@ mod tests {
     #[test]
     fn a_lagging_stream_shows_whole_lines_at_once_and_of_what_was_cut_no_tail() {
         let mask = Mask::new(["token-0123"].into_iter());
-        let mut stream = LagMask::new(&mask);
+        let mut stream = StreamMask::lagging(&mask);
         assert_eq!(stream.next(b"data: 1\n\nis token-"), b"data: 1\n\n");
         assert_eq!(stream.next(b"01"), b"");
         assert_eq!(stream.next(b"23!\n"), b"is ***!\n");
         assert_eq!(stream.next(b"is tok"), b"");
         assert_eq!(stream.end(true), b"", "nothing stands for a mere beginning");
-        let mut stream = LagMask::new(&mask);
+        let mut stream = StreamMask::lagging(&mask);
         assert_eq!(stream.next(b"is tok"), b"");
         assert_eq!(stream.end(false), b"is tok");
         // Not where a secret has more lines than one.
         let mask = Mask::new(["ab\ncd"].into_iter());
-        let mut stream = LagMask::new(&mask);
+        let mut stream = StreamMask::lagging(&mask);
         assert_eq!(stream.next(b"ab\n"), b"");
         assert_eq!(stream.next(b"cd\n"), b"");
         assert_eq!(stream.end(false), b"***\n");
         let none = Mask::new(std::iter::empty());
-        assert_eq!(LagMask::new(&none).next(b"tok"), b"tok");
+        assert_eq!(StreamMask::lagging(&none).next(b"tok"), b"tok");
     }
 
     #[test]
@@ -555,7 +539,7 @@ mod tests {
                 let text = format!("{text}{filler}{text}{}{text}", "-".repeat(LAG - 3));
                 let whole = squeezed(mask.bytes(text.as_bytes(), false));
                 for size in [1, 2, 3, LAG - 1, LAG, LAG + 1, text.len()] {
-                    let mut stream = LagMask::new(&mask);
+                    let mut stream = StreamMask::lagging(&mask);
                     let mut shown = Vec::new();
                     for piece in text.as_bytes().chunks(size) {
                         shown.extend(stream.next(piece));
@@ -571,7 +555,7 @@ mod tests {
     fn small_pieces_of_a_lagging_stream_are_looked_through_together() {
         let secret = "s".repeat(8 << 10);
         let mask = Mask::new([secret.as_str()].into_iter());
-        let mut stream = LagMask::new(&mask);
+        let mut stream = StreamMask::lagging(&mask);
         let shown: Vec<usize> = (0..40_000).map(|_| stream.next(b"s").len()).collect();
         // Whenever something is looked through, at least half of it is done with.
         let looks = shown.iter().filter(|length| **length > 0).count();

@@ -10,17 +10,17 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use super::message::Count;
 use super::reach::Connection;
 use crate::base::Mask;
-use crate::base::mask::LagMask;
+use crate::base::mask::StreamMask;
 
 /// A body in which no secret is left, also where it came in pieces. Whoever asked may have chosen
-/// parts of it, so its pieces do not tell what begins like a secret: see [`LagMask`]. Trailers are
-/// left out.
+/// parts of it, so its pieces do not tell what begins like a secret: see
+/// [`StreamMask::lagging`]. Trailers are left out.
 pub(super) struct MaskedBody {
     body: Incoming,
     /// By which the body comes.
     _connection: Connection,
     /// `None` once the end was told.
-    stream: Option<LagMask<Arc<Mask>>>,
+    stream: Option<StreamMask<Arc<Mask>>>,
     /// Why the body broke off, to be told after what may still be shown.
     broken: Option<hyper::Error>,
     count: Arc<Count>,
@@ -33,7 +33,7 @@ impl MaskedBody {
         mask: &Arc<Mask>,
         count: &Arc<Count>,
     ) -> Self {
-        let stream = Some(LagMask::new(mask.clone()));
+        let stream = Some(StreamMask::lagging(mask.clone()));
         Self { body, _connection: connection, stream, broken: None, count: count.clone() }
     }
 }

