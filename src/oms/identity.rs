@@ -85,7 +85,7 @@ impl TrustedRoot {
         }
         let root: Value =
             serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
-        let kind = root.get("mediaType").and_then(Value::as_str).unwrap_or_default();
+        let kind = root.get("mediaType").and_then(Value::as_str).ok_or("has no media type")?;
         match MEDIA_TYPES.contains(&kind) {
             true => Ok(Self { text: text.into(), sha256: Digest::of(text.as_bytes()) }),
             false => Err(format!("is of the media type `{}`", brief_line(kind))),

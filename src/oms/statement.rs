@@ -241,7 +241,7 @@ impl SignedFiles {
             let mut at = 0;
             let count = pieces.len();
             for (number, piece) in pieces.iter().enumerate() {
-                let (start, end) = piece.range.unwrap_or_default();
+                let (start, end) = piece.range.expect("each part was listed with its range");
                 let length = end.saturating_sub(start);
                 let is_last = number + 1 == count;
                 if start != at || length == 0 || length > size || (length < size && !is_last) {

@@ -272,7 +272,7 @@ fn is_of_known_letters(value: &HeaderValue) -> bool {
         let rest = text[at + word.len()..].trim_start();
         let named = rest.strip_prefix('=').map(|named| named.trim_start_matches([' ', '\t', '"']));
         let end = |c: char| matches!(c, ';' | ',' | '"' | ' ' | '\t');
-        named.is_none_or(|named| CHARSETS.contains(&named.split(end).next().unwrap_or_default()))
+        named.is_none_or(|named| CHARSETS.contains(&named.split(end).next().unwrap_or(named)))
     })
 }
 

@@ -370,7 +370,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 fn faulty(faults: &[Diagnostic], out: &mut Out) -> Exit {
     if out.is_json() {
         let rows: Vec<Value> = faults.iter().map(|fault| Value::Object(fault.to_json())).collect();
-        let mut first = faults.first().map(Diagnostic::to_json).unwrap_or_default();
+        let mut first = faults.first().expect("what is refused has a fault").to_json();
         first.insert("status".into(), "error".into());
         first.insert("findings".into(), rows.into());
         out.object(&Value::Object(first));
