@@ -19,7 +19,7 @@ pub(crate) struct Address {
 
 impl Address {
     /// # Errors
-    /// What is the matter, to stand behind the name of the place.
+    /// The fault, to stand behind the name of the place.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.len() > URL_BYTES {
             return Err("is too long");
@@ -108,7 +108,7 @@ impl Address {
         path.split('?').next().unwrap_or(path)
     }
 
-    /// Whether the server is this very machine.
+    /// Returns true if the server is this very machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let address = self.host.trim_start_matches('[').trim_end_matches(']');
         let address = address.parse::<std::net::IpAddr>();

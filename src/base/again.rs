@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::durations::BACKOFF_MAX_MS;
 use super::random;
 
-/// What `Retry-After` says, as seconds or as a date.
+/// The time that `Retry-After` gives, as seconds or as a date.
 pub(crate) fn retry_after(text: &str) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {

@@ -21,7 +21,7 @@ const LEFTOVER_SECONDS: u64 = 600;
 
 /// Around the random part of a temporary name; no item's name begins with a dot.
 const TEMPORARY: (&str, &str) = (".rye-", ".tmp");
-/// Random bytes of a temporary name: nobody guesses them.
+/// Random bytes of a temporary name, so that it cannot be guessed.
 const RANDOM: usize = 8;
 
 /// Bytes read under a cap, or the fact that there were more.
@@ -74,10 +74,10 @@ pub(crate) fn read_end(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     Ok(end)
 }
 
-/// Opens a file that somebody named on the command line, also through links. A pipe or a device
-/// that a project holds in its place would be waited for without end, so it is refused; but for
-/// what is named as a stream of this process (`/dev/stdin`, `/dev/fd/N`), which the caller gave on
-/// purpose, as with `<(…)`.
+/// Opens a file that a person named on the command line, also through links. A pipe or a device
+/// that a project put there would be waited for without end, so it is refused. Exempt are the names
+/// of streams of this process (`/dev/stdin`, `/dev/fd/N`), which the caller gives on purpose, as
+/// with `<(…)`.
 ///
 /// # Errors
 /// `InvalidInput` for what is neither; else what the file system says.
@@ -98,8 +98,8 @@ fn open_regular(path: &Path, more: OFlags) -> io::Result<File> {
     }
 }
 
-/// Says so where a folder between `base` and the file `relative` below it is a link, which whoever
-/// made the project chose.
+/// Refuses a folder that is a link, between `base` and the file `relative` below it: the author of
+/// the project chose where it leads.
 ///
 /// # Errors
 /// `InvalidInput`, with the folder.
@@ -119,7 +119,7 @@ pub(crate) fn refuse_links(base: &Path, relative: &Path) -> io::Result<()> {
 /// Gives a new file the owner and the group of the one that it stands in for, and says its mode.
 ///
 /// Who owns a file and is not in its group cannot give another one to that group. Then the group is
-/// the owner's own, and what the file let its group do is let nobody do.
+/// the owner's own, and it gets none of the rights that the file gave its group.
 fn kept_owner(file: &File, old: &fs::Metadata) -> io::Result<u32> {
     let (new, mode) = (file.metadata()?, old.mode() & 0o777);
     if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
@@ -141,7 +141,7 @@ fn kept_owner(file: &File, old: &fs::Metadata) -> io::Result<u32> {
 /// removed.
 ///
 /// # Errors
-/// What the file system says. The file is then as it was, but for a folder that could not be
+/// An error of the file system. The file is then as it was, but for a folder that could not be
 /// `fsync`ed: then the whole of the other file is there already.
 pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
@@ -161,11 +161,11 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<(
 }
 
 /// Replaces the file at `path` if its bytes are `expected`, keeping mode and owner; false, and
-/// nothing is done, if they are others. The two change places in one step, and what was in the
-/// place is looked at again: what somebody saved in the meantime is put back.
+/// nothing is done, if they are others. The two change places in one step, and the replaced file is
+/// looked at again: if a person saved another one in the meantime, it is put back.
 ///
 /// # Errors
-/// What the file system says; the file is then as it was, or the whole of the other one.
+/// An error of the file system; the file is then as it was, or the whole of the other one.
 pub(crate) fn replace_if(path: &Path, expected: &[u8], bytes: &[u8]) -> io::Result<bool> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let is_expected = |path: &Path| {
@@ -222,30 +222,31 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
 /// Removes the file for good: after a crash it does not come back.
 ///
 /// # Errors
-/// What the file system says.
+/// An error of the file system.
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;
     File::open(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?.sync_all()
 }
 
-/// A file of one's own in `folder`, removed when dropped. It is made anew (`O_EXCL`, so no link is
-/// followed) under a name that nobody can foresee.
+/// Creates a temporary file of this process in `folder`, removed when dropped. It is made anew
+/// (`O_EXCL`, so no link is followed) under a name that cannot be foreseen.
 ///
 /// # Errors
-/// What the file system says.
+/// An error of the file system.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut name = tempfile::Builder::new();
     let mut make = fs::OpenOptions::new();
     let make = make.read(true).write(true).create_new(true).mode(0o600);
-    // Opened here, since an error of the library names the temporary file, of which nobody asked.
+    // Opened here, since an error of the library names the temporary file, which the caller does
+    // not know.
     let file =
         name.prefix(&temporary_name()?).rand_bytes(0).make_in(folder, |path| make.open(path))?;
-    // Held for as long as it is open, so that nobody takes it for one that was left.
+    // Locked for as long as it is open, so that no process takes it for a leftover.
     let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
     Ok(file)
 }
 
-/// A name that nobody can foresee, and by which [`sweep`] knows what a killed process left.
+/// A name that cannot be foreseen, and by which [`sweep`] knows what a killed process left.
 ///
 /// # Errors
 /// Without randomness.
@@ -256,8 +257,8 @@ pub(crate) fn temporary_name() -> io::Result<String> {
 }
 
 /// Removes temporary files and empty folders of ours that processes left in `folder` when they were
-/// killed: by name, owner, age, and that nobody holds them. It happens once for each folder and
-/// process, since a batch writes many files into one.
+/// killed: by name, owner and age, and only if no process has them open. It happens once for each
+/// folder and process, since a batch writes many files into one.
 pub(crate) fn sweep(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !unpoisoned(SWEPT.lock()).insert(folder.to_owned()) {
@@ -279,7 +280,7 @@ fn is_temporary(name: &str) -> bool {
     random.is_some_and(|r| r.len() == 2 * RANDOM && r.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Nobody writes to it any more, as far as its age can say.
+/// Returns true if no process writes to it any more, as far as its age can say.
 fn is_leftover(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let Ok(stat) = fs::symlink_metadata(path) else { return false };
@@ -288,7 +289,7 @@ fn is_leftover(path: &Path) -> bool {
     is_one && stat.uid() == own && age > Some(Duration::from_secs(LEFTOVER_SECONDS))
 }
 
-/// Whether a process has it open, such as one that writes a receipt when its run is over.
+/// Returns true if a process has it open, such as one that writes a receipt when its run is over.
 fn is_held(path: &Path) -> bool {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let opened = fs::OpenOptions::new().read(true).custom_flags(flags).open(path);

@@ -77,7 +77,7 @@ pub(crate) fn exact(value: &Value) -> String {
     out
 }
 
-/// The same for an object.
+/// As [`exact`], for an object.
 pub(crate) fn exact_object(map: &Map<String, Value>) -> String {
     let mut out = String::new();
     push_object(map, &mut out);

@@ -1,4 +1,4 @@
-//! What differs between two texts, as a unified diff with three lines of context.
+//! The differences between two texts, as a unified diff with three lines of context.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! Server-sent events, read from bytes that come in pieces (WHATWG HTML, 9.2.6).
 //!
-//! A piece may end anywhere, also within a character or between a return and its line feed. What
-//! the stream says of its own (`id`, `retry`) is for whoever comes back to it, and nobody does.
+//! A piece may end anywhere, also within a character or between a return and its line feed. The
+//! stream's own fields (`id`, `retry`) are for a client that reconnects, which rye does not.
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ServerEvent {
-    /// What the field `event` said; empty where there was none.
+    /// The value of the field `event`; empty if there was none.
     pub(crate) kind: String,
     pub(crate) data: String,
 }
@@ -89,7 +89,7 @@ impl EventStream {
                 self.data.push_str(value);
                 self.data.push('\n');
             }
-            // A comment, what is for whoever comes back, and what nobody knows.
+            // A comment, a field for a client that reconnects, or an unknown field.
             _ => {}
         }
         None

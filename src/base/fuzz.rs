@@ -1,4 +1,4 @@
-//! What every fuzz target checks of places and messages, and the target for texts that are shown.
+//! The checks of places and messages in every fuzz target, and the target for texts that are shown.
 
 use super::event_stream::{EventStream, ServerEvent};
 use super::text::{Position, brief_line, escape, escape_line, lone_return, position, unfit};

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 /// the end.
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
-/// What a rule without a port means: HTTPS and HTTP.
+/// The ports of a rule without one: HTTPS and HTTP.
 const USUAL_PORTS: [u16; 2] = [443, 80];
 
 /// Hosts and ports that may be reached.
@@ -66,7 +66,7 @@ impl From<&'static str> for BadHostRule {
 
 impl HostRule {
     /// # Errors
-    /// What is the matter, and what to write instead.
+    /// The fault, and what to write instead.
     pub(crate) fn parse(text: &str) -> Result<Self, BadHostRule> {
         let text = text.to_ascii_lowercase();
         whole(&text)?;
@@ -81,8 +81,8 @@ impl HostRule {
         Ok(Self { host, port })
     }
 
-    /// Whether a host may be reached at a port by this rule. The host is in lower case and without
-    /// a dot at its end; an IPv6 address may stand in brackets.
+    /// Returns true if a host may be reached at a port by this rule. The host is in lower case and
+    /// without a dot at its end; an IPv6 address may stand in brackets.
     ///
     /// `*.example.org` covers names that share its registrable name: below `*.amazonaws.com` lies
     /// no bucket that anybody may register, such as `x.s3.amazonaws.com`.
@@ -99,7 +99,7 @@ impl HostRule {
             }
     }
 
-    /// Whether this rule allows nothing that the other does not.
+    /// Returns true if this rule allows nothing that the other does not.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         let ports: &[u16] = match &self.port {
             Some(port) => std::slice::from_ref(port),
@@ -123,7 +123,7 @@ impl HostRule {
         }
     }
 
-    /// What both rules allow, in at most two rules.
+    /// The hosts that both rules allow, in at most two rules.
     pub(crate) fn common(&self, other: &Self) -> Vec<Self> {
         let both = |one: &Self, other: &Self| match (one.is_within(other), other.is_within(one)) {
             (true, _) => Some(one.clone()),
@@ -296,7 +296,7 @@ fn single(address: IpAddr) -> Result<Hosts, BadHostRule> {
     Ok(Hosts::Address(address))
 }
 
-/// What `*.` stands before.
+/// The name behind `*.`.
 fn wildcard_base(base: &str) -> Result<String, BadHostRule> {
     if base.contains('*') {
         return Err("has more than one `*`; `*.` stands for any number of labels".into());
@@ -316,7 +316,7 @@ fn wildcard_base(base: &str) -> Result<String, BadHostRule> {
     Ok(base.to_owned())
 }
 
-/// Whether a name has labels before this one, and the same owner by the public suffix list.
+/// Returns true if a name has labels before this one, and the same owner by the public suffix list.
 fn lies_below(name: &str, base: &str) -> bool {
     let is_below = name.strip_suffix(base).is_some_and(|rest| rest.ends_with('.'));
     let owner = |name| psl::domain(name).map(|domain| domain.as_bytes());

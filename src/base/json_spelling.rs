@@ -40,8 +40,7 @@ fn ascii_json(value: &str) -> String {
     spelled
 }
 
-/// The text with each escape of JSON in the place of which its sign stands, whether or not it is
-/// JSON.
+/// The text with each escape of JSON replaced by its sign, whether or not the text is JSON.
 pub(super) fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -11,7 +11,7 @@ pub(crate) struct Framer {
     cap: usize,
 }
 
-/// What [`Framer::next_line`] gives.
+/// The result of [`Framer::next_line`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FramedLine<'b> {
     Whole(&'b [u8]),

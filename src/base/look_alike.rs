@@ -1,5 +1,4 @@
-//! Names that read as others: letters of other alphabets and other widths in the place of Latin
-//! ones.
+//! Names that read as others: letters of other alphabets and other widths instead of Latin ones.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::skeleton;
@@ -53,8 +52,8 @@ fn latin(sign: char) -> char {
     }
 }
 
-/// Whether a word of a name has Latin letters and others that are drawn as such, or letters of
-/// another width or style. A word of one alphabet alone is as it should be.
+/// Returns true if a word of a name has Latin letters and others that are drawn as such, or letters
+/// of another width or style. A word of one alphabet alone is as it should be.
 pub(crate) fn imitates_latin(name: &str) -> bool {
     let is_odd = |word: &str| {
         let composed: String = word.nfc().collect();

@@ -20,14 +20,14 @@ pub(crate) fn micros(text: &str) -> Option<u64> {
     (amount <= SAFE).then_some(amount)
 }
 
-/// Whether a text is such a decimal, however large.
+/// Returns true if a text is such a decimal, however large.
 pub(crate) fn is_amount(text: &str) -> bool {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     is_number(whole) && is_number(part) && part.trim_end_matches('0').len() <= 6
 }
 
-/// What so many tokens cost at a price for a million of them, rounded up to a millionth.
+/// The cost of so many tokens at a price for a million of them, rounded up to a millionth.
 pub(crate) fn cost(tokens: u64, per_million: u64) -> u64 {
     let product = u128::from(tokens) * u128::from(per_million);
     u64::try_from(product.div_ceil(u128::from(MICROS))).unwrap_or(u64::MAX)

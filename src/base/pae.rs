@@ -1,4 +1,4 @@
-//! What a signature of a DSSE envelope is made over.
+//! The text that a DSSE envelope's signature is made over.
 
 /// The pre-authentication encoding, `DSSEv1 <length> <type> <length> <payload>`: DSSE 1.0,
 /// "protocol.md".

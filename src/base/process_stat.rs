@@ -1,4 +1,4 @@
-//! What the system says of a process, in `/proc/<pid>/stat` (`proc_pid_stat(5)`).
+//! The state of a process in `/proc/<pid>/stat` (`proc_pid_stat(5)`).
 
 use std::fs::read_to_string;
 

@@ -5,12 +5,12 @@ use std::io;
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Fills `bytes` with what nobody can foresee. Asks the kernel itself: a program that is linked
-/// static finds no `getrandom` by its name, and would open `/dev/random` and `/dev/urandom`
-/// instead.
+/// Fills `bytes` with random ones that cannot be foreseen. Asks the kernel itself: a program that
+/// is linked static finds no `getrandom` by its name, and would open `/dev/random` and
+/// `/dev/urandom` instead.
 ///
 /// # Errors
-/// What the kernel says; what `bytes` holds is then of no use.
+/// An error of the kernel; the content of `bytes` is then of no use.
 pub(crate) fn fill(bytes: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {

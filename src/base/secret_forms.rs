@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-/// What a text is, and its form. Letters outside ASCII are none of these, so all are plain bytes.
+/// The kinds of secrets, each with its form. Letters outside ASCII are in none of them, so all are
+/// plain bytes.
 const FORMS: [(&str, &str); 17] = [
     ("an Anthropic API key", r"\bsk-ant-[a-z0-9]+-[A-Za-z0-9_-]{32,}"),
     ("an AWS access key", r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b"),
@@ -35,7 +36,7 @@ const FORMS: [(&str, &str); 17] = [
 /// A text with fewer different characters than this, such as `ghp_xxxx…`, stands for a secret.
 const DIFFERENT: usize = 10;
 
-/// What documentation writes in the place of a secret.
+/// The word that documentation writes in example secrets.
 const EXAMPLE: &[u8] = b"EXAMPLE";
 
 /// The places in bytes of what has the form of a secret, in order, and what each is.

@@ -22,7 +22,7 @@ impl AtomicFile {
     /// nothing. A link at `path` is not followed; it will be replaced.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub(crate) fn at(path: &Path, mode: u32) -> io::Result<Self> {
         if fs::symlink_metadata(path).is_ok_and(|stat| !stat.is_file() && !stat.is_symlink()) {
             return Err(io::Error::other("something that is not a regular file is there"));
@@ -42,7 +42,7 @@ impl AtomicFile {
     /// Writes the content and puts the file in its place, whole or not at all.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub(crate) fn finish(self, bytes: &[u8]) -> io::Result<()> {
         self.file.as_file().write_all(bytes)?;
         self.file.as_file().sync_all()?;

@@ -7,8 +7,8 @@ use aho_corasick::AhoCorasick;
 use super::json_spelling::without_escapes;
 use super::mask::{JSON_LEVELS, parts};
 
-/// What of these values stands in a text, also where that is JSON which spells it with escapes: the
-/// least that is to be known to mask them there.
+/// The values and lines of values that occur in a text, also where the text is JSON that spells
+/// them with escapes: the least that must be known to mask them there.
 pub(crate) fn standing<'v>(values: impl Iterator<Item = &'v str>, text: &str) -> Vec<String> {
     let parts: Vec<&str> = values.flat_map(parts).collect();
     let Ok(found) = AhoCorasick::new(&parts) else {

@@ -113,7 +113,7 @@ fn is_control_byte(byte: &u8) -> bool {
     matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127)
 }
 
-/// Whether a character prints as nothing where it stands, between `before` and `after`.
+/// Returns true if a character prints as nothing where it stands, between `before` and `after`.
 fn is_invisible(before: Option<char>, c: char, after: Option<char>) -> bool {
     match c {
         _ if c.is_ascii() => false,
@@ -132,7 +132,7 @@ fn is_invisible(before: Option<char>, c: char, after: Option<char>) -> bool {
     }
 }
 
-/// Whether a form can be chosen for `before`: an emoji, or the digit of a keycap.
+/// Returns true if a form can be chosen for `before`: an emoji, or the digit of a keycap.
 fn has_two_forms(before: Option<char>, after: Option<char>) -> bool {
     match before {
         Some('0'..='9' | '#' | '*') => after == Some('\u{20e3}'),
@@ -213,7 +213,7 @@ pub(crate) fn uri_path(path: &[u8]) -> String {
     out
 }
 
-/// The same as [`escape`], on one line: line feeds and tabs are written out too.
+/// As [`escape`], but on one line: line feeds and tabs are written out too.
 pub(crate) fn escape_line(text: &str) -> String {
     escape(text).replace('\n', "\\n").replace('\t', "\\t")
 }
@@ -316,7 +316,8 @@ fn word_slips(wanted: &str, known: &str) -> Option<usize> {
     (slips <= most && fits).then_some(slips)
 }
 
-/// Whether a name is a part of the other that says enough: the fewer letters, the more of it.
+/// Returns true if a name is a part of the other that says enough: the fewer letters, the more of
+/// it.
 fn is_part_of(wanted: &str, known: &str) -> bool {
     let begins_word = |at: usize| !known[..at].ends_with(char::is_alphanumeric);
     match wanted.chars().count() {
@@ -454,7 +455,7 @@ mod tests {
         assert_eq!(found("zzz"), [""; 0]);
         // Another word is not a slip.
         assert_eq!(near("a/readme", ["rye/read"].into_iter(), 2), [""; 0]);
-        // Names that nobody means by a slip, which would take minutes to tell apart.
+        // Names that no person means by a slip, which would take minutes to tell apart.
         let (long, longer) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
         assert_eq!(near(&long, [longer.as_str(), "a"].into_iter(), 2), [""; 0]);
         assert_eq!(near("abcde", [longer.as_str(), "abcdef"].into_iter(), 2), ["abcdef"]);

@@ -89,7 +89,7 @@ pub(crate) const TIME_FORMS: &str = "a number of seconds, or such as `500ms`, `1
 /// A time as it is written: a number with its unit, such as `500ms`, `10s`, `2m` or `1h30m`. `None`
 /// for what is not a time, or not one that can pass.
 pub(crate) fn time_with_unit(text: &str) -> Option<Duration> {
-    // The library reads more, such as `5 seconds` and `PT5S`, of which nobody is told.
+    // The library reads more, such as `5 seconds` and `PT5S`, which rye does not document.
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b".hms".contains(&byte));
     if !is_plain || !text.starts_with(|first: char| first.is_ascii_digit()) {
         return None;

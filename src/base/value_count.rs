@@ -1,8 +1,9 @@
 //! How many values a text may hold, told before a reader makes any of them.
 
-/// Whether the text may hold more than `most` values. Each value but the outermost follows a comma
-/// or the opening of a list or an object, so that counting those outside of strings is enough; of a
-/// text that is not JSON, this holds for the part that a reader gets through before it finds out.
+/// Returns true if the text may hold more than `most` values. Each value but the outermost follows
+/// a comma or the opening of a list or an object, so that counting those outside of strings is
+/// enough; of a text that is not JSON, this holds for the part that a reader gets through before it
+/// finds out.
 ///
 /// A value of two bytes takes a reader some hundred: a text must be counted before any reader that
 /// has no such bound of its own sees it.
@@ -20,9 +21,9 @@ pub(crate) fn has_more_values(text: &[u8], most: usize) -> bool {
     values > most
 }
 
-/// Whether a text of TOML or YAML may hold more than `most` values, keys and parts of keys: each
-/// needs one of these signs. They are counted in strings and comments too, so a long text counts as
-/// some values; one of four MiB that people wrote has a hundred thousand of them.
+/// Returns true if a text of TOML or YAML may hold more than `most` values, keys and parts of keys:
+/// each needs one of these signs. They are counted in strings and comments too, so a long text
+/// counts as some values; one of four MiB that people wrote has a hundred thousand of them.
 pub(crate) fn has_more_signs(text: &str, most: usize) -> bool {
     let bytes = text.as_bytes();
     let is_sign = |at: &usize| match bytes[*at] {

@@ -139,7 +139,8 @@ pub(crate) fn executors(refs: Vec<String>) -> Vec<String> {
     ids.filter(|id| may_be_executor(id)).collect()
 }
 
-/// Whether a tool's id looks like one that others run through; what it is, its header says.
+/// Returns true if a tool's id looks like one that others run through; its header decides what it
+/// is.
 pub(crate) fn may_be_executor(id: &str) -> bool {
     id.contains("/runtimes/") || id.contains("/primitives/")
 }

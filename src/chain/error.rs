@@ -24,7 +24,7 @@ pub(crate) struct ChainError {
     pub(crate) fault: ChainFault,
 }
 
-/// What stopped it.
+/// The fault that stopped it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ChainFault {

@@ -4,7 +4,7 @@ use crate::id::Ref;
 use crate::parse::Tool;
 use crate::verify::Source;
 
-/// What a link is for.
+/// The purpose of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {

@@ -2,7 +2,7 @@
 
 use crate::id::ItemId;
 
-/// What the end of a chain does. Each has an item of its own in the system space.
+/// The act at the end of a chain. Each has an item of its own in the system space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Primitive {
     /// A process.

@@ -35,7 +35,8 @@ impl<'a> Teller<'a> {
         self.audience.tell(event);
     }
 
-    /// Whether the diff of the item was the last event, apart from the reason why the item waits.
+    /// Returns true if the diff of the item was the last event, apart from the reason why the item
+    /// waits.
     pub(super) fn shows(&self, item: &Ref) -> bool {
         self.shown.as_ref() == Some(item)
     }
@@ -53,9 +54,9 @@ pub(crate) enum DevEvent<'a> {
         runs: Option<&'a str>,
         key: Fingerprint,
         until: Timestamp,
-        /// Whether a person can be asked.
+        /// A person can be asked.
         asks: bool,
-        /// Whether changes without a reason to ask are signed without a key press.
+        /// Changes without a reason to ask are signed without a key press.
         signs: bool,
     },
     /// A new dev key took the place of the expired one and signed this number of items again.

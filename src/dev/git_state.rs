@@ -1,4 +1,4 @@
-//! What else writes files while a person edits: git, and other runs of rye.
+//! The others that write files while a person edits: git, and other runs of rye.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -30,7 +30,7 @@ pub(super) struct Git {
     common: PathBuf,
 }
 
-/// What git is doing.
+/// The state of git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitIs {
     Idle,
@@ -85,7 +85,7 @@ impl Git {
         self.own.metadata().ok().map(|stat| (stat.ctime(), stat.ctime_nsec()))
     }
 
-    /// Whether git stopped in the middle of a merge, a cherry-pick, a revert or a rebase.
+    /// Returns true if git stopped in the middle of a merge, a cherry-pick, a revert or a rebase.
     pub(super) fn is_midway(&self) -> bool {
         MIDWAY.iter().any(|name| self.own.join(name).symlink_metadata().is_ok())
     }
@@ -113,7 +113,7 @@ impl Git {
         format!("{head} {value}")
     }
 
-    /// What git is doing: it holds its lock from before it writes the first file until after the
+    /// The state of git: it holds its lock from before it writes the first file until after the
     /// last.
     pub(super) fn is(&self) -> GitIs {
         let Ok(lock) = self.own.join("index.lock").symlink_metadata() else { return GitIs::Idle };
@@ -144,7 +144,7 @@ pub(super) struct Runs {
 
 impl Runs {
     /// # Errors
-    /// The folder cannot be used, so nobody could tell whether a run made a change.
+    /// The folder cannot be used, so it could not be known whether a run made a change.
     pub(super) fn find(user_base: &Path) -> io::Result<Self> {
         let folder = PrivateDir::home(user_base);
         PrivateDir::watch(&folder)?;
@@ -156,7 +156,7 @@ impl Runs {
         &self.folder
     }
 
-    /// Whether anything ran since the last time this was asked, or runs now.
+    /// Returns true if anything ran since the last call of this, or runs now.
     pub(super) fn any_since(&mut self) -> bool {
         // The folder is listed last, so that a run that begins meanwhile is seen.
         let now = changed(&self.folder);
@@ -167,7 +167,7 @@ impl Runs {
     }
 }
 
-/// Whether the process that a private folder is named after still runs.
+/// Returns true if the process that a private folder is named after still runs.
 fn is_alive(name: &str) -> bool {
     let pid = name.split_once('-').and_then(|(pid, _)| pid.parse::<u32>().ok());
     pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::error::DevError;
 
-/// Whether a folder is watched with all that lies below it.
+/// Tells whether a folder is watched with all that lies below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     Alone,
@@ -118,7 +118,7 @@ impl Watch {
         &self.wakes
     }
 
-    /// Whether there is a hint that was not taken.
+    /// Returns true if there is a hint that was not taken.
     pub(super) fn is_hinted(&self) -> bool {
         let mut fds = [rustix::event::PollFd::new(&self.wakes, rustix::event::PollFlags::IN)];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };

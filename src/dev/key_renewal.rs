@@ -92,7 +92,8 @@ impl Session<'_> {
         true
     }
 
-    /// Whether a dev key admits the item now, or a dev key of this session did until it expired.
+    /// Returns true if a dev key admits the item now, or a dev key of this session did until it
+    /// expired.
     fn is_admitted_as_before(&self, work: &WorkingText) -> bool {
         match &work.verdict {
             Ok((author, _)) => *author == Author::Dev,

@@ -1,4 +1,4 @@
-//! Dev: the project, watched while somebody works in it (core 5.2).
+//! Dev: the project, watched while a person works in it (core 5.2).
 //!
 //! Built on `rye`; draws nothing. Who signs and what is admitted is `verify`'s.
 //!

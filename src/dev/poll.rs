@@ -9,7 +9,7 @@ use super::hints::Watch;
 use super::terminal::{Key, Terminal};
 use crate::host::Signals;
 
-/// What ended a wait.
+/// The event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollEvent {
     /// A file may have changed.

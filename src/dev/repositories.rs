@@ -77,7 +77,7 @@ impl Repositories {
         self.all.values().any(Git::is_midway)
     }
 
-    /// What the busiest of them is doing.
+    /// The state of the busiest of them.
     pub(super) fn are(&self) -> GitIs {
         let mut all = GitIs::Idle;
         for git in self.all.values() {

@@ -10,7 +10,7 @@ pub(crate) enum HoldReason {
     New,
     /// The item was not admitted when the session began.
     NotAdmitted,
-    /// Somebody else's signature admitted the item.
+    /// Another person's signature admitted the item.
     OtherSigner(String),
     /// Its signature line names a key that is neither yours nor the dev key, or is damaged.
     SignatureLine,
@@ -23,7 +23,7 @@ pub(crate) enum HoldReason {
     /// git went to another commit, changed its index, may have written files, or is in the middle
     /// of a merge.
     GitMoved,
-    /// What git does cannot be seen.
+    /// The state of git cannot be seen.
     GitUnclear,
     /// git is at work for longer than it should be.
     GitBusy,
@@ -33,7 +33,7 @@ pub(crate) enum HoldReason {
     Invisible(String),
     /// This part of its header changed.
     Field(&'static str),
-    /// Nobody is at a terminal, and `--unattended` was not given.
+    /// No person is at a terminal, and `--unattended` was not given.
     NoTerminal,
 }
 
@@ -121,7 +121,7 @@ fn directive(was: &Directive, is: &Directive) -> Vec<(&'static str, bool)> {
     ]
 }
 
-/// Whether both list the same files, whatever is in them.
+/// Returns true if both list the same files, whatever is in them.
 fn lists_same(was: Option<&FileList>, is: Option<&FileList>) -> bool {
     let (Some(was), Some(is)) = (was, is) else { return was.is_none() && is.is_none() };
     was.root == is.root

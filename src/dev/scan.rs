@@ -21,7 +21,7 @@ const DEV_GIT_SETTLES_MS: u64 = 300;
 /// Most files that `rye dev` signs at once without asking: a person saves one, a program many.
 const DEV_FILES: usize = 5;
 
-/// What a scan found.
+/// The result of a scan.
 pub(super) struct Seen {
     rye: Rye,
     now: BTreeMap<Entry, Arc<WorkingItem>>,
@@ -128,8 +128,8 @@ impl Session<'_> {
         self.git_touched = touched;
     }
 
-    /// Whether more was written during the scan. If so the project is scanned again, but not for
-    /// ever.
+    /// Returns true if more was written during the scan. If so the project is scanned again, but
+    /// not for ever.
     fn is_still_going_on(&mut self) -> bool {
         let patience = Duration::from_millis(DEV_PATIENCE_MS);
         if !self.watch.is_hinted() || self.hinted.is_some_and(|first| first.elapsed() > patience) {
@@ -214,7 +214,7 @@ impl Session<'_> {
         Ok(run)
     }
 
-    /// Handles an item that somebody signed; true if its content changed.
+    /// Handles an item that a person signed; true if its content changed.
     fn admitted(
         &mut self,
         rye: &Rye,
@@ -273,7 +273,7 @@ impl Session<'_> {
         if why.is_empty() {
             return prepared.is_ok_and(|prepared| self.write(rye, entry, now, &prepared, false));
         }
-        // A reason stays until somebody has looked, also if the item cannot be signed yet.
+        // A reason stays until a person has looked, even if the item cannot be signed yet.
         let reasons: Vec<HoldReason> = why.iter().cloned().collect();
         self.hold(rye, entry, Held { why, is_open, now: Arc::clone(now) });
         if is_open {

@@ -33,19 +33,19 @@ pub(crate) enum DevEnd {
     Signal(i32),
 }
 
-/// What a session is asked to do.
+/// The options of a session.
 #[derive(Debug, Default)]
 pub(crate) struct DevRequest {
-    /// What to run after each save.
+    /// The request to run after each save.
     pub(crate) request: Option<Request>,
-    /// Changes without a reason to ask are signed also if nobody is at a terminal.
+    /// Changes without a reason to ask are signed even if no person is at a terminal.
     pub(crate) unattended: bool,
 }
 
 /// An item that waits for a person.
 pub(super) struct Held {
     pub(super) why: BTreeSet<HoldReason>,
-    /// The item can be signed, and nobody said no to its present content.
+    /// The item can be signed, and the person did not refuse its present content.
     pub(super) is_open: bool,
     /// The content that would be signed, as it was shown.
     pub(super) now: Arc<WorkingItem>,
@@ -82,7 +82,7 @@ pub(crate) struct Session<'a> {
     /// Files that were empty at the last scan.
     pub(super) emptied: BTreeSet<Entry>,
     pub(super) git_was_busy: bool,
-    /// What git and other runs did since the last finished scan.
+    /// The acts of git and of other runs since the last finished scan.
     pub(super) around: BTreeSet<HoldReason>,
     question: Option<Entry>,
     /// When to scan next.
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
         self.held.insert(entry.clone(), held);
     }
 
-    /// Releases an item: a person looked, somebody signed it, or it is gone.
+    /// Releases an item: a person looked at it or signed it, or it is gone.
     pub(super) fn let_go(&mut self, rye: &Rye, entry: &Entry) {
         if let Some(kept) = rye.signing().held_back(Space::Project) {
             kept.remove(&entry.item, &entry.ext);
@@ -228,12 +228,12 @@ impl<'a> Session<'a> {
         self.held.remove(entry);
     }
 
-    /// Whether anything is signed without a key press.
+    /// Returns true if anything is signed without a key press.
     pub(super) fn signs_alone(&self) -> bool {
         self.asked.unattended || self.poll.terminal().is_some()
     }
 
-    /// Watches until somebody ends it.
+    /// Watches until the session is ended.
     ///
     /// # Errors
     /// `dev.watch`
@@ -243,7 +243,7 @@ impl<'a> Session<'a> {
             if let Some(ended) = self.ended {
                 return Ok(ended);
             }
-            // While hints come, somebody is still writing.
+            // While hints come, files are still being written.
             let clock = self.clock_due();
             let until = self.due.or(self.again).map_or(clock, |due| due.min(clock));
             let heard = self.poll.wait(&self.watch, Some(until)).map_err(DevError::from)?;
@@ -380,7 +380,7 @@ impl<'a> Session<'a> {
             self.question = None;
             return;
         };
-        // If the change cannot be shown, nobody is asked; the next scan tries again.
+        // If the change cannot be shown, there is no question; the next scan tries again.
         let is_shown = self.audience.shows(&entry.item) || self.show(&entry);
         self.question = is_shown.then_some(entry);
         if let (Some(entry), Some(terminal)) = (&self.question, self.poll.terminal()) {
@@ -389,7 +389,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether a question is due and not open yet.
+    /// Returns true if a question is due and not open yet.
     pub(super) fn owes_a_question(&self) -> bool {
         let is_open = || self.held.values().any(|held| held.is_open);
         self.question.is_none() && self.poll.terminal().is_some() && is_open()

@@ -10,7 +10,7 @@ use rustix::termios::{
     tcgetpgrp, tcsetattr,
 };
 
-/// What was typed.
+/// The key that was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Char(u8),

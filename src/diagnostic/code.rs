@@ -56,7 +56,7 @@ impl Code {
         self.exit as u8
     }
 
-    /// What the code means, in one sentence or two, on one line.
+    /// The meaning of the code, in one sentence or two, on one line.
     pub(crate) fn summary(self) -> String {
         self.page.split("\n\n").next().unwrap_or_default().replace('\n', " ")
     }

@@ -39,12 +39,12 @@ impl Place {
     }
 }
 
-/// What every layer's error can say of itself; `Display` is the sentence.
+/// The description that every layer's error can give of itself; `Display` is the sentence.
 pub(crate) trait Diagnose: std::error::Error {
     /// The stable name of the failure.
     fn code(&self) -> Code;
 
-    /// What to do next; a command where possible.
+    /// The next step; a command where possible.
     fn help(&self) -> Option<String>;
 
     fn place(&self) -> Option<Place> {

@@ -36,7 +36,7 @@ impl Failure {
         self.reason().name()
     }
 
-    /// What to do next.
+    /// The next step.
     pub fn help(&self) -> Option<String> {
         self.0.help()
     }

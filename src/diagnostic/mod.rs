@@ -18,8 +18,8 @@
 //! 3. The page of that code, `errors/<code>.md` beside the table: what happened in a sentence, then
 //!    `## Why` and `## What to do`, in lines of at most 80 columns.
 //!
-//! Nothing else lists it: `rye explain`, completion and reports read the tables, and nobody signs a
-//! page.
+//! Nothing else lists it: `rye explain`, completion and reports read the tables, and pages are not
+//! signed.
 
 mod code;
 mod described;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Diagnostic;
 use crate::base::text::{escape, escape_line};
 
-/// What a stretch of text is, so that a terminal may colour it.
+/// The meaning of a stretch of text, by which a terminal may colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Error,
@@ -15,7 +15,7 @@ pub(crate) enum Style {
     Strong,
 }
 
-/// Whether to colour. Colour is never the only carrier of meaning.
+/// True if colours are used. Colour is never the only carrier of meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint(pub(crate) bool);
 

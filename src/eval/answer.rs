@@ -1,4 +1,4 @@
-//! What an eval answers.
+//! The answer of an eval.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with an eval.
+//! The faults of an eval.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What an eval is sent.
+//! The request to an eval.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::base::text::{escape_line, near};
 use crate::id::Ref;
 use crate::parse::{Tool, kind};
 
-/// What a caller asks of an eval.
+/// A caller's request to an eval.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EvalRequest {
     /// The text to be judged.
@@ -17,7 +17,7 @@ pub(crate) struct EvalRequest {
     pub(crate) context: EvalContext,
 }
 
-/// What is known around the text. All keys are there, whatever was given.
+/// The context of the text. All keys are there, whatever was given.
 #[derive(Debug, Clone)]
 pub(crate) struct EvalContext(Map<String, Value>);
 

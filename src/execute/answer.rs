@@ -1,4 +1,4 @@
-//! What an HTTP answer means for a tool (core 7.12): the body where it is JSON, else status,
+//! The meaning of an HTTP answer for a tool (core 7.12): the body if it is JSON, else status,
 //! headers and body.
 
 use std::time::Duration;

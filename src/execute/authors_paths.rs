@@ -23,8 +23,8 @@ pub(crate) struct AuthorsPaths {
 }
 
 impl AuthorsPaths {
-    /// What lies below `tool` in the private folder `pin` is told as lying in `folder`, which is
-    /// empty or ends with `/`.
+    /// Shows paths below `tool` in the private folder `pin` as paths in `folder`, which is empty or
+    /// ends with `/`.
     pub(super) fn new(pin: &Path, tool: &str, folder: String) -> Self {
         let real = pin.canonicalize().unwrap_or_else(|_| pin.to_owned());
         let paths = [pin, &real].map(|pin| format!("{}/", pin.join(tool).display()));
@@ -45,7 +45,8 @@ impl AuthorsPaths {
     }
 }
 
-/// The same for a stream that comes in pieces: what may be the beginning of a path is held back.
+/// As [`AuthorsPaths`], for a stream that comes in pieces: bytes that may begin a path are held
+/// back.
 pub(super) struct StreamPaths<'p> {
     paths: &'p AuthorsPaths,
     held: Vec<u8>,
@@ -56,7 +57,7 @@ impl<'p> StreamPaths<'p> {
         Self { paths, held: Vec::new() }
     }
 
-    /// What may be shown now that this piece came.
+    /// Returns the bytes that may be shown now that this piece came.
     pub(super) fn next(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         let open = self.paths.copies.iter().map(|copy| begun(copy, &self.held)).max();

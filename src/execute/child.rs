@@ -17,7 +17,7 @@ use crate::host::{
 use crate::plan::{Pinned, Plan, Process, TOOL};
 use crate::trace::{Event, Sink};
 
-/// What an act may use while it runs.
+/// The means that an act may use while it runs.
 pub(crate) struct RunContext<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) vars: &'a Vars,
@@ -59,7 +59,7 @@ pub(crate) struct RunFolders {
 }
 
 impl RunFolders {
-    /// What standard error names in place of the private copies.
+    /// The paths that standard error names in place of the private copies.
     pub(crate) fn authors_paths(&self) -> AuthorsPaths {
         self.authors_paths.clone()
     }
@@ -140,7 +140,8 @@ pub(crate) fn start(
     }
 }
 
-/// What is started, as a shell would be told it. It holds no secret: none goes into an argument.
+/// The command that is started, as a shell would be given it. It contains no secret: none goes into
+/// an argument.
 fn command_line(spawn: &Spawn) -> String {
     let args = spawn.args.iter().map(|argument| shell_word(&argument.to_string_lossy()));
     let program = shell_word(&spawn.program.to_string_lossy());

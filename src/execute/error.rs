@@ -37,8 +37,8 @@ codes! {
     PROTOCOL_TIMEOUT = "protocol.timeout", PeerFailed;
 }
 
-/// What the system says of a file that it cannot start: a script without a first line that names
-/// its interpreter.
+/// The system's error for a file that it cannot start: a script without a first line that names its
+/// interpreter.
 const NO_FORMAT: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
 
 #[derive(Debug, thiserror::Error)]

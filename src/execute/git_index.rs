@@ -31,7 +31,7 @@ impl GitIndex {
     /// Copies the index of the repository into the private folder.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub(super) fn copied(private: PrivateDir, commits: &Commits) -> io::Result<Self> {
         let before = read(&commits.repository.join("index"))?;
         if let Some(bytes) = &before {
@@ -48,7 +48,7 @@ impl GitIndex {
     ///
     /// # Errors
     /// The index stays as it was: the copy names what git must not follow, git cannot read it, or
-    /// somebody else changed the index or is about to.
+    /// another process changed the index or is about to.
     pub(super) fn take_over(&self, host: &dyn Host) -> io::Result<()> {
         let made = read(&self.folder().join("index"))?;
         if made == self.before {
@@ -90,7 +90,7 @@ impl GitIndex {
         self.place(&real, &bytes)
     }
 
-    /// As git does it: whoever makes the lock may replace the index by it.
+    /// As git does it: the process that makes the lock may replace the index by it.
     fn place(&self, real: &Path, bytes: &[u8]) -> io::Result<()> {
         let lock = real.with_extension("lock");
         let made = OpenOptions::new().write(true).create_new(true).open(&lock);
@@ -108,7 +108,7 @@ impl GitIndex {
         replaced.inspect_err(|_| drop(fs::remove_file(&lock)))
     }
 
-    /// What git says of this index; it starts no program, and no variable of the caller reaches it.
+    /// Asks git about this index; git starts no program, and no variable of the caller reaches it.
     fn ask(&self, host: &dyn Host, index: &Path, args: &[&str]) -> io::Result<Vec<u8>> {
         let Commits { repository, git, .. } = &self.commits;
         let time = Duration::from_secs(GIT_SETTINGS_TIME);

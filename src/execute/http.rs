@@ -177,7 +177,7 @@ impl Talk<'_> {
     }
 }
 
-/// What the next request is after a redirect (RFC 9110, 15.4).
+/// Changes the request for a redirect (RFC 9110, 15.4).
 fn redirected(call: &mut HttpCall, status: u16, to: &Address) {
     to.as_str().clone_into(&mut call.url);
     let becomes_get = match status {
@@ -205,7 +205,7 @@ fn header(answer: &HttpAnswer, name: &str) -> Option<String> {
     found.map(|(_, value)| String::from_utf8_lossy(value).trim().to_owned())
 }
 
-/// Whether asking again a little later makes sense.
+/// Returns true if it makes sense to ask again a little later.
 fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 500 | 502 | 503 | 504)
 }

@@ -1,4 +1,4 @@
-//! What goes wrong with a tool of an MCP server.
+//! The faults of a tool of an MCP server.
 
 use serde_json::{Value, json};
 

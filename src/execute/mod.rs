@@ -11,12 +11,12 @@
 //! tracebacks; `new_items.rs` takes over what a tool made of them, `git_index.rs` its copy of git's
 //! index, and `new_repositories.rs` finds the repositories that it made.
 //!
-//! What a tool writes to standard error, and says of its failure, is shown without its secrets
+//! Standard error of a tool, and its report of a failure, are shown without its secrets
 //! (`base/mask.rs`). The one rule: the bytes of every value that a link of the chain declared under
 //! `secrets`, and of those that an `exec` block names, are replaced by `***` in standard error,
 //! before anything is cut or shown. In the report of a failure, all of it, so are the values of
-//! every other name under `env`, and in what is shown while the tool runs, since nobody knows then
-//! whether it fails. What a tool gives as the data of a success is its own. A secret in another
+//! every other name under `env`, and in what is shown while the tool runs, since it is not known
+//! then whether the tool fails. The data of a success are the tool's own. A secret in another
 //! spelling, such as base64, is not known as one.
 
 mod answer;

@@ -37,7 +37,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 /// Makes the folder of each kind in the private one; `kinds` are those of the project.
 ///
 /// # Errors
-/// What the file system says.
+/// An error of the file system.
 pub(super) fn make(private: &Path, kinds: &[PathBuf]) -> io::Result<()> {
     let mut names = kinds.iter().filter_map(|kind| kind.file_name());
     names.try_for_each(|name| DirBuilder::new().mode(0o700).create(private.join(name)))
@@ -98,7 +98,7 @@ struct Item {
 }
 
 impl Item {
-    /// What is made is added to `placed`, with the flags that remove it.
+    /// Each file and folder made is added to `placed`, with the flags that remove it.
     fn place(&self, root: &OwnedFd, placed: &mut Vec<(PathBuf, AtFlags)>) -> io::Result<()> {
         let failed = |error: io::Error| not_made(&self.path, &error);
         let mut steps: Vec<&Path> = self.path.ancestors().skip(1).collect();
@@ -121,7 +121,7 @@ impl Item {
     }
 }
 
-/// Whether an `.ai` folder has an item of the id that a path there would have.
+/// Returns true if an `.ai` folder has an item of the id that a path there would have.
 fn holds(folder: &Path, path: &Path) -> bool {
     let Some(parent) = path.parent() else { return false };
     let Ok(entries) = std::fs::read_dir(folder.join(parent)) else { return false };
@@ -129,7 +129,7 @@ fn holds(folder: &Path, path: &Path) -> bool {
     entries.flatten().any(|entry| parent.join(entry.file_name()).with_extension("") == id)
 }
 
-/// What of the project a new item must leave as it is.
+/// The part of the project that a new item must leave as it is.
 struct There {
     /// Paths below `.ai` without their extensions: two files of one are one ambiguous item.
     ids: BTreeSet<PathBuf>,
@@ -259,7 +259,7 @@ fn tool_with_files(root: &Path, path: &Path) -> Option<(String, Tool)> {
     Some((format!(".ai/{}", path.to_str()?), tool)).filter(|_| is_asked)
 }
 
-/// What a run made.
+/// The items that a run made.
 struct Made {
     items: Vec<Item>,
     /// Names that were looked at, those of folders and hidden files among them.

@@ -69,10 +69,10 @@ pub(super) fn new_repositories_json(made: &NewRepositories) -> Map<String, Value
     out
 }
 
-/// What is told of a child that failed beside why.
+/// The facts about a failed child, beside why it failed.
 #[derive(Debug, Default)]
 pub(crate) struct Aftermath {
-    /// What went through rye's proxy, where it was held to hosts or services.
+    /// The traffic through rye's proxy, if the child was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
     pub(crate) new_repositories: NewRepositories,
 }

@@ -29,20 +29,21 @@ pub(crate) struct Outcome {
     pub(crate) pending: Option<Pending>,
     /// Where the tool was an HTTP request.
     pub(crate) http: Option<HttpMetadata>,
-    /// What a snippet did, where the tool is one.
+    /// The output and the calls of a snippet, if the tool is one.
     pub(crate) snippet: Option<SnippetDid>,
-    /// What it did, where it was watched.
+    /// The accesses of the tool, if it was watched.
     pub(crate) accesses: Accesses,
-    /// What went through rye's proxy, where it was held to hosts or services.
+    /// The traffic through rye's proxy, if the tool was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
     /// Each `.git` that came to be while it ran, in what it may write of the project.
     pub(crate) new_repositories: NewRepositories,
 }
 
-/// What a saved snippet did beside its value. Has no `Debug` of the private values.
+/// The output and the calls of a saved snippet, beside its value. Has no `Debug` of the private
+/// values.
 #[derive(Clone, PartialEq)]
 pub(crate) struct SnippetDid {
-    /// What it printed and called, and its limits.
+    /// Its output and calls, and its limits.
     pub(crate) told: Map<String, Value>,
     /// The private values of the tools that it called, which are private to it as well.
     pub(crate) private: Vec<String>,
@@ -64,28 +65,28 @@ pub(crate) struct HttpMetadata {
     pub(crate) is_wrapped: bool,
 }
 
-/// What a person is to decide before the tool goes on.
+/// The decision that a person must make before the tool goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pending {
     pub(crate) reason: String,
     pub(crate) message: String,
-    /// The request that was kept of it, where whoever asks kept one already: a saved snippet.
+    /// The request that a saved snippet kept of it already.
     pub(crate) kept_as: Option<String>,
 }
 
-/// What is known of a tool's failure.
+/// The failure of a tool, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolFailure {
     pub(crate) message: String,
     /// The last of what the tool said beside its data.
     pub(crate) tail: String,
-    /// What the tail is of: `stderr_tail` or `body_tail`.
+    /// The origin of the tail: `stderr_tail` or `body_tail`.
     pub(crate) of: &'static str,
 }
 
 impl ToolFailure {
-    /// What is told as `data`: the tool's own answer with the tail in it. An answer that is not a
-    /// mapping stands in `value`.
+    /// The `data` of the failure: the tool's own answer with the tail in it. An answer that is not
+    /// a mapping stands in `value`.
     pub(crate) fn data(&self, answer: &Value) -> Map<String, Value> {
         let mut data = match answer {
             Value::Object(answer) => answer.clone(),
@@ -236,12 +237,13 @@ pub(crate) fn status_text(ended: &ChildResult) -> String {
     }
 }
 
-/// Whether the child did not end by itself, so that it may have been cut off within a secret.
+/// Returns true if the child did not end by itself, so that it may have been cut off within a
+/// secret.
 pub(super) fn was_cut(ended: &ChildResult) -> bool {
     ended.timed_out || ended.signal.is_some()
 }
 
-/// What may be shown of standard error, all of it. What is replaced was masked before.
+/// Standard error as it may be shown, all of it. Secrets are masked before paths are replaced.
 pub(super) fn shown_stderr(ended: &ChildResult, mask: &Mask, paths: &AuthorsPaths) -> String {
     let bytes = mask.bytes(&ended.stderr, ended.stderr_truncated || was_cut(ended));
     String::from_utf8_lossy(&paths.bytes(&bytes)).into_owned()

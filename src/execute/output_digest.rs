@@ -1,4 +1,4 @@
-//! What was seen of an act, also of one that failed: for the receipt of a run.
+//! The observed output of an act, also of one that failed: for the receipt of a run.
 
 use std::sync::Mutex;
 
@@ -17,7 +17,7 @@ pub(crate) struct OutputDigest {
 }
 
 impl OutputDigest {
-    /// What is there whole.
+    /// The digest of output that is there whole.
     pub(super) fn from_bytes(bytes: &[u8], truncated: bool) -> Self {
         let mut digesting = Digesting::default();
         digesting.take(bytes);
@@ -38,9 +38,9 @@ pub(crate) struct OutputSeen {
     pub(crate) stderr: Option<OutputDigest>,
     /// The status and the body of an HTTP answer.
     pub(crate) answer: Option<(u16, OutputDigest)>,
-    /// What went through rye's proxy.
+    /// The traffic through rye's proxy.
     pub(crate) traffic: Option<Traffic>,
-    /// What a snippet called.
+    /// The calls of a snippet.
     pub(crate) calls: Vec<CallSeen>,
 }
 
@@ -80,7 +80,7 @@ impl OutputWitness {
         self.keep(OutputSeen { answer: Some((answer.status, body)), ..OutputSeen::default() });
     }
 
-    /// What a snippet printed and called.
+    /// Keeps the output and the calls of a snippet.
     #[cfg(feature = "code")]
     pub(crate) fn computed(&self, stdout: &str, stderr: &str, calls: Vec<CallSeen>) {
         let whole = |text: &str| Some(OutputDigest::from_bytes(text.as_bytes(), false));
@@ -94,12 +94,12 @@ impl OutputWitness {
         *kept = Some(OutputSeen { traffic, ..seen });
     }
 
-    /// What went through rye's proxy.
+    /// Keeps the traffic through rye's proxy.
     pub(super) fn carried(&self, traffic: &Traffic) {
         unpoisoned(self.0.lock()).get_or_insert_default().traffic = Some(traffic.clone());
     }
 
-    /// What was seen; `None` where nothing was started.
+    /// The observed output; `None` if nothing was started.
     pub(crate) fn seen(&self) -> Option<OutputSeen> {
         unpoisoned(self.0.lock()).clone()
     }

@@ -1,4 +1,4 @@
-//! What goes wrong between rye and a program that speaks the exec protocol.
+//! The faults between rye and a program that speaks the exec protocol.
 
 use std::time::Duration;
 

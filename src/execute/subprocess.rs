@@ -50,8 +50,8 @@ pub(crate) fn subprocess(
     Ok(Outcome::from_child(&ended, &mask, &of_errors, &paths))
 }
 
-/// Shows what the tool writes as it comes. Nobody knows yet whether it fails, so it is masked like
-/// the report of a failure.
+/// Shows the tool's output as it comes. It is not known yet whether the tool fails, so the output
+/// is masked like the report of a failure.
 struct Shown<'a> {
     stdout: StreamMask<&'a Mask>,
     stderr: StreamMask<&'a Mask>,
@@ -73,7 +73,8 @@ impl<'a> Shown<'a> {
         self.sink.wrote(OutputPiece { of_stderr, bytes: &bytes });
     }
 
-    /// What was held back is not part of a secret after all, unless the tool was cut off in it.
+    /// Shows the bytes that were held back: they are not part of a secret after all, unless the
+    /// tool was cut off in it.
     fn end(&mut self, cut: bool) {
         self.sink.wrote(OutputPiece { of_stderr: false, bytes: &self.stdout.end(cut) });
         let rest = [self.paths.next(&self.stderr.end(cut)), self.paths.end()].concat();

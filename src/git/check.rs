@@ -1,4 +1,4 @@
-//! What is staged, judged as it is staged.
+//! Checks the staged files of `.ai` folders as they are staged.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,7 +37,7 @@ const MATTERS_OF_TRUST: [Code; 5] = [
 pub(crate) enum Weight {
     /// The file is not to be committed.
     Refused,
-    /// It may be, and whoever runs it here is refused.
+    /// It may be, but it will not run here.
     Warned,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct CommitFinding {
     pub(crate) diagnostic: Diagnostic,
 }
 
-/// What is known after a check.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Staged files that differ from what is committed: those of `.ai` folders, and those outside
@@ -187,7 +187,8 @@ fn staged_secrets(rye: &Rye, entries: &[Entry], folder: &Path) -> Option<CommitF
     Some(CommitFinding { weight: Weight::Refused, diagnostic })
 }
 
-/// An `.ai` that is a link: what a clone will hold in its place nobody can say.
+/// The finding about an `.ai` that is a link: it cannot be known what a clone will have in its
+/// place.
 fn link(prefix: &str) -> CommitFinding {
     let path = format!("{prefix}.ai");
     let diagnostic = Diagnostic {
@@ -205,7 +206,7 @@ fn link(prefix: &str) -> CommitFinding {
 }
 
 /// Text that a reviewer cannot see in a staged file that is no item, such as a module beside a tool
-/// or a test spec. A file that is no text is nobody's to read.
+/// or a test spec. A file that is no text is not checked.
 fn hidden(folder: &Path, path: &str) -> Option<CommitFinding> {
     let file = folder.join(path);
     let stat = file.symlink_metadata().ok()?;
@@ -230,16 +231,16 @@ fn hidden(folder: &Path, path: &str) -> Option<CommitFinding> {
     Some(CommitFinding { weight: Weight::Refused, diagnostic })
 }
 
-/// What the lock says of items that are sound: a row that lists other bytes is to be written anew
-/// in the same commit.
+/// The findings of the lock about items that are sound: a row that lists other bytes must be
+/// written anew in the same commit.
 fn drift(rye: &Rye, entries: Vec<Entry>, changed: &BTreeSet<&str>) -> Vec<CommitFinding> {
     let rows = rye.checks().all(entries, false, LockMode::Exact, &|| true);
     let differs = |row: &&CheckedItem| matches!(&row.verdict, ItemVerdict::Bad(f) if f.reason() == LOCK_DIFFERS);
     rows.iter().filter(differs).filter_map(|row| finding(row, changed)).collect()
 }
 
-/// What the lock lists and nothing has any more, if what is staged has to do with it. A lock that
-/// cannot be read is told with each item.
+/// The findings about rows of the lock whose item is gone, if a staged file is concerned. A lock
+/// that cannot be read is reported with each item.
 fn gone(rye: &Rye, changed: &BTreeSet<&str>) -> Vec<CommitFinding> {
     let names = rye.locks().gone_rows().map(|(_, names)| names).unwrap_or_default();
     let items = names.into_iter().filter_map(|name| Some(Ref::new(name.kind?, name.id)));
@@ -268,12 +269,12 @@ fn finding(row: &CheckedItem, changed: &BTreeSet<&str>) -> Option<CommitFinding>
     concerned.then(|| CommitFinding { weight, diagnostic: failure.diagnostic() })
 }
 
-/// Whether a file that a tool may list has changed.
+/// Returns true if a file that a tool may list has changed.
 fn parts(changed: &BTreeSet<&str>) -> bool {
     changed.iter().any(|path| path.starts_with(".ai/tools/") || !path.starts_with(".ai/"))
 }
 
-/// Whether the file at `path` gives the same id as this row's.
+/// Returns true if the file at `path` gives the same id as this row's.
 fn is_twin(row: &CheckedItem, path: &str) -> bool {
     let stem = format!(".ai/{}/{}.", row.entry.item.kind.folder(), row.entry.item.id);
     path.strip_prefix(&stem).is_some_and(|ext| !ext.contains(['.', '/']))

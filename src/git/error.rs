@@ -1,4 +1,4 @@
-//! What can go wrong with a repository.
+//! The faults of a repository.
 
 use std::io;
 use std::path::PathBuf;

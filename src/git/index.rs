@@ -1,4 +1,4 @@
-//! What is staged below an `.ai` folder, as files of a private folder.
+//! The staged files below an `.ai` folder, as files of a private folder.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -55,7 +55,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// Whether `prefix` + `.ai` is staged as a link.
+    /// Returns true if `prefix` + `.ai` is staged as a link.
     ///
     /// # Errors
     /// `git.failed`
@@ -76,7 +76,7 @@ impl Repository {
         self.write_rows(prefix, &format!("{prefix}.ai/"), &|_| true, to)
     }
 
-    /// The same for files beside `.ai`, those that are wanted.
+    /// As [`Self::write_staged`], for wanted files beside `.ai`.
     ///
     /// # Errors
     /// `git.failed`, `git.io`
@@ -152,7 +152,7 @@ pub(super) fn with_slash(folder: &Path) -> String {
     }
 }
 
-/// What `cat-file` is asked for.
+/// The input of `cat-file`.
 fn ids<'r>(rows: impl Iterator<Item = &'r Staged>) -> Vec<u8> {
     rows.map(|row| format!("{}\n", row.blob)).collect::<String>().into_bytes()
 }
@@ -216,7 +216,7 @@ impl Staged {
         Ok(path)
     }
 
-    /// What is too large for any item is there as a file of its size, and not its bytes.
+    /// Writes a file of this size without its bytes, for one that is too large for any item.
     fn write_hole(&self, size: usize, to: &Path) -> Result<(), GitError> {
         let path = self.place(to)?;
         let made = File::create(&path).and_then(|file| file.set_len(size as u64));

@@ -23,7 +23,7 @@ const SHARED: Objection =
     "your configuration names this folder for the hooks of all your repositories";
 const OTHERS: Objection = "another project of this repository is set up, too";
 
-/// What is asked for.
+/// The action that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetupAction {
     In,
@@ -176,8 +176,8 @@ fn ignored(project: &Path, wanted: SetupAction) -> Result<Row, GitError> {
 }
 
 impl Repository {
-    /// Whether conflicts of the project's items are for our driver, as the staged attributes or
-    /// those in the folder say.
+    /// Returns true if conflicts of the project's items are for our driver, by the staged
+    /// attributes or those in the folder.
     ///
     /// # Errors
     /// `git.failed`
@@ -195,7 +195,7 @@ impl Repository {
 }
 
 impl Repository {
-    /// Whether the folder of hooks is one that other repositories look into as well.
+    /// Returns true if the folder of hooks is one that other repositories look into as well.
     fn are_shared(&self, hooks: &Path) -> Result<bool, GitError> {
         let scope = self.find(&["config", "--show-scope", "--get", "core.hooksPath"])?;
         let scope = scope.unwrap_or_default();
@@ -208,7 +208,7 @@ impl Repository {
         Ok(!hooks.starts_with(self.top()) && !hooks.starts_with(common))
     }
 
-    /// Whether our attribute stands in another file of the working tree than this one.
+    /// Returns true if our attribute stands in another file of the working tree than this one.
     fn has_other_projects(&self, own: &Path) -> Result<bool, GitError> {
         let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let listed = self.ask(&listed)?;

@@ -24,7 +24,7 @@ pub(crate) struct Sides<'a> {
     pub(crate) path: &'a str,
 }
 
-/// What came of it; but for `Kept`, somebody has to look.
+/// The result of a merge; except for `Kept`, a person has to look.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Merged {
     /// The text is that of one side, whose signed bytes are kept.
@@ -63,7 +63,7 @@ pub(crate) fn merge(sides: &Sides<'_>, types: &FileTypes) -> Result<Merged, GitE
         // An item that is too large is none; git knows what to do.
         return plainly(sides);
     };
-    // A file below `.ai` that nobody signs is no item: a module, a test spec, a note.
+    // A file below `.ai` without a signature is no item: a module, a test spec, a note.
     let is_signed = |text: &Vec<u8>| !line_range(text, &comment).is_empty();
     if ![&ours, &base, &theirs].into_iter().any(is_signed) {
         return plainly(sides);
@@ -95,7 +95,7 @@ fn plainly(sides: &Sides<'_>) -> Result<Merged, GitError> {
     Ok(Merged::Plain { conflicts })
 }
 
-/// Whether a path is that of the lock of some project.
+/// Returns true if a path is that of the lock of some project.
 fn is_lock(path: &str) -> bool {
     let below = ai_folders(Path::new(path)).next_back();
     below.is_some_and(|(_, below)| below == Path::new(LOCK_FILE))

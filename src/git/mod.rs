@@ -12,7 +12,7 @@
 //! - What a person wrote into a hook or an attributes file stays as it is.
 //!
 //! Start at `check.rs`; `index.rs` puts the staged files into a private folder, `merge.rs` is the
-//! driver, `install.rs` sets both up, `part.rs` edits a file that is somebody else's.
+//! driver, `install.rs` sets both up, `part.rs` edits a file of another author.
 
 mod check;
 mod error;

@@ -1,4 +1,4 @@
-//! Our part of a file that is otherwise somebody else's.
+//! Our part of a file that otherwise belongs to another author.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,7 +20,7 @@ pub(super) struct Edit {
     pub(super) after: Option<String>,
 }
 
-/// What speaks against touching a file.
+/// The objection against touching a file.
 pub(super) type Objection = &'static str;
 
 /// The text of a plain file, or `None`.
@@ -44,8 +44,8 @@ pub(super) fn read(path: &Path) -> Result<Result<Option<String>, Objection>, Git
 /// after.
 ///
 /// # Errors
-/// What speaks against it: git passes over one that is not executable, and only a shell understands
-/// our part.
+/// The objection against it: git passes over one that is not executable, and only a shell
+/// understands our part.
 pub(super) fn hook(path: &Path, before: Option<String>, lines: &str) -> Result<Edit, Objection> {
     let part = format!("{BEGIN}{lines}{END}");
     let Some(text) = before else {
@@ -76,7 +76,7 @@ fn is_shell(first: &str) -> bool {
     }
 }
 
-/// The same hook without our part; nothing, if nothing else was in it.
+/// The hook without our part; no file, if nothing else was in it.
 ///
 /// # Errors
 /// Our part has a beginning and no end.
@@ -108,7 +108,7 @@ pub(super) fn line(before: Option<String>, line: &str) -> Edit {
     Edit { before, after: Some(after) }
 }
 
-/// The same without it; gone, if nothing else was in it.
+/// The file without the line; no file, if nothing else was in it.
 pub(super) fn no_line(before: Option<String>, line: &str) -> Edit {
     let after = before.as_ref().map(|text| {
         let kept = text.split_inclusive('\n').filter(|l| l.trim_end_matches('\n') != line);

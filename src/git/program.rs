@@ -68,7 +68,7 @@ impl Repository {
         &self.top
     }
 
-    /// What a command says.
+    /// The output of a command.
     ///
     /// # Errors
     /// `git.failed`
@@ -76,7 +76,7 @@ impl Repository {
         self.feed(args, None)
     }
 
-    /// The same for a command that reads `input`.
+    /// As [`Self::ask`], for a command that reads `input`.
     ///
     /// # Errors
     /// `git.failed`

@@ -78,7 +78,7 @@ struct Dependency {
     depends_on: Vec<String>,
 }
 
-/// What an inventory says of itself.
+/// The title of an inventory.
 pub(crate) struct InventoryTitle<'a> {
     /// The name of what the roots belong to, such as the folder of the project.
     pub(crate) name: &'a str,

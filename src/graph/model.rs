@@ -8,7 +8,7 @@ use crate::parse::{DeclaredReach, Risk};
 use crate::plan::Survey;
 use crate::rye::{ItemCopy, Reach, ReachedItem, SignedBy};
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Sort {
@@ -21,7 +21,7 @@ pub(super) enum Sort {
     File,
     Program,
     Packages,
-    /// What was asked for and cannot be had.
+    /// An item that was asked for and cannot be had.
     Missing,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Standing {
     Trusted,
     /// The signature of the item that lists it.
     Covered,
-    /// Nobody signs it: a program or a package of this machine.
+    /// It has no signature: a program or a package of this machine.
     Machine,
     /// Dev mode lets it through.
     Unverified,
@@ -111,7 +111,7 @@ impl Standing {
     }
 }
 
-/// What an edge says. The order is that of a node's edges.
+/// The meaning of an edge. The order is that of a node's edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Tie {
@@ -258,7 +258,7 @@ impl Graph {
         graph
     }
 
-    /// What a node uses, in order.
+    /// The edges from a node to what it uses, in order.
     pub(super) fn uses(&self, id: usize) -> &[Edge] {
         let first = self.edges.partition_point(|edge| edge.from < id);
         let last = self.edges.partition_point(|edge| edge.from <= id);

@@ -78,7 +78,7 @@ impl Graph {
         }
     }
 
-    /// What marks and colours mean, as far as they occur; its width and height.
+    /// The legend of the marks and colours that occur; its width and height.
     fn legend(&self, top: usize) -> (String, usize, usize) {
         let (mut out, mut row, mut widest) = (String::new(), 0, 0);
         for standing in Standing::ALL {
@@ -103,7 +103,7 @@ impl Graph {
     }
 }
 
-/// What is written on a node: its name; its verdict, version and space.
+/// The text on a node: its name; its verdict, version and space.
 fn lines(node: &Node) -> [String; 2] {
     let mut below = format!("{} {}", node.standing.mark(), node.verdict());
     let space = node.space.filter(|_| node.path.is_some()).map(|space| space.to_string());

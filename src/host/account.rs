@@ -45,8 +45,8 @@ pub(crate) fn user_name(uid: u32) -> Option<String> {
     Some(user(&read("/etc/passwd")?, uid)?.name.to_owned())
 }
 
-/// Whether a group has no member but the caller: the one of the caller's own name, as most systems
-/// make it for each user.
+/// Returns true if a group has no member but the caller: the one of the caller's own name, as most
+/// systems make it for each user.
 pub(crate) fn is_own_private_group(gid: u32) -> bool {
     let found = || {
         let users = read("/etc/passwd")?;
@@ -83,7 +83,7 @@ fn user(users: &str, uid: u32) -> Option<User<'_>> {
     users.lines().filter_map(User::parse).find(|user| user.uid == uid)
 }
 
-/// Whether the group of an id has the name of a user and names nobody else (group(5)).
+/// Returns true if the group of an id has the name of a user and no other member (group(5)).
 fn is_private_to(groups: &str, gid: u32, name: &str) -> bool {
     let group = groups.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();

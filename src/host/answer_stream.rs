@@ -21,7 +21,7 @@ const WAITING: usize = 16;
 /// Bytes that are read at once.
 const PIECE: usize = 16 << 10;
 
-/// What the talking thread tells.
+/// A message of the talking thread.
 enum Told {
     Head { status: u16, headers: Vec<(String, Vec<u8>)> },
     Body(Vec<u8>),
@@ -44,7 +44,8 @@ pub(super) fn stream(
     let talk = move || Talker { tell, wake: at_end }.talk(&talker, &theirs);
     std::thread::Builder::new().spawn(talk).map_err(broken)?;
     let came = hear(&signals, call, &mut ended, &told, take);
-    // Also where nobody wants the rest: a name being looked up cannot be stopped, only left.
+    // Also if the caller does not want the rest: a name being looked up cannot be stopped, only
+    // left.
     agent.shutdown();
     came
 }
@@ -132,7 +133,7 @@ impl Talker {
     }
 
     /// # Errors
-    /// Nobody hears any more.
+    /// The listener is gone.
     fn tell(&mut self, told: Told) -> Result<(), ()> {
         self.tell.send(told).map_err(|_| ())?;
         // Where it has no room, the listener has not looked yet, and will.

@@ -1,4 +1,4 @@
-//! Whether rye was started by something that rye runs.
+//! Tells whether rye was started by a process that rye runs.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ pub(crate) const THREAD_VAR: &str = "RYE_THREAD";
 /// run.
 const DEEPEST: usize = 10_000;
 
-/// What stands above this process. A program can hide it by detaching from its parents; the threat
+/// The processes above this one. A program can hide one by detaching from its parents; the threat
 /// model says so.
 #[derive(Debug)]
 pub(crate) struct ProcessesAbove {
@@ -75,7 +75,7 @@ impl ProcessesAbove {
     }
 }
 
-/// Whether this process, or one above it, was started by a run of rye.
+/// Returns true if this process, or one above it, was started by a run of rye.
 pub(crate) fn is_below_a_run() -> bool {
     ProcessesAbove::this().is_below_a_run
 }

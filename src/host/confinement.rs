@@ -1,4 +1,4 @@
-//! What a child may touch, as data: what a signed item asks for, and what is in force.
+//! The access of a child, as data: what a signed item asks for, and what is in force.
 //!
 //! A plan makes a [`Policy`] of what its links declare; a host that confines turns it into a
 //! [`Confinement`], or says why it cannot. Nothing here looks at the machine.
@@ -93,10 +93,10 @@ impl Caps {
     }
 }
 
-/// What a child may touch. All paths are absolute and real; everything else is refused.
+/// The access of a child. All paths are absolute and real; everything else is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Policy {
-    /// What every program needs: the system's programs and libraries, the interpreter.
+    /// The places that every program needs: the system's programs and libraries, the interpreter.
     pub(crate) base: Vec<PathBuf>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
@@ -107,14 +107,14 @@ pub(crate) struct Policy {
     /// If a level cannot protect a place inside a grant, the other parts of that grant are enough.
     pub(crate) partial_read: bool,
     pub(crate) partial_write: bool,
-    /// Whether `/tmp` is private even if the shared one is granted.
+    /// `/tmp` is private even if the shared one is granted.
     pub(crate) own_tmp: bool,
     /// Never written, even inside a grant, whether they exist or not.
     pub(crate) kept: Vec<KeptPath>,
     /// Never read.
     pub(crate) hidden: Vec<PathBuf>,
     /// The folders in which rye keeps its state, the records of threads among it. Never read,
-    /// whatever comes to be in them.
+    /// whatever is created in them.
     pub(crate) state: Vec<PathBuf>,
     /// The folders of items for which the tool may make new ones. It writes them to a private
     /// folder, and they are taken over when the run ends.
@@ -128,14 +128,14 @@ pub(crate) struct Policy {
     /// The repositories in what it may write of the project.
     pub(crate) inner: InnerRepositories,
     pub(crate) net: Net,
-    /// What it may reach through rye's proxy, where `net` is [`Net::Hosts`]; of a watched run the
-    /// services.
+    /// The hosts and services that it may reach through rye's proxy, if `net` is [`Net::Hosts`];
+    /// only the services if the run is watched.
     pub(crate) egress: Egress,
     pub(crate) caps: Caps,
 }
 
 impl Policy {
-    /// Whether a place that it grants, keeps or hides is the folder or lies in it.
+    /// Returns true if a place that it grants, keeps or hides is the folder or lies in it.
     pub(crate) fn names_below(&self, folder: &Path) -> bool {
         let granted = self.base.iter().chain(&self.read).chain(&self.write);
         let kept = self.kept.iter().map(|kept| &kept.path);
@@ -165,7 +165,7 @@ pub(crate) struct InnerRepositories {
     pub(crate) below: Vec<PathBuf>,
     /// Each `.git` and each bare repository that was found.
     pub(crate) known: BTreeSet<PathBuf>,
-    /// Whether all was looked at, and all that was found is among what is kept.
+    /// All folders were searched, and all repositories found are among the kept places.
     pub(crate) is_whole: bool,
 }
 
@@ -180,7 +180,7 @@ impl Default for InnerRepositories {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptPath {
     pub(crate) path: PathBuf,
-    /// What to create if it does not exist.
+    /// A folder is created for it if it does not exist; if false, a file or a socket.
     pub(crate) is_folder: bool,
 }
 
@@ -192,13 +192,13 @@ pub(crate) struct KeptPath {
 pub(crate) struct Confinement {
     pub(crate) level: SandboxLevel,
     pub(crate) policy: Policy,
-    /// What the level does not enforce or does not give, by name.
+    /// The names of what the level does not enforce or does not give.
     pub(crate) missing: Vec<String>,
 }
 
 impl Confinement {
-    /// Whether `/tmp` is a file system of the child's own, in memory; otherwise its private folder
-    /// for temporary files is one on the disk.
+    /// Returns true if `/tmp` is a file system of the child's own, in memory; otherwise its private
+    /// folder for temporary files is one on the disk.
     pub(crate) fn has_own_tmp(&self) -> bool {
         let Policy { own_tmp, read, write, .. } = &self.policy;
         let shared = Path::new("/tmp");
@@ -239,7 +239,7 @@ impl Confinement {
     }
 }
 
-/// The network that somebody asks for.
+/// The network that an item asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeclaredNet {
     pub(crate) net: Net,
@@ -253,7 +253,7 @@ pub(crate) struct DeclaredNet {
 }
 
 impl DeclaredNet {
-    /// What of it the other has not.
+    /// The part of it that the other does not have.
     pub(crate) fn beyond(&self, other: Option<&Self>) -> Option<Self> {
         let had = other.map_or(Net::None, |other| other.net);
         if had == Net::Any {
@@ -351,11 +351,11 @@ pub(crate) struct ChildSandbox {
     pub(crate) new_items: Option<PathBuf>,
     /// A private folder with a copy of the repository's `index`, if the child may write that.
     pub(crate) index: Option<PathBuf>,
-    /// What rye's proxy of this run knows and the child does not.
+    /// The data that rye's proxy of this run has and the child does not.
     pub(crate) egress: EgressOfRun,
 }
 
-/// What rye's proxy of one run knows beside the policy.
+/// The data of rye's proxy of one run, beside the policy.
 #[derive(Clone, Default)]
 pub(crate) struct EgressOfRun {
     /// The secret of each service, by the service's name.

@@ -1,4 +1,4 @@
-//! What a child may reach outside by rye's proxy, and what it did reach, as data.
+//! The servers that a child may reach outside by rye's proxy, and those that it did reach, as data.
 //!
 //! A plan makes an [`Egress`] of what its links declare; the proxy holds a run to it and gives
 //! [`Traffic`] back. No secret is in either: a service names the variable that holds its own.
@@ -94,7 +94,7 @@ pub(crate) const HOP_BY_HOP: [&str; 10] = [
 const OF_MESSAGE: [&str; 6] =
     ["accept-encoding", "content-encoding", "content-length", "content-type", "expect", "host"];
 
-/// Whether a secret can stand in a header of a service (RFC 9110, 5.5).
+/// Checks that a secret can stand in a header of a service (RFC 9110, 5.5).
 ///
 /// # Errors
 /// Why not, as what a value does.
@@ -196,7 +196,7 @@ impl Service {
         &self.env
     }
 
-    /// Whether a call is listed. The path is decoded and has no segment that leads up.
+    /// Returns true if a call is listed. The path is decoded and has no segment that leads up.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only the proxy needs it"))]
     pub(crate) fn allows(&self, method: &str, path: &str) -> bool {
         self.allow.iter().any(|call| call.covers(method, path))
@@ -212,8 +212,8 @@ impl fmt::Display for Service {
     }
 }
 
-/// What a person reads of a service: its name, upstream, secret, header, the form of that, and the
-/// variable, and the calls that it lists.
+/// The description of a service for a person: its name, upstream, secret, header, the form of that,
+/// and the variable, and the calls that it lists.
 pub(crate) fn service_line(parts: [&str; 6], calls: &[impl AsRef<str>]) -> String {
     let [name, upstream, secret, header, format, env] = parts;
     let calls: Vec<_> = calls.iter().map(AsRef::as_ref).collect();
@@ -266,7 +266,7 @@ fn upstream(text: &str) -> Result<Address, String> {
     Ok(address)
 }
 
-/// What a server may take for the end of a path or of a segment, or decode once more.
+/// Characters that a server may take for the end of a path or of a segment, or decode once more.
 const SEPARATORS: [char; 6] = ['/', '\\', '%', ';', '?', '#'];
 
 /// A path percent-decoded, if it means one place to everybody who reads it.
@@ -321,7 +321,7 @@ pub(crate) struct AllowedCall {
 
 impl AllowedCall {
     /// # Errors
-    /// What is the matter, to stand behind the name of the place.
+    /// The fault, to stand behind the name of the place.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.len() > CALL_PATTERN_BYTES {
             return Err("is too long");
@@ -388,7 +388,8 @@ impl Serialize for AllowedCall {
     }
 }
 
-/// What a child reached outside, and what it was refused. Rows are in the order of the first call.
+/// The traffic of a child to the outside, and its refused calls. Rows are in the order of the first
+/// call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Traffic {
@@ -399,7 +400,7 @@ pub(crate) struct Traffic {
     pub(crate) more_refused: u64,
 }
 
-/// What went to one host and came from it.
+/// The traffic to and from one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostTraffic {
@@ -412,7 +413,7 @@ pub(crate) struct HostTraffic {
     pub(crate) received_bytes: u64,
 }
 
-/// What was refused, and how often.
+/// A refused call, and how often it was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RefusedCall {
@@ -440,7 +441,7 @@ pub(crate) enum Refusal {
     Unresolved,
     /// No connection came about.
     Unreachable,
-    /// What began in the tunnel is not TLS.
+    /// The tunnel does not begin with TLS.
     NotTls,
     /// The greeting, or the request, names another host.
     OtherName,

@@ -153,7 +153,7 @@ impl NetSettings {
     /// The proxy that a connection to a host takes, if any.
     ///
     /// # Errors
-    /// What is set is not the URL of a proxy.
+    /// The configured proxy is not the URL of one.
     pub(crate) fn outer_proxy(
         &self,
         host: &str,

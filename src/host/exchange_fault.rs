@@ -9,7 +9,8 @@ use ureq::Timeout;
 use super::net::{HttpCall, NetFault};
 use crate::base::time::time_text;
 
-/// What the library's error means. Where a proxy leads the way, it is the one that was not reached.
+/// The fault for an error of the library. If a proxy is on the way, it is the proxy that was not
+/// reached.
 pub(super) fn fault(error: ureq::Error, call: &HttpCall) -> NetFault {
     let fault = of_error(error, call);
     match (fault, call.way.proxy_for(&call.url)) {

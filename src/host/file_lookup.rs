@@ -38,16 +38,16 @@ struct Way {
     hops: Vec<PathBuf>,
     /// Every folder and link on the way, and what it leads to, there or not.
     passed: Vec<PathBuf>,
-    /// What it leads to, there or not.
+    /// The place that it leads to, there or not.
     end: PathBuf,
 }
 
-/// What lies at the places of some paths. Each place is asked of the disk once, however many paths
-/// lead through it, so this lives no longer than one question does.
+/// A cache of what lies at the places of some paths. Each place is asked of the disk once, however
+/// many paths lead through it, so this lives no longer than one question does.
 #[derive(Default)]
 pub(crate) struct PathLookup(HashMap<PathBuf, Option<FileAt>>);
 
-/// What lies at one place.
+/// The file or folder at one place.
 #[derive(Clone)]
 pub(crate) struct FileAt {
     /// Device and inode.
@@ -65,7 +65,7 @@ impl PathLookup {
         way.map(|way| way.passed)
     }
 
-    /// What lies there; a link is not followed.
+    /// The file or folder at a place; a link is not followed.
     pub(crate) fn at(&mut self, place: &Path) -> Option<&FileAt> {
         if !self.0.contains_key(place) {
             self.0.insert(place.to_owned(), FileAt::from_disk(place));

@@ -40,7 +40,7 @@ pub(crate) struct Spawn {
     pub(crate) restrict: Restrict,
     /// The tool is a child of this program, as of `bwrap`; a request to end goes to the tool.
     pub(crate) holds_another: bool,
-    /// Whether it and all its descendants are traced, see `observe.rs`; only for [`Host::run`].
+    /// It and all its descendants are traced, see `observe.rs`; only for [`Host::run`].
     pub(crate) watched: bool,
 }
 
@@ -88,9 +88,9 @@ pub(crate) struct ChildResult {
     /// executed, so a small child shows the peak of this process.
     pub(crate) max_rss_kib: i64,
     pub(crate) duration: Duration,
-    /// What it accessed, if [`Spawn::watched`] asks for it.
+    /// The accesses of the child, if [`Spawn::watched`] asks for them.
     pub(crate) accesses: Accesses,
-    /// What went through rye's proxy, if it was held to hosts or services.
+    /// The traffic through rye's proxy, if it was held to hosts or services.
     pub(crate) traffic: Option<Traffic>,
     /// Those in what it may write of a project.
     pub(crate) new_repositories: NewRepositories,
@@ -115,8 +115,9 @@ impl NewRepositories {
 const LAST_SIGNAL: i32 = 31;
 
 impl ChildResult {
-    /// The same with its end told as a shell tells it, whoever stood between: signal N is the
-    /// status 128 + N, and such a status is that signal. `bwrap` hands on nothing else.
+    /// Returns the result with its end as a shell reports it, through any program in between:
+    /// signal N is the status 128 + N, and such a status is that signal. `bwrap` passes on only the
+    /// status.
     pub(crate) fn told_like_a_shell(self) -> Self {
         let (exit_code, signal) = match (self.exit_code, self.signal) {
             (None, Some(signal)) => (Some(128 + signal), Some(signal)),
@@ -129,7 +130,7 @@ impl ChildResult {
     }
 }
 
-/// What a path leads to: a regular file, and every place on the way to it.
+/// The file that a path leads to: a regular file, and every place on the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedPath {
     /// The path that was asked for, then that of each symbolic link's target, each with its folder
@@ -163,7 +164,7 @@ impl ResolvedPath {
     }
 }
 
-/// What lies at a place.
+/// The kind of a file at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlaceKind {
     Folder,
@@ -177,8 +178,8 @@ pub(crate) enum PlaceKind {
 pub(crate) enum ChildEvent<'a> {
     /// It was started and has this process id.
     Started(u32),
-    /// What it wrote to a stream, in the order in which it came; the first `kept` bytes of it are
-    /// in the result. Not sent if only the last bytes of standard error are kept.
+    /// Bytes that it wrote to a stream, in the order in which they came; the first `kept` of them
+    /// are in the result. Not sent if only the last bytes of standard error are kept.
     Wrote { stream: OutputStream, bytes: &'a [u8], kept: usize },
 }
 
@@ -202,7 +203,7 @@ pub(crate) trait Host: Sync {
     /// Where the program of this process lies, if the system says so.
     fn own_program(&self) -> Option<PathBuf>;
 
-    /// What `path` leads to, if that is a regular file.
+    /// The regular file that `path` leads to, if there is one.
     fn look(&self, path: &Path) -> Option<ResolvedPath>;
 
     /// The content of the regular file at `path` if it has at most `cap` bytes; never blocks.
@@ -211,7 +212,7 @@ pub(crate) trait Host: Sync {
     /// The names in a folder that are UTF-8, unsorted; none if it cannot be read.
     fn names(&self, folder: &Path) -> Vec<String>;
 
-    /// What lies at `path`; a link there is not followed. `None` if nothing does.
+    /// The kind of the file at `path`; a link there is not followed. `None` if there is none.
     fn kind(&self, path: &Path) -> Option<PlaceKind>;
 
     /// Every place of that name in the folder and below it, in large or small letters, and every

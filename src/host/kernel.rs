@@ -28,7 +28,7 @@ pub(crate) fn landlock_version() -> io::Result<i64> {
 /// bits. A path that does not exist adds nothing.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(crate) fn landlock_allow(ruleset: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags, open};
     let place = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
@@ -48,7 +48,7 @@ pub(crate) fn landlock_allow(ruleset: &OwnedFd, path: &Path, access: u64) -> io:
 /// gained any more.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(crate) fn landlock_enter(ruleset: &OwnedFd) -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     // SAFETY: numbers alone.
@@ -61,7 +61,7 @@ pub(crate) fn landlock_enter(ruleset: &OwnedFd) -> io::Result<()> {
 /// filter.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(crate) fn filter_calls(filter: &[Instruction]) -> io::Result<()> {
     let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let len = u16::try_from(filter.len()).map_err(too_long)?;
@@ -74,8 +74,8 @@ pub(crate) fn filter_calls(filter: &[Instruction]) -> io::Result<()> {
     if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The descriptor of this number, which whoever started this process handed down; nobody else may
-/// own it.
+/// Takes the descriptor of this number, which the parent process handed down; no other owner of it
+/// may exist in this process.
 ///
 /// # Errors
 /// There is none.
@@ -84,7 +84,7 @@ pub(crate) fn handed_down(number: RawFd) -> io::Result<OwnedFd> {
     if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is open, and by the promise above nobody else closes it.
+    // SAFETY: it is open, and by the promise above no other owner closes it.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     rustix::io::fcntl_setfd(fd.as_fd(), rustix::io::FdFlags::CLOEXEC)?;
     Ok(fd)
@@ -175,7 +175,7 @@ pub(crate) fn attempt(spawn: &Spawn) -> io::Result<()> {
 /// The most bytes that are read of a failed child's standard error.
 const BRIEF_BYTES: u64 = 4096;
 
-/// What the first process of a namespace of process ids needs to say who it is.
+/// The data that the first process of a namespace of process ids needs to say who it is.
 ///
 /// When such a process ends, however it does, the kernel ends all others of its namespace: so
 /// nothing of `bwrap` can be left, at whatever moment it is killed.
@@ -357,7 +357,7 @@ unsafe impl rquickjs::allocator::Allocator for LimitedMemory {
     }
 }
 
-/// Makes this process one that ends with nobody else: it leads a session of its own, without a
+/// Detaches this process from the end of any other: it leads a session of its own, without a
 /// terminal, has its three streams and no other descriptor, and the signals that ask it to end do
 /// so. Only for the first step of a process.
 ///

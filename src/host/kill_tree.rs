@@ -5,11 +5,11 @@ use std::io;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Kills a process and everything below it, if `is_meant` still says so once nobody else can have
-/// its number. What detached itself from its parents before is not found.
+/// Kills a process and everything below it, if `is_meant` still returns true once no other process
+/// can get its number. What detached itself from its parents before is not found.
 ///
 /// # Errors
-/// What the system says; a process that is gone is no error.
+/// An error of the system, except for a process that is gone.
 pub(crate) fn kill_tree(pid: u32, is_meant: &dyn Fn() -> bool) -> io::Result<()> {
     let Some(of) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
     let held = match pidfd_open(of, PidfdFlags::empty()) {

@@ -14,7 +14,7 @@
 //!   `exchange.rs` with the real network, `answer_stream.rs` where an answer comes piece by piece ·
 //!   `environment.rs` the variables, read once ·
 //!   `pool.rs` threads on which calls run at once, each of which can be cancelled ·
-//!   `stop_watch.rs` a thread that somebody stops from another process, `kill_tree.rs` a process
+//!   `stop_watch.rs` a thread that another process can stop, `kill_tree.rs` a process
 //!   with all that it started ·
 //!   `private_dir.rs` the private folder of a run, `remove_tree.rs` its end ·
 //!   `confinement.rs` what a child may touch, as data · `egress.rs` what it may reach outside, and

@@ -17,7 +17,7 @@ pub(crate) struct NamedBelow {
     pub(crate) is_whole: bool,
 }
 
-/// What git asks of a folder that it takes for a repository (`setup.c`, `is_git_directory`): a
+/// The files by which git takes a folder for a repository (`setup.c`, `is_git_directory`): a
 /// `HEAD`, and beside it objects and references, or a file that says where those are.
 #[derive(Default)]
 struct Seen {

@@ -33,7 +33,7 @@ pub(crate) struct HttpCall {
     pub(crate) way: NetSettings,
 }
 
-/// What came back.
+/// The answer of a server.
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     /// Names in lower case, in the order of the answer.
@@ -73,7 +73,7 @@ impl NetSettings {
         if to.is_loopback() { Self { proxy: None, ..all } } else { all }
     }
 
-    /// The same for every server of a scheme. To this machine itself no proxy may lead.
+    /// The settings for every server of a scheme. No proxy may lead to this machine itself.
     pub(crate) fn of_scheme(vars: &Vars, is_https: bool) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| vars.text(name)).map(Into::into);
         let proxy = match is_https {
@@ -107,7 +107,7 @@ pub(crate) enum NetFault {
 }
 
 impl NetFault {
-    /// What it comes to; to stand behind the server's name.
+    /// A clause about the fault; to stand behind the server's name.
     pub(crate) fn clause(&self) -> String {
         match self {
             Self::NoNetwork => "cannot be asked: this rye has no network".into(),

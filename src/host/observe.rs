@@ -1,4 +1,5 @@
-//! What a child and all below it do to the machine, told when the child ended.
+//! The accesses to the machine by a child and all processes below it, reported when the child has
+//! ended.
 //!
 //! A thread starts the child and hears of each of its system calls. It reads paths where the kernel
 //! knows them: of a descriptor that came back, `/proc/PID/fd/N`; of an argument, from the folder
@@ -6,8 +7,8 @@
 //! the file system that they see. A child that holds another program in a sandbox is not listened
 //! to before that program is started: its own mounts and folders are not the program's.
 //!
-//! This is for people who want to know, and no judge: what a task says with its memory is read
-//! while another thread of it may change it.
+//! This is for people who want to know, and no judge: an argument in a task's memory is read while
+//! another thread of the task may change it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -38,11 +39,11 @@ pub(crate) enum Access {
     Listed(PathBuf),
     /// A folder was gone into, or opened as a place to start from.
     Entered(PathBuf),
-    /// What was there was opened for writing or changed.
+    /// A file that was there was opened for writing or changed.
     Wrote(PathBuf),
     /// A name came to be that was not there.
     Made(PathBuf),
-    /// The same of a folder.
+    /// A folder was made that was not there.
     MadeFolder(PathBuf),
     /// A name was taken away.
     Removed(PathBuf),
@@ -53,11 +54,11 @@ pub(crate) enum Access {
     /// A socket of the network was made.
     Socket,
     Bound(SocketAddr),
-    /// Somebody was called; whether anybody was there.
+    /// A server was called; true if one was there.
     Called(SocketAddr, bool),
 }
 
-/// What was done, each thing once.
+/// The accesses, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
     pub(crate) all: BTreeSet<Access>,
@@ -105,7 +106,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// # Errors
-    /// What starting the child fails with.
+    /// The child cannot be started.
     pub(super) fn start(spawn: &Spawn) -> io::Result<(Started, Self)> {
         let (answer, answered) = mpsc::channel();
         let spawn = spawn.clone();
@@ -122,7 +123,7 @@ impl Watch {
         Ok((started, Self { thread }))
     }
 
-    /// What was done; for a child that ended.
+    /// The accesses of a child that has ended.
     pub(super) fn end(self) -> Accesses {
         self.thread.join().unwrap_or_default()
     }
@@ -135,7 +136,7 @@ struct Task {
     is_heard: bool,
     /// The call that it is in.
     call: Option<Begun>,
-    /// What it wants to become.
+    /// The program that it wants to execute.
     program: Option<PathBuf>,
 }
 
@@ -208,7 +209,7 @@ impl Watcher {
                     self.early.insert(pid);
                     continue;
                 }
-                // A new task begins with a stop that nobody sent.
+                // A new task begins with a stop that no process sent.
                 Stop::Signal(libc::SIGSTOP) => {}
                 Stop::Signal(sent) => signal = sent,
                 Stop::Other => {}
@@ -459,7 +460,7 @@ fn linked(from: PathBuf, to: PathBuf) -> Begun {
 }
 
 impl Begun {
-    /// What was done by a call that gave `value`.
+    /// The accesses of a call that gave `value`.
     fn done(self, pid: i32, value: i64) -> Vec<Access> {
         let error = (value < 0).then(|| i32::try_from(-value).unwrap_or_default());
         let is_refused = matches!(error, Some(libc::EROFS | libc::EACCES | libc::EPERM));

@@ -191,7 +191,7 @@ struct Running<'a> {
     reaped: bool,
 }
 
-/// What the loop waits for next.
+/// The event that the loop waits for next.
 enum Phase {
     Running,
     /// The group was asked to end; it is killed at this moment.
@@ -235,7 +235,7 @@ impl<'a> Running<'a> {
                 phase = match phase {
                     // The tool gets the same signal, so that it can tell Ctrl-C from others.
                     Phase::Running => self.ask_to_end(signal),
-                    // Somebody asks again: no more time.
+                    // A second request to end: no more time.
                     Phase::Ending(_) => Phase::Ending(Instant::now()),
                     Phase::Draining(until) => Phase::Draining(until),
                 };

@@ -32,7 +32,7 @@ const SWEEP_ROUNDS: usize = 100;
 
 /// Something that must exist as long as a child runs.
 pub(crate) trait KeptByChild: std::fmt::Debug + Send + Sync {
-    /// What went through the child's way out since this was last asked, if it is one.
+    /// The traffic through the child's way out since the last call of this, if there is a way out.
     fn take_traffic(&self) -> Option<Traffic>;
 }
 
@@ -78,7 +78,7 @@ impl PersistentChild {
         self
     }
 
-    /// What went through its way out since this was last asked; `None` where it has none.
+    /// The traffic through its way out since the last call of this; `None` if it has none.
     pub(crate) fn take_traffic(&self) -> Option<Traffic> {
         self.keeps.as_ref()?.take_traffic()
     }
@@ -205,7 +205,7 @@ pub(super) fn start_known(spawn: &Spawn) -> io::Result<Started> {
 /// for an orphan.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub(crate) fn start_apart(command: &mut Command) -> io::Result<Child> {
     let mut children = children();
     let child = command.spawn()?;
@@ -279,8 +279,8 @@ pub(crate) fn unswept() -> impl Sized {
     children()
 }
 
-/// A run of a child whose orphans this process adopts. Nobody can tell which of several runs an
-/// orphan belongs to, so all are killed when the last of the runs that overlap has ended.
+/// A run of a child whose orphans this process adopts. It cannot be known to which of several runs
+/// an orphan belongs, so all are killed when the last of the runs that overlap has ended.
 pub(super) struct Adopting {
     /// Children of this process that existed before.
     preexisting: Vec<Pid>,
@@ -362,14 +362,14 @@ impl Children {
             let _ = wait(pid.as_raw_nonzero().get());
             forget(pid);
         });
-        // Without a thread, whoever looks for orphans next tries again.
+        // Without a thread, the next search for orphans tries again.
         if waits.is_ok() {
             self.known.insert(pid.as_raw_nonzero().get());
         }
     }
 }
 
-/// Whether a child has ended, of which nothing else waits for the end; it is taken note of then.
+/// Returns true if a child has ended that no other thread waits for; it is then reaped.
 fn has_ended(pid: Pid) -> bool {
     let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
     !matches!(ended, Ok(None))

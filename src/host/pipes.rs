@@ -56,7 +56,7 @@ pub(crate) struct IoRound {
 const STDOUT: u64 = 1;
 const STDERR: u64 = 2;
 
-/// What `poll` tells of.
+/// A source of events that `poll` reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ready {
     Stdout,
@@ -106,8 +106,8 @@ impl Pipes {
         ))
     }
 
-    /// Whether standard error was written to first since this was last asked. What is told is
-    /// forgotten, so it is asked whenever something is read.
+    /// Returns true if standard error was written to first since the last call of this. The kernel
+    /// forgets what it reported, so this is called whenever something is read.
     fn is_stderr_first(&self) -> bool {
         let mut events = [const { MaybeUninit::uninit() }; 2];
         let now = Timespec::default();
@@ -189,7 +189,7 @@ impl Pipes {
         }
     }
 
-    /// Whether both output streams are at their end.
+    /// Returns true if both output streams are at their end.
     pub(super) fn are_read(&self) -> bool {
         self.stdout.open().is_none() && self.stderr.open().is_none()
     }

@@ -3,8 +3,9 @@
 //! Everything below the facade waits for two things at once: for what it does, and for the signals
 //! that ask this process to end. A call is cancelled by a signal to its own thread, which therefore
 //! ends its process group as if the whole process had been asked to; a thread that was cancelled
-//! takes no other call, so that no signal reaches one it was not meant for. A signal to the whole
-//! process is not heard by these threads but by whoever waits for them, and ends all calls at once.
+//! takes no other call, so that no signal reaches one it was not meant for. These threads do not
+//! hear a signal to the whole process; the thread that waits for them does, and ends all calls at
+//! once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -108,7 +109,7 @@ impl Pool<'static> {
 }
 
 impl<'a> Pool<'a> {
-    /// The same where the threads may borrow, and have ended when the scope ends.
+    /// Starts a pool whose threads may borrow, and have ended when the scope ends.
     ///
     /// # Errors
     /// [`PoolError::Thread`]
@@ -164,8 +165,8 @@ impl<'a> Pool<'a> {
         self.0.lock().cancel_but(kept);
     }
 
-    /// Whoever waits for the calls was asked to end: cancels every call and takes no new ones. When
-    /// asked again, it gives those that still run no more time.
+    /// For a waiting thread that was asked to end: cancels every call and takes no new ones. When
+    /// called again, it gives the calls that still run no more time.
     pub(crate) fn interrupt(&self) {
         if !std::mem::replace(&mut self.0.lock().is_interrupted, true) {
             return self.stop();
@@ -190,7 +191,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Whether the pool was stopped.
+    /// Returns true if the pool was stopped.
     #[cfg(any(feature = "mcp", test))]
     pub(crate) fn is_closed(&self) -> bool {
         self.0.lock().is_closed
@@ -314,7 +315,7 @@ impl<'a> Shared<'a> {
             let thread = ThisThread::new();
             state.running.insert(id, Running { thread, is_cancelled: is_cancelled.clone() });
             drop(state);
-            // The waiting side finds that nobody will answer.
+            // The waiting side finds that no answer will come.
             let _ = catch_unwind(AssertUnwindSafe(|| job(&is_cancelled)));
             state = self.lock();
             state.running.remove(&id);
@@ -329,7 +330,7 @@ impl<'a> Shared<'a> {
             && state.threads < self.size.threads
             && self.start(&mut state).is_err()
         {
-            // The waiting sides find that nobody will answer.
+            // The waiting sides find that no answer will come.
             state.waiting.clear();
         }
     }
@@ -412,7 +413,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(said.recv_timeout(PATIENCE), Ok(true));
         }
-        // They are cancelled already when somebody asks for the first time.
+        // They are cancelled already at the first request to end.
         workers.stop();
         for ask in 0..2 {
             workers.interrupt();

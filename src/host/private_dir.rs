@@ -1,7 +1,7 @@
 //! The private folder that holds a run's verified bytes.
 //!
-//! What runs is what was verified: the bytes in memory are written to a folder that only this user
-//! can enter, and those are run, never the file that a second look at the disk would find.
+//! Only verified bytes are run: the bytes in memory are written to a folder that only this user can
+//! enter, and those are run, never the file that a second look at the disk would find.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -51,9 +51,9 @@ impl PrivateDir {
         user_base.join(".ai/state/pin")
     }
 
-    /// A folder below `at` that shows a run, where somebody asked to see every run; `None`
-    /// elsewhere. It is the same place whatever the session's own folder is: who watches and who
-    /// runs may be two sessions.
+    /// A folder below `at` that shows a run, if a person asked to see every run; `None` elsewhere.
+    /// The place does not depend on the session's own folder: the watcher and the run may be in two
+    /// sessions.
     pub(crate) fn mark(at: &Path) -> Option<Self> {
         at.join(WATCHED).exists().then(|| Self::below(at).ok()).flatten()
     }
@@ -82,7 +82,7 @@ impl PrivateDir {
         let prefix = format!("{}-", std::process::id());
         let private = fs::Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(at);
-        // The library names a folder that nobody asked for.
+        // The library names a folder that the caller did not ask for.
         let folder = folder.map_err(|error| io::Error::from(error.kind()))?;
         let lock = File::open(folder.path())
             .ok()
@@ -115,12 +115,12 @@ impl PrivateDir {
 
 impl Drop for PrivateDir {
     fn drop(&mut self) {
-        // A command may have made anything there. What is left, somebody sweeps later.
+        // A command may have made anything there. A later run sweeps what is left.
         let _ = remove_tree(self.folder.path());
     }
 }
 
-/// In the folder of private folders: somebody wants to see every run.
+/// In the folder of private folders: a person wants to see every run.
 const WATCHED: &str = ".watched";
 
 /// The folder that holds the private folders.
@@ -129,7 +129,7 @@ fn place(runtime: Option<&Path>, fallback: Option<&Path>) -> Option<PathBuf> {
     runtime.map(|dir| dir.join("rye")).or_else(|| fallback.map(Path::to_owned))
 }
 
-/// A folder of this user that nobody else can enter or write.
+/// Returns true for a folder of this user that no other user can enter or write.
 fn is_private(dir: &Path) -> bool {
     let stat = fs::symlink_metadata(dir);
     stat.is_ok_and(|m| m.is_dir() && m.uid() == own_uid() && is_closed(m.mode()))
@@ -193,7 +193,7 @@ fn end_holders(folder: &Path) {
     }
 }
 
-/// Whether a process holds the folder, also one that cannot be seen from here.
+/// Returns true if a process holds the folder, even one that cannot be seen from here.
 fn is_locked(folder: &Path) -> bool {
     let tried =
         File::open(folder).map(|file| flock(&file, FlockOperation::NonBlockingLockExclusive));
@@ -230,7 +230,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         fs::set_permissions(base.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let pin = PrivateDir::below(base.path()).unwrap();
-        // As a process in another container would see it: a number that nobody here has.
+        // As a process in another container would see it: a number that no process here has.
         let foreign = base.path().join("4194305-foreign");
         fs::rename(pin.folder.path(), &foreign).unwrap();
         drop(PrivateDir::below(base.path()).unwrap());

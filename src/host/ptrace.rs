@@ -22,9 +22,9 @@ const GET_SYSCALL_INFO: c_long = 0x420e;
 /// Calls are told from other stops; children are looked at too, and end with us.
 const OPTIONS: c_int = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x0010_0000;
 
-/// What the next task of this thread's did.
+/// An event of the next task that this thread traces.
 pub(super) enum TaskEvent {
-    /// The child itself ended; its status is left for whoever waits for it.
+    /// The child itself ended; its status is left for the thread that waits for it.
     Over,
     Gone(i32),
     Stopped(i32, Stop),
@@ -49,7 +49,7 @@ pub(super) enum Side {
         number: i64,
         args: [u64; 6],
     },
-    /// What it gave; below zero the number of an error.
+    /// The result; below zero it is the number of an error.
     Exit(i64),
 }
 
@@ -61,8 +61,8 @@ pub(crate) fn trace_me() -> io::Result<()> {
 
 /// The call, which may read no memory but what is named by its arguments.
 fn ptrace(request: c_long, pid: i32, address: usize, data: usize) -> io::Result<c_long> {
-    // SAFETY: whoever passes an address here owns what lies there, and the kernel writes no more
-    // than the request says.
+    // SAFETY: the caller that passes an address here owns what lies there, and the kernel writes no
+    // more than the request says.
     match unsafe { libc::syscall(libc::SYS_ptrace, request, pid, address, data) } {
         -1 => Err(io::Error::last_os_error()),
         got => Ok(got),
@@ -76,10 +76,10 @@ pub(super) fn be_watched() -> bool {
     unsafe { libc::syscall(libc::SYS_ptrace, TRACEME, 0, 0, 0) == 0 }
 }
 
-/// Whether a child of ours may be looked at: one is, and ends at once.
+/// Checks that a child of ours may be traced: traces one that ends at once.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub(crate) fn can_watch() -> io::Result<()> {
     extern "C" fn end(_: *mut libc::c_void) -> c_int {
         let status = c_int::from(!be_watched());
@@ -142,7 +142,7 @@ fn message(pid: i32) -> Option<i32> {
     i32::try_from(message).ok()
 }
 
-/// What is looked at from here on, for a task that stands still for the first time.
+/// Sets the events to trace from here on, for a task that stands still for the first time.
 pub(super) fn set_up(pid: i32) {
     let _ = ptrace(SETOPTIONS, pid, 0, OPTIONS.unsigned_abs() as usize);
 }

@@ -1,4 +1,5 @@
-//! Removing a folder whose content somebody else made, however deep it is and whatever it may hold.
+//! Removes a folder whose content another process made, however deep it is and whatever it may
+//! hold.
 //!
 //! Invariants
 //! - It takes as much stack and as many descriptors for a folder in a million folders as for one.
@@ -20,10 +21,10 @@ use crate::base::bytes::temporary_name;
 const FOLDER: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
-/// Removes a folder with all that is in it. Nobody else may write there meanwhile.
+/// Removes a folder with all that is in it. No other process may write there meanwhile.
 ///
 /// # Errors
-/// What the file system says of the first thing that cannot be removed; the rest may be gone.
+/// The error for the first file or folder that cannot be removed; the rest may be gone.
 pub(super) fn remove_tree(folder: &Path) -> io::Result<()> {
     let name = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
     let mut emptied = Emptied { root: opened(CWD, &name)?, moved: 0, prefix: temporary_name()? };
@@ -74,7 +75,7 @@ impl Emptied {
                 }
                 had_any = true;
                 if !is_removed(child.as_fd(), name)? {
-                    // Whoever moves a folder must be allowed to write in it.
+                    // To move a folder, the caller must be allowed to write in it.
                     opened(child.as_fd(), name)?;
                     let beside = format!("{}-{}", self.prefix, self.moved);
                     self.moved += 1;

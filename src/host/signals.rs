@@ -21,7 +21,7 @@ use crate::base::limits::EXEC_SERVERS;
 /// The signals that ask a process to end, the most frequent first.
 const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Whether this process ignores the signal, as below `nohup`.
+/// Returns true if this process ignores the signal, as below `nohup`.
 fn is_ignored(signal: i32) -> bool {
     disposition(signal) == libc::SIG_IGN
 }
@@ -36,8 +36,8 @@ fn disposition(signal: i32) -> libc::sighandler_t {
     action.sa_sigaction
 }
 
-/// The signal by which one thread of this process is asked to end its work. Nobody else sends it,
-/// and it does nothing to a thread that does not listen.
+/// The signal by which one thread of this process is asked to end its work. No other sender uses
+/// it, and it does nothing to a thread that does not listen.
 const INTERRUPT: i32 = libc::SIGURG;
 
 thread_local! {
@@ -45,8 +45,8 @@ thread_local! {
     static IS_OF_A_POOL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From here on this thread hears no signal to the whole process, only when it is interrupted:
-/// whoever waits for it hears the others, and interrupts all threads of the pool together.
+/// From here on this thread hears no signal to the whole process, only when it is interrupted: the
+/// thread that waits for it hears the others, and interrupts all threads of the pool together.
 pub(super) fn hear_interrupts_alone() {
     IS_OF_A_POOL.set(true);
 }
@@ -241,12 +241,12 @@ extern "C" fn end_groups(signal: libc::c_int) {
 /// listens. Applies to this thread and to those that it starts.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub(crate) fn hold_signals() -> io::Result<impl Sized> {
     Signals::listen()
 }
 
-/// A thread that can be interrupted. Whoever holds this makes sure that the thread still runs.
+/// A thread that can be interrupted. The owner of this value makes sure that the thread still runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThisThread(libc::pid_t);
 

@@ -1,4 +1,4 @@
-//! A thread whose work somebody in another process can stop.
+//! A thread whose work another process can stop.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ const TIMES: usize = 16;
 pub(crate) struct StopWatch {
     shared: Arc<Shared>,
     watcher: Option<JoinHandle<()>>,
-    /// Keeps the signals of this thread pending for whoever listens.
+    /// Keeps the signals of this thread pending for the code that listens.
     signals: Signals,
 }
 
@@ -88,7 +88,7 @@ impl Drop for StopWatch {
         if let Some(watcher) = self.watcher.take() {
             let _ = watcher.join();
         }
-        // A signal that nobody waited for must not end the process.
+        // A signal that no code waited for must not end the process.
         while self.is_stopped() && self.signals.take().is_some() {}
     }
 }

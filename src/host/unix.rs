@@ -105,7 +105,7 @@ pub(crate) struct Restrict {
     pub(crate) filter: Vec<Instruction>,
     /// Resource limits of one process.
     pub(crate) rlimits: Vec<(Resource, u64)>,
-    /// Whether it drops all capabilities.
+    /// It drops all capabilities.
     pub(crate) drops_capabilities: bool,
     /// It is the first process of its own pid namespace, where the machine allows one. Then all its
     /// descendants end with it.
@@ -141,12 +141,12 @@ struct ChildSetup<'a> {
     cwd: &'a CStr,
     streams: [RawFd; 3],
     restrict: &'a Restrict,
-    /// Whether the thread that starts it traces it.
+    /// The thread that starts it traces it.
     watched: bool,
     parent: u32,
     /// Set if it should be the first process of its own pid namespace.
     first: Option<FirstProcess>,
-    /// Whether it is, this time.
+    /// It is the first process, this time.
     is_first: AtomicBool,
     /// The `errno` that the child failed with, or 0.
     error: AtomicI32,
@@ -231,7 +231,7 @@ fn without_signals(clone: impl FnOnce() -> libc::c_long) -> io::Result<i32> {
 
 impl ChildSetup<'_> {
     /// # Errors
-    /// What the child failed with before it executed its program.
+    /// The error that the child failed with before it executed its program.
     fn spawn(&self) -> io::Result<i32> {
         if let Some(namespaces) = &self.restrict.namespaces {
             return self.spawn_inside(namespaces);
@@ -517,7 +517,7 @@ extern "C" fn first_process(setup: *mut libc::c_void) -> libc::c_int {
     }
 }
 
-/// What the child runs.
+/// The main function of the child.
 extern "C" fn child_main(setup: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `spawn` handed over itself, and waits; this is the child that `exec` speaks of.
     unsafe {

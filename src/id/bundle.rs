@@ -8,7 +8,7 @@ use super::IdError;
 /// Longest name of a bundle in bytes: it is one part of a path and of what people type.
 const LONGEST: usize = 64;
 
-/// What an installed bundle is called: one plain part of a path, in small letters.
+/// The name of an installed bundle: one plain part of a path, in small letters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct BundleName(Box<str>);
 

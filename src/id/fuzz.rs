@@ -6,8 +6,8 @@ use super::{Fingerprint, IdError, ItemId, Kind, Query, Ref, Space};
 use crate::base::fuzz::is_message;
 use crate::diagnostic::Diagnose;
 
-/// What is accepted is what the rule allows, prints as it was written, and as a path lies below
-/// the folder that it is joined to.
+/// A text that is accepted keeps the rule, prints as it was written, and as a path lies below the
+/// folder that it is joined to.
 pub(crate) fn name(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match text.parse::<ItemId>() {

@@ -1,4 +1,4 @@
-//! What a caller may reach.
+//! The items that a caller may reach.
 
 use super::{Pattern, Ref};
 
@@ -20,7 +20,7 @@ impl Grants {
         self
     }
 
-    /// What both reach.
+    /// The items that both reach.
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self

@@ -29,7 +29,7 @@ impl ItemId {
         self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
-    /// Whether it is of a runtime or a primitive that rye ships.
+    /// Returns true for the id of a runtime or a primitive that rye ships.
     pub(crate) fn is_runtime_part(&self) -> bool {
         ["rye/core/runtimes/", "rye/core/primitives/"].iter().any(|part| self.0.starts_with(part))
     }
@@ -61,7 +61,7 @@ impl FromStr for ItemId {
     }
 }
 
-/// What is wrong with a segment.
+/// The fault of a segment.
 fn fault(segment: &str) -> Option<String> {
     let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     match segment.chars().next() {

@@ -22,9 +22,9 @@ impl Ref {
         self.kind == Kind::Config && matches!(self.id.as_str(), "rye/policy" | "rye/file-types")
     }
 
-    /// Whether a copy in a nearer space that is the system's to the byte is passed over: of an id
-    /// under `rye/`, which no nearer space holds, and of config, of which every copy is read (core
-    /// 2.3).
+    /// Returns true if a copy in a nearer space that equals the system's byte for byte is passed
+    /// over: of an id under `rye/`, which no nearer space may have, and of config, of which every
+    /// copy is read (core 2.3).
     pub(crate) fn yields_to_system(&self) -> bool {
         self.id.is_reserved() || self.kind == Kind::Config
     }
@@ -34,7 +34,7 @@ impl Ref {
         self.kind == Kind::Tool && self.id.as_str().starts_with("hooks/")
     }
 
-    /// A config about keys. In a project it is a proposal, which nobody goes by and which needs no
+    /// A config about keys. In a project it is a proposal, which decides nothing and needs no
     /// signature (core 4.3).
     pub(crate) fn is_about_keys(&self) -> bool {
         self.kind == Kind::Config && self.id.as_str().starts_with("keys/")
@@ -64,7 +64,8 @@ impl serde::Serialize for Ref {
     }
 }
 
-/// What a person types to name an item: an id, with or without a kind, with or without a space.
+/// The name that a person types for an item: an id, with or without a kind, with or without a
+/// space.
 ///
 /// `acme/deploy`, `tool:acme/deploy`, `tool:acme/deploy@user`, `tool:acme/deploy@system:tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

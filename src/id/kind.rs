@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::IdError;
 
-/// What an item is; decides its folder below `.ai/` and how it is parsed.
+/// The kind of an item; decides its folder below `.ai/` and how it is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Tool,

@@ -33,8 +33,8 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether an item could match both. It may say so of patterns that no valid id matches, and
-    /// never denies it of patterns that one does.
+    /// Returns true if an item could match both. It may be true for patterns that no valid id
+    /// matches, and is never false for patterns that one does.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         let kinds = self.kind.zip(other.kind);
         let (own, others) = (self.segments(), other.segments());
@@ -103,8 +103,8 @@ fn segments(pattern: &str) -> Vec<&str> {
     wanted
 }
 
-/// Whether something fits two patterns. Where both have a star, what is between the first and the
-/// last of each can stand one behind the other, so the ends decide.
+/// Returns true if something fits two patterns. Where both have a star, what is between the first
+/// and the last of each can stand one behind the other, so the ends decide.
 fn meet<P>(
     one: &[P],
     other: &[P],
@@ -138,8 +138,8 @@ pub(crate) fn covers(pattern: &str, id: &str) -> bool {
     fits(&wanted, &given, |segment| *segment == "**", in_segment)
 }
 
-/// Whether the parts of a pattern fit those that are given, all of them in order; a star is any
-/// number. Only the last star is ever moved on, so the work is at most one product of the lengths.
+/// Returns true if the parts of a pattern fit all given ones in order; a star is any number. Only
+/// the last star is ever moved on, so the work is at most one product of the lengths.
 fn fits<W, G>(
     wanted: &[W],
     given: &[G],

@@ -1,4 +1,5 @@
-//! What a server is started from: copies of files of the working folder, or a script elsewhere.
+//! The files that a server is started from: copies of files of the working folder, or a script
+//! elsewhere.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

@@ -10,7 +10,7 @@ use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::parse::{json, yaml, yaml_position};
 
 /// Most faults of an imported document that are told at once: each is looked up from its top, and
-/// nobody mends more in one go.
+/// no person mends more in one go.
 const IMPORT_FAULTS: usize = 64;
 
 /// A text, and what is wrong with it.
@@ -56,7 +56,7 @@ impl<'t> Doc<'t> {
         }
     }
 
-    /// What was found to be wrong, in the order of the text.
+    /// The faults that were found, in the order of the text.
     pub(super) fn into_faults(self) -> Vec<Diagnostic> {
         let mut faults = self.faults.into_inner();
         let at = |fault: &Diagnostic| fault.place.as_ref().map(|place| (place.line, place.column));
@@ -132,7 +132,7 @@ impl<'d> Spot<'d> {
         None
     }
 
-    /// Whether just these characters stand at the place of the node.
+    /// Returns true if exactly these characters stand at the place of the node.
     fn reads(&self, text: &str) -> bool {
         let at = yaml_position(self.doc.text, &self.path, false);
         let line = at.and_then(|at| Some((self.doc.text.lines().nth(at.line - 1)?, at.column)));
@@ -201,7 +201,7 @@ impl<'d> Fields<'d> {
         self.only_these(known, &[]);
     }
 
-    /// Faults keys that are none of `known` and none of `others`, which nobody would mean.
+    /// Faults keys that are in neither `known` nor `others`; none of `others` is suggested for one.
     pub(super) fn only_these(&self, known: &[&str], others: &[&str]) {
         let is_known =
             |key: &&String| known.contains(&key.as_str()) || others.contains(&key.as_str());

@@ -20,7 +20,7 @@ use crate::parse::{HookKind, listed_files, write_files};
 use crate::rye::HOOKS_BELOW;
 use crate::space::{FileTypes, RelPath};
 
-/// What is imported.
+/// The input of an import.
 pub(crate) struct Import<'a> {
     /// The configuration's path; relative paths in it begin at its folder.
     pub(crate) config: &'a Path,
@@ -40,9 +40,9 @@ pub(crate) struct ItemDraft {
     pub(crate) text: String,
     /// Copies, by their paths below the item's own folder.
     pub(crate) files: BTreeMap<RelPath, CopiedFile>,
-    /// What a person should know of this one.
+    /// Remarks about this item, for a person.
     pub(crate) notes: Vec<String>,
-    /// The same as data.
+    /// The remarks as data.
     pub(crate) about: Map<String, Value>,
     /// The file that it was made of, if that may be the one that it becomes.
     pub(crate) was: Option<(PathBuf, Vec<u8>)>,
@@ -59,7 +59,7 @@ impl ItemDraft {
         Self { item, ext, text, files, notes, about, was, tool_of_older: None, is_vouched_for }
     }
 
-    /// The same with files, whose digests are written into its header.
+    /// As `self`, with files, whose digests are written into its header.
     pub(super) fn with_files(self, files: BTreeMap<RelPath, CopiedFile>) -> Self {
         let digests: BTreeMap<RelPath, Digest> =
             files.iter().map(|(path, taken)| (path.clone(), Digest::of(&taken.bytes))).collect();
@@ -74,14 +74,14 @@ impl ItemDraft {
     }
 }
 
-/// What a configuration becomes.
+/// The items that a configuration becomes.
 #[derive(Debug)]
 pub(crate) struct Drafts {
     /// None if there are faults.
     pub(crate) items: Vec<ItemDraft>,
-    /// What a person should know of them.
+    /// Remarks about the items, for a person.
     pub(crate) remarks: Vec<String>,
-    /// What is wrong with the documents, in the order of the text.
+    /// The faults of the documents, in the order of the text.
     pub(crate) faults: Vec<Diagnostic>,
 }
 
@@ -142,7 +142,7 @@ impl Maker<'_, '_> {
         let category = match bound.role {
             Role::Tool => self.import.category.to_string(),
             Role::Eval => format!("{}/evals", self.import.category),
-            // Elsewhere a hook is asked by nobody.
+            // A hook elsewhere is never asked.
             Role::Hook(_) => format!("{HOOKS_BELOW}{}", self.import.category),
         };
         let mut head = format!("version: \"1.0.0\"\ntool_type: {}\n", self.tool_type());

@@ -22,7 +22,7 @@ codes! {
     IMPORT_FILE = "import.file", Malformed;
 }
 
-/// What to do about a fault of a document.
+/// Help for a fault of a document.
 pub(super) fn help(code: Code) -> String {
     let text = match code {
         IMPORT_NOT_A_CONFIG => {

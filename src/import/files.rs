@@ -9,7 +9,7 @@ use crate::id::Space;
 use crate::space::{RelPath, Root, Walked};
 use crate::verify::Glob;
 
-/// What stands behind a text that may be a path.
+/// The file behind a text that may be a path.
 pub(super) enum Named {
     /// A file of the configuration's folder.
     File(CopiedFile),
@@ -42,7 +42,7 @@ impl Folder {
         Ok(Self { root: Root::on_disk(Space::Project, path.clone())?, path })
     }
 
-    /// What `text` names. Each file is read through the folder, and through no link.
+    /// Finds the file that `text` names. Each file is read through the folder, and through no link.
     ///
     /// # Errors
     /// `space.io`
@@ -58,7 +58,7 @@ impl Folder {
             Err(why) => return Ok(left(why.to_owned())),
         };
         if is_hidden(path) {
-            // Such as `.env`: what is in it is nobody's to read.
+            // Such as `.env`: its content is not for an import.
             return Ok(left("is hidden".into()));
         }
         if Glob::is_one(path) {
@@ -88,7 +88,7 @@ impl Folder {
         })
     }
 
-    /// Whether a plain path is a folder in it, through no link.
+    /// Returns true if a plain path is a folder in it, through no link.
     pub(super) fn is_folder(&self, path: &str) -> bool {
         let is_there = self.path.join(path).symlink_metadata().is_ok_and(|stat| stat.is_dir());
         is_there && path.parse::<RelPath>().is_ok() && self.is_straight(path)
@@ -106,7 +106,7 @@ impl Folder {
         Ok(walked.map(|walked| paths(walked).filter(|path| !is_hidden(path)).collect()))
     }
 
-    /// Whether no folder on the way is a link.
+    /// Returns true if no folder on the way is a link.
     fn is_straight(&self, path: &str) -> bool {
         let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
         let is_link =
@@ -115,7 +115,7 @@ impl Folder {
     }
 }
 
-/// Whether any part of a path is hidden, or of what each run makes anew: no import copies such a
+/// Returns true if any part of a path is hidden, or made anew by each run: no import copies such a
 /// file.
 pub(super) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")

@@ -248,7 +248,7 @@ fn why_left(older: &Older) -> String {
     }
 }
 
-/// What the older signature is worth, for people and as data.
+/// The worth of the older signature, for people and as data.
 fn said(older: &Older) -> (Vec<String>, Map<String, Value>) {
     let key = older.key.as_deref().unwrap_or_default();
     let notes = match older.worth {

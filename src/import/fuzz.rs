@@ -1,4 +1,4 @@
-//! What readers of foreign items promise of any text.
+//! The promises of readers of foreign items, for any text.
 
 use super::legacy::{Worth, read};
 use crate::id::Kind;

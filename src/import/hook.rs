@@ -6,7 +6,7 @@ use super::doc::{Fields, one_of};
 use super::error::{IMPORT_MISSING, IMPORT_VALUE};
 use crate::parse::HookKind;
 
-/// What a hook asks to be told of.
+/// The events that a hook asks to be told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hook {
     /// Which kind of hook it is.

@@ -36,14 +36,14 @@ impl OlderKey {
     }
 }
 
-/// What an older signature is worth.
+/// The worth of an older signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Worth {
     Good,
     Unsigned,
     /// The text is not the one that was signed.
     Changed,
-    /// Nobody vouched for the key.
+    /// The person does not trust the key.
     Untrusted,
     /// The signature is not the key's.
     Forged,
@@ -70,7 +70,7 @@ pub(super) struct Older {
     pub(super) text: String,
     /// The fingerprint of the key that the line names.
     pub(super) key: Option<String>,
-    /// What the signature says nothing about, in words.
+    /// The parts that the signature does not cover, in words.
     pub(super) uncovered: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ fn covered(kind: Kind, rest: &str) -> (&str, Vec<String>) {
     }
 }
 
-/// What the older implementation strips.
+/// Strips the characters that the older implementation strips.
 fn strip(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }
@@ -142,7 +142,7 @@ fn split_line(text: &str) -> (&str, &str) {
     text.split_at(text.find('\n').map_or(text.len(), |at| at + 1))
 }
 
-/// What a signature line says.
+/// The claim of a signature line.
 struct Claim<'t> {
     sha256: &'t str,
     sig: &'t str,
@@ -245,7 +245,7 @@ mod tests {
             let key = row["signature_info"]["pubkey_fp"].as_str();
             assert_eq!(older.key.as_deref(), key, "{}", row["id"]);
             assert!(!older.text.contains(key.unwrap()), "the line is gone: {}", row["id"]);
-            // Whoever wrote other newlines has signed the same.
+            // An author with other newlines has signed the same text.
             let returns = text.replace('\n', "\r\n");
             let other = read(kind, ext, &returns, &keys);
             assert_eq!((other.worth, other.text), (older.worth, older.text), "{}", row["id"]);

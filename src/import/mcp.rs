@@ -28,7 +28,7 @@ use crate::rye::Rye;
 use crate::space::{HeaderStyle, RelPath, is_test_spec};
 use crate::verify::{PARSE_CONTROL_TEXT, PARSE_INVISIBLE_TEXT};
 
-/// What is imported.
+/// The input of an import.
 pub(crate) struct McpImport<'a> {
     /// The server's command line, or its URL alone.
     pub(crate) words: &'a [String],
@@ -38,7 +38,7 @@ pub(crate) struct McpImport<'a> {
     pub(crate) known: &'a [(String, String)],
     /// Variables that the server gets with these values, which stand in the items.
     pub(crate) env: &'a [(String, String)],
-    /// What the items' sandbox lets through.
+    /// The network that the items' sandbox lets through.
     pub(crate) net: Option<&'a DeclaredNet>,
     /// Folders that the server may write.
     pub(crate) writes: &'a [String],
@@ -140,7 +140,7 @@ pub(crate) fn mcp_drafts(import: &McpImport<'_>, rye: &Rye) -> Result<Drafts, Fa
     Ok(Drafts { items, remarks, faults })
 }
 
-/// What an item declares of its sandbox.
+/// The sandbox that an item declares.
 struct Sandbox {
     net: DeclaredNet,
     /// Beside what every program may read, and the project.
@@ -160,7 +160,7 @@ struct Launch {
     copies: Option<PrivateDir>,
     /// The file that is started, where it is one of them.
     program: Option<String>,
-    /// What the items' sandbox lets through; none of a server elsewhere.
+    /// The access that the items' sandbox lets through; none for a server elsewhere.
     sandbox: Option<Sandbox>,
     /// How exactly the items say which code runs: `pinned`, `version` or `external`.
     integrity: &'static str,
@@ -307,7 +307,7 @@ impl Launch {
         let net = import.net.cloned().unwrap_or_else(|| by_default.into());
         let home = rye.located().vars.text("HOME").unwrap_or("/").trim_end_matches('/').to_owned();
         let kept = fetches.into_iter().flat_map(|(_, kept)| *kept);
-        // Whoever else runs the items has a home of their own.
+        // Another person who runs the items has a home of their own.
         let is_user_space =
             rye.spaces().user().is_ok_and(|root| root.base() == Path::new(home.as_str()));
         let below = if is_user_space { "{user_space}" } else { home.as_str() };
@@ -540,7 +540,7 @@ fn tells_a_secret(tool: &McpTool, secrets: &[(String, String)]) -> Option<Diagno
     None
 }
 
-/// What a tool says that nobody would see, in any of its fields: a person could not judge it.
+/// The fault of a tool with invisible characters in any of its fields: a person could not judge it.
 fn hidden(tool: &McpTool) -> Option<Diagnostic> {
     for (field, texts) in said(tool) {
         let Some(found) = texts.into_iter().find_map(unfit) else { continue };
@@ -566,7 +566,7 @@ fn all_texts<'v>(value: &'v Value, into: &mut Vec<&'v str>) {
     }
 }
 
-/// Whether the item pins what the server said, to the letter and the digit.
+/// Returns true if the item pins the server's words, to the letter and the digit.
 fn reads_the_same(text: &str, tool: &McpTool) -> bool {
     let Ok(read) = yaml(text) else { return false };
     let block = read.pointer("/config/mcp");

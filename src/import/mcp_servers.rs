@@ -17,7 +17,7 @@ use crate::base::text::escape_line;
 use crate::diagnostic::Diagnostic;
 use crate::id::ItemId;
 
-/// What is read.
+/// The input of the reader.
 pub(crate) struct McpClientConfig<'a> {
     pub(crate) path: &'a Path,
     pub(crate) text: &'a str,

@@ -1,4 +1,4 @@
-//! What a pack says of its tools and evals.
+//! The descriptions that a pack gives of its tools and evals.
 
 use serde_json::Value;
 
@@ -60,7 +60,8 @@ impl<'d> Pack<'d> {
         Some(Described { description: tool.readable("description"), schema })
     }
 
-    /// What the pack's one eval of a type says; several may differ, and then the caller decides.
+    /// The description and parameters of the pack's one eval of a type; several may differ, and
+    /// then the caller decides.
     pub(super) fn eval(&self, name: &str) -> (Option<String>, Option<Value>) {
         let is = |eval: &&&Value| eval.get("type").and_then(Value::as_str) == Some(name);
         let mut found = self.evals.iter().filter(is);

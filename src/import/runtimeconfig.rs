@@ -1,4 +1,4 @@
-//! What a `RuntimeConfig` binds.
+//! The programs that a `RuntimeConfig` binds.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ const TOOL: [&str; 12] = [
 ];
 const PROGRAM: [&str; 6] = ["command", "args", "runtime", "env", "timeout_ms", "sandbox"];
 
-/// What a bound program is for.
+/// The purpose of a bound program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Role {
     Tool,
@@ -66,7 +66,7 @@ pub(super) struct Bound<'d> {
     pub(super) is_server: bool,
     pub(super) timeout_ms: Option<u64>,
     pub(super) env: Vec<String>,
-    /// What the configuration itself says of a tool.
+    /// The configuration's own description of a tool.
     pub(super) description: Option<String>,
     pub(super) schema: Option<Value>,
     pub(super) output_schema: Option<Value>,
@@ -218,7 +218,7 @@ fn program<'d>(
     })
 }
 
-/// Whether an item's own file can be called that.
+/// Returns true if an item's own file can have this name.
 fn is_name(name: &str) -> bool {
     !name.contains('/') && name.parse::<ItemId>().is_ok() && !is_test_spec(Kind::Tool, name, "yaml")
 }

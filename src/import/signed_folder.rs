@@ -15,7 +15,7 @@ use crate::oms::{
 };
 use crate::space::{Folder, RelPath, Root, Walked};
 
-/// What a person wants of the signature of others over a skill.
+/// The person's demands on the signature of others over a skill.
 #[derive(Debug)]
 pub(crate) struct WantedSignature {
     /// The signature file, where it is not [`SIGNATURE_FILE`] in the folder: its path and bytes.
@@ -26,7 +26,7 @@ pub(crate) struct WantedSignature {
     pub(crate) trusted_root: Option<TrustedRoot>,
     /// Leave out what is not signed, instead of refusing the folder.
     pub(crate) signed_only: bool,
-    /// Take the skill as one that nobody vouches for, whatever signature there is.
+    /// Take the skill as unsigned, whatever signature there is.
     pub(crate) unchecked: bool,
     /// A skill without a signature by one of the signers is refused: by the person's policy.
     pub(crate) by_policy: bool,
@@ -34,7 +34,7 @@ pub(crate) struct WantedSignature {
     pub(crate) asked_for: bool,
 }
 
-/// What is known of a skill's signature.
+/// The signature of a skill, as far as it is known.
 pub(super) enum FolderSignature {
     /// There is none, or the person asked not to check it; then this is its path in the folder.
     None {

@@ -42,14 +42,14 @@ const NAME_CHARS: usize = 64;
 const DESCRIPTION_CHARS: usize = 1024;
 const COMPATIBILITY_CHARS: usize = 500;
 
-/// Whether what breaks a rule of the format is refused, or taken with a remark.
+/// Tells whether a breach of the format's rules is refused, or taken with a remark.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SkillRules {
     Strict,
     Lenient,
 }
 
-/// What front matter says.
+/// The content of front matter.
 #[derive(Debug, Default, PartialEq)]
 struct Front {
     name: String,
@@ -392,7 +392,7 @@ fn drafts(
 /// The suffix of the tool's name, so that the tool and the directive have different names.
 const GIVER: &str = "_skill";
 
-/// What the body begins with where there are files.
+/// The beginning of the body, if there are files.
 fn note(id: &ItemId) -> String {
     format!(
         "> The files of this skill are covered by the signature of `tool:{id}`, which gives them out: \
@@ -499,7 +499,7 @@ fn made(directive: &Directive, name: &str, note: &str) -> Result<(String, bool),
     if front.rest.is_empty() {
         let said = [("author", &directive.author), ("version", &directive.version)];
         let said = said.into_iter().filter_map(|(key, text)| Some((key, text.as_deref()?)));
-        // What an import writes where nobody said so is nothing to hand on.
+        // A default that an import writes is not worth passing on.
         let said = said.filter(|(_, text)| !matches!(*text, "imported" | "1.0.0"));
         let said: Map<String, Value> =
             said.map(|(key, text)| (key.to_owned(), text.into())).collect();
@@ -553,7 +553,7 @@ pub(crate) fn hand_out(skill: &Skill, to: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What the block of YAML above the metadata keeps of the front matter that it was made of.
+/// The front matter that the item was made of, as the block of YAML above the metadata keeps it.
 fn kept(preamble: &str, name: &str) -> Option<Map<String, Value>> {
     let block = preamble.split_once("```yaml\n")?.1.split_once("\n```")?.0;
     let Ok(Value::Object(mut front)) = yaml(block) else { return None };

@@ -15,7 +15,7 @@ use crate::space::RelPath;
 /// Gives out the files that lie beside it.
 const FILES_PY: &str = include_str!("skill_files.py");
 
-/// What an imported item says of the signature that its skill came with.
+/// The line in an imported item about the signature that its skill came with.
 pub(super) fn signed_line(by: &OmsSigner) -> String {
     format!("{SIGNED_BEFORE}{}.", escape_line(&by.line()))
 }

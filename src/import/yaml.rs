@@ -17,8 +17,8 @@ pub(super) fn scalar(text: &str) -> String {
     }
 }
 
-/// A value as JSON, with what nobody sees written out: as it is, YAML would refuse some of it, and
-/// a person pass over the rest.
+/// A value as JSON, with invisible characters escaped: as they are, YAML would refuse some of them,
+/// and a person would miss the rest.
 fn quoted(value: &Value) -> String {
     let mut out = String::new();
     for c in value.to_string().chars() {

@@ -15,7 +15,7 @@ use crate::parse::{Directive, Finding};
 
 const OPEN: &str = "{input:";
 
-/// What stands in for a value that is missing.
+/// The text that stands in for a missing value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fallback<'t> {
     /// The placeholder stays as it is.

@@ -20,16 +20,16 @@ use crate::trace::Sink;
 /// How often a run is tried whose sandbox could not be made.
 const TRIES: usize = 5;
 
-/// What came of a run under observation.
+/// The result of a run under observation.
 #[derive(Debug)]
 pub(crate) struct Learned {
     /// The run; `None` where an earlier look showed the same and nothing ran again.
     pub(crate) report: Option<Report>,
     pub(crate) item: Ref,
     pub(crate) found: Found,
-    /// What it needs, by paths as an item names them.
+    /// Its needs, by paths as an item names them.
     pub(crate) needs: Needs,
-    /// What was seen and cannot be declared, or is more than it looks like.
+    /// Accesses that cannot be declared, or that are more than they look like.
     pub(crate) remarks: Vec<String>,
     /// The whole file as it would be, or why that cannot be written.
     pub(crate) text: Result<String, String>,
@@ -109,8 +109,8 @@ pub(crate) fn learn(
     Ok(learned)
 }
 
-/// Runs the tool once. Each entry of `/tmp` is granted by its name, and somebody may remove one
-/// before the sandbox is made: then nothing ran, and the run is tried again.
+/// Runs the tool once. Each entry of `/tmp` is granted by its name, and another process may remove
+/// one before the sandbox is made: then nothing ran, and the run is tried again.
 ///
 /// # Errors
 /// Those of a run.
@@ -149,8 +149,8 @@ fn seen(tool: &ToolReport) -> Option<Needed> {
     Some(needed)
 }
 
-/// Where a tool holds a secret and calls a host, that the secret could stay with rye. What is said
-/// over TLS nobody sees, so whether it is sent there is for the reader to know.
+/// A remark for a tool that has a secret and calls a host: the secret could stay with rye. TLS
+/// hides what the tool sends, so the reader must know whether the secret is sent there.
 fn service_instead(secrets: &[String], hosts: &[String]) -> Option<String> {
     let (secret, host) = (secrets.first()?, hosts.first()?);
     let others = if hosts.len() > 1 { " or another of these hosts" } else { "" };

@@ -9,7 +9,7 @@ use crate::host::{Access, Accesses, HostTraffic, Net, Refusal, Traffic};
 use crate::parse::Needs;
 use crate::plan::{BasePolicy, PRIVATE};
 
-/// What is to be declared, and what is to be said beside it.
+/// The needs to declare, and the remarks beside them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Needed {
     pub(super) needs: Needs,
@@ -22,8 +22,9 @@ const FILES_NAMED: usize = 8;
 /// Of each run its own, whatever is granted.
 const OWN: [&str; 3] = [PRIVATE, "/dev", "/proc"];
 
-/// What these accesses need beyond the ground. `shown` is what the watched run could write, also
-/// where every run has a place of its own; `template` says a path as an item does.
+/// The needs of these accesses beyond the base policy. `shown` are the places that the watched run
+/// could write, even where every run has a place of its own; `template` writes a path as an item
+/// does.
 pub(super) fn needed(
     accesses: &Accesses,
     traffic: &Traffic,
@@ -76,7 +77,7 @@ fn is_in(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// Whether one of them holds the path.
+/// Returns true if the path lies in one of them.
 fn is_inner(path: &Path, all: &BTreeSet<PathBuf>) -> bool {
     path.ancestors().skip(1).any(|above| all.contains(above))
 }
@@ -86,7 +87,7 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     paths.iter().filter(|path| !is_inner(path, paths)).cloned().collect()
 }
 
-/// What was called by name, as an item lists it.
+/// The hosts that were called by name, as an item lists them.
 fn hosts(traffic: &Traffic) -> Vec<String> {
     // A service stands there by its name, without a port.
     let is_host = |called: &&HostTraffic| called.calls > 0 && called.host.contains(':');
@@ -111,7 +112,7 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Whether each run has a place of its own there.
+    /// Returns true if each run has a place of its own there.
     fn is_own(&self, path: &Path) -> bool {
         let is_shown = self.shown.iter().any(|s| s.parent().is_some() && path.starts_with(s));
         OWN.iter().any(|own| path.starts_with(own)) && !is_shown
@@ -168,7 +169,7 @@ impl Seen<'_> {
         (grants, too_wide)
     }
 
-    /// What may be read; nothing where the default, the project, is enough.
+    /// The places that must be readable; none if the default, the project, is enough.
     fn read(&self, write: &[PathBuf]) -> Vec<PathBuf> {
         let BasePolicy { policy, project, reads_project, .. } = self.base;
         let mut given = vec![policy.base.as_slice(), write, policy.write.as_slice()];
@@ -212,7 +213,8 @@ impl Seen<'_> {
         }
     }
 
-    /// What is granted in the project as a file, because it was there: a clone may be without it.
+    /// A remark on a file of the project that is granted as such because it was there: a clone may
+    /// be without it.
     fn were_there(&self, write: &BTreeMap<PathBuf, bool>) -> Option<String> {
         let is_file = |path: &PathBuf| self.accesses.contains(&Access::Wrote(path.clone()));
         let mut files = write.iter().filter(|(path, is_made)| !**is_made && is_file(path));
@@ -239,7 +241,7 @@ impl Seen<'_> {
         by_folder.into_iter().flat_map(fold).collect()
     }
 
-    /// What of the network, and why it is more than it looks like.
+    /// The network that it needs, and remarks on why it is more than it looks like.
     fn net(&self) -> (Net, Vec<String>) {
         let mut net = Net::None;
         let mut remarks = Vec::new();
@@ -298,7 +300,7 @@ impl Seen<'_> {
         (net, remarks)
     }
 
-    /// What it wanted and no declaration gives.
+    /// Remarks on what it wanted and no declaration gives.
     fn refused(&self) -> Vec<String> {
         let policy = &self.base.policy;
         let said = |access: &Access| match access {

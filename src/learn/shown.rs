@@ -1,4 +1,4 @@
-//! What a look showed, so that `--write` writes just that.
+//! The needs that a look showed, so that `--write` writes exactly those.
 //!
 //! `<user>/.ai/state/learned/<digest of an item's place>`, as JSON; one file an item. It counts for
 //! the plan that was watched and no other: the same files, parameters, interpreter and
@@ -41,7 +41,7 @@ impl Shown {
         Some(Self { path: folder.join(place.to_string()) })
     }
 
-    /// What was shown of this plan.
+    /// The needs that were shown for this plan.
     pub(super) fn read(&self, plan: &Digest) -> Option<Needed> {
         let Bounded::All(bytes) = read_plain(&self.path, ITEM_BYTES).ok()? else { return None };
         let record: Record = serde_json::from_slice(&bytes).ok()?;
@@ -61,7 +61,7 @@ impl Shown {
     }
 
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub(super) fn keep(&self, plan: &Digest, learned: &Learned) -> io::Result<()> {
         let (needs, remarks) = (learned.needs.clone(), learned.remarks.clone());
         let record = Record { plan: plan.to_string(), needs, remarks };

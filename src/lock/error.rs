@@ -25,8 +25,8 @@ codes! {
     LOCK_IO = "lock.io", Refused;
 }
 
-/// Whether the lock answers `code`: that of an item that a row does not allow, or of the file
-/// itself.
+/// Returns true if the lock answers `code`: that of an item that a row does not allow, or of the
+/// file itself.
 pub(crate) fn refuses_with(code: Code) -> bool {
     code == VERIFY_ROLLED_BACK || CODES.contains(&code)
 }
@@ -43,7 +43,7 @@ pub(crate) struct Drift {
     pub(crate) embedded: bool,
 }
 
-/// What the lock refuses, or what is wrong with it.
+/// A refusal of the lock, or a fault in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LockError {

@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for Rows {
     }
 }
 
-/// Whether a row of this content can have this name.
+/// Returns true if a row of this content can have this name.
 fn is_name(row: &Query, pin: &Pin) -> bool {
     let item = row.kind.map(|kind| Ref::new(kind, row.id.clone()));
     item.and_then(|item| Lock::name(&item, pin.space)).as_ref() == Some(row)

@@ -1,4 +1,4 @@
-//! What comes of a lock that two branches changed, row by row.
+//! Merges a lock that two branches changed, row by row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ fn later_of<'a>(one: &'a Pin, other: &'a Pin) -> Option<&'a Pin> {
 }
 
 fn read(text: &[u8]) -> Option<Lock> {
-    // What somebody emptied is not a lock without rows.
+    // An emptied file is not a lock without rows.
     std::str::from_utf8(text).ok().filter(|text| !text.is_empty()).and_then(Lock::from_text)
 }
 

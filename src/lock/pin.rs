@@ -6,7 +6,7 @@ use crate::base::{Digest, Timestamp};
 use crate::id::{Fingerprint, Space};
 use crate::verify::Source;
 
-/// What a project agreed to run under one ref.
+/// The version that a project agreed to run under one ref.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Pin {
     /// SHA-256 of the file without its signature line.
@@ -18,11 +18,11 @@ pub(crate) struct Pin {
     pub(crate) space: Space,
 }
 
-/// What was found under a ref.
+/// The version that was found under a ref.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct FoundItem {
     pub(crate) sha256: Digest,
-    /// Nobody, where dev mode let an unsigned file through.
+    /// `None` if dev mode let an unsigned file through.
     pub(crate) signer: Option<Fingerprint>,
     pub(crate) signed_at: Option<Timestamp>,
     pub(crate) space: Space,

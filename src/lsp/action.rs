@@ -1,5 +1,5 @@
-//! What an editor may offer at a place: edits for typing errors, and the command that leads to a
-//! signature.
+//! The actions that an editor may offer at a place: edits for typing errors, and the command that
+//! leads to a signature.
 
 use std::collections::HashMap;
 

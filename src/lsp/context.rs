@@ -1,4 +1,4 @@
-//! What `cli` gives to a session.
+//! The data that `cli` gives to a session.
 
 use std::path::Path;
 
@@ -6,12 +6,11 @@ use crate::diagnostic::{Diagnostic, Failure};
 use crate::rye::Rye;
 use crate::space::ai_folders;
 
-/// What `cli` gives to a session.
+/// The data that `cli` gives to a session.
 pub(crate) struct SessionContext<'a> {
     /// Makes the facade of the project in a folder.
     pub(crate) project: &'a dyn Fn(&Path) -> Result<Rye, Failure>,
-    /// Whether a person started the editor. A program that rye runs must not approve its own
-    /// changes.
+    /// A person started the editor. A program that rye runs must not approve its own changes.
     pub(crate) may_sign: bool,
 }
 

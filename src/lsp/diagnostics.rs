@@ -45,7 +45,7 @@ pub(super) fn diagnostics(draft: &JudgedDraft, text: &str, units: Units) -> Vec<
     verdict.into_iter().chain(remarks).collect()
 }
 
-/// Whether the verdict is about a change that is not saved.
+/// Returns true if the verdict is about a change that is not saved.
 pub(super) fn is_unsaved(draft: &JudgedDraft) -> bool {
     !draft.saved && refusal(draft).is_some()
 }

@@ -9,7 +9,7 @@ use super::place::Units;
 use crate::base::limits::ITEM_BYTES;
 use crate::rye::JudgedDraft;
 
-/// How long a text is left unjudged while somebody types on, in milliseconds.
+/// How long a text is left unjudged while a person types on, in milliseconds.
 #[cfg(feature = "lsp")]
 const LSP_LATEST_MS: u64 = 1_000;
 
@@ -71,7 +71,7 @@ impl Document {
     }
 
     /// Puts the next check off a little, so that not every letter causes one; but not for ever
-    /// while somebody types.
+    /// while a person types.
     pub(super) fn put_off(&mut self, now: Instant) {
         self.draft = None;
         let since = self.due.map_or(now, |(_, since)| since);

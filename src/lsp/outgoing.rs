@@ -1,4 +1,4 @@
-//! What the server sends: answers, requests and notifications.
+//! The messages that the server sends: answers, requests and notifications.
 
 use gen_lsp_types as lsp;
 use gen_lsp_types::json_rpc::{Error, Id, RequestObject, ResponseObject};

@@ -15,7 +15,7 @@ const LSP_QUESTION_BYTES: usize = 8 << 10;
 pub(super) const YES: &str = "Sign";
 pub(super) const NO: &str = "Cancel";
 
-/// What an answer of the editor is for.
+/// The purpose of an awaited answer of the editor.
 pub(super) enum Awaited {
     /// The editor was asked to show the change; the question comes next.
     Shown(Box<Offer>),
@@ -49,7 +49,7 @@ impl Shown {
 
 /// The question, with the change in it unless the change is shown in a file.
 ///
-/// `None` if the change is too long for a question, so that nobody could read it.
+/// `None` if the change is too long for a question, so that no person could read it.
 pub(super) fn question(offer: &Offer, is_shown: bool) -> Option<String> {
     let (item, digest) = (&offer.item, &offer.digest.to_string()[..12]);
     let what = match offer.has_baseline {

@@ -22,7 +22,7 @@ const LSP_HEADER_BYTES: u64 = 4 << 10;
 #[cfg(feature = "lsp")]
 const LSP_MESSAGE_BYTES: u64 = 6 * ITEM_BYTES + (1 << 20);
 
-/// What was read.
+/// The result of reading a frame.
 #[derive(Debug, PartialEq)]
 pub(super) enum Frame {
     Message(Value),
@@ -107,7 +107,7 @@ mod tests {
     use super::{LSP_HEADER_BYTES, LSP_MESSAGE_BYTES};
     use serde_json::json;
 
-    /// What a stream gives, one word a frame, and how it ends.
+    /// The frames of a stream, one word each, and how it ends.
     fn frames(mut bytes: &[u8]) -> Vec<String> {
         let mut out = Vec::new();
         loop {

@@ -19,7 +19,7 @@ fn sizes() -> [usize; 3] {
     [10_000, 100_000, if whole_tests() { 1_000_000 } else { 200_000 }]
 }
 
-/// Repeats `row` as often as it fits, with its number in the place of `#`.
+/// Repeats `row` as often as it fits, with its number for `#`.
 fn rows(row: &str, size: usize) -> String {
     let mut text = String::with_capacity(size + 2 * row.len());
     let mut number = 0;

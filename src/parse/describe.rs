@@ -21,7 +21,7 @@ impl Item {
         }
     }
 
-    /// What the item declares.
+    /// The declarations of the item.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         match self {
             Self::Tool(tool) => tool.to_json(),
@@ -62,7 +62,7 @@ impl Item {
         tool.output_schema.as_ref().or_else(of_mcp)
     }
 
-    /// The same as one JSON Schema: a tool's own; `None` where nothing is declared.
+    /// The parameters as one JSON Schema: a tool's own; `None` if nothing is declared.
     pub(crate) fn input_schema(&self) -> Option<Value> {
         match self {
             Self::Tool(tool) => tool.schema.clone(),

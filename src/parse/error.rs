@@ -19,7 +19,7 @@ codes! {
     PARSE_ENCODING = "parse.encoding", Malformed;
 }
 
-/// What is wrong with a text, without the item that it belongs to.
+/// A fault of a text, without the item that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParseFault {
     pub(crate) code: Code,
@@ -63,7 +63,7 @@ impl ParseError {
 }
 
 impl ParseError {
-    /// The same fault in a file with `lines` fewer lines above it.
+    /// Moves the fault up, for a file with `lines` fewer lines above it.
     pub(crate) fn up(mut self, lines: usize) -> Self {
         if let Some(line) = self.0.place.line.as_mut() {
             *line = line.saturating_sub(lines).max(1);

@@ -1,4 +1,4 @@
-//! What every fuzz target of a reader checks, and the target for knowledge.
+//! The checks of every fuzz target of a reader, and the target for knowledge.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What must be corrected in an item before it is signed (core 6.6 and 7.4), all at once.
+//! The faults to correct in an item before it is signed (core 6.6 and 7.4), all at once.
 
 use semver::{Version, VersionReq};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::base::text::{Position, brief_line, escape_line, near, position};
 use crate::id::{ItemId, Ref};
 use crate::verify::Source;
 
-/// Whether a finding stops the signing.
+/// Tells whether a finding stops the signing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Severity {
     Error,
@@ -43,7 +43,7 @@ impl Finding {
         Self { position, ..self }
     }
 
-    /// The same so many lines higher.
+    /// Moves the finding up by so many lines.
     pub(crate) fn up(mut self, lines: usize) -> Self {
         if let Some(position) = &mut self.position {
             position.line = position.line.saturating_sub(lines).max(1);
@@ -196,7 +196,7 @@ fn place(text: &str, word: &str) -> Option<Position> {
     Some(position(text.as_bytes(), at))
 }
 
-/// Whether a name is one that a directive may have: `[a-z][a-z0-9]*(_[a-z0-9]+)*`.
+/// Returns true if a directive may have this name: `[a-z][a-z0-9]*(_[a-z0-9]+)*`.
 pub(crate) fn is_snake_case(name: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())

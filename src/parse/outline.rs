@@ -1,4 +1,4 @@
-//! What a file says of itself, whether or not it is signed. It is used for searching and for
+//! The description that a file gives of itself, signed or not. It is used for searching and for
 //! nothing else.
 
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(crate) struct Outline {
     pub(crate) tags: Vec<String>,
     /// Names of parameters or inputs.
     pub(crate) parameters: Vec<String>,
-    /// Whether it is a tool that lists files; these are then not items of their own.
+    /// True for a tool that lists files; these are then not items of their own.
     pub(crate) lists_files: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What an item may touch, as its header says: for whoever decides whether they want it.
+//! The places, hosts and tools that an item may touch by its header: for a person who decides
+//! whether they want it.
 
 mod risk;
 
@@ -11,7 +12,7 @@ use super::tool::{EnvBase, Provider, Tool};
 use crate::host::DeclaredNet;
 use crate::verify::FileList;
 
-/// What an item asks for beyond its own files and inputs; templates are not filled in.
+/// The access that an item asks for beyond its own files and inputs; templates are not filled in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct DeclaredReach {
     /// The next link of its chain, which says what runs it.
@@ -24,7 +25,7 @@ pub(crate) struct DeclaredReach {
     url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     net: Option<DeclaredNet>,
-    /// What rye calls in its place, with secrets that it never sees.
+    /// The services that rye calls for it, with secrets that it never sees.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     services: Vec<String>,
     /// Names of the host variables that hold those secrets.
@@ -61,7 +62,7 @@ pub(crate) struct DeclaredReach {
 }
 
 impl Item {
-    /// What the item may touch.
+    /// The reach of the item.
     pub(crate) fn reach(&self) -> DeclaredReach {
         match self {
             Self::Tool(tool) => DeclaredReach::of_tool(tool),
@@ -159,12 +160,13 @@ impl DeclaredReach {
         self.rows().into_iter().map(|(what, value)| format!("{what} {value}")).collect()
     }
 
-    /// What it asks for beyond an item that asks for nothing, in the same phrases.
+    /// All that it asks for beyond an item that asks for nothing, in the phrases of
+    /// [`Self::beyond`].
     pub(crate) fn all(&self) -> Vec<String> {
         self.beyond(&Self::default())
     }
 
-    /// What this one asks for and the other did not, in the same phrases.
+    /// The access that this item asks for and the other did not, in the phrases of [`Self::all`].
     pub(crate) fn beyond(&self, other: &Self) -> Vec<String> {
         let more = |new: &[String], old: &[String]| {
             new.iter().filter(|item| !old.contains(item)).cloned().collect::<Vec<_>>()

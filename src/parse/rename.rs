@@ -13,7 +13,7 @@ use crate::space::HeaderStyle;
 pub(crate) enum Naming {
     /// The `executor_id` of a tool.
     Executor,
-    /// What a directive extends.
+    /// The parent that a directive extends.
     Extends,
     /// An action of a directive.
     Calls,

@@ -1,18 +1,19 @@
-//! What an item says of a signature that it had before it was imported.
+//! The signature that an item had, by its own words, before it was imported.
 
 use crate::base::text::escape_line;
 
-/// What the preamble of a directive begins with whose block and body are a skill's to the byte.
+/// The beginning of the preamble of a directive whose block and body are a skill's to the byte.
 pub(crate) const MADE_OF_SKILL: &str =
     "Made of an Agent Skill, which is kept here to the byte; `rye export skill` gives it back.";
 
-/// What the line begins with that an import writes; behind it stands who signed.
+/// The beginning of the line that an import writes; behind it stands who signed.
 pub(crate) const SIGNED_BEFORE: &str =
     "Signed by others before it was imported, and checked then (OpenSSF Model Signing): ";
 
-/// Who is said to have signed what an item was made of; it is the word of whoever signed the item.
-/// It counts at the one place where an import writes it, which nothing of a skill reaches: right
-/// behind [`MADE_OF_SKILL`] below the title of a directive, or behind the header of a tool.
+/// The signer of what an item was made of, by the item's own words; only the item's signer vouches
+/// for them. It counts at the one place where an import writes it, which nothing of a skill
+/// reaches: right behind [`MADE_OF_SKILL`] below the title of a directive, or behind the header of
+/// a tool.
 pub(crate) fn signed_before(text: &str) -> Option<String> {
     let mut words = text.lines().filter(|line| !line.is_empty() && !line.starts_with("<!-- "));
     let is_made = words.next()?.starts_with("# ") && words.next() == Some(MADE_OF_SKILL);

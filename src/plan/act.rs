@@ -1,4 +1,4 @@
-//! What a plan asks for.
+//! The act that a plan asks for.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::process::Process;
 use super::snippet::SnippetPlan;
 use super::template_context::TemplateContext;
 
-/// What the end of a chain is asked to do, with all that only such an act has.
+/// The act at the end of a chain, with the data that only this act has.
 pub(crate) enum Act {
     /// A process that is started, and read to its end.
     Process(Process),

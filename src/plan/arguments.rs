@@ -9,18 +9,19 @@ use std::path::{Component, Path, PathBuf};
 use super::pieces::{Piece, Pieces};
 use crate::base::text::percent_decoded;
 
-/// Most short options in one argument behind which a file's name is looked for: nobody writes as
-/// many, and each costs a look at the disk.
+/// Most short options in one argument behind which a file's name is looked for: no command line has
+/// as many, and each costs a look at the disk.
 const SHORT_OPTIONS: usize = 16;
 
-/// What stands between the paths of a list, and between a name and its path.
+/// Separators between the paths of a list, and between a name and its path.
 const BETWEEN: [char; 4] = [',', ';', ':', '='];
 
 /// The bytes of the longest extension of a file.
 const EXTENSION: usize = 10;
 
-/// What an argument may name a file by, behind the option that it belongs to: all of it, the value
-/// of `--option=value`, and what is attached to short options, as in `-rvalue` and `-xrvalue`.
+/// The parts of an argument that may name a file, each behind the option that it belongs to: all of
+/// it, the value of `--option=value`, and the value attached to short options, as in `-rvalue` and
+/// `-xrvalue`.
 pub(super) fn values(argument: &str) -> Vec<(&str, &str)> {
     let mut all = vec![("", argument)];
     let Some(rest) = argument.strip_prefix('-') else { return all };
@@ -37,7 +38,7 @@ pub(super) fn values(argument: &str) -> Vec<(&str, &str)> {
     all
 }
 
-/// Whether an argument reads as the path of a file.
+/// Returns true if an argument reads as the path of a file.
 pub(crate) fn reads_as_file(argument: &str) -> bool {
     !paths(argument).is_empty()
 }
@@ -109,12 +110,12 @@ fn url(text: &str) -> Option<Url> {
     })
 }
 
-/// Whether a path that says no place of its own may hold this.
+/// Returns true if a path without a place of its own may contain this character.
 fn is_of_path(c: char) -> bool {
     c.is_alphanumeric() || "_-./@+~".contains(c)
 }
 
-/// Whether a text reads as the path of a file.
+/// Returns true if a text reads as the path of a file.
 fn is_path(text: &str) -> bool {
     let last = text.rsplit('/').next().unwrap_or_default();
     if matches!(last, "" | "." | "..") {

@@ -1,4 +1,4 @@
-//! What a run takes from the spaces beside its chain.
+//! The items that a run takes from the spaces beside its chain.
 
 use super::config_layers;
 use super::listed_hosts;

@@ -1,4 +1,4 @@
-//! What the signed links say about running, merged key by key: tool over runtime over primitive.
+//! The `config` of the signed links, merged key by key: tool over runtime over primitive.
 
 use serde_json::{Map, Value};
 

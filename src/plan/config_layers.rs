@@ -19,12 +19,12 @@ use crate::verify::Source;
 /// Config items in force for a run, and what they come from.
 #[derive(Default)]
 pub(super) struct Resolved {
-    /// What the tool gets as `resolved_config`.
+    /// The value that the tool gets as `resolved_config`.
     pub(super) value: Option<Value>,
     pub(super) sources: Vec<Source>,
 }
 
-/// What the nearest link's `config_resolve` asks for.
+/// Resolves the configuration that the nearest link's `config_resolve` asks for.
 ///
 /// # Errors
 /// Whatever a copy is refused with.

@@ -25,7 +25,7 @@ impl EnvFault {
 /// The file as a text.
 ///
 /// # Errors
-/// What is no plain UTF-8.
+/// The file is not plain UTF-8.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, EnvFault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes[..error.valid_up_to()].iter();

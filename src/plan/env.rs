@@ -19,9 +19,9 @@ use crate::trace::{Event, Sink};
 /// The names that a child gets from the host, beside `LC_*`.
 const FIXED: &[&str] = &["PATH", "HOME", "USER", "LANG", "TERM", "TZ", "TMPDIR"];
 
-/// What keeps the modules of the working directory out of interpreters that would look for them
-/// there, unless a signed link or the caller's own environment says otherwise: `python3 -c` and
-/// `-m` (from Python 3.11 on), and Perl from 5.26 on, whatever the machine is set up for.
+/// Variables that keep interpreters from loading modules out of the working directory, unless a
+/// signed link or the caller's own environment says otherwise: `python3 -c` and `-m` (from Python
+/// 3.11 on), and Perl from 5.26 on, whatever the machine is set up for.
 const SAFE_PATHS: [(&str, &str); 2] = [(PYTHON_SAFE, "1"), ("PERL_USE_UNSAFE_INC", "0")];
 
 const PYTHON_SAFE: &str = "PYTHONSAFEPATH";
@@ -32,7 +32,7 @@ const NAMED_SHOWN: usize = 8;
 
 /// Where a child's environment comes from, in rising precedence; templates are not expanded yet.
 ///
-/// Has no `Debug`: values are shown to nobody but the child.
+/// Has no `Debug`: only the child may see the values.
 pub(super) struct Env {
     host: BTreeMap<String, String>,
     /// The names among them whose values the project's `.env` gives.
@@ -43,7 +43,7 @@ pub(super) struct Env {
     paths: Vec<EnvPath>,
     /// Folders in the private folder that Python gets in place of the one that it would add itself.
     python: Vec<PathBuf>,
-    /// rye's own names, which nobody can replace.
+    /// rye's own names, which no other source replaces.
     own: Vec<(String, String)>,
     /// Names whose values came from the host by declaration, or were made of such values.
     sealed: BTreeSet<String>,
@@ -51,7 +51,8 @@ pub(super) struct Env {
     secrets: BTreeSet<String>,
     /// Other names that links ask for.
     named: BTreeSet<String>,
-    /// What a program of an `exec` block says beside its data is shown without their values too.
+    /// The values of these names are masked in all output of an `exec` program beside its data,
+    /// too.
     hides_named: bool,
     /// Names and values of what rye adds to requests in the tool's place; the child gets none.
     of_services: BTreeMap<String, String>,
@@ -178,17 +179,17 @@ impl Env {
         }
     }
 
-    /// Whether this is the host's own `PATH`, without what was taken out of it.
+    /// Returns true if this is the host's own `PATH`, without the part that was taken out of it.
     pub(super) fn is_of_host(&self, path: &str) -> bool {
         self.host.get("PATH").is_some_and(|own| own == path)
     }
 
-    /// Whether a variable holds a host-declared value, or was made of one.
+    /// Returns true if a variable contains a host-declared value, or was made of one.
     pub(super) fn is_sealed(&self, name: &str) -> bool {
         self.sealed.contains(name)
     }
 
-    /// Whether a template takes something from the caller's parameters, also by way of a variable.
+    /// Returns true if a template uses the caller's parameters, also by way of a variable.
     pub(super) fn takes_parameters(&self, template: &str) -> bool {
         let takes = |template: &str, taken: &BTreeSet<&str>| {
             let given = template.contains("{params_json}");

@@ -1,4 +1,5 @@
-//! What an `exec` block asks to be run (exec-protocol 1), as the execution keys of any other tool.
+//! The execution keys of a tool with an `exec` block (exec-protocol 1), like those of any other
+//! tool.
 
 use std::path::Path;
 
@@ -26,7 +27,7 @@ pub(crate) struct ExecOptions {
     pub(crate) mode: ExecMode,
     /// The parameters are sent below `args`; an eval or a hook is sent them as they are.
     pub(crate) below_args: bool,
-    /// What it answers is the result as it is, whatever its keys are; so of a hook.
+    /// The answer is the result without change, whatever its keys are; also for a hook.
     pub(crate) as_it_is: bool,
     /// Bytes of one answer.
     pub(crate) max_output_bytes: usize,
@@ -53,7 +54,7 @@ impl ExecOptions {
     }
 }
 
-/// What the tool's `exec` block asks for; `None` for a tool without one.
+/// The execution that the tool's `exec` block asks for; `None` for a tool without one.
 ///
 /// # Errors
 /// `plan.bad_config`: the block and the chain's runtime do not go together, or the block asks for

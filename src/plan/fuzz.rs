@@ -195,7 +195,7 @@ fn say_what_differs(document: &Value) {
     }
 }
 
-/// What is read of an index are paths that fit into it.
+/// The paths that are read of an index fit into it.
 pub(crate) fn git_index(data: &[u8]) {
     let Some(links) = gitlinks(data) else { return };
     assert!(data.starts_with(b"DIRC"));

@@ -1,6 +1,6 @@
 //! The places that git's settings name: files that are included, a folder of hooks, programs.
 //!
-//! Whoever writes one of them decides what git runs. So those that a tool could write are kept from
+//! An author of one of them decides what git runs. So those that a tool could write are kept from
 //! it, like the settings themselves. They are read without git, since this is asked before every
 //! run: the format is that of git's `Documentation/config.adoc`, "Syntax".
 
@@ -16,8 +16,8 @@ pub(super) struct NamedPlace {
     pub(super) is_folder: bool,
 }
 
-/// What these files of settings, and those that they include under whatever condition, name for a
-/// work tree. Files that cannot be read name nothing.
+/// The places that these files of settings name for a work tree, with all files that they include
+/// under any condition. Files that cannot be read name nothing.
 pub(super) fn named_places(
     host: &dyn Host,
     files: &[PathBuf],
@@ -108,7 +108,7 @@ fn settings(text: &str) -> Vec<Setting> {
     found
 }
 
-/// What stands behind the `]` of a header that does not stand in quotes.
+/// The text behind the `]` of a header that is not inside quotes.
 fn after_header(header: &str) -> &str {
     let mut is_quoted = false;
     let end = header.find(|c| {

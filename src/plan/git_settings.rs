@@ -1,8 +1,9 @@
-//! Whether git's settings lead into the repository that a tool may write (`git: write`).
+//! Tells whether git's settings name places in the repository that a tool may write (`git: write`).
 //!
-//! What decides what git runs stays closed by its place, so no tool writes it. A person's settings
-//! can name more such places in the repository: a file that is included, a folder of hooks, a
-//! program. A tool that could write there would have git run what it wrote, so it is not started.
+//! The files by which git decides what to run are closed by their place, so no tool writes them. A
+//! person's settings can name more such places in the repository: a file that is included, a folder
+//! of hooks, a program. A tool that could write there would have git run what it wrote, so it is
+//! not started.
 //!
 //! Git itself says what the settings are. Files that it would include under a condition that does
 //! not hold now are named to it until there are no more of them.
@@ -91,8 +92,8 @@ impl Places<'_> {
         }
     }
 
-    /// What git says of all settings, these files included: of one that is not there it says
-    /// nothing, and it fails where one cannot be read.
+    /// Asks git for all settings, with those of these files. Git says nothing of a file that does
+    /// not exist, and fails if one cannot be read.
     fn ask(
         &self,
         files: &BTreeSet<OsString>,

@@ -9,7 +9,7 @@ use crate::base::limits::LISTED_FILES;
 /// Longest path in git's index, in bytes: Linux takes no longer one.
 const PATH_BYTES: usize = 4 << 10;
 
-/// What an index says of submodules.
+/// The submodules that an index names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Gitlinks {
     /// Their paths below the work tree, as git spells them.
@@ -22,9 +22,9 @@ pub(super) struct Gitlinks {
 const GITLINK: u32 = 0o160_000;
 const TYPE: u32 = 0o170_000;
 
-/// What comes before the mode in an entry, in bytes: two times, a device and an inode.
+/// The bytes before the mode in an entry: two times, a device and an inode.
 const BEFORE_MODE: usize = 24;
-/// What comes between the mode and the digest: two ids and a size.
+/// The bytes between the mode and the digest: two ids and a size.
 const AFTER_MODE: usize = 12;
 
 /// `None` if it is not an index that this program knows.
@@ -141,7 +141,7 @@ mod tests {
 
     use super::gitlinks;
 
-    /// What git wrote into a repository of the given kind, with these submodules.
+    /// The index that git wrote into a repository of the given kind, with these submodules.
     fn written(format: &str, version: &str, links: &[&str]) -> Vec<u8> {
         let folder = repository(format, version, links);
         std::fs::read(folder.path().join(".git/index")).unwrap()

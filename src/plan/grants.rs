@@ -1,5 +1,5 @@
-//! What a run may touch: the declarations of the links, put together and made real paths
-//! (sandbox.md).
+//! The places and hosts that a run may touch: the declarations of the links, merged and made real
+//! paths (sandbox.md).
 //!
 //! Says what is asked for; which level holds it is the host's to find.
 
@@ -28,15 +28,14 @@ use crate::host::{
 };
 use crate::space::BUNDLES;
 
-/// What lies in the shared `/tmp` and is shown to a run that is watched; each takes `bwrap` a
-/// moment.
+/// Most entries of the shared `/tmp` that a watched run is shown; each takes `bwrap` a moment.
 const SANDBOX_MOUNTS: usize = 1_000;
 
-/// What a run may touch by its other links and by default, were its tool to declare nothing.
+/// The policy of a run by its other links and the defaults, as if its tool declared nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct BasePolicy {
     pub(crate) policy: Policy,
-    /// The project may be read for as long as nobody declares what may be.
+    /// The project may be read while no link declares what may be read.
     pub(crate) reads_project: bool,
     pub(crate) project: PathBuf,
     /// The names of the secrets that the tool gets.
@@ -51,7 +50,7 @@ pub(crate) const PRIVATE: &str = "/tmp";
 /// The folders of items in which a tool may be let make new ones.
 const ITEMS: [&str; 3] = ["tools", "directives", "knowledge"];
 
-/// What holds the run; `None` where the operator lets it run without.
+/// The confinement of the run; `None` if the operator lets it run without.
 ///
 /// # Errors
 /// `sandbox.*`, `verify.trust_unreadable`
@@ -133,7 +132,7 @@ fn widest(
     let write = [PathBuf::from("/")].into_iter().chain(there).collect();
     let mut policy = base.policy.clone();
     let mut write: BTreeSet<PathBuf> = write;
-    // Nothing can be mounted over a link. Where one is kept, nothing new comes to be in its folder,
+    // Nothing can be mounted over a link. Where one is kept, nothing new can be made in its folder,
     // and what is in it already may be written as ever.
     let (links, kept) = policy.kept.into_iter().partition(|kept| !is_real(&kept.path));
     policy.kept = kept;
@@ -152,7 +151,7 @@ fn widest(
     Ok(Policy { read: Vec::new(), write, made: Vec::new(), net: Net::Any, egress, ..policy })
 }
 
-/// What these links of the chain declare, with what every run has.
+/// The policy that these links of the chain declare, with the places that every run has.
 fn policy(
     chain: &Chain,
     links: &[Link],
@@ -367,7 +366,7 @@ impl<'a> Places<'a> {
         };
         match real.starts_with(&root) {
             true => Ok(Some(real)),
-            // Whoever can put a link there would choose what the tool may touch.
+            // A process that can put a link there would choose what the tool may touch.
             false => Err(CannotConfine::BadGrant(format!(
                 "`{template}` leads out to `{}` by a link",
                 real.display()
@@ -414,8 +413,9 @@ impl<'a> Places<'a> {
         Ok(real)
     }
 
-    /// What is never written, by its name and, where anything is written, by what it leads to. With
-    /// `commits` the project's repository is written, and what decides what git runs is not.
+    /// The places that are never written: by name and, if anything is written, also by what the
+    /// name leads to. With `commits` the project's repository is written, except what decides what
+    /// git runs.
     fn kept(&self, is_written: bool, commits: bool) -> Vec<KeptPath> {
         let mut kept = Vec::new();
         let mut keep = |root: &Path, names: &[Name]| {
@@ -488,7 +488,7 @@ impl<'a> Places<'a> {
         OF_BARE.iter().find(is_free).or(OF_BARE.last()).copied()
     }
 
-    /// What is asked for the repositories in the project.
+    /// The context of the search for repositories in the project.
     fn grounds(&self) -> Grounds<'_> {
         let homes = [&self.home, &self.user].into_iter().flatten();
         let of_home =
@@ -562,7 +562,7 @@ impl<'a> Places<'a> {
         self.machine.host.real_folder(&self.user.as_ref()?.join(".ai/config/keys"))
     }
 
-    /// For root, files of passwords; nobody else may read them anyway.
+    /// For root, the files of passwords; no other user may read them anyway.
     fn passwords(&self) -> impl Iterator<Item = PathBuf> {
         let is_root = rustix::process::geteuid().is_root();
         let host_keys = || {

@@ -26,7 +26,7 @@ use crate::host::{CannotConfine, Host, InnerRepositories, KeptPath, PlaceKind};
 /// 2 s for so many.
 const INNER_REPOSITORIES: usize = 500;
 
-/// What is asked of a machine for the repositories in a project.
+/// The context of the search for repositories in a project.
 pub(super) struct Grounds<'a> {
     pub(super) host: &'a dyn Host,
     pub(super) project: &'a Path,
@@ -35,8 +35,9 @@ pub(super) struct Grounds<'a> {
     pub(super) settings: Vec<PathBuf>,
 }
 
-/// What is kept of them, and which there are. `write` is what the tool may write, links resolved;
-/// `all` says that it may write the whole project, whatever stands there.
+/// The places to keep in the repositories, and the repositories themselves. `write` is what the
+/// tool may write, links resolved; `all` says that it may write the whole project, whatever stands
+/// there.
 ///
 /// # Errors
 /// `sandbox.cannot_protect`: an index cannot be read, or names too many submodules.
@@ -110,7 +111,7 @@ struct Search<'a> {
     seen: BTreeSet<PathBuf>,
     /// Folders that may be work trees and were not looked at.
     left: Vec<PathBuf>,
-    /// What may still be read of indexes.
+    /// The bytes of indexes that may still be read.
     bytes: u64,
 }
 
@@ -211,7 +212,7 @@ impl Search<'_> {
         }
     }
 
-    /// What settings name is kept by its name, and by what that leads to.
+    /// Keeps a place that settings name: by its name, and by what that leads to.
     fn keep_named(&mut self, named: &NamedPlace) {
         let NamedPlace { path, is_folder } = named;
         let real = self.host.real_folder(path).or_else(|| self.host.real_file(path));

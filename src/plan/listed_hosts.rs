@@ -40,7 +40,7 @@ fn copies(
 ) -> Result<Option<(Ref, Vec<ConfigCopy>)>, Failure> {
     let Some(list) = asked(chain.links()) else { return Ok(None) };
     let copies = plan_source.configs(&list)?;
-    // Whoever packed a bundle is not who runs the tool.
+    // The author of a bundle is not the person who runs the tool.
     let copies: Vec<_> = copies.into_iter().filter(|copy| copy.source.bundle().is_none()).collect();
     let spaces = copies.iter().map(|copy| copy.space).collect();
     sink.record(Event::ResolveConfig { item_id: list.clone(), spaces });
@@ -105,7 +105,7 @@ pub(super) fn resolve(
     Ok(ListedHosts { hosts, sources: copies.into_iter().map(|copy| copy.source).collect() })
 }
 
-/// What one copy lists; a clause for what is wrong with it.
+/// The hosts that one copy lists, or a clause for what is wrong with it.
 fn read(copy: &ConfigCopy) -> Result<Vec<HostRule>, String> {
     if let Some(other) = copy.value.keys().find(|key| *key != "hosts") {
         return Err(format!("has the key `{other}`, and a list of hosts has `hosts` alone"));

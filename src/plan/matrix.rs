@@ -1,4 +1,4 @@
-//! What may be asked for at all (core 8): target, thread, async and dry run by kind.
+//! The requests that are possible at all (core 8): target, thread, async and dry run by kind.
 
 use super::error::{
     MATRIX_ASYNC_DRY_RUN, MATRIX_DIRECTIVE_ASYNC_INLINE, MATRIX_DIRECTIVE_REMOTE_INLINE,

@@ -1,5 +1,5 @@
-//! What a chain that ends at `rye/core/primitives/mcp` asks for: one tool of an MCP server, and
-//! what that tool was when it was signed.
+//! The act of a chain that ends at `rye/core/primitives/mcp`: one tool of an MCP server, as that
+//! tool was when it was signed.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::parse::bound_schema;
 /// The item id of the runtime that comes with the primitive.
 pub(crate) const MCP_TOOL: &str = "rye/core/runtimes/mcp/tool";
 
-/// What is pinned in `config.mcp`, beside the tool's name; the input schema is the item's own.
+/// The fields pinned in `config.mcp`, beside the tool's name; the input schema is the item's own.
 pub(crate) const PINNED: [&str; 5] =
     ["title", "description", "output_schema", "annotations", "icons"];
 
@@ -79,7 +79,7 @@ pub(super) fn request(mut config: Map<String, Value>) -> Result<Map<String, Valu
     Ok(config)
 }
 
-/// What is said to a server of another machine is encrypted.
+/// Checks that the connection to a server of another machine is encrypted.
 pub(super) fn check_encryption(address: &Address) -> Result<(), Bad> {
     if address.is_https() || address.is_loopback() {
         return Ok(());
@@ -88,7 +88,7 @@ pub(super) fn check_encryption(address: &Address) -> Result<(), Bad> {
     Err(("/config/url", why.into()))
 }
 
-/// What is wrong with a tool's own `config`; for signing.
+/// Checks a tool's own `config`; for signing.
 ///
 /// # Errors
 /// A pointer and a sentence.
@@ -120,7 +120,7 @@ pub(crate) fn names_exact_code(command: &str, args: &[String]) -> Option<Exact> 
     found.into_iter().all(is_exact).then_some(exact)
 }
 
-/// Whether a word of a command line names a package that a program fetches, and no file.
+/// Returns true if a word of a command line names a package that a program fetches, and no file.
 pub(crate) fn names_package(command: &str, args: &[String], word: &str) -> bool {
     let is_place = word.starts_with(['.', '/', '~']) || word.starts_with("file:");
     let is_script = Path::new(word).extension().is_some_and(|extension| extension == "py");
@@ -128,10 +128,10 @@ pub(crate) fn names_package(command: &str, args: &[String], word: &str) -> bool 
     !is_place && !is_script && found.contains(&word)
 }
 
-/// Whether a word names exactly one version of what is fetched.
+/// Tells whether a word names exactly one version of what is fetched.
 type IsExact = fn(&str) -> bool;
 
-/// What a program fetches, and what tells whether that is exact.
+/// The words that a program fetches, and the test whether one of them is exact.
 fn fetched<'a>(command: &str, args: &'a [String]) -> Option<(Vec<&'a str>, IsExact)> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let (fetcher, rest, is_exact): (_, &[&str], IsExact) =
@@ -214,7 +214,7 @@ const IMAGE: Fetcher = Fetcher {
 };
 
 impl Fetcher {
-    /// What is fetched; `None` where an option is not known, or nothing is named.
+    /// The words to fetch; `None` if an option is not known, or nothing is named.
     fn wanted<'a>(&self, args: &[&'a str]) -> Option<Vec<&'a str>> {
         let mut found = Vec::new();
         let mut is_from = false;

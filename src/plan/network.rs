@@ -1,4 +1,4 @@
-//! What of the network the links of a chain declare: none, hosts, services or all of it.
+//! The network that the links of a chain declare: none, hosts, services or all of it.
 
 use super::listed_hosts::ListedHosts;
 use crate::base::limits::EGRESS_SERVICES;

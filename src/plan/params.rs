@@ -55,7 +55,7 @@ impl Params {
         Err(PlanError::InvalidParameters { item: item.clone(), violations, near, form })
     }
 
-    /// The same with what rye itself adds for the tool.
+    /// Adds the value that rye itself resolved for the tool.
     pub(super) fn with_config(mut self, config: Value) -> Self {
         Arc::make_mut(&mut self.0).insert("resolved_config".into(), config);
         self
@@ -121,7 +121,7 @@ pub(crate) fn typed(schema: Option<&Value>, name: &str, text: &str) -> Value {
     if types.iter().any(fits) { value } else { as_text() }
 }
 
-/// What is wrong with a tool's own `config`, before anything is known of its chain.
+/// Checks a tool's own `config`, before anything is known of its chain.
 ///
 /// # Errors
 /// A pointer and a sentence.
@@ -156,12 +156,12 @@ fn check_snippet_config(config: &Map<String, Value>) -> Result<(), Bad> {
     Ok(())
 }
 
-/// Whether a tool with this executor is one HTTP request.
+/// Returns true if a tool with this executor is one HTTP request.
 fn is_http(executor: &ItemId) -> bool {
     executor.as_str() == HTTP_REQUEST || Primitive::from_id(executor) == Some(Primitive::HttpClient)
 }
 
-/// What stands for something in a request's body besides parameters.
+/// The names in a request's body that stand for something besides parameters.
 pub(super) const BODY_NAMES: [&str; 5] =
     ["item_dir", "project_path", "user_space", "system_space", "params_json"];
 
@@ -190,7 +190,7 @@ pub(crate) fn unknown_names(
     unknown
 }
 
-/// Whether the schema can be used at all; for signing.
+/// Checks that the schema can be used at all; for signing.
 ///
 /// # Errors
 /// One sentence.
@@ -198,7 +198,7 @@ pub(crate) fn check_schema(schema: &Value) -> Result<(), String> {
     Schema::compile(schema).map(drop).map_err(|why| why.to_string())
 }
 
-/// What is wrong with the examples of a schema; for signing.
+/// The faults of a schema's examples; for signing.
 pub(crate) fn check_examples(schema: &Value, examples: &[Value]) -> Vec<String> {
     let Ok(schema) = Schema::compile(schema) else { return Vec::new() };
     let mut faults = Vec::new();
@@ -213,7 +213,7 @@ pub(crate) fn check_examples(schema: &Value, examples: &[Value]) -> Vec<String> 
     faults
 }
 
-/// What of a value does not fit a schema, one sentence each.
+/// The misfits of a value to a schema, one sentence each.
 ///
 /// # Errors
 /// One sentence, for a schema that cannot be used.
@@ -223,7 +223,7 @@ pub(crate) fn misfits(schema: &Value, value: &Value) -> Result<Vec<String>, Stri
     Ok(found.into_iter().map(|it| format!("`{}`: {}", it.pointer, it.message)).collect())
 }
 
-/// Whether these are more values than parameters may have.
+/// Returns true if these are more values than parameters may have.
 fn too_many(given: &Map<String, Value>) -> bool {
     fn count(value: &Value, left: &mut usize) -> bool {
         match left.checked_sub(1) {

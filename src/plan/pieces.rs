@@ -1,4 +1,4 @@
-//! What a template of a signed item comes to, piece by piece.
+//! The pieces of a filled-in template of a signed item.
 //!
 //! The private folder of a run is not known while the run is planned, and no text may stand for it:
 //! a folder's name or a caller's value could imitate that text. So it is a piece of its own until
@@ -74,7 +74,7 @@ impl Pieces {
         out
     }
 
-    /// Whether it names the private folder.
+    /// Returns true if it names the private folder.
     pub(super) fn is_private(&self) -> bool {
         self.0.iter().any(|piece| matches!(piece, Piece::Private(_)))
     }
@@ -90,7 +90,7 @@ impl Pieces {
         is_below.then(|| PathBuf::from(format!("{below}{rest}").trim_start_matches('/')))
     }
 
-    /// Whether it names the private folder and leads out of it, or may.
+    /// Returns true if it names the private folder and leads out of it, or may.
     pub(super) fn leaves_private(&self) -> bool {
         // Behind the folder itself, letters make the name of another folder.
         let mut pairs = self.0.windows(2);
@@ -105,13 +105,13 @@ impl Pieces {
         self.is_private() && (beside || self.has_way_up())
     }
 
-    /// Whether a part of it is `..`.
+    /// Returns true if a part of it is `..`.
     pub(super) fn has_way_up(&self) -> bool {
         let text = self.render(Path::new("/"));
         text.split(['/', ':', '=', ',', ';']).any(|part| part == "..")
     }
 
-    /// Whether it holds a NUL; JSON never does.
+    /// Returns true if it contains a NUL; JSON never does.
     pub(super) fn has_nul(&self) -> bool {
         self.0.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains('\0')))
     }

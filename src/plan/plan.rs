@@ -54,9 +54,9 @@ pub(crate) struct Plan {
     pub(super) act: Act,
     pub(super) context: TemplateContext,
     pub(super) survey: Survey,
-    /// What holds the process, if it is one and held.
+    /// The confinement of the process, if it is one and confined.
     confinement: Option<Arc<Confinement>>,
-    /// What it may touch without its own declaration, where that is to be learned.
+    /// The policy without its own declaration, for a run that is watched to learn one.
     base_policy: Option<BasePolicy>,
     tree: Option<Tree>,
     dependencies: Vec<Source>,
@@ -65,7 +65,7 @@ pub(crate) struct Plan {
     /// The JSON schema of the tool's result.
     pub(crate) output_schema: Option<Value>,
     links: Vec<PlannedItem>,
-    /// What the caller gave; what the tool gets may hold config beside it.
+    /// The parameters that the caller gave; those of the tool may contain config as well.
     pub(super) params: Params,
     /// The digest of that config.
     pub(super) config: Option<Digest>,
@@ -164,14 +164,14 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What to do.
+    /// The act to perform.
     pub(crate) fn act(&self) -> &Act {
         &self.act
     }
 
-    /// What to start for the process of this plan, once the verified bytes lie in the folder `pin`
-    /// and, where it is held, `tmp` is its private folder. It is held by what the plan says in any
-    /// case.
+    /// The command that starts the process of this plan, once the verified bytes lie in the folder
+    /// `pin` and, if it is confined, `tmp` is its private folder. The confinement of the plan
+    /// applies in any case.
     pub(crate) fn spawn(&self, process: &Process, pin: Option<&Path>, tmp: Option<&Path>) -> Spawn {
         let filled = self.context.fill();
         // Without a folder nothing names it.
@@ -200,14 +200,14 @@ impl Plan {
         self.params.text()
     }
 
-    /// The values of declared secrets and of what an `exec` block names, for whoever shows what the
-    /// act said.
+    /// The values of declared secrets and of what an `exec` block names; output of the act is shown
+    /// without them.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.context.env.secrets()
     }
 
-    /// The same and the values of all other names that links ask for: what no error shows (core
-    /// 7.5).
+    /// As [`Self::secrets`], and the values of all other names that links ask for: no error shows
+    /// them (core 7.5).
     pub(crate) fn private_values(&self) -> impl Iterator<Item = &str> {
         self.context.env.private_values()
     }
@@ -227,17 +227,18 @@ impl Plan {
         self.tree.as_ref().map_or(&[], Tree::files)
     }
 
-    /// What was verified beside the links: modules with a line of their own, and config.
+    /// The sources that were verified beside the links: modules with a line of their own, and
+    /// config.
     pub(crate) fn dependencies(&self) -> &[Source] {
         &self.dependencies
     }
 
-    /// What holds the process; none for one that is let out, and for what is none.
+    /// The confinement of the process; none if it runs without one, or the act is not a process.
     pub(crate) fn confinement(&self) -> Option<&Arc<Confinement>> {
         self.confinement.as_ref()
     }
 
-    /// What it may touch without its own declaration; there where the run is watched to learn that.
+    /// The policy without its own declaration; `Some` if the run is watched to learn one.
     pub(crate) fn base_policy(&self) -> Option<&BasePolicy> {
         self.base_policy.as_ref()
     }
@@ -255,7 +256,7 @@ impl Plan {
         below.unwrap_or_else(|| path.display().to_string())
     }
 
-    /// What of this machine it uses.
+    /// The part of this machine that it uses.
     pub(crate) fn survey(&self) -> &Survey {
         &self.survey
     }
@@ -302,8 +303,8 @@ fn egress(confinement: &Confinement, env: &Env) -> EgressOfRun {
     EgressOfRun { secrets: secrets.collect(), ..EgressOfRun::default() }
 }
 
-/// What the chain's primitive does, what of this machine it uses, and the time that the signed
-/// links give it, in milliseconds.
+/// The act of the chain's primitive, the part of this machine that it uses, and the time that the
+/// signed links give it, in milliseconds.
 fn act(
     chain: &Chain,
     params: &Params,
@@ -376,7 +377,7 @@ impl std::fmt::Debug for Plan {
 }
 
 /// The folders that an anchor adds to variables. They are all in the private folder: another one
-/// would let files in that nobody verified.
+/// would let in files that are not verified.
 fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> {
     let paths = &anchor.env_paths;
     let mut templates = paths.iter().flat_map(|path| path.prepend.iter().chain(&path.append));
@@ -397,7 +398,7 @@ fn anchor_paths(item: &Ref, anchor: &Anchor) -> Result<Vec<EnvPath>, PlanError> 
     }
 }
 
-/// What `{name}` stands for, but for the names of the private copy.
+/// The values of `{name}`, except those of the private copy.
 fn names(tool: &Source, params: &Params, machine: &PlanContext<'_>) -> Names {
     let text = |path: Option<&Path>| {
         Named::Text(path.map(|path| path.display().to_string()).unwrap_or_default())

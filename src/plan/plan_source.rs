@@ -17,7 +17,7 @@ pub(crate) struct ConfigCopy {
 }
 
 impl ConfigCopy {
-    /// Whether your own key signed it; dev mode does not stand for it.
+    /// Returns true if your own key signed it; dev mode does not stand for it.
     pub(crate) fn is_signed_by_you(&self, trust: &TrustStore<'_>) -> bool {
         self.source.integrity() == Integrity::Verified
             && self.source.signer().is_some_and(|signer| trust.is_yours(signer.key))

@@ -55,7 +55,7 @@ struct Expanded {
     cwd: Pieces,
 }
 
-/// What is started, to the last byte.
+/// The program, arguments and input of a process, to the last byte.
 pub(super) struct Started {
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
@@ -148,7 +148,7 @@ impl Process {
         .collect()
     }
 
-    /// Whether anything of the private folder is used.
+    /// Returns true if anything of the private folder is used.
     pub(super) fn uses_private(&self, filled: &Filled) -> bool {
         let Expanded { args, cwd } = self.expand(filled);
         let scope = filled.scope();
@@ -167,7 +167,7 @@ impl Process {
         Expanded { args, cwd: scope.pieces(&self.execution.cwd) }
     }
 
-    /// What is started, with the private folder at `pin`.
+    /// The program, arguments and input, with the private folder at `pin`.
     pub(super) fn start(&self, filled: &Filled, pin: &Path) -> Started {
         let Expanded { args, cwd } = self.expand(filled);
         let arg = |(at, argument): (usize, &Pieces)| match self.copies.get(&at) {
@@ -327,7 +327,7 @@ impl Copy {
     }
 }
 
-/// Whether an argument is the name of a module behind `-m`, as Python is told of one.
+/// Returns true if an argument is the name of a module behind `-m`, as Python takes one.
 fn is_module(before: Option<&String>, argument: &Pieces) -> bool {
     let text = argument.shown();
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';

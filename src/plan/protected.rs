@@ -4,7 +4,7 @@
 /// A name below some folder, and whether it is a folder where it does not exist yet.
 pub(super) type Name = (&'static str, bool);
 
-/// Below a project's folder: whoever writes these decides what its next user runs.
+/// Below a project's folder: an author of these decides what the project's next user runs.
 pub(super) const OF_PROJECT: [Name; 2] = [(".ai", true), GIT];
 
 /// Where `.git` is missing or spoilt, git takes the project itself for a repository if it has all
@@ -12,13 +12,13 @@ pub(super) const OF_PROJECT: [Name; 2] = [(".ai", true), GIT];
 /// and do not name a revision.
 pub(super) const OF_BARE: [Name; 3] = [("refs", false), ("objects", false), ("HEAD", false)];
 
-/// What makes a folder a work tree of git.
+/// The name that makes a folder a work tree of git.
 pub(crate) const GIT_NAME: &str = ".git";
 
 /// The repository of the project.
 pub(super) const GIT: Name = (GIT_NAME, true);
 
-/// What stays closed of the repository where an item may write it: what git runs, reads as
+/// The names that stay closed in a repository that an item may write: what git runs, reads as
 /// settings, or goes on with. Folders are kept whole, since a file that git replaces by another is
 /// a new file.
 pub(super) const OF_GIT: [Name; 13] = [

@@ -1,5 +1,5 @@
-//! What a chain that ends at `rye/core/primitives/code` asks for: a snippet that calls tools, saved
-//! as the tool's own file.
+//! The act of a chain that ends at `rye/core/primitives/code`: a snippet that calls tools, saved as
+//! the tool's own file.
 
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub(crate) struct SnippetPlan {
     pub(crate) place: Place,
     /// Its limits where they are lower than what is configured, as a configuration of code mode.
     pub(crate) limits: Value,
-    /// What the snippet finds as `params`, with its config where it asks for some.
+    /// The parameters that the snippet finds as `params`, with its config if it asks for some.
     pub(crate) params: Params,
     calls: Vec<Pattern>,
 }
@@ -57,7 +57,7 @@ impl SnippetPlan {
         Ok((snippet, signed_ms))
     }
 
-    /// What it may call; nothing without a list.
+    /// The tools that it may call; none without a list.
     pub(crate) fn grants(&self) -> Grants {
         Grants::new(self.calls.clone())
     }

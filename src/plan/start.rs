@@ -1,4 +1,4 @@
-//! What a process starts: a program of this machine, or a file of the run's private folder.
+//! The program that a process starts: one of this machine, or a file of the run's private folder.
 //!
 //! Judged by what a template comes to and not by how it is written: a text that leads into the
 //! private folder must be a file there, and a file that names its interpreter in its first line
@@ -15,7 +15,7 @@ use super::template_context::Filled;
 use super::tree::{Pinned, Tree};
 use crate::id::Ref;
 
-/// What is started.
+/// The program that is started.
 pub(super) enum Program {
     /// An absolute path, found before the run; `permitted` if it lies in the project and you let it
     /// in.
@@ -132,17 +132,17 @@ impl Program {
         }
     }
 
-    /// Whether it is a signed file that another program reads.
+    /// Returns true if it is a signed file that another program reads.
     pub(super) fn is_script(&self) -> bool {
         matches!(self, Self::Script { .. })
     }
 
-    /// Whether the person let this very path in.
+    /// Returns true if the person let this very path in.
     pub(super) fn permits(&self, path: &Path) -> bool {
         matches!(self, Self::Found { path: known, permitted: true } if known == path)
     }
 
-    /// What is started, with the private folder at `pin`.
+    /// The path of the program that is started, with the private folder at `pin`.
     pub(super) fn path(&self, pin: &Path) -> PathBuf {
         match self {
             Self::Found { path, .. } | Self::Script { interpreter: path, .. } => path.clone(),
@@ -162,7 +162,7 @@ impl Program {
     }
 }
 
-/// What the first line of a script asks for.
+/// The interpreter that the first line of a script asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Shebang {
     Path(PathBuf),

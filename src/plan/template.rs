@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::params::Params;
 use super::pieces::{Piece, Pieces, SHOWN};
 
-/// What `{name}` stands for.
+/// The value of `{name}`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Named {
     Text(String),
@@ -51,7 +51,7 @@ impl Scope<'_> {
         self.expand(template, true)
     }
 
-    /// The same as text, for what has no private folder.
+    /// Expands a text where there is no private folder.
     pub(super) fn text(&self, template: &str) -> String {
         self.pieces(template).shown()
     }
@@ -101,8 +101,8 @@ impl Scope<'_> {
         out
     }
 
-    /// What a name stands for, if it does: rye's own names come before parameters, and one that was
-    /// not given is empty.
+    /// The value of a name, if there is one: rye's own names come before parameters, and a
+    /// parameter that was not given is empty.
     fn named(&self, name: &str) -> Option<Piece> {
         let own = self.names.get(name).map(Named::piece);
         own.or_else(|| Some(Piece::Text(self.params?.get(name)?.map(plain).unwrap_or_default())))
@@ -124,7 +124,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The same for what has no private folder.
+    /// As [`Self::value_at`], but where there is no private folder.
     pub(super) fn value(&self, template: &Value) -> Value {
         self.value_at(template, Path::new(SHOWN))
     }

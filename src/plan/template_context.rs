@@ -1,4 +1,4 @@
-//! What templates are filled in with: names, and the child's environment.
+//! The values that templates are filled in with: names, and the child's environment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,7 +62,7 @@ impl TemplateContext {
         Filled { names, env }
     }
 
-    /// Whether a template names a place that this chain does not have.
+    /// Returns true if a template names a place that this chain does not have.
     pub(super) fn lacks_place(&self, template: &str) -> bool {
         let has_lib = self.places.as_ref().is_some_and(|places| places.lib.is_some());
         !has_lib && template.contains(RUNTIME_LIB)

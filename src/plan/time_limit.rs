@@ -54,7 +54,7 @@ enum SetBy {
     /// The caller, for this run alone.
     Caller,
     Key(LimitKey),
-    /// Nobody, so it is what rye gives.
+    /// Neither a caller nor a key, so it is the default of rye.
     Rye,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// A limit that nobody set, for those who measure or try a part.
+    /// A limit that neither a caller nor a key set, for benchmarks and tests of a part.
     #[cfg(any(test, feature = "bench"))]
     pub(crate) fn of_rye(time: Duration) -> Self {
         Self { time, set_by: SetBy::Rye, in_vain: None, projects: None }
@@ -146,8 +146,8 @@ impl TimeLimit {
         limit
     }
 
-    /// What a person does who wants to give it longer. `own` is the key in the tool's own file that
-    /// says so.
+    /// The advice for a person who wants to give it longer. `own` is the key for it in the tool's
+    /// own file.
     pub(crate) fn help(&self, own: &str) -> String {
         let mut help = match &self.set_by {
             SetBy::Caller => "that limit is the call's own, `--timeout`".to_owned(),

@@ -31,7 +31,7 @@ impl Pinned {
         self.origin.to_str()?.strip_suffix(below)
     }
 
-    /// Whether its first line names a program of that name.
+    /// Returns true if its first line names this program.
     pub(super) fn asks_for(&self, program: &str) -> bool {
         let line =
             self.bytes.strip_prefix(b"#!").and_then(|rest| rest.split(|b| *b == b'\n').next());
@@ -64,7 +64,7 @@ pub(super) struct Anchored<'a> {
 /// Where the tool and its files lie in the private folder.
 pub(crate) const TOOL: &str = "tool";
 
-/// What makes a folder the root of modules where an `auto` anchor names no markers.
+/// The files that make a folder the root of modules if an `auto` anchor names no markers.
 const MARKERS: [&str; 3] = ["__init__.py", "pyproject.toml", "package.json"];
 
 impl Tree {
@@ -137,7 +137,7 @@ impl Tree {
         self.files.iter().find(|file| Path::new(&file.path) == path)
     }
 
-    /// Whether a path below the private folder is a folder in it.
+    /// Returns true if a path below the private folder is a folder in it.
     pub(super) fn is_folder(&self, path: &Path) -> bool {
         self.files.iter().any(|file| Path::new(&file.path).ancestors().skip(1).any(|f| f == path))
     }

@@ -86,7 +86,8 @@ fn enters(asked: &VerifyDeps, folder: &str) -> bool {
     !name.starts_with('.') && !asked.exclude_dirs.iter().any(|excluded| excluded == name)
 }
 
-/// What is hidden cannot be imported by name, and is never put beside the tool.
+/// Returns true if the file belongs to the modules of the tool. A hidden file cannot be imported by
+/// name, and is never put beside the tool.
 fn wants(asked: &VerifyDeps, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ext = name.rsplit_once('.').map_or("", |(_, ext)| ext);

@@ -1,5 +1,5 @@
-//! What a command may touch that the model of a thread has run: the workspace of the thread, and
-//! of the rest what every program needs (threads 5).
+//! The places that a command may touch that the model of a thread runs: the workspace of the
+//! thread, and of the rest the part that every program needs (threads 5).
 
 use std::path::{Path, PathBuf};
 

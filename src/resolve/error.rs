@@ -27,8 +27,8 @@ pub(crate) enum ResolveError {
         query: Query,
         searched: Vec<Space>,
         near: Vec<String>,
-        /// The file of the project that was named by its name, in the place of its id; its item is
-        /// the one in `near`.
+        /// The file of the project that the query gives by its file name instead of its id; its
+        /// item is the one in `near`.
         file: Option<Place>,
         /// A folder above the project whose own project has an item of this name.
         above: Option<PathBuf>,
@@ -72,7 +72,7 @@ fn paths(files: &[Place]) -> String {
 }
 
 impl ResolveError {
-    /// The same without the names of other items that `may` does not let through; `None` where it
+    /// The error without the names of other items that `may` does not let through; `None` if it
     /// names none.
     pub(crate) fn in_reach(&self, may: impl Fn(&Ref) -> bool) -> Option<Self> {
         match self {

@@ -46,10 +46,11 @@ impl Found {
 pub(crate) struct Resolver<'a> {
     pub(crate) spaces: &'a Spaces,
     pub(crate) types: &'a FileTypes,
-    /// Whether the person's policy lets a nearer space hold a differing copy of a reserved id.
+    /// Returns true if the person's policy lets a nearer space hold a differing copy of a reserved
+    /// id.
     pub(crate) may_shadow: &'a (dyn Fn(&ItemId) -> bool + Sync),
-    /// Whether names near to one that was not found are looked for once more: each time every item
-    /// is listed.
+    /// Returns true if names near to one that was not found are looked for once more: each time
+    /// every item is listed.
     pub(crate) may_suggest: &'a (dyn Fn() -> bool + Sync),
 }
 

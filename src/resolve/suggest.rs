@@ -6,7 +6,7 @@ use crate::base::text::near;
 use crate::diagnostic::Place;
 use crate::id::{Kind, Query, Ref, Space};
 
-/// What may have been meant.
+/// The items that may have been meant.
 #[derive(Default)]
 pub(super) struct Near {
     pub(super) refs: Vec<String>,
@@ -14,8 +14,8 @@ pub(super) struct Near {
     pub(super) file: Option<Place>,
 }
 
-/// What may have been meant; listing errors only make the list shorter, and of many that are not
-/// found only the first have any.
+/// The items that may have been meant; listing errors only make the list shorter, and of many that
+/// are not found only the first have any.
 pub(super) fn suggest(resolver: &Resolver<'_>, query: &Query) -> Near {
     if !(resolver.may_suggest)() {
         return Near::default();

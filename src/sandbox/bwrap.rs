@@ -75,7 +75,8 @@ pub(super) fn confine(
         Net::None | Net::Hosts | Net::Any => {}
     }
     if policy.kept.iter().any(|kept| holding(kept, &policy).is_some()) {
-        // If somebody outside replaces a kept folder or file, the new one is not mounted read only.
+        // If a process outside replaces a kept folder or file, the new one is not mounted read
+        // only.
         missing.push("replaced places".to_owned());
     }
     missing.extend(uncounted(policy.caps));
@@ -95,7 +96,7 @@ fn up_to<'a>(granted: &'a Path, path: &'a Path) -> impl Iterator<Item = &'a Path
 /// The mounts of a run, outer ones first, and the places that were created for it.
 ///
 /// # Errors
-/// What the disk says.
+/// An error of the file system.
 pub(super) fn mounts(
     spawn: &Spawn,
     sandbox: &ChildSandbox,
@@ -268,7 +269,7 @@ fn grants(policy: &Policy) -> Vec<Mount> {
 /// Makes the kept place, if it has to be mounted, and gives the folders between it and its grant.
 ///
 /// # Errors
-/// What the disk says.
+/// An error of the file system.
 fn keep<'a>(
     kept: &'a KeptPath,
     policy: &'a Policy,

@@ -72,7 +72,7 @@ impl Group {
     /// Makes a group. `more` is the number of helper processes that do not count against the limit.
     ///
     /// # Errors
-    /// What the kernel says, or that no group can be made any more.
+    /// An error of the kernel, or no group can be made any more.
     pub(super) fn new(caps: Caps, more: u64) -> io::Result<Self> {
         let gone = || io::Error::other("nothing counts `memory_mb` and `processes` any more");
         Self::below(&place(caps).ok_or_else(gone)?, caps, more)

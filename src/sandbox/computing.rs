@@ -19,7 +19,7 @@ use crate::host::{filter_calls, landlock_enter, landlock_version};
 /// [`what_is_missing`].
 ///
 /// # Errors
-/// What the kernel says; the process must end then.
+/// An error of the kernel; the process must end then.
 pub(crate) fn only_compute(memory: u64, cpu_seconds: u64) -> io::Result<()> {
     let space = address_space()?.saturating_add(memory);
     let rules = landlock::nothing().map_err(io::Error::other)?;
@@ -42,7 +42,8 @@ pub(crate) fn only_compute(memory: u64, cpu_seconds: u64) -> io::Result<()> {
     filter_calls(&filter)
 }
 
-/// What does not hold such a process on this machine, as a name; `None` if everything does.
+/// The name of the layer that does not hold such a process on this machine; `None` if every layer
+/// does.
 pub(crate) fn what_is_missing() -> Option<&'static str> {
     landlock_version().is_err().then_some("landlock")
 }

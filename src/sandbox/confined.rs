@@ -166,14 +166,14 @@ pub(super) fn uncounted(caps: Caps) -> impl Iterator<Item = String> {
     asked.map(|(name, _)| format!("limits.{name}"))
 }
 
-/// What must exist as long as a child runs.
+/// The resources that must exist as long as a child runs.
 #[derive(Debug)]
 struct Needs {
     /// Its control group.
     _group: Option<cgroup::Group>,
     /// The places created for it.
     _points: MountPoints,
-    /// What answers for the hosts and services that it may reach.
+    /// The proxy for the hosts and services that it may reach.
     way_out: Option<WayOut>,
     /// Leads connections to the ports on which it listens.
     _way_in: Option<WayIn>,
@@ -364,7 +364,7 @@ fn without_git_settings(env: &mut BTreeMap<String, OsString>, policy: &Policy) {
 const GIT_SETTINGS: [&str; 2] = [".gitconfig", ".config/git/config"];
 
 /// Makes the folders of rye's state, so that there is something to be hidden before the first
-/// record comes to be in one. Where that fails, no thread of this user makes it either.
+/// record is written to one. If that fails, no thread of this user makes it either.
 fn make_state(folders: &[PathBuf]) {
     for folder in folders {
         let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);

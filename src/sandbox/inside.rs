@@ -45,7 +45,7 @@ const RULES: &str = "rules";
 /// The number of the first passed descriptor, this program.
 const PROGRAM: i32 = 3;
 
-/// Whether this program is rye, so that [`enter`] handles the entry. A test program is not.
+/// This program is rye, so that [`enter`] handles the entry. A test program is not.
 static IS_RYE: AtomicBool = AtomicBool::new(false);
 
 /// Handles the command line of the entry; `None` for any other command line. rye must call this
@@ -59,13 +59,13 @@ pub(crate) fn enter(argv: &[OsString]) -> Option<ExitCode> {
     Some(ExitCode::from(1))
 }
 
-/// Whether rye can be started in the tool's place. Not for a watched run: it is granted nearly
-/// everything, and the system calls of this entry would be recorded as the tool's own.
+/// Returns true if rye can be started in the tool's place. Not for a watched run: it is granted
+/// nearly everything, and the system calls of this entry would be recorded as the tool's own.
 pub(super) fn can_enter(policy: &Policy) -> bool {
     IS_RYE.load(Ordering::Relaxed) && !policy.own_tmp
 }
 
-/// Whether landlock rules are in force inside as well.
+/// Returns true if landlock rules are in force inside as well.
 pub(super) fn holds(policy: &Policy) -> bool {
     can_enter(policy) && super::probe::found().landlock.is_ok()
 }
@@ -74,7 +74,7 @@ pub(super) fn holds(policy: &Policy) -> bool {
 /// the tool's network.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(super) fn program(
     sandbox: &ChildSandbox,
     hands_out: &[HandsOut],

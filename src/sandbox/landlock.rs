@@ -118,7 +118,7 @@ pub(super) fn confine(
     Ok(Confinement { level: SandboxLevel::Landlock, policy, missing })
 }
 
-/// Whether a folder of rye's state lies in a grant.
+/// Returns true if a folder of rye's state lies in a grant.
 fn holds_state(policy: &Policy, granted: &Path) -> bool {
     policy.state.iter().any(|state| state.starts_with(granted))
 }
@@ -126,7 +126,7 @@ fn holds_state(policy: &Policy, granted: &Path) -> bool {
 /// The rules of one run.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(super) fn ruleset(sandbox: &ChildSandbox) -> Result<Option<Arc<OwnedFd>>, String> {
     let policy = &sandbox.confinement.policy;
     build(policy, sandbox).map_err(|error| error.to_string()).map(|made| made.map(Arc::new))
@@ -148,11 +148,11 @@ fn writing() -> BitFlags<AccessFs> {
 }
 
 /// The rules of one run at the level `bwrap`, without those for the mounts that `bwrap` makes
-/// itself. Kept places are protected by mounts. A mount disappears if somebody outside replaces the
-/// place under it, so hidden places get no rule either.
+/// itself. Kept places are protected by mounts. A mount disappears if a process outside replaces
+/// the place under it, so hidden places get no rule either.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(super) fn inside(sandbox: &ChildSandbox) -> Result<Option<OwnedFd>, landlock::RulesetError> {
     let Policy { base, read, write, commits, hidden, .. } = &sandbox.confinement.policy;
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
@@ -270,7 +270,7 @@ fn allow(
 /// A rule set without rules on files: it refuses abstract sockets and signals to processes outside.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(super) fn scopes() -> Result<Option<Arc<OwnedFd>>, String> {
     let made = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -281,11 +281,11 @@ pub(super) fn scopes() -> Result<Option<Arc<OwnedFd>>, String> {
     Ok(made.map(Arc::new))
 }
 
-/// A rule set that grants nothing at all: no file, no port, nobody outside; `None` where the kernel
-/// has no landlock.
+/// A rule set that grants nothing at all: no file, no port, no process outside; `None` if the
+/// kernel has no landlock.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 #[cfg(feature = "code")]
 pub(super) fn nothing() -> Result<Option<OwnedFd>, String> {
     let made = Ruleset::default()

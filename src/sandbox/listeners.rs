@@ -1,8 +1,8 @@
 //! Sockets of a tool's own network that rye holds outside of it: it accepts from those that listen,
 //! and calls by the others.
 //!
-//! A socket belongs to the network in which it was made, whoever holds it. So the last step into
-//! the sandbox makes them and hands them out over a pair of sockets (`SCM_RIGHTS`), and
+//! A socket belongs to the network in which it was made, whichever process holds it. So the last
+//! step into the sandbox makes them and hands them out over a pair of sockets (`SCM_RIGHTS`), and
 //! rye, which is in the machine's network, uses them.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -19,8 +19,8 @@ use rustix::net::{
 use crate::base::limits::EGRESS_SERVICES;
 use crate::host::HandsOut;
 
-/// The port of the proxy. Those of the services follow. The network is new and has nobody else in
-/// it, so they are free; above the ports that a program gets when it asks for any.
+/// The port of the proxy. Those of the services follow. No other process is in the new network, so
+/// they are free; above the ports that a program gets when it asks for any.
 pub(super) const PROXY_PORT: u16 = 61_080;
 
 /// Most that are handed out at once, among them the proxy's listener and those of the services.
@@ -30,7 +30,7 @@ const _: () = assert!(EGRESS_SERVICES < MOST, "a listener for each");
 /// The two ends of the way out: rye's, and the one that is passed inside.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
     Ok(socketpair(AddressFamily::UNIX, kind, flags, None)?)
@@ -39,7 +39,7 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Listens on `count` ports from [`PROXY_PORT`] on, and hands the listeners out.
 ///
 /// # Errors
-/// What the kernel says; a port that is taken.
+/// An error of the kernel; a port that is taken.
 pub(super) fn hand_out(socket: &OwnedFd, count: usize) -> io::Result<()> {
     let ports = (PROXY_PORT..).take(count.min(MOST));
     let listeners = ports
@@ -51,7 +51,7 @@ pub(super) fn hand_out(socket: &OwnedFd, count: usize) -> io::Result<()> {
 /// Hands out that many sockets that call.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(super) fn hand_out_callers(over: &OwnedFd, count: usize) -> io::Result<()> {
     let (family, kind, flags) = (AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC);
     let make = |_| socket_with(family, kind, flags, None);
@@ -73,7 +73,7 @@ fn send(over: &OwnedFd, sockets: &[OwnedFd]) -> io::Result<()> {
 /// sandbox was not made.
 ///
 /// # Errors
-/// What the kernel says.
+/// An error of the kernel.
 pub(super) fn taken(socket: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut message = RecvAncillaryBuffer::new(&mut space);

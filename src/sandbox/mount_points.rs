@@ -3,9 +3,9 @@
 //!
 //! A placeholder is recognised by its modification time, which only rye sets. Several runs may need
 //! the same one: each holds a shared lock on it, and a run that gets the exclusive lock removes it.
-//! What a killed run left is recognised in the same way. It is removed by the next run that needs
-//! the place, or that names it to [`sweep`]. A tool that may read the project can hold such a lock
-//! as well, so no run waits for one long.
+//! The placeholder of a killed run is recognised in the same way. It is removed by the next run
+//! that needs the place, or that names it to [`sweep`]. A tool that may read the project can hold
+//! such a lock as well, so no run waits for one long.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -42,7 +42,7 @@ impl MountPoints {
     /// possible: then the tool, which may do less than we, cannot create it either.
     ///
     /// # Errors
-    /// What the disk says.
+    /// An error of the file system.
     pub(super) fn keep(&mut self, kept: &KeptPath) -> io::Result<bool> {
         let mut above: Vec<&Path> = kept.path.ancestors().skip(1).collect();
         above.reverse();
@@ -182,8 +182,9 @@ fn said(path: &Path) -> &'static [u8] {
     }
 }
 
-/// Whether the place can never be created by a tool: the disk is read only, the file system takes
-/// no files, or the folder is another user's. In a folder of our own a tool could change the mode.
+/// Returns true if the place can never be created by a tool: the disk is read only, the file system
+/// takes no files, or the folder is another user's. In a folder of our own a tool could change the
+/// mode.
 fn is_out_of_reach(path: &Path, error: &io::Error) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let is_others =
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn where_nothing_can_be_made_nothing_has_to_be_kept() {
         let mut points = MountPoints::default();
-        // Nobody, root included, can create files in this file system.
+        // No user, root included, can create files in this file system.
         let kept = KeptPath { path: "/sys/kernel/.git/hooks".into(), is_folder: true };
         assert!(!points.keep(&kept).unwrap());
         assert!(points.held.is_empty());

@@ -223,7 +223,7 @@ fn judge_bwrap(facts: &Facts<'_>) -> Result<Way, Lacking> {
     Err(Lacking { level: SandboxLevel::Bwrap, why, mend })
 }
 
-/// Whether the path is a program that only root or this user can have put there.
+/// Returns true if the path is a program that only root or this user can have put there.
 fn is_program(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     fs::metadata(path).is_ok_and(|stat| {

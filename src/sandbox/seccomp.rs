@@ -299,8 +299,8 @@ pub(super) fn without_unix_sockets() -> Result<Vec<Instruction>, String> {
     ]))
 }
 
-/// What a process may still ask of the kernel that computes and talks over the descriptors that it
-/// has: it reads, writes, takes memory, looks at the clock and ends.
+/// The system calls left to a process that computes and talks over the descriptors that it has: it
+/// reads, writes, takes memory, looks at the clock and ends.
 #[cfg(feature = "code")]
 const COMPUTING: [i64; 15] = [
     libc::SYS_read,

@@ -55,7 +55,7 @@ impl WayOut {
     /// The way out, and the socket by which the last step into the sandbox hands out listeners.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub(super) fn new(policy: &Policy, of_run: &EgressOfRun) -> io::Result<(Self, OwnedFd)> {
         let settings = settings(policy, of_run, false)?;
         let token = settings.token.clone();
@@ -80,10 +80,10 @@ impl WayOut {
     }
 
     /// For a watched run, which is in the machine's own network: it may reach every public host,
-    /// and those that it asks for by name are counted. Whoever does not know the token is kept out.
+    /// and those that it asks for by name are counted. A process without the token is kept out.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub(super) fn observing(policy: &Policy, of_run: &EgressOfRun) -> io::Result<Self> {
         let settings = settings(policy, of_run, true)?;
         let token = settings.token.clone();
@@ -99,7 +99,7 @@ impl WayOut {
         Ok(Self { proxy, waits: None, token, port: ports[0], services, no_proxy })
     }
 
-    /// Whether the address is the proxy's own, or that of an endpoint.
+    /// Returns true if the address is the proxy's own, or that of an endpoint.
     pub(super) fn is_at(&self, address: &SocketAddr) -> bool {
         let proxy = format!("http://{address}");
         let is_endpoint = |(_, at): &(String, String)| {
@@ -109,7 +109,7 @@ impl WayOut {
             || self.services.iter().any(is_endpoint)
     }
 
-    /// What the tool is told: where the proxy is, and the endpoint of each service.
+    /// The variables of the tool: where the proxy is, and the endpoint of each service.
     pub(super) fn variables(&self) -> impl Iterator<Item = (String, OsString)> {
         let proxy = format!("http://{USER}:{}@127.0.0.1:{}", self.token, self.port);
         let proxies = PROXY_NAMES.iter().map(move |name| ((*name).to_owned(), proxy.clone()));
@@ -121,7 +121,7 @@ impl WayOut {
         all.map(|(name, value)| (name, value.into())).collect::<Vec<_>>().into_iter()
     }
 
-    /// What went through since this was last asked.
+    /// The traffic since the last call of this.
     pub(super) fn take_traffic(&self) -> Traffic {
         let proxy = unpoisoned(self.proxy.lock());
         proxy.as_ref().and_then(|it| it.as_ref().ok()).map(Proxy::take_traffic).unwrap_or_default()
@@ -130,7 +130,7 @@ impl WayOut {
     /// Closes every connection, and says what went through; nothing runs on.
     ///
     /// # Errors
-    /// Why nobody answered, if that is so.
+    /// The proxy could not be started.
     pub(super) fn end(mut self) -> io::Result<Traffic> {
         match self.close() {
             Some(Ok(proxy)) => Ok(proxy.end()),
@@ -142,10 +142,10 @@ impl WayOut {
         }
     }
 
-    /// The proxy, or why there is none, as soon as nobody starts it any more.
+    /// The proxy, or why there is none, once no thread starts it any more.
     fn close(&mut self) -> Option<io::Result<Proxy>> {
         if let Some((socket, waits)) = self.waits.take() {
-            // Whoever still waits for the listeners waits no longer.
+            // A thread that still waits for the listeners waits no longer.
             let _ = shutdown(&socket, Shutdown::Both);
             let _ = waits.join();
         }

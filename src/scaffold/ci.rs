@@ -13,7 +13,7 @@ use crate::id::{Fingerprint, Space};
 use crate::rye::{ReviewedItem, Rye, SignerIs, now};
 use crate::verify::{KeyStatus, PublicKey};
 
-/// What runs the workflow.
+/// The service that runs the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CiService {
     GitHub,

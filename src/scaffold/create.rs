@@ -22,9 +22,9 @@ pub(crate) struct Made {
     pub(crate) space: Space,
     pub(crate) place: Place,
     pub(crate) lang: Lang,
-    /// What the file holds.
+    /// The content of the file.
     pub(crate) text: String,
-    /// What is worth knowing: a copy that it shadows, a name that is nearly its own.
+    /// Remarks, such as a copy that it shadows, or a name that is nearly its own.
     pub(crate) remarks: Vec<String>,
 }
 

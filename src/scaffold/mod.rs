@@ -8,7 +8,7 @@
 //!
 //! Invariants
 //! - A file that is there is never overwritten by a template.
-//! - Nothing is signed here; a move is written by whoever signs.
+//! - Nothing is signed here; the caller that signs writes a move.
 
 mod ci;
 mod create;

@@ -4,7 +4,7 @@
 //! Out: a [`Move`]: every file as it would be. Nothing is written but by its three steps, in order:
 //!      [`Move::place`] puts the item and the files that it lists to their new places,
 //!      [`Move::write_specs`] changes test specs, [`Move::remove_old`] takes the old files away.
-//!      Whoever signs does so after the first.
+//!      The caller signs after the first.
 //!
 //! A process that is killed in between leaves both files, and never none; the same move goes on
 //! from there.
@@ -59,7 +59,7 @@ pub(crate) struct Move {
     pub(crate) from: Found,
     /// The item with its new ref and place, its text as it will be signed.
     pub(crate) to: Found,
-    /// Your own key signed it and signs it anew; otherwise nobody did, and nobody does.
+    /// Your own key signed it and signs it anew; otherwise it has no signature and gets none.
     pub(crate) is_signed: bool,
     /// The new file, where an earlier move came as far as to write it.
     there: Option<Found>,
@@ -70,7 +70,7 @@ pub(crate) struct Move {
 }
 
 impl Move {
-    /// What it takes to give the item this id. Nothing is written.
+    /// The move that gives the item this id. Nothing is written.
     ///
     /// # Errors
     /// `author.cannot_move`, `author.exists`, `sign.reserved`, `sign.embedded`, `id.malformed`;
@@ -108,7 +108,7 @@ impl Move {
         Ok(all)
     }
 
-    /// What your key signs: the item at its new place, and what names it.
+    /// The items that your key signs: the item at its new place, and those that name it.
     pub(crate) fn to_sign(&self) -> Vec<ToSign> {
         let on_disk = self.there.as_ref().unwrap_or(&self.to).bytes.clone();
         let own = self.is_signed.then(|| ToSign { found: self.to.clone(), on_disk });
@@ -248,7 +248,7 @@ impl Move {
         Ok(())
     }
 
-    /// What else of the space names the item: what is yours is rewritten, the rest is left.
+    /// Finds what else of the space names the item: your own items are rewritten, the rest is left.
     fn find_names(&mut self, rye: &Rye) -> Result<(), Failure> {
         for kind in Kind::ALL {
             for entry in rye.items().list(self.from.space, kind)? {
@@ -298,7 +298,7 @@ impl Move {
     }
 }
 
-/// Whether the item can have the new ref.
+/// Checks that the item can have the new ref.
 fn movable(rye: &Rye, from: &Found, to: &Ref) -> Result<(), Failure> {
     if from.embedded || !matches!(from.space, Space::Project | Space::User) {
         return Err(embedded(from));
@@ -334,8 +334,9 @@ fn movable(rye: &Rye, from: &Found, to: &Ref) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether your own key signed the item, and signs it anew; otherwise nobody did. An earlier move
-/// may have taken files away of one whose new file is signed, with all that it lists.
+/// Returns true if your own key signed the item, and signs it anew; otherwise it has no signature.
+/// An earlier move may have taken files away of one whose new file is signed, with all that it
+/// lists.
 fn is_signed(rye: &Rye, from: &Found, there: Option<&Found>) -> Result<bool, Failure> {
     let item = &from.item;
     let state = |found: &Found| rye.signing().signature_state(found);
@@ -458,7 +459,7 @@ fn name_evals(spec: &mut Value, old: &Ref, new: &Ref) -> bool {
     is_changed
 }
 
-/// Whether a hook watches the old ref by its pattern, and not the new one.
+/// Returns true if a hook watches the old ref by its pattern, and not the new one.
 fn stops_meaning(found: &Found, text: &str, old: &Ref, new: &Ref) -> bool {
     let tool = tool_of(text, &found.file_type.header);
     let hook = tool.and_then(|tool| tool.hook);

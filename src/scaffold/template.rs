@@ -81,7 +81,7 @@ impl Lang {
         }
     }
 
-    /// Whether a file whose ending is that of `other` may be of this one.
+    /// Returns true if a file whose ending is that of `other` may be of this one.
     pub(crate) fn may_end_like(self, other: Self) -> bool {
         if self == Self::Provider && other == Self::Yaml {
             return true;
@@ -93,7 +93,7 @@ impl Lang {
         self == other
     }
 
-    /// What has to be installed for a tool of it to run, where that is more than its name says.
+    /// The program to install before a tool of it can run, if that is more than its name says.
     pub(crate) fn needs(self) -> Option<&'static str> {
         (self == Self::TypeScript).then_some("Node.js 22.18 or later, which drops the types itself")
     }

@@ -16,7 +16,7 @@ use crate::id::Ref;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frozen {
     pub(super) files: u32,
-    /// What the words of a file count together, on average; at least 1.
+    /// The average weight of a file, that of all its words together; at least 1.
     pub(super) length: u32,
     /// One entry for each word of the query.
     pub(super) words: Vec<WordStats>,

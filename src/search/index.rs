@@ -26,7 +26,7 @@ use crate::space::{Entry, FileTypes, Root};
 /// file system gives no sign of what another machine writes.
 const SEARCH_KEEP_MS: u64 = 60_000;
 
-/// The segments of roots whose files are watched, kept between searches. Where nobody watches, each
+/// The segments of roots whose files are watched, kept between searches. Without a watcher, each
 /// search reads every file.
 #[derive(Default)]
 pub(crate) struct SearchIndex(Mutex<State>);
@@ -125,7 +125,7 @@ fn build(root: &Root, types: &FileTypes, may_read: bool) -> Segment {
     builder.done()
 }
 
-/// What a file is found by; if it cannot be read or does not parse, by its id.
+/// Reads the words by which a file is found; its id alone if it cannot be read or does not parse.
 fn read_doc(root: &Root, types: &FileTypes, entry: Entry) -> Doc {
     let bytes = root.read(&entry.relative()).ok().flatten();
     let file_type = types.find(entry.item.kind, &entry.ext);

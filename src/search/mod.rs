@@ -7,8 +7,8 @@
 //! Out: a page of [`Hit`]s, the best first, and a cursor to the next page.
 //!
 //! Invariants
-//! - Nothing here is trusted or shown: a hit is the place of a file and a number. Whoever shows one
-//!   verifies the file first and shows what the verified file says.
+//! - Nothing here is trusted or shown: a hit is the place of a file and a number. The code that
+//!   shows one verifies the file first and shows the verified content.
 //! - A cursor holds the numbers that its ranking was made with. So an item that did not change
 //!   stays on its page, whatever other items come, change or go.
 //!

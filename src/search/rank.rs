@@ -16,7 +16,7 @@ use crate::base::limits::{SEARCH_BYTES, SEARCH_WORDS};
 use crate::id::Kind;
 use crate::space::Entry;
 
-/// What a word in a field counts (code-mode 4).
+/// The weight of a word in a field (code-mode 4).
 pub(super) const NAME: u32 = 3;
 pub(super) const NAMESPACE: u32 = 2;
 pub(super) const TAG: u32 = 2;
@@ -30,20 +30,20 @@ pub(super) const REPEATED: u32 = 2;
 const K1: f32 = 1.2;
 /// How much less a long text counts (BM25's `b`).
 const B: f32 = 0.5;
-/// What a term counts that begins with the word, and one of which the word is a slip.
+/// The factor of a term that begins with the word, and of one that the word is a slip of.
 const BEGINS: f32 = 0.6;
 const SLIP: f32 = 0.3;
 /// A score is given in thousandths, as a whole number.
 const UNIT: f32 = 1000.0;
 
-/// What a search looks for.
+/// The criteria of a search.
 pub(crate) struct Criteria<'a> {
     pub(crate) text: &'a str,
     /// Whatever else decides what is found, as text: a cursor belongs to one search.
     pub(crate) filters: &'a str,
-    /// Whether a file takes part in the ranking; it is asked for each file.
+    /// Returns true if a file takes part in the ranking; called for each file.
     pub(crate) takes: &'a dyn Fn(&IndexedDoc) -> bool,
-    /// Whether a file that has a word is a hit; it is asked for those files alone.
+    /// Returns true if a file that has a word is a hit; called for those files alone.
     pub(crate) is_hit: &'a dyn Fn(&IndexedDoc) -> bool,
     pub(crate) limit: usize,
     pub(crate) cursor: Option<&'a str>,
@@ -124,7 +124,7 @@ fn order<'s>((score, file): &(u32, &'s IndexedDoc)) -> Order<'s> {
     (Reverse(*score), item.id.as_str(), item.kind)
 }
 
-/// What each term of each segment counts for one word; 0 if the word does not mean it.
+/// The factor of each term of each segment for one word; 0 if the word does not mean it.
 type Meant = Vec<Vec<f32>>;
 
 /// The words of a query, matched with the terms.
@@ -169,8 +169,8 @@ impl<'s> Matched<'s> {
         Self { words, files, frozen }
     }
 
-    /// The score of each file. Two files of one id are one item, which nobody can use: it has the
-    /// better score of the two.
+    /// The score of each file. Two files of one id are one item, which no caller can use: it has
+    /// the better score of the two.
     fn scored(&self, segments: &[&'s Segment]) -> Vec<(u32, &'s IndexedDoc)> {
         let mut found: Vec<(u32, &IndexedDoc)> = Vec::new();
         let rarity: Vec<f32> = self.frozen.words.iter().map(|word| self.rarity(word)).collect();
@@ -231,7 +231,7 @@ impl<'s> Matched<'s> {
     }
 }
 
-/// What each term of the segment counts for a word.
+/// The factor of each term of the segment for a word.
 fn meant<'s>(segment: &'s Segment, word: &str, slips: bool) -> Vec<f32> {
     let (own, length) = (letters(word), word.chars().count());
     let allowed = match length {

@@ -15,8 +15,7 @@ const SEARCH_TERMS: usize = 1_000_000;
 /// Most different words of one item: a page of text.
 const SEARCH_DOC_WORDS: usize = 512;
 
-/// What is read of one text about an item to find it by, in bytes: the beginning says what it is
-/// for.
+/// The bytes of one text about an item that are read to find it: the beginning says what it is for.
 const SEARCH_TEXT_BYTES: usize = 8 << 10;
 
 /// One file, with the words that it is found by.
@@ -51,12 +50,12 @@ struct Words {
 struct Field {
     /// Fields are numbered from 1.
     number: u8,
-    /// What a word counts in this field each time, and how often at most.
+    /// The weight of a word in this field each time, and how often it counts at most.
     weight: u32,
     most: u32,
 }
 
-/// What a word of a file counts.
+/// The weight of a word of a file.
 #[derive(Debug, Clone, Copy)]
 struct WordCount {
     counts: u32,
@@ -124,7 +123,7 @@ pub(crate) struct IndexedDoc {
     pub(crate) lists_files: bool,
     /// Its postings in the segment.
     postings: Range<usize>,
-    /// What its words count together.
+    /// The weight of its words together.
     pub(super) length: u32,
 }
 
@@ -134,7 +133,7 @@ impl IndexedDoc {
         root(self) == root(other)
     }
 
-    /// It is a document about keys, which nobody may find.
+    /// It is a document about keys, which no search may find.
     pub(crate) fn is_about_keys(&self) -> bool {
         self.entry.item.kind == Kind::Config && self.entry.item.id.as_str().starts_with("keys/")
     }
@@ -145,7 +144,7 @@ impl IndexedDoc {
 pub(super) struct Posting {
     /// Its place among the terms of the segment.
     pub(super) term: usize,
-    /// What it counts in the file.
+    /// Its weight in the file.
     pub(super) counts: u32,
 }
 

@@ -131,8 +131,7 @@ fn any_bytes_are_no_cursor_of_a_search() {
                 limit: 5,
                 cursor: Some(&text),
             };
-            // Another position in the same search is one that somebody made up; it shows nothing
-            // else.
+            // Another position in the same search is an invented one; it shows nothing else.
             if let Ok(page) = search(&[&segment], &criteria) {
                 assert!(page.hits.len() <= 2 && page.total == 2, "{text}");
             }

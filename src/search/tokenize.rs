@@ -48,7 +48,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Whether a character is a kana or an ideograph.
+/// Returns true if a character is a kana or an ideograph.
 fn stands_alone(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')

@@ -1,4 +1,4 @@
-//! What lies below a root: items, and what looks like one but cannot be.
+//! The files below a root: items, and files that look like one but cannot be.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -31,8 +31,8 @@ impl Entry {
         format!("{}/{}.{}", self.item.kind.folder(), self.item.id, self.ext)
     }
 
-    /// Whether it is a trust document in a project. It proposes a key, and is no item for any verb
-    /// (core 4.3).
+    /// Returns true for a trust document in a project. It proposes a key, and is no item for any
+    /// verb (core 4.3).
     pub(crate) fn is_proposal(&self) -> bool {
         let is_document = self.item.id.folder() == "keys/trusted" && self.ext == "toml";
         self.space == Space::Project && self.item.is_about_keys() && is_document
@@ -68,7 +68,7 @@ impl Odd {
         self.is_folder
     }
 
-    /// The same as any other failure.
+    /// Returns the fault as a diagnostic.
     pub(crate) fn diagnostic(&self) -> diagnostic::Diagnostic {
         let path = escape_line(&self.place.path);
         let (message, help) = match self.is_folder {
@@ -99,12 +99,12 @@ pub(crate) struct Listing {
     pub(crate) odd: Vec<Odd>,
 }
 
-/// What a walk meets below a root.
+/// A thing that a walk meets below a root.
 enum Met {
     File,
     /// A link, a pipe, a device.
     Special,
-    /// A folder that may be entered by whoever knows a name in it, and cannot be listed; with why.
+    /// A folder that can be entered by name, and cannot be listed; with why.
     Unreadable(String),
 }
 

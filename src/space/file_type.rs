@@ -32,7 +32,7 @@ pub(crate) enum HeaderStyle {
     },
 }
 
-/// What an extension means.
+/// The meaning of an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileType {
     pub(crate) comment: Comment,

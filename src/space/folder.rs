@@ -31,7 +31,7 @@ pub(crate) struct Folder<'a> {
     is_base: bool,
 }
 
-/// What a walk found below a folder.
+/// A file that a walk found below a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Walked {
     /// The path below the folder; may not be a [`RelPath`].
@@ -150,7 +150,7 @@ impl Folder<'_> {
         stat.is_ok_and(|stat| stat.mode() & 0o6000 != 0)
     }
 
-    /// Whether there is a file, folder or link of this name.
+    /// Returns true if there is a file, folder or link of this name.
     pub(crate) fn holds(&self, path: &RelPath) -> bool {
         match &self.open {
             Some(_) => self.path.join(path.as_str()).symlink_metadata().is_ok(),
@@ -182,7 +182,7 @@ impl Folder<'_> {
         let top = self.path.join(within);
         match top.symlink_metadata() {
             Ok(stat) if stat.is_dir() => {}
-            // A link in the place of the folder is named, and not followed.
+            // If a link lies there instead of the folder, it is named and not followed.
             Ok(_) => return Some(vec![Walked { path: within.to_owned(), is_file: false }]),
             Err(_) => return Some(found),
         }

@@ -1,4 +1,4 @@
-//! The ground of a call that is not the caller's own: files in it may be somebody else's work.
+//! The ground of a call that is not the caller's own: files in it may be another person's work.
 //!
 //! In:  where rye is called, and for which project.
 //! Out: a [`ForeignGround`]: the project or the working directory, and the git work trees around
@@ -19,7 +19,7 @@ use crate::host::{PathLookup, Vars, own_home, own_uid, read_small};
 /// Most linked work trees of one repository that are looked at: more than a person keeps.
 const WORK_TREES: usize = 256;
 
-/// Where every machine has programs: a folder that holds one of these is nobody's clone.
+/// Folders of programs on every machine: a folder that contains one of these is not a clone.
 const PROGRAMS: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/opt"];
 
 /// Where programs are looked for if no variable says where.
@@ -154,7 +154,7 @@ impl ForeignGround {
         Some(&same.1)
     }
 
-    /// Whether a path lies in the ground, or on its way leads through it.
+    /// Returns true if a path lies in the ground, or on its way leads through it.
     pub(crate) fn holds(&self, path: &Path) -> bool {
         self.around_path(path).is_some()
     }
@@ -208,9 +208,9 @@ fn foreign(folder: PathBuf) -> Option<PathBuf> {
     own.into_iter().all(|own| !own.starts_with(&folder)).then_some(folder)
 }
 
-/// Whether a `.git` lies in the folder, whatever it is. Where anybody may write, such as in `/tmp`,
-/// it counts if the caller or the owner of the folder put it there: nobody else's makes a home
-/// foreign.
+/// Returns true if a `.git` lies in the folder, whatever it is. If any user may write in the
+/// folder, such as in `/tmp`, it counts only if the caller or the owner of the folder put it there:
+/// that of another user does not make a home foreign.
 fn is_work_tree(folder: &Path) -> bool {
     let Ok(git) = fs::symlink_metadata(folder.join(".git")) else { return false };
     let Ok(folder) = fs::metadata(folder) else { return false };
@@ -246,7 +246,7 @@ fn git_folder(tree: &Path) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// What a small file of git's says.
+/// The text of a small file of git's.
 fn text(path: &Path) -> Option<String> {
     String::from_utf8(read_small(path, SMALL_TEXT_BYTES)?).ok()
 }

@@ -13,7 +13,7 @@ use crate::base::beneath::open_beneath;
 use crate::base::bytes::{Bounded, read_at_most};
 use crate::diagnostic::Place;
 
-/// What a path below a root turned out to be.
+/// The result of opening a path below a root.
 #[derive(Debug)]
 pub(super) enum Opened {
     /// The bytes of a regular file.

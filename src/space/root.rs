@@ -84,7 +84,7 @@ impl Root {
         matches!(self.place, RootPlace::Embedded)
     }
 
-    /// Whether there is anything to read: a root on disk may have no `.ai` yet.
+    /// Returns true if there is anything to read: a root on disk may have no `.ai` yet.
     pub(crate) fn exists(&self) -> bool {
         !matches!(self.place, RootPlace::Disk(None))
     }
@@ -98,7 +98,7 @@ impl Root {
         self.base.join(".ai").join(relative)
     }
 
-    /// The same as people are shown it, with the space beside it.
+    /// The path as people are shown it, with the space beside it.
     pub(crate) fn shown(&self, relative: &str) -> diagnostic::Place {
         let space = Some(match &self.bundle {
             Some(bundle) => format!("{}:{bundle}", self.space),

@@ -19,7 +19,7 @@ use crate::id::{BundleName, Space};
 /// holds an `.ai` of its own.
 pub(crate) const BUNDLES: &str = "bundles";
 
-/// What decides where the roots are.
+/// The input that decides where the roots are.
 #[derive(Clone)]
 pub(crate) struct Where {
     pub(crate) vars: Vars,
@@ -44,7 +44,8 @@ pub(crate) struct ProjectIdentity {
 }
 
 impl ProjectIdentity {
-    /// Whether `other` is the folder that this was written of; without a birth here, by the rest.
+    /// Returns true if `other` is the folder that this was written of; without a birth here, by the
+    /// rest.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let born = self.born_ns.is_none() || self.born_ns == other.born_ns;
         (&self.path, self.device, self.inode) == (&other.path, other.device, other.inode) && born
@@ -54,7 +55,7 @@ impl ProjectIdentity {
         Self::of_real(fs::canonicalize(path)?)
     }
 
-    /// The same of a path that is real already.
+    /// The identity of a path that is real already.
     fn of_real(path: PathBuf) -> std::io::Result<Self> {
         Self::of_open(&open_folder(&path)?, path)
     }
@@ -101,11 +102,11 @@ mod decimal {
     }
 }
 
-/// What the person has said of folders, as far as roots depend on it.
+/// The person's answers about folders, as far as roots depend on them.
 pub(crate) struct Consent<'a> {
     /// For a user root and a folder: it may be used although its owner speaks against it.
     pub(crate) allows_root: &'a dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
-    /// The same for a project that is accepted.
+    /// For a user root and a project: the project is accepted.
     pub(crate) accepts: &'a dyn Fn(Option<&Root>, &ProjectIdentity) -> bool,
     /// For a user root and its own base, with a birth: the person said that it is their home.
     pub(crate) owns_home: &'a dyn Fn(&Root, &ProjectIdentity) -> bool,
@@ -166,8 +167,8 @@ impl Spaces {
         Ok(Self { project, user, system, bundles, project_path, identity, ground })
     }
 
-    /// The same project with the files of another folder, to judge what it may come to hold; `self`
-    /// where there is no project space.
+    /// The roots with the project's files in another folder, to judge the state that the project
+    /// may get; `self` if there is no project space.
     ///
     /// # Errors
     /// `space.io`, `space.not_a_file`
@@ -178,7 +179,7 @@ impl Spaces {
         Ok(self)
     }
 
-    /// The same without the user space and what is installed there.
+    /// The roots without the user space and the bundles installed there.
     pub(crate) fn without_user(self) -> Self {
         Self { user: None, bundles: Vec::new(), ..self }
     }
@@ -223,7 +224,8 @@ impl Spaces {
         Ok(ForeignGround::around(&folder, &is_home, at, known))
     }
 
-    /// What may be somebody else's work: nothing that decides, and no program, is taken from it.
+    /// The folders that may be another person's work: nothing that decides, and no program, is
+    /// taken from them.
     pub(crate) fn ground(&self) -> &ForeignGround {
         &self.ground
     }
@@ -254,7 +256,7 @@ impl Spaces {
         }
     }
 
-    /// The same with one more bundle, to judge what may be installed, in the place of one of its
+    /// The roots with one more bundle, to judge whether it may be installed. It replaces one of its
     /// name.
     pub(crate) fn with_bundle(mut self, root: Root) -> Self {
         self.bundles.retain(|known| known.bundle() != root.bundle());
@@ -333,7 +335,7 @@ impl ProjectFolder {
             return Err(SpaceError::NoSuchProject { path: named, source });
         }
         let mut holds_ai = |folder: &Path| known.at(&folder.join(".ai")).is_some();
-        // Whoever names the folder of a project's items means the project.
+        // A caller that names the folder of a project's items means the project.
         let is_items = at.project.is_some() && path.ends_with(".ai") && !holds_ai(&path);
         let path = path.parent().filter(|_| is_items).unwrap_or(&path).to_owned();
         let holds_ai = holds_ai(&path);
@@ -397,7 +399,7 @@ fn check_project(project: &Path, allowed: &dyn Fn() -> bool) -> Result<(), Space
     Ok(())
 }
 
-/// What the variables name as the folder that holds the user's `.ai`.
+/// The folder that the variables name as the one that contains the user's `.ai`.
 struct UserBase {
     /// The variable.
     name: &'static str,
@@ -441,8 +443,8 @@ impl UserBase {
         refuse_inside(name, &base, ground, known)?;
         // What is not there yet has no owner.
         if let Ok(stat) = fs::metadata(&base) {
-            // A home may be root's, as `/` is for some services; what lies in it must be yours. A
-            // sticky folder lets nobody rename what is another's.
+            // A home may be root's, as `/` is for some services; what lies in it must be yours. In
+            // a sticky folder no user can rename what belongs to another.
             let open = open_to_others(&stat).filter(|_| stat.mode() & 0o1000 == 0);
             if let Some(why) = foreign(&stat).or(open) {
                 return Err(SpaceError::UntrustedRoot { name, path: base, why });
@@ -485,7 +487,7 @@ fn system_root(
     Root::on_disk(Space::System, base)
 }
 
-/// A root in the ground would let somebody else's files decide about themselves.
+/// A root in the ground would let another person's files decide about themselves.
 fn refuse_inside(
     name: &'static str,
     base: &Path,

@@ -1,4 +1,4 @@
-//! What can be wrong with tests.
+//! The faults of tests.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a case expects, as its spec says it.
+//! The expectations of a case, as its spec gives them.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ const FILE: &[&str] = &["absent", "content", "includes"];
 pub(super) struct Expect {
     /// The whole result.
     pub(super) result: Option<Value>,
-    /// What the result holds at least.
+    /// The part that the result must have at least.
     pub(super) result_includes: Option<Value>,
     /// The whole text; one newline at its end does not count.
     pub(super) text: Option<String>,
@@ -32,12 +32,12 @@ pub(super) struct Expect {
     pub(super) code: Option<String>,
     pub(super) exit_code: Option<i64>,
     pub(super) error_includes: Vec<String>,
-    /// That it asks for a person; nobody is asked.
+    /// It asks for a person; in a test no person is asked.
     pub(super) pending: bool,
     pub(super) files: Vec<(RelPath, FileIs)>,
 }
 
-/// What is expected of one file.
+/// The expectation about one file.
 #[derive(Debug)]
 pub(super) enum FileIs {
     Absent,

@@ -52,7 +52,7 @@ pub(crate) fn find(rye: &Rye, space: Space, asked: &[SpecFilter]) -> Result<Vec<
     Ok(specs.iter().map(|spec| suite(rye, spec, &specs, &items)).collect())
 }
 
-/// What was asked for.
+/// The specs that are asked for.
 #[derive(Debug, Clone)]
 pub(crate) enum SpecFilter {
     Item(Query),

@@ -30,7 +30,7 @@ impl Workplace {
         let folder = folder.map_err(io(&std::env::temp_dir()))?;
         let path = folder.path().canonicalize().map_err(io(folder.path()))?;
         for (name, content) in setup {
-            // Nobody else has been here, so there is no link on the way.
+            // No other process has been here, so there is no link on the way.
             let file = path.join(name.as_str());
             let parent = file.parent().unwrap_or(&path);
             fs::create_dir_all(parent).map_err(io(parent))?;
@@ -56,7 +56,7 @@ impl Workplace {
         }
     }
 
-    /// Whether there is a file, folder or link of this name.
+    /// Returns true if there is a file, folder or link of this name.
     pub(super) fn holds(&self, name: &RelPath) -> bool {
         self.path.join(name.as_str()).symlink_metadata().is_ok()
     }

@@ -1,4 +1,4 @@
-//! What came, held against what was expected.
+//! Compares the outcome of a case with the expected one.
 
 use serde_json::{Map, Number, Value};
 use similar::TextDiff;
@@ -30,8 +30,8 @@ pub(crate) struct Mismatch {
 }
 
 impl Mismatch {
-    /// The same without the values that the item named of the host: a case that fails is told like
-    /// any failure, also where the tool gave such a value as its result.
+    /// Masks the values that the item named of the host: a case that fails is reported like any
+    /// failure, even if the tool gave such a value as its result.
     pub(super) fn masked(self, mask: &Mask) -> Self {
         Self {
             why: mask.text(&self.why),
@@ -74,7 +74,7 @@ pub(super) struct Came {
     pub(super) exit_code: Option<i64>,
     /// The code and the sentence of a failure, and what the tool said last with the next step.
     pub(super) failed: Option<(String, String, String)>,
-    /// What it asked a person.
+    /// The question to a person.
     pub(super) pending: Option<String>,
 }
 
@@ -276,7 +276,7 @@ fn same_number(one: &Number, other: &Number) -> bool {
     one.as_f64().is_some() && one.as_f64() == other.as_f64()
 }
 
-/// Whether an object holds what another one says; lists element by element.
+/// Returns true if an object has all that another one has; lists element by element.
 fn includes(got: &Value, expected: &Value) -> bool {
     match (got, expected) {
         (Value::Object(got), Value::Object(expected)) => {

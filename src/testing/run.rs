@@ -17,13 +17,13 @@ use crate::report::{Report, Warned};
 use crate::rye::{Request, Rye};
 use crate::trace::Quiet;
 
-/// What became of one case.
+/// The result of one case.
 #[derive(Debug)]
 pub(crate) struct CaseResult {
     /// Nothing, if it passed.
     pub(crate) findings: Vec<Mismatch>,
     pub(crate) elapsed: Duration,
-    /// What dev mode let through.
+    /// The faults that dev mode let through.
     pub(crate) warnings: Vec<Warned>,
     /// The signal that interrupted it.
     pub(crate) interrupted: Option<i32>,
@@ -34,7 +34,7 @@ pub(crate) struct CaseResult {
 pub(crate) struct Trying {
     /// So many at a time.
     pub(crate) jobs: usize,
-    /// What is wanted of the sandbox of what they run, evals too.
+    /// The sandbox that is wanted for all that they run, evals too.
     pub(crate) sandbox: SandboxChoice,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Case {
     pub(super) dry_run: bool,
     pub(super) timeout: Option<Duration>,
     pub(super) expect: Expect,
-    /// What is to be scored once the item has answered.
+    /// The scores to take once the item has answered.
     pub(super) evals: Vec<Scoring>,
 }
 

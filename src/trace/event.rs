@@ -31,7 +31,7 @@ pub(crate) struct DeniedCall {
     pub(crate) directive: String,
     /// The name of the tool that the model called.
     pub(crate) tool: String,
-    /// What it would have reached.
+    /// The item that it would have reached.
     pub(crate) item_id: Ref,
     /// The class of risk that has to be acknowledged beside the permission.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub(crate) enum Event {
         key_fp: Option<Fingerprint>,
         owner: Option<String>,
         space: Space,
-        /// What dev mode let through.
+        /// The faults that dev mode let through.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<Warning>,
     },
@@ -134,9 +134,10 @@ pub(crate) enum Event {
         permitted: bool,
         passed_over: Vec<SkippedPath>,
     },
-    /// Folders of packages that the child may load from and nobody verified; and those passed over.
+    /// Folders of packages that the child may load from and that are not verified; and those passed
+    /// over.
     External { folders: Vec<String>, passed_over: Vec<SkippedPath> },
-    /// What holds the run's process: the level, and what it lets through.
+    /// The sandbox of the run's process: the level, and what it lets through.
     Sandbox { in_force: Value },
     /// How long the run may take, and the file and key that say so.
     TimeLimit { limit: Value },
@@ -167,7 +168,7 @@ pub(crate) enum Event {
     Wait { wait_ms: u64 },
     /// The server named another place.
     Redirect { origin: String, followed: bool },
-    /// What went through rye's proxy, for a child that was held to hosts or services.
+    /// The traffic through rye's proxy, for a child that was held to hosts or services.
     Traffic {
         #[serde(flatten)]
         traffic: Traffic,

@@ -7,7 +7,7 @@ use super::event::{Event, Warning};
 use crate::base::sync::unpoisoned;
 use crate::id::Ref;
 
-/// Most events of a thread that are kept to warn whoever started it.
+/// Most events of a thread that are kept as warnings for the caller that started it.
 const THREAD_WARNINGS: usize = 1_000;
 
 /// Listens to decisions.
@@ -31,13 +31,13 @@ pub(crate) trait Sink: Sync {
     /// Takes what the model of a thread says, masked, as it comes.
     fn model_said(&self, _text: &str) {}
 
-    /// Whether anybody reads the events; what costs something to tell is made for a reader alone.
+    /// Returns true if the events have a reader; costly ones are made for a reader alone.
     fn has_reader(&self) -> bool {
         true
     }
 }
 
-/// What a tool wrote to one of its streams.
+/// A piece of a tool's output on one of its streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OutputPiece<'a> {
     pub(crate) of_stderr: bool,
@@ -74,7 +74,7 @@ impl Recorder {
         Self { start, events: Mutex::new(Vec::new()) }
     }
 
-    /// What was recorded so far, in order.
+    /// The events recorded so far, in order.
     pub(crate) fn events(&self) -> Vec<Recorded> {
         unpoisoned(self.events.lock()).clone()
     }
@@ -119,7 +119,7 @@ impl<'a> Warnings<'a> {
         unpoisoned(self.kept.lock()).clone()
     }
 
-    /// What whoever started a thread is to know of it and of those below it, in order.
+    /// The events of a thread and of those below it that its caller must know, in order.
     pub(crate) fn of_threads(&self) -> Vec<Event> {
         unpoisoned(self.of_threads.lock()).clone()
     }

@@ -1,6 +1,6 @@
-//! What the person allowed by name inside a project (core 7.6, 7.9; threads 6): programs that run
-//! tools, version files, folders of packages, and providers of models. The records are signed, and
-//! each holds the state of the file at the time when it was written.
+//! The things that the person allowed by name inside a project (core 7.6, 7.9; threads 6): programs
+//! that run tools, version files, folders of packages, and providers of models. The records are
+//! signed, and each holds the state of the file at the time when it was written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) struct ProviderIdentity {
 }
 
 impl ProviderIdentity {
-    /// Whether it is allowed, as it is now.
+    /// Returns the permit of the provider, as it is now.
     pub(crate) fn permit(&self, trust: &TrustStore<'_>) -> Permit {
         let Some(id) = record_id(PROVIDERS, &self.path) else { return Permit::Unknown };
         match trust.record::<Self>(&id) {
@@ -57,7 +57,7 @@ impl ProviderIdentity {
         }
     }
 
-    /// What has changed since `self` was written; `None` if nothing has.
+    /// The change since `self` was written; `None` if nothing has changed.
     fn changed(&self, now: &Self) -> Option<&'static str> {
         if (&self.path, &self.item) != (&now.path, &now.item) {
             return Some("the record is about another file");
@@ -91,7 +91,7 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// What has changed since `self` was written; `None` if nothing has.
+    /// The change since `self` was written; `None` if nothing has changed.
     fn changed(&self, now: &Self) -> Option<&'static str> {
         if self.path != now.path {
             return Some("the record is about another path");
@@ -106,7 +106,7 @@ impl FileIdentity {
     }
 }
 
-/// What the person's records say of something in a project.
+/// The answer of the person's records about something in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Permit {
     Unknown,
@@ -116,7 +116,7 @@ pub(crate) enum Permit {
 }
 
 impl TrustStore<'_> {
-    /// Whether this program or version file is allowed.
+    /// Returns the permit of this program or version file.
     pub(crate) fn permits_file(&self, file: &FileIdentity) -> Permit {
         let Some(id) = record_id(INTERPRETERS, &file.path) else { return Permit::Unknown };
         match self.record::<FileIdentity>(&id) {
@@ -141,7 +141,7 @@ impl TrustStore<'_> {
         ids.filter_map(|id| self.record(&id).ok().flatten()).collect()
     }
 
-    /// Whether this folder of packages is allowed.
+    /// Returns the permit of this folder of packages.
     pub(crate) fn permits_deps(&self, folder: &ProjectIdentity) -> Permit {
         let Some(id) = record_id(DEPS, &folder.path) else { return Permit::Unknown };
         match self.record::<ProjectIdentity>(&id) {

@@ -1,4 +1,4 @@
-//! What was there when the person accepted a project: a signed record for a later audit. Nothing
+//! The state of a project when the person accepted it: a signed record for a later audit. Nothing
 //! is decided by it.
 
 use std::path::{Path, PathBuf};

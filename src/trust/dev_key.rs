@@ -131,7 +131,7 @@ impl TrustStore<'_> {
     }
 }
 
-/// What a record says of a dev key, for display.
+/// The record of a dev key, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DevRecord {
     pub(crate) project: PathBuf,
@@ -210,7 +210,7 @@ impl DevKey {
         self.delegate.not_after
     }
 
-    /// Whether it is time for another dev key.
+    /// Returns true if it is time for another dev key.
     pub(crate) fn is_nearly_over(&self, now: Timestamp) -> bool {
         now.as_second() + DEV_KEY_SPARE_SECONDS > self.delegate.not_after.as_second()
     }

@@ -18,14 +18,14 @@ use crate::space::ProjectIdentity;
 pub(crate) struct TrustDocument {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) owner: String,
-    /// What it may sign wherever it counts, unless a project has its own answer.
+    /// The items that it may sign wherever it counts, unless a project has its own answer.
     pub(crate) scope: KeyScope,
     /// `None` stands for every project.
     pub(crate) projects: Option<Vec<PathBuf>>,
-    /// What the folders at those paths were when the document was written: another folder that is
-    /// put at the path later is another project.
+    /// The folders at those paths, as they were when the document was written: another folder that
+    /// is put at the path later is another project.
     pub(crate) project_ids: Vec<ProjectIdentity>,
-    /// What holds in one project, in the place of the scope above.
+    /// The answers for single projects, each instead of the scope above.
     pub(crate) in_project: Vec<InProject>,
     /// The person insisted on a key whose private half is public.
     pub(crate) example: bool,
@@ -147,9 +147,10 @@ impl TrustDocument {
         }
     }
 
-    /// The document as it reads for what lies in this project. Whoever asks about another space
-    /// names no project: what a person said of a project counts for its own items alone. Where
-    /// another folder lies at the path of an answer, what that lists stands until it is said anew.
+    /// The document as it counts for items of this project. A caller that asks about another space
+    /// names no project: a person's answer about a project counts for its own items alone. If
+    /// another folder lies at the path of an answer, the answer's list stands until the person
+    /// answers again.
     pub(crate) fn as_in(&self, project: Option<&ProjectIdentity>) -> Self {
         let own = project.and_then(|here| self.in_project.iter().find(|own| own.project.is(here)));
         let scope = match (own, self.answer_for_other(project)) {
@@ -212,15 +213,15 @@ impl TrustDocument {
         (self.projects, self.scope) = (None, scope);
     }
 
-    /// What counts of a document that somebody else wrote: the key, the owner, where and until
-    /// when, and its items as a wish.
+    /// The part of another person's document that counts: the key, the owner, where and until when,
+    /// and its items as a wish.
     pub(crate) fn into_wish(self) -> Self {
         let wished = self.scope.items.is_some();
         let scope = KeyScope { wished, also: Vec::new(), ..self.scope };
         Self { scope, in_project: Vec::new(), example: false, was_own: false, ..self }
     }
 
-    /// What the key may sign, in words for people.
+    /// The items that the key may sign, in words for people.
     pub(crate) fn covers(&self) -> String {
         let never = match self.projects {
             None => "`rye/**`, hooks and config",
@@ -240,7 +241,8 @@ impl TrustDocument {
         covers
     }
 
-    /// The same with the projects and the time, each project that has its own answer apart.
+    /// As [`Self::covers`], with the projects and the time, each project that has its own answer
+    /// apart.
     pub(crate) fn covers_everywhere(&self) -> String {
         let own = |path: &PathBuf| self.in_project.iter().find(|own| own.project.path == *path);
         let said = |document: &Self, paths: &[&PathBuf]| {

@@ -1,4 +1,4 @@
-//! What can be wrong with keys, and with what says whom you trust.
+//! The faults of keys, and of the documents that say whom you trust.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ codes! {
     VERIFY_REVOKED = "verify.revoked", Refused;
 }
 
-/// What can be wrong with a key file.
+/// A fault of a key file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum KeyError {
@@ -111,7 +111,7 @@ impl Diagnose for KeyError {
     }
 }
 
-/// What can be wrong with a document about trust.
+/// A fault of a document about trust.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum TrustError {

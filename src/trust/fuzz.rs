@@ -31,8 +31,8 @@ pub(crate) fn trust_document(data: &[u8]) {
     }
 }
 
-/// What is written about trust must not be refused when it is read: no value of a document looks
-/// like a signature line.
+/// A document about trust that is written must not be refused when it is read: none of its values
+/// looks like a signature line.
 fn can_be_read_when_signed(body: &str) {
     let Ok(id) = "keys/trusted/x".parse() else { panic!("an id") };
     let (item, pair) = (Ref::new(Kind::Config, id), KeyPair::of_seed([5; 32]));

@@ -1,24 +1,24 @@
-//! What a key may sign, and until when (core 4.2).
+//! The items that a key may sign, and until when (core 4.2).
 
 use crate::base::Timestamp;
 use crate::id::Pattern;
 use crate::space::ProjectIdentity;
 
-/// What a key may sign in one project.
+/// The items that a key may sign in one project.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct InProject {
     pub(crate) project: ProjectIdentity,
     pub(crate) scope: KeyScope,
 }
 
-/// What a key may sign, and until when.
+/// The items that a key may sign, and until when.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct KeyScope {
     /// `None` stands for everything except `rye/**`, hooks and, unless projects are named, config.
     pub(crate) items: Option<Vec<Pattern>>,
     /// The items were chosen by a proposal and not by a person, so the default limits hold as well.
     pub(crate) wished: bool,
-    /// What the person added to the items, or to the default.
+    /// The items that the person added to those, or to the default.
     pub(crate) also: Vec<Pattern>,
     pub(crate) not_after: Option<Timestamp>,
 }

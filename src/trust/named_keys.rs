@@ -1,5 +1,5 @@
-//! Keys that somebody names for one check, in the place of what a user space says: for a machine
-//! that judges a project and has no key of its own.
+//! Keys that a caller names for one check, instead of those of a user space: for a machine that
+//! judges a project and has no key of its own.
 
 use super::document::TrustDocument;
 use super::key_scope::KeyScope;
@@ -35,7 +35,7 @@ impl NamedKeys {
         Self { project, documents }
     }
 
-    /// Whether this is the project that the keys were named for.
+    /// Returns true if this is the project that the keys were named for.
     pub(super) fn accepts(&self, project: &ProjectIdentity) -> bool {
         self.project.is(project)
     }

@@ -143,8 +143,7 @@ fn signed_by(
     verdict.strictly().map(|checked| checked.text.to_owned())
 }
 
-/// Reads a document that waits below `staged`, if `key` signed it. Its time is checked by whoever
-/// uses it.
+/// Reads a document that waits below `staged`, if `key` signed it. The caller checks its time.
 ///
 /// # Errors
 /// `verify.trust_unreadable`

@@ -86,7 +86,7 @@ impl<'a> OwnKeys<'a> {
         self.private_bytes()?.map(|bytes| parsed(&bytes)).transpose()
     }
 
-    /// The content of the private key's file, if nobody else may read it.
+    /// The content of the private key's file, if no other user may read it.
     fn private_bytes(&self) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         let Some(bytes) = self.read("private_key.pem")?.map(Zeroizing::new) else {
             return Ok(None);
@@ -110,7 +110,7 @@ impl<'a> OwnKeys<'a> {
         Ok(bytes.map(std::borrow::Cow::into_owned))
     }
 
-    /// Checks that nobody else can read the folders of keys or replace this key: everything from
+    /// Checks that no other user can read the folders of keys or replace this key: everything from
     /// the file `name` up to `.ai` must belong to the caller (core 4.1).
     fn closed(&self, name: &str) -> Result<(), KeyError> {
         let file = format!("{FOLDER}/{name}");

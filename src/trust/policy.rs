@@ -34,7 +34,7 @@ pub(crate) struct OwnPolicy {
 /// The keys of a policy; a misspelt one would be none.
 const KEYS: [&str; 5] = ["allow_shadow", "import", "receipts", "required_hooks", "sandbox_off"];
 
-/// What is asked of the signatures of others when a skill is imported.
+/// The rules for the signatures of others when a skill is imported.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImportPolicy {
@@ -126,7 +126,7 @@ impl OwnPolicy {
         &self.required
     }
 
-    /// What is asked of the signatures of others when a skill is imported.
+    /// The rules for the signatures of others when a skill is imported.
     pub(crate) fn import(&self) -> &ImportPolicy {
         &self.import
     }

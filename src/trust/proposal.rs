@@ -1,4 +1,4 @@
-//! What a project proposes about trust (core 4.3), read and not believed.
+//! The keys that a project proposes to trust (core 4.3), read and not believed.
 
 use super::document::TrustDocument;
 use crate::id::Kind;
@@ -13,7 +13,7 @@ pub(crate) struct Proposal {
     pub(crate) document: Result<TrustDocument, String>,
 }
 
-/// What a project proposes.
+/// The proposals of a project.
 pub(crate) fn proposals(project: &Root) -> Vec<Proposal> {
     let types = FileTypes::default();
     let listing = project.list(Kind::Config, &types).unwrap_or_default();

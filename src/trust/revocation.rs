@@ -1,4 +1,4 @@
-//! What a revocation says (core 4.5).
+//! The content of a revocation (core 4.5).
 
 use serde::Deserialize;
 
@@ -25,7 +25,7 @@ impl Revocation {
     }
 }
 
-/// When you said last that you revoked a key; `None` where you did not, or nobody can tell.
+/// The time of your last revocation of a key; `None` if there is none, or its time cannot be known.
 pub(crate) fn revoked_at(store: &TrustStore<'_>, key: Fingerprint) -> Option<Timestamp> {
     let id = format!("keys/revoked/{key}").parse().ok()?;
     let file = OwnFile::find(store.user()?, &id, "toml").ok()??;

@@ -1,4 +1,4 @@
-//! Rotation: another own key in the place of the old one (core 4.1).
+//! Rotation: another own key replaces the old one (core 4.1).
 
 use zeroize::Zeroizing;
 
@@ -14,7 +14,7 @@ use crate::id::{Fingerprint, ItemId, Kind};
 use crate::signature::{KeyPair, PublicKey};
 use crate::space::{FileTypes, Root, SpaceError};
 
-/// What a rotation did.
+/// The result of a rotation.
 #[derive(Debug)]
 pub(crate) struct Rotated {
     pub(crate) old: Fingerprint,

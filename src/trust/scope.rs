@@ -1,4 +1,4 @@
-//! What a trust document lets its key sign (core 4.2).
+//! The items that a trust document lets its key sign (core 4.2).
 
 use super::document::TrustDocument;
 use crate::id::{Kind, Pattern, Ref, Space};
@@ -30,7 +30,7 @@ pub(crate) enum OutOfScope {
 }
 
 impl OutOfScope {
-    /// Whether the key may sign the item once its document names it.
+    /// Returns true if the key may sign the item once its document names it.
     pub(crate) fn ends_when_named(self) -> bool {
         matches!(self, Self::Hook | Self::Config | Self::NotListed)
     }
@@ -60,8 +60,9 @@ pub(super) fn scope_of(
     elsewhere(document, space, project)
 }
 
-/// What no key may sign unless a person named it. A project's config only narrows what runs in that
-/// project, so a key that counts in named projects may sign theirs.
+/// The reason why no key may sign the item unless a person named it; `None` if a key may. A
+/// project's config only narrows what runs in that project, so a key that counts in named projects
+/// may sign theirs.
 fn outside_default(document: &TrustDocument, item: &Ref, space: Space) -> Option<OutOfScope> {
     let is_for_projects = document.projects.is_some() && space == Space::Project;
     match () {
@@ -84,7 +85,7 @@ pub(super) fn elsewhere(
     elsewhere.then_some(OutOfScope::Elsewhere)
 }
 
-/// Whether a document names projects, and this project is not one of them.
+/// Returns true if a document names projects, and this project is not one of them.
 pub(super) fn names_others(document: &TrustDocument, project: Option<&ProjectIdentity>) -> bool {
     let Some(projects) = &document.projects else { return false };
     let here = project.is_some_and(|here| {

@@ -24,7 +24,7 @@ use crate::id::{Fingerprint, ItemId, Ref, Space};
 use crate::signature::{EXAMPLE, PUBLISHER, PublicKey, publisher};
 use crate::space::{FileTypes, ProjectIdentity, Root};
 
-/// What is known of one key, read once per run.
+/// The documents about one key, read once per run.
 #[derive(Debug, Default)]
 struct Known {
     document: Option<TrustDocument>,
@@ -34,10 +34,10 @@ struct Known {
     delegate: Option<Delegate>,
 }
 
-/// What was read of a key, or why reading failed.
+/// A value that was read about a key, or why reading failed.
 type Memo<T> = Result<T, Arc<TrustError>>;
 
-/// What the person's documents say of a fingerprint.
+/// The status of a fingerprint by the person's documents.
 pub(crate) enum KeyStatus {
     /// Nothing.
     Unknown,
@@ -104,7 +104,7 @@ impl<'a> TrustStore<'a> {
         }
     }
 
-    /// The same store without dev keys: for CI, and for checks whose result is kept.
+    /// The store without dev keys: for CI, and for checks whose result is kept.
     pub(crate) fn refusing_dev_keys(self, refuses: bool) -> Self {
         Self { refuses_dev_keys: refuses, ..self }
     }
@@ -141,7 +141,7 @@ impl<'a> TrustStore<'a> {
         own.as_ref().map(Option::as_ref).map_err(Arc::clone)
     }
 
-    /// Whether the person accepted this project.
+    /// Returns true if the person accepted this project.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -162,13 +162,13 @@ impl<'a> TrustStore<'a> {
         Ok(accepted)
     }
 
-    /// Whether the person allowed a folder that others own or can write.
+    /// Returns true if the person allowed a folder that others own or can write.
     pub(crate) fn allows_root(&self, folder: &ProjectIdentity) -> bool {
         let own = self.active_own_key().ok().flatten();
         self.user.is_some_and(|user| AllowedRoot::allows(user, own, folder, self.now))
     }
 
-    /// Whether the person's policy lets a copy of this reserved id stand in a nearer space.
+    /// Returns true if the person's policy lets a copy of this reserved id stand in a nearer space.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -176,7 +176,7 @@ impl<'a> TrustStore<'a> {
         Ok(self.policy()?.may_shadow(id))
     }
 
-    /// Whether the person's policy asks for a receipt of every run of a tool.
+    /// Returns true if the person's policy asks for a receipt of every run of a tool.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -192,7 +192,7 @@ impl<'a> TrustStore<'a> {
         Ok(self.policy()?.required_hooks())
     }
 
-    /// Whether the person's policy lets this tool run without a sandbox.
+    /// Returns true if the person's policy lets this tool run without a sandbox.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -264,7 +264,8 @@ impl<'a> TrustStore<'a> {
         }))
     }
 
-    /// Whether there is a revocation of your own key. One that cannot be read counts as well.
+    /// Returns true if there is a revocation of your own key. One that cannot be read counts as
+    /// well.
     pub(crate) fn own_is_revoked(&self) -> bool {
         let (Some(user), Ok(Some(own))) = (self.user, self.own()) else { return false };
         *self.own_revoked.get_or_init(|| {
@@ -324,7 +325,7 @@ impl<'a> TrustStore<'a> {
         Ok(true)
     }
 
-    /// Whether the person revoked the key.
+    /// Returns true if the person revoked the key.
     pub(crate) fn is_revoked(&self, key: Fingerprint) -> Result<bool, Arc<TrustError>> {
         let mut memo = unpoisoned(self.revoked.lock());
         memo.entry(key).or_insert_with(|| self.read_revoked(key)).clone()
@@ -345,8 +346,8 @@ impl<'a> TrustStore<'a> {
         known.document.as_ref().map(|document| document.owner.clone())
     }
 
-    /// Whether a key is yours and not revoked: your own key, one that you rotated and still trust,
-    /// or a dev key.
+    /// Returns true if a key is yours and not revoked: your own key, one that you rotated and still
+    /// trust, or a dev key.
     pub(crate) fn is_yours(&self, key: Fingerprint) -> bool {
         let was_own = || {
             let known = self.known(key);
@@ -418,7 +419,7 @@ impl<'a> TrustStore<'a> {
         }
     }
 
-    /// Whether the example key was trusted with `rye trust add --example`.
+    /// Returns true if the example key was trusted with `rye trust add --example`.
     pub(crate) fn lets_in_example(&self) -> bool {
         self.known(EXAMPLE).is_ok_and(|known| known.document.as_ref().is_some_and(|d| d.example))
     }
@@ -468,7 +469,7 @@ impl<'a> TrustStore<'a> {
         Ok(None)
     }
 
-    /// Whether the person trusts the key in other projects than this one only.
+    /// Returns true if the person trusts the key in other projects than this one only.
     ///
     /// # Errors
     /// `verify.trust_unreadable`
@@ -503,7 +504,7 @@ fn unusable_key(path: &str, error: &KeyError) -> TrustError {
     TrustError::Unreadable { path: path.to_owned(), why: error.to_string(), help: error.help() }
 }
 
-/// What is wrong with the text of `rye/policy` or `rye/file-types`; signing asks this first.
+/// Checks the text of `rye/policy` or `rye/file-types`; signing asks this first.
 ///
 /// # Errors
 /// One sentence.

@@ -29,7 +29,7 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
-    /// An empty folder for the documents that `current` signs in the place of `old`. Remains of
+    /// Creates an empty folder for the documents that `current` signs instead of `old`. Remains of
     /// earlier rotations are removed.
     ///
     /// # Errors

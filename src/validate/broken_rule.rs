@@ -1,4 +1,4 @@
-//! What is wrong with a chain.
+//! The faults of a chain.
 
 use crate::chain::VALIDATE_SPACE_ORDER;
 use crate::diagnostic::{Code, Diagnose, codes};

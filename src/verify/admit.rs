@@ -14,7 +14,7 @@ use crate::space::{FileTypes, ProjectIdentity, awaits_publisher, shipped};
 use crate::trace::{Event, Sink, Warning};
 use crate::trust::{KeyStatus, TrustError, TrustStore};
 
-/// Whether `RYE_DEV_MODE` is exactly `1` (core 5.1).
+/// True if `RYE_DEV_MODE` is exactly `1` (core 5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DevMode(pub(crate) bool);
 

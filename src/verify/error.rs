@@ -127,7 +127,7 @@ const WITHOUT_MARK: &str = "save the file as UTF-8 without a byte order mark (BO
 pub(crate) const LINE_ENDS: &str = "its line ends were changed, as git does with `core.autocrlf`: \
                                     run `rye git install`, which puts them back and keeps them";
 
-/// What to do with a file that a tool lists, instead of running or signing it.
+/// Advice for a file that a tool lists, instead of running or signing it.
 pub(crate) fn advice_for_file_of(tool: &Ref) -> String {
     format!(
         "run the tool: `rye run {tool}`; its signature covers the file, so after a change of yours \
@@ -228,7 +228,7 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Refused {
-    /// A refusal of a file of which nobody is known to have signed it.
+    /// A refusal of a file whose signer is not known.
     pub(crate) fn new(item: Ref, place: Place, reason: Reason) -> Self {
         Self { item, place, claim: None, reason, baseline: false, listed_by: None }
     }
@@ -437,7 +437,8 @@ impl Diagnose for UnacceptedProject {
 }
 
 impl Reason {
-    /// Whether dev mode forgives the reason: these five come of working on a file (core 5.1).
+    /// Returns true if dev mode forgives the reason: these five come of working on a file (core
+    /// 5.1).
     pub(super) fn is_about_work_in_hand(&self) -> bool {
         matches!(
             self,

@@ -61,7 +61,7 @@ impl Glob {
         Ok(Self(text.to_owned()))
     }
 
-    /// Whether a text is a pattern and not a plain path.
+    /// Returns true if a text is a pattern and not a plain path.
     pub(crate) fn is_one(text: &str) -> bool {
         text.contains('*')
     }
@@ -86,7 +86,7 @@ impl Glob {
         &folder[..end]
     }
 
-    /// Whether something deeper than `depth` folders below the prefix can match.
+    /// Returns true if something deeper than `depth` folders below the prefix can match.
     fn reaches(&self, depth: usize) -> bool {
         let rest = self.0[self.prefix().len()..].trim_start_matches('/');
         rest.contains("**") || rest.split('/').count() > depth
@@ -244,7 +244,7 @@ impl FileList {
         paths.into_iter().filter_map(read).collect()
     }
 
-    /// Whether a pattern matches this path.
+    /// Returns true if a pattern matches this path.
     pub(crate) fn means(&self, path: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.matches(path))
     }
@@ -376,7 +376,7 @@ impl Source {
         path_below_base(self.item(), self.ext())
     }
 
-    /// The same source with the files that its header lists. Dev mode does not soften this.
+    /// Adds the files that the source's header lists. Dev mode does not soften this.
     ///
     /// # Errors
     /// `verify.dependency` with every finding.

@@ -7,7 +7,7 @@
 //! Out: a [`Source`]: the same bytes, with who signed them.
 //!
 //! Invariants
-//! - A `Source` is made here and nowhere else; nobody is admitted by the name of their space alone.
+//! - A `Source` is made here and nowhere else; no file is admitted by the name of its space alone.
 //! - The file is judged strictly; dev mode is asked afterwards what it forgives.
 //!
 //! Start at `admit.rs`. `listed_files.rs` is what a signature covers beside its item, `stage.rs`

@@ -24,7 +24,7 @@ pub(crate) struct Signer {
     pub(crate) dev_for: Option<Fingerprint>,
 }
 
-/// Whether every check passed, or dev mode let one through.
+/// Tells whether every check passed, or dev mode let one through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Integrity {
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    /// The same source with the files that its header covers.
+    /// Adds the files that the source's header covers.
     pub(super) fn holding(self, parts_root: PartsRoot, parts: Vec<Part>) -> Self {
         Self { parts_root, parts, ..self }
     }

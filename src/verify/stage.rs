@@ -207,7 +207,7 @@ impl SignedFile {
     }
 
     /// Replaces the file if it is still `expected`, whole or not at all; false if it has changed. A
-    /// file that somebody saves at the same moment is there afterwards.
+    /// file that a person saves at the same moment is there afterwards.
     ///
     /// # Errors
     /// `sign.io`
@@ -217,7 +217,7 @@ impl SignedFile {
     }
 }
 
-/// What a signature of this file would cover.
+/// The digest that a signature of this file would cover.
 pub(crate) fn digest_to_sign(found: &Found) -> Digest {
     Digest::of(&without_line(&found.bytes, &found.file_type.comment))
 }

@@ -24,7 +24,7 @@ const PAGE_REDIRECTS: usize = 5;
 /// The config item of the tool's `hosts_from`, for sentences.
 const LIST: &str = "config:web/hosts";
 
-/// What is asked for, the more welcome first.
+/// The types that are asked for, the more welcome first.
 const ACCEPT: &str = "text/html, application/xhtml+xml, text/markdown, text/plain, \
                       application/json, application/xml;q=0.9, text/xml;q=0.9";
 

@@ -1,7 +1,7 @@
-//! The words of a page, marked as those of somebody else.
+//! The words of a page, marked as those of another author.
 //!
 //! A frame stands around them whose mark is random and new for each call: no page knows it, so none
-//! can close the frame and go on as somebody else.
+//! can close the frame and go on as another author.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::base::limits::PAGE_TITLE_CHARS;
 use crate::base::random;
 use crate::base::text::{escape, escape_line};
 
-/// What begins and what ends foreign words.
+/// The beginning and the end of foreign words.
 #[derive(Debug)]
 pub(super) struct Frame {
     mark: String,
@@ -45,7 +45,7 @@ impl Frame {
         )
     }
 
-    /// What is said of the frame beside the text.
+    /// The description of the frame beside the text.
     pub(super) fn note(&self) -> Value {
         json!({
             "mark": self.mark,

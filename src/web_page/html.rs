@@ -83,7 +83,7 @@ const LEAVES: [&str; 24] = [
 
 const INDENTING: [&str; 6] = ["blockquote", "dl", "li", "menu", "ol", "ul"];
 
-/// What a page says.
+/// The words of a page.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     /// As Markdown.
@@ -255,7 +255,7 @@ fn walk(top: &Rc<Node>, mut visit: impl FnMut(&Rc<Node>, usize) -> bool) {
     }
 }
 
-/// What `read` gives of the first element of that name that has it.
+/// The value that `read` gives for the first element of that name that has one.
 fn first<T>(document: &Rc<Node>, wanted: &str, read: impl Fn(&Rc<Node>) -> Option<T>) -> Option<T> {
     let mut found = None;
     walk(document, |node, _| {
@@ -335,8 +335,8 @@ fn link(text: &str, base: &Address) -> Option<String> {
     Some(format!("{}{}", to.as_str(), plain_url(place)))
 }
 
-/// Whether an element has no words, or says itself that nobody sees it: what only a machine reads
-/// is where a page speaks to one. What its style sheets hide is not known.
+/// Returns true if an element has no words, or is hidden by its own attributes: text for machines
+/// alone is where a page speaks to one. What style sheets hide is not known.
 fn is_left_out(node: &Node) -> bool {
     let NodeData::Element { name, attrs, .. } = &node.data else { return false };
     let is_page = matches!(name.local.as_ref(), "html" | "body");

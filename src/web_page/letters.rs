@@ -38,7 +38,7 @@ fn of_page(bytes: &[u8]) -> Option<&'static Encoding> {
     Some(encoding.output_encoding())
 }
 
-/// What stands behind `name=` in a tag.
+/// The value behind `name=` in a tag.
 fn value<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     let rest = tag
         .match_indices(name)

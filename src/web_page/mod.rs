@@ -9,7 +9,7 @@
 //! Out: one line of JSON on standard output; for what failed `{"success": false, "error": …}`.
 //!
 //! - `fetch.rs` requests and redirects · `letters.rs` bytes to text · `html.rs` a page to Markdown
-//!   or text · `table.rs` its tables · `foreign.rs` marks words as those of somebody else ·
+//!   or text · `table.rs` its tables · `foreign.rs` marks words as those of another author ·
 //!   `plain.rs` requests without TLS
 //!
 //! Invariants
@@ -58,7 +58,7 @@ const PAGE_CHARS: usize = 100_000;
 /// The first argument of rye when it is this program.
 const ENTRY: &str = "--fetch-page";
 
-/// What the caller asks for. The tool's schema says the same to whoever calls it.
+/// The parameters of the caller. The tool's schema shows them to the caller.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
@@ -187,7 +187,7 @@ fn tell(asked: &Asked, answer: Answer) -> Result<Map<String, Value>, Refused> {
     Ok(page)
 }
 
-/// What was read of a page of HTML.
+/// The result of reading a page of HTML.
 struct Read {
     title: Option<String>,
     text: String,
@@ -215,7 +215,7 @@ fn read_html(html: String, address: Address, format: Format) -> Result<Read, Ref
     })
 }
 
-/// What a caller wrote, on one line.
+/// The text of a caller, on one line.
 fn quoted(text: &str) -> String {
     format!("`{}`", brief_line(text))
 }

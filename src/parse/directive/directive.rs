@@ -17,7 +17,7 @@ use crate::id::{IdError, ItemId};
 use crate::parse::data::{plain, too_deep};
 use crate::parse::error::{PARSE_DIRECTIVE, PARSE_XML, ParseFault};
 
-/// What `<metadata>` may hold (core 6.2).
+/// The elements that `<metadata>` may have (core 6.2).
 pub(crate) const METADATA: [&str; 11] = [
     "description",
     "category",
@@ -32,7 +32,7 @@ pub(crate) const METADATA: [&str; 11] = [
     "tags",
 ];
 
-/// What a directive declares and what it tells an agent to do.
+/// The declarations of a directive, and its instructions for an agent.
 ///
 /// Elements that rye does not know are passed over, but unknown limits and unknown attributes of
 /// inputs are faults.
@@ -104,8 +104,8 @@ impl Directive {
         format!("{}\n\n{}", self.preamble, self.body)
     }
 
-    /// What the directive declares, with `render` applied to its body and its actions; what is not
-    /// declared is left out.
+    /// The declarations of the directive, with `render` applied to its body and its actions; what
+    /// is not declared is left out.
     pub(crate) fn to_json(&self, render: &dyn Fn(&str) -> String) -> Map<String, Value> {
         let mut out = Map::new();
         let mut put = |key: &str, value: Value| {

@@ -72,7 +72,7 @@ impl<'d> Element<'d> {
         all.filter(Node::is_element).map(move |node| Self { node, file })
     }
 
-    /// Whether the element stands inside one that is right inside the root and so named.
+    /// Returns true if the element stands inside one of these names that is right inside the root.
     pub(super) fn is_inside(&self, names: &[&str]) -> bool {
         self.node.ancestors().skip(1).any(|above| names.contains(&above.tag_name().name()))
     }
@@ -87,7 +87,7 @@ impl<'d> Element<'d> {
         }
     }
 
-    /// Whether words stand right inside.
+    /// Returns true if words stand right inside.
     pub(super) fn holds_text(&self) -> bool {
         let mut texts = self.node.children().filter(Node::is_text).filter_map(|text| text.text());
         texts.any(|text| !text.trim().is_empty())

@@ -161,7 +161,7 @@ fn fences(text: &str) -> Vec<Fence> {
     found
 }
 
-/// Whether the first element of an XML text is `<directive>`, whatever follows it.
+/// Returns true if the first element of an XML text is `<directive>`, whatever follows it.
 fn holds_directive(xml: &str) -> bool {
     let mut rest = xml.trim_start();
     loop {

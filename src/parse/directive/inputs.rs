@@ -116,7 +116,7 @@ fn described(mut map: Map<String, Value>, description: &str) -> Value {
     Value::Object(map)
 }
 
-/// Whether a text may name an input: `[A-Za-z_][A-Za-z0-9_-]*`.
+/// Returns true if a text may name an input: `[A-Za-z_][A-Za-z0-9_-]*`.
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))

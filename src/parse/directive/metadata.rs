@@ -35,7 +35,7 @@ impl Model {
     }
 }
 
-/// What `<model>` may hold, as attributes or as elements.
+/// The attributes or elements that `<model>` may have.
 const MODEL: [&str; 4] = ["tier", "id", "fallback", "provider"];
 
 const LIMITS: [&str; 8] = [

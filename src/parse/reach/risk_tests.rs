@@ -204,7 +204,7 @@ proptest! {
         nets in (any_net(), any_net()),
         truths in any::<(bool, bool, bool, bool)>(),
     ) {
-        // With another server in the place of a process there is another thing to judge.
+        // The chain of an MCP server over HTTP is another case than one that starts a process.
         less.url = less.url.filter(|_| end != "rye/core/primitives/mcp");
         let url = less.url.clone().or(more.url).filter(|_| end != "rye/core/primitives/mcp");
         let joined = |a: &[String], b: Vec<String>| [a.to_vec(), b].concat();

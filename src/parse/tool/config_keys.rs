@@ -113,8 +113,8 @@ pub(in crate::parse) fn check_limits(config: &Map<String, Value>) -> Result<(), 
 
 const LIMITS: [&str; 2] = ["timeout", "timeout_ms"];
 
-/// Whether a key is a letter off a limit and has a time. What begins with `timeout` is a word of
-/// its own, such as `timeout_s`.
+/// Returns true if a key is a letter off a limit and its value is a time. A key that begins with
+/// `timeout` is a word of its own, such as `timeout_s`.
 fn is_slip_of_a_limit(key: &str, value: &Value) -> bool {
     let is_time =
         value.is_number() || value.as_str().is_some_and(|it| time_with_unit(it).is_some());

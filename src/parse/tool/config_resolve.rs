@@ -11,7 +11,7 @@ use crate::parse::error::{PARSE_METADATA, ParseFault};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigResolve {
     pub(crate) wanted: Vec<WantedConfig>,
-    /// Whether the header gave a list; then the tool gets a mapping from paths.
+    /// The header gave a list, so the tool gets a mapping from paths.
     pub(crate) is_list: bool,
 }
 

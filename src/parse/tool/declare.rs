@@ -14,7 +14,7 @@ use crate::space::HeaderStyle;
 
 const KEY: &str = "sandbox";
 
-/// What a tool needs beyond what every tool has. Paths are templates.
+/// The access that a tool needs beyond what every tool has. Paths are templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Needs {
@@ -23,7 +23,7 @@ pub(crate) struct Needs {
     pub(crate) write: Vec<String>,
     /// `None` if the default is enough.
     pub(crate) net: Option<Net>,
-    /// What is reached where `net` is [`Net::Hosts`].
+    /// The hosts that it reaches if `net` is [`Net::Hosts`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hosts: Vec<String>,
 }

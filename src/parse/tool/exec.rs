@@ -35,7 +35,7 @@ pub(crate) struct Exec {
     pub(crate) max_output_bytes: usize,
     /// The number of calls that a server gets before it answers the first.
     pub(crate) max_in_flight: usize,
-    /// Whether a call may be sent again after the server died during it.
+    /// A call may be sent again after the server died during it.
     pub(crate) idempotent: bool,
     /// How long an idle server is kept, in milliseconds; `None` if the item does not say.
     pub(crate) idle_timeout_ms: Option<u64>,
@@ -95,7 +95,7 @@ const KEYS: [&str; 13] = [
 const TIMEOUT: TimeKey = TimeKey::of_ms("/exec/timeout", "/exec/timeout_ms", TIMEOUT_MAX_MS);
 const IDLE: TimeKey = TimeKey::of_ms("/exec/idle_timeout", "/exec/idle_timeout_ms", TIMEOUT_MAX_MS);
 
-/// What an `exec` block says.
+/// The values of an `exec` block.
 pub(super) struct Block {
     pub(super) exec: Exec,
     /// The names that it asks the host for.

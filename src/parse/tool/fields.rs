@@ -148,7 +148,7 @@ impl<'m> Fields<'m> {
         ParseFault::new(PARSE_METADATA, format!("`{pointer}` is not known here{near}"))
     }
 
-    /// Whether a key of the mapping can name an environment variable.
+    /// Checks that a key of the mapping can name an environment variable.
     pub(super) fn is_env_name(&self, key: &str) -> Result<(), ParseFault> {
         env_name(key, &self.pointer(key))
     }

@@ -16,14 +16,14 @@ use crate::space::HeaderStyle;
 
 type Header = Result<Map<String, Value>, ParseFault>;
 
-/// What a Python file declares is said in it, once and in plain sight.
+/// Each declaration of a Python file is written in it, once and in plain sight.
 pub(crate) fn python(data: &[u8]) {
     let Some(text) = item_text(data) else { return };
     is_said(text, &python::header(text), NAMES);
     is_tool(text, &HeaderStyle::Python);
 }
 
-/// The same for JavaScript, and for TypeScript where the first byte is a `t`.
+/// As [`python()`], but for JavaScript, or for TypeScript if the first byte is a `t`.
 pub(crate) fn javascript(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else { return };
     let Some(text) = item_text(data) else { return };
@@ -100,7 +100,7 @@ pub(crate) fn tool_header(data: &[u8]) {
     is_tool(text, if *choice == b't' { &HeaderStyle::Toml } else { &HeaderStyle::Yaml });
 }
 
-/// What is declared of a tool is well-formed, or the fault can be shown.
+/// A declared tool is well-formed, or the fault can be shown.
 fn is_tool(text: &str, style: &HeaderStyle) {
     let parsed = header::parse(text, style);
     assert_eq!(parsed, header::parse(text, style), "twice the same");

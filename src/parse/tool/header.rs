@@ -31,7 +31,7 @@ pub(crate) fn listed_files(text: &str, style: &HeaderStyle) -> Option<FileList> 
     parse(text, style).ok()?.files
 }
 
-/// Whether a text mentions `files` at all; cheap, and most tools do not.
+/// Returns true if a text mentions `files` at all; cheap, and most tools do not.
 pub(crate) fn may_list_files(text: &str) -> bool {
     text.contains("files") || text.contains("FILES")
 }

@@ -1,5 +1,5 @@
-//! What a hook watches, and what it may do about it (exec-protocol 6). Unknown keys are faults,
-//! because a typing error must not let anything through.
+//! The calls that a hook watches, and what it may do about them (exec-protocol 6). Unknown keys are
+//! faults, because a typing error must not let anything through.
 
 use serde_json::Value;
 
@@ -14,19 +14,19 @@ pub(crate) struct Hook {
     pub(crate) kind: HookKind,
     /// Never empty.
     pub(crate) phases: Vec<Phase>,
-    /// Whether its answer decides; otherwise the hook is only told.
+    /// Its answer decides; otherwise the hook is only told.
     pub(crate) filters: bool,
-    /// Whether it may replace the arguments or the answer that it is shown.
+    /// It may replace the arguments or the answer that it is shown.
     pub(crate) replaces: bool,
     /// Patterns of the tools that it watches; empty for all tools.
     matches: Vec<String>,
     /// Lower ones come first.
     pub(crate) order: f64,
-    /// Whether keys are also sent in the spelling of `PromptKit`.
+    /// Keys are also sent in the spelling of `PromptKit`.
     pub(crate) is_promptkit: bool,
 }
 
-/// What kind of call a hook watches.
+/// The kind of call that a hook watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookKind {
     /// Calls of a model.
@@ -90,7 +90,7 @@ impl Hook {
         &self.matches
     }
 
-    /// Whether it is about a tool. A pattern that cannot be read is about every tool.
+    /// Returns true if it is about a tool. A pattern that cannot be read is about every tool.
     pub(crate) fn is_about(&self, item: &crate::id::Ref) -> bool {
         let is_match = |text: &String| pattern(text).is_ok_and(|pattern| !pattern.matches(item));
         self.matches.is_empty() || !self.matches.iter().all(is_match)

@@ -31,7 +31,7 @@ pub(crate) enum Search {
     NodeModules { binary: String },
     /// `PATH` alone.
     SystemBinary { candidates: Vec<String> },
-    /// What a version manager of the operator has chosen.
+    /// The program that a version manager of the operator has chosen.
     VersionManager { manager: Manager, binary: String },
     /// The first line that a program prints.
     Command { argv: Vec<String> },

@@ -46,8 +46,8 @@ pub(super) struct Binding<V> {
     at: usize,
     /// The literal, where it is bound by one plain assignment at top level.
     value: Option<V>,
-    /// What is written there, where it is not the name. With a value that rye would read below
-    /// the key it was meant for the name, and else for the program's own.
+    /// The word as written, if it is not the name itself. If rye would read its value below the
+    /// key, it was meant as the name; else it is the program's own.
     slip: Option<String>,
 }
 
@@ -95,12 +95,12 @@ const DOUBTFUL: [(&str, &str); 5] = [
     ("PARAMETERS", "config_schema"),
 ];
 
-/// Whether a name is a doubtful one, or a letter off it.
+/// Returns true if a name is a doubtful one, or a letter off it.
 fn is_doubtful(name: &str, known: &str) -> bool {
     name.len().abs_diff(known.len()) <= 1 && damerau_levenshtein(name, known) <= 1
 }
 
-/// Whether a value is one that rye reads below the key.
+/// Returns true if rye reads such a value below the key.
 fn reads_as(key: &str, value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
     match (key, value) {
@@ -119,8 +119,8 @@ fn reads_as(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a name is so near to a known one that it cannot be a name of the program's own. The
-/// short known ones, such as `ENV`, have neighbours that programs use.
+/// Returns true if a name is so near to a known one that it cannot be a name of the program's own.
+/// The short known ones, such as `ENV`, have neighbours that programs use.
 fn is_slip(name: &str, known: &str) -> bool {
     let is_long = known.starts_with("__") || known.contains('_');
     is_long && name.len().abs_diff(known.len()) <= 2 && damerau_levenshtein(name, known) <= 2

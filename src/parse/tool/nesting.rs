@@ -29,7 +29,7 @@ const PROGRAM_NESTING: usize = 4_000;
 /// of that size has half as many.
 const PROGRAM_TOKENS: usize = 200_000;
 
-/// What a parser will need for a text.
+/// The depth and the tokens that a parser will need for a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Extent {
     /// The greatest number of things that stand open at a time.
@@ -41,7 +41,7 @@ pub(super) struct Extent {
 /// operators of an expression.
 pub(super) struct Nesting<B> {
     open: Vec<Level<B>>,
-    /// What stands open beside all brackets.
+    /// The open constructs outside all brackets.
     outermost: Open,
     now: usize,
     deepest: usize,
@@ -53,14 +53,14 @@ struct Level<B> {
     inside: Open,
 }
 
-/// What stands open inside one bracket.
+/// The open constructs inside one bracket.
 #[derive(Default)]
 struct Open {
-    /// What ends with an expression.
+    /// Those that end with an expression.
     links: usize,
-    /// What ends with a statement.
+    /// Those that end with a statement.
     clauses: usize,
-    /// What ends with a sign of its own, or with a statement.
+    /// Those that end with a sign of their own, or with a statement.
     angles: usize,
 }
 

@@ -17,7 +17,7 @@ pub(crate) const PIN_VAR: &str = "RYE_PIN";
 const TOLD: [&str; 7] =
     ["RYE_PROJECT", "RYE_ITEM", "RYE_ITEM_PATH", RUN_VAR, THREAD_VAR, DEPS_VAR, PIN_VAR];
 
-/// Whether rye itself sets the variable.
+/// Returns true if rye itself sets the variable.
 pub(super) fn is_own(name: &str) -> bool {
     KEPT_BACK.contains(&name) || TOLD.contains(&name)
 }
@@ -39,14 +39,14 @@ const LOADERS: &[&str] = &[
     "BROWSER",
 ];
 
-/// The same by their beginning.
+/// The beginnings of more names of that kind.
 const LOADER_FAMILIES: &[&str] = &[
     "LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "LUA_", "BASH_", "GIT_", "SSL_", "GLIBC_",
     "RYE_", "OPENSSL_", "JAVA_", "JDK_", "_JAVA_", "DOTNET_", "GEM_", "BUNDLE_", "GCONV_",
 ];
 
-/// Whether a variable decides what a program loads, trusts or talks to: a project's `.env` sets
-/// none, and none is an endpoint's.
+/// Returns true if a variable decides what a program loads, trusts or talks to: a project's `.env`
+/// cannot set it, and no endpoint may have its name.
 pub(crate) fn is_loader(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     LOADERS.contains(&upper.as_str())
@@ -59,7 +59,7 @@ pub(crate) fn is_loader(name: &str) -> bool {
 const OF_ALL: [&str; 10] =
     ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", "PWD", "PATH"];
 
-/// Whether a variable means something else already, so that no service is named by it.
+/// Returns true if a variable means something else already, so that no service may have its name.
 pub(super) fn is_taken(name: &str) -> bool {
     is_own(name) || is_loader(name) || OF_ALL.contains(&name) || name.starts_with("LC_")
 }

@@ -38,7 +38,7 @@ pub(crate) enum ProviderKind {
     Http(Box<HttpProvider>),
 }
 
-/// What a million tokens cost, in millionths of a US dollar.
+/// The price of a million tokens, in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prices {
     pub(crate) input: u64,
@@ -99,7 +99,7 @@ impl Provider {
 
 const KIND: &str = "provider";
 const KINDS: [&str; 3] = ["openai_chat", "anthropic", "scripted"];
-/// What each says, whatever its kind.
+/// The keys of every kind.
 const KEYS: [&str; 5] = ["kind", "models", "prices", "answer_tokens", "context_window"];
 const COUNTS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
 
@@ -165,7 +165,7 @@ fn named(models: &Fields<'_>) -> Result<Vec<(String, String)>, ParseFault> {
     models.map().keys().map(read).collect()
 }
 
-/// What models cost by the key `prices` of a mapping that is no provider.
+/// The prices of models by the key `prices` of a mapping that is not a provider.
 ///
 /// # Errors
 /// `parse.metadata`
@@ -194,7 +194,7 @@ fn prices(block: &Fields<'_>) -> Result<Vec<(String, Prices)>, ParseFault> {
         let (Some(input), Some(output)) = (price("input")?, price("output")?) else {
             return Err(bad(&all.pointer(model), "says no price of `input` or of `output`"));
         };
-        // Whoever says nothing of a cache charges as for what is not in one.
+        // A price list that says nothing of a cache charges cached tokens as any others.
         let (cache_read, cache_write) = (price("cache_read")?, price("cache_write")?);
         let prices = Prices {
             input,

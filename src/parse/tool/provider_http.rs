@@ -22,7 +22,7 @@ const PROVIDER_BACKOFF_MS: u64 = 1_000;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HttpProvider {
     pub(crate) shape: ChatShape,
-    /// What stands before `/chat/completions`, or before `/v1/messages`.
+    /// The URL before `/chat/completions`, or before `/v1/messages`.
     pub(crate) base: Address,
     /// The variable of rye's environment that holds the key; `None` where none is wanted.
     pub(crate) credential_env: Option<String>,
@@ -55,7 +55,7 @@ pub(crate) struct ProviderRetry {
     pub(crate) first_wait: Duration,
 }
 
-/// What is said in the block of such a provider, beside what every provider says.
+/// The keys of such a provider, beside those of every provider.
 pub(super) const KEYS: [&str; 8] = [
     "base_url",
     "credential_env",

@@ -91,7 +91,7 @@ fn dictionary(text: &str, dict: &ExprDict, depth: usize) -> Result<Value, ParseF
     Ok(Value::Object(map))
 }
 
-/// What one string says; `None` for an escape that is not a character.
+/// The value of one string; `None` for an escape that is not a character.
 fn string(spelled: &str, read: &str) -> Option<String> {
     if holds_surrogate(spelled, read) {
         return None;
@@ -117,8 +117,8 @@ fn number(spelled: &str) -> Option<Number> {
     radix(&plain[2..], base, false)
 }
 
-/// Whether a string was written with half of a surrogate pair: the parser puts U+FFFD in its place,
-/// and Python could not print it.
+/// Returns true if a string was written with half of a surrogate pair: the parser replaces it by
+/// U+FFFD, and Python could not print it.
 fn holds_surrogate(spelled: &str, read: &str) -> bool {
     const REPLACED: char = '\u{fffd}';
     let said = spelled.to_ascii_lowercase();

@@ -14,20 +14,19 @@ use crate::parse::error::{PARSE_METADATA, ParseFault};
 /// many threads uses more than a day of it in a day.
 const CPU_MAX_MS: u64 = 31_536_000_000;
 
-/// What one link declares; `None` where it says nothing.
+/// The declarations of one link; `None` for what it does not mention.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sandbox {
     pub(crate) read: Option<Vec<String>>,
     pub(crate) write: Option<Vec<String>>,
-    /// Whether parts of a grant are enough, if a level cannot exclude the protected places inside
-    /// it.
+    /// Parts of a grant are enough, if a level cannot exclude the protected places inside it.
     pub(crate) partial: bool,
     pub(crate) net: Option<DeclaredNet>,
     pub(crate) services: Vec<Service>,
     pub(crate) caps: Caps,
-    /// Whether new files may be made in the project's item folders.
+    /// New files may be made in the project's item folders.
     pub(crate) adds_items: bool,
-    /// Whether the project's repository may be written, except for files that decide what git runs.
+    /// The project's repository may be written, except for files that decide what git runs.
     pub(crate) writes_git: bool,
 }
 

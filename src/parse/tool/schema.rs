@@ -12,7 +12,7 @@ use crate::parse::error::{PARSE_DUPLICATE_METADATA, PARSE_LIMIT, PARSE_METADATA,
 /// The keys that may hold the declaration; a header uses one of them.
 const KEYS: [&str; 3] = ["input_schema", "config_schema", "parameters"];
 
-/// What a parameter may be called, and what JSON Schema calls it.
+/// The types that a parameter may name, and their names in JSON Schema.
 const TYPES: &[(&str, &str)] = &[
     ("string", "string"),
     ("integer", "integer"),
@@ -98,7 +98,7 @@ fn declared(fields: &Fields<'_>) -> Result<Option<Value>, ParseFault> {
     }
 }
 
-/// Whether a mapping under `parameters` is itself a schema, and not a mapping of names.
+/// Returns true if a mapping under `parameters` is itself a schema, and not a mapping of names.
 fn is_schema(map: &Map<String, Value>) -> bool {
     map.get("type").is_some_and(Value::is_string)
         || map.get("properties").is_some_and(Value::is_object)
@@ -128,7 +128,7 @@ fn object<'m>(
     }))
 }
 
-/// What a parameter may say: its name, whether it is required, and the keywords of JSON Schema
+/// The keys of a parameter: its name, whether it is required, and the keywords of JSON Schema
 /// 2020-12 and of the drafts before it.
 const PARAMETER: [&str; 62] = [
     "$anchor",
@@ -195,7 +195,7 @@ const PARAMETER: [&str; 62] = [
     "nullable",
 ];
 
-/// A word in the place of a keyword that nothing reads, and the keyword that it is a slip of.
+/// A word that is not a keyword, so that nothing reads it, and the keyword that it is a slip of.
 pub(crate) struct MisspeltKeyword {
     /// Where it stands in the schema.
     pub(crate) pointer: String,

@@ -193,7 +193,7 @@ impl<'a> Subschemas<'a> {
         self.all.iter().copied()
     }
 
-    /// Whether a mapping is one of these schemas.
+    /// Returns true if a mapping is one of these schemas.
     pub(crate) fn contains(&self, map: &Map<String, Value>) -> bool {
         self.known.contains_key(&std::ptr::from_ref(map))
     }
@@ -207,7 +207,7 @@ fn ids(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
 /// One walk through the schemas.
 struct Walk<'s, 'a> {
     schemas: &'s Subschemas<'a>,
-    /// Whether the walk also goes into the parts of a value.
+    /// The walk also goes into the parts of a value.
     inward: bool,
     /// Steps and depth of the schemas that were counted.
     known: HashMap<usize, (u64, usize)>,

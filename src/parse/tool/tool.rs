@@ -75,7 +75,7 @@ pub(super) const KEYS: &[&str] = &[
     "references",
 ];
 
-/// What a tool's header declares.
+/// The declarations of a tool's header.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Tool {
     pub(crate) version: Option<String>,
@@ -98,14 +98,14 @@ pub(crate) struct Tool {
     pub(crate) exec: Option<Exec>,
     /// The request of a tool of `tool_type: eval`.
     pub(crate) eval: Option<Eval>,
-    /// What the tool watches, if it is a hook.
+    /// The calls that the tool watches, if it is a hook.
     pub(crate) hook: Option<Hook>,
     /// The model that answers in threads, if the tool is a provider.
     pub(crate) provider: Option<Provider>,
     pub(crate) config_resolve: Option<ConfigResolve>,
     pub(crate) anchor: Option<Anchor>,
     pub(crate) verify_deps: Option<VerifyDeps>,
-    /// What the tool needs of a sandbox.
+    /// The access that the tool needs in a sandbox.
     pub(crate) sandbox: Option<Sandbox>,
     /// Names of host variables the tool asks for (top-level `env`).
     pub(crate) env_names: Vec<String>,
@@ -121,7 +121,7 @@ pub(crate) struct Tool {
     pub(crate) allowed_threads: Option<Vec<String>>,
     pub(crate) allowed_targets: Option<Vec<String>>,
     pub(crate) effects: Option<String>,
-    /// What a saved snippet may call.
+    /// The tools that a saved snippet may call.
     pub(crate) calls: Vec<Pattern>,
     /// The header's own examples, then the schema's.
     pub(crate) examples: Vec<Value>,
@@ -155,13 +155,13 @@ impl Tool {
         self.sandbox.as_ref().map_or(&[], |sandbox| &sandbox.services)
     }
 
-    /// Whether the tool is a link for other tools and is not run by itself.
+    /// Returns true if the tool is a link for other tools and is not run by itself.
     pub(crate) fn is_link(&self) -> bool {
         matches!(self.tool_type.as_deref(), Some("runtime" | "primitive"))
     }
 
-    /// Whether the tool runs through a chain of its own; a link stands in those of other tools, and
-    /// a provider is asked by threads.
+    /// Returns true if the tool runs through a chain of its own; a link stands in those of other
+    /// tools, and a provider is asked by threads.
     pub(crate) fn begins_chain(&self) -> bool {
         !self.is_link() && self.provider.is_none()
     }
@@ -262,7 +262,7 @@ fn constraints(fields: &Fields<'_>) -> Result<Constraints, ParseFault> {
     })
 }
 
-/// What a port may say of itself.
+/// The keys of a port.
 const PORT: [&str; 5] = ["name", "type", "required", "default", "description"];
 
 /// Ports from a list of names, a list of `{name, required}`, or a mapping from names.

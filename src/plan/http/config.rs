@@ -32,7 +32,7 @@ const BACKOFF: TimeKey =
 
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// What the signed links say of the request; templates not filled in.
+/// The request's configuration by the signed links; templates not filled in.
 pub(super) struct Config {
     pub(super) method: &'static str,
     pub(super) url: Option<String>,

@@ -6,7 +6,7 @@ use super::config::{Auth, Bad, Config};
 use crate::base::text::escape_line;
 use crate::plan::template_context::TemplateContext;
 
-/// What decides how a message is framed, or is for the next hop alone, is the client's to say.
+/// Headers that only the client sets: they frame a message, or are for the next hop alone.
 const FRAMING: &[&str] = &[
     "host",
     "content-length",
@@ -97,7 +97,7 @@ impl Headers {
         self.0.iter().map(|header| header.template.as_str())
     }
 
-    /// Whether any server may get them.
+    /// Returns true if any server may get them.
     pub(super) fn are_plain(&self) -> bool {
         self.0.iter().all(|header| PLAIN.contains(&header.name.as_str()))
     }

@@ -58,7 +58,7 @@ pub(crate) struct HttpRequest {
 /// One request and what is shown of it.
 pub(crate) struct HttpPlan {
     pub(crate) request: HttpRequest,
-    /// What the links give; `None` where none says.
+    /// The time limit by the links; `None` if no link gives one.
     pub(super) timeout_ms: Option<u64>,
     shown: Map<String, Value>,
 }
@@ -115,7 +115,7 @@ impl HttpPlan {
     }
 }
 
-/// What is wrong with one link's keys for an HTTP request; for signing.
+/// Checks one link's keys for an HTTP request; for signing.
 ///
 /// # Errors
 /// A pointer and a sentence.
@@ -154,7 +154,7 @@ fn address(
         .map_err(|why| bad(why.into()))
 }
 
-/// What a URL names that is not of this machine: a parameter, given or not.
+/// The parameter, given or not, that a URL names; names of this machine do not count.
 fn parameter_in(template: &str) -> Option<&str> {
     names(template).into_iter().find(|name| !BODY_NAMES.contains(name))
 }

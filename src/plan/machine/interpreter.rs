@@ -38,7 +38,7 @@ pub(in crate::plan) fn find(
         let why = "is `command`, which only items of the user and the system space may ask for";
         return Err(bad("/env_config/interpreter/type", why));
     }
-    // Whoever is before the runtime chooses what rye is started with.
+    // The item before the runtime chooses what rye is started with.
     let is_shipped = |link: &Link| link.source.space() == Space::System;
     if matches!(block.search, Search::Rye) && !chain.links().iter().all(is_shipped) {
         let why = "is `rye`, which only shipped items may ask for";
@@ -145,7 +145,7 @@ fn ask(argv: &[String], seek: &mut Seeker<'_>) -> Result<PathBuf, String> {
     }
 }
 
-/// What was looked for, for people.
+/// The programs that were looked for, for people.
 fn wanted(block: &Interpreter) -> String {
     match &block.search {
         Search::LocalBinary { candidates, .. } | Search::SystemBinary { candidates } => {

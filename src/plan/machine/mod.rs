@@ -1,4 +1,4 @@
-//! What of this machine a run would use, and whether it may.
+//! The part of this machine that a run would use, and whether it may.
 //!
 //! In:  the signed wish for an interpreter or a program, and what the person allowed.
 //! Out: a [`Survey`]: the program chosen, the folders of packages, and what was passed over, with

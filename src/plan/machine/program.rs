@@ -41,7 +41,7 @@ pub(in crate::plan) struct Seeker<'a> {
     passed_over: Vec<SkippedPath>,
 }
 
-/// What a Python installation says of itself beside its program.
+/// The `pyvenv.cfg` of a Python installation.
 struct Venv {
     cfg: PathBuf,
     home: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl<'a> Seeker<'a> {
         Self { machine, path, passed_over: Vec::new() }
     }
 
-    /// What was passed over, in order.
+    /// The paths that were passed over, in order.
     pub(in crate::plan) fn into_passed_over(self) -> Vec<SkippedPath> {
         self.passed_over
     }
@@ -201,8 +201,8 @@ pub(crate) fn find_program(
     (found.map(|chosen| chosen.path), seek.into_passed_over())
 }
 
-/// What a record about the program, or version file, at `path` is bound to; `None` if there is no
-/// regular file, or one that is neither.
+/// The identity that a record about the program, or version file, at `path` is bound to; `None` if
+/// there is no regular file, or one that is neither.
 pub(crate) fn file_identity(host: &dyn Host, path: &Path) -> Option<FileIdentity> {
     let look = host.look(path)?;
     if !look.is_program {

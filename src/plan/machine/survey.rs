@@ -1,5 +1,5 @@
-//! What of this machine a run would use: the program, the folders of packages, and what was found
-//! and passed over.
+//! The part of this machine that a run would use: the program, the folders of packages, and what
+//! was found and passed over.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub(crate) struct Survey {
     /// The variable that names the program to the child, if a link asks for one, and the program;
     /// none where the tool itself is the program.
     interpreter: Option<(Option<String>, Chosen)>,
-    /// Folders of packages that nobody verified and you allowed.
+    /// Folders of packages that are not verified and that you allowed.
     external: Vec<PathBuf>,
     passed_over: Vec<SkippedPath>,
 }
@@ -97,7 +97,7 @@ impl Survey {
         self.interpreter.as_ref().map(|(_, chosen)| chosen)
     }
 
-    /// Folders of packages that nobody verified and you allowed.
+    /// Folders of packages that are not verified and that you allowed.
     pub(crate) fn external(&self) -> &[PathBuf] {
         &self.external
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::program::Seeker;
 use crate::parse::Manager;
 
-/// What a manager's settings come to.
+/// The version that a manager's settings lead to.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::plan) enum Version {
     At(PathBuf),
@@ -24,7 +24,7 @@ pub(in crate::plan) enum Version {
 
 type Answer = Result<Version, String>;
 
-/// Whether a `PATH` hit is a version manager's stand-in.
+/// Returns true if a `PATH` hit is a version manager's stand-in.
 pub(in crate::plan) fn is_shim(file: &Path) -> bool {
     file.parent().and_then(Path::file_name).is_some_and(|folder| folder == "shims")
 }
@@ -176,7 +176,7 @@ fn of_installs(seek: &mut Seeker<'_>, root: &Path, tool: &str, program: &str, va
     })
 }
 
-/// What version files of the project say, as far as records of yours let them in.
+/// The version that files of the project give, as far as records of yours let them in.
 fn projects_version(seek: &mut Seeker<'_>, tool: &str) -> Option<String> {
     for file in ["mise.toml", ".mise.toml"] {
         if let Some(version) = seek.project_text(file).and_then(|text| of_toml(&text, tool)) {
@@ -186,7 +186,7 @@ fn projects_version(seek: &mut Seeker<'_>, tool: &str) -> Option<String> {
     seek.project_text(".tool-versions").and_then(|text| of_lines(&text, tool))
 }
 
-/// What the operator's own files say.
+/// The version that the operator's own files give.
 fn own_version(seek: &Seeker<'_>, tool: &str) -> Option<String> {
     let home = seek.machine.vars.path("HOME").filter(|home| home.is_absolute())?;
     let config = seek.text(&home.join(".config/mise/config.toml"));

@@ -20,7 +20,7 @@ use crate::plan::process::Process;
 use crate::plan::tree::Pinned;
 use crate::verify::Source;
 
-/// What a plan file says that it is.
+/// The format that a plan file names.
 pub(in crate::plan) const FORMAT: &str = "rye/plan/v1";
 
 /// One link or dependency as a plan, and the receipt of its run, name it.
@@ -54,10 +54,10 @@ impl PlannedItem {
     }
 }
 
-/// What is known of the content of programs; a file may be one to run and not to read.
+/// The digests of the content of programs, where known; a file may be executable and not readable.
 pub(in crate::plan) struct Content {
     interpreter: Option<Digest>,
-    /// What is started, where that is another program.
+    /// The program that is started, if that is another one.
     command: Option<Digest>,
 }
 
@@ -100,7 +100,7 @@ impl Plan {
         self.document(self.content.as_ref())
     }
 
-    /// The same as it is where nothing is written down.
+    /// As [`Self::to_json`], for a plan that is not written down.
     pub(in crate::plan) fn to_json_without_content(&self) -> Value {
         self.document(None)
     }
@@ -139,7 +139,8 @@ impl Plan {
         }
     }
 
-    /// What was verified beside the links; a plan for the record names it once, in a stable order.
+    /// The items that were verified beside the links; a plan for the record names each once, in a
+    /// stable order.
     pub(crate) fn planned_dependencies(&self) -> Vec<PlannedItem> {
         let all = self.dependencies().iter();
         let mut all: Vec<_> = all.map(|source| PlannedItem::new(source, None)).collect();

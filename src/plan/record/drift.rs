@@ -1,4 +1,4 @@
-//! What differs between the plan that was approved and the plan of now.
+//! The differences between the plan that was approved and the plan of now.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ pub(in crate::plan) fn differences(was: &Value, is: &Value) -> Vec<PlanDifferenc
     found
 }
 
-/// Whether the only difference is which parameters were given.
+/// Returns true if only the given parameters differ.
 pub(in crate::plan) fn of_params_alone(differences: &[PlanDifference]) -> bool {
     differences.iter().all(|difference| difference.path == "/params_sha256")
 }

@@ -1,7 +1,7 @@
 //! A plan in a file (core 9.1): written to be read and approved, read to be compared.
 //!
-//! The file is canonical JSON: the plan as data, `sha256` over the canonical text of that, and
-//! where they were asked for the parameters as text. It is no authority: whoever can write the file
+//! The file is canonical JSON: the plan as data, `sha256` over the canonical text of that, and the
+//! parameters as text if they were asked for. The file is not trusted: a process that can write it
 //! can write another plan into it, so nothing of it is run. It is compared with the plan that is
 //! made anew from verified items, and that plan is the one that runs.
 
@@ -96,8 +96,8 @@ impl PlanFile {
         self.params.as_ref()
     }
 
-    /// Whether `plan`, made anew, is the plan that was written down. One that was not written
-    /// `for_record` says less of the programs, so of a plan that is that much is compared.
+    /// Checks that `plan`, made anew, is the plan that was written down. If it was not written
+    /// `for_record`, it says less of the programs, and only that much is compared.
     ///
     /// # Errors
     /// `plan.drifted` with everything that differs; `plan.bad_config`, as for the plan itself.

@@ -1,4 +1,4 @@
-//! What `rye dev` showed and nobody said yes to: `rye sign --all` leaves it alone.
+//! Changes that `rye dev` showed and no person approved: `rye sign --all` leaves them alone.
 //!
 //! `<user>/.ai/state/held/<digest of the project's folder>/<digest of an item's place>`: an empty
 //! file for each item. One file a fact, so that two sessions of one project do not write over each
@@ -26,7 +26,7 @@ impl HeldBack {
         Self { folder: user_base.join(".ai/state/held").join(name) }
     }
 
-    /// Whether the item waits. What cannot be looked at counts as one that does.
+    /// Returns true if the item waits. An item that cannot be looked at counts as waiting.
     pub(crate) fn holds(&self, item: &Ref, ext: &str) -> bool {
         match fs::symlink_metadata(self.path(item, ext)) {
             Ok(_) => true,
@@ -35,7 +35,7 @@ impl HeldBack {
     }
 
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub(crate) fn add(&self, item: &Ref, ext: &str) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         fs::write(self.path(item, ext), b"")

@@ -34,7 +34,7 @@ pub(crate) struct Baselines {
     folder: PathBuf,
 }
 
-/// What the signature line of a version says.
+/// The content of a version's signature line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// SHA-256 of the file without its signature line.
@@ -75,17 +75,17 @@ impl Baselines {
         Self { folder: user_base.join(".ai/state/items") }
     }
 
-    /// What is remembered of the item whose space lies in `base`, the latest first; unread.
+    /// The remembered versions of the item whose space lies in `base`, the latest first; unread.
     pub(crate) fn versions(&self, base: &Path, item: &Ref) -> Vec<Version> {
         let Ok(entries) = fs::read_dir(self.path(base, item)) else { return Vec::new() };
         let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        // Somebody may have filled the folder; a person looks through no more than these.
+        // Another process may have filled the folder; a person looks through no more than these.
         let mut versions: Vec<_> = names.take(VERSIONS_KEPT * 8).filter_map(version).collect();
         versions.sort_by_key(|version| std::cmp::Reverse(version.order));
         versions
     }
 
-    /// Whether any version is remembered.
+    /// Returns true if any version is remembered.
     pub(crate) fn knows(&self, base: &Path, item: &Ref) -> bool {
         !self.versions(base, item).is_empty()
     }
@@ -102,7 +102,7 @@ impl Baselines {
     /// still only believed if it verifies.
     ///
     /// # Errors
-    /// What the file system says; nothing depends on success.
+    /// An error of the file system; nothing depends on success.
     pub(crate) fn remember(
         &self,
         base: &Path,
